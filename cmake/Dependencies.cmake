@@ -1,0 +1,34 @@
+# Finds every library shardkit uses. A missing one ends the configuration with the line that installs it.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+function(shardkit_missing what package)
+  message(FATAL_ERROR "${what} was not found. On Debian or Ubuntu this mends it:\n"
+    "    sudo apt-get install ${package}\n"
+    "or install everything at once: scripts/install-deps")
+endfunction()
+
+macro(shardkit_find_cmake name package)
+  find_package(${name} QUIET)
+  if(NOT ${name}_FOUND)
+    shardkit_missing("${name}" "${package}")
+  endif()
+endmacro()
+
+macro(shardkit_find_pkgconfig target module package)
+  pkg_check_modules(${target} QUIET IMPORTED_TARGET ${module})
+  if(NOT ${target}_FOUND)
+    shardkit_missing("${module}" "${package}")
+  endif()
+endmacro()
+
+shardkit_find_cmake(fmt libfmt-dev)
+shardkit_find_cmake(nlohmann_json nlohmann-json3-dev)
+shardkit_find_cmake(CLI11 libcli11-dev)
+shardkit_find_cmake(JPEG libjpeg62-turbo-dev)
+shardkit_find_cmake(LibArchive libarchive-dev)
+shardkit_find_pkgconfig(xxhash libxxhash libxxhash-dev)
+if(SHARDKIT_TESTS)
+  shardkit_find_cmake(doctest doctest-dev)
+endif()

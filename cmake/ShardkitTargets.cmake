@@ -1,0 +1,51 @@
+# What every shardkit target has in common.
+
+add_library(shardkit_options INTERFACE)
+target_compile_options(shardkit_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Wold-style-cast
+  -Wcast-qual -Woverloaded-virtual -Wundef $<$<BOOL:${SHARDKIT_WERROR}>:-Werror>)
+# g++ 12 at -O3 sees overlapping copies where strings are joined (gcc.gnu.org/PR105651, mended in 13).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(shardkit_options INTERFACE $<$<CONFIG:Release>:-Wno-restrict>)
+endif()
+target_include_directories(shardkit_options INTERFACE "${PROJECT_SOURCE_DIR}/lib")
+target_compile_definitions(shardkit_options INTERFACE $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)
+if(SHARDKIT_SANITIZE)
+  target_compile_options(shardkit_options INTERFACE
+    -fsanitize=${SHARDKIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -U_FORTIFY_SOURCE)
+  target_link_options(shardkit_options INTERFACE -fsanitize=${SHARDKIT_SANITIZE})
+endif()
+
+# shardkit_library(NAME SOURCES ... [DEPENDS module ...] [LINKS target ...])
+# One static library per lib/ folder. DEPENDS names other lib/ folders and is what users of the library see;
+# LINKS names outside libraries, which stay private to it.
+function(shardkit_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LINKS")
+  add_library(shardkit_${name} STATIC ${arg_SOURCES})
+  add_library(shardkit::${name} ALIAS shardkit_${name})
+  list(TRANSFORM arg_DEPENDS PREPEND shardkit::)
+  target_link_libraries(shardkit_${name} PUBLIC shardkit_options ${arg_DEPENDS} PRIVATE ${arg_LINKS})
+endfunction()
+
+# shardkit_test(NAME SOURCES ... DEPENDS module ... [LINKS target ...] [LABELS label ...] [TIMEOUT seconds])
+# One doctest program per tests/ folder; ctest runs it as NAME.
+function(shardkit_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPENDS;LINKS;LABELS")
+  add_executable(test_${name} ${arg_SOURCES})
+  list(TRANSFORM arg_DEPENDS PREPEND shardkit::)
+  target_link_libraries(test_${name} PRIVATE shardkit_options shardkit_test_support ${arg_DEPENDS} ${arg_LINKS})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND test_${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}" SKIP_RETURN_CODE 77)
+endfunction()
+
+# shardkit_program_test(NAME SCRIPT [LABELS label ...])
+# A test of the built programs, written in Python with unittest; tests/cli/support/program.py is what they share.
+function(shardkit_program_test name script)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LABELS")
+  add_test(NAME ${name} COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/${script}" -v)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "program;${arg_LABELS}"
+    ENVIRONMENT "SHARDKIT_PROGRAMS=$<TARGET_FILE_DIR:shardctl>")
+endfunction()

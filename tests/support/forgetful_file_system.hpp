@@ -1,0 +1,141 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+#include "io/file_system.hpp"
+#include "io/publish.hpp"
+
+/// A file system that works like the real one while it runs, and knows what a power cut would leave of it: only bytes
+/// that were synced, under names whose folder was synced. `lose_power(path)` rebuilds that state.
+///
+/// It can also fail: `fail_at(n, code)` makes the n-th changing call throw.
+class ForgetfulFileSystem final : public shardkit::FileSystem {
+ public:
+  std::unique_ptr<shardkit::WritableFile> create(const std::string& path) override {
+    step();
+    auto real = real_->create(path);
+    auto node = std::make_shared<Node>();
+    const std::scoped_lock lock(mutex_);
+    names_[path] = node;
+    return std::make_unique<Recorder>(*this, std::move(real), node);
+  }
+  std::unique_ptr<shardkit::WritableFile> reopen(const std::string& path, std::uint64_t size) override {
+    step();
+    auto real = real_->reopen(path, size);
+    const std::scoped_lock lock(mutex_);
+    const auto node = names_.at(path);
+    node->written.resize(size);
+    return std::make_unique<Recorder>(*this, std::move(real), node);
+  }
+  void create_directories(const std::string& path) override {
+    step();
+    real_->create_directories(path);
+  }
+  void rename(const std::string& from, const std::string& to) override {
+    step();
+    real_->rename(from, to);
+    const std::scoped_lock lock(mutex_);
+    names_[to] = std::exchange(names_[from], nullptr);
+    names_.erase(from);
+  }
+  bool rename_new(const std::string& from, const std::string& to) override {
+    step();
+    if (!real_->rename_new(from, to)) return false;
+    const std::scoped_lock lock(mutex_);
+    names_[to] = std::exchange(names_[from], nullptr);
+    names_.erase(from);
+    return true;
+  }
+  void sync_directory(const std::string& path) override {
+    step();
+    real_->sync_directory(path);
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(durable_names_, [&](const auto& item) { return shardkit::parent_folder(item.first) == path; });
+    for (const auto& [name, node] : names_) {
+      if (shardkit::parent_folder(name) == path) durable_names_[name] = node;
+    }
+  }
+  void remove(const std::string& path) override {
+    real_->remove(path);
+    const std::scoped_lock lock(mutex_);
+    names_.erase(path);
+  }
+
+  /// The n-th call from now (1 is the next) throws; calls after it too, as when a machine goes down.
+  void fail_at(std::uint64_t n, shardkit::ErrorCode code) {
+    steps_left_ = n;
+    code_ = code;
+  }
+  bool failed() const { return failed_; }
+  std::uint64_t steps() const { return steps_; }
+
+  /// What a power cut now would leave: content by path.
+  std::map<std::string, std::string> after_power_cut() const {
+    const std::scoped_lock lock(mutex_);
+    std::map<std::string, std::string> left;
+    for (const auto& [name, node] : durable_names_) left[name] = node->durable;
+    return left;
+  }
+
+ private:
+  struct Node {
+    std::string written;
+    std::string durable;
+  };
+
+  class Recorder final : public shardkit::WritableFile {
+   public:
+    Recorder(ForgetfulFileSystem& owner, std::unique_ptr<shardkit::WritableFile> real, std::shared_ptr<Node> node)
+        : owner_(owner), real_(std::move(real)), node_(std::move(node)) {}
+    void write(shardkit::Bytes bytes) override {
+      owner_.step();
+      real_->write(bytes);
+      const std::scoped_lock lock(owner_.mutex_);
+      node_->written += shardkit::as_text(bytes);
+    }
+    void sync() override {
+      owner_.step();
+      real_->sync();
+      const std::scoped_lock lock(owner_.mutex_);
+      node_->durable = node_->written;
+    }
+    void start_writeback(std::uint64_t end) override { real_->start_writeback(end); }
+    void truncate(std::uint64_t size) override {
+      real_->truncate(size);
+      const std::scoped_lock lock(owner_.mutex_);
+      node_->written.resize(size);
+    }
+
+   private:
+    ForgetfulFileSystem& owner_;
+    std::unique_ptr<shardkit::WritableFile> real_;
+    std::shared_ptr<Node> node_;
+  };
+
+  void step() {
+    const std::scoped_lock lock(mutex_);
+    ++steps_;
+    if (steps_left_ == 0) return;
+    if (steps_left_ > 1) {
+      --steps_left_;
+      return;
+    }
+    failed_ = true;
+    throw shardkit::Error(code_, "the file system failed as the test asked for");
+  }
+
+  std::unique_ptr<shardkit::FileSystem> real_ = shardkit::posix_file_system();
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Node>> names_;
+  std::map<std::string, std::shared_ptr<Node>> durable_names_;
+  std::uint64_t steps_left_ = 0;
+  std::uint64_t steps_ = 0;
+  shardkit::ErrorCode code_ = shardkit::ErrorCode::io;
+  bool failed_ = false;
+};

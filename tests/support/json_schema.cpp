@@ -1,0 +1,78 @@
+#include "support/json_schema.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+namespace shardkit_test {
+namespace {
+
+using Json = nlohmann::json;
+using Faults = std::vector<std::string>;
+
+bool has_type(const Json& value, const std::string& type) {
+  if (type == "object") return value.is_object();
+  if (type == "array") return value.is_array();
+  if (type == "string") return value.is_string();
+  if (type == "boolean") return value.is_boolean();
+  if (type == "integer") return value.is_number_integer();
+  if (type == "number") return value.is_number();
+  return type == "null" && value.is_null();
+}
+
+bool has_any_type(const Json& value, const Json& types) {
+  if (types.is_string()) return has_type(value, types.get<std::string>());
+  return std::any_of(types.begin(), types.end(), [&](const Json& type) { return has_type(value, type); });
+}
+
+void check(const Json& schema, const Json& value, const std::string& path, Faults& faults);
+
+bool fits(const Json& schema, const Json& value) {
+  Faults faults;
+  check(schema, value, "", faults);
+  return faults.empty();
+}
+
+void check_keyword(const std::string& keyword, const Json& rule, const Json& value, const std::string& path,
+                   Faults& faults) {
+  static const std::set<std::string> kAnnotations{"$schema", "title", "description", "format"};
+  const auto demand = [&](bool holds) {
+    if (!holds) faults.push_back(path + ": " + value.dump() + " against " + keyword + " " + rule.dump());
+  };
+  if (keyword == "type") {
+    demand(has_any_type(value, rule));
+  } else if (keyword == "const") {
+    demand(value == rule);
+  } else if (keyword == "enum") {
+    demand(std::find(rule.begin(), rule.end(), value) != rule.end());
+  } else if (keyword == "minimum") {
+    demand(!value.is_number() || value >= rule);
+  } else if (keyword == "anyOf") {
+    demand(std::any_of(rule.begin(), rule.end(), [&](const Json& one) { return fits(one, value); }));
+  } else if (keyword == "required") {
+    for (const Json& name : rule) demand(!value.is_object() || value.contains(name.get<std::string>()));
+  } else if (keyword == "properties") {
+    for (const auto& [name, schema] : rule.items()) {
+      if (value.is_object() && value.contains(name)) check(schema, value[name], path + "/" + name, faults);
+    }
+  } else if (keyword == "items") {
+    for (const Json& item : value.is_array() ? value : Json::array()) check(rule, item, path + "[]", faults);
+  } else {
+    if (!kAnnotations.contains(keyword)) faults.push_back(path + ": schema keyword nobody checks: " + keyword);
+  }
+}
+
+void check(const Json& schema, const Json& value, const std::string& path, Faults& faults) {
+  for (const auto& [keyword, rule] : schema.items()) check_keyword(keyword, rule, value, path, faults);
+}
+
+}  // namespace
+
+std::vector<std::string> schema_faults(const std::string& schema, const std::string& document) {
+  Faults faults;
+  check(Json::parse(schema), Json::parse(document), "", faults);
+  return faults;
+}
+
+}  // namespace shardkit_test

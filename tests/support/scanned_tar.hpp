@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/tar_scanner.hpp"
+
+namespace shardkit::test {
+
+/// What a tar holds, all of it.
+struct ScannedTar {
+  std::vector<TarEntry> entries;
+  std::vector<std::string> contents;  ///< by entry; empty when it has none or is cut
+  std::vector<TarFinding> findings;
+
+  std::vector<TarFault> faults() const;
+  bool has(TarFault fault) const;
+};
+
+/// Reads by seeking past content with TarScanner, then content by its offsets.
+ScannedTar scan(std::string_view archive);
+/// Feeds the archive in pieces of `piece` bytes.
+ScannedTar feed(std::string_view archive, std::size_t piece);
+/// True when both ways of reading found the same members, offsets, contents and faults.
+bool same(const ScannedTar& a, const ScannedTar& b);
+
+}  // namespace shardkit::test
