@@ -1,0 +1,57 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace shardkit {
+
+using Bytes = std::span<const std::byte>;
+using MutableBytes = std::span<std::byte>;
+
+/// Views text as bytes and back; the memory stays the caller's.
+inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+inline std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+/// Bytes that can be read at any offset: a file, an object, memory. Formats are read through this, so that they
+/// are tested in memory. Implementations allow concurrent read_at calls unless they say otherwise.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+
+  /// Total size in bytes.
+  virtual std::uint64_t size() const = 0;
+
+  /// Reads up to buffer.size() bytes at `offset` and returns how many were read: fewer only at the end of the
+  /// source, 0 at or past it. Throws Error{io} with path and offset when the source fails.
+  virtual std::size_t read_at(std::uint64_t offset, MutableBytes buffer) = 0;
+};
+
+/// Bytes that are appended in order.
+class ByteSink {
+ public:
+  virtual ~ByteSink() = default;
+
+  /// Appends all of `bytes` or throws Error{io, no_space}.
+  virtual void write(Bytes bytes) = 0;
+};
+
+/// A ByteSource over memory that the caller keeps alive.
+class MemorySource final : public ByteSource {
+ public:
+  explicit MemorySource(Bytes bytes) : bytes_(bytes) {}
+  std::uint64_t size() const override { return bytes_.size(); }
+  std::size_t read_at(std::uint64_t offset, MutableBytes buffer) override {
+    if (offset >= bytes_.size()) return 0;
+    const auto part = bytes_.subspan(offset, std::min<std::size_t>(buffer.size(), bytes_.size() - offset));
+    std::copy(part.begin(), part.end(), buffer.begin());
+    return part.size();
+  }
+
+ private:
+  Bytes bytes_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace shardkit {
+
+/// Counters that a command raises while it works and that lib/cli samples for its progress line. All relaxed
+/// atomics: any thread may write, any thread may read, nothing waits.
+struct Progress {
+  std::atomic<const char*> phase{""};         ///< what is being done now; a string literal
+  std::atomic<std::uint64_t> items{0};        ///< samples or files finished in this phase
+  std::atomic<std::uint64_t> items_total{0};  ///< 0 while unknown
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::uint64_t> bytes_total{0};
+
+  /// Starts a phase: sets its name and totals, zeroes the counters.
+  void start(const char* name, std::uint64_t total_items = 0, std::uint64_t total_bytes = 0);
+};
+
+/// Something the user should know that did not stop the command. `code` is stable and snake_case.
+struct Warning {
+  std::string code;
+  std::string text;
+};
+
+/// What a command borrows from its caller: a stop token, progress counters and a place for warnings. Thread-safe.
+class Context {
+ public:
+  Context() = default;
+  explicit Context(std::stop_token stop) : stop_(std::move(stop)) {}
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  Progress& progress() { return progress_; }
+  const std::stop_token& stop_token() const { return stop_; }
+
+  /// Throws Error{cancelled} once a stop has been requested. Call it between units of work.
+  void throw_if_stopped() const;
+
+  void warn(std::string code, std::string text);
+  /// A copy of the warnings so far, in the order they came.
+  std::vector<Warning> warnings() const;
+
+ private:
+  std::stop_token stop_;
+  Progress progress_;
+  mutable std::mutex mutex_;
+  std::vector<Warning> warnings_;
+};
+
+}  // namespace shardkit

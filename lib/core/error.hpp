@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace shardkit {
+
+/// What kind of failure an Error is. lib/cli maps each to an exit code, once.
+enum class ErrorCode {
+  usage,        ///< the command line asks for something impossible (exit 2)
+  not_found,    ///< a named file, folder or object is not there (exit 4)
+  denied,       ///< no permission, or a read-only target (exit 4)
+  io,           ///< a read or write failed; a retry may help (exit 1)
+  network,      ///< a connection failed; a retry may help (exit 1)
+  corrupt,      ///< bytes that are not what they claim to be (exit 4)
+  conflict,     ///< the target or source is not what the plan says (exit 4)
+  no_space,     ///< disk full, quota, or a limit below the need (exit 5)
+  unsupported,  ///< an engine or feature that is not there (exit 4)
+  cancelled,    ///< the stop token was set (exit 130 or 143)
+};
+
+/// The stable name of a code as it appears in JSON: "not_found", "no_space", ...
+std::string_view error_code_name(ErrorCode code);
+
+/// Thrown where a command cannot go on. The text says what was expected and what to do; `path` and `offset`
+/// say where. Caught once, in run_app.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& text, std::string path = {}, std::optional<std::uint64_t> offset = {});
+
+  ErrorCode code() const { return code_; }
+  /// The file, folder or URL concerned; empty when there is none.
+  const std::string& path() const { return path_; }
+  /// Byte offset within path(), when known.
+  std::optional<std::uint64_t> offset() const { return offset_; }
+
+ private:
+  ErrorCode code_;
+  std::string path_;
+  std::optional<std::uint64_t> offset_;
+};
+
+/// An Error for a failed system call: "cannot <action> <path>: <strerror>", with the code that fits `error_number`.
+Error system_error(int error_number, std::string_view action, const std::string& path);
+
+}  // namespace shardkit

@@ -1,0 +1,169 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/units.hpp"
+
+/// One description per option and per result field.
+///
+/// A plain struct says once what its members are called, what unit they have and what they mean:
+///
+///     struct ConvertOptions {
+///       std::string source;
+///       std::optional<std::uint64_t> size;
+///       void describe(FieldVisitor& v) {
+///         v.field({"SRC", Unit::none, "folder with one sub-folder per class", Role::positional}, source);
+///         v.field({"size", Unit::bytes, "close a shard before it passes this size"}, size);
+///       }
+///     };
+///
+/// The command line, the JSON, the text report, the JSON Schema and the reference page are visitors over that.
+namespace shardkit {
+
+enum class Role {
+  option,              ///< --name VALUE (a flag for bool); for results: a JSON field
+  positional,          ///< required operand; its name is in capitals
+  optional_positional  ///< operand that may be left out
+};
+
+/// The texts must outlive the described object: literals.
+struct Field {
+  /// Options: the long option without dashes ("step-time"), or the operand ("SRC"). Results: the JSON field.
+  std::string_view name;
+  Unit unit = Unit::none;
+  std::string_view help;
+  Role role = Role::option;
+  /// Options: what stands for the value in help ("SEED"); empty: made from the unit.
+  std::string_view value_name = {};
+  /// Options: a one-letter alias, 'o' for "-o"; 0 for none.
+  char short_name = 0;
+};
+
+/// The JSON name of a field: "step-time" with Unit::seconds is "step_time_seconds". A name that already says its unit
+/// in whole words ("bytes_fetched", "files_per_second") stays as it is; operands are lower-cased.
+///
+/// A group with a unit speaks for its members: in {"latency", Unit::seconds} a member {"p50", Unit::seconds} or
+/// {"p50", Unit::none} is "p50", because "latency_seconds" says it already. `group` is the unit of that group.
+std::string json_name(const Field& field, Unit group = Unit::none);
+
+/// Names of an enum's values in order from 0; specialise to make the enum usable as a field:
+///     template <> struct EnumNames<Validate> { static constexpr std::array<std::string_view, 3> names{...}; };
+template <class E>
+struct EnumNames;
+
+/// An enum as index and names, as visitors see it.
+struct Choice {
+  std::size_t index;
+  std::span<const std::string_view> names;
+};
+
+class FieldVisitor;
+
+template <class T>
+concept Describable = std::is_class_v<T> && requires(T& value, FieldVisitor& visitor) {
+  value.describe(visitor);
+};
+
+template <class E>
+concept NamedEnum = std::is_enum_v<E> && requires {
+  EnumNames<E>::names;
+};
+
+/// Called once per member by describe(). Members are passed by reference so that a visitor may read or bind them.
+/// A member that is std::optional and empty is null in JSON and "not given" on the command line.
+class FieldVisitor {
+ public:
+  virtual ~FieldVisitor() = default;
+
+  virtual void field(const Field& field, bool& value) = 0;
+  virtual void field(const Field& field, std::uint64_t& value) = 0;
+  virtual void field(const Field& field, std::optional<std::uint64_t>& value) = 0;
+  virtual void field(const Field& field, double& value) = 0;
+  virtual void field(const Field& field, std::optional<double>& value) = 0;
+  virtual void field(const Field& field, std::string& value) = 0;
+  virtual void field(const Field& field, std::optional<std::string>& value) = 0;
+  virtual void field(const Field& field, std::vector<std::string>& value) = 0;
+
+  template <NamedEnum E>
+  void field(const Field& field, E& value) {
+    Choice choice{static_cast<std::size_t>(value), EnumNames<E>::names};
+    enumeration(field, choice, &assign<E>, &value);
+  }
+
+  template <Describable T>
+  void field(const Field& field, T& value) {
+    group(field, value, false);
+  }
+
+  /// An absent group is null.
+  template <Describable T>
+  void field(const Field& field, std::optional<T>& value) {
+    if (value) {
+      group(field, *value, true);
+    } else if (wants_prototype()) {
+      T prototype{};
+      group(field, prototype, true);
+    } else {
+      null_group(field);
+    }
+  }
+
+  template <Describable T>
+  void field(const Field& field, std::vector<T>& value) {
+    begin_list(field, value.size());
+    if (wants_prototype()) {
+      T prototype{};
+      item(prototype);
+    } else {
+      for (T& element : value) item(element);
+    }
+    end_list();
+  }
+
+ protected:
+  /// `assign(target, index)` stores a new value: for visitors that bind.
+  using Assign = void (*)(void* target, std::size_t index);
+  virtual void enumeration(const Field& field, Choice choice, Assign assign, void* target) = 0;
+
+  /// `optional`: the group may be absent, though this one is there.
+  virtual void begin_group(const Field& field, bool optional) = 0;
+  virtual void end_group() = 0;
+  virtual void null_group(const Field& field) = 0;
+  virtual void begin_list(const Field& field, std::size_t count) = 0;
+  virtual void begin_item() = 0;
+  virtual void end_item() = 0;
+  virtual void end_list() = 0;
+
+  /// True for visitors that document types, not values: they see one element of every list and every absent group.
+  virtual bool wants_prototype() const { return false; }
+
+ private:
+  template <class E>
+  static void assign(void* target, std::size_t index) {
+    *static_cast<E*>(target) = static_cast<E>(index);
+  }
+
+  template <class T>
+  void group(const Field& field, T& value, bool optional) {
+    begin_group(field, optional);
+    value.describe(*this);
+    end_group();
+  }
+
+  template <class T>
+  void item(T& element) {
+    begin_item();
+    element.describe(*this);
+    end_item();
+  }
+};
+
+}  // namespace shardkit

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/bytes.hpp"
+
+namespace shardkit {
+
+/// XXH3 with 64 bits and seed 0 over `bytes`: what `xxhsum -H3` prints.
+std::uint64_t xxh3_64(Bytes bytes);
+
+/// A 128-bit XXH3 value.
+struct Hash128 {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  bool operator==(const Hash128&) const = default;
+};
+
+/// XXH3 with 128 bits and seed 0 over `bytes`: what `xxh128sum` prints.
+Hash128 xxh3_128(Bytes bytes);
+
+/// Lower-case hexadecimal, 16 and 32 digits, most significant first, as xxhsum prints them.
+std::string to_hex(std::uint64_t value);
+std::string to_hex(const Hash128& value);
+
+/// Reads 32 hexadecimal digits; false when `text` is anything else.
+bool parse_hex(std::string_view text, Hash128& value);
+bool parse_hex(std::string_view text, std::uint64_t& value);
+
+/// Streaming XXH3-128. A copy continues from where the original stood, independently of it.
+class Xxh3Stream {
+ public:
+  Xxh3Stream();
+  ~Xxh3Stream();
+  Xxh3Stream(const Xxh3Stream& other);
+  Xxh3Stream& operator=(const Xxh3Stream& other);
+  Xxh3Stream(Xxh3Stream&&) noexcept;
+  Xxh3Stream& operator=(Xxh3Stream&&) noexcept;
+
+  void update(Bytes bytes);
+  /// The hash of all bytes so far; more may follow.
+  Hash128 digest() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Streaming XXH3-64, for contents too large to lie in memory. Reusable.
+class Xxh3Stream64 {
+ public:
+  Xxh3Stream64();
+  ~Xxh3Stream64();
+  Xxh3Stream64(const Xxh3Stream64&) = delete;
+  Xxh3Stream64& operator=(const Xxh3Stream64&) = delete;
+
+  /// Forgets all bytes so far.
+  void reset();
+  void update(Bytes bytes);
+  /// The hash of all bytes since the last reset.
+  std::uint64_t digest() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace shardkit

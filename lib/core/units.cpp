@@ -1,0 +1,162 @@
+#include "core/units.hpp"
+
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace shardkit {
+namespace {
+
+struct Scale {
+  std::string_view name;
+  double factor;
+};
+
+constexpr double kKi = 1024.0;
+constexpr std::array kSizes = {
+    Scale{"", 1},
+    Scale{"b", 1},
+    Scale{"k", 1e3},
+    Scale{"kb", 1e3},
+    Scale{"kib", kKi},
+    Scale{"m", 1e6},
+    Scale{"mb", 1e6},
+    Scale{"mib", kKi* kKi},
+    Scale{"g", 1e9},
+    Scale{"gb", 1e9},
+    Scale{"gib", kKi* kKi* kKi},
+    Scale{"t", 1e12},
+    Scale{"tb", 1e12},
+    Scale{"tib", kKi* kKi* kKi* kKi},
+    Scale{"p", 1e15},
+    Scale{"pb", 1e15},
+    Scale{"pib", kKi* kKi* kKi* kKi* kKi},
+};
+constexpr std::array kDurations = {
+    Scale{"", 1},   Scale{"s", 1},    Scale{"ms", 1e-3}, Scale{"us", 1e-6},
+    Scale{"m", 60}, Scale{"min", 60}, Scale{"h", 3600},  Scale{"d", 86400},
+};
+
+std::string lower(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+/// A number and the scale its suffix names; false when either part does not parse or the number is negative.
+template <std::size_t N>
+bool parse_scaled(std::string_view text, const std::array<Scale, N>& scales, double& number, double& factor) {
+  const char* begin = text.data();
+  const auto [stop, error] = std::from_chars(begin, begin + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc() || !std::isfinite(number) || number < 0 || std::signbit(number)) return false;
+  std::string_view rest = text.substr(static_cast<std::size_t>(stop - begin));
+  if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  const std::string suffix = lower(rest);
+  for (const Scale& scale : scales) {
+    if (scale.name == suffix) {
+      factor = scale.factor;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool only_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string_view unit_suffix(Unit unit) {
+  switch (unit) {
+    case Unit::bytes:
+      return "_bytes";
+    case Unit::seconds:
+      return "_seconds";
+    case Unit::ratio:
+      return "_ratio";
+    case Unit::bytes_per_second:
+      return "_bytes_per_second";
+    case Unit::per_second:
+      return "_per_second";
+    case Unit::none:
+    case Unit::count:
+      return "";
+  }
+  return "";
+}
+
+Result<std::uint64_t> parse_size(std::string_view text) {
+  const auto bad = [&](std::string_view why) {
+    return Error(ErrorCode::usage, fmt::format("'{}' is not a size: {} (examples: 1000, 256MiB, 1.5G)", text, why));
+  };
+  if (only_digits(text)) {  // exact, where a double would round
+    std::uint64_t value = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc()) return bad("too large");
+    return value;
+  }
+  double number = 0;
+  double factor = 1;
+  if (!parse_scaled(text, kSizes, number, factor)) return bad("expected a number and a unit");
+  const double bytes = number * factor;
+  if (bytes >= 18446744073709551616.0) return bad("too large");
+  if (number != 0 && bytes < 1) return bad("less than one byte");
+  return static_cast<std::uint64_t>(std::round(bytes));
+}
+
+Result<double> parse_duration(std::string_view text) {
+  double number = 0;
+  double factor = 1;
+  if (!parse_scaled(text, kDurations, number, factor)) {
+    return Error(ErrorCode::usage, fmt::format("'{}' is not a duration (examples: 30s, 5m, 250ms)", text));
+  }
+  return number * factor;
+}
+
+std::string format_size(std::uint64_t bytes) {
+  constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1023.995 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, units[unit]);
+}
+
+std::string format_rate(double bytes_per_second) {
+  constexpr std::array units = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  double value = bytes_per_second;
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < units.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, units[unit]);
+}
+
+std::string format_duration(double seconds) {
+  if (seconds < 0.0995) return fmt::format("{:.2g} ms", seconds * 1e3);
+  if (seconds < 9.95) return fmt::format("{:.2f} s", seconds);
+  if (seconds < 59.5) return fmt::format("{:.0f} s", seconds);
+  const auto whole = static_cast<std::uint64_t>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string format_count(std::uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (std::size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, 1, ',');
+  }
+  return digits;
+}
+
+}  // namespace shardkit

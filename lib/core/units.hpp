@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace shardkit {
+
+/// What a number means. Decides how a field is parsed, printed and named.
+enum class Unit {
+  none,
+  count,
+  bytes,
+  seconds,
+  ratio,
+  bytes_per_second,
+  per_second,
+};
+
+/// The ending a JSON field of this unit carries: "_bytes", "_seconds", ... ; empty for none and count.
+std::string_view unit_suffix(Unit unit);
+
+/// Reads "1000", "256MiB", "256MB", "1.5G": KiB/MiB/GiB/TiB are powers of 1024; K/M/G/T with or without B are powers
+/// of 1000. Rejects negative, fractional-byte-only ("0.5"), overflowing and unknown spellings with Error{usage}.
+Result<std::uint64_t> parse_size(std::string_view text);
+
+/// Reads "30s", "5m", "1.5h", "250ms", "2d" or plain seconds, as seconds. Error{usage} otherwise.
+Result<double> parse_duration(std::string_view text);
+
+/// "0 B", "1.50 MiB": binary prefixes, three significant digits; parse_size reads it back to within rounding.
+std::string format_size(std::uint64_t bytes);
+/// Decimal prefixes, as network and disk rates are quoted: "3.30 GB/s".
+std::string format_rate(double bytes_per_second);
+/// "0.35 s", "4 min 10 s", "2 h 05 min".
+std::string format_duration(double seconds);
+/// "14,000,000": digits in groups of three.
+std::string format_count(std::uint64_t count);
+
+}  // namespace shardkit

@@ -1,0 +1,56 @@
+#include "core/context.hpp"
+
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+
+using namespace shardkit;
+
+TEST_CASE("a context throws once its stop was asked for") {
+  std::stop_source stop;
+  const Context context(stop.get_token());
+  CHECK_NOTHROW(context.throw_if_stopped());
+  stop.request_stop();
+  try {
+    context.throw_if_stopped();
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::cancelled);
+  }
+}
+
+TEST_CASE("a context without a stop token never stops") { CHECK_NOTHROW(Context().throw_if_stopped()); }
+
+TEST_CASE("warnings keep their order, and those of several threads are all there") {
+  Context context;
+  context.warn("first", "one");
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 100; ++i) context.warn("more", "text");
+      });
+    }
+  }
+  const std::vector<Warning> warnings = context.warnings();
+  REQUIRE(warnings.size() == 401);
+  CHECK(warnings.front().code == "first");
+  CHECK(warnings.front().text == "one");
+}
+
+TEST_CASE("a phase starts its counters anew") {
+  Context context;
+  Progress& progress = context.progress();
+  progress.items = 5;
+  progress.bytes = 50;
+  progress.start("read", 10, 100);
+  CHECK(std::string(progress.phase.load()) == "read");
+  CHECK(progress.items == 0);
+  CHECK(progress.bytes == 0);
+  CHECK(progress.items_total == 10);
+  CHECK(progress.bytes_total == 100);
+  progress.start("sync");
+  CHECK(progress.items_total == 0);
+}

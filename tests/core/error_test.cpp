@@ -1,0 +1,65 @@
+#include "core/error.hpp"
+
+#include <cerrno>
+#include <memory>
+
+#include <doctest/doctest.h>
+
+#include "core/result.hpp"
+
+using namespace shardkit;
+
+TEST_CASE("a failed system call has the code that decides whether a retry helps") {
+  const auto code = [](int error_number) { return system_error(error_number, "open", "/x").code(); };
+  CHECK(code(ENOENT) == ErrorCode::not_found);
+  CHECK(code(ENOTDIR) == ErrorCode::not_found);
+  CHECK(code(EACCES) == ErrorCode::denied);
+  CHECK(code(EPERM) == ErrorCode::denied);
+  CHECK(code(EROFS) == ErrorCode::denied);
+  CHECK(code(ENOSPC) == ErrorCode::no_space);
+  CHECK(code(EDQUOT) == ErrorCode::no_space);
+  CHECK(code(EFBIG) == ErrorCode::no_space);
+  CHECK(code(ENOSYS) == ErrorCode::unsupported);
+  CHECK(code(EEXIST) == ErrorCode::conflict);
+  CHECK(code(EIO) == ErrorCode::io);
+  CHECK(code(EMFILE) == ErrorCode::io);
+  CHECK(code(ESTALE) == ErrorCode::io);
+}
+
+TEST_CASE("its text says what was tried, on what, and why it failed") {
+  const Error error = system_error(ENOENT, "open", "/data/x.tar");
+  CHECK(std::string(error.what()) == "cannot open '/data/x.tar': No such file or directory");
+  CHECK(error.path() == "/data/x.tar");
+  CHECK_FALSE(error.offset());
+}
+
+TEST_CASE("every code has a name of its own") {
+  CHECK(error_code_name(ErrorCode::usage) == "usage");
+  CHECK(error_code_name(ErrorCode::not_found) == "not_found");
+  CHECK(error_code_name(ErrorCode::denied) == "denied");
+  CHECK(error_code_name(ErrorCode::io) == "io");
+  CHECK(error_code_name(ErrorCode::network) == "network");
+  CHECK(error_code_name(ErrorCode::corrupt) == "corrupt");
+  CHECK(error_code_name(ErrorCode::conflict) == "conflict");
+  CHECK(error_code_name(ErrorCode::no_space) == "no_space");
+  CHECK(error_code_name(ErrorCode::unsupported) == "unsupported");
+  CHECK(error_code_name(ErrorCode::cancelled) == "cancelled");
+}
+
+TEST_CASE("a result is a value or the error in its place") {
+  Result<int> good = 7;
+  CHECK(good);
+  CHECK(*good == 7);
+  *good = 8;
+  CHECK(good.value() == 8);
+  const Result<int> bad = Error(ErrorCode::corrupt, "torn", "/x", 512);
+  CHECK_FALSE(bad);
+  CHECK(bad.error().offset() == 512);
+  CHECK_THROWS_WITH_AS((void)bad.value(), "torn", Error);
+}
+
+TEST_CASE("a result gives away a value that only moves") {
+  Result<std::unique_ptr<int>> result = std::make_unique<int>(3);
+  const std::unique_ptr<int> taken = std::move(result).value();
+  CHECK(*taken == 3);
+}
