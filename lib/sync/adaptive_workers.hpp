@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <utility>
+
+#include "sync/thread_need.hpp"
+
+namespace shardkit {
+
+/// Time that one worker spent waiting for a slow source, apart from time it spent computing. Wrap each blocking read:
+///
+///     { const WaitMeter::Scope waiting(meter); pread(...); }
+///
+/// Time spent ready to run while other threads had the cores does not count: more threads would not help there.
+/// One meter per thread, made and used by that thread.
+class WaitMeter {
+ public:
+  WaitMeter();
+  ~WaitMeter();
+  WaitMeter(const WaitMeter&) = delete;
+  WaitMeter& operator=(const WaitMeter&) = delete;
+
+  class Scope {
+   public:
+    explicit Scope(WaitMeter& meter);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    WaitMeter& meter_;
+    std::int64_t start_ns_;
+  };
+
+  /// Nanoseconds waited in scopes that ended since the last call.
+  std::int64_t take_waited_ns() { return std::exchange(waited_ns_, 0); }
+
+ private:
+  std::int64_t idle_ns() const;
+
+  int schedstat_;  ///< open /proc/thread-self/schedstat, or -1
+  std::int64_t waited_ns_ = 0;
+};
+
+/// How many operations are kept in flight.
+struct InFlightLimits {
+  unsigned cores = 1;      ///< threads that may compute at the same time
+  unsigned minimum = 1;    ///< threads from the start
+  unsigned maximum = 512;  ///< never more
+};
+
+/// Runs one function on as many threads as it takes to keep the cores busy although each waits for I/O (ThreadNeed):
+/// about `cores` on a warm page cache and hundreds on a source with a millisecond of latency. Threads are added while
+/// the measured need is above their number, and not taken away.
+class AdaptiveWorkers {
+ public:
+  /// `step` does one unit of work and returns false when there is none left; it is called from many threads at once.
+  /// The first exception stops all of them. The token it gets fires then, or when `parent` does.
+  using Step = std::function<bool(WaitMeter& meter, const std::stop_token& stop)>;
+
+  AdaptiveWorkers(const InFlightLimits& limits, std::stop_token parent)
+      : limits_(limits), parent_(std::move(parent)), need_(limits.cores) {}
+
+  /// Works until every thread has seen `step` return false; rethrows the first exception.
+  void run(const Step& step);
+
+  /// Threads that the last run came to use.
+  unsigned in_flight() const { return threads_; }
+
+ private:
+  unsigned threads_to_add(std::int64_t cpu_ns, std::int64_t waited_ns);
+
+  InFlightLimits limits_;
+  std::stop_token parent_;
+  std::mutex mutex_;
+  std::atomic<unsigned> threads_ = 0;
+  bool ending_ = false;
+  ThreadNeed need_;
+};
+
+}  // namespace shardkit

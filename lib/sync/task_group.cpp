@@ -1,0 +1,46 @@
+#include "sync/task_group.hpp"
+
+#include <utility>
+
+namespace shardkit {
+
+TaskGroup::TaskGroup(std::stop_token parent) : parent_link_(std::move(parent), [this] { stop_.request_stop(); }) {}
+
+TaskGroup::~TaskGroup() {
+  stop_.request_stop();
+  join_all();
+}
+
+void TaskGroup::spawn(Task task) {
+  const std::scoped_lock lock(mutex_);
+  threads_.emplace_back([this, task = std::move(task)] {
+    try {
+      task(stop_.get_token());
+    } catch (...) {
+      {
+        const std::scoped_lock failed(mutex_);
+        if (!failure_) failure_ = std::current_exception();
+      }
+      stop_.request_stop();
+    }
+  });
+}
+
+void TaskGroup::wait() {
+  join_all();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void TaskGroup::join_all() {
+  while (true) {
+    std::vector<std::jthread> batch;
+    {
+      const std::scoped_lock lock(mutex_);
+      batch.swap(threads_);
+    }
+    if (batch.empty()) return;
+    batch.clear();  // jthread joins in its destructor
+  }
+}
+
+}  // namespace shardkit
