@@ -1,0 +1,143 @@
+#include "formats/brace_pattern.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr int kDeepest = 16;
+
+/// One whole expansion; carries what error messages need.
+class Expander {
+ public:
+  Expander(std::string_view pattern, std::size_t limit) : pattern_(pattern), limit_(limit) {}
+
+  std::vector<std::string> expand(std::string_view text, int depth = 0) const {
+    if (depth > kDeepest) fail("nests braces too deep");
+    std::vector<std::string> names{""};
+    while (true) {
+      const std::size_t open = text.find_first_of("{}");
+      if (open != std::string_view::npos && text[open] == '}') fail("has a '}' without its '{'");
+      append(names, {std::string(text.substr(0, open))});
+      if (open == std::string_view::npos) return names;
+      const std::size_t close = partner(text, open);
+      append(names, group(text.substr(open + 1, close - open - 1), depth));
+      text.remove_prefix(close + 1);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view what) const {
+    throw Error(ErrorCode::usage, fmt::format("the pattern '{}' {}", pattern_, what));
+  }
+
+  std::size_t partner(std::string_view text, std::size_t open) const {
+    int depth = 0;
+    for (std::size_t i = open; i < text.size(); ++i) {
+      if (text[i] == '{') ++depth;
+      if (text[i] == '}' && --depth == 0) return i;
+    }
+    fail("has a '{' without its '}'");
+  }
+
+  /// What stands between two braces.
+  std::vector<std::string> group(std::string_view inside, int depth) const {
+    std::vector<std::string_view> parts = split_at_commas(inside);
+    std::vector<std::string> names;
+    if (parts.size() > 1) {
+      for (const std::string_view part : parts) {
+        for (std::string& name : expand(part, depth + 1)) names.push_back(std::move(name));
+        check_count(names.size(), 1);
+      }
+      return names;
+    }
+    if (range(inside, names)) return names;
+    for (const std::string& name : expand(inside, depth + 1)) names.push_back("{" + name + "}");
+    return names;
+  }
+
+  static std::vector<std::string_view> split_at_commas(std::string_view text) {
+    std::vector<std::string_view> parts;
+    int depth = 0;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '{') ++depth;
+      if (text[i] == '}') --depth;
+      if (text[i] != ',' || depth > 0) continue;
+      parts.push_back(text.substr(begin, i - begin));
+      begin = i + 1;
+    }
+    parts.push_back(text.substr(begin));
+    return parts;
+  }
+
+  static std::optional<std::int64_t> number(std::string_view text) {
+    std::int64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    // Far from the ends of the type, so that counting cannot overflow.
+    if (error != std::errc() || stop != end || text.size() > 15) return std::nullopt;
+    return value;
+  }
+
+  static bool padded(std::string_view text) { return text.size() > 1 && text.front() == '0'; }
+
+  /// "first..last" or "first..last..step" of whole numbers; false when `inside` is something else.
+  bool range(std::string_view inside, std::vector<std::string>& names) const {
+    const std::size_t dots = inside.find("..");
+    if (dots == std::string_view::npos) return false;
+    const std::string_view first_text = inside.substr(0, dots);
+    std::string_view last_text = inside.substr(dots + 2);
+    std::int64_t step = 1;
+    if (const std::size_t more = last_text.find(".."); more != std::string_view::npos) {
+      const auto given = number(last_text.substr(more + 2));
+      if (!given || *given == 0) return false;
+      step = std::abs(*given);
+      last_text = last_text.substr(0, more);
+    }
+    const auto first = number(first_text);
+    const auto last = number(last_text);
+    if (!first || !last) return false;
+    const std::size_t width =
+        padded(first_text) || padded(last_text) ? std::max(first_text.size(), last_text.size()) : 0;
+    const std::int64_t steps = std::abs(*last - *first) / step;
+    check_count(static_cast<std::size_t>(steps) + 1, 1);
+    for (std::int64_t i = 0; i <= steps; ++i) {
+      names.push_back(fmt::format("{:0{}}", *first + (*last < *first ? -i : i) * step, width));
+    }
+    return true;
+  }
+
+  /// Puts each of `tails` behind each of `names`, the tails running fastest.
+  void append(std::vector<std::string>& names, const std::vector<std::string>& tails) const {
+    check_count(names.size(), tails.size());
+    std::vector<std::string> longer;
+    longer.reserve(names.size() * tails.size());
+    for (const std::string& name : names) {
+      for (const std::string& tail : tails) longer.push_back(name + tail);
+    }
+    names = std::move(longer);
+  }
+
+  void check_count(std::size_t a, std::size_t b) const {
+    if (a > limit_ / std::max<std::size_t>(b, 1)) fail(fmt::format("stands for more than {} names", limit_));
+  }
+
+  std::string_view pattern_;
+  std::size_t limit_;
+};
+
+}  // namespace
+
+std::vector<std::string> expand_braces(std::string_view pattern, std::size_t limit) {
+  return Expander(pattern, limit).expand(pattern);
+}
+
+}  // namespace shardkit

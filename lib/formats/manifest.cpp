@@ -1,0 +1,148 @@
+#include "formats/manifest.hpp"
+
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFormat = "shardkit-manifest";
+constexpr std::uint64_t kVersion = 1;
+
+/// Reads typed fields of one JSON object and names the field that is wrong.
+class ObjectReader {
+ public:
+  ObjectReader(const Json& object, std::string where, const std::string& path)
+      : object_(object), where_(std::move(where)), path_(path) {
+    if (!object.is_object()) fail("", "is not an object");
+  }
+
+  [[noreturn]] void fail(const std::string& field, std::string_view what) const {
+    throw Error(ErrorCode::corrupt, fmt::format("manifest '{}': {}{} {}", path_, where_, field, what), path_);
+  }
+  std::uint64_t number(const char* field) const {
+    const Json& value = at(field);
+    if (!value.is_number_unsigned()) fail(field, "is not a whole number");
+    return value.get<std::uint64_t>();
+  }
+  std::string text(const char* field) const {
+    const Json& value = at(field);
+    if (!value.is_string()) fail(field, "is not a text");
+    return value.get<std::string>();
+  }
+  Hash128 hash(const char* field) const {
+    Hash128 value;
+    if (!parse_hex(text(field), value)) fail(field, "is not 32 hexadecimal digits");
+    return value;
+  }
+  const Json& array(const char* field) const {
+    const Json& value = at(field);
+    if (!value.is_array()) fail(field, "is not a list");
+    return value;
+  }
+  const Json& at(const char* field) const {
+    const auto found = object_.find(field);
+    if (found == object_.end()) fail(field, "is missing");
+    return *found;
+  }
+
+ private:
+  const Json& object_;
+  std::string where_;
+  const std::string& path_;
+};
+
+/// File names are bytes, JSON text is UTF-8: bytes that are not UTF-8 cannot occur in shard names (we make them), but
+/// can in class names, where each is written as U+FFFD; the index keeps the original path.
+std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+bool leaves_folder(const std::string& name) {
+  return name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
+         name.find('\0') != std::string::npos;
+}
+
+ManifestShard read_shard(const ObjectReader& object) {
+  ManifestShard shard{object.text("name"), object.number("samples"), object.number("bytes"), object.hash("xxh3_128")};
+  if (leaves_folder(shard.name)) object.fail("name", "is not a plain file name");
+  return shard;
+}
+
+void check_sums(const Manifest& manifest, const ObjectReader& root) {
+  std::uint64_t samples = 0;
+  std::uint64_t bytes = 0;
+  std::set<std::string_view> names;
+  for (const ManifestShard& shard : manifest.shards) {
+    samples += shard.samples;
+    bytes += shard.bytes;
+    if (!names.insert(shard.name).second) root.fail("shards", "name '" + shard.name + "' twice");
+  }
+  if (samples != manifest.samples) root.fail("samples", "is not the sum over its shards");
+  if (bytes != manifest.bytes) root.fail("bytes", "is not the sum over its shards");
+}
+
+}  // namespace
+
+std::string write_manifest(const Manifest& manifest) {
+  Json root;
+  root["format"] = kFormat;
+  root["version"] = kVersion;
+  root["samples"] = manifest.samples;
+  root["bytes"] = manifest.bytes;
+  root["skipped"] = manifest.skipped;
+  root["plan_hash"] = manifest.plan_hash;
+  root["options"] = Json::object();
+  for (const auto& [name, value] : manifest.options) root["options"][name] = value;
+  root["shards"] = Json::array();
+  for (const ManifestShard& shard : manifest.shards) {
+    root["shards"].push_back({{"name", shard.name},
+                              {"samples", shard.samples},
+                              {"bytes", shard.bytes},
+                              {"xxh3_128", to_hex(shard.xxh3_128)}});
+  }
+  root["classes"] = Json::array();
+  for (const ManifestClass& item : manifest.classes) {
+    root["classes"].push_back({{"label", item.label}, {"name", item.name}, {"samples", item.samples}});
+  }
+  return dump(root);
+}
+
+Manifest read_manifest(std::string_view text, const std::string& path) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) throw Error(ErrorCode::corrupt, fmt::format("manifest '{}' is not JSON", path), path);
+  const ObjectReader root(json, "", path);
+  if (root.text("format") != kFormat) root.fail("format", fmt::format("is not '{}'", kFormat));
+  if (root.number("version") != kVersion) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("manifest '{}' has version {}; this program reads version {}", path, root.number("version"),
+                            kVersion),
+                path);
+  }
+  Manifest manifest;
+  manifest.samples = root.number("samples");
+  manifest.bytes = root.number("bytes");
+  manifest.skipped = root.number("skipped");
+  manifest.plan_hash = root.text("plan_hash");
+  for (const Json& item : root.array("shards")) {
+    const std::string where = fmt::format("shards[{}].", manifest.shards.size());
+    manifest.shards.push_back(read_shard(ObjectReader(item, where, path)));
+  }
+  for (const Json& item : root.array("classes")) {
+    const ObjectReader object(item, fmt::format("classes[{}].", manifest.classes.size()), path);
+    manifest.classes.push_back({object.text("name"), object.number("label"), object.number("samples")});
+  }
+  for (const auto& [name, value] : root.at("options").items()) {
+    if (!value.is_string()) root.fail("options", "holds something else than texts");
+    manifest.options[name] = value.get<std::string>();
+  }
+  check_sums(manifest, root);
+  return manifest;
+}
+
+}  // namespace shardkit

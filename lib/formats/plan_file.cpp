@@ -1,0 +1,241 @@
+#include "formats/plan_file.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "formats/portable_name.hpp"
+#include "formats/tsv.hpp"
+#include "formats/ustar.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::string_view kMagic = "shardkit-plan\t1\n";
+constexpr std::uint64_t kTailBytes = 256;  // holds the closing line
+
+bool parse_signed(std::string_view column, std::int64_t& value) {
+  const char* end = column.data() + column.size();
+  const auto [stop, error] = std::from_chars(column.data(), end, value);
+  return error == std::errc() && stop == end;
+}
+
+/// "ext:size:mtime"
+bool parse_file(std::string_view column, PlannedFile& file) {
+  const std::size_t first = column.find(':');
+  const std::size_t second = column.find(':', first + 1);
+  return first != std::string_view::npos && second != std::string_view::npos &&
+         unescape(column.substr(0, first), file.extension) &&
+         parse_number(column.substr(first + 1, second - first - 1), file.size) &&
+         parse_signed(column.substr(second + 1), file.mtime_ns);
+}
+
+/// Columns: "+" class marked stem image sidecar...
+bool parse_sample(const std::vector<std::string_view>& columns, std::size_t classes, PlannedSample& sample) {
+  std::uint64_t class_index = 0;
+  if (columns.size() < 5 || columns[0] != "+" || !parse_number(columns[1], class_index) || class_index >= classes) {
+    return false;
+  }
+  sample.class_index = static_cast<std::uint32_t>(class_index);
+  sample.marked = columns[2] == "1";
+  if (!unescape(columns[3], sample.stem) || !parse_file(columns[4], sample.image)) return false;
+  sample.sidecars.resize(columns.size() - 5);
+  for (std::size_t i = 0; i < sample.sidecars.size(); ++i) {
+    if (!parse_file(columns[i + 5], sample.sidecars[i])) return false;
+  }
+  return true;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  append_escaped(out, text);
+  return out;
+}
+
+}  // namespace
+
+PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink) {
+  std::string text(kMagic);
+  text += fmt::format("name\t{}\n", escaped(head.name));
+  for (const auto& [name, value] : head.options) text += fmt::format("option\t{}\t{}\n", name, escaped(value));
+  for (const PlanClass& item : head.classes) {
+    text += fmt::format("class\t{}\t{}\t{}\n", item.label, escaped(item.name), item.samples);
+    label_digits_.push_back(label_text(item.label).size());
+  }
+  for (const IndexSkip& skip : head.skipped) {
+    text += fmt::format("skip\t{}\t{}\n", escaped(skip.path), escaped(skip.reason));
+  }
+  text += "samples\n";
+  identify(text);
+  put(text);
+}
+
+void PlanWriter::put(std::string_view text) {
+  sink_.write(as_bytes(text));
+  checksum_.update(as_bytes(text));
+  offset_ += text.size();
+}
+
+void PlanWriter::identify(std::string_view text) { identity_.update(as_bytes(text)); }
+
+void PlanWriter::begin_shard() {
+  shards_.push_back({0, kTarEnd, offset_});
+  identify("shard\n");
+}
+
+void PlanWriter::add(const PlannedSample& sample) {
+  line_ = fmt::format("+\t{}\t{}\t", sample.class_index, sample.marked ? 1 : 0);
+  append_escaped(line_, sample.stem);
+  identify(line_);
+  const auto add_file = [&](const PlannedFile& file) {
+    std::string column = "\t";
+    append_escaped(column, file.extension);
+    column += fmt::format(":{}", file.size);
+    identify(column);
+    line_ += column;
+    line_ += fmt::format(":{}", file.mtime_ns);
+  };
+  add_file(sample.image);
+  for (const PlannedFile& file : sample.sidecars) add_file(file);
+  identify("\n");
+  line_ += '\n';
+  put(line_);
+  shards_.back().samples += 1;
+  shards_.back().bytes += sample_tar_bytes(sample, label_digits_.at(sample.class_index));
+}
+
+Hash128 PlanWriter::finish() {
+  const std::uint64_t table = offset_;
+  const Hash128 hash = identity_.digest();
+  for (const PlanShard& shard : shards_) {
+    put(fmt::format("shard\t{}\t{}\t{}\n", shard.offset, shard.samples, shard.bytes));
+  }
+  const std::string end = fmt::format("end\t{}\t{}\t{}", table, shards_.size(), to_hex(hash));
+  put(end);
+  put(fmt::format("\t{}\n", to_hex(checksum_.digest())));
+  return hash;
+}
+
+PlanReader::PlanReader(ByteSource& source, std::string name) : source_(source), name_(std::move(name)) {
+  read_head();
+  read_table();
+}
+
+void PlanReader::damaged(std::uint64_t offset, std::string_view why) const {
+  throw Error(
+      ErrorCode::corrupt,
+      fmt::format("plan '{}' is not readable at byte {}: {}; make it again with `shardctl plan`", name_, offset, why),
+      name_, offset);
+}
+
+void PlanReader::read_head() {
+  LineReader lines(source_, 0, source_.size());
+  std::string_view line;
+  if (!lines.next(line) || line != kMagic.substr(0, kMagic.size() - 1)) {
+    damaged(0, "it is no shardkit plan of version 1");
+  }
+  std::vector<std::string_view> columns;
+  while (lines.next(line)) {
+    split_columns(line, columns);
+    if (columns[0] == "samples") return;
+    bool ok = false;
+    std::string text;
+    if (columns[0] == "name" && columns.size() == 2) {
+      ok = unescape(columns[1], head_.name);
+    } else if (columns[0] == "option" && columns.size() == 3) {
+      ok = unescape(columns[2], head_.options[std::string(columns[1])]);
+    } else if (columns[0] == "class" && columns.size() == 4) {
+      PlanClass& item = head_.classes.emplace_back();
+      ok = parse_number(columns[1], item.label) && unescape(columns[2], item.name) &&
+           parse_number(columns[3], item.samples);
+    } else if (columns[0] == "skip" && columns.size() == 3) {
+      IndexSkip& skip = head_.skipped.emplace_back();
+      ok = unescape(columns[1], skip.path) && unescape(columns[2], skip.reason);
+    }
+    if (!ok) damaged(lines.line_offset(), "the line is not readable");
+  }
+  damaged(lines.next_offset(), "it is cut");
+}
+
+void PlanReader::read_table() {
+  const std::uint64_t size = source_.size();
+  std::string tail(std::min(size, kTailBytes), '\0');
+  tail.resize(source_.read_at(size - tail.size(), std::as_writable_bytes(std::span(tail))));
+  const std::size_t end = tail.rfind("end\t");
+  if (end == std::string::npos || !tail.ends_with('\n')) damaged(size, "it is cut");
+  std::vector<std::string_view> columns;
+  split_columns(std::string_view(tail).substr(end, tail.size() - 1 - end), columns);
+  std::uint64_t count = 0;
+  if (columns.size() != 5 || !parse_number(columns[1], table_offset_) || !parse_number(columns[2], count) ||
+      !parse_hex(columns[3], hash_) || table_offset_ > size) {
+    damaged(size - tail.size() + end, "the closing line is not readable");
+  }
+  LineReader lines(source_, table_offset_, size);
+  std::string_view line;
+  while (lines.next(line) && !line.starts_with("end\t")) {
+    split_columns(line, columns);
+    PlanShard& shard = shards_.emplace_back();
+    if (columns.size() != 4 || columns[0] != "shard" || !parse_number(columns[1], shard.offset) ||
+        !parse_number(columns[2], shard.samples) || !parse_number(columns[3], shard.bytes) ||
+        shard.offset > table_offset_) {
+      damaged(lines.line_offset(), "the line is not readable");
+    }
+  }
+  if (shards_.size() != count) damaged(table_offset_, "its table of shards is cut");
+}
+
+std::uint64_t PlanReader::samples() const {
+  std::uint64_t sum = 0;
+  for (const PlanShard& shard : shards_) sum += shard.samples;
+  return sum;
+}
+
+std::uint64_t PlanReader::bytes() const {
+  std::uint64_t sum = 0;
+  for (const PlanShard& shard : shards_) sum += shard.bytes;
+  return sum;
+}
+
+std::string PlanReader::shard_name(std::size_t shard) const { return fmt::format("{}-{:06}.tar", head_.name, shard); }
+
+PlanReader::ShardReader::ShardReader(const PlanReader& plan, std::size_t shard)
+    : plan_(&plan),
+      lines_(plan.source_, plan.shards_.at(shard).offset, plan.table_offset_),
+      left_(plan.shards_.at(shard).samples) {}
+
+bool PlanReader::ShardReader::next(PlannedSample& sample) {
+  if (left_ == 0) return false;
+  std::string_view line;
+  if (!lines_.next(line)) plan_->damaged(lines_.next_offset(), "it is cut");
+  split_columns(line, columns_);
+  if (!parse_sample(columns_, plan_->head_.classes.size(), sample)) {
+    plan_->damaged(lines_.line_offset(), "the line is not readable");
+  }
+  --left_;
+  return true;
+}
+
+std::string label_text(std::uint64_t label) { return fmt::to_string(label); }
+
+std::string image_path(const PlanHead& head, const PlannedSample& sample) {
+  return fmt::format("{}/{}.{}", head.classes.at(sample.class_index).name, sample.stem, sample.image.extension);
+}
+
+std::string sample_key(const PlanHead& head, const PlannedSample& sample) {
+  const std::string path = image_path(head, sample);
+  const std::string_view stem = std::string_view(sample.stem).substr(sample.stem.rfind('/') + 1);
+  std::string key = portable_key(head.classes.at(sample.class_index).name, stem, path);
+  return sample.marked ? marked_key(key, path) : key;
+}
+
+std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_digits) {
+  std::uint64_t bytes = tar_member_bytes(sample.image.size) + tar_member_bytes(label_digits);
+  for (const PlannedFile& file : sample.sidecars) bytes += tar_member_bytes(file.size);
+  return bytes;
+}
+
+}  // namespace shardkit

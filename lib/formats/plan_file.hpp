@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/bytes.hpp"
+#include "core/hash.hpp"
+#include "formats/line_reader.hpp"
+#include "formats/shard_index.hpp"
+
+/// The plan file (docs/formats.md, "Plan", version 1): which source file becomes which member of which shard. Lines of
+/// tab-separated text in shard order, then a table of where each shard starts, so that a part reads its shards alone
+/// and nobody holds more than one line.
+namespace shardkit {
+
+/// A source file as the scan found it. Size and mtime are how convert recognises that it has changed.
+struct PlannedFile {
+  std::string extension;      ///< in the source, as spelled there
+  std::uint64_t size = 0;     ///< bytes
+  std::int64_t mtime_ns = 0;  ///< since 1970
+  bool operator==(const PlannedFile&) const = default;
+};
+
+struct PlannedSample {
+  std::uint32_t class_index = 0;  ///< into PlanHead::classes
+  bool marked = false;            ///< its key collides: marked_key() instead of portable_key()
+  std::string stem;               ///< path within the class folder, without the last dot and extension
+  PlannedFile image;
+  std::vector<PlannedFile> sidecars;  ///< files that share the stem, by extension
+  bool operator==(const PlannedSample&) const = default;
+};
+
+struct PlanClass {
+  std::string name;
+  std::uint64_t label = 0;
+  std::uint64_t samples = 0;
+  bool operator==(const PlanClass&) const = default;
+};
+
+struct PlanHead {
+  std::string name;                            ///< shard name prefix
+  std::map<std::string, std::string> options;  ///< those that shape the output
+  std::vector<PlanClass> classes;              ///< sorted by name
+  std::vector<IndexSkip> skipped;              ///< files left out by the scan
+  bool operator==(const PlanHead&) const = default;
+};
+
+struct PlanShard {
+  std::uint64_t samples = 0;
+  std::uint64_t bytes = 0;   ///< of the tar when nothing is skipped
+  std::uint64_t offset = 0;  ///< of its first line within the plan file
+};
+
+/// Streams a plan out. Call begin_shard() before the samples of each shard.
+class PlanWriter {
+ public:
+  PlanWriter(ByteSink& sink, const PlanHead& head);
+
+  void begin_shard();
+  void add(const PlannedSample& sample);
+
+  /// Writes the table and returns the plan's hash: XXH3-128 over everything but mtimes, so that a copy of the same tree
+  /// has the same plan.
+  Hash128 finish();
+  const std::vector<PlanShard>& shards() const { return shards_; }
+
+ private:
+  void put(std::string_view text);
+  void identify(std::string_view text);
+
+  ByteSink& sink_;
+  Xxh3Stream identity_;
+  Xxh3Stream checksum_;
+  std::vector<PlanShard> shards_;
+  std::vector<std::size_t> label_digits_;  ///< bytes of each class's .cls member
+  std::uint64_t offset_ = 0;
+  std::string line_;
+};
+
+/// Reads a plan through a ByteSource that outlives it. The constructor checks head and table and throws Error{corrupt,
+/// unsupported}; damage to a sample's line is found when that line is read.
+class PlanReader {
+ public:
+  PlanReader(ByteSource& source, std::string name);
+
+  const PlanHead& head() const { return head_; }
+  const std::vector<PlanShard>& shards() const { return shards_; }
+  const Hash128& hash() const { return hash_; }
+  std::uint64_t samples() const;
+  std::uint64_t bytes() const;
+  /// "<prefix>-000007.tar"
+  std::string shard_name(std::size_t shard) const;
+
+  /// The samples of one shard in order. One thread at a time.
+  class ShardReader {
+   public:
+    /// False after the last sample.
+    bool next(PlannedSample& sample);
+
+   private:
+    friend class PlanReader;
+    ShardReader(const PlanReader& plan, std::size_t shard);
+
+    const PlanReader* plan_;
+    LineReader lines_;
+    std::uint64_t left_;
+    std::vector<std::string_view> columns_;
+  };
+  ShardReader read_shard(std::size_t shard) const { return ShardReader(*this, shard); }
+
+ private:
+  void read_head();
+  void read_table();
+  [[noreturn]] void damaged(std::uint64_t offset, std::string_view why) const;
+
+  ByteSource& source_;
+  std::string name_;
+  PlanHead head_;
+  std::vector<PlanShard> shards_;
+  std::uint64_t table_offset_ = 0;
+  Hash128 hash_;
+};
+
+/// The label as the .cls member holds it: ASCII digits, no newline.
+std::string label_text(std::uint64_t label);
+
+/// Path of the sample's image relative to the source.
+std::string image_path(const PlanHead& head, const PlannedSample& sample);
+
+/// The key that the sample gets.
+std::string sample_key(const PlanHead& head, const PlannedSample& sample);
+
+/// Bytes that the sample takes in its shard: image, side-cars and label, each with header and padding.
+std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_digits);
+
+}  // namespace shardkit

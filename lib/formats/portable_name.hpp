@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+/// The portable profile's names (docs/formats.md, "Names"): what every reader of tar shards carries unharmed. ASCII
+/// letters, digits, '_' and '-'; no dot but the one before the extension; at most 100 bytes in all.
+namespace shardkit {
+
+/// Longest key that portable_key() returns. Leaves room for a collision mark, a dot and an extension.
+inline constexpr std::size_t kLongestKey = 80;
+/// Longest extension that fits behind a key with a collision mark.
+inline constexpr std::size_t kLongestExtension = 10;
+
+/// One path component, reversibly: every byte but A-Z a-z 0-9 _ - becomes '~' and two hexadecimal digits; a leading
+/// "__", which readers take for metadata, becomes "~5F_"; an empty component becomes "~".
+std::string portable_component(std::string_view component);
+
+/// "<class>/<stem>" of portable components. A key over kLongestKey is cut and ends with '-' and 16 hexadecimal digits
+/// of XXH3-64 over `path` (the image's path relative to the source), which also stands in the index.
+std::string portable_key(std::string_view class_name, std::string_view stem, std::string_view path);
+
+/// `key` with '-' and 8 hexadecimal digits (the upper half of XXH3-64 over `path`): for images whose keys collide.
+std::string marked_key(const std::string& key, std::string_view path);
+
+/// The extension a member gets: lower case, "jpeg" as "jpg", other bytes as in portable_component().
+std::string portable_extension(std::string_view extension);
+
+/// A file name split at its last dot: "a.b.JPEG" is "a.b" and "JPEG"; without a dot the extension is empty.
+struct NameParts {
+  std::string_view stem;
+  std::string_view extension;
+};
+NameParts split_extension(std::string_view file_name);
+
+}  // namespace shardkit

@@ -1,0 +1,55 @@
+#include "formats/sample_name.hpp"
+
+#include <utility>
+
+namespace shardkit {
+
+std::optional<SampleName> split_sample_name(std::string_view member) {
+  const std::size_t slash = member.rfind('/');
+  const std::size_t base = slash == std::string_view::npos ? 0 : slash + 1;
+  const std::size_t dot = member.find('.', base);
+  if (dot == std::string_view::npos) return std::nullopt;
+  if (dot == base) {
+    // [^.]+ must then match the folder before and its slash: only without a dot in it.
+    if (base == 0) return std::nullopt;
+    const std::string_view folders = member.substr(0, slash);
+    const std::size_t parent = folders.rfind('/');
+    const std::string_view folder = parent == std::string_view::npos ? folders : folders.substr(parent + 1);
+    if (folder.find('.') != std::string_view::npos) return std::nullopt;
+  }
+  return SampleName{member.substr(0, dot), member.substr(dot + 1)};
+}
+
+bool is_metadata_name(std::string_view member) {
+  const std::string_view first = member.substr(0, member.find('/'));
+  return first.size() >= 4 && first.starts_with("__") && first.ends_with("__");
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+std::optional<Sample> SampleGrouper::add(const TarEntry& entry) {
+  if (entry.type != TarType::regular || is_metadata_name(entry.name)) return std::nullopt;
+  const auto name = split_sample_name(entry.name);
+  if (!name) return std::nullopt;
+  std::optional<Sample> done;
+  if (current_.members.empty() || current_.key != name->key) {
+    done = finish();
+    current_.key = name->key;
+    current_.offset = entry.record_offset;
+  }
+  current_.members.push_back({lower_case(name->extension), entry.data_offset, entry.size});
+  return done;
+}
+
+std::optional<Sample> SampleGrouper::finish() {
+  if (current_.members.empty()) return std::nullopt;
+  return std::exchange(current_, {});
+}
+
+}  // namespace shardkit

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/tar_parser.hpp"
+
+/// How tar members become samples: WebDataset's rules (webdataset 1.0.2, tariterators.py), which the other readers
+/// follow.
+namespace shardkit {
+
+/// A member's name in two; the views are of the name given.
+struct SampleName {
+  std::string_view key;        ///< folders and the file name up to its first dot
+  std::string_view extension;  ///< what follows that dot, in its own case
+};
+
+/// Splits as `^((?:.*/|)[^.]+)[.]([^/]*)$` does; empty when it does not match: readers drop such members silently.
+/// "a/._x.jpg" matches with the key "a/", as it does there.
+std::optional<SampleName> split_sample_name(std::string_view member);
+
+/// True when the first path component is "__...__": readers skip such members.
+bool is_metadata_name(std::string_view member);
+
+/// ASCII letters in lower case, other bytes as they are.
+std::string lower_case(std::string_view text);
+
+struct SampleMember {
+  std::string extension;     ///< in lower case
+  std::uint64_t offset = 0;  ///< of the content within the shard
+  std::uint64_t size = 0;
+};
+
+struct Sample {
+  std::string key;
+  std::uint64_t offset = 0;           ///< where its first member's record starts
+  std::vector<SampleMember> members;  ///< in shard order, never empty; an extension may occur twice
+};
+
+/// Groups consecutive members of equal key into samples.
+class SampleGrouper {
+ public:
+  /// Takes the next member of the shard; returns the sample before when this one begins another. Members that are no
+  /// regular file, metadata or without an extension belong to no sample and do not end one.
+  std::optional<Sample> add(const TarEntry& entry);
+
+  /// The last sample, once no member follows.
+  std::optional<Sample> finish();
+
+ private:
+  Sample current_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,198 @@
+#include "formats/shard_index.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "formats/line_reader.hpp"
+#include "formats/tsv.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::string_view kMagic = "shardkit-index";
+constexpr std::string_view kVersion = "1";
+constexpr std::uint64_t kLongestEdgeLine = 4096;  // first and last line: a shard's name and numbers
+
+[[noreturn]] void damaged(const std::string& name, std::uint64_t offset, std::string_view why) {
+  throw Error(
+      ErrorCode::corrupt,
+      fmt::format("shard index '{}' is damaged at byte {}: {}; remove it and run the command that made it again", name,
+                  offset, why),
+      name, offset);
+}
+
+void parse_head(std::string_view line, const std::string& name, ShardSummary& summary) {
+  std::vector<std::string_view> columns;
+  split_columns(line, columns);
+  if (columns.size() != 4 || columns[0] != kMagic) damaged(name, 0, "the first line is not that of a shard index");
+  if (columns[1] != kVersion) {
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("shard index '{}' has version {}; this program reads version {}", name, columns[1], kVersion), name,
+        0);
+  }
+  if (!unescape(columns[2], summary.shard)) damaged(name, 0, "bad escape in the shard's name");
+  summary.plan = columns[3];
+}
+
+/// True when `line` is the closing line; then `summary` and `checksum` hold what it says.
+bool parse_end(const std::vector<std::string_view>& columns, ShardSummary& summary, Hash128& checksum) {
+  return columns.size() == 6 && columns[0] == "end" && parse_number(columns[1], summary.samples) &&
+         parse_number(columns[2], summary.skipped) && parse_number(columns[3], summary.bytes) &&
+         parse_hex(columns[4], summary.xxh3_128) && parse_hex(columns[5], checksum);
+}
+
+bool parse_member(std::string_view column, IndexMember& member) {
+  std::uint64_t* const numbers[] = {&member.offset, &member.size};
+  std::size_t colon = column.find(':');
+  if (colon == std::string_view::npos || !unescape(column.substr(0, colon), member.extension)) return false;
+  column.remove_prefix(colon + 1);
+  for (std::uint64_t* number : numbers) {
+    colon = column.find(':');
+    if (colon == std::string_view::npos || !parse_number(column.substr(0, colon), *number)) return false;
+    column.remove_prefix(colon + 1);
+  }
+  return parse_hex(column, member.xxh3);
+}
+
+/// Columns: "+" key label path member...
+bool parse_sample(const std::vector<std::string_view>& columns, IndexSample& sample) {
+  if (columns.size() < 5 || columns[0] != "+" || !unescape(columns[1], sample.key)) return false;
+  sample.label.reset();
+  if (columns[2] != "-") {
+    sample.label.emplace();
+    if (!parse_number(columns[2], *sample.label)) return false;
+  }
+  if (!unescape(columns[3], sample.path)) return false;
+  sample.members.resize(columns.size() - 4);
+  for (std::size_t i = 0; i < sample.members.size(); ++i) {
+    if (!parse_member(columns[i + 4], sample.members[i])) return false;
+  }
+  return true;
+}
+
+bool parse_skip(const std::vector<std::string_view>& columns, IndexSkip& skip) {
+  return columns.size() == 3 && columns[0] == "!" && unescape(columns[1], skip.path) &&
+         unescape(columns[2], skip.reason);
+}
+
+}  // namespace
+
+ShardIndexWriter::ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan) : sink_(sink) {
+  summary_.shard = shard;
+  summary_.plan = plan;
+  line_ = fmt::format("{}\t{}\t", kMagic, kVersion);
+  append_escaped(line_, shard);
+  line_ += '\t';
+  line_ += plan;
+  line();
+}
+
+void ShardIndexWriter::line() {
+  line_ += '\n';
+  hash_.update(as_bytes(line_));
+  sink_.write(as_bytes(line_));
+  line_.clear();
+}
+
+void ShardIndexWriter::add(const IndexSample& sample) {
+  line_ += "+\t";
+  append_escaped(line_, sample.key);
+  line_ += '\t';
+  line_ += sample.label ? fmt::format_int(*sample.label).c_str() : "-";
+  line_ += '\t';
+  append_escaped(line_, sample.path);
+  for (const IndexMember& member : sample.members) {
+    line_ += '\t';
+    append_escaped(line_, member.extension);
+    fmt::format_to(std::back_inserter(line_), ":{}:{}:{:016x}", member.offset, member.size, member.xxh3);
+  }
+  line();
+  ++summary_.samples;
+}
+
+void ShardIndexWriter::add(const IndexSkip& skip) {
+  line_ += "!\t";
+  append_escaped(line_, skip.path);
+  line_ += '\t';
+  append_escaped(line_, skip.reason);
+  line();
+  ++summary_.skipped;
+}
+
+ShardSummary ShardIndexWriter::finish(std::uint64_t tar_bytes, const Hash128& tar_hash) {
+  summary_.bytes = tar_bytes;
+  summary_.xxh3_128 = tar_hash;
+  line_ = fmt::format("end\t{}\t{}\t{}\t{}", summary_.samples, summary_.skipped, tar_bytes, to_hex(tar_hash));
+  hash_.update(as_bytes(line_));
+  line_ += fmt::format("\t{}\n", to_hex(hash_.digest()));
+  sink_.write(as_bytes(line_));
+  return summary_;
+}
+
+ShardSummary read_shard_index(ByteSource& source, const std::string& name, const ShardIndexVisitor& visitor) {
+  LineReader lines(source, 0, source.size());
+  std::string_view line;
+  ShardSummary summary;
+  if (!lines.next(line)) damaged(name, 0, "it is empty or cut");
+  parse_head(line, name, summary);
+
+  Xxh3Stream hash;
+  std::uint64_t samples = 0;
+  std::uint64_t skipped = 0;
+  std::vector<std::string_view> columns;
+  IndexSample sample;
+  IndexSkip skip;
+  while (true) {
+    hash.update(as_bytes(line));
+    hash.update(as_bytes("\n"));
+    if (!lines.next(line)) damaged(name, lines.next_offset(), "the closing line is missing");
+    split_columns(line, columns);
+    if (columns[0] == "+" && parse_sample(columns, sample)) {
+      ++samples;
+      visitor.sample(std::move(sample));
+    } else if (columns[0] == "!" && parse_skip(columns, skip)) {
+      ++skipped;
+      visitor.skip(std::move(skip));
+    } else {
+      break;
+    }
+  }
+  Hash128 checksum;
+  if (!parse_end(columns, summary, checksum)) damaged(name, lines.line_offset(), "the line is not readable");
+  hash.update(as_bytes(line.substr(0, line.rfind('\t'))));
+  if (!(hash.digest() == checksum)) damaged(name, lines.line_offset(), "its checksum does not match its content");
+  if (samples != summary.samples || skipped != summary.skipped) {
+    damaged(name, lines.line_offset(), "its closing line counts other samples than it lists");
+  }
+  if (lines.next_offset() != source.size()) damaged(name, lines.next_offset(), "bytes follow the closing line");
+  return summary;
+}
+
+ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
+  const std::uint64_t size = source.size();
+  ShardSummary summary;
+  std::string_view line;
+  LineReader first(source, 0, std::min(size, kLongestEdgeLine));
+  if (!first.next(line)) damaged(name, 0, "it is empty or cut");
+  parse_head(line, name, summary);
+
+  std::string tail(std::min<std::uint64_t>(size, kLongestEdgeLine), '\0');
+  const std::uint64_t tail_offset = size - tail.size();
+  tail.resize(source.read_at(tail_offset, std::as_writable_bytes(std::span(tail))));
+  if (!tail.ends_with('\n')) damaged(name, size, "the closing line is missing");
+  const std::size_t previous = tail.size() > 1 ? tail.rfind('\n', tail.size() - 2) : std::string::npos;
+  const std::size_t begin = previous == std::string::npos ? 0 : previous + 1;
+  std::vector<std::string_view> columns;
+  split_columns(std::string_view(tail).substr(begin, tail.size() - 1 - begin), columns);
+  Hash128 checksum;
+  if (!parse_end(columns, summary, checksum)) damaged(name, tail_offset + begin, "the closing line is missing");
+  return summary;
+}
+
+std::string shard_index_path(std::string_view shard) { return fmt::format(".shardkit/{}.index", shard); }
+
+}  // namespace shardkit

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/bytes.hpp"
+#include "core/hash.hpp"
+
+/// The per-shard sample index `.shardkit/<shard>.index` (docs/formats.md, "Shard index", version 1).
+///
+/// Lines of tab-separated text, so that cut, grep and a five-line script read it. It is streamed in both directions:
+/// neither side holds more than one line.
+namespace shardkit {
+
+/// One member of a sample, such as the image or its label.
+struct IndexMember {
+  std::string extension;     ///< "jpg", "cls": what follows the key and a dot
+  std::uint64_t offset = 0;  ///< of the first content byte within the shard
+  std::uint64_t size = 0;    ///< content bytes
+  std::uint64_t xxh3 = 0;    ///< XXH3-64 of the content
+  bool operator==(const IndexMember&) const = default;
+};
+
+struct IndexSample {
+  std::string key;
+  std::optional<std::uint64_t> label;  ///< empty when the shard carries no .cls
+  std::string path;                    ///< of the image, relative to the source; empty for shards made by others
+  std::vector<IndexMember> members;    ///< in shard order, never empty
+  bool operator==(const IndexSample&) const = default;
+};
+
+/// A source file that was left out, and why.
+struct IndexSkip {
+  std::string path;
+  std::string reason;
+  bool operator==(const IndexSkip&) const = default;
+};
+
+/// What the first and last lines of an index say about its shard.
+struct ShardSummary {
+  std::string shard;  ///< file name of the tar
+  std::string plan;   ///< plan hash, 32 hex digits; empty for shards made by others
+  std::uint64_t samples = 0;
+  std::uint64_t skipped = 0;
+  std::uint64_t bytes = 0;  ///< of the tar
+  Hash128 xxh3_128;         ///< of the tar
+  bool operator==(const ShardSummary&) const = default;
+};
+
+class ShardIndexWriter {
+ public:
+  /// Writes the head. `plan` may be empty.
+  ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan);
+
+  void add(const IndexSample& sample);
+  void add(const IndexSkip& skip);
+
+  /// Writes the closing line and returns the summary. Nothing may follow.
+  ShardSummary finish(std::uint64_t tar_bytes, const Hash128& tar_hash);
+
+ private:
+  void line();
+
+  ByteSink& sink_;
+  Xxh3Stream hash_;
+  ShardSummary summary_;
+  std::string line_;
+};
+
+/// Called for each sample and skip, in shard order. The argument may be moved from.
+struct ShardIndexVisitor {
+  std::function<void(IndexSample&&)> sample = [](IndexSample&&) {};
+  std::function<void(IndexSkip&&)> skip = [](IndexSkip&&) {};
+};
+
+/// Reads a whole index. Throws Error{corrupt} with the offset of the line when the text is damaged, truncated or of
+/// another version. `name` is the file's name for messages.
+ShardSummary read_shard_index(ByteSource& source, const std::string& name, const ShardIndexVisitor& visitor);
+
+/// Reads only the first line and the last: a few hundred bytes, whatever the size of the index. Damage between them
+/// goes unnoticed.
+ShardSummary read_shard_summary(ByteSource& source, const std::string& name);
+
+/// The index's path for a shard, relative to the folder of the shard: ".shardkit/<shard>.index".
+std::string shard_index_path(std::string_view shard);
+
+}  // namespace shardkit

@@ -1,0 +1,151 @@
+#include "formats/tar_header.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+
+struct FieldPlace {
+  std::size_t offset;
+  std::size_t length;
+};
+constexpr FieldPlace kName{0, 100};
+constexpr FieldPlace kSize{124, 12};
+constexpr FieldPlace kChecksum{148, 8};
+constexpr std::size_t kType = 156;
+constexpr FieldPlace kLinkTarget{157, 100};
+constexpr FieldPlace kMagic{257, 8};
+constexpr FieldPlace kPrefix{345, 155};
+constexpr std::size_t kSparseContinues = 482;     // in an old GNU sparse header
+constexpr std::size_t kSparseMapContinues = 504;  // in the blocks that continue its map
+
+std::string_view field(std::string_view block, FieldPlace place) { return block.substr(place.offset, place.length); }
+
+/// A text field ends at its first NUL, or fills all its bytes.
+std::string_view text_field(std::string_view block, FieldPlace place) {
+  const std::string_view text = field(block, place);
+  return text.substr(0, text.find('\0'));
+}
+
+template <class Char>
+std::int64_t sum_of(std::string_view text) {
+  return std::accumulate(text.begin(), text.end(), std::int64_t{0},
+                         [](std::int64_t sum, char c) { return sum + static_cast<Char>(c); });
+}
+
+/// The checksum is the sum of all bytes with its own field taken as spaces. Old tars summed signed bytes.
+template <class Char>
+std::int64_t header_sum(std::string_view block) {
+  return sum_of<Char>(block) - sum_of<Char>(field(block, kChecksum)) + std::int64_t{' '} * kChecksum.length;
+}
+
+bool checksum_matches(std::string_view block) {
+  const auto stored = parse_tar_number(field(block, kChecksum));
+  if (!stored) return false;
+  const auto sum = static_cast<std::int64_t>(*stored);
+  return header_sum<unsigned char>(block) == sum || header_sum<signed char>(block) == sum;
+}
+
+std::optional<std::uint64_t> parse_base256(std::string_view field) {
+  const auto first = static_cast<unsigned char>(field.front());
+  if ((first & 0x40U) != 0) return std::nullopt;  // the sign of the number
+  std::uint64_t value = first & 0x3fU;
+  for (const char c : field.substr(1)) {
+    if (value > (kLargest >> 8U)) return std::nullopt;
+    value = (value << 8U) | static_cast<unsigned char>(c);
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_tar_number(std::string_view field) {
+  if (!field.empty() && (static_cast<unsigned char>(field.front()) & 0x80U) != 0) return parse_base256(field);
+  const std::size_t first = field.find_first_not_of(' ');
+  if (first == std::string_view::npos) return 0;
+  std::uint64_t value = 0;
+  for (const char c : field.substr(first)) {
+    if (c == '\0' || c == ' ') break;
+    if (c < '0' || c > '7') return std::nullopt;
+    value = value * 8 + static_cast<std::uint64_t>(c - '0');  // 12 digits at most: cannot overflow
+  }
+  return value;
+}
+
+TarHeaderState read_tar_header(Bytes bytes, TarHeader& header) {
+  const std::string_view block = as_text(bytes);
+  // Only a zero block starts with a NUL: every header starts with a name.
+  if (block.front() == '\0' && block.find_first_not_of('\0') == std::string_view::npos) return TarHeaderState::zero;
+  if (!checksum_matches(block)) return TarHeaderState::bad_checksum;
+
+  const std::string_view magic = field(block, kMagic);
+  header.dialect = magic == std::string_view("ustar  \0", 8)              ? TarDialect::gnu
+                   : magic.substr(0, 6) == std::string_view("ustar\0", 6) ? TarDialect::ustar
+                                                                          : TarDialect::v7;
+  header.type = block[kType];
+  header.name = text_field(block, kName);
+  header.prefix = header.dialect == TarDialect::ustar ? text_field(block, kPrefix) : std::string_view();
+  header.link_target = text_field(block, kLinkTarget);
+  header.sparse_continues = header.type == 'S' && block[kSparseContinues] != '\0';
+  const std::string_view size = field(block, kSize);
+  header.base256_size = (static_cast<unsigned char>(size.front()) & 0x80U) != 0;
+  const auto value = parse_tar_number(size);
+  if (!value) return TarHeaderState::bad_size;
+  header.size = *value;
+  return TarHeaderState::good;
+}
+
+TarType tar_type(char type_flag, std::string_view name) {
+  switch (type_flag) {
+    case '\0':  // v7 marked directories by a slash alone
+      return name.ends_with('/') ? TarType::directory : TarType::regular;
+    case '0':
+    case '7':  // contiguous file
+    case 'S':  // sparse file of old GNU tar
+      return TarType::regular;
+    case '1':
+      return TarType::hard_link;
+    case '2':
+      return TarType::symbolic_link;
+    case '5':
+      return TarType::directory;
+    default:
+      return TarType::other;
+  }
+}
+
+bool stores_tar_content(char type_flag) { return type_flag < '1' || type_flag > '6'; }
+
+bool is_tar_extension(char type_flag) { return std::string_view("xXgLK").find(type_flag) != std::string_view::npos; }
+
+bool sparse_map_continues(Bytes block) { return block[kSparseMapContinues] != std::byte{0}; }
+
+bool has_tar_magic(Bytes block) {
+  return block.size() == kTarBlock && field(as_text(block), kMagic).substr(0, 5) == "ustar";
+}
+
+std::string_view compression_name(Bytes start) {
+  using namespace std::string_view_literals;
+  struct Magic {
+    std::string_view bytes;
+    std::string_view name;
+  };
+  static constexpr std::array<Magic, 6> kMagics{{{"\x1f\x8b"sv, "gzip"},
+                                                 {"\x28\xb5\x2f\xfd"sv, "zstd"},
+                                                 {"\xfd"
+                                                  "7zXZ\0"sv,
+                                                  "xz"},
+                                                 {"BZh"sv, "bzip2"},
+                                                 {"\x04\x22\x4d\x18"sv, "lz4"},
+                                                 {"PK\x03\x04"sv, "zip"}}};
+  const auto found = std::find_if(kMagics.begin(), kMagics.end(),
+                                  [&](const Magic& magic) { return as_text(start).starts_with(magic.bytes); });
+  return found == kMagics.end() ? std::string_view() : found->name;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/bytes.hpp"
+#include "formats/tar_parser.hpp"
+
+/// The two ways to drive a TarParser: pulling headers from a source that can seek, or being fed every byte.
+namespace shardkit {
+
+/// Is told what an archive holds, in its order.
+class TarHandler {
+ public:
+  virtual ~TarHandler() = default;
+  /// True to be given the member's content.
+  virtual bool entry(const TarEntry& entry) = 0;
+  /// The next piece of the content asked for, never empty.
+  virtual void content(Bytes /*piece*/) {}
+  /// All content asked for was given; comes also for empty members, not for one that the end of the archive cuts.
+  virtual void content_end() {}
+  virtual void finding(const TarFinding& finding) = 0;
+};
+
+/// Iterates over a source's members and reads only their headers. One small read-ahead buffer serves headers that
+/// stand close together, so that they do not cost a read each. One thread at a time.
+class TarScanner {
+ public:
+  using OnFinding = std::function<void(const TarFinding&)>;
+  /// `source` stays the caller's. What is wrong with the archive goes to `on_finding`.
+  explicit TarScanner(
+      ByteSource& source, OnFinding on_finding = [](const TarFinding&) {});
+
+  /// The next member; false at the end. Throws what the source throws.
+  bool next(TarEntry& entry);
+
+ private:
+  Bytes read(const TarParser::Range& range);
+
+  ByteSource& source_;
+  OnFinding on_finding_;
+  TarParser parser_;
+  std::vector<std::byte> buffer_;
+  std::uint64_t buffer_offset_ = 0;
+  std::size_t buffered_ = 0;
+};
+
+/// Reads all of an archive's headers, and the content that the handler asks for.
+void scan_tar(ByteSource& source, TarHandler& handler);
+
+/// Is fed a whole archive from start to end, in pieces of any length.
+class TarFeed {
+ public:
+  /// `handler` stays the caller's.
+  TarFeed(TarHandler& handler, std::uint64_t archive_bytes) : handler_(handler), parser_(archive_bytes) {}
+
+  void feed(Bytes bytes);
+  /// Nothing more comes: what is missing by then is reported as truncated.
+  void finish();
+
+ private:
+  void deliver_content(Bytes bytes);
+  bool supply_from(Bytes bytes);
+
+  TarHandler& handler_;
+  TarParser parser_;
+  std::uint64_t offset_ = 0;        ///< of the piece that is being fed
+  std::vector<std::byte> carried_;  ///< start of a wanted range that goes on in the next piece
+  bool content_wanted_ = false;     ///< content_begin_ to content_end_ goes to the handler
+  std::uint64_t content_begin_ = 0;
+  std::uint64_t content_end_ = 0;
+};
+
+}  // namespace shardkit

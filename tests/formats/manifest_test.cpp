@@ -1,0 +1,80 @@
+#include "formats/manifest.hpp"
+
+#include <functional>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+
+using namespace shardkit;
+
+namespace {
+
+Manifest example() {
+  Manifest manifest;
+  manifest.shards = {{"s-000000.tar", 2, 4096, {1, 2}}, {"s-000001.tar", 1, 2048, {3, 4}}};
+  manifest.classes = {{"cats", 0, 2}, {"d\xc3\xb6gs", 1, 1}};
+  manifest.samples = 3;
+  manifest.bytes = 6144;
+  manifest.skipped = 5;
+  manifest.plan_hash = "0123456789abcdef0123456789abcdef";
+  manifest.options = {{"shuffle", "0"}};
+  return manifest;
+}
+
+std::string failure(std::string text) {
+  try {
+    read_manifest(text, "m.json");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::corrupt);
+    CHECK(error.path() == "m.json");
+    return error.what();
+  }
+  FAIL("was read as if nothing were wrong");
+  return {};
+}
+
+std::string changed(const std::function<void(Manifest&)>& change) {
+  Manifest manifest = example();
+  change(manifest);
+  return write_manifest(manifest);
+}
+
+std::string replaced(const std::string& from, const std::string& to) {
+  std::string text = write_manifest(example());
+  return text.replace(text.find(from), from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("what is written is read back") { CHECK(read_manifest(write_manifest(example()), "m.json") == example()); }
+
+TEST_CASE("equal manifests are equal bytes") { CHECK(write_manifest(example()) == write_manifest(example())); }
+
+TEST_CASE("a class name that is not UTF-8 does not stop the manifest") {
+  const std::string text = changed([](Manifest& m) { m.classes[0].name = "c\xff"; });
+  CHECK(read_manifest(text, "m.json").classes[0].name == "c\xef\xbf\xbd");
+}
+
+TEST_CASE("every kind of damage is named by its field") {
+  CHECK(failure("") == "manifest 'm.json' is not JSON");
+  CHECK(failure("[]") == "manifest 'm.json':  is not an object");
+  CHECK(failure("{}") == "manifest 'm.json': format is missing");
+  CHECK(failure(replaced("shardkit-manifest", "other")).find("format is not") != std::string::npos);
+  CHECK(failure(replaced("\"samples\": 2", "\"samples\": -2")).find("shards[0].samples") != std::string::npos);
+  CHECK(failure(replaced("\"bytes\": 2048", "\"bytes\": 2047")).find("bytes is not the sum") != std::string::npos);
+  CHECK(failure(replaced("00000000000000010000000000000002", "xyz")).find("shards[0].xxh3_128") != std::string::npos);
+  CHECK(failure(replaced("s-000001.tar", "s-000000.tar")).find("twice") != std::string::npos);
+}
+
+TEST_CASE("a shard name cannot lead out of the folder") {
+  for (const char* name : {"../x.tar", "/etc/x.tar", "..", ".", "", "a/b.tar"}) {
+    CAPTURE(name);
+    CHECK(failure(changed([&](Manifest& m) { m.shards[0].name = name; })).find("plain file name") != std::string::npos);
+  }
+}
+
+TEST_CASE("a manifest of a later version is refused as such") {
+  CHECK_THROWS_WITH(read_manifest(replaced("\"version\": 1", "\"version\": 2"), "m.json"),
+                    "manifest 'm.json' has version 2; this program reads version 1");
+}

@@ -1,0 +1,107 @@
+#include "formats/plan_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "support/files.hpp"
+
+using namespace shardkit;
+
+namespace {
+
+PlanHead head() {
+  return {"train", {{"shuffle", "0"}}, {{"cats", 0, 2}, {"dogs", 11, 1}}, {{"cats/broken.jpg", "gone"}}};
+}
+
+std::vector<std::vector<PlannedSample>> samples() {
+  return {{{0, false, "a", {"JPEG", 100, 5}, {{"json", 20, 6}}}, {1, true, "sub/b\tc", {"png", 0, -1}, {}}},
+          {{0, false, "z", {"jpg", 512, 7}, {}}}};
+}
+
+std::string written(std::int64_t mtime_shift = 0, Hash128* hash = nullptr) {
+  StringSink sink;
+  PlanWriter writer(sink, head());
+  for (const auto& shard : samples()) {
+    writer.begin_shard();
+    for (PlannedSample sample : shard) {
+      sample.image.mtime_ns += mtime_shift;
+      writer.add(sample);
+    }
+  }
+  const Hash128 identity = writer.finish();
+  if (hash) *hash = identity;
+  return sink.text();
+}
+
+}  // namespace
+
+TEST_CASE("a plan is read back shard by shard, in any order") {
+  Hash128 hash;
+  const std::string text = written(0, &hash);
+  MemorySource source(as_bytes(text));
+  const PlanReader plan(source, "p");
+  CHECK(plan.head() == head());
+  CHECK(plan.hash() == hash);
+  CHECK(plan.samples() == 3);
+  CHECK(plan.shard_name(1) == "train-000001.tar");
+  for (const std::size_t shard : {1, 0}) {
+    auto reader = plan.read_shard(shard);
+    std::vector<PlannedSample> read;
+    PlannedSample sample;
+    while (reader.next(sample)) read.push_back(sample);
+    CHECK(read == samples()[shard]);
+  }
+}
+
+TEST_CASE("the planned size of a shard is that of its tar") {
+  const std::string text = written();
+  MemorySource source(as_bytes(text));
+  // Header and padded content of the image, the label and the side-car; two blocks end the archive.
+  CHECK(PlanReader(source, "p").shards()[0].bytes == (1024 + 1024 + 1024) + (512 + 1024) + 1024);
+  CHECK(PlanReader(source, "p").shards()[1].bytes == 1024 + 1024 + 1024);
+}
+
+TEST_CASE("the hash ignores times, so that a copy of the tree has the same plan") {
+  Hash128 one;
+  Hash128 other;
+  const std::string a = written(0, &one);
+  const std::string b = written(1000, &other);
+  CHECK(a != b);
+  CHECK(one == other);
+}
+
+TEST_CASE("keys and paths come from class and stem") {
+  const PlanHead h = head();
+  CHECK(image_path(h, samples()[0][1]) == "dogs/sub/b\tc.png");
+  CHECK(sample_key(h, samples()[0][0]) == "cats/a");
+  const std::string marked = sample_key(h, samples()[0][1]);
+  CHECK(marked.starts_with("dogs/b~09c-"));
+  CHECK(marked.size() == std::string("dogs/b~09c-12345678").size());
+}
+
+TEST_CASE("a plan cut anywhere is refused or found damaged when its samples are read") {
+  const std::string text = written();
+  for (std::size_t length = 0; length < text.size(); ++length) {
+    const std::string cut = text.substr(0, length);
+    MemorySource source(as_bytes(cut));
+    CAPTURE(length);
+    CHECK_THROWS_AS(PlanReader(source, "p"), Error);
+  }
+}
+
+TEST_CASE("a sample line that is not one is named by its byte") {
+  std::string text = written();
+  const std::size_t at = text.find("+\t0\t0\ta");
+  text[at] = '?';
+  MemorySource source(as_bytes(text));
+  const PlanReader plan(source, "p");
+  auto reader = plan.read_shard(0);
+  PlannedSample sample;
+  try {
+    reader.next(sample);
+    FAIL("was read");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::corrupt);
+    CHECK(error.offset() == at);
+  }
+}

@@ -1,0 +1,74 @@
+#include "formats/portable_name.hpp"
+
+#include <cctype>
+#include <set>
+
+#include <doctest/doctest.h>
+
+using namespace shardkit;
+
+namespace {
+
+bool is_portable_key(const std::string& key) {
+  for (const char c : key) {
+    const bool ok = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '~' || c == '/';
+    if (!ok || static_cast<unsigned char>(c) > 127) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("names that every reader carries stay as they are") {
+  CHECK(portable_key("n01440764", "n01440764_10026", "p") == "n01440764/n01440764_10026");
+  CHECK(portable_component("ILSVRC2012_val-00000001") == "ILSVRC2012_val-00000001");
+}
+
+TEST_CASE("other bytes are written so that they can be read back") {
+  CHECK(portable_component("a b") == "a~20b");
+  CHECK(portable_component("img.v2") == "img~2Ev2");
+  CHECK(portable_component("\xc3\xa4") == "~C3~A4");
+  CHECK(portable_component("a\nb") == "a~0Ab");
+  CHECK(portable_component("~20") == "~7E20");
+}
+
+TEST_CASE("names that readers take for something else are made harmless") {
+  CHECK(portable_component("__MACOSX") == "~5F_MACOSX");
+  CHECK(portable_component("._x") == "~2E_x");
+  CHECK(portable_component("") == "~");
+}
+
+TEST_CASE("different components never become equal") {
+  const char* names[] = {"a b", "a~20b", "a.b", "a", "", "~", "__a", "_a", "~5F_a", "A", "a/b"};
+  std::set<std::string> seen;
+  for (const char* name : names) CHECK(seen.insert(portable_component(name)).second);
+}
+
+TEST_CASE("a long key is cut and told apart by its path") {
+  const std::string stem(300, 'x');
+  const std::string one = portable_key("c", stem, "c/one.jpg");
+  const std::string other = portable_key("c", stem, "c/other.jpg");
+  CHECK(one != other);
+  CHECK(one.size() == kLongestKey);
+  CHECK(marked_key(one, "c/one.jpg").size() + 1 + kLongestExtension == 100);
+}
+
+TEST_CASE("a key is portable whatever the bytes of the name") {
+  for (int c = 1; c < 256; ++c) {
+    const std::string name(3, static_cast<char>(c));
+    CHECK(is_portable_key(portable_key(name, name, "p")));
+  }
+}
+
+TEST_CASE("extensions are lower case and jpeg is jpg") {
+  CHECK(portable_extension("JPEG") == "jpg");
+  CHECK(portable_extension("Png") == "png");
+  CHECK(portable_extension("tiff") == "tiff");
+}
+
+TEST_CASE("a name is split at its last dot") {
+  CHECK(split_extension("a.b.JPEG").stem == "a.b");
+  CHECK(split_extension("a.b.JPEG").extension == "JPEG");
+  CHECK(split_extension("plain").stem == "plain");
+  CHECK(split_extension("plain").extension.empty());
+}
