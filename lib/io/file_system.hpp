@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/bytes.hpp"
+
+/// The seam through which every output file is made: tests put a file system behind it that forgets what was not
+/// synced, or fails on the n-th call. Reading has no need of it.
+namespace shardkit {
+
+/// A file that is being written from start to end.
+class WritableFile : public ByteSink {
+ public:
+  /// Bytes appended so far become durable: fdatasync. Throws Error{io, no_space}.
+  virtual void sync() = 0;
+
+  /// Hints that the first `end` bytes may go to disk now; does not wait and does not make durable.
+  virtual void start_writeback(std::uint64_t end) = 0;
+
+  /// Cuts the file back to `size` bytes; the next write appends there.
+  virtual void truncate(std::uint64_t size) = 0;
+};
+
+/// Thread-safe.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  /// Makes a new file with mode 0644 less umask; Error{conflict} when `path` is there already. While it is open the
+  /// writer holds an OFD lock on it, by which remove_stale_temps() tells the living from the dead.
+  virtual std::unique_ptr<WritableFile> create(const std::string& path) = 0;
+  /// Opens a file that create() made earlier, cuts it to its first `size` bytes and appends there. Throws
+  /// Error{not_found} when it is gone.
+  virtual std::unique_ptr<WritableFile> reopen(const std::string& path, std::uint64_t size) = 0;
+  /// Makes `path` and its parents; fine when they are there.
+  virtual void create_directories(const std::string& path) = 0;
+  /// Atomically puts `from` in the place of `to`, whether or not `to` is there.
+  virtual void rename(const std::string& from, const std::string& to) = 0;
+  /// Atomically gives `from` the name `to`; false, changing nothing, when `to` is there already.
+  virtual bool rename_new(const std::string& from, const std::string& to) = 0;
+  /// Makes names in the folder durable.
+  virtual void sync_directory(const std::string& path) = 0;
+  /// Removes a file; fine when it is gone.
+  virtual void remove(const std::string& path) = 0;
+};
+
+/// The operating system's. Holds no state.
+std::unique_ptr<FileSystem> posix_file_system();
+
+}  // namespace shardkit

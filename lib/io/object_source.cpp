@@ -1,0 +1,117 @@
+#include "io/object_source.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "core/error.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+using FolderId = std::pair<dev_t, ino_t>;
+
+/// Size and modification time: what rsync's quick check goes by.
+std::string version_of(const struct stat& info) {
+  return fmt::format("{}-{}.{:09}", info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
+ObjectInfo object_of(const std::string& name, const struct stat& info) {
+  return {name, static_cast<std::uint64_t>(info.st_size), version_of(info)};
+}
+
+struct stat stat_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) throw system_error(errno, "stat", path);
+  return info;
+}
+
+/// The files of a local folder; links are followed.
+class FolderSource final : public ObjectSource {
+ public:
+  explicit FolderSource(std::string folder) : folder_(std::move(folder)) {}
+
+  const std::string& location() const override { return folder_; }
+
+  std::vector<ObjectInfo> list() override {
+    std::vector<ObjectInfo> found;
+    std::set<FolderId> above;
+    list_below("", above, found);
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    return found;
+  }
+
+  std::optional<ObjectInfo> find(const std::string& name) override {
+    struct stat info {};
+    const std::string path = join_path(folder_, name);
+    if (::stat(path.c_str(), &info) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+      throw system_error(errno, "stat", path);
+    }
+    return object_of(name, info);
+  }
+
+  std::unique_ptr<ByteSource> open(const ObjectInfo& object) override {
+    auto file = std::make_unique<FileSource>(join_path(folder_, object.name));
+    struct stat info {};
+    if (::fstat(file->file().fd(), &info) != 0) throw system_error(errno, "stat", file->file().path());
+    if (version_of(info) == object.version) return file;
+    throw Error(ErrorCode::conflict,
+                fmt::format("'{}' has changed since it was looked at; run the same command again once nobody writes it",
+                            file->file().path()),
+                file->file().path());
+  }
+
+ private:
+  /// `prefix` is empty or ends with a slash; `above` are the folders on the way to it.
+  void list_below(const std::string& prefix, std::set<FolderId>& above, std::vector<ObjectInfo>& found) {
+    const std::string folder = join_path(folder_, prefix);
+    const struct stat self = stat_of(folder);
+    const FolderId id{self.st_dev, self.st_ino};
+    if (!above.insert(id).second) {
+      throw Error(ErrorCode::conflict, fmt::format("the link '{}' leads into a folder that holds it", folder), folder);
+    }
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+      const std::string name = prefix + entry->path().filename().string();
+      const struct stat info = stat_of(entry->path());
+      if (S_ISDIR(info.st_mode)) {
+        list_below(name + "/", above, found);
+      } else if (S_ISREG(info.st_mode)) {
+        found.push_back(object_of(name, info));
+      } else {
+        throw Error(ErrorCode::unsupported, fmt::format("'{}' is neither a file nor a folder", entry->path().string()),
+                    entry->path());
+      }
+    }
+    if (error) throw system_error(error.value(), "list", folder);
+    above.erase(id);
+  }
+
+  std::string folder_;
+};
+
+}  // namespace
+
+std::unique_ptr<ObjectSource> open_object_source(const std::string& location) {
+  if (location.find("://") != std::string::npos) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("'{}' is a URL; this version reads local and mounted folders only", location), location);
+  }
+  if (!S_ISDIR(stat_of(location).st_mode)) {
+    throw Error(ErrorCode::usage, fmt::format("'{}' is a file; name the folder that holds the shards", location),
+                location);
+  }
+  return std::make_unique<FolderSource>(std::filesystem::canonical(location));
+}
+
+}  // namespace shardkit

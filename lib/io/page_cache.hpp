@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "io/file.hpp"
+
+/// What of a file lies in the page cache, and how to change that.
+namespace shardkit {
+
+/// Bytes of `file` in the page cache, in whole pages but never more than its size. By cachestat(2); where that is
+/// missing, refused or wrong (overlay) by mincore(2), which tells the truth only to those who own the file or may write
+/// it. Empty when neither can be believed.
+std::optional<std::uint64_t> cached_bytes(const File& file);
+
+/// Writes what is dirty and drops all of `file` from the page cache, then looks whether that worked. Throws
+/// Error{unsupported} that says why when it did not or when that cannot be known: tmpfs, pages that another process
+/// maps, residency that this user may not see.
+void drop_from_cache(const File& file);
+
+/// Reads all of `file` into the page cache.
+void warm_cache(const File& file);
+
+/// True for tmpfs and ramfs, where the page cache is the disk.
+bool lives_in_memory(const File& file);
+
+/// True for overlay, which hands reads to a file system that it does not name.
+bool lies_on_overlay(const File& file);
+
+/// Bytes of `file` that are holes or allocated but never written: reading them touches no disk. 0 where the file system
+/// does not tell.
+std::uint64_t sparse_bytes(const File& file);
+
+}  // namespace shardkit

@@ -1,0 +1,141 @@
+#include "io/publish.hpp"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "io/file.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::string_view kTempEnd = ".tmp";
+constexpr std::time_t kForeignTempAge = 24 * 3600;
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  std::string host(name.data());
+  for (char& c : host) {
+    if (c == '/' || c == '.' || c == '-') c = '_';
+  }
+  return host;
+}
+
+/// The host that made the temporary called `name` (".<final name>.<host>-<pid>-<n>.tmp"); empty when it is none of
+/// ours.
+std::string_view temp_host(std::string_view name) {
+  if (!name.starts_with('.') || !name.ends_with(kTempEnd)) return {};
+  name.remove_suffix(kTempEnd.size());
+  std::size_t end = name.size();
+  for (int numbers = 0; numbers < 2; ++numbers) {
+    const std::size_t dash = name.rfind('-', end - 1);
+    if (dash == std::string_view::npos || dash + 1 == end) return {};
+    if (name.substr(dash + 1, end - dash - 1).find_first_not_of("0123456789") != std::string_view::npos) return {};
+    end = dash;
+  }
+  const std::size_t dot = name.rfind('.', end);
+  return dot == std::string_view::npos || dot == 0 ? std::string_view{} : name.substr(dot + 1, end - dot - 1);
+}
+
+/// True when nobody holds the lock that a writer takes on its temporary.
+bool is_unlocked(const std::string& path) {
+  const File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC), path);
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  return file && ::fcntl(file.fd(), F_OFD_SETLK, &whole) == 0;
+}
+
+bool is_older_than_a_day(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && std::time(nullptr) - info.st_mtime > kForeignTempAge;
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(FileSystem& files, std::string path)
+    : files_(files), path_(std::move(path)), temp_(temp_name(path_)), file_(files.create(temp_)) {}
+
+AtomicFile::~AtomicFile() {
+  if (temp_.empty()) return;
+  file_.reset();
+  try {
+    files_.remove(temp_);
+  } catch (const Error&) {  // a leftover is hidden, and the next run removes it
+  }
+}
+
+void AtomicFile::write(Bytes bytes) { file_->write(bytes); }
+
+void AtomicFile::commit() {
+  file_->sync();
+  files_.rename(temp_, path_);  // still open, so still locked: nobody takes it for a leftover
+  temp_.clear();
+  files_.sync_directory(parent_folder(path_));
+}
+
+bool AtomicFile::commit_new() {
+  file_->sync();
+  if (!files_.rename_new(temp_, path_)) return false;
+  temp_.clear();
+  files_.sync_directory(parent_folder(path_));
+  return true;
+}
+
+void AtomicFile::commit_without_sync() {
+  files_.rename(temp_, path_);
+  temp_.clear();
+}
+
+void publish(FileSystem& files, const std::string& path, Bytes bytes) {
+  AtomicFile file(files, path);
+  file.write(bytes);
+  file.commit();
+}
+
+std::string temp_name(const std::string& path) {
+  static std::atomic<unsigned> count{0};  // two temporaries of one process never meet
+  const std::size_t slash = path.rfind('/');
+  const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  return fmt::format("{}.{}.{}-{}-{}{}", path.substr(0, begin), path.substr(begin), host_name(), ::getpid(), count++,
+                     kTempEnd);
+}
+
+std::size_t remove_stale_temps(FileSystem& files, const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), &::closedir);
+  if (!listing) return 0;
+  const std::string host = host_name();
+  std::vector<std::string> stale;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string path = join_path(folder, entry->d_name);
+    const std::string_view maker = temp_host(entry->d_name);
+    if (maker.empty()) continue;
+    if (maker == host ? is_unlocked(path) : is_older_than_a_day(path)) stale.push_back(path);
+  }
+  for (const std::string& path : stale) files.remove(path);
+  return stale.size();
+}
+
+std::string parent_folder(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string join_path(const std::string& folder, std::string_view name) {
+  if (folder.empty()) return std::string(name);
+  return folder.ends_with('/') ? folder + std::string(name) : fmt::format("{}/{}", folder, name);
+}
+
+}  // namespace shardkit

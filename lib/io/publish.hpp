@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "io/file_system.hpp"
+
+/// How every output appears: hidden temporary file, fdatasync, rename, sync of the folder. A reader sees the old state
+/// or the new one, never a half, also after a power cut.
+namespace shardkit {
+
+/// A file that gets its name only when commit() is called; without it the destructor removes what was written.
+/// One thread at a time. The temporary name is hidden and never ends in ".tar" (see temp_name()).
+class AtomicFile final : public ByteSink {
+ public:
+  /// Creates the temporary file beside `path`. The folder must be there.
+  AtomicFile(FileSystem& files, std::string path);
+  ~AtomicFile() override;
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(Bytes bytes) override;
+  WritableFile& file() { return *file_; }
+  const std::string& path() const { return path_; }
+  /// Where the bytes are until they are committed.
+  const std::string& temp_path() const { return temp_; }
+
+  /// Makes the bytes durable under `path`, replacing what stood there.
+  void commit();
+  /// As commit(), but leaves an existing file alone: false when another writer was first.
+  bool commit_new();
+  /// As commit(), but does not wait for the disk: for many small files that can be made again. A kill still leaves all
+  /// of the file or nothing; after a power cut it may be there and empty.
+  void commit_without_sync();
+
+ private:
+  FileSystem& files_;
+  std::string path_;
+  std::string temp_;
+  std::unique_ptr<WritableFile> file_;
+};
+
+/// Publishes `bytes` as `path`.
+void publish(FileSystem& files, const std::string& path, Bytes bytes);
+
+/// A name for a temporary that will become `path`: ".<name>.<host>-<pid>-<n>.tmp" in the same folder.
+std::string temp_name(const std::string& path);
+
+/// Removes temporaries in `folder` whose writers are gone: made on this host and no longer locked, or made on another
+/// host and untouched for a day (locks do not cross hosts everywhere, process numbers do not cross containers).
+/// Returns how many went.
+std::size_t remove_stale_temps(FileSystem& files, const std::string& folder);
+
+/// The folder part of a path, "." when it has none.
+std::string parent_folder(const std::string& path);
+/// `folder`/`name` with one slash between.
+std::string join_path(const std::string& folder, std::string_view name);
+
+}  // namespace shardkit

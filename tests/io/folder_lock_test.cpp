@@ -1,0 +1,41 @@
+#include "io/folder_lock.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+
+TEST_CASE("a folder lock is held by one at a time and passes on when it ends") {
+  const TempDir dir;
+  std::optional<FolderLock> first(std::in_place, dir.path("lock"), std::stop_token());
+  std::atomic<bool> second_has_it{false};
+  std::jthread second([&](const std::stop_token& stop) {
+    const FolderLock lock(dir.path("lock"), stop);
+    second_has_it = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK_FALSE(second_has_it);
+  first.reset();
+  second.join();
+  CHECK(second_has_it);
+}
+
+TEST_CASE("waiting for a folder lock ends with the stop token") {
+  const TempDir dir;
+  const FolderLock first(dir.path("lock"), {});
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK_THROWS_AS(FolderLock(dir.path("lock"), stop.get_token()), Error);
+}
+
+TEST_CASE("a lock in a folder that is not there is an error") {
+  const TempDir dir;
+  CHECK_THROWS_AS(FolderLock(dir.path("absent/lock"), {}), Error);
+}

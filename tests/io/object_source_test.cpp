@@ -1,0 +1,79 @@
+#include "io/object_source.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "support/files.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+
+namespace {
+
+std::vector<std::string> names(ObjectSource& source) {
+  std::vector<std::string> found;
+  for (const ObjectInfo& object : source.list()) found.push_back(object.name);
+  return found;
+}
+
+ErrorCode code_of(const auto& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  FAIL("no error");
+  return ErrorCode::io;
+}
+
+}  // namespace
+
+TEST_CASE("a folder lists its files by name, hidden ones and those behind links too") {
+  const TempDir dir;
+  write_file(dir.path("elsewhere/z"), "zz");
+  write_file(dir.path("src/b"), "1");
+  write_file(dir.path("src/a/c"), "22");
+  write_file(dir.path("src/.hidden/x"), "");
+  std::filesystem::create_directory_symlink(dir.path("elsewhere"), dir.path("src/link"));
+  std::filesystem::create_symlink(dir.path("elsewhere/z"), dir.path("src/file_link"));
+  const auto source = open_object_source(dir.path("src"));
+  CHECK(names(*source) == std::vector<std::string>{".hidden/x", "a/c", "b", "file_link", "link/z"});
+  CHECK(source->find("a/c")->size == 2);
+  CHECK_FALSE(source->find("a/d"));
+  CHECK_FALSE(source->find("b/c"));
+  CHECK(source->location() == std::filesystem::canonical(dir.path("src")));
+}
+
+TEST_CASE("an object reads by range, as long as it is the version that was looked at") {
+  const TempDir dir;
+  write_file(dir.path("src/a"), "0123456789");
+  const auto source = open_object_source(dir.path("src"));
+  const ObjectInfo object = *source->find("a");
+  std::string part(4, ' ');
+  CHECK(source->open(object)->read_at(3, std::as_writable_bytes(std::span(part))) == 4);
+  CHECK(part == "3456");
+  write_file(dir.path("src/a"), "01234567890");
+  CHECK(code_of([&] { source->open(object); }) == ErrorCode::conflict);
+}
+
+TEST_CASE("what cannot be a source is told apart") {
+  const TempDir dir;
+  write_file(dir.path("file.tar"), "x");
+  std::filesystem::create_directory(dir.path("loop"));
+  std::filesystem::create_directory_symlink(dir.path("loop"), dir.path("loop/again"));
+  CHECK(code_of([&] { open_object_source(dir.path("absent")); }) == ErrorCode::not_found);
+  CHECK(code_of([&] { open_object_source(dir.path("file.tar")); }) == ErrorCode::usage);
+  CHECK(code_of([&] { open_object_source("s3://bucket/train"); }) == ErrorCode::unsupported);
+  CHECK(code_of([&] { open_object_source(dir.path("loop"))->list(); }) == ErrorCode::conflict);
+}
+
+TEST_CASE("a broken link in the source is an error, not a file left out") {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.path("src"));
+  std::filesystem::create_symlink(dir.path("nowhere"), dir.path("src/a"));
+  CHECK(code_of([&] { open_object_source(dir.path("src"))->list(); }) == ErrorCode::not_found);
+}
