@@ -1,0 +1,184 @@
+#include "image/jpeg_decoder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+#include <jerror.h>
+
+#include "core/error.hpp"
+#include "image/jpeg_reader.hpp"
+#include "image/probe.hpp"
+#include "image/random_crop.hpp"
+#include "image/resize.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kMaxPixels = std::uint64_t{1} << 28U;
+constexpr std::size_t kChannels = 3;
+
+/// Memory that only grows and is not cleared: clearing would cost as much as resizing a crop.
+class Buffer {
+ public:
+  std::span<std::uint8_t> take(std::size_t size) {
+    if (size > size_) {
+      bytes_.reset(new std::uint8_t[size]);
+      size_ = size;
+    }
+    return {bytes_.get(), size};
+  }
+
+ private:
+  std::unique_ptr<std::uint8_t[]> bytes_;
+  std::size_t size_ = 0;
+};
+
+std::uint8_t scaled(unsigned colour, unsigned light) { return static_cast<std::uint8_t>((colour * light + 127) / 255); }
+
+/// CMYK without a profile: what the inks leave of the light. Adobe stores the light, others the ink.
+void cmyk_to_rgb(const std::uint8_t* cmyk, std::size_t pixels, bool stores_light, std::uint8_t* rgb) {
+  const unsigned flip = stores_light ? 0 : 255;
+  for (std::size_t i = 0; i < pixels; ++i, cmyk += 4, rgb += kChannels) {
+    const unsigned light = cmyk[3] ^ flip;
+    for (std::size_t c = 0; c < kChannels; ++c) rgb[c] = scaled(cmyk[c] ^ flip, light);
+  }
+}
+
+CropBox cut_to(const CropBox& box, std::uint32_t width, std::uint32_t height) {
+  if (box.width == 0 || box.height == 0 || box.x >= width || box.y >= height) {
+    throw Error(ErrorCode::usage, fmt::format("a crop of {} x {} at {},{} holds nothing of an image of {} x {} pixels",
+                                              box.width, box.height, box.x, box.y, width, height));
+  }
+  return {box.x, box.y, std::min(box.width, width - box.x), std::min(box.height, height - box.y)};
+}
+
+/// Copies the box out of wider rows.
+PixelView pack(const PixelView& source, const CropBox& box, Buffer& buffer) {
+  const std::size_t stride = box.width * kChannels;
+  const std::span<std::uint8_t> target = buffer.take(stride * box.height);
+  for (std::uint32_t y = 0; y < box.height; ++y) {
+    std::memcpy(target.data() + y * stride, source.row(box.y + y) + box.x * kChannels, stride);
+  }
+  return {target, box.width, box.height};
+}
+
+}  // namespace
+
+struct JpegDecoder::Codec {
+  /// What a row-by-row read left in `region`, and where in it the wanted box lies.
+  struct Region {
+    PixelView pixels;
+    CropBox box;
+  };
+
+  explicit Codec(const DecodeOptions& chosen) : options(chosen), reader(chosen.max_scans) {}
+
+  /// Everything before the first pixel; what came of it when that was a failure.
+  std::optional<Decoded> open(Bytes jpeg);
+  bool read_whole(PixelView& pixels);
+  bool read_box(const CropBox& box, Region& result);
+  bool read_rows(std::span<std::uint8_t> target, std::uint32_t width, std::uint32_t rows);
+
+  /// The failure that libjpeg's error or warning stands for.
+  DecodeFailure reason() const;
+  Decoded failed(DecodeFailure failure) const;
+  Decoded finished(const PixelView& pixels) const;
+
+  DecodeOptions options;
+  JpegReader reader;
+  Buffer region;
+  Buffer cmyk;
+  Buffer crop;
+  BilinearResizer resizer;
+};
+
+std::optional<Decoded> JpegDecoder::Codec::open(Bytes jpeg) {
+  const ImageKind kind = sniff_image(jpeg);
+  if (kind != ImageKind::jpeg) return Decoded{DecodeFailure::not_jpeg, {}, image_kind_name(kind)};
+  if (!reader.read_header(jpeg)) return failed(reason());
+  if (std::uint64_t{reader.image_width()} * reader.image_height() > kMaxPixels) return failed(DecodeFailure::too_large);
+  return std::nullopt;
+}
+
+bool JpegDecoder::Codec::read_rows(std::span<std::uint8_t> target, std::uint32_t width, std::uint32_t rows) {
+  const std::size_t stride = width * kChannels;
+  if (reader.output_channels() == kChannels) return reader.read_rows(target.data(), stride, rows);
+  const std::span<std::uint8_t> line = cmyk.take(std::size_t{width} * 4);
+  for (std::uint32_t y = 0; y < rows; ++y) {
+    if (!reader.read_rows(line.data(), line.size(), 1)) return false;
+    cmyk_to_rgb(line.data(), width, reader.has_adobe_marker(), target.data() + y * stride);
+  }
+  return true;
+}
+
+bool JpegDecoder::Codec::read_whole(PixelView& pixels) {
+  if (!reader.start(options.scale_divisor)) return false;
+  const std::uint32_t width = reader.output_width();
+  const std::uint32_t height = reader.output_height();
+  const std::span<std::uint8_t> target = region.take(std::size_t{width} * height * kChannels);
+  pixels = {target, width, height};
+  return read_rows(target, width, height) && reader.finish();
+}
+
+bool JpegDecoder::Codec::read_box(const CropBox& box, Region& result) {
+  if (!reader.start(1)) return false;
+  // One column more on each side: upsampled chroma looks at its neighbours, and at an edge it makes one up.
+  std::uint32_t x = box.x == 0 ? 0 : box.x - 1;
+  std::uint32_t width = std::min(box.x + box.width + 1, reader.output_width()) - x;
+  if (width < reader.output_width() && !reader.crop_columns(x, width)) return false;
+  if (box.y != 0 && !reader.skip_rows(box.y)) return false;
+  const std::size_t size = std::size_t{width} * box.height * kChannels;
+  const std::span<std::uint8_t> target = region.take(size + BilinearResizer::kReadBeyond).first(size);
+  result = {{target, width, box.height}, {box.x - x, 0, box.width, box.height}};
+  return read_rows(target, width, box.height);
+}
+
+DecodeFailure JpegDecoder::Codec::reason() const {
+  const JpegErrors& errors = reader.errors();
+  if (reader.too_many_scans()) return DecodeFailure::too_many_scans;
+  if (errors.input_ended) return DecodeFailure::truncated;
+  if (errors.error_code == JERR_EMPTY_IMAGE) return DecodeFailure::zero_pixels;
+  if (errors.error_code != 0) return DecodeFailure::corrupt;
+  return errors.warned ? DecodeFailure::warned : DecodeFailure::none;
+}
+
+Decoded JpegDecoder::Codec::failed(DecodeFailure failure) const { return {failure, {}, reader.errors().text}; }
+
+Decoded JpegDecoder::Codec::finished(const PixelView& pixels) const {
+  const DecodeFailure failure = reason();
+  const bool usable = failure == DecodeFailure::none || (failure == DecodeFailure::warned && !options.strict);
+  return {failure, usable ? pixels : PixelView{}, reader.errors().text};
+}
+
+JpegDecoder::JpegDecoder(const DecodeOptions& options) : codec_(std::make_unique<Codec>(options)) {}
+JpegDecoder::~JpegDecoder() = default;
+
+Decoded JpegDecoder::decode(Bytes jpeg) {
+  if (const auto failure = codec_->open(jpeg)) return *failure;
+  PixelView pixels;
+  if (!codec_->read_whole(pixels)) return codec_->failed(codec_->reason());
+  return codec_->finished(pixels);
+}
+
+Decoded JpegDecoder::decode_box(Bytes jpeg, const CropBox& box) {
+  if (const auto failure = codec_->open(jpeg)) return *failure;
+  const CropBox cut = cut_to(box, codec_->reader.image_width(), codec_->reader.image_height());
+  Codec::Region region;
+  if (!codec_->read_box(cut, region)) return codec_->failed(codec_->reason());
+  return codec_->finished(pack(region.pixels, region.box, codec_->crop));
+}
+
+Decoded JpegDecoder::decode_random_crop(Bytes jpeg, Prng& prng, std::uint32_t size) {
+  if (const auto failure = codec_->open(jpeg)) return *failure;
+  const CropBox box = draw_resized_crop(codec_->reader.image_width(), codec_->reader.image_height(), prng);
+  Codec::Region region;
+  if (!codec_->read_box(box, region)) return codec_->failed(codec_->reason());
+  const std::span<std::uint8_t> target = codec_->crop.take(std::size_t{size} * size * kChannels);
+  codec_->resizer.resize(region.pixels, region.box, size, size, target);
+  return codec_->finished({target, size, size});
+}
+
+}  // namespace shardkit

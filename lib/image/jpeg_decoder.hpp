@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/bytes.hpp"
+#include "core/fields.hpp"
+#include "core/prng.hpp"
+#include "image/pixels.hpp"
+
+namespace shardkit {
+
+/// How a decode went wrong. `none` and, unless strict, `warned` come with pixels; the others without.
+enum class DecodeFailure {
+  none,
+  warned,          ///< decoded, but libjpeg found damaged data on the way
+  truncated,       ///< the bytes end before the image does
+  corrupt,         ///< libjpeg gave up
+  not_jpeg,        ///< something else, such as a PNG under a JPEG's name
+  zero_pixels,     ///< a side of the image is 0
+  too_large,       ///< more than 2^28 pixels: refused before memory is taken
+  too_many_scans,  ///< a progressive image made to cost time
+};
+template <>
+struct EnumNames<DecodeFailure> {
+  static constexpr std::array<std::string_view, 8> names{"none",     "warned",      "truncated", "corrupt",
+                                                         "not_jpeg", "zero_pixels", "too_large", "too_many_scans"};
+};
+
+struct DecodeOptions {
+  bool strict = false;         ///< a warned image counts as failed
+  unsigned max_scans = 500;    ///< of a progressive image
+  unsigned scale_divisor = 1;  ///< 1, 2, 4 or 8: decode() shrinks by it in the DCT; crops are always full size
+};
+
+/// What became of one image.
+struct Decoded {
+  DecodeFailure failure = DecodeFailure::none;
+  PixelView pixels;          ///< RGB; empty when failed. Valid until the decoder's next call.
+  std::string_view message;  ///< libjpeg's words where it had any; valid as long as the pixels
+  bool has_pixels() const { return !pixels.bytes.empty(); }
+};
+
+/// Decodes JPEGs to RGB with libjpeg: gray is spread to three channels, CMYK and YCCK converted without a profile. Exif
+/// orientation is not applied. Use one object per thread and keep it: buffers grow to the largest image and stay, so
+/// that a warm decoder allocates nothing of its own. Never throws because of an image's bytes; only for lack of memory.
+class JpegDecoder {
+ public:
+  explicit JpegDecoder(const DecodeOptions& options = {});
+  ~JpegDecoder();
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+
+  /// The whole image.
+  Decoded decode(Bytes jpeg);
+
+  /// Only the pixels of `box`, the same as decode() has there; columns and rows outside it are skipped where the format
+  /// allows. A box that reaches over the image's edge is cut to it; one wholly outside is an Error{usage}.
+  /// What lies below the box is not looked at, so damage there goes unnoticed.
+  Decoded decode_box(Bytes jpeg, const CropBox& box);
+
+  /// RandomResizedCrop: draws a box (random_crop.hpp), decodes it alone and resizes it bilinearly to size x size.
+  Decoded decode_random_crop(Bytes jpeg, Prng& prng, std::uint32_t size = 224);
+
+ private:
+  struct Codec;
+  std::unique_ptr<Codec> codec_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,125 @@
+#include "image/jpeg_encoder.hpp"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "image/jpeg_errors.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint32_t kMaxSide = JPEG_MAX_DIMENSION;
+
+struct Factors {
+  int h;
+  int v;
+};
+
+/// Luma's sampling factors while chroma's are 1 x 1.
+Factors luma_factors(Subsampling subsampling) {
+  switch (subsampling) {
+    case Subsampling::s444:
+      return {1, 1};
+    case Subsampling::s422:
+      return {2, 1};
+    case Subsampling::s420:
+      return {2, 2};
+    default:
+      throw Error(ErrorCode::usage, fmt::format("a JPEG of colour pixels is made with 4:4:4, 4:2:2 or 4:2:0, not {}",
+                                                subsampling_name(subsampling)));
+  }
+}
+
+void check(const PixelView& pixels) {
+  if (pixels.width < 1 || pixels.height < 1 || pixels.width > kMaxSide || pixels.height > kMaxSide) {
+    throw Error(ErrorCode::usage,
+                fmt::format("a JPEG has sides of 1 to {} pixels, not {} x {}", kMaxSide, pixels.width, pixels.height));
+  }
+  if (pixels.channels != 1 && pixels.channels != 3) {
+    throw Error(ErrorCode::usage, fmt::format("a JPEG is made of 1 or 3 channels, not {}", pixels.channels));
+  }
+  if (pixels.bytes.size() != pixels.stride() * pixels.height) {
+    throw Error(ErrorCode::usage, fmt::format("{} x {} pixels of {} channels are not {} bytes", pixels.width,
+                                              pixels.height, pixels.channels, pixels.bytes.size()));
+  }
+}
+
+}  // namespace
+
+struct JpegEncoder::Codec {
+  Codec() : info{}, errors{} { errors.install(); }
+  ~Codec() { std::free(bytes); }
+  Codec(const Codec&) = delete;
+  Codec& operator=(const Codec&) = delete;
+
+  /// Runs libjpeg; false when it gave up. Nothing here may have a destructor: libjpeg leaves by a jump. Makes and
+  /// destroys libjpeg's object each time: it would keep the last image's optimised Huffman tables and use them for the
+  /// next.
+  bool run(const PixelView& pixels, const EncodeOptions& options, Factors luma);
+  void configure(const PixelView& pixels, const EncodeOptions& options, Factors luma);
+
+  jpeg_compress_struct info;
+  JpegErrors errors;
+  /// Output memory as libjpeg wants it: by malloc, replaced by a larger block when it runs over.
+  unsigned char* bytes = nullptr;
+  unsigned long capacity = 0;
+  unsigned long size = 0;
+};
+
+void JpegEncoder::Codec::configure(const PixelView& pixels, const EncodeOptions& options, Factors luma) {
+  info.image_width = pixels.width;
+  info.image_height = pixels.height;
+  info.input_components = static_cast<int>(pixels.channels);
+  info.in_color_space = pixels.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, options.quality, TRUE);
+  info.dct_method = JDCT_ISLOW;
+  info.optimize_coding = options.optimize ? TRUE : FALSE;
+  info.comp_info[0].h_samp_factor = luma.h;
+  info.comp_info[0].v_samp_factor = luma.v;
+  if (options.progressive) jpeg_simple_progression(&info);
+}
+
+bool JpegEncoder::Codec::run(const PixelView& pixels, const EncodeOptions& options, Factors luma) {
+  errors.reset();
+  info.err = &errors.base;
+  if (setjmp(errors.landing) != 0) {
+    jpeg_destroy_compress(&info);
+    return false;
+  }
+  jpeg_create_compress(&info);
+  unsigned char* target = bytes;
+  size = capacity;
+  jpeg_mem_dest(&info, &target, &size);
+  configure(pixels, options, luma);
+  jpeg_start_compress(&info, TRUE);
+  while (info.next_scanline < info.image_height) {
+    // libjpeg's interface predates const; it only reads the row.
+    JSAMPROW row = const_cast<JSAMPROW>(pixels.row(info.next_scanline));
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  if (target != bytes) {
+    std::free(bytes);
+    bytes = target;
+    capacity = size;
+  }
+  return true;
+}
+
+JpegEncoder::JpegEncoder() : codec_(std::make_unique<Codec>()) {}
+JpegEncoder::~JpegEncoder() = default;
+
+Bytes JpegEncoder::encode(const PixelView& pixels, const EncodeOptions& options) {
+  check(pixels);
+  const Factors luma = pixels.channels == 1 ? Factors{1, 1} : luma_factors(options.subsampling);
+  if (!codec_->run(pixels, options, luma)) {
+    throw Error(ErrorCode::usage, fmt::format("libjpeg made no JPEG of these pixels: {}", codec_->errors.text));
+  }
+  return std::as_bytes(std::span(codec_->bytes, codec_->size));
+}
+
+}  // namespace shardkit

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "core/bytes.hpp"
+#include "image/jpeg_header.hpp"
+#include "image/pixels.hpp"
+
+namespace shardkit {
+
+struct EncodeOptions {
+  int quality = 90;  ///< libjpeg's scale, 1 to 100
+  /// Of RGB pixels: s444, s422 or s420. Gray pixels make a gray JPEG whatever stands here.
+  Subsampling subsampling = Subsampling::s420;
+  bool optimize = false;     ///< Huffman tables made for this image: about 3 % smaller, a second pass
+  bool progressive = false;  ///< libjpeg's standard progression of scans
+};
+
+/// Makes baseline or progressive JPEGs with a JFIF header. Use one object per thread and keep it: its buffer grows to
+/// the largest output and stays.
+class JpegEncoder {
+ public:
+  JpegEncoder();
+  ~JpegEncoder();
+  JpegEncoder(const JpegEncoder&) = delete;
+  JpegEncoder& operator=(const JpegEncoder&) = delete;
+
+  /// Encodes RGB (3 channels) or gray (1) pixels with sides of 1 to 65500. The bytes stay valid until the next call.
+  /// Throws Error{usage} for pixels or options that make no JPEG.
+  Bytes encode(const PixelView& pixels, const EncodeOptions& options);
+
+ private:
+  struct Codec;
+  std::unique_ptr<Codec> codec_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,81 @@
+#include "image/jpeg_reader.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace shardkit {
+JpegReader::JpegReader(unsigned max_scans) : info_{}, errors_{}, progress_{} {
+  errors_.install();
+  info_.err = &errors_.base;
+  if (setjmp(errors_.landing) != 0) throw std::bad_alloc();
+  jpeg_create_decompress(&info_);
+  progress_.base.progress_monitor = watch_scans;
+  progress_.max_scans = static_cast<int>(max_scans);
+  info_.progress = &progress_.base;
+}
+
+JpegReader::~JpegReader() { jpeg_destroy_decompress(&info_); }
+
+void JpegReader::watch_scans(j_common_ptr info) {
+  Progress* progress = reinterpret_cast<Progress*>(info->progress);
+  const auto* image = reinterpret_cast<j_decompress_ptr>(info);
+  if (image->input_scan_number <= progress->max_scans) return;
+  progress->exceeded = true;
+  std::longjmp(reinterpret_cast<JpegErrors*>(info->err)->landing, 1);
+}
+
+bool JpegReader::read_header(Bytes jpeg) {
+  errors_.reset();
+  progress_.exceeded = false;
+  if (setjmp(errors_.landing) != 0) return false;
+  jpeg_abort_decompress(&info_);
+  jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size());
+  jpeg_read_header(&info_, TRUE);
+  return true;
+}
+
+bool JpegReader::start(unsigned scale_divisor) {
+  if (setjmp(errors_.landing) != 0) return false;
+  const bool cmyk = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
+  info_.out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
+  info_.dct_method = JDCT_ISLOW;
+  info_.scale_num = 1;
+  info_.scale_denom = scale_divisor;
+  // libjpeg-turbo 2.1.5 keeps the last image's colour converter and may write through it when this image needs none.
+  info_.cconvert = nullptr;
+  jpeg_start_decompress(&info_);
+  return true;
+}
+
+bool JpegReader::crop_columns(std::uint32_t& x, std::uint32_t& width) {
+  if (setjmp(errors_.landing) != 0) return false;
+  jpeg_crop_scanline(&info_, &x, &width);
+  return true;
+}
+
+bool JpegReader::skip_rows(std::uint32_t count) {
+  if (setjmp(errors_.landing) != 0) return false;
+  return jpeg_skip_scanlines(&info_, count) == count;
+}
+
+bool JpegReader::read_rows(std::uint8_t* target, std::size_t stride, std::uint32_t count) {
+  constexpr std::uint32_t kRows = 8;
+  JSAMPROW rows[kRows];
+  if (setjmp(errors_.landing) != 0) return false;
+  const JDIMENSION end = info_.output_scanline + count;
+  const JDIMENSION begin = info_.output_scanline;
+  while (info_.output_scanline < end) {
+    const JDIMENSION wanted = std::min(kRows, end - info_.output_scanline);
+    for (JDIMENSION i = 0; i < wanted; ++i) rows[i] = target + (info_.output_scanline - begin + i) * stride;
+    if (jpeg_read_scanlines(&info_, rows, wanted) == 0) return false;
+  }
+  return true;
+}
+
+bool JpegReader::finish() {
+  if (setjmp(errors_.landing) != 0) return false;
+  jpeg_finish_decompress(&info_);
+  return true;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/bytes.hpp"
+#include "image/jpeg_errors.hpp"
+
+namespace shardkit {
+
+/// One libjpeg decompressor whose calls return false where libjpeg would exit. One thread at a time, one image after
+/// the other: read_header, start, then columns, rows, finish. After a false only read_header() may follow.
+///
+/// Functions that can jump hold nothing but trivial locals: a jump over a destructor is undefined.
+class JpegReader {
+ public:
+  explicit JpegReader(unsigned max_scans);
+  ~JpegReader();
+  JpegReader(const JpegReader&) = delete;
+  JpegReader& operator=(const JpegReader&) = delete;
+
+  /// Forgets the last image, finished or not, and reads the next one's bytes up to its first scan. The bytes must stay
+  /// until its last row is read.
+  bool read_header(Bytes jpeg);
+  std::uint32_t image_width() const { return info_.image_width; }
+  std::uint32_t image_height() const { return info_.image_height; }
+
+  /// Starts to decode at 1 / `scale_divisor` of the size, into RGB, or CMYK where the image is CMYK or YCCK.
+  bool start(unsigned scale_divisor);
+  std::uint32_t output_width() const { return info_.output_width; }
+  std::uint32_t output_height() const { return info_.output_height; }
+  unsigned output_channels() const { return static_cast<unsigned>(info_.out_color_components); }
+  bool has_adobe_marker() const { return info_.saw_Adobe_marker != 0; }
+
+  /// Narrows rows to the columns from `x` on, `width` of them. Both come back as libjpeg widened them to the left.
+  bool crop_columns(std::uint32_t& x, std::uint32_t& width);
+  /// Leaves out the first `count` rows. At most once an image, before any row is read: a later skip of libjpeg-turbo
+  /// 2.1.5 can return stale rows.
+  bool skip_rows(std::uint32_t count);
+  /// Reads the next `count` rows, `stride` bytes apart.
+  bool read_rows(std::uint8_t* target, std::size_t stride, std::uint32_t count);
+
+  /// Reads to the end-of-image marker.
+  bool finish();
+
+  const JpegErrors& errors() const { return errors_; }
+  bool too_many_scans() const { return progress_.exceeded; }
+
+ private:
+  struct Progress {
+    jpeg_progress_mgr base;
+    int max_scans;
+    bool exceeded;
+  };
+  static void watch_scans(j_common_ptr info);
+
+  jpeg_decompress_struct info_;
+  JpegErrors errors_;
+  Progress progress_;
+};
+
+}  // namespace shardkit
