@@ -1,0 +1,182 @@
+#include "catalog/class_listing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "formats/portable_name.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::array<std::string_view, 2> kSidecarExtensions = {"json", "txt"};
+
+enum class EntryKind { folder, file };
+
+struct Entry {
+  std::string name;
+  EntryKind kind;
+};
+
+/// What an entry is, links followed as torchvision does. A broken link counts as a file: reading it will tell.
+EntryKind kind_of(int folder_fd, const dirent& entry) {
+  if (entry.d_type == DT_DIR) return EntryKind::folder;
+  if (entry.d_type != DT_LNK && entry.d_type != DT_UNKNOWN) return EntryKind::file;
+  struct stat info {};
+  if (::fstatat(folder_fd, entry.d_name, &info, 0) != 0) return EntryKind::file;
+  return S_ISDIR(info.st_mode) ? EntryKind::folder : EntryKind::file;
+}
+
+std::vector<Entry> list_folder(const File& folder) {
+  const int copy = ::fcntl(folder.fd(), F_DUPFD_CLOEXEC, 0);  // closedir() closes what it is given
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(copy), &::closedir);
+  if (!listing) throw system_error(errno, "list", folder.path());
+  std::vector<Entry> entries;
+  errno = 0;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") entries.push_back({std::string(name), kind_of(folder.fd(), *entry)});
+    errno = 0;
+  }
+  if (errno != 0) throw system_error(errno, "list", folder.path());
+  std::ranges::sort(entries, {}, &Entry::name);
+  return entries;
+}
+
+void warn_hidden(Context& ctx, const std::string& path) {
+  ctx.warn("hidden_folder_skipped",
+           fmt::format("hidden folder '{}' skipped; torchvision would count it and shift every label after it", path));
+}
+
+/// A folder's identity, to notice when a link leads back to a folder that we are already inside of.
+using FolderId = std::pair<dev_t, ino_t>;
+
+FolderId folder_id(const File& folder) {
+  struct stat info {};
+  if (::fstat(folder.fd(), &info) != 0) throw system_error(errno, "stat", folder.path());
+  return {info.st_dev, info.st_ino};
+}
+
+/// Collects a class folder and those below it.
+class ClassWalker {
+ public:
+  ClassWalker(std::string class_path, Context& ctx) : class_path_(std::move(class_path)), ctx_(ctx) {}
+
+  void walk(const std::string& relative) {
+    const std::string path = relative.empty() ? class_path_ : join_path(class_path_, relative);
+    const File folder = File::open_read(path, O_DIRECTORY);
+    const FolderId id = folder_id(folder);
+    if (std::ranges::find(inside_, id) != inside_.end()) {
+      throw Error(ErrorCode::conflict,
+                  fmt::format("'{}' leads back into a folder that contains it; remove the link", path), path);
+    }
+    inside_.push_back(id);
+    for (Entry& entry : list_folder(folder)) {
+      if (entry.kind == EntryKind::file) {
+        files_[relative].push_back(std::move(entry.name));
+      } else if (entry.name.starts_with('.')) {
+        warn_hidden(ctx_, join_path(path, entry.name));
+      } else {
+        walk(join_path(relative, entry.name));
+      }
+    }
+    inside_.pop_back();
+  }
+
+  /// File names by folder (relative to the class), both sorted: the order of torchvision's sorted(os.walk()).
+  const std::map<std::string, std::vector<std::string>>& files() const { return files_; }
+
+ private:
+  std::string class_path_;
+  Context& ctx_;
+  std::vector<FolderId> inside_;
+  std::map<std::string, std::vector<std::string>> files_;
+};
+
+bool is_sidecar_of(std::string_view name, std::string_view stem) {
+  const NameParts parts = split_extension(name);
+  return parts.stem == stem && std::ranges::find(kSidecarExtensions, parts.extension) != kSidecarExtensions.end();
+}
+
+std::uint32_t append_name(ScannedClass& item, const std::string& folder, std::string_view name) {
+  if (item.names.size() > std::numeric_limits<std::uint32_t>::max() - 8192) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("class '{}' has more than 4 GiB of file names; split it into several", item.name),
+                item.name);
+  }
+  const auto offset = static_cast<std::uint32_t>(item.names.size());
+  if (!folder.empty()) {
+    item.names += folder;
+    item.names += '/';
+  }
+  item.names += name;
+  item.names += '\0';
+  return offset;
+}
+
+/// Adds the images of one folder with their side-cars; returns how many files were neither.
+std::uint64_t add_folder(ScannedClass& item, const std::string& folder, const std::vector<std::string>& names) {
+  std::uint64_t ignored = names.size();
+  std::vector<bool> taken(names.size());
+  for (const std::string& name : names) {
+    if (!is_image_name(name)) continue;
+    --ignored;
+    const auto image = static_cast<std::uint32_t>(item.files.size());
+    item.files.push_back({0, 0, append_name(item, folder, name), false});
+    const std::string_view stem = split_extension(name).stem;
+    // Names that share the stem and a dot stand together in the sorted list.
+    const std::string prefix = std::string(stem) + '.';
+    for (auto at = std::ranges::lower_bound(names, prefix); at != names.end() && at->starts_with(prefix); ++at) {
+      if (!is_sidecar_of(*at, stem)) continue;
+      item.sidecars.push_back({image, {0, 0, append_name(item, folder, *at), false}});
+      const auto index = static_cast<std::size_t>(at - names.begin());
+      if (!taken[index]) --ignored;
+      taken[index] = true;
+    }
+  }
+  return ignored;
+}
+
+}  // namespace
+
+std::vector<std::string> list_class_folders(const std::string& root, Context& ctx, std::uint64_t& ignored) {
+  const File folder = File::open_read(root, O_DIRECTORY);
+  std::vector<std::string> classes;
+  for (Entry& entry : list_folder(folder)) {
+    if (entry.kind == EntryKind::file) {
+      ++ignored;
+    } else if (entry.name.starts_with('.')) {
+      warn_hidden(ctx, join_path(root, entry.name));
+    } else {
+      classes.push_back(std::move(entry.name));
+    }
+  }
+  if (classes.empty()) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("'{}' has no class folders: expected {}/<class>/<image>.jpg", root, root), root);
+  }
+  return classes;
+}
+
+std::uint64_t list_class(const std::string& root, ScannedClass& item, Context& ctx) {
+  ClassWalker walker(join_path(root, item.name), ctx);
+  walker.walk("");
+  std::uint64_t ignored = 0;
+  for (const auto& [folder, names] : walker.files()) ignored += add_folder(item, folder, names);
+  item.names.shrink_to_fit();
+  item.files.shrink_to_fit();
+  return ignored;
+}
+
+}  // namespace shardkit

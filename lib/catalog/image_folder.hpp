@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/error.hpp"
+#include "core/hash.hpp"
+
+/// Scanning a tree as torchvision's ImageFolder reads it (torchvision/datasets/folder.py, find_classes and
+/// make_dataset): sorted class folders, recursion below them, links followed, extensions without regard to case.
+namespace shardkit {
+
+/// One file. 24 bytes and its name, so that tens of millions fit in memory.
+struct ScannedFile {
+  std::uint64_t size = 0;
+  std::int64_t mtime_ns = 0;
+  std::uint32_t name_offset = 0;  ///< of its NUL-terminated path within ScannedClass::names
+  bool marked = false;            ///< its key collides with another's; set by mark_collisions()
+};
+
+/// A .json or .txt beside an image with the same stem.
+struct ScannedSidecar {
+  std::uint32_t image = 0;  ///< index into ScannedClass::files
+  ScannedFile file;
+};
+
+struct ScannedClass {
+  std::string name;                      ///< folder name
+  std::string names;                     ///< NUL-terminated paths relative to the class folder
+  std::vector<ScannedFile> files;        ///< images, by folder and then name
+  std::vector<ScannedSidecar> sidecars;  ///< by image, then extension
+
+  std::string_view name_of(const ScannedFile& file) const { return names.data() + file.name_offset; }
+};
+
+/// A file that cannot become a sample, such as a broken link.
+struct ScanProblem {
+  std::string path;  ///< relative to the source
+  Error error;
+};
+
+struct ImageFolderScan {
+  std::vector<ScannedClass> classes;  ///< by name, bytewise: torchvision's order
+  std::vector<ScanProblem> problems;  ///< by path; the files are in no class
+  std::uint64_t ignored = 0;          ///< files that are neither images nor side-cars
+
+  std::uint64_t images() const;
+};
+
+struct ScanOptions {
+  bool allow_empty = false;  ///< accept classes without images
+  unsigned cores = 1;        ///< the number of threads follows the source's latency (AdaptiveWorkers)
+};
+
+/// Scans `root`. Throws Error{not_found} when the folder is missing or has no class folders or no images at all,
+/// Error{denied} for a folder that cannot be read, Error{conflict} for a link that leads into itself, Error{corrupt}
+/// for an empty class unless allowed. Hidden folders are skipped with a warning: torchvision would count them as
+/// classes.
+ImageFolderScan scan_image_folder(const std::string& root, const ScanOptions& options, Context& ctx);
+
+/// True for the extensions that torchvision takes for images, whatever the case.
+bool is_image_name(std::string_view name);
+
+/// Marks every image whose key is also another's (docs/formats.md, "Names"). Throws Error{conflict} in the case, one in
+/// four billion, that two marked keys are still equal.
+void mark_collisions(ImageFolderScan& scan);
+
+}  // namespace shardkit

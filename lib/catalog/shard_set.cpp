@@ -1,0 +1,163 @@
+#include "catalog/shard_set.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "formats/brace_pattern.hpp"
+#include "formats/wids_index.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace fs = std::filesystem;
+
+namespace shardkit {
+namespace {
+
+constexpr std::string_view kAccepted =
+    "a folder of *.tar files, a tar, a pattern x-{000..146}.tar, a list of paths (*.txt) or a wids index (*.json)";
+
+bool is_url(std::string_view text) { return text.find("://") != std::string_view::npos || text.starts_with("pipe:"); }
+
+/// "x.tar", and compressed tars, so that they are reported for what they are.
+bool is_tar_name(std::string_view name) {
+  return name.ends_with(".tar") || name.ends_with(".tgz") || name.find(".tar.") != std::string_view::npos;
+}
+
+class Resolver {
+ public:
+  void add_operand(const std::string& operand) {
+    refuse_url(operand);
+    std::error_code error;
+    const fs::file_status status = fs::status(operand, error);
+    if (fs::is_directory(status)) return add_folder(operand);
+    if (fs::exists(status)) return add_file(operand);
+    if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
+      throw system_error(error.value(), "look at", operand);
+    }
+    const auto names = expand_braces(operand);
+    if (names.size() == 1 && names[0] == operand) throw system_error(ENOENT, "open", operand);
+    for (const std::string& name : names) add_shard(name, operand);
+  }
+
+  std::vector<ShardFile> take() { return std::move(shards_); }
+
+ private:
+  static void refuse_url(const std::string& operand) {
+    if (!is_url(operand)) return;
+    throw Error(ErrorCode::unsupported,
+                fmt::format("'{}' is a URL; shards are read from local and mounted folders: stage them first", operand),
+                operand);
+  }
+
+  void add_folder(const std::string& folder) {
+    std::error_code error;
+    std::vector<std::string> names;
+    for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
+      std::string name = item->path().filename().string();
+      if (name.ends_with(".tar") && !name.starts_with('.')) names.push_back(std::move(name));
+    }
+    if (error) throw system_error(error.value(), "list", folder);
+    if (names.empty()) {
+      throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no *.tar file", folder), folder);
+    }
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) add_shard(join_path(folder, name), folder);
+  }
+
+  void add_file(const std::string& path) {
+    if (is_tar_name(path)) return add_shard(path, path);
+    if (path.ends_with(".txt")) return add_list(path);
+    if (path.ends_with(".json")) return add_wids(path);
+    throw Error(ErrorCode::usage, fmt::format("'{}' is none of what shards are named by: {}", path, kAccepted), path);
+  }
+
+  void add_list(const std::string& path) {
+    const std::string text = read_text_file(path);
+    const std::size_t before = shards_.size();
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      std::string_view line = std::string_view(text).substr(begin, end - begin);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (!line.empty()) add_relative(path, std::string(line));
+      begin = end + 1;
+    }
+    if (shards_.size() == before) {
+      throw Error(ErrorCode::not_found, fmt::format("list '{}' names no shard", path), path);
+    }
+  }
+
+  void add_wids(const std::string& path) {
+    const std::string text = read_text_file(path);
+    if (!is_wids_index(text)) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("'{}' has no \"shardlist\", so it is no wids index; for a set with a manifest name its "
+                              "folder",
+                              path),
+                  path);
+    }
+    const WidsIndex index = read_wids_index(text, path);
+    for (const WidsShard& shard : index.shards) add_relative(path, shard.url);
+    if (index.shards.empty()) {
+      throw Error(ErrorCode::not_found, fmt::format("wids index '{}' names no shard", path), path);
+    }
+  }
+
+  /// A path as the file `from` names it.
+  void add_relative(const std::string& from, const std::string& path) {
+    refuse_url(path);
+    add_shard(path.starts_with('/') ? path : join_path(parent_folder(from), path), from);
+  }
+
+  void add_shard(const std::string& path, const std::string& named_by) {
+    std::error_code error;
+    const fs::path absolute = fs::absolute(path, error).lexically_normal();
+    if (!seen_.insert(absolute.string()).second) return;
+    const std::uint64_t bytes = fs::file_size(path, error);
+    if (error == std::errc::no_such_file_or_directory) {
+      throw Error(ErrorCode::not_found, fmt::format("shard '{}', named by '{}', is not there", path, named_by), path);
+    }
+    if (error) throw system_error(error.value(), "read as a shard", path);
+    shards_.push_back({path, absolute.filename().string(), bytes});
+  }
+
+  std::vector<ShardFile> shards_;
+  std::set<std::string> seen_;
+};
+
+/// The folder that all shards lie in, as the first one names it; empty when they lie in several.
+std::string common_folder(const std::vector<ShardFile>& shards) {
+  const auto folder_of = [](const ShardFile& shard) {
+    return fs::absolute(shard.path).lexically_normal().parent_path();
+  };
+  const fs::path first = folder_of(shards.front());
+  const bool same =
+      std::all_of(shards.begin(), shards.end(), [&](const auto& shard) { return folder_of(shard) == first; });
+  return same ? parent_folder(shards.front().path) : std::string();
+}
+
+}  // namespace
+
+ShardSet resolve_shards(const std::vector<std::string>& operands) {
+  Resolver resolver;
+  for (const std::string& operand : operands) resolver.add_operand(operand);
+  ShardSet set;
+  set.shards = resolver.take();
+  if (set.shards.empty()) throw Error(ErrorCode::usage, fmt::format("no shards were named; name {}", kAccepted));
+  set.folder = common_folder(set.shards);
+  if (set.folder.empty()) return set;
+  const std::string manifest = join_path(set.folder, kManifestName);
+  if (!fs::exists(manifest)) return set;
+  set.manifest = read_manifest(read_text_file(manifest), manifest);
+  set.manifest_path = manifest;
+  return set;
+}
+
+}  // namespace shardkit

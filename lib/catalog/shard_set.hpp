@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/manifest.hpp"
+
+namespace shardkit {
+
+/// One tar to work on.
+struct ShardFile {
+  std::string path;  ///< to open it
+  std::string name;  ///< file name, for reports and manifest look-up
+  std::uint64_t bytes = 0;
+};
+
+/// The shards that a command line names, and the manifest that describes them where there is one.
+struct ShardSet {
+  std::vector<ShardFile> shards;     ///< in the order named; those of a folder by name; none twice
+  std::string folder;                ///< common folder of all shards; empty when they lie in several
+  std::optional<Manifest> manifest;  ///< <folder>/manifest.json
+  std::string manifest_path;         ///< empty without a manifest
+};
+
+/// Resolves SHARDS operands: a folder (its *.tar, not hidden ones), a tar file, a brace pattern
+/// "x-{000000..000146}.tar", a list file (*.txt: one path per line, relative to the list) or a wids index (*.json with
+/// "shardlist"). A shard that the manifest lists and the folder lacks is not an error here: verify and stage report it.
+/// Throws Error{not_found} for a path that is not there or a folder without shards, Error{usage} for something that is
+/// none of these, Error{unsupported} for a URL (object stores are not readable yet).
+ShardSet resolve_shards(const std::vector<std::string>& operands);
+
+}  // namespace shardkit

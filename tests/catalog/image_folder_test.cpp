@@ -1,0 +1,212 @@
+#include "catalog/image_folder.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include "support/files.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+namespace fs = std::filesystem;
+
+namespace {
+
+ImageFolderScan scan(const TempDir& dir, Context& ctx, bool allow_empty = false) {
+  ImageFolderScan result = scan_image_folder(dir.path("src"), {allow_empty, 2}, ctx);
+  mark_collisions(result);
+  return result;
+}
+
+std::vector<std::string> names(const ScannedClass& item) {
+  std::vector<std::string> list;
+  for (const ScannedFile& file : item.files) list.emplace_back(item.name_of(file));
+  return list;
+}
+
+Error scan_failure(const TempDir& dir, bool allow_empty = false) {
+  Context ctx;
+  try {
+    scan(dir, ctx, allow_empty);
+  } catch (const Error& error) {
+    return error;
+  }
+  FAIL("was scanned as if nothing were wrong");
+  return {ErrorCode::usage, ""};
+}
+
+}  // namespace
+
+TEST_CASE("classes and files are sorted bytewise, folders below a class after its own files") {
+  const TempDir dir;
+  for (const char* name : {"b/2.jpg", "b/10.jpg", "b/sub/1.jpg", "b/a/9.jpg", "B/x.png", "a-1/x.jpg", "a/x.JPEG"}) {
+    write_file(dir.path("src/" + std::string(name)), "x");
+  }
+  Context ctx;
+  const ImageFolderScan result = scan(dir, ctx);
+  std::vector<std::string> classes;
+  for (const ScannedClass& item : result.classes) classes.push_back(item.name);
+  CHECK(classes == std::vector<std::string>{"B", "a", "a-1", "b"});
+  CHECK(names(result.classes[3]) == std::vector<std::string>{"10.jpg", "2.jpg", "a/9.jpg", "sub/1.jpg"});
+  CHECK(result.images() == 7);
+}
+
+TEST_CASE("image extensions are torchvision's, in any case; other files are counted") {
+  const TempDir dir;
+  for (const char* name : {"a.jpg", "b.JPEG", "c.Png", "d.ppm", "e.bmp", "f.pgm", "g.tif", "h.TIFF", "i.webp"}) {
+    write_file(dir.path("src/c/" + std::string(name)), "x");
+  }
+  for (const char* name : {"x.gif", "jpg", "readme", "y.jpg.txt", "z.json"})
+    write_file(dir.path("src/c/" + std::string(name)), "x");
+  write_file(dir.path("src/top.jpg"), "x");
+  Context ctx;
+  const ImageFolderScan result = scan(dir, ctx);
+  CHECK(result.images() == 9);
+  CHECK(result.ignored == 6);
+}
+
+TEST_CASE("side-cars ride with the image whose stem they share") {
+  const TempDir dir;
+  for (const char* name : {"a.jpg", "a.json", "a.txt", "ab.jpg", "a.b.jpg", "a.b.json", "lonely.json"}) {
+    write_file(dir.path("src/c/" + std::string(name)), "x");
+  }
+  Context ctx;
+  const ImageFolderScan result = scan(dir, ctx);
+  const ScannedClass& item = result.classes[0];
+  std::set<std::pair<std::string, std::string>> pairs;
+  for (const ScannedSidecar& sidecar : item.sidecars) {
+    pairs.emplace(item.name_of(item.files[sidecar.image]), item.name_of(sidecar.file));
+  }
+  CHECK(pairs == std::set<std::pair<std::string, std::string>>{
+                     {"a.jpg", "a.json"}, {"a.jpg", "a.txt"}, {"a.b.jpg", "a.b.json"}});
+  CHECK(result.ignored == 1);
+}
+
+TEST_CASE("hidden folders are skipped and said so") {
+  const TempDir dir;
+  for (const char* name : {"c/a.jpg", ".cache/a.jpg", "c/.ipynb_checkpoints/a.jpg"}) {
+    write_file(dir.path("src/" + std::string(name)), "x");
+  }
+  Context ctx;
+  CHECK(scan(dir, ctx).images() == 1);
+  CHECK(ctx.warnings().size() == 2);
+  CHECK(ctx.warnings()[0].code == "hidden_folder_skipped");
+}
+
+TEST_CASE("links to files and folders are followed") {
+  const TempDir dir;
+  write_file(dir.path("store/a.jpg"), "12345");
+  write_file(dir.path("src/c/own.jpg"), "x");
+  fs::create_symlink(dir.path("store/a.jpg"), dir.path("src/c/link.jpg"));
+  fs::create_directory_symlink(dir.path("store"), dir.path("src/d"));
+  Context ctx;
+  const ImageFolderScan result = scan(dir, ctx);
+  CHECK(result.images() == 3);
+  CHECK(result.classes[0].files[0].size == 5);
+}
+
+TEST_CASE("a link that leads into itself is an error that names it") {
+  const TempDir dir;
+  write_file(dir.path("src/c/a.jpg"), "x");
+  fs::create_directory_symlink(dir.path("src/c"), dir.path("src/c/loop"));
+  const Error error = scan_failure(dir);
+  CHECK(error.code() == ErrorCode::conflict);
+  CHECK(error.path() == dir.path("src/c/loop"));
+}
+
+TEST_CASE("a broken link and a pipe are problems of one file, not of the scan") {
+  const TempDir dir;
+  write_file(dir.path("src/c/a.jpg"), "x");
+  fs::create_symlink("nowhere", dir.path("src/c/broken.jpg"));
+  fs::create_symlink("self.jpg", dir.path("src/c/self.jpg"));
+  REQUIRE(::mkfifo(dir.path("src/c/pipe.jpg").c_str(), 0600) == 0);
+  Context ctx;
+  const ImageFolderScan result = scan(dir, ctx);
+  CHECK(result.images() == 1);
+  REQUIRE(result.problems.size() == 3);
+  CHECK(result.problems[0].path == "c/broken.jpg");
+  CHECK(result.problems[0].error.code() == ErrorCode::not_found);
+  CHECK(result.problems[1].path == "c/pipe.jpg");
+  CHECK(result.problems[2].path == "c/self.jpg");
+}
+
+TEST_CASE("side-cars stay with their image when files before it drop out") {
+  const TempDir dir;
+  fs::create_directories(dir.path("src/c"));
+  fs::create_symlink("nowhere", dir.path("src/c/a.jpg"));
+  write_file(dir.path("src/c/a.json"), "x");
+  write_file(dir.path("src/c/b.jpg"), "x");
+  write_file(dir.path("src/c/b.json"), "xyz");
+  Context ctx;
+  const ImageFolderScan result = scan(dir, ctx);
+  REQUIRE(result.classes[0].sidecars.size() == 1);
+  CHECK(result.classes[0].sidecars[0].image == 0);
+  CHECK(result.classes[0].sidecars[0].file.size == 3);
+}
+
+TEST_CASE("what is no ImageFolder is refused with what was expected") {
+  const TempDir dir;
+  CHECK(scan_failure(dir).code() == ErrorCode::not_found);
+  fs::create_directories(dir.path("src"));
+  CHECK(std::string(scan_failure(dir).what()).find("no class folders") != std::string::npos);
+  write_file(dir.path("src/c/readme.md"), "x");
+  CHECK(std::string(scan_failure(dir).what()).find("no images") != std::string::npos);
+  CHECK(scan_failure(dir, true).code() == ErrorCode::not_found);
+}
+
+TEST_CASE("an empty class is an error unless it is allowed; it keeps its label then") {
+  const TempDir dir;
+  write_file(dir.path("src/b/a.jpg"), "x");
+  fs::create_directories(dir.path("src/a"));
+  CHECK(scan_failure(dir).path() == dir.path("src/a"));
+  Context ctx;
+  CHECK(scan(dir, ctx, true).classes.size() == 2);
+}
+
+TEST_CASE("images with one key are all marked, also one whose name looks like a mark") {
+  const TempDir dir;
+  for (const char* name : {"c/a.jpg", "c/a.png", "c/sub/a.jpg", "c/b.jpg"})
+    write_file(dir.path("src/" + std::string(name)), "x");
+  Context ctx;
+  const ImageFolderScan result = scan(dir, ctx);
+  for (const ScannedFile& file : result.classes[0].files) {
+    CHECK(file.marked == (result.classes[0].name_of(file) != "b.jpg"));
+  }
+}
+
+TEST_CASE("odd names are kept byte for byte") {
+  const TempDir dir;
+  const std::vector<std::string> odd = {
+      "a b.jpg", "new\nline.jpg", "\xc3\xa4.jpg", "\xff.jpg", std::string(250, 'n') + ".jpg", "a.b.c.jpg", ".jpg"};
+  for (const std::string& name : odd) write_file(dir.path("src/c/" + name), "x");
+  Context ctx;
+  std::vector<std::string> expected = odd;
+  std::ranges::sort(expected);
+  CHECK(names(scan(dir, ctx).classes[0]) == expected);
+}
+
+TEST_CASE("many classes and files are found with many requests in flight") {
+  const TempDir dir;
+  for (int c = 0; c < 50; ++c) {
+    for (int i = 0; i < 70; ++i)
+      write_file(dir.path("src/" + std::to_string(c) + "/" + std::to_string(i) + ".jpg"), "xy");
+  }
+  Context ctx;
+  const ImageFolderScan result = scan(dir, ctx);
+  CHECK(result.images() == 3500);
+  CHECK(std::ranges::all_of(result.classes, [](const ScannedClass& item) {
+    return item.files.size() == 70 && std::ranges::all_of(item.files, [](const ScannedFile& f) { return f.size == 2; });
+  }));
+}
+
+TEST_CASE("a stop ends the scan") {
+  const TempDir dir;
+  write_file(dir.path("src/c/a.jpg"), "x");
+  std::stop_source stop;
+  stop.request_stop();
+  Context ctx(stop.get_token());
+  CHECK_THROWS_AS(scan(dir, ctx), Error);
+}

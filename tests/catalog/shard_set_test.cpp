@@ -1,0 +1,116 @@
+#include "catalog/shard_set.hpp"
+
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "support/files.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> names(const ShardSet& set) {
+  std::vector<std::string> result;
+  for (const ShardFile& shard : set.shards) result.push_back(shard.name);
+  return result;
+}
+
+ErrorCode code_of(const std::vector<std::string>& operands) {
+  try {
+    resolve_shards(operands);
+  } catch (const Error& error) {
+    return error.code();
+  }
+  FAIL("resolved");
+  return ErrorCode::io;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a folder gives its tars by name, without hidden ones and other files") {
+  TempDir dir;
+  for (const char* name : {"b.tar", "a.tar", ".c.tar", "d.txt", "e.tar.tmp"}) write_file(dir.path(name), "12345");
+  const ShardSet set = resolve_shards({dir.path()});
+  CHECK(names(set) == Names{"a.tar", "b.tar"});
+  CHECK(set.shards[0].path == dir.path("a.tar"));
+  CHECK(set.shards[0].bytes == 5);
+  CHECK(set.folder == dir.path());
+  CHECK_FALSE(set.manifest);
+}
+
+TEST_CASE("the manifest beside the shards comes along; shards that it lists may be missing") {
+  TempDir dir;
+  write_file(dir.path("a.tar"), "");
+  Manifest manifest;
+  manifest.shards = {{"a.tar", 1, 10, {}}, {"gone.tar", 2, 20, {}}};
+  manifest.samples = 3;
+  manifest.bytes = 30;
+  write_file(dir.path(kManifestName), write_manifest(manifest));
+  const ShardSet set = resolve_shards({dir.path("a.tar")});
+  CHECK(set.manifest == manifest);
+  CHECK(set.manifest_path == dir.path(kManifestName));
+}
+
+TEST_CASE("a damaged manifest is an error, not a set without one") {
+  TempDir dir;
+  write_file(dir.path("a.tar"), "");
+  write_file(dir.path(kManifestName), "{}");
+  CHECK(code_of({dir.path()}) == ErrorCode::corrupt);
+}
+
+TEST_CASE("a brace pattern names shards in its order, and each must be there") {
+  TempDir dir;
+  for (const char* name : {"s-0.tar", "s-1.tar", "{x}.tar"}) write_file(dir.path(name), "");
+  CHECK(names(resolve_shards({dir.path("s-{1..0}.tar")})) == Names{"s-1.tar", "s-0.tar"});
+  CHECK_THROWS_WITH_AS(resolve_shards({dir.path("s-{0..2}.tar")}), doctest::Contains("s-2.tar"), Error);
+  CHECK(names(resolve_shards({dir.path("{x}.tar")})) == Names{"{x}.tar"});
+}
+
+TEST_CASE("a list file names shards relative to itself") {
+  TempDir dir;
+  fs::create_directory(dir.path("sub"));
+  write_file(dir.path("sub/a.tar"), "");
+  write_file(dir.path("b.tar"), "");
+  write_file(dir.path("list.txt"), "sub/a.tar\r\n\n" + dir.path("b.tar"));
+  const ShardSet set = resolve_shards({dir.path("list.txt")});
+  CHECK(names(set) == Names{"a.tar", "b.tar"});
+  CHECK(set.folder.empty());
+}
+
+TEST_CASE("a wids index names shards relative to itself") {
+  TempDir dir;
+  write_file(dir.path("a.tar"), "");
+  write_file(dir.path("index.json"), R"({"wids_version":1,"shardlist":[{"url":"a.tar","nsamples":1}]})");
+  CHECK(names(resolve_shards({dir.path("index.json")})) == Names{"a.tar"});
+}
+
+TEST_CASE("a shard named twice, also by another spelling, is taken once") {
+  TempDir dir;
+  write_file(dir.path("a.tar"), "");
+  CHECK(resolve_shards({dir.path(), dir.path("a.tar"), dir.path("./a.tar")}).shards.size() == 1);
+}
+
+TEST_CASE("operands that name nothing are told apart") {
+  TempDir dir;
+  write_file(dir.path("photo.jpg"), "");
+  write_file(dir.path("other.json"), R"({"shards":[]})");
+  write_file(dir.path("empty.txt"), "\n");
+  write_file(dir.path("gone.txt"), "nowhere.tar\n");
+  write_file(dir.path("url.txt"), "s3://bucket/a.tar\n");
+  CHECK(code_of({}) == ErrorCode::usage);
+  CHECK(code_of({dir.path()}) == ErrorCode::not_found);
+  CHECK(code_of({dir.path("nowhere")}) == ErrorCode::not_found);
+  CHECK(code_of({dir.path("photo.jpg/x.tar")}) == ErrorCode::not_found);
+  CHECK(code_of({dir.path("photo.jpg")}) == ErrorCode::usage);
+  CHECK(code_of({dir.path("other.json")}) == ErrorCode::usage);
+  CHECK(code_of({dir.path("empty.txt")}) == ErrorCode::not_found);
+  CHECK(code_of({dir.path("gone.txt")}) == ErrorCode::not_found);
+  CHECK(code_of({dir.path("url.txt")}) == ErrorCode::unsupported);
+  CHECK(code_of({"https://example.org/a.tar"}) == ErrorCode::unsupported);
+}
