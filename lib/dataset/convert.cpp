@@ -1,0 +1,263 @@
+#include "dataset/convert.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "dataset/convert_target.hpp"
+#include "dataset/part.hpp"
+#include "dataset/plan.hpp"
+#include "dataset/shard_job.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kMostSkippedListed = 1000;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// A target inside the source would be scanned as a class by the next run.
+void refuse_target_in_source(const std::string& source, const std::string& target) {
+  namespace fs = std::filesystem;
+  const fs::path from = fs::weakly_canonical(source);
+  const fs::path to = fs::weakly_canonical(target);
+  const auto [end, unused] = std::mismatch(from.begin(), from.end(), to.begin(), to.end());
+  if (end == from.end()) {
+    throw Error(ErrorCode::usage,
+                fmt::format("the target '{}' lies in the source '{}'; choose a folder outside of it", target, source),
+                target);
+  }
+}
+
+/// A given plan fixes what these options would; a contradiction would be ignored silently.
+void refuse_options_beside_plan(const ShardingOptions& given) {
+  const ShardingOptions none;
+  if (option_texts(given) != option_texts(none) || given.name != none.name || !given.class_map.empty() ||
+      given.allow_empty) {
+    throw Error(ErrorCode::usage,
+                "--plan fixes samples, size, shards, order, names, labels and validation; give those "
+                "options to `shardctl plan`");
+  }
+}
+
+void copy_file(const std::string& path, ByteSink& sink) {
+  FileSource source(path);
+  PlanReader check(source, path);
+  std::vector<std::byte> block(1U << 20U);
+  std::uint64_t offset = 0;
+  while (const std::size_t got = source.read_at(offset, block)) {
+    sink.write(Bytes(block).first(got));
+    offset += got;
+  }
+}
+
+/// The value that an option has in the plan, as the enum.
+template <class E>
+E planned_option(const PlanHead& head, const std::string& name) {
+  const auto found = head.options.find(name);
+  for (std::size_t i = 0; found != head.options.end() && i < EnumNames<E>::names.size(); ++i) {
+    if (EnumNames<E>::names[i] == found->second) return static_cast<E>(i);
+  }
+  throw Error(ErrorCode::corrupt, fmt::format("the plan has no valid option {}; make it again", name));
+}
+
+class Conversion {
+ public:
+  Conversion(const ConvertOptions& options, Context& ctx, FileSystem& files)
+      : options_(options), ctx_(ctx), files_(files), target_(files, options.target) {}
+
+  ConvertResult run() {
+    if (!options_.part.empty() || options_.parts) {
+      part_ = parse_part(options_.part.empty() ? "auto" : options_.part, options_.parts, process_environment());
+    }
+    refuse_target_in_source(options_.source, options_.target);
+    make_plan();
+    const auto [begin, end] = shards_of(part_.value_or(Part{}), target_.plan().shards().size());
+    const std::vector<std::size_t> todo = unfinished(begin, end);
+    check_room(todo);
+    write_shards(todo);
+    finish(begin, end);
+    return std::move(result_);
+  }
+
+ private:
+  void make_plan() {
+    target_.prepare();
+    const auto start = std::chrono::steady_clock::now();
+    if (options_.plan.empty()) {
+      target_.adopt_plan(
+          [this](ByteSink& sink) { write_plan(options_.source, options_.sharding, options_.threads, sink, ctx_); });
+    } else {
+      refuse_options_beside_plan(options_.sharding);
+      target_.adopt_plan([this](ByteSink& sink) { copy_file(options_.plan, sink); });
+    }
+    result_.phases_seconds.scan = seconds_since(start);
+    result_.plan_hash = to_hex(target_.plan().hash());
+  }
+
+  std::vector<std::size_t> unfinished(std::size_t begin, std::size_t end) {
+    ctx_.progress().start("check");
+    std::vector<std::size_t> todo;
+    for (std::size_t shard = begin; shard < end; ++shard) {
+      ctx_.throw_if_stopped();
+      if (!target_.finished(shard, options_.recheck)) todo.push_back(shard);
+    }
+    result_.shards_written = todo.size();
+    result_.shards_reused = end - begin - todo.size();
+    return todo;
+  }
+
+  std::uint64_t planned_bytes(const std::vector<std::size_t>& shards) const {
+    std::uint64_t bytes = 0;
+    for (const std::size_t shard : shards) bytes += target_.plan().shards()[shard].bytes;
+    return bytes;
+  }
+
+  void check_room(const std::vector<std::size_t>& todo) {
+    std::error_code error;
+    const std::filesystem::space_info space = std::filesystem::space(options_.target, error);
+    const std::uint64_t need = planned_bytes(todo);
+    if (error || space.available >= need) return;
+    throw Error(ErrorCode::no_space,
+                fmt::format("'{}' has {} free, the shards need {}; make room or convert in parts", options_.target,
+                            format_size(space.available), format_size(need)),
+                options_.target);
+  }
+
+  void write_shards(const std::vector<std::size_t>& todo) {
+    const auto start = std::chrono::steady_clock::now();
+    std::uint64_t samples = 0;
+    for (const std::size_t shard : todo) samples += target_.plan().shards()[shard].samples;
+    const std::uint64_t bytes = planned_bytes(todo);
+    ctx_.progress().start("convert", samples, bytes);
+    const ShardJobSetup setup{target_.plan(),
+                              options_.source,
+                              options_.target,
+                              planned_option<Validate>(target_.plan().head(), "validate"),
+                              planned_option<OnBad>(target_.plan().head(), "on_bad"),
+                              thread_count(options_.threads)};
+    const ShardJobReport report = ShardJob(setup, files_, ctx_).run(todo);
+    const double elapsed = std::max(seconds_since(start), 1e-9);
+    result_.files_per_second = static_cast<double>(samples) / elapsed;
+    result_.bytes_per_second = static_cast<double>(ctx_.progress().bytes) / elapsed;
+    result_.phases_seconds.read = report.read_seconds;
+    result_.phases_seconds.write = report.write_seconds;
+    result_.phases_seconds.sync = report.sync_seconds;
+    result_.kept_bad = report.kept_bad;
+    result_.reads_in_flight = report.in_flight;
+    if (report.kept_bad > 0) {
+      ctx_.warn("bad_images_kept", fmt::format("{} images failed validation and were kept", report.kept_bad));
+    }
+  }
+
+  void finish(std::size_t begin, std::size_t end) {
+    std::vector<ShardSummary> summaries;
+    for (std::size_t shard = begin; shard < end; ++shard) {
+      std::optional<ShardSummary> summary = target_.finished(shard, false);
+      if (!summary) {
+        throw Error(ErrorCode::io,
+                    fmt::format("shard '{}' in '{}' is gone or changed right after it was written; does "
+                                "another program write there? Run the same command again",
+                                target_.plan().shard_name(shard), options_.target),
+                    options_.target);
+      }
+      summaries.push_back(std::move(*summary));
+    }
+    const Manifest manifest = target_.manifest_of(summaries);
+    if (part_) {
+      target_.publish_part(*part_, manifest);
+      result_.manifest = target_.state_path(part_file_name(*part_));
+    } else {
+      target_.publish_manifest(manifest);
+      result_.manifest = join_path(options_.target, kManifestName);
+    }
+    result_.samples = manifest.samples;
+    result_.shards = manifest.shards.size();
+    result_.bytes = manifest.bytes;
+    report_skipped(target_.skipped_in(summaries));
+  }
+
+  void report_skipped(std::vector<IndexSkip> skipped) {
+    result_.skipped = skipped.size();
+    if (skipped.empty()) return;
+    ctx_.warn("files_skipped", fmt::format("{} source files are in no shard", skipped.size()));
+    if (skipped.size() > kMostSkippedListed) skipped.resize(kMostSkippedListed);
+    for (IndexSkip& skip : skipped) result_.skipped_files.push_back({std::move(skip.path), std::move(skip.reason)});
+  }
+
+  const ConvertOptions& options_;
+  Context& ctx_;
+  FileSystem& files_;
+  ConvertTarget target_;
+  std::optional<Part> part_;
+  ConvertResult result_;
+};
+
+}  // namespace
+
+void ConvertOptions::describe(FieldVisitor& v) {
+  v.field({"SRC", Unit::none, "folder with one sub-folder of images per class", Role::positional}, source);
+  v.field({"DST", Unit::none, "folder for the shards: empty, or of the same convert to go on with", Role::positional},
+          target);
+  sharding.describe(v);
+  v.field({"plan", Unit::none, "do what this plan says, without scanning (see `shardctl plan`)", Role::option, "FILE"},
+          plan);
+  v.field({"part", Unit::none,
+           "write only part I of N, counted from 0; auto: as the scheduler says (Slurm, Kubernetes "
+           "Indexed Job, MPI); `shardctl merge` joins the parts",
+           Role::option, "I/N|auto"},
+          part);
+  v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", Role::option, "N"}, parts);
+  v.field({"recheck", Unit::none, "read finished shards again and compare their checksums before trusting them"},
+          recheck);
+  v.field({"threads", Unit::count,
+           "cores to use (default: those this process may use); reads in flight follow the "
+           "source's latency, not this"},
+          threads);
+}
+
+void ConvertPhases::describe(FieldVisitor& v) {
+  v.field({"scan", Unit::seconds, "listing the source and making the plan, wall time"}, scan);
+  v.field({"read", Unit::seconds, "reading source files, summed over threads"}, read);
+  v.field({"write", Unit::seconds, "hashing and writing shards, summed over threads"}, write);
+  v.field({"sync", Unit::seconds, "making shards durable, beside the other phases"}, sync);
+}
+
+void SkippedFile::describe(FieldVisitor& v) {
+  v.field({"path", Unit::none, "relative to the source"}, path);
+  v.field({"reason", Unit::none, "why it is in no shard"}, reason);
+}
+
+void ConvertResult::describe(FieldVisitor& v) {
+  v.field({"samples", Unit::count, "in the shards of this part"}, samples);
+  v.field({"shards", Unit::count, "of this part, those found finished included"}, shards);
+  v.field({"bytes", Unit::bytes, "of those shards"}, bytes);
+  v.field({"skipped", Unit::count, "source files left out"}, skipped);
+  v.field({"files_per_second", Unit::per_second, "samples written, over the time from the end of the scan"},
+          files_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "tar bytes written, over the same time"}, bytes_per_second);
+  v.field({"phases_seconds", Unit::seconds, "where the time went"}, phases_seconds);
+  v.field({"shards_written", Unit::count, "by this run"}, shards_written);
+  v.field({"shards_reused", Unit::count, "found finished"}, shards_reused);
+  v.field({"kept_bad", Unit::count, "images that failed validation and were kept"}, kept_bad);
+  v.field({"reads_in_flight", Unit::count, "threads that read at the same time"}, reads_in_flight);
+  v.field({"manifest", Unit::none, "the file that describes the shards"}, manifest);
+  v.field({"plan_hash", Unit::none, "of the plan that was followed"}, plan_hash);
+  v.field({"skipped_files", Unit::none, "at most 1000 of them"}, skipped_files);
+}
+
+ConvertResult convert(const ConvertOptions& options, Context& ctx) {
+  const auto files = posix_file_system();
+  return convert_on(*files, options, ctx);
+}
+
+ConvertResult convert_on(FileSystem& files, const ConvertOptions& options, Context& ctx) {
+  return Conversion(options, ctx, files).run();
+}
+
+}  // namespace shardkit

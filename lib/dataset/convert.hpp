@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "dataset/sharding_options.hpp"
+#include "io/file_system.hpp"
+
+namespace shardkit {
+
+struct ConvertOptions {
+  std::string source;
+  std::string target;
+  ShardingOptions sharding;
+  std::string plan;
+  std::string part;
+  std::optional<std::uint64_t> parts;
+  bool recheck = false;
+  std::optional<std::uint64_t> threads;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Seconds per phase. Scan is wall time; the others are summed over threads and overlap.
+struct ConvertPhases {
+  double scan = 0;
+  double read = 0;
+  double write = 0;
+  double sync = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+struct SkippedFile {
+  std::string path;
+  std::string reason;
+
+  void describe(FieldVisitor& v);
+};
+
+struct ConvertResult {
+  std::uint64_t samples = 0;
+  std::uint64_t shards = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t skipped = 0;
+  double files_per_second = 0;
+  double bytes_per_second = 0;
+  ConvertPhases phases_seconds;
+  std::uint64_t shards_written = 0;
+  std::uint64_t shards_reused = 0;
+  std::uint64_t kept_bad = 0;
+  std::uint64_t reads_in_flight = 0;
+  std::string manifest;
+  std::string plan_hash;
+  std::vector<SkippedFile> skipped_files;
+
+  void describe(FieldVisitor& v);
+};
+
+/// ImageFolder tree to WebDataset shards, indexes and manifest: `shardctl convert`. The same call after a kill goes on
+/// where it was; what it writes does not depend on threads, parts or machine.
+ConvertResult convert(const ConvertOptions& options, Context& ctx);
+
+/// The same over a given file system, for tests.
+ConvertResult convert_on(FileSystem& files, const ConvertOptions& options, Context& ctx);
+
+}  // namespace shardkit

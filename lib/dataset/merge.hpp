@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+
+namespace shardkit {
+
+struct MergeOptions {
+  std::string target;
+  bool recheck = false;
+
+  void describe(FieldVisitor& v);
+};
+
+struct MergeResult {
+  std::uint64_t parts = 0;
+  std::uint64_t shards = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t skipped = 0;
+  std::string manifest;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Joins the parts of a distributed convert into one manifest, the same bytes as a convert in one part writes:
+/// `shardctl merge`. Throws Error{conflict} that names the gap or overlap when parts are missing or of several splits,
+/// Error{not_found} when a shard is not there. Merging again is harmless.
+MergeResult merge(const MergeOptions& options, Context& ctx);
+
+}  // namespace shardkit

@@ -1,0 +1,86 @@
+#include "dataset/plan.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "dataset/planner.hpp"
+#include "io/publish.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+
+void PlanOptions::describe(FieldVisitor& v) {
+  v.field({"SRC", Unit::none, "folder with one sub-folder of images per class", Role::positional}, source);
+  v.field({"output", Unit::none, "where to write the plan", Role::option, "PLAN", 'o'}, output);
+  sharding.describe(v);
+  v.field({"world", Unit::count, "ranks of the training job, to warn when shards are too few for them"}, world);
+  v.field({"workers", Unit::count, "loader workers per rank, to warn when shards are too few for them"}, workers);
+  v.field({"threads", Unit::count, "cores to use (default: those this process may use)"}, threads);
+}
+
+void ClassesPerShard::describe(FieldVisitor& v) {
+  v.field({"min", Unit::count, "in the shard with the fewest"}, min);
+  v.field({"mean", Unit::none, "over all shards"}, mean);
+  v.field({"max", Unit::count, "in the shard with the most"}, max);
+}
+
+void PlanResult::describe(FieldVisitor& v) {
+  v.field({"output", Unit::none, "the plan file"}, output);
+  v.field({"samples", Unit::count, "images that become samples"}, samples);
+  v.field({"shards", Unit::count, "shards to be written"}, shards);
+  v.field({"bytes", Unit::bytes, "of all shards together"}, bytes);
+  v.field({"classes", Unit::count, "class folders"}, classes);
+  v.field({"skipped", Unit::count, "images left out because they cannot be read"}, skipped);
+  v.field({"ignored_files", Unit::count, "files that are neither images nor side-cars"}, ignored_files);
+  v.field({"largest_shard_bytes", Unit::bytes, "of the largest shard"}, largest_shard_bytes);
+  v.field({"classes_per_shard", Unit::none, "how well the classes are mixed"}, classes_per_shard);
+  v.field({"shuffle_buffer_samples", Unit::count, "shuffle buffer that a loader worker should use"},
+          shuffle_buffer_samples);
+  v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer, per loader worker"}, shuffle_buffer_bytes);
+  v.field({"plan_hash", Unit::none, "XXH3-128 over options, classes, names and sizes in order"}, plan_hash);
+  v.field({"scan_seconds", Unit::seconds, "time spent listing and asking for sizes"}, scan_seconds);
+}
+
+unsigned thread_count(std::optional<std::uint64_t> threads) {
+  if (!threads) return usable_threads();
+  if (*threads == 0 || *threads > 4096) throw Error(ErrorCode::usage, "--threads must be between 1 and 4096");
+  return static_cast<unsigned>(*threads);
+}
+
+PlanResult write_plan(const std::string& source, const ShardingOptions& options, std::optional<std::uint64_t> threads,
+                      ByteSink& sink, Context& ctx) {
+  check(options);
+  const unsigned cores = thread_count(threads);
+  const auto start = std::chrono::steady_clock::now();
+  ImageFolderScan scan = scan_image_folder(source, {options.allow_empty, cores}, ctx);
+  mark_collisions(scan);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  PlanResult result = Planner(source, options, scan, ctx).write(sink);
+  result.scan_seconds = elapsed.count();
+  return result;
+}
+
+PlanResult plan(const PlanOptions& options, Context& ctx) {
+  if (options.output.empty()) throw Error(ErrorCode::usage, "say where to write the plan: -o PLAN");
+  const auto files = posix_file_system();
+  AtomicFile file(*files, options.output);
+  PlanResult result = write_plan(options.source, options.sharding, options.threads, file, ctx);
+  file.commit();
+  result.output = options.output;
+  const std::uint64_t world = options.world.value_or(1);
+  const std::uint64_t workers = options.workers.value_or(1);
+  if (world * workers > result.shards) {
+    ctx.warn("fewer_shards_than_readers",
+             fmt::format("{} ranks x {} workers open {} streams but there are {} shards: some would read nothing; use "
+                         "--multiple-of {}",
+                         world, workers, world * workers, result.shards, world * workers));
+  }
+  return result;
+}
+
+}  // namespace shardkit

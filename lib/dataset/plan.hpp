@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/bytes.hpp"
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "dataset/sharding_options.hpp"
+
+namespace shardkit {
+
+struct PlanOptions {
+  std::string source;
+  std::string output;
+  ShardingOptions sharding;
+  std::optional<std::uint64_t> world;
+  std::optional<std::uint64_t> workers;
+  std::optional<std::uint64_t> threads;
+
+  void describe(FieldVisitor& v);
+};
+
+/// How many classes one shard holds: few mean that a loader sees long runs of one label.
+struct ClassesPerShard {
+  std::uint64_t min = 0;
+  double mean = 0;
+  std::uint64_t max = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+struct PlanResult {
+  std::string output;
+  std::uint64_t samples = 0;
+  std::uint64_t shards = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t classes = 0;
+  std::uint64_t skipped = 0;
+  std::uint64_t ignored_files = 0;
+  std::uint64_t largest_shard_bytes = 0;
+  ClassesPerShard classes_per_shard;
+  std::uint64_t shuffle_buffer_samples = 0;
+  std::uint64_t shuffle_buffer_bytes = 0;
+  std::string plan_hash;
+  double scan_seconds = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Scans a tree and writes the plan of its shards: `shardctl plan`.
+PlanResult plan(const PlanOptions& options, Context& ctx);
+
+/// Scans `source` and writes its plan to `sink`; the result lacks `output`. `threads` empty: usable_threads(). Throws
+/// what scan_image_folder(), check() and cut_shards() throw.
+PlanResult write_plan(const std::string& source, const ShardingOptions& options, std::optional<std::uint64_t> threads,
+                      ByteSink& sink, Context& ctx);
+
+/// `--threads`, or as many as this process may use. Throws Error{usage} for 0 or more than 4096.
+unsigned thread_count(std::optional<std::uint64_t> threads);
+
+}  // namespace shardkit

@@ -1,0 +1,145 @@
+#include "dataset/planner.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/prng.hpp"
+#include "dataset/class_map.hpp"
+#include "dataset/shard_cutter.hpp"
+#include "formats/portable_name.hpp"
+#include "formats/ustar.hpp"
+
+namespace shardkit {
+namespace {
+
+/// Samples that a loader should hold to mix shuffled shards; in name order it would have to hold whole classes.
+constexpr std::uint64_t kShuffleBufferSamples = 1000;
+
+}  // namespace
+
+Planner::Planner(const std::string& source, const ShardingOptions& options, const ImageFolderScan& scan, Context& ctx)
+    : source_(source), options_(options), scan_(scan), ctx_(ctx) {}
+
+PlanResult Planner::write(ByteSink& sink) {
+  make_head();
+  make_order();
+  const ShardCut cut = cut_shards(
+      order_.size(), [this](std::uint64_t i) { return bytes_at(i); }, options_);
+  if (cut.oversized > 0) {
+    ctx_.warn("sample_over_shard_size",
+              fmt::format("{} samples are larger than --size and get a shard of their own", cut.oversized));
+  }
+  PlanWriter writer(sink, head_);
+  std::size_t next = 0;
+  std::vector<std::size_t> seen_in(head_.classes.size(), 0);  // shard number + 1
+  for (std::size_t shard = 0; shard < cut.samples.size(); ++shard) {
+    writer.begin_shard();
+    std::uint64_t classes = 0;
+    for (std::uint64_t i = 0; i < cut.samples[shard]; ++i, ++next) {
+      const PlannedSample sample = sample_at(order_[next]);
+      writer.add(sample);
+      if (std::exchange(seen_in[sample.class_index], shard + 1) != shard + 1) ++classes;
+    }
+    count_classes(classes, shard, cut.samples.size());
+    ctx_.throw_if_stopped();
+  }
+  result_.plan_hash = to_hex(writer.finish());
+  summarise(writer.shards());
+  return std::move(result_);
+}
+
+void Planner::make_head() {
+  head_.name = options_.name;
+  head_.options = option_texts(options_);
+  if (!scan_.problems.empty() && options_.on_bad != OnBad::skip) throw scan_.problems.front().error;
+  for (const ScanProblem& problem : scan_.problems) head_.skipped.push_back({problem.path, problem.error.what()});
+  make_classes();
+}
+
+void Planner::make_classes() {
+  std::map<std::string, std::uint64_t> labels;
+  if (!options_.class_map.empty()) labels = read_class_map(options_.class_map);
+  for (const ScannedClass& item : scan_.classes) {
+    std::uint64_t label = head_.classes.size();
+    if (!options_.class_map.empty()) {
+      const auto found = labels.find(item.name);
+      if (found == labels.end()) {
+        throw Error(ErrorCode::not_found,
+                    fmt::format("class '{}' is not in the class map '{}'", item.name, options_.class_map), item.name);
+      }
+      label = found->second;
+    }
+    head_.classes.push_back({item.name, label, item.files.size()});
+    label_digits_.push_back(label_text(label).size());
+  }
+}
+
+void Planner::make_order() {
+  order_.reserve(scan_.images());
+  for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
+    for (std::size_t f = 0; f < scan_.classes[c].files.size(); ++f) order_.emplace_back(c, f);
+  }
+  if (order_.empty()) throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_), source_);
+  if (options_.no_shuffle) return;
+  Prng prng(options_.shuffle.value_or(0));
+  shuffle(std::span(order_), prng);
+}
+
+PlannedSample Planner::sample_at(const Place& place) const {
+  const ScannedClass& owner = scan_.classes[place.class_index()];
+  const auto planned = [&](const ScannedFile& file) {
+    const std::string_view name = owner.name_of(file);
+    if (file.size >= kTarSizeLimit) {
+      const std::string path = fmt::format("{}/{}", owner.name, name);
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("'{}' has {} bytes; members of portable shards stay below 8 GiB", path, file.size), path);
+    }
+    return PlannedFile{std::string(split_extension(name).extension), file.size, file.mtime_ns};
+  };
+  const ScannedFile& file = owner.files[place.file()];
+  PlannedSample sample{static_cast<std::uint32_t>(place.class_index()),
+                       file.marked,
+                       std::string(split_extension(owner.name_of(file)).stem),
+                       planned(file),
+                       {}};
+  const auto index = static_cast<std::uint32_t>(place.file());
+  auto sidecar = std::ranges::lower_bound(owner.sidecars, index, {}, &ScannedSidecar::image);
+  for (; sidecar != owner.sidecars.end() && sidecar->image == index; ++sidecar) {
+    sample.sidecars.push_back(planned(sidecar->file));
+  }
+  return sample;
+}
+
+std::uint64_t Planner::bytes_at(std::uint64_t i) const {
+  return sample_tar_bytes(sample_at(order_[i]), label_digits_[order_[i].class_index()]);
+}
+
+void Planner::count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards) {
+  ClassesPerShard& per_shard = result_.classes_per_shard;
+  per_shard.min = shard == 0 ? classes : std::min(per_shard.min, classes);
+  per_shard.max = std::max(per_shard.max, classes);
+  per_shard.mean += static_cast<double>(classes) / static_cast<double>(shards);
+}
+
+void Planner::summarise(const std::vector<PlanShard>& shards) {
+  result_.samples = order_.size();
+  result_.shards = shards.size();
+  for (const PlanShard& shard : shards) {
+    result_.bytes += shard.bytes;
+    result_.largest_shard_bytes = std::max(result_.largest_shard_bytes, shard.bytes);
+  }
+  result_.classes = head_.classes.size();
+  result_.skipped = head_.skipped.size();
+  result_.ignored_files = scan_.ignored;
+  std::uint64_t largest_class = 0;
+  for (const PlanClass& item : head_.classes) largest_class = std::max(largest_class, item.samples);
+  // In name order a buffer mixes classes only when it spans several of them.
+  const std::uint64_t wanted = options_.no_shuffle ? 10 * largest_class : kShuffleBufferSamples;
+  result_.shuffle_buffer_samples = std::min<std::uint64_t>(wanted, order_.size());
+  result_.shuffle_buffer_bytes = result_.bytes / order_.size() * result_.shuffle_buffer_samples;
+}
+
+}  // namespace shardkit

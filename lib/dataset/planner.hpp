@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "catalog/image_folder.hpp"
+#include "core/bytes.hpp"
+#include "dataset/plan.hpp"
+#include "formats/plan_file.hpp"
+
+namespace shardkit {
+
+/// Turns a scan into a plan: labels, order, shard boundaries. What it writes is a function of names, sizes and options
+/// alone. Used once: construct, write().
+class Planner {
+ public:
+  /// `scan` outlives the planner and has its collisions marked.
+  Planner(const std::string& source, const ShardingOptions& options, const ImageFolderScan& scan, Context& ctx);
+
+  PlanResult write(ByteSink& sink);
+
+ private:
+  /// One sample in 8 bytes: its class (below 2^24) and its place in that class (below 2^32: see ScannedClass).
+  struct Place {
+    std::uint64_t packed;
+    Place(std::uint64_t class_index, std::uint64_t file) : packed(class_index << 32U | file) {}
+    std::size_t class_index() const { return packed >> 32U; }
+    std::size_t file() const { return packed & 0xffffffffU; }
+  };
+
+  void make_head();
+  void make_classes();
+  void make_order();
+  PlannedSample sample_at(const Place& place) const;
+  std::uint64_t bytes_at(std::uint64_t i) const;
+  void count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards);
+  void summarise(const std::vector<PlanShard>& shards);
+
+  const std::string& source_;
+  const ShardingOptions& options_;
+  const ImageFolderScan& scan_;
+  Context& ctx_;
+  PlanHead head_;
+  std::vector<std::size_t> label_digits_;
+  std::vector<Place> order_;
+  PlanResult result_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/fields.hpp"
+
+/// What `shardctl verify` can find, and how findings are counted and listed.
+namespace shardkit {
+
+enum class Severity {
+  error,    ///< readers lose or confuse data
+  warning,  ///< some reader stumbles
+};
+template <>
+struct EnumNames<Severity> {
+  static constexpr std::array<std::string_view, 2> names{"error", "warning"};
+};
+
+enum class ProblemCode {
+  // the file and the archive
+  unreadable,
+  zero_length,
+  compressed,
+  not_a_tar,
+  bad_header_checksum,
+  bad_size_field,
+  bad_pax_header,
+  oversized_header,
+  truncated,
+  missing_end,
+  short_end,
+  data_after_end,
+  // members
+  pax_header,
+  pax_global_header,
+  gnu_longname,
+  ustar_prefix,
+  base256_size,
+  sparse,
+  hard_link,
+  symlink,
+  directory,
+  special_file,
+  empty_member,
+  // names
+  unsafe_name,
+  control_character,
+  space_in_name,
+  non_ascii_name,
+  name_too_long,
+  apple_double,
+  macosx_folder,
+  hidden_name,
+  metadata_member,
+  no_extension,
+  uppercase_extension,
+  dot_in_stem,
+  // samples
+  empty_shard,
+  duplicate_extension,
+  split_sample,
+  duplicate_key,
+  missing_label,
+  bad_label,
+  label_out_of_range,
+  class_count,
+  // what manifest and index say
+  missing_shard,
+  extra_shard,
+  shard_size,
+  sample_count,
+  checksum,
+  sample_checksum,
+  index_damaged,
+  index_mismatch,
+};
+
+/// What is known of a code, in the order of the enum.
+struct ProblemKind {
+  ProblemCode code;
+  std::string_view name;  ///< as in JSON; stable
+  Severity severity;
+  std::string_view meaning;  ///< what readers do with it
+};
+std::span<const ProblemKind> problem_kinds();
+const ProblemKind& problem_kind(ProblemCode code);
+
+/// One line of a verify result; stands for `count` occurrences in its shard.
+struct Problem {
+  std::string code;
+  Severity severity = Severity::error;
+  std::string shard;                    ///< file name; empty for what concerns the whole set
+  std::optional<std::uint64_t> offset;  ///< of the first occurrence within the shard
+  std::string key;                      ///< of the sample, or the member's name; empty when neither is concerned
+  std::string text;
+  std::uint64_t count = 1;
+
+  void describe(FieldVisitor& v);
+};
+
+/// The problems of one shard. Of each code it lists the first few and counts the rest into the last one listed, so
+/// that 80,000 PAX headers make one line. One thread at a time.
+class ProblemLog {
+ public:
+  static constexpr std::uint64_t kMostErrorsListed = 20;
+  static constexpr std::uint64_t kMostWarningsListed = 1;
+
+  explicit ProblemLog(std::string shard) : shard_(std::move(shard)) {}
+
+  /// `detail` says what is particular about this occurrence; `count` how many it stands for.
+  void add(ProblemCode code, std::optional<std::uint64_t> offset, std::string_view key, std::string_view detail = {},
+           std::uint64_t count = 1);
+  /// True when one more of `code` would be listed: details that are dear to make can wait for that.
+  bool lists(ProblemCode code) const;
+
+  /// Occurrences in all.
+  std::uint64_t errors() const;
+  std::uint64_t warnings() const;
+  bool has(ProblemCode code) const { return tallies_[static_cast<std::size_t>(code)].count > 0; }
+
+  /// The lines, in the order of their first occurrence.
+  std::vector<Problem> take();
+
+ private:
+  static constexpr std::size_t kCodes = static_cast<std::size_t>(ProblemCode::index_mismatch) + 1;
+  struct Tally {
+    std::uint64_t count = 0;
+    std::uint64_t listed = 0;
+    std::size_t last = 0;  ///< position of the last one listed
+  };
+  std::uint64_t total(Severity severity) const;
+
+  std::string shard_;
+  std::array<Tally, kCodes> tallies_{};
+  std::vector<Problem> problems_;
+};
+
+}  // namespace shardkit

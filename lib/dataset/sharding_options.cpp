@@ -1,0 +1,77 @@
+#include "dataset/sharding_options.hpp"
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+
+void ShardingOptions::describe(FieldVisitor& v) {
+  v.field({"samples", Unit::count, "close a shard at this many samples (default 5000 when --size is not given either)",
+           Role::option, "N"},
+          samples);
+  v.field({"size", Unit::bytes,
+           "close a shard before it passes this size (default 256MiB when --samples is not given "
+           "either); a larger sample gets a shard of its own"},
+          size);
+  v.field({"shards", Unit::count, "make exactly this many shards, equal within one sample", Role::option, "N"}, shards);
+  v.field({"multiple-of", Unit::count,
+           "round the number of shards up to a multiple of this, such as world size times "
+           "loader workers",
+           Role::option, "W"},
+          multiple_of);
+  v.field({"shuffle", Unit::none, "seed of the order of samples (default 0)", Role::option, "SEED"}, shuffle);
+  v.field({"no-shuffle", Unit::none,
+           "keep name order: each shard then holds one class or two, which no loader's "
+           "shuffle buffer repairs"},
+          no_shuffle);
+  v.field({"name", Unit::none, "shards are called PREFIX-000000.tar", Role::option, "PREFIX"}, name);
+  v.field({"class-map", Unit::none,
+           "labels from a file: a JSON object {\"class\": label}, or one class name a line, the "
+           "first being label 0",
+           Role::option, "FILE"},
+          class_map);
+  v.field({"allow-empty", Unit::none, "accept class folders without images; they keep their label"}, allow_empty);
+  v.field(
+      {"validate", Unit::none, "look at each image: not at all, at its header and closing bytes, or by decoding it"},
+      validate);
+  v.field({"on-bad", Unit::none,
+           "a file that cannot be read or fails validation: stop, leave it out, or keep it (what "
+           "cannot be read cannot be kept)"},
+          on_bad);
+}
+
+void check(const ShardingOptions& options) {
+  const auto refuse = [](const std::string& text) { throw Error(ErrorCode::usage, text); };
+  if (options.shards && (options.samples || options.size)) {
+    refuse("--shards fixes the number of shards; leave out --samples and --size");
+  }
+  if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle contradict each other");
+  if (options.samples == 0U) refuse("--samples must be at least 1");
+  if (options.shards == 0U) refuse("--shards must be at least 1");
+  if (options.multiple_of == 0U) refuse("--multiple-of must be at least 1");
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  if (options.name.empty() || options.name.size() > 80 ||
+      options.name.find_first_not_of(allowed) != std::string::npos) {
+    refuse(fmt::format("--name '{}': use 1 to 80 letters, digits, '_' and '-'; readers cut shard names at dots",
+                       options.name));
+  }
+}
+
+std::map<std::string, std::string> option_texts(const ShardingOptions& options) {
+  std::map<std::string, std::string> texts;
+  const bool defaults = !options.samples && !options.size && !options.shards;
+  const auto put = [&](const char* name, std::optional<std::uint64_t> value) {
+    if (value) texts[name] = fmt::to_string(*value);
+  };
+  put("samples", defaults ? kDefaultShardSamples : options.samples);
+  put("size_bytes", defaults ? kDefaultShardBytes : options.size);
+  put("shards", options.shards);
+  put("multiple_of", options.multiple_of);
+  texts["shuffle"] = options.no_shuffle ? "none" : fmt::to_string(options.shuffle.value_or(0));
+  texts["validate"] = EnumNames<Validate>::names[static_cast<std::size_t>(options.validate)];
+  texts["on_bad"] = EnumNames<OnBad>::names[static_cast<std::size_t>(options.on_bad)];
+  return texts;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/fields.hpp"
+
+namespace shardkit {
+
+enum class Validate { none, header, decode };
+template <>
+struct EnumNames<Validate> {
+  static constexpr std::array<std::string_view, 3> names{"none", "header", "decode"};
+};
+
+/// What happens to a source file that cannot become a sample.
+enum class OnBad { fail, skip, keep };
+template <>
+struct EnumNames<OnBad> {
+  static constexpr std::array<std::string_view, 3> names{"fail", "skip", "keep"};
+};
+
+/// Options that decide which bytes a convert writes: common to plan and convert, kept in plan and manifest.
+struct ShardingOptions {
+  std::optional<std::uint64_t> samples;
+  std::optional<std::uint64_t> size;
+  std::optional<std::uint64_t> shards;
+  std::optional<std::uint64_t> multiple_of;
+  std::optional<std::uint64_t> shuffle;
+  bool no_shuffle = false;
+  std::string name = "shard";
+  std::string class_map;
+  bool allow_empty = false;
+  Validate validate = Validate::none;
+  OnBad on_bad = OnBad::fail;
+
+  void describe(FieldVisitor& v);
+};
+
+inline constexpr std::uint64_t kDefaultShardSamples = 5000;
+inline constexpr std::uint64_t kDefaultShardBytes = 256U * 1024U * 1024U;
+
+/// Throws Error{usage} for combinations that contradict each other and names that no shard can have.
+void check(const ShardingOptions& options);
+
+/// Their text form in plan and manifest, defaults filled in. Equal maps give equal shards.
+std::map<std::string, std::string> option_texts(const ShardingOptions& options);
+
+}  // namespace shardkit

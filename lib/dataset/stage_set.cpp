@@ -1,0 +1,97 @@
+#include "dataset/stage_set.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "dataset/stage_target.hpp"
+#include "formats/shard_index.hpp"
+#include "formats/tsv.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
+
+std::string text_of(ObjectSource& source, const ObjectInfo& object) {
+  const std::string path = join_path(source.location(), object.name);
+  if (object.size > kLargestManifest) throw Error(ErrorCode::corrupt, fmt::format("'{}' is too large", path), path);
+  std::string text(object.size, '\0');
+  const std::size_t got = source.open(object)->read_at(0, std::as_writable_bytes(std::span(text)));
+  text.resize(got);
+  return text;
+}
+
+std::string manifest_text(ObjectSource& source, const std::string& manifest) {
+  if (!manifest.empty()) return read_text_file(manifest, kLargestManifest);
+  const auto object = source.find(kManifestName);
+  if (object) return text_of(source, *object);
+  throw Error(
+      ErrorCode::not_found,
+      fmt::format("'{}' has no {}, so nothing says which bytes are right; make one with 'shardctl index {}', or "
+                  "copy without checksums by --manifest none",
+                  source.location(), kManifestName, source.location()),
+      join_path(source.location(), kManifestName));
+}
+
+/// All files but those that a stage into the source itself left.
+std::vector<ObjectInfo> listed_files(ObjectSource& source) {
+  std::vector<ObjectInfo> listed = source.list();
+  std::erase_if(listed, [](const ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
+  if (!listed.empty()) return listed;
+  throw Error(ErrorCode::not_found, fmt::format("'{}' holds no files", source.location()), source.location());
+}
+
+Hash128 hash_of(const std::vector<ObjectInfo>& listed) {
+  Xxh3Stream hash;
+  for (const ObjectInfo& object : listed) {
+    std::string line;
+    append_escaped(line, object.name);
+    line += fmt::format("\t{}\t{}\n", object.size, object.version);
+    hash.update(as_bytes(line));
+  }
+  return hash.digest();
+}
+
+}  // namespace
+
+std::string StageFile::pin() const {
+  if (hash) return to_hex(*hash);
+  // A shard's checksum belongs to its index's pin: an index of other bytes must not be taken over.
+  return indexed ? fmt::format("{}/{}", to_hex(indexed->xxh3_128), object.version) : object.version;
+}
+
+StageSet::StageSet(ObjectSource& source, const std::string& manifest) {
+  if (manifest == "none") {
+    listed_ = listed_files(source);
+    hash_ = hash_of(listed_);
+    return;
+  }
+  manifest_text_ = shardkit::manifest_text(source, manifest);
+  manifest_ = read_manifest(manifest_text_, manifest.empty() ? join_path(source.location(), kManifestName) : manifest);
+  hash_ = xxh3_128(as_bytes(manifest_text_));
+}
+
+std::vector<StageFile> StageSet::files(ObjectSource& source) const {
+  std::vector<StageFile> files;
+  for (const ObjectInfo& object : listed_) files.push_back({object, {}, {}});
+  for (const ManifestShard& shard : manifest_.shards)
+    files.push_back({{shard.name, shard.bytes, {}}, shard.xxh3_128, {}});
+  for (const ManifestShard& shard : manifest_.shards) {
+    const std::string name = shard_index_path(shard.name);
+    const auto object = source.find(name);
+    if (!object) {
+      throw Error(ErrorCode::not_found,
+                  fmt::format("'{}' has no index of shard '{}'; make it with 'shardctl index {}'", source.location(),
+                              shard.name, source.location()),
+                  join_path(source.location(), name));
+    }
+    files.push_back({*object, {}, shard});
+  }
+  return files;
+}
+
+}  // namespace shardkit

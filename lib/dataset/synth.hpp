@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+
+namespace shardkit {
+
+struct SynthOptions {
+  std::string target;
+  std::uint64_t classes = 10;
+  std::uint64_t per_class = 100;
+  std::uint64_t seed = 1;
+  std::optional<std::uint64_t> threads;
+
+  void describe(FieldVisitor& v);
+};
+
+struct SynthResult {
+  std::uint64_t images = 0;
+  std::uint64_t classes = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t images_kept = 0;
+  double mean_image_bytes = 0;
+  double images_per_second = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Makes an ImageFolder tree of photo-like JPEGs, DIR/<class>/<class>_<number>.JPEG, whose sizes, subsampling and
+/// decode cost are close to ImageNet's (docs/synth.md). Each image is a function of the seed, its class and its number,
+/// the same for any number of threads.
+///
+/// Files appear whole, by rename, but are not synced. A hidden file in DIR names the options, so that the same call
+/// goes on where one was killed and keeps what is whole. Throws Error{conflict} when DIR holds anything else,
+/// Error{usage} for no classes, images or threads.
+SynthResult synth(const SynthOptions& options, Context& context);
+
+}  // namespace shardkit
