@@ -1,0 +1,192 @@
+#include "bench/read.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "bench/read_work.hpp"
+#include "core/error.hpp"
+#include "core/prng.hpp"
+#include "io/aligned_buffer.hpp"
+#include "io/page_cache.hpp"
+#include "stats/steadiness.hpp"
+#include "stats/summary.hpp"
+#include "system/disk_stats.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kMostThreads = 4096;
+constexpr std::uint64_t kLeastBlock = 512;
+constexpr std::uint64_t kMostBlock = 1U << 30U;
+
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+void check_options(const ReadOptions& options, std::uint64_t threads) {
+  if (threads == 0 || threads > kMostThreads) refuse(fmt::format("--threads: expected 1 to {}", kMostThreads));
+  if (options.block < kLeastBlock || options.block > kMostBlock) refuse("--block: expected 512 B to 1 GiB");
+  if (options.direct && options.block % AlignedBuffer::kAlignment != 0) {
+    refuse("--block: with --direct expected a multiple of 4096 bytes");
+  }
+  if (options.samples == 0U) refuse("--samples: expected at least 1");
+  if (options.budget && *options.budget <= 0) refuse("--budget: expected more than 0 seconds");
+  if (threads * options.block > usable_memory() / 2) {
+    refuse(fmt::format("--threads {} with --block {} need more than half of the memory there is ({})", threads,
+                       format_size(options.block), format_size(usable_memory())));
+  }
+}
+
+ReadLimits limits_of(const ReadOptions& options) {
+  ReadLimits limits{options.samples, {}};
+  if (options.budget) {
+    const auto budget = std::chrono::duration<double>(std::min(*options.budget, 1e8));
+    limits.deadline =
+        std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(budget);
+  }
+  return limits;
+}
+
+/// The samples to read in random mode, in their order.
+std::vector<SampleRef> random_order(const InputSet& input, const ReadOptions& options, Context& context) {
+  context.progress().start("listing samples");
+  std::vector<SampleRef> samples = list_samples(input, std::numeric_limits<std::size_t>::max(), context);
+  if (samples.empty()) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("there are no samples in the {} shards named; --mode sequential reads "
+                            "them all the same",
+                            input.files.size()));
+  }
+  Prng prng(options.seed);
+  shuffle(std::span(samples), prng);
+  if (options.samples) samples.resize(std::min<std::size_t>(samples.size(), *options.samples));
+  return samples;
+}
+
+std::optional<DeviceActivity> activity(const std::optional<DiskCounters>& before,
+                                       const std::optional<DiskCounters>& after, double seconds) {
+  if (!before || !after || after->reads <= before->reads) return std::nullopt;
+  const auto reads = static_cast<double>(after->reads - before->reads);
+  const auto bytes = static_cast<double>(after->read_bytes - before->read_bytes);
+  return DeviceActivity{bytes / seconds, reads / seconds, bytes / reads,
+                        (after->read_wait_seconds - before->read_wait_seconds) / reads,
+                        (after->queue_seconds - before->queue_seconds) / seconds};
+}
+
+void add_hints(const InputSet& input, ReadResult& result) {
+  constexpr double kShort = 1;
+  constexpr double kLongWait = 10e-3;
+  constexpr double kSmallRequest = 16 * 1024;
+  auto& hints = result.hints;
+  if (result.read_seconds < kShort) {
+    hints.push_back(
+        fmt::format("the run took {}; read more data for a steadier rate", format_duration(result.read_seconds)));
+  }
+  if (!result.steady) hints.emplace_back("the rate drifted from start to end; read more data or set a longer --budget");
+  if (result.mode == ReadMode::sequential && input.files.size() < result.threads) {
+    hints.push_back(
+        fmt::format("{} files keep only as many of the {} threads busy", input.files.size(), result.threads));
+  }
+  if (result.cache.state == "mixed") {
+    hints.emplace_back("part of the data was in memory; --cache cold or --cache warm measures one thing");
+  }
+  if (result.cache.state == "client-cold") {
+    hints.emplace_back("cold is true of this machine only: the server may still have had the data in memory");
+  }
+  if (result.device && result.device->mean_wait > kLongWait) {
+    hints.push_back(fmt::format("the device answered after {} on average; above 10 ms it is overloaded or far away",
+                                format_duration(result.device->mean_wait)));
+  }
+  if (result.device && result.device->mean_request < kSmallRequest) {
+    hints.push_back(
+        fmt::format("requests to the device were {:.0f} bytes on average; below 16 KiB they cost throughput",
+                    result.device->mean_request));
+  }
+}
+
+ReadResult describe_run(const ReadOptions& options, const InputSet& input, std::uint64_t threads) {
+  ReadResult result;
+  result.mode = options.mode;
+  result.direct = options.direct;
+  result.threads = threads;
+  result.block = options.block;
+  result.files = input.files.size();
+  result.cache.requested = options.cache;
+  result.storage = storage_of(input.files.front().path);
+  return result;
+}
+
+void add_measurement(const Timing& timing, const std::vector<ReadTally>& tallies, ReadResult& result) {
+  LatencyHistogram latency;
+  for (const ReadTally& tally : tallies) {
+    latency.merge(tally.latency);
+    result.bytes += tally.bytes;
+    result.samples += tally.samples;
+  }
+  result.operations = latency.count();
+  result.latency = latency.quantiles();
+  result.read_seconds = timing.seconds;
+  result.cpu_seconds = timing.cpu_seconds;
+  result.bytes_per_second = static_cast<double>(result.bytes) / timing.seconds;
+  result.samples_per_second = static_cast<double>(result.samples) / timing.seconds;
+  result.bytes_per_second_interval = rate_interval(timing);
+  result.steady = std::abs(relative_drift(timing.rates)) <= kSteadyDrift;
+}
+
+/// Runs either kind of work and adds what it measured.
+template <class Work>
+void measure(Work& work, Context& context, ReadResult& result) {
+  std::vector<ReadTally> tallies(result.threads);
+  const auto disk_before = read_disk_counters(result.storage.device);
+  const Timing timing = timed_run(
+      static_cast<unsigned>(result.threads),
+      [&](unsigned thread, const std::stop_token& stop) { work.run(tallies[thread], stop); }, context.progress().bytes,
+      context.stop_token());
+  context.throw_if_stopped();
+  add_measurement(timing, tallies, result);
+  result.device = activity(disk_before, read_disk_counters(result.storage.device), timing.seconds);
+}
+
+}  // namespace
+
+std::optional<RateInterval> rate_interval(const Timing& timing) {
+  if (timing.rates.size() < 2) return std::nullopt;
+  const Summary summary = summarize(timing.rates);
+  return RateInterval{summary.low, summary.high};
+}
+
+ReadResult read(const ReadOptions& options, Context& context) {
+  return read(options, find_input(options.paths), context);
+}
+
+ReadResult read(const ReadOptions& options, const InputSet& input, Context& context) {
+  const std::uint64_t threads = options.threads.value_or(usable_threads());
+  check_options(options, threads);
+  const bool random = options.mode == ReadMode::random;
+  const auto engine = make_read_engine(options.engine, {.direct = options.direct, .random = random});
+  check_sparse(input, options.direct || options.cache == CacheRequest::cold, context);
+  ReadResult result = describe_run(options, input, threads);
+  result.engine = engine->name();
+  std::vector<SampleRef> order;
+  if (random) order = random_order(input, options, context);  // before caches are made cold: it reads headers
+  prepare_cache(input, options.cache, context);
+  result.cache.residency_before_ratio = residency(input);
+  result.cache.state = options.direct ? "direct" : cache_state(result.cache, result.storage.storage_class);
+
+  context.progress().start("reading", order.size(), random ? 0 : input.bytes);
+  const ReadLimits limits = limits_of(options);
+  if (random) {
+    RandomWork work(input, *engine, std::move(order), limits, context);
+    measure(work, context, result);
+  } else {
+    SequentialWork work(input, *engine, options.block, limits, context);
+    measure(work, context, result);
+  }
+  result.cache.residency_after_ratio = residency(input);
+  if (result.samples == 0) context.warn("no_samples", "no whole sample was read, so samples per second say nothing");
+  add_hints(input, result);
+  return result;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,156 @@
+#include "bench/run.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "bench/job_requirement.hpp"
+#include "core/error.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr double kShareForReading = 0.5;
+constexpr double kShareForDecoding = 0.25;
+constexpr double kLongestDecode = 10;
+constexpr std::uint64_t kImages = 1000;
+/// A loader on storage with latency keeps more reads in flight than it has cores.
+constexpr std::uint64_t kLeastReaders = 8;
+
+void check_options(const RunOptions& options) {
+  const auto check = [](bool fine, const char* text) {
+    if (!fine) throw Error(ErrorCode::usage, text);
+  };
+  check(options.budget > 0, "--budget: expected more than 0 seconds");
+  check(options.prefetch > 0, "--prefetch: expected at least 1 batch");
+  check(options.workers.value_or(1) > 0, "--workers: expected at least 1");
+  check(options.threads.value_or(1) > 0, "--threads: expected at least 1");
+}
+
+ReadOptions read_options(const RunOptions& options, std::uint64_t cores, CacheRequest cache) {
+  ReadOptions read;
+  read.threads = std::max(options.threads.value_or(cores), kLeastReaders);
+  read.cache = cache;
+  read.budget = options.budget * kShareForReading;
+  return read;
+}
+
+CacheRequest requested(RunCache cache) {
+  switch (cache) {
+    case RunCache::cold:
+    case RunCache::automatic:
+      return CacheRequest::cold;
+    case RunCache::warm:
+      return CacheRequest::warm;
+    case RunCache::any:
+      return CacheRequest::any;
+  }
+  return CacheRequest::any;
+}
+
+/// Reads cold where that was asked for or can be had; only --cache auto goes on warm where it cannot, or with what the
+/// cache holds of data that it is too small for.
+ReadResult measure_read(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context) {
+  try {
+    return read(read_options(options, cores, requested(options.cache)), input, context);
+  } catch (const Error& error) {
+    if (options.cache != RunCache::automatic || error.code() != ErrorCode::unsupported) throw;
+    context.warn("not_cold", fmt::format("not read cold: {}", error.what()));
+  }
+  const bool fits = input.bytes < usable_memory() / 2;
+  return read(read_options(options, cores, fits ? CacheRequest::warm : CacheRequest::any), input, context);
+}
+
+/// Empty when there is nothing to decode.
+std::optional<DecodeResult> measure_decode(const RunOptions& options, const InputSet& input, std::uint64_t cores,
+                                           Context& context) {
+  DecodeBenchOptions decode_options;
+  decode_options.threads = options.threads.value_or(cores);
+  decode_options.samples = kImages;
+  if (options.crop > 0) decode_options.crop = options.crop;
+  decode_options.min_seconds = std::min(options.budget * kShareForDecoding, kLongestDecode);
+  try {
+    return decode(decode_options, input, context);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found && error.code() != ErrorCode::corrupt) throw;
+    context.warn("nothing_to_decode", error.what());
+    return std::nullopt;
+  }
+}
+
+MeasuredNode measured_node(const RunResult& result, std::uint64_t cores) {
+  const ReadResult& read = result.read;
+  MeasuredNode node;
+  node.cores = cores;
+  node.read_bytes_per_second = read.bytes_per_second;
+  node.cache_state = read.cache.state;
+  node.dev_shm = result.environment.dev_shm;
+  if (read.samples > 0) {
+    const auto samples = static_cast<double>(read.samples);
+    node.sample_bytes = static_cast<double>(read.bytes) / samples;
+    node.read_cpu_seconds = read.cpu_seconds / samples;
+  }
+  if (result.decode && result.decode->samples_per_second_per_core > 0) {
+    node.decode_samples_per_second = result.decode->samples_per_second;
+    node.decode_cpu_seconds = 1 / result.decode->samples_per_second_per_core;
+  }
+  return node;
+}
+
+std::optional<JobRequirement> requirement_of(const RunOptions& options) {
+  // Samples weigh what those at hand weigh; only a preset that is about something else than images brings its own.
+  const auto sample_bytes = options.preset ? std::nullopt : std::optional(1.0);
+  return job_requirement(
+      {options.preset, options.gpus, options.batch, options.step_time, sample_bytes, options.min_au});
+}
+
+void warn_of_loader(const RunOptions& options, const RunResult& result, std::uint64_t cores, Context& context) {
+  const DataLoaderAdvice& loader = result.conclusion.loader;
+  if (!loader.dev_shm_fits) {
+    context.warn("dev_shm_too_small",
+                 fmt::format("the DataLoader line needs {} in /dev/shm, which has {} left: mount it larger (Docker: "
+                             "--shm-size, Kubernetes: an emptyDir of medium Memory) or lower prefetch_factor",
+                             format_size(static_cast<std::uint64_t>(std::min(loader.dev_shm_needed, 1e18))),
+                             format_size(result.environment.dev_shm.value_or(0))));
+  }
+  const std::uint64_t workers = loader.workers * options.gpus.value_or(1);
+  if (options.workers && workers > cores) {
+    context.warn("workers_above_cores",
+                 fmt::format("{} loader processes share {} cores: more of them add memory, not speed", workers, cores));
+  }
+}
+
+TransferStage transfer_stage(const Environment& environment) {
+  if (environment.gpus == 0) return {false, "no GPU here"};
+  return {false,
+          fmt::format("{} NVIDIA devices are here, but this version does not measure transfer", environment.gpus)};
+}
+
+}  // namespace
+
+RunResult run(const RunOptions& options, Context& context) {
+  check_options(options);
+  const auto requirement = requirement_of(options);
+  RunResult result;
+  const InputSet input = find_input(options.paths);
+  result.environment = look_at_environment(input.files.front().path, context);
+  const std::uint64_t cores = options.threads.value_or(result.environment.usable_threads);
+  result.read = measure_read(options, input, cores, context);
+  if (result.read.samples == 0) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("no whole sample was read from '{}' within {}; is it the right folder?",
+                            options.paths.front(), format_duration(result.read.read_seconds)),
+                options.paths.front());
+  }
+  result.decode = measure_decode(options, input, cores, context);
+  result.transfer = transfer_stage(result.environment);
+  const std::uint64_t side = options.crop > 0 ? options.crop : 224;
+  result.conclusion =
+      conclude(measured_node(result, cores), requirement,
+               {options.workers, options.prefetch, tensor_bytes(side, value_bytes(options.dtype)), 256});
+  warn_of_loader(options, result, cores, context);
+  return result;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <vector>
+
+namespace shardkit {
+
+/// What a timed run took.
+struct Timing {
+  double seconds = 0;
+  double cpu_seconds = 0;     ///< of the whole process, user and system
+  std::vector<double> rates;  ///< of the counter per second, over slices of equal length; the last, cut one is left out
+};
+
+/// Runs `work(thread)` on `threads` threads at once and watches `counter`, which they raise. Returns when all are done;
+/// rethrows their first exception. `work` is given a token that fires when a sibling fails or `parent` does.
+Timing timed_run(unsigned threads, const std::function<void(unsigned thread, const std::stop_token& stop)>& work,
+                 const std::atomic<std::uint64_t>& counter, const std::stop_token& parent);
+
+}  // namespace shardkit

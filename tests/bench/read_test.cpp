@@ -1,0 +1,242 @@
+#include "bench/read.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench/bench_data.hpp"
+#include "formats/shard_index.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+
+namespace {
+
+/// Two shards without index: 30 and 12 samples.
+void write_shards(const ShardFolder& folder) {
+  folder.write("a.tar", image_shard(30, "a"));
+  folder.write("b.tar", image_shard(12, "b"));
+}
+
+std::uint64_t folder_bytes(const ShardFolder& folder) {
+  return std::filesystem::file_size(folder.path("a.tar")) + std::filesystem::file_size(folder.path("b.tar"));
+}
+
+ReadOptions read_options(const std::string& path) {
+  ReadOptions options;
+  options.paths = {path};
+  options.threads = 3;
+  return options;
+}
+
+ReadResult read_quietly(const ReadOptions& options) {
+  Context context;
+  return read(options, context);
+}
+
+ErrorCode code_of(const ReadOptions& options) {
+  return error_code_of([&] { read_quietly(options); });
+}
+
+bool has_warning(const Context& context, const std::string& code) {
+  const auto warnings = context.warnings();
+  return std::any_of(warnings.begin(), warnings.end(), [&](const Warning& warning) { return warning.code == code; });
+}
+
+}  // namespace
+
+TEST_CASE("sequential reading counts every byte and every sample of shards made by others") {
+  const ShardFolder folder;
+  write_shards(folder);
+  for (const std::uint64_t block : {512U, 1000U, 65536U, 1048576U}) {
+    ReadOptions options = read_options(folder.path());
+    options.block = block;
+    const ReadResult result = read_quietly(options);
+    CHECK(result.samples == 42);
+    CHECK(result.bytes == folder_bytes(folder));
+    CHECK(result.files == 2);
+    CHECK(result.engine == "pread");
+    CHECK(result.latency.max >= result.latency.p50);
+    CHECK(result.bytes_per_second > 0);
+    CHECK(result.samples_per_second == doctest::Approx(42 / result.read_seconds));
+  }
+}
+
+TEST_CASE("random reading reads each sample once, from its first member's content to its last's") {
+  const ShardFolder folder;
+  write_shards(folder);
+  ReadOptions options = read_options(folder.path());
+  options.mode = ReadMode::random;
+  const ReadResult result = read_quietly(options);
+  CHECK(result.samples == 42);
+  CHECK(result.operations == 42);
+  CHECK(result.bytes < folder_bytes(folder));
+  CHECK(result.bytes > 42 * 512);
+  options.samples = 5;
+  CHECK(read_quietly(options).samples == 5);
+  options.samples = 5000;
+  CHECK(read_quietly(options).samples == 42);
+}
+
+TEST_CASE("an index that fits its shard gives the count, a stale one is not believed") {
+  const ShardFolder folder;
+  write_shards(folder);
+  const auto write_index = [&](std::uint64_t tar_bytes) {
+    StringSink sink;
+    ShardIndexWriter writer(sink, "b.tar", "");
+    writer.add(IndexSample{"only", {}, "", {{"jpg", 512, 100, 0}}});
+    writer.finish(tar_bytes, {});
+    folder.write(".shardkit/b.tar.index", sink.text());
+  };
+  write_index(std::filesystem::file_size(folder.path("b.tar")));
+  CHECK(read_quietly(read_options(folder.path())).samples == 31);
+  write_index(17);
+  CHECK(read_quietly(read_options(folder.path())).samples == 42);
+}
+
+TEST_CASE("a limit stops early and counts what was really read, indexed or not") {
+  const ShardFolder folder;
+  write_shards(folder);
+  ReadOptions options = read_options(folder.path("a.tar"));
+  options.threads = 1;
+  options.block = 4096;
+  options.samples = 3;
+  const ReadResult result = read_quietly(options);
+  CHECK(result.samples >= 3);
+  CHECK(result.samples < 30);
+  CHECK(result.bytes < std::filesystem::file_size(folder.path("a.tar")));
+  options.samples.reset();
+  options.budget = 1e-9;
+  CHECK(read_quietly(options).bytes == 0);
+}
+
+TEST_CASE("plain files are samples; hidden ones and folders' names do not count") {
+  const TempDir dir;
+  write_file(dir.path("x/1.bin"), "12345");
+  write_file(dir.path("x/y/2.bin"), "1234567");
+  write_file(dir.path("x/.hidden"), "no");
+  write_file(dir.path("x/.git/config"), "no");
+  for (const ReadMode mode : {ReadMode::sequential, ReadMode::random}) {
+    ReadOptions options = read_options(dir.path("x"));
+    options.mode = mode;
+    const ReadResult result = read_quietly(options);
+    CHECK(result.samples == 2);
+    CHECK(result.bytes == 12);
+  }
+}
+
+TEST_CASE("a cold read starts from nothing and a warm one from everything") {
+  const ShardFolder folder;
+  write_shards(folder);
+  ReadOptions options = read_options(folder.path());
+  options.cache = CacheRequest::cold;
+  try {
+    const ReadResult cold = read_quietly(options);
+    CHECK(cold.cache.residency_before_ratio == 0.0);
+    CHECK((cold.cache.state == "cold" || cold.cache.state == "client-cold"));
+    CHECK(cold.cache.residency_after_ratio == 1.0);
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);
+    MESSAGE("SKIPPED: ", error.what());
+  }
+  options.cache = CacheRequest::warm;
+  const ReadResult warm = read_quietly(options);
+  CHECK(warm.cache.state == "warm");
+  CHECK(warm.cache.requested == CacheRequest::warm);
+}
+
+TEST_CASE("in memory neither cold nor direct can be had, and nothing else is measured instead") {
+  const std::string path = "/dev/shm/shardkit-read-" + std::to_string(::getpid()) + ".tar";
+  write_file(path, image_shard(3, "m").bytes());
+  ReadOptions options = read_options(path);
+  CHECK(read_quietly(options).cache.state == "warm");
+  options.cache = CacheRequest::cold;
+  CHECK(code_of(options) == ErrorCode::unsupported);
+  options.cache = CacheRequest::any;
+  options.direct = true;
+  CHECK(code_of(options) == ErrorCode::unsupported);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("damaged shards are read all the same, with a warning that names them") {
+  const ShardFolder folder;
+  const std::string whole = image_shard(4, "k").bytes();
+  folder.write("cut.tar", whole.substr(0, whole.size() - 3000));
+  folder.write("junk.tar", std::string(5000, 'j'));
+  Context context;
+  const ReadResult result = read(read_options(folder.path()), context);
+  CHECK(result.bytes == whole.size() - 3000 + 5000);
+  CHECK(result.samples >= 3);
+  CHECK(has_warning(context, "damaged_shard"));
+}
+
+TEST_CASE("shards without samples are read, but have none to pick at random") {
+  const ShardFolder folder;
+  folder.write("none.tar", TarBuilder().file("README", "no extension").end());
+  Context context;
+  CHECK(read(read_options(folder.path()), context).samples == 0);
+  CHECK(has_warning(context, "no_samples"));
+  ReadOptions options = read_options(folder.path());
+  options.mode = ReadMode::random;
+  CHECK(code_of(options) == ErrorCode::not_found);
+}
+
+TEST_CASE("holes are warned of, and refused where the disk is to be measured") {
+  const TempDir dir;
+  write_file(dir.path("holes.bin"), "x");
+  std::filesystem::resize_file(dir.path("holes.bin"), 1 << 20);
+  Context context;
+  ReadOptions options = read_options(dir.path("holes.bin"));
+  CHECK(read(options, context).bytes == 1 << 20);
+  CHECK(has_warning(context, "sparse_file"));
+  options.cache = CacheRequest::cold;
+  CHECK(code_of(options) == ErrorCode::unsupported);
+}
+
+TEST_CASE("what is not there or no file is a clear error") {
+  const TempDir dir;
+  CHECK(code_of(read_options(dir.path("missing"))) == ErrorCode::not_found);
+  CHECK(code_of(read_options(dir.path())) == ErrorCode::not_found);
+  write_file(dir.path("empty"), "");
+  CHECK(code_of(read_options(dir.path("empty"))) == ErrorCode::not_found);
+  REQUIRE(::mkfifo(dir.path("pipe").c_str(), 0600) == 0);
+  CHECK(code_of(read_options(dir.path("pipe"))) == ErrorCode::usage);
+  CHECK(code_of(read_options("/dev/null")) == ErrorCode::usage);
+  CHECK(code_of(read_options("/proc/self/status")) == ErrorCode::not_found);
+  CHECK(code_of(read_options("s3://bucket/x")) == ErrorCode::unsupported);
+  CHECK(code_of(ReadOptions{}) == ErrorCode::usage);
+}
+
+TEST_CASE("absurd options are usage errors, an engine that is not there is unsupported") {
+  const ShardFolder folder;
+  write_shards(folder);
+  const auto broken = [&](auto change) {
+    ReadOptions options = read_options(folder.path());
+    change(options);
+    return code_of(options);
+  };
+  CHECK(broken([](ReadOptions& o) { o.threads = 0; }) == ErrorCode::usage);
+  CHECK(broken([](ReadOptions& o) { o.threads = 1ULL << 40U; }) == ErrorCode::usage);
+  CHECK(broken([](ReadOptions& o) { o.block = 0; }) == ErrorCode::usage);
+  CHECK(broken([](ReadOptions& o) { o.block = 1ULL << 40U; }) == ErrorCode::usage);
+  CHECK(broken([](ReadOptions& o) { o.samples = 0; }) == ErrorCode::usage);
+  CHECK(broken([](ReadOptions& o) { o.budget = 0; }) == ErrorCode::usage);
+  CHECK(broken([](ReadOptions& o) { o.engine = "uring"; }) == ErrorCode::unsupported);
+  CHECK(broken([](ReadOptions& o) {
+          o.direct = true;
+          o.block = 1000;
+        }) == ErrorCode::usage);
+}
+
+TEST_CASE("a stopped context ends the reading") {
+  const ShardFolder folder;
+  write_shards(folder);
+  std::stop_source stop;
+  stop.request_stop();
+  Context context(stop.get_token());
+  CHECK(error_code_of([&] { read(read_options(folder.path()), context); }) == ErrorCode::cancelled);
+}
