@@ -1,0 +1,98 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+
+/// A verb as both programs see it: its texts, and a function of plain described structs behind one interface.
+namespace shardkit {
+
+/// A command line that does something useful, and what that is.
+struct Example {
+  std::string_view command;
+  std::string_view explanation;
+};
+
+/// Everything about a verb that is said in words. Literals.
+struct CommandText {
+  std::string_view name;
+  std::string_view summary;      ///< one line, lower-case start, no final full stop
+  std::string_view description;  ///< paragraphs, parted by an empty line
+  std::vector<Example> examples = {};
+  bool resumable = false;   ///< the same command after a kill goes on where it stopped
+  bool prometheus = false;  ///< takes --prometheus FILE
+};
+
+/// One use of a command: its options, then its result. One thread at a time.
+class Invocation {
+ public:
+  virtual ~Invocation() = default;
+
+  virtual void describe_options(FieldVisitor& visitor) = 0;
+  /// Does the work. Throws what the command throws.
+  virtual void run(Context& context) = 0;
+  /// The result; before run() its default values, which is enough to document it.
+  virtual void describe_result(FieldVisitor& visitor) = 0;
+  virtual bool has_findings() const = 0;
+  /// The verb's own text report; empty when it has none and the generic one serves.
+  virtual std::string render(bool colour) const = 0;
+};
+
+/// A verb of a program. Copyable; makes as many invocations as asked for.
+class Command {
+ public:
+  using Factory = std::function<std::unique_ptr<Invocation>()>;
+
+  Command(CommandText text, Factory factory) : text_(std::move(text)), factory_(std::move(factory)) {}
+
+  const CommandText& text() const { return text_; }
+  std::unique_ptr<Invocation> prepare() const { return factory_(); }
+
+ private:
+  CommandText text_;
+  Factory factory_;
+};
+
+/// The type-specific half of an Invocation; made by make_command().
+template <class Options, class Result>
+class TypedInvocation final : public Invocation {
+ public:
+  using Run = Result (*)(const Options&, Context&);
+  using Render = std::string (*)(const Result&, bool colour);
+
+  TypedInvocation(Run function, Render renderer) : run_(function), render_(renderer) {}
+
+  void describe_options(FieldVisitor& visitor) override { options_.describe(visitor); }
+  void run(Context& context) override { result_ = run_(options_, context); }
+  void describe_result(FieldVisitor& visitor) override { result_.describe(visitor); }
+  bool has_findings() const override {
+    if constexpr (requires { result_.has_findings(); }) return result_.has_findings();
+    return false;
+  }
+  std::string render(bool colour) const override { return render_ ? render_(result_, colour) : std::string(); }
+
+ private:
+  Run run_;
+  Render render_;
+  Options options_{};
+  Result result_{};
+};
+
+/// A command from `Result run(const Options&, Context&)`. Options and Result are described structs with useful
+/// defaults; a Result with `bool has_findings() const` can end with exit code 3. `render` replaces the generic text
+/// report; it ends with a newline and uses escape sequences only when `colour`.
+template <class Options, class Result>
+Command make_command(CommandText text, Result (*run)(const Options&, Context&),
+                     std::type_identity_t<std::string (*)(const Result&, bool colour)> render = nullptr) {
+  return Command(std::move(text),
+                 [run, render] { return std::make_unique<TypedInvocation<Options, Result>>(run, render); });
+}
+
+}  // namespace shardkit

@@ -1,0 +1,15 @@
+#include "cli/command_doc.hpp"
+
+#include "cli/common_options.hpp"
+
+namespace shardkit {
+
+CommandDoc document(const Command& command) {
+  const auto invocation = command.prepare();
+  CommonOptions common{.with_prometheus = command.text().prometheus};
+  return {command.text(), field_tree([&](FieldVisitor& v) { invocation->describe_options(v); }),
+          field_tree([&](FieldVisitor& v) { common.describe(v); }),
+          prototype_tree([&](FieldVisitor& v) { invocation->describe_result(v); })};
+}
+
+}  // namespace shardkit

@@ -1,0 +1,127 @@
+#include "cli/command_run.hpp"
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "cli/envelope.hpp"
+#include "cli/help.hpp"
+#include "cli/messages.hpp"
+#include "cli/output_files.hpp"
+#include "cli/parse.hpp"
+#include "cli/progress_monitor.hpp"
+#include "cli/prometheus.hpp"
+#include "cli/signal_watch.hpp"
+#include "cli/text_report.hpp"
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+/// One command line on its way from arguments to exit code.
+class CommandRun {
+ public:
+  CommandRun(const App& app, const Command& command, const Io& io)
+      : io_(io), messages_(app.name, command.text(), io), invocation_(command.prepare()) {
+    common_.with_prometheus = command.text().prometheus;
+    report_.program = app.name;
+    report_.verb = command.text().name;
+    report_.started_at = std::chrono::system_clock::now();
+  }
+
+  ParseOutcome parse(const std::vector<std::string>& args) {
+    try {
+      return parse_options(*invocation_, common_, args);
+    } catch (...) {
+      report_.outcome = failed(std::current_exception(), 0);
+      return ParseOutcome::run;  // to report the failure, in JSON too
+    }
+  }
+
+  /// Does the work unless parsing failed, then reports.
+  int finish() {
+    const auto start = std::chrono::steady_clock::now();
+    std::stop_source stop;
+    const SignalWatch watch(stop, messages_.farewell());
+    Context context(stop.get_token());
+    if (!report_.outcome.failure) work(context, watch);
+    report_.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report_.warnings = context.warnings();
+    report_.options = field_tree([&](FieldVisitor& v) { invocation_->describe_options(v); });
+    report_.result = field_tree([&](FieldVisitor& v) { invocation_->describe_result(v); });
+    messages_.warnings(report_.warnings);
+    if (report_.outcome.failure) messages_.failure(*report_.outcome.failure, watch.signal());
+    write_reports();
+    return report_.outcome.exit_code;
+  }
+
+ private:
+  void work(Context& context, const SignalWatch& watch) {
+    try {
+      if (wants_json_file()) require_folder_of(*common_.json, "--json");
+      if (common_.prometheus) require_folder_of(*common_.prometheus, "--prometheus");
+      std::optional<ProgressMonitor> monitor;
+      if (!common_.quiet) {
+        monitor.emplace(context.progress(), io_.err,
+                        io_.err_is_terminal ? ProgressLine::Style::bar : ProgressLine::Style::plain);
+      }
+      invocation_->run(context);
+      report_.outcome = finished(invocation_->has_findings());
+    } catch (...) {
+      report_.outcome = failed(std::current_exception(), watch.signal());
+    }
+  }
+
+  bool wants_json_stdout() const { return common_.json == "-"; }
+  bool wants_json_file() const { return common_.json && !wants_json_stdout(); }
+
+  /// Files first: should one fail, the report on standard output says so.
+  void write_reports() {
+    const auto attempt = [&](auto&& write) {
+      try {
+        write();
+      } catch (...) {
+        report_failed_output();
+      }
+    };
+    if (common_.prometheus) attempt([&] { write_output_file(*common_.prometheus, prometheus_text(report_)); });
+    if (wants_json_file()) attempt([&] { write_output_file(*common_.json, envelope_json(report_)); });
+    attempt([&] { write_standard_output(io_.out, standard_output()); });
+  }
+
+  void report_failed_output() {
+    const Outcome lost = failed(std::current_exception(), 0);
+    messages_.failure(*lost.failure, 0);
+    if (report_.outcome.exit_code == 0) report_.outcome = lost;
+  }
+
+  std::string standard_output() const {
+    if (wants_json_stdout()) return envelope_json(report_);
+    if (report_.outcome.failure) return {};
+    const std::string own = invocation_->render(io_.out_colour);
+    return own.empty() ? text_report(report_.result) : own;
+  }
+
+  const Io& io_;
+  Messages messages_;
+  std::unique_ptr<Invocation> invocation_;
+  CommonOptions common_;
+  Report report_;
+};
+
+}  // namespace
+
+int run_command(const App& app, const Command& command, const std::vector<std::string>& args, const Io& io) {
+  CommandRun run(app, command, io);
+  if (run.parse(args) == ParseOutcome::help) {
+    io.out << command_help(app, command);
+    return 0;
+  }
+  return run.finish();
+}
+
+}  // namespace shardkit

@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/command_doc.hpp"
+#include "cli/documents.hpp"
+#include "cli/field_text.hpp"
+
+namespace shardkit {
+namespace {
+
+/// Every option of a verb, the common ones and --help too.
+std::vector<FieldNode> all_options(const CommandDoc& doc) {
+  std::vector<FieldNode> options;
+  for (const auto* part : {&doc.options, &doc.common}) {
+    for (const FieldNode& option : *part) {
+      if (option.is_option()) options.push_back(option);
+    }
+  }
+  FieldNode& help = options.emplace_back();
+  help.field = {"help", Unit::none, "show the help of this verb"};
+  help.kind = FieldKind::flag;
+  return options;
+}
+
+/// Text within single quotes of a POSIX shell.
+std::string quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+std::vector<std::string> verbs(const App& app) {
+  std::vector<std::string> names;
+  for (const Command& command : app.commands) names.emplace_back(command.text().name);
+  return names;
+}
+
+/// One branch of the bash function: the words for "--option <here>" where it has choices, else the verb's options.
+std::string bash_verb(const Command& command) {
+  const CommandDoc doc = document(command);
+  std::vector<std::string> names;
+  std::string choices;
+  for (const FieldNode& option : all_options(doc)) {
+    names.push_back(fmt::format("--{}", option.field.name));
+    if (option.kind != FieldKind::choice) continue;
+    choices += fmt::format("        --{}) words='{}' ;;\n", option.field.name, fmt::join(option.choices, " "));
+  }
+  std::string out = fmt::format("    {})\n      options='{}'\n", doc.text.name, fmt::join(names, " "));
+  if (!choices.empty()) out += fmt::format("      case \"$before\" in\n{}      esac\n", choices);
+  return out + "      ;;\n";
+}
+
+/// The words after a colon in a zsh specification: choices, files or nothing.
+std::string zsh_value(const FieldNode& option) {
+  if (option.kind == FieldKind::flag) return {};
+  if (option.kind == FieldKind::choice) return fmt::format(":value:({})", fmt::join(option.choices, " "));
+  return fmt::format(":{}:_files", value_name(option));
+}
+
+/// Help inside the brackets of a zsh specification.
+std::string zsh_help(std::string_view help) {
+  std::string out;
+  for (const char c : help) {
+    if (c == '[' || c == ']' || c == ':' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string zsh_verb(const Command& command) {
+  const CommandDoc doc = document(command);
+  std::string out = fmt::format("    {})\n      _arguments \\\n", doc.text.name);
+  for (const FieldNode& option : all_options(doc)) {
+    const std::string spec =
+        fmt::format("--{}[{}]{}", option.field.name, zsh_help(option.field.help), zsh_value(option));
+    out += fmt::format("        {} \\\n", quoted(spec));
+  }
+  return out + "        '*:file:_files'\n      ;;\n";
+}
+
+/// Text within single quotes of fish, where a backslash escapes.
+std::string fish_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "'";
+}
+
+std::string fish_verb(const App& app, const Command& command) {
+  const CommandDoc doc = document(command);
+  std::string out = fmt::format("complete -c {} -n __fish_use_subcommand -f -a {} -d {}\n", app.name, doc.text.name,
+                                fish_quoted(doc.text.summary));
+  for (const FieldNode& option : all_options(doc)) {
+    out += fmt::format("complete -c {} -n '__fish_seen_subcommand_from {}' -l {} -d {}", app.name, doc.text.name,
+                       option.field.name, fish_quoted(option.field.help));
+    if (option.field.short_name != 0) out += fmt::format(" -s {}", option.field.short_name);
+    if (option.kind == FieldKind::choice) {
+      out += fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
+    } else if (option.kind != FieldKind::flag) {
+      out += " -r";
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string bash_completion(const App& app) {
+  std::string out = fmt::format(
+      "# bash completion for {0}\n_{0}() {{\n  local word=\"${{COMP_WORDS[COMP_CWORD]}}\" "
+      "before=\"${{COMP_WORDS[COMP_CWORD-1]}}\" words='' options=''\n  COMPREPLY=()\n"
+      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W '{1} --help --version' -- \"$word\"))\n"
+      "    return\n  fi\n  [ \"$before\" = = ] && before=\"${{COMP_WORDS[COMP_CWORD-2]}}\"\n"
+      "  case \"${{COMP_WORDS[1]}}\" in\n",
+      app.name, fmt::join(verbs(app), " "));
+  for (const Command& command : app.commands) out += bash_verb(command);
+  out += fmt::format(
+      "  esac\n  if [ -n \"$words\" ]; then\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+      "  elif [[ \"$word\" == -* ]]; then\n    COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n  fi\n}}\n"
+      "complete -o default -F _{0} {0}\n",
+      app.name);
+  return out;
+}
+
+std::string zsh_completion(const App& app) {
+  std::string out =
+      fmt::format("#compdef {0}\n_{0}() {{\n  if (( CURRENT == 2 )); then\n    local -a verbs=(\n", app.name);
+  for (const Command& command : app.commands) {
+    out += fmt::format("      {}\n", quoted(fmt::format("{}:{}", command.text().name, command.text().summary)));
+  }
+  out += fmt::format(
+      "    )\n    _describe verb verbs\n    return\n  fi\n  local verb=$words[2]\n  shift words\n"
+      "  (( CURRENT-- ))\n  case $verb in\n");
+  for (const Command& command : app.commands) out += zsh_verb(command);
+  return out + fmt::format("  esac\n}}\n_{0} \"$@\"\n", app.name);
+}
+
+std::string fish_completion(const App& app) {
+  std::string out =
+      fmt::format("complete -c {0} -n __fish_use_subcommand -f -l version -d 'show version and commit'\n", app.name);
+  for (const Command& command : app.commands) out += fish_verb(app, command);
+  return out;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,85 @@
+#include "cli/envelope.hpp"
+
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/build_info.hpp"
+#include "cli/host.hpp"
+
+namespace shardkit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const FieldNode& node);
+
+Json to_object(const std::vector<FieldNode>& nodes) {
+  Json object = Json::object();
+  for (const FieldNode& node : nodes) object[node.name] = to_json(node);
+  return object;
+}
+
+struct ValueJson {
+  Json operator()(std::monostate) const { return nullptr; }
+  template <class T>
+  Json operator()(const T& value) const {
+    return value;
+  }
+};
+
+Json to_json(const FieldNode& node) {
+  if (node.absent) return nullptr;
+  if (node.kind == FieldKind::group) return to_object(node.children);
+  if (node.kind == FieldKind::list) {
+    Json list = Json::array();
+    for (const FieldNode& item : node.children) list.push_back(to_object(item.children));
+    return list;
+  }
+  return std::visit(ValueJson{}, node.value);
+}
+
+Json to_json(const std::vector<Warning>& warnings) {
+  Json list = Json::array();
+  for (const Warning& warning : warnings) list.push_back({{"code", warning.code}, {"text", warning.text}});
+  return list;
+}
+
+Json to_json(const std::optional<Failure>& failure) {
+  if (!failure) return nullptr;
+  Json error = {{"code", failure->code}, {"text", failure->text}};
+  error["path"] = failure->path.empty() ? Json(nullptr) : Json(failure->path);
+  error["offset"] = failure->offset ? Json(*failure->offset) : Json(nullptr);
+  return error;
+}
+
+Json host_json() {
+  HostInfo host = this_host();
+  return to_object(field_tree([&](FieldVisitor& v) { host.describe(v); }));
+}
+
+}  // namespace
+
+std::string rfc3339(std::chrono::system_clock::time_point time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+}
+
+std::string envelope_json(const Report& report) {
+  Json json;
+  json["schema"] = "shardkit/" + std::string(report.verb);
+  json["schema_version"] = kSchemaVersion;
+  json["tool"] = {{"name", report.program}, {"version", build_version()}, {"commit", build_commit()}};
+  json["started_at"] = rfc3339(report.started_at);
+  json["elapsed_seconds"] = report.elapsed_seconds;
+  json["host"] = host_json();
+  json["options"] = to_object(report.options);
+  json["result"] = report.outcome.failure ? Json(nullptr) : to_object(report.result);
+  json["warnings"] = to_json(report.warnings);
+  json["error"] = to_json(report.outcome.failure);
+  json["status"] = report.outcome.status();
+  json["exit_code"] = report.outcome.exit_code;
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace shardkit

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/app.hpp"
+#include "cli/field_tree.hpp"
+#include "cli/outcome.hpp"
+
+/// The JSON result that every verb of both programs writes, and its JSON Schema.
+namespace shardkit {
+
+inline constexpr int kSchemaVersion = 1;
+
+/// Everything that goes into one envelope besides host and build.
+struct Report {
+  std::string_view program;
+  std::string_view verb;
+  std::chrono::system_clock::time_point started_at;
+  double elapsed_seconds = 0;
+  std::vector<FieldNode> options;
+  std::vector<FieldNode> result;  ///< ignored when the outcome is a failure
+  std::vector<Warning> warnings;
+  Outcome outcome;
+};
+
+/// The envelope as text, indented by 1, newline at the end. Valid JSON for any input: NaN and infinity become null,
+/// bytes that are not UTF-8 become U+FFFD.
+std::string envelope_json(const Report& report);
+
+/// The JSON Schema (draft 2020-12) of the envelope of one verb.
+std::string envelope_schema(const App& app, const Command& command);
+
+/// "2026-01-31T12:00:00Z"
+std::string rfc3339(std::chrono::system_clock::time_point time);
+
+}  // namespace shardkit

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "cli/app.hpp"
+
+namespace shardkit {
+
+/// `shardctl --help`: what the program is and what verbs it has.
+std::string program_help(const App& app);
+
+/// `shardctl convert --help`: synopsis, description, operands, options with defaults, examples, exit codes.
+std::string command_help(const App& app, const Command& command);
+
+}  // namespace shardkit

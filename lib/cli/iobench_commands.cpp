@@ -1,0 +1,86 @@
+#include "bench/decode.hpp"
+#include "bench/model.hpp"
+#include "bench/read.hpp"
+#include "bench/run.hpp"
+#include "cli/command.hpp"
+#include "cli/programs.hpp"
+#include "cli/run_report.hpp"
+
+namespace shardkit {
+namespace {
+
+Command run_command() {
+  return make_command<RunOptions, RunResult>(
+      {.name = "run",
+       .summary = "measure what this node can feed its GPUs, and say which stage is short",
+       .description =
+           "Looks at the machine, reads the data (cold where that can be had), decodes its images, and holds what "
+           "comes of "
+           "it against a job: a preset, or --gpus, --batch and --step-time. The verdict comes first: the stage that "
+           "limits, by how much, and what would close the gap. A missed requirement ends with exit code 3.\n\n"
+           "Without a job it says how many GPUs of each published workload the node feeds. Nothing is written.",
+       .examples = {{"iobench run shards/train", "how many GPUs does this node feed?"},
+                    {"iobench run shards/train --preset resnet50-h100 --gpus 8", "is it enough for these eight?"},
+                    {"iobench run shards/train --gpus 8 --batch 256 --step-time 200ms --json run.json",
+                     "your own job, with the result as JSON"}},
+       .prometheus = true},
+      run, render_run);
+}
+
+Command read_command() {
+  return make_command<ReadOptions, ReadResult>(
+      {.name = "read",
+       .summary = "measure how fast shards or files come from storage or the page cache",
+       .description =
+           "Reads every PATH once, whole files in blocks or single samples in random order, and says how many bytes "
+           "and samples a second that gave, how long reads took, and how much of the data was in the page cache "
+           "before and after.\n\nNothing is written. What cannot be had (a cold cache on tmpfs, O_DIRECT where it "
+           "is only pretended, an engine) fails and is not replaced by something else.",
+       .examples = {{"iobench read shards/train", "whatever the cache holds, with the share it held"},
+                    {"iobench read shards/train --cache cold --threads 8", "from the disk"},
+                    {"iobench read shards/train --mode random --direct --samples 5000",
+                     "single samples past the page cache"}},
+       .prometheus = true},
+      read);
+}
+
+Command decode_command() {
+  return make_command<DecodeBenchOptions, DecodeResult>(
+      {.name = "decode",
+       .summary = "measure how many JPEGs a second the cores decode",
+       .description =
+           "Loads images from shards or folders into memory, then decodes them over and over: whole, or only the "
+           "random "
+           "resized crop that training takes (--crop 224), which is faster because the rest is skipped. Damaged files "
+           "and other formats under a JPEG's name are counted by kind and take part in the rate as the work they "
+           "are.\n\nAlso says how many cores one GPU of each published workload needs.",
+       .examples = {{"iobench decode shards/train", "whole images on all cores that may be used"},
+                    {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"}}},
+      decode);
+}
+
+Command model_command() {
+  return make_command<ModelOptions, ModelResult>(
+      {.name = "model",
+       .summary = "work out what a training job needs of its input, or how many GPUs a node can feed",
+       .description =
+           "Arithmetic only. From a job (--preset, or --gpus, --batch, --step-time and --sample-bytes) follow samples "
+           "and bytes per second, decode cores, transfer rate and memory. With a supply beside it, measured (--from) "
+           "or given, the stage that limits, and the GPUs' utilisation with full overlap and with none. A supply alone "
+           "is held against every preset. docs/model.md has the formulas.",
+       .examples = {{"iobench model --list-presets", "published workloads and what one GPU of each takes"},
+                    {"iobench model --gpus 8 --batch 256 --step-time 0.2 --sample-bytes 130kB", "1.33 GB/s"},
+                    {"iobench model --preset resnet50-h100 --gpus 8 --from run.json",
+                     "is what was measured enough for that job? Exit code 3 when it is not"}}},
+      model);
+}
+
+}  // namespace
+
+App iobench_app() {
+  return {.name = "iobench",
+          .summary = "measure what a node can feed its GPUs, and hold it against what training needs",
+          .commands = {run_command(), read_command(), decode_command(), model_command()}};
+}
+
+}  // namespace shardkit

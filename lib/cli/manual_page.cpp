@@ -1,0 +1,117 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/build_info.hpp"
+#include "cli/command_doc.hpp"
+#include "cli/documents.hpp"
+#include "cli/field_text.hpp"
+
+/// Manual pages in the man(7) macros.
+namespace shardkit {
+namespace {
+
+/// Text in which troff finds nothing to interpret: backslashes and hyphens escaped, no line that starts as a request.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool line_start = out.empty() || out.back() == '\n';
+    if (line_start && (c == '.' || c == '\'')) out += "\\&";
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
+  return text;
+}
+
+std::string heading(const std::string& page, std::string_view summary) {
+  return fmt::format(".TH {} 1 \"\" \"shardkit {}\" \"shardkit manual\"\n.SH NAME\n{} \\- {}\n", upper(escaped(page)),
+                     build_version(), escaped(page), escaped(summary));
+}
+
+std::string paragraphs(std::string_view text) {
+  std::string out;
+  while (true) {
+    const std::size_t end = text.find("\n\n");
+    out += escaped(text.substr(0, end)) + "\n";
+    if (end == std::string_view::npos) return out;
+    out += ".PP\n";
+    text.remove_prefix(end + 2);
+  }
+}
+
+std::string tagged(std::string_view tag, std::string_view text) {
+  return fmt::format(".TP\n\\fB{}\\fR\n{}\n", escaped(tag), escaped(text));
+}
+
+std::string option_entry(const FieldNode& option) {
+  std::string text(option.field.help);
+  if (const std::string value = default_text(option); !value.empty()) text += " (default: " + value + ")";
+  return tagged(option_spelling(option), text);
+}
+
+std::string exit_status() {
+  std::string out = ".SH EXIT STATUS\n";
+  for (const ExitCode& exit : kExitCodes) out += tagged(std::to_string(exit.code), exit.meaning);
+  return out;
+}
+
+std::string result_fields(const CommandDoc& doc) {
+  std::string out = ".SH RESULT\nFields of \"result\" in the output of \\fB\\-\\-json\\fR:\n";
+  for (const FieldNode& node : doc.result) out += tagged(node.name, node.field.help);
+  return out;
+}
+
+std::string examples(const CommandText& text) {
+  if (text.examples.empty()) return {};
+  std::string out = ".SH EXAMPLES\n";
+  for (const Example& example : text.examples) {
+    out +=
+        fmt::format(".PP\n{}:\n.PP\n.nf\n.RS\n{}\n.RE\n.fi\n", escaped(example.explanation), escaped(example.command));
+  }
+  return out;
+}
+
+std::string verb_page(const App& app, const Command& command) {
+  const CommandDoc doc = document(command);
+  std::string out = heading(fmt::format("{}-{}", app.name, doc.text.name), doc.text.summary);
+  out += fmt::format(".SH SYNOPSIS\n.B {}\n", escaped(synopsis(app.name, doc.text.name, doc.options)));
+  out += ".SH DESCRIPTION\n" + paragraphs(doc.text.description);
+  if (doc.text.resumable) out += ".PP\nStopped or killed, the same command goes on where it was.\n";
+  out += ".SH OPTIONS\n";
+  for (const FieldNode& option : doc.options) out += option_entry(option);
+  for (const FieldNode& option : doc.common) out += option_entry(option);
+  out += result_fields(doc) + exit_status() + examples(doc.text);
+  return out + fmt::format(".SH SEE ALSO\n.BR {} (1)\n", escaped(app.name));
+}
+
+std::string program_page(const App& app) {
+  std::string out = heading(std::string(app.name), app.summary);
+  out += fmt::format(".SH SYNOPSIS\n.B {} VERB [operands] [options]\n.SH VERBS\n", escaped(app.name));
+  for (const Command& command : app.commands) {
+    out += tagged(fmt::format("{}-{}(1)", app.name, command.text().name), command.text().summary);
+  }
+  return out + exit_status();
+}
+
+}  // namespace
+
+std::vector<NamedText> manual_pages(const App& app) {
+  std::vector<NamedText> pages{{fmt::format("{}.1", app.name), program_page(app)}};
+  for (const Command& command : app.commands) {
+    pages.emplace_back(fmt::format("{}-{}.1", app.name, command.text().name), verb_page(app, command));
+  }
+  return pages;
+}
+
+}  // namespace shardkit

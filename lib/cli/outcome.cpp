@@ -1,0 +1,64 @@
+#include "cli/outcome.hpp"
+
+#include <csignal>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+constexpr int kFindings = 3;
+constexpr int kPermanent = 4;
+constexpr int kNoRoom = 5;
+
+int exit_code(ErrorCode code, int signal) {
+  switch (code) {
+    case ErrorCode::io:
+    case ErrorCode::network:
+      return kFailed;
+    case ErrorCode::usage:
+      return kUsage;
+    case ErrorCode::not_found:
+    case ErrorCode::denied:
+    case ErrorCode::corrupt:
+    case ErrorCode::conflict:
+    case ErrorCode::unsupported:
+      return kPermanent;
+    case ErrorCode::no_space:
+      return kNoRoom;
+    case ErrorCode::cancelled:
+      return 128 + (signal == 0 ? SIGINT : signal);
+  }
+  return kFailed;
+}
+
+}  // namespace
+
+std::string_view Outcome::status() const {
+  if (failure) return "failed";
+  return exit_code == kFindings ? "findings" : "ok";
+}
+
+Outcome finished(bool findings) { return {findings ? kFindings : 0, std::nullopt}; }
+
+Outcome failed(const std::exception_ptr& exception, int signal) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Error& error) {
+    return {exit_code(error.code(), signal),
+            Failure{std::string(error_code_name(error.code())), error.what(), error.path(), error.offset()}};
+  } catch (const std::bad_alloc&) {
+    return {kFailed, Failure{"out_of_memory", "out of memory; try fewer threads, or raise the memory limit", {}, {}}};
+  } catch (const std::exception& error) {
+    return {kFailed, Failure{"internal", fmt::format("internal error: {}; please report it", error.what()), {}, {}}};
+  } catch (...) {
+    return {kFailed, Failure{"internal", "internal error of unknown kind; please report it", {}, {}}};
+  }
+}
+
+}  // namespace shardkit

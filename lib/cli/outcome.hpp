@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/context.hpp"
+
+namespace shardkit {
+
+/// Why a command failed, ready to be shown.
+struct Failure {
+  std::string code;  ///< error_code_name(), "out_of_memory" or "internal"
+  std::string text;
+  std::string path;  ///< empty when none is concerned
+  std::optional<std::uint64_t> offset;
+};
+
+/// How a command ended.
+struct Outcome {
+  int exit_code = 0;
+  std::optional<Failure> failure;
+
+  /// "ok", "findings" or "failed".
+  std::string_view status() const;
+};
+
+/// The outcome of a command that returned.
+Outcome finished(bool findings);
+
+/// The outcome of a command that threw; `signal` is the one that asked it to stop, 0 for none. The one place where
+/// errors become exit codes.
+Outcome failed(const std::exception_ptr& exception, int signal);
+
+}  // namespace shardkit

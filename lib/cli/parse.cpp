@@ -1,0 +1,241 @@
+#include "cli/parse.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+
+namespace shardkit {
+namespace {
+
+[[noreturn]] void reject(const std::string& option, const std::string& text) {
+  throw Error(ErrorCode::usage, option + ": " + text);
+}
+
+template <class T>
+T checked(const std::string& option, const Result<T>& parsed) {
+  if (!parsed) reject(option, parsed.error().what());
+  return *parsed;
+}
+
+/// A whole number in decimal; nothing before or after it.
+std::uint64_t whole_number(const std::string& option, const std::string& text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::result_out_of_range) reject(option, fmt::format("'{}' is too large", text));
+  if (error != std::errc() || stop != end) reject(option, fmt::format("'{}' is not a whole number from 0 up", text));
+  return value;
+}
+
+double decimal_number(const std::string& option, const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || !std::isfinite(value)) {
+    reject(option, fmt::format("'{}' is not a number", text));
+  }
+  return value;
+}
+
+std::uint64_t size_number(const std::string& option, std::string_view text, Unit unit) {
+  if (unit == Unit::bytes_per_second && text.ends_with("/s")) text.remove_suffix(2);
+  return checked(option, parse_size(text));
+}
+
+void read_value(const std::string& option, Unit unit, const std::string& text, std::uint64_t& value) {
+  if (unit == Unit::bytes || unit == Unit::bytes_per_second) {
+    value = size_number(option, text, unit);
+  } else if (unit == Unit::seconds) {
+    const double seconds = checked(option, parse_duration(text));
+    if (seconds != std::floor(seconds) || seconds > 1e15)
+      reject(option, fmt::format("'{}' is no whole number of seconds", text));
+    value = static_cast<std::uint64_t>(seconds);
+  } else {
+    value = whole_number(option, text);
+  }
+}
+
+void read_value(const std::string& option, Unit unit, const std::string& text, double& value) {
+  if (unit == Unit::bytes || unit == Unit::bytes_per_second) {
+    value = static_cast<double>(size_number(option, text, unit));
+  } else if (unit == Unit::seconds) {
+    value = checked(option, parse_duration(text));
+  } else {
+    value = decimal_number(option, text);
+  }
+}
+
+void read_value(const std::string&, Unit, const std::string& text, std::string& value) { value = text; }
+
+/// Where an operand's text goes.
+struct OperandSlot {
+  std::string name;
+  bool required = false;
+  bool repeated = false;
+  std::function<void(const std::string&)> store;
+};
+
+/// Binds every described option to a CLI::App, and collects the operands, which CLI11 would interpret (it reads "[a,b]"
+/// as two). The members outlive the parse.
+class Binder final : public FieldVisitor {
+ public:
+  explicit Binder(CLI::App& app) : app_(app) {}
+
+  const std::vector<OperandSlot>& operands() const { return operands_; }
+
+  using FieldVisitor::field;
+  void field(const Field& field, bool& value) override {
+    app_.add_flag_callback(names(field), [&value] { value = true; })->disable_flag_override();
+  }
+  void field(const Field& field, std::uint64_t& value) override { bind(field, value); }
+  void field(const Field& field, std::optional<std::uint64_t>& value) override { bind(field, value); }
+  void field(const Field& field, double& value) override { bind(field, value); }
+  void field(const Field& field, std::optional<double>& value) override { bind(field, value); }
+  void field(const Field& field, std::string& value) override { bind(field, value); }
+  void field(const Field& field, std::optional<std::string>& value) override { bind(field, value); }
+  void field(const Field& field, std::vector<std::string>& value) override {
+    if (field.role == Role::option) {
+      app_.add_option(names(field), value)->delimiter(',')->allow_extra_args(false);
+    } else {
+      add_operand(field, true, [&value](const std::string& text) { value.push_back(text); });
+    }
+  }
+
+ protected:
+  void enumeration(const Field& field, Choice choice, Assign store, void* target) override {
+    bind_text(field, [option = spelling(field), names = choice.names, store, target](const std::string& text) {
+      const auto found = std::find(names.begin(), names.end(), text);
+      if (found == names.end()) {
+        reject(option, fmt::format("'{}' is none of {}", text, fmt::join(names, ", ")));
+      }
+      store(target, static_cast<std::size_t>(found - names.begin()));
+    });
+  }
+
+  void begin_group(const Field& field, bool) override { nested(field); }
+  void end_group() override {}
+  void null_group(const Field& field) override { nested(field); }
+  void begin_list(const Field& field, std::size_t) override { nested(field); }
+  void begin_item() override {}
+  void end_item() override {}
+  void end_list() override {}
+
+ private:
+  static std::string spelling(const Field& field) {
+    return (field.role == Role::option ? "--" : "") + std::string(field.name);
+  }
+
+  /// As CLI11 wants them: "-o,--output".
+  static std::string names(const Field& field) {
+    return (field.short_name == 0 ? std::string() : fmt::format("-{},", field.short_name)) + spelling(field);
+  }
+
+  [[noreturn]] static void nested(const Field& field) {
+    throw std::logic_error("options hold no groups or lists: " + std::string(field.name));
+  }
+
+  void add_operand(const Field& field, bool repeated, std::function<void(const std::string&)> store) {
+    operands_.push_back({std::string(field.name), field.role == Role::positional, repeated, std::move(store)});
+  }
+
+  void bind_text(const Field& field, std::function<void(const std::string&)> store) {
+    if (field.role == Role::option) {
+      app_.add_option_function<std::string>(names(field), std::move(store));
+    } else {
+      add_operand(field, false, std::move(store));
+    }
+  }
+
+  template <class T>
+  void bind(const Field& field, T& value) {
+    bind_text(field, [name = spelling(field), unit = field.unit, &value](const std::string& text) {
+      read_value(name, unit, text, value);
+    });
+  }
+
+  template <class T>
+  void bind(const Field& field, std::optional<T>& value) {
+    bind_text(field, [name = spelling(field), unit = field.unit, &value](const std::string& text) {
+      read_value(name, unit, text, value.emplace());
+    });
+  }
+
+  CLI::App& app_;
+  std::vector<OperandSlot> operands_;
+};
+
+[[noreturn]] void reject_unknown_option(const CLI::App& app, const std::string& argument) {
+  const std::string name = argument.substr(0, argument.find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
+  const std::string meant = closest(name, known);
+  reject(name, meant.empty() ? "there is no such option" : "there is no such option; did you mean " + meant + "?");
+}
+
+/// The arguments that CLI11 did not take as options.
+std::vector<std::string> operand_texts(const CLI::App& app) {
+  std::vector<std::string> texts = app.remaining();
+  for (const std::string& text : texts) {
+    if (text.size() > 1 && text[0] == '-') reject_unknown_option(app, text);
+  }
+  return texts;
+}
+
+/// Takes "--" and what follows off the arguments: nothing there is an option.
+std::vector<std::string> take_literal_operands(std::vector<std::string>& args) {
+  const auto mark = std::find(args.begin(), args.end(), "--");
+  if (mark == args.end()) return {};
+  std::vector<std::string> literal(mark + 1, args.end());
+  args.erase(mark, args.end());
+  return literal;
+}
+
+/// Hands out the texts from left to right; a repeated operand takes all that the required ones after it leave.
+void store_operands(const std::vector<OperandSlot>& slots, const std::vector<std::string>& texts) {
+  auto needed =
+      static_cast<std::size_t>(std::count_if(slots.begin(), slots.end(), std::mem_fn(&OperandSlot::required)));
+  std::size_t next = 0;
+  for (const OperandSlot& slot : slots) {
+    if (slot.required) --needed;
+    const std::size_t left = texts.size() - next;
+    const std::size_t free = left > needed ? left - needed : 0;
+    const std::size_t take = slot.repeated ? free : std::min<std::size_t>(slot.required ? left : free, 1);
+    if (take == 0 && slot.required) reject(slot.name, "this operand is missing");
+    for (std::size_t i = 0; i < take; ++i) slot.store(texts[next++]);
+  }
+  if (next < texts.size()) reject(texts[next], "one operand too many");
+}
+
+}  // namespace
+
+ParseOutcome parse_options(Invocation& invocation, CommonOptions& common, std::vector<std::string> args) {
+  CLI::App app;
+  app.set_help_flag("-h,--help");
+  app.allow_extras();
+  Binder binder(app);
+  common.describe(binder);  // first, so that --json is known when a later option is wrong
+  invocation.describe_options(binder);
+  const std::vector<std::string> literal = take_literal_operands(args);
+  std::reverse(args.begin(), args.end());  // as App::parse wants them
+  try {
+    app.parse(args);
+  } catch (const CLI::CallForHelp&) {
+    return ParseOutcome::help;
+  } catch (const CLI::Error& error) {
+    throw Error(ErrorCode::usage, error.what());
+  }
+  std::vector<std::string> operands = operand_texts(app);
+  operands.insert(operands.end(), literal.begin(), literal.end());
+  store_operands(binder.operands(), operands);
+  return ParseOutcome::run;
+}
+
+}  // namespace shardkit

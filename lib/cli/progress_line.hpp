@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/context.hpp"
+
+namespace shardkit {
+
+/// Progress at one moment.
+struct ProgressSample {
+  std::string phase;
+  std::uint64_t items = 0;
+  std::uint64_t items_total = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t bytes_total = 0;
+};
+
+ProgressSample sample(const Progress& progress);
+
+/// Turns samples into what is to be shown. Time comes from outside, in seconds from any fixed point, so that it is
+/// tested without waiting.
+class ProgressLine {
+ public:
+  enum class Style { bar, plain };
+
+  explicit ProgressLine(Style style) : style_(style) {}
+
+  /// The text to print now; empty when it is not time yet or nothing is known. A bar is redrawn in place (it starts
+  /// with a carriage return and has no newline) ten times a second at most; a plain line ends with a newline and
+  /// comes every 5 seconds.
+  std::string update(const ProgressSample& now, double seconds);
+
+  /// What takes the bar off the screen; empty when none stands there.
+  std::string clear();
+
+ private:
+  bool due(const ProgressSample& now, double seconds) const;
+  std::string describe(const ProgressSample& now, double seconds) const;
+
+  Style style_;
+  std::optional<double> shown_at_;
+  ProgressSample base_;  ///< the first sample of this phase: a resumed phase does not start at 0
+  double phase_start_ = 0;
+  bool started_ = false;
+  bool bar_visible_ = false;
+};
+
+}  // namespace shardkit

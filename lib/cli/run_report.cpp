@@ -1,0 +1,76 @@
+#include "cli/run_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "core/units.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr const char* kBold = "\x1b[1m";
+constexpr const char* kPlain = "\x1b[0m";
+
+std::string rate(const std::optional<double>& value) {
+  return value ? format_count(static_cast<std::uint64_t>(std::llround(std::min(*value, 1e18)))) + "/s" : "-";
+}
+
+std::string size(double bytes) { return format_size(static_cast<std::uint64_t>(std::min(bytes, 1e18))); }
+
+void ladder(const RunResult& result, std::string& out) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>10}\n", "stage", "required", "measured", "headroom");
+  for (const LadderRow& row : result.conclusion.ladder) {
+    const std::string headroom = row.headroom_ratio ? fmt::format("{:.2f} x", *row.headroom_ratio) : "-";
+    fmt::format_to(to, "{:<10}{:>12}{:>12}{:>10}  {}\n", row.stage, rate(row.required_per_second),
+                   rate(row.measured_per_second), headroom, row.note);
+  }
+  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>10}  {}\n", "transfer", "-", "-", "-", result.transfer.text);
+}
+
+void presets(const std::vector<PresetRow>& rows, std::string& out) {
+  auto to = std::back_inserter(out);
+  if (!rows.empty()) fmt::format_to(to, "\n{:<20}{:>10}{:>14}{:>14}\n", "preset", "GPUs fed", "samples/s", "bytes/s");
+  for (const PresetRow& row : rows) {
+    fmt::format_to(to, "{:<20}{:>10}{:>14}{:>14}  {}\n", row.name, row.gpus_fed.value_or(0),
+                   rate(row.samples_per_second), format_rate(row.bytes_per_second), row.edition);
+  }
+}
+
+void environment(const Environment& machine, std::string& out) {
+  auto to = std::back_inserter(out);
+  const std::string limit = machine.cpu_limit ? fmt::format(" (limit {:.2f})", *machine.cpu_limit) : "";
+  fmt::format_to(to, "\n{} cores{}, {} memory, {} free in /dev/shm\n", machine.usable_threads, limit,
+                 size(static_cast<double>(machine.usable_memory)),
+                 size(static_cast<double>(machine.dev_shm.value_or(0))));
+  const StorageFacts& storage = machine.storage;
+  fmt::format_to(to, "data on {}{}{} at {}\n",
+                 storage.file_system.empty() ? "an unknown file system" : storage.file_system,
+                 storage.device.empty() ? "" : ", ", storage.device, storage.mount_point);
+}
+
+}  // namespace
+
+std::string render_run(const RunResult& result, bool colour) {
+  const Conclusion& conclusion = result.conclusion;
+  std::string out;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "{}{}{}\n", colour ? kBold : "", conclusion.verdict.text, colour ? kPlain : "");
+  if (!conclusion.verdict.remedy.empty()) fmt::format_to(to, "{}\n", conclusion.verdict.remedy);
+  if (conclusion.predicted.au_serial_ratio) {
+    fmt::format_to(to, "predicted AU: {:.0f} % when loading overlaps compute fully, {:.0f} % when it does not at all\n",
+                   *conclusion.predicted.au_ratio * 100, *conclusion.predicted.au_serial_ratio * 100);
+  }
+  out += '\n';
+  ladder(result, out);
+  presets(conclusion.presets, out);
+  fmt::format_to(to, "\n{}\n  keeps {} in /dev/shm\n", conclusion.loader.line, size(conclusion.loader.dev_shm_needed));
+  environment(result.environment, out);
+  for (const std::string& hint : result.read.hints) fmt::format_to(to, "hint: {}\n", hint);
+  return out;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "bench/run.hpp"
+
+namespace shardkit {
+
+/// `iobench run` in text: the verdict first, what would close the gap, the ladder of required, measured and headroom,
+/// the DataLoader line, the environment.
+std::string render_run(const RunResult& result, bool colour);
+
+}  // namespace shardkit

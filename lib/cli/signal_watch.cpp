@@ -1,0 +1,77 @@
+#include "cli/signal_watch.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr int kGraceMs = 1800;  // the promise is 2 s
+
+sigset_t stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+int checked(int fd, std::string_view action) {
+  if (fd < 0) throw system_error(errno, action, "signals");
+  return fd;
+}
+
+}  // namespace
+
+SignalWatch::SignalWatch(std::stop_source stop, std::string farewell)
+    : stop_(std::move(stop)), farewell_(std::move(farewell)) {
+  const sigset_t set = stop_signals();
+  signals_ = checked(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "watch");
+  end_ = checked(eventfd(0, EFD_CLOEXEC), "watch");
+  pthread_sigmask(SIG_BLOCK, &set, &before_);
+  thread_ = std::jthread([this] { watch(); });
+}
+
+SignalWatch::~SignalWatch() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(end_, &one, sizeof one);
+  thread_.join();
+  close(signals_);
+  close(end_);
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+SignalWatch::Wake SignalWatch::wait(int timeout_ms) const {
+  std::array<pollfd, 2> fds{pollfd{signals_, POLLIN, 0}, pollfd{end_, POLLIN, 0}};
+  while (poll(fds.data(), fds.size(), timeout_ms) < 0 && errno == EINTR) {
+  }
+  if ((fds[1].revents & POLLIN) != 0) return Wake::end;
+  return (fds[0].revents & POLLIN) != 0 ? Wake::signal : Wake::timeout;
+}
+
+void SignalWatch::watch() {
+  if (wait(-1) != Wake::signal) return;
+  signalfd_siginfo info{};
+  if (read(signals_, &info, sizeof info) != sizeof info) return;
+  signal_.store(static_cast<int>(info.ssi_signo));
+  // A stop callback of the command may hang; the deadline must hold all the same.
+  const std::jthread stopper([this] { stop_.request_stop(); });
+  if (wait(kGraceMs) != Wake::end) leave();
+}
+
+void SignalWatch::leave() const {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, farewell_.data(), farewell_.size());
+  _exit(128 + signal_.load());
+}
+
+}  // namespace shardkit

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <csignal>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+namespace shardkit {
+
+/// While it lives, SIGINT and SIGTERM set the stop source instead of ending the process. If it still lives 1.8 s after
+/// the first signal, or at the second, it writes `farewell` to standard error and ends the process with 128 + signal.
+///
+/// Make it before any other thread: it blocks both signals in the calling thread, and new threads inherit that.
+class SignalWatch {
+ public:
+  SignalWatch(std::stop_source stop, std::string farewell);
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  /// The signal that came, 0 while none did.
+  int signal() const { return signal_.load(); }
+
+ private:
+  enum class Wake { signal, end, timeout };
+
+  void watch();
+  /// The first of: a signal, the end of this watch, `timeout_ms` passing (-1: never).
+  Wake wait(int timeout_ms) const;
+  [[noreturn]] void leave() const;
+
+  std::stop_source stop_;
+  std::string farewell_;
+  std::atomic<int> signal_{0};
+  sigset_t before_{};
+  int signals_ = -1;  ///< signalfd
+  int end_ = -1;      ///< eventfd, readable once the watch is over
+  std::jthread thread_;
+};
+
+}  // namespace shardkit

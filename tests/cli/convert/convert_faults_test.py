@@ -1,0 +1,178 @@
+"""shardctl convert under faults: kills, full disks, missing rights, sources that move."""
+
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import PROGRAMS, FolderTest, can_mount, result_of, run, start, tree  # noqa: E402
+
+NOBODY = 65534
+
+
+class Kills(FolderTest):
+    def test_killed_at_50_random_moments_the_next_run_ends_with_the_same_bytes(self):
+        src = self.make_tree(classes=8, per_class=250, size=60_000)
+        options = ["--samples", "100", "--quiet"]
+        started = time.monotonic()
+        self.assertEqual(run("shardctl", "convert", src, self.folder / "expected", *options).returncode, 0)
+        whole = time.monotonic() - started
+        expected = tree(self.folder / "expected")
+        random.seed(5)
+        out = self.folder / "out"
+        for _ in range(50):
+            process = start("shardctl", "convert", src, out, *options)
+            time.sleep(random.uniform(0, whole))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            for name, content in tree(out).items():
+                if not pathlib.Path(name).name.startswith("."):
+                    self.assertEqual(content, expected[name], name)
+            if random.random() < 0.3 and (out / "shard-000003.tar").exists():
+                (out / "shard-000003.tar").unlink()  # so that there is always something left to do
+                (out / "manifest.json").unlink(missing_ok=True)
+        self.assertEqual(run("shardctl", "convert", src, out, *options).returncode, 0)
+        self.assertEqual(tree(out), expected)
+
+    def test_sigterm_leaves_within_two_seconds_with_143_and_says_how_to_go_on(self):
+        src = self.make_tree(classes=4, per_class=500, size=100_000)
+        slow = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fstat,newfstatat,statx,pread64", "-e",
+                "inject=pread64:delay_enter=20000"]
+        if subprocess.run(["strace", "-V"], capture_output=True).returncode != 0:
+            self.skipTest("strace is not installed")
+        command = slow + [str(PROGRAMS / "shardctl"), "convert", str(src), str(self.folder / "out")]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        time.sleep(1.0)
+        sent = time.monotonic()
+        os.killpg(process.pid, signal.SIGTERM)
+        stderr = process.communicate(timeout=20)[1]
+        self.assertLess(time.monotonic() - sent, 10)  # strace slows the leaving; the program alone is held to 2 s
+        self.assertEqual(process.returncode, 143)
+        self.assertIn("again", stderr)
+        self.assertEqual(run("shardctl", "convert", src, self.folder / "out").returncode, 0)
+
+
+class Targets(FolderTest):
+    def test_a_full_disk_is_exit_5_and_leaves_no_half_shard(self):
+        if not can_mount():
+            self.skipTest("cannot mount a tmpfs here: not root and no user namespaces")
+        src = self.make_tree(classes=2, per_class=100, size=60_000)
+        target = self.folder / "small"
+        target.mkdir()
+        script = (f"mount -t tmpfs -o size=1m none {target} && {PROGRAMS}/shardctl convert {src} {target}/out "
+                  f"--samples 10; code=$?; find {target} -name '*.tar' -o -name '*.tmp' | grep . && code=99; exit $code")
+        finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+        self.assertEqual(finished.returncode, 5, finished.stdout + finished.stderr)
+        self.assertIn("make room", finished.stderr)
+
+    def test_a_read_only_target_is_exit_4(self):
+        if not can_mount():
+            self.skipTest("cannot mount a tmpfs here: not root and no user namespaces")
+        src = self.make_tree()
+        target = self.folder / "ro"
+        target.mkdir()
+        script = f"mount -t tmpfs -o ro none {target} && exec {PROGRAMS}/shardctl convert {src} {target}/out"
+        finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+        self.assert_error(finished, 4, "Read-only")
+
+    def test_a_target_that_is_a_file_is_exit_4(self):
+        src = self.make_tree()
+        (self.folder / "out").write_text("x")
+        self.assertEqual(run("shardctl", "convert", src, self.folder / "out").returncode, 4)
+        self.assertEqual((self.folder / "out").read_text(), "x")
+
+    def test_two_plans_into_one_target_at_once_never_mix(self):
+        src = self.make_tree(classes=4, per_class=200, size=20_000)
+        for name, shuffle in (("one", "1"), ("two", "2")):
+            run("shardctl", "convert", src, self.folder / name, "--shuffle", shuffle)
+        both = [start("shardctl", "convert", src, self.folder / "out", "--shuffle", seed) for seed in ("1", "2")]
+        codes = sorted(process.wait(60) for process in both)
+        self.assertEqual(codes, [0, 4])
+        self.assertIn(tree(self.folder / "out"), (tree(self.folder / "one"), tree(self.folder / "two")))
+
+
+class Sources(FolderTest):
+    def as_nobody(self, *args):
+        os.chmod(self.folder, 0o777)
+        return run("shardctl", *args, user=NOBODY, group=NOBODY, extra_groups=[])
+
+    def setUp(self):
+        super().setUp()
+        self.out = self.folder / "out"
+
+    def test_a_missing_source_is_exit_4(self):
+        self.assert_error(run("shardctl", "convert", self.folder / "none", self.out), 4, self.folder / "none")
+
+    def test_a_source_without_classes_or_images_is_exit_4_and_says_what_is_expected(self):
+        (self.folder / "src").mkdir()
+        self.assert_error(run("shardctl", "convert", self.folder / "src", self.out), 4, "no class folders")
+        (self.folder / "src" / "c").mkdir()
+        self.assert_error(run("shardctl", "convert", self.folder / "src", self.out), 4, "no images")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+    def test_an_unreadable_file_is_exit_4_or_skipped_on_request(self):
+        src = self.make_tree()
+        bad = src / "class_1" / "img_004.jpg"
+        bad.chmod(0)
+        self.assert_error(self.as_nobody("convert", src, self.out), 4, bad, "Permission denied")
+        finished = self.as_nobody("convert", src, self.folder / "skip", "--on-bad", "skip", "--json", "-")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        result = result_of(finished)["result"]
+        self.assertEqual((result["samples"], result["skipped"]), (89, 1))
+        self.assertEqual(result["skipped_files"][0]["path"], "class_1/img_004.jpg")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+    def test_an_unreadable_folder_is_exit_4_even_when_bad_files_are_skipped(self):
+        src = self.make_tree()
+        (src / "class_1").chmod(0)
+        self.assert_error(self.as_nobody("convert", src, self.out, "--on-bad", "skip"), 4, src / "class_1")
+
+    def test_a_read_error_of_the_disk_is_exit_1(self):
+        if subprocess.run(["strace", "-V"], capture_output=True).returncode != 0:
+            self.skipTest("strace is not installed")
+        src = self.make_tree()
+        bad = src / "class_2" / "img_001.jpg"
+        command = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", bad, "-e", "trace=pread64", "-e",
+                   "inject=pread64:error=EIO", PROGRAMS / "shardctl", "convert", src, self.out]
+        environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+        self.assert_error(finished, 1, bad, "Input/output error")
+
+    def test_a_file_that_shrinks_or_vanishes_under_a_plan_is_named(self):
+        src = self.make_tree()
+        plan = self.folder / "plan"
+        self.assertEqual(run("shardctl", "plan", src, "-o", plan).returncode, 0)
+        os.truncate(src / "class_0" / "img_005.jpg", 0)
+        self.assert_error(run("shardctl", "convert", src, self.out, "--plan", plan), 4, "img_005.jpg", "changed")
+        (src / "class_0" / "img_005.jpg").unlink()
+        self.assert_error(run("shardctl", "convert", src, self.out, "--plan", plan), 4, "img_005.jpg")
+
+    def test_odd_names_become_portable_ones_and_the_index_keeps_the_original(self):
+        src = self.folder / "src"
+        (src / "a class").mkdir(parents=True)
+        names = ["a b.jpg", "ü.jpg", "new\nline.jpg", "x" * 250 + ".jpg", "dots.v2.final.jpg", "same.jpg", "same.png",
+                 b"\xff.jpg"]
+        for name in names:
+            path = os.path.join(os.fsencode(src), b"a class", os.fsencode(name))
+            with open(path, "wb") as file:
+                file.write(b"x")
+        finished = run("shardctl", "convert", src, self.out)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        listed = subprocess.run(["tar", "tf", self.out / "shard-000000.tar"], capture_output=True, text=True).stdout
+        members = listed.splitlines()
+        self.assertEqual(len(members), 2 * len(names))
+        for member in members:
+            self.assertRegex(member, r"^a~20class/[A-Za-z0-9_~-]+\.(jpg|png|cls)$")
+            self.assertLessEqual(len(member), 100)
+        index = (self.out / ".shardkit" / "shard-000000.tar.index").read_bytes()
+        for path in (b"a class/a b.jpg", "a class/ü.jpg".encode(), rb"a class/new\nline.jpg", b"a class/\xff.jpg"):
+            self.assertIn(b"\t" + path + b"\t", index)
+
+
+if __name__ == "__main__":
+    unittest.main()

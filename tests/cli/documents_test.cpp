@@ -1,0 +1,114 @@
+#include "cli/documents.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cli/command_doc.hpp"
+#include "cli/fake_app.hpp"
+#include "cli/programs.hpp"
+
+using namespace shardkit_test;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("the help of a verb") {
+  CHECK(run_fake(succeed, {"work", "--help"}).out == R"(Usage: fake work SRC [MORE...] [options]
+
+Works on a folder, or pretends to.
+
+Operands:
+  SRC        folder to work on
+  [MORE...]  further folders
+
+Options:
+  --size SIZE                 close a shard before it passes this size
+  --samples N                 close a shard after N samples (default: 5000)
+  --timeout TIME              give up after this time (default: 90s)
+  --headroom X                share of capacity to leave unused
+  --depth structure|checksum  how deep to look (default: structure)
+  --index KINDS               indexes to write
+  -n, --name PREFIX           prefix of the shards' names (default: shard)
+  --recheck                   trust checksums only
+
+Common options:
+  --json FILE        write the result as JSON to FILE; - is standard output, then nothing else goes
+                     there
+  --prometheus FILE  write metrics to FILE for the textfile collector of Prometheus' node_exporter
+  --quiet            show no progress
+  --help             show this help
+
+Examples:
+  # work on photos
+  fake work photos
+
+Exit codes:
+  0    done
+  1    failed; a retry may help (input/output, network)
+  2    the command line is wrong
+  3    done, with findings (a check found problems, a requirement was missed)
+  4    failed for good (source missing, access denied, corrupt data, a feature that is not there)
+  5    no room (disk full, or a limit below the need)
+  130  stopped by SIGINT
+  143  stopped by SIGTERM
+)");
+}
+
+TEST_CASE("the reference page has every option, result field and nested field of a verb") {
+  const std::string page = shardkit::reference_page({fake_app(succeed)});
+  CHECK(contains(page, "### fake work\n\n`fake work SRC [MORE...] [options]`\n"));
+  CHECK(contains(page, "| `--timeout TIME` | `90s` | give up after this time | `timeout_seconds` |\n"));
+  CHECK(contains(page, "| `--depth structure\\|checksum` | `structure` | how deep to look | `depth` |\n"));
+  CHECK(contains(page, "| `latency_seconds.p99` | number | seconds | 99 of 100 reads took less |\n"));
+  CHECK(contains(page, "| `problems[].code` | text |  | name of the trap |\n"));
+  CHECK(contains(page, "| `cold_seconds` | object or null |  | time per read with cold caches |\n"));
+}
+
+TEST_CASE("there is a manual page per program and verb, and troff finds nothing odd in it") {
+  const auto pages = shardkit::manual_pages(fake_app(succeed));
+  REQUIRE(pages.size() == 2);
+  CHECK(pages[0].first == "fake.1");
+  CHECK(pages[1].first == "fake-work.1");
+  const std::string& page = pages[1].second;
+  CHECK(contains(page, ".SH NAME\nfake\\-work \\- work on a folder\n"));
+  CHECK(contains(page, ".TP\n\\fB\\-\\-timeout TIME\\fR\ngive up after this time (default: 90s)\n"));
+  CHECK(contains(page, ".SH EXIT STATUS\n"));
+  CHECK(contains(page, ".SH EXAMPLES\n"));
+}
+
+TEST_CASE("completion knows verbs, options and choices in every shell") {
+  const shardkit::App app = fake_app(succeed);
+  const std::string bash = shardkit::bash_completion(app);
+  CHECK(contains(bash, "--timeout"));
+  CHECK(contains(bash, "--depth) words='structure checksum' ;;"));
+  const std::string zsh = shardkit::zsh_completion(app);
+  CHECK(contains(zsh, "'work:work on a folder'"));
+  CHECK(contains(zsh, "'--name[prefix of the shards'\\'' names]:PREFIX:_files'"));
+  const std::string fish = shardkit::fish_completion(app);
+  CHECK(contains(fish, "-l name -d 'prefix of the shards\\' names' -s n -r\n"));
+  CHECK(contains(fish, "-l depth -d 'how deep to look' -x -a 'structure checksum'\n"));
+}
+
+TEST_CASE("the verbs of both programs keep the house rules for texts") {
+  for (const shardkit::App& app : {shardkit::shardctl_app(), shardkit::iobench_app()}) {
+    for (const shardkit::Command& command : app.commands) {
+      const shardkit::CommandDoc doc = shardkit::document(command);
+      CAPTURE(app.name);
+      CAPTURE(doc.text.name);
+      CHECK_FALSE(doc.text.description.empty());
+      CHECK_FALSE(doc.text.examples.empty());
+      CHECK_FALSE(doc.text.summary.ends_with('.'));
+      for (const shardkit::Example& example : doc.text.examples) {
+        CHECK(contains(std::string(example.command), std::string(app.name) + " "));
+      }
+      for (const shardkit::FieldNode& option : doc.options) {
+        CAPTURE(option.name);
+        CHECK_FALSE(option.field.help.empty());
+        CHECK_FALSE(option.field.help.ends_with('.'));
+        if (option.kind == shardkit::FieldKind::flag) CHECK(std::get<bool>(option.value) == false);
+      }
+    }
+  }
+}

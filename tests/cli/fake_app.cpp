@@ -1,0 +1,70 @@
+#include "cli/fake_app.hpp"
+
+namespace shardkit_test {
+
+using shardkit::FieldVisitor;
+using shardkit::Role;
+using shardkit::Unit;
+
+void Latency::describe(FieldVisitor& v) {
+  v.field({"p50", Unit::seconds, "half of all reads took less"}, p50);
+  v.field({"p99", Unit::seconds, "99 of 100 reads took less"}, p99);
+}
+
+void Problem::describe(FieldVisitor& v) {
+  v.field({"code", Unit::none, "name of the trap"}, code);
+  v.field({"offset", Unit::count, "byte in the shard"}, offset);
+}
+
+void FakeOptions::describe(FieldVisitor& v) {
+  v.field({"SRC", Unit::none, "folder to work on", Role::positional}, source);
+  v.field({"MORE", Unit::none, "further folders", Role::optional_positional}, more);
+  v.field({"size", Unit::bytes, "close a shard before it passes this size"}, size);
+  v.field({"samples", Unit::count, "close a shard after N samples"}, samples);
+  v.field({"timeout", Unit::seconds, "give up after this time"}, timeout);
+  v.field({"headroom", Unit::ratio, "share of capacity to leave unused"}, ratio);
+  v.field({"depth", Unit::none, "how deep to look"}, depth);
+  v.field({"index", Unit::none, "indexes to write", Role::option, "KINDS"}, index);
+  v.field({"name", Unit::none, "prefix of the shards' names", Role::option, "PREFIX", 'n'}, name);
+  v.field({"recheck", Unit::none, "trust checksums only"}, recheck);
+}
+
+void FakeResult::describe(FieldVisitor& v) {
+  v.field({"samples", Unit::count, "samples written"}, samples);
+  v.field({"bytes", Unit::bytes, "bytes written"}, bytes);
+  v.field({"bytes_fetched", Unit::bytes, "bytes read from the source"}, fetched);
+  v.field({"files", Unit::per_second, "source files per second"}, files_per_second);
+  v.field({"headroom", Unit::ratio, "capacity left unused"}, headroom);
+  v.field({"latency", Unit::seconds, "time per read"}, latency);
+  v.field({"cold", Unit::seconds, "time per read with cold caches"}, cold);
+  v.field({"problems", Unit::none, "what was found"}, problems);
+  v.field({"text", Unit::none, "what else there is to say"}, text);
+}
+
+shardkit::App fake_app(Behaviour behaviour) {
+  return {.name = "fake",
+          .summary = "pretend to work",
+          .commands = {shardkit::make_command({.name = "work",
+                                               .summary = "work on a folder",
+                                               .description = "Works on a folder, or pretends to.",
+                                               .examples = {{"fake work photos", "work on photos"}},
+                                               .resumable = true,
+                                               .prometheus = true},
+                                              behaviour)}};
+}
+
+Ran run_fake(Behaviour behaviour, const std::vector<std::string>& args) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int exit_code = shardkit::run_app(fake_app(behaviour), args, {out, err});
+  return {exit_code, out.str(), err.str()};
+}
+
+FakeResult succeed(const FakeOptions& options, shardkit::Context&) {
+  FakeResult result;
+  result.samples = options.samples;
+  result.text = options.source;
+  return result;
+}
+
+}  // namespace shardkit_test

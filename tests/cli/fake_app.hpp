@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/app.hpp"
+
+/// A program with one verb of every kind of option and result, whose behaviour a test chooses.
+namespace shardkit_test {
+
+enum class Depth { structure, checksum };
+
+struct Latency {
+  double p50 = 0;
+  double p99 = 0;
+  void describe(shardkit::FieldVisitor& v);
+};
+
+struct Problem {
+  std::string code;
+  std::uint64_t offset = 0;
+  void describe(shardkit::FieldVisitor& v);
+};
+
+struct FakeOptions {
+  std::string source;
+  std::vector<std::string> more;
+  std::optional<std::uint64_t> size;
+  std::uint64_t samples = 5000;
+  double timeout = 90;
+  std::optional<double> ratio;
+  Depth depth = Depth::structure;
+  std::vector<std::string> index;
+  std::string name = "shard";
+  bool recheck = false;
+  void describe(shardkit::FieldVisitor& v);
+};
+
+struct FakeResult {
+  std::uint64_t samples = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t fetched = 0;
+  double files_per_second = 0;
+  std::optional<double> headroom;
+  Latency latency;
+  std::optional<Latency> cold;
+  std::vector<Problem> problems;
+  std::string text;
+  void describe(shardkit::FieldVisitor& v);
+  bool has_findings() const { return !problems.empty(); }
+};
+
+/// What "fake work" does; a function of the options and the context. Tests set it before they run the program.
+using Behaviour = FakeResult (*)(const FakeOptions&, shardkit::Context&);
+
+/// Program "fake" with the verb "work", which is resumable and has --prometheus.
+shardkit::App fake_app(Behaviour behaviour);
+
+struct Ran {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+};
+
+/// Runs "fake ARGS" in this process.
+Ran run_fake(Behaviour behaviour, const std::vector<std::string>& args);
+
+/// A behaviour that returns a plain result.
+FakeResult succeed(const FakeOptions& options, shardkit::Context& context);
+
+}  // namespace shardkit_test
+
+template <>
+struct shardkit::EnumNames<shardkit_test::Depth> {
+  static constexpr std::array<std::string_view, 2> names{"structure", "checksum"};
+};

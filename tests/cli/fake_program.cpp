@@ -1,0 +1,80 @@
+// A program whose verbs behave badly or slowly on request; process_test.cpp starts it.
+
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <unistd.h>
+
+#include "cli/app.hpp"
+
+namespace {
+
+using shardkit::Context;
+
+struct NoOptions {
+  void describe(shardkit::FieldVisitor&) {}
+};
+
+struct Sum {
+  std::uint64_t samples = 0;
+  void describe(shardkit::FieldVisitor& v) { v.field({"samples", shardkit::Unit::count, "samples seen"}, samples); }
+};
+
+void say(const char* text) {
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, text, std::char_traits<char>::length(text));
+}
+
+/// Never looks at its stop token.
+Sum stuck(const NoOptions&, Context&) {
+  say("working\n");
+  while (true) pause();
+}
+
+/// Has a stop callback that never returns, which must not keep the process alive.
+Sum tangled(const NoOptions&, Context& context) {
+  const std::stop_callback never(context.stop_token(), [] {
+    while (true) pause();
+  });
+  say("working\n");
+  while (true) pause();
+}
+
+/// Ends as soon as it is asked to.
+Sum patient(const NoOptions&, Context& context) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  say("working\n");
+  wake.wait(lock, context.stop_token(), [] { return false; });
+  context.throw_if_stopped();
+  return {};
+}
+
+/// Counts long enough for a bar to be drawn a few times.
+Sum count(const NoOptions&, Context& context) {
+  constexpr std::uint64_t kSteps = 100;
+  context.progress().start("count", kSteps);
+  for (std::uint64_t i = 0; i < kSteps; ++i) {
+    ++context.progress().items;
+    std::this_thread::sleep_for(std::chrono::milliseconds(4));
+  }
+  context.warn("slow", "that was slow");
+  return {kSteps};
+}
+
+shardkit::Command verb(std::string_view name, Sum (*run)(const NoOptions&, Context&)) {
+  return shardkit::make_command({.name = name, .summary = "a fake", .description = "A fake.", .resumable = true}, run);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return shardkit::run_app(
+      {.name = "fake",
+       .summary = "behave badly",
+       .commands = {verb("stuck", stuck), verb("tangled", tangled), verb("patient", patient), verb("count", count)}},
+      argc, argv);
+}

@@ -1,0 +1,131 @@
+#include "cli/parse.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cli/fake_app.hpp"
+#include "cli/programs.hpp"
+#include "core/error.hpp"
+
+using namespace shardkit_test;
+
+namespace {
+
+FakeOptions seen;
+
+FakeResult remember(const FakeOptions& options, shardkit::Context&) {
+  seen = options;
+  return {};
+}
+
+/// The options as the verb sees them.
+FakeOptions parsed(std::vector<std::string> args) {
+  args.insert(args.begin(), "work");
+  const Ran ran = run_fake(remember, args);
+  REQUIRE_MESSAGE(ran.exit_code == 0, ran.err);
+  return seen;
+}
+
+/// The first line on standard error of a command line that must be refused as wrong usage.
+std::string refused(std::vector<std::string> args) {
+  args.insert(args.begin(), "work");
+  const Ran ran = run_fake(remember, args);
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.out.empty());
+  CHECK(ran.err.ends_with("\nfake work --help shows its options\n"));
+  return ran.err.substr(0, ran.err.find('\n'));
+}
+
+}  // namespace
+
+TEST_CASE("options keep their defaults when they are not given") {
+  const FakeOptions options = parsed({"photos"});
+  CHECK(options.source == "photos");
+  CHECK(options.more.empty());
+  CHECK_FALSE(options.size);
+  CHECK(options.samples == 5000);
+  CHECK(options.timeout == 90);
+  CHECK(options.depth == Depth::structure);
+  CHECK_FALSE(options.recheck);
+}
+
+TEST_CASE("sizes, times, counts, choices, lists and flags are read") {
+  const FakeOptions options = parsed({"photos", "--size", "256MiB", "--timeout=5m", "--samples", "7", "--depth",
+                                      "checksum", "--index", "dali,wids", "--recheck", "--headroom", "0.25"});
+  CHECK(options.size == 256U << 20U);
+  CHECK(options.timeout == 300);
+  CHECK(options.samples == 7);
+  CHECK(options.depth == Depth::checksum);
+  CHECK(options.index == std::vector<std::string>{"dali", "wids"});
+  CHECK(options.recheck);
+  CHECK(options.ratio == 0.25);
+}
+
+TEST_CASE("a list may be given in pieces, and takes no operand along") {
+  const FakeOptions options = parsed({"--index", "dali", "photos", "--index", "wids", "videos"});
+  CHECK(options.index == std::vector<std::string>{"dali", "wids"});
+  CHECK(options.source == "photos");
+  CHECK(options.more == std::vector<std::string>{"videos"});
+}
+
+TEST_CASE("an option has its one-letter alias") { CHECK(parsed({"photos", "-n", "train"}).name == "train"); }
+
+TEST_CASE("operands may stand anywhere, and after -- whatever they look like") {
+  CHECK(parsed({"a", "--recheck", "b", "c"}).more == std::vector<std::string>{"b", "c"});
+  CHECK(parsed({"--", "--odd"}).source == "--odd");
+  CHECK(parsed({"a", "--", "--recheck", "--"}).more == std::vector<std::string>{"--recheck", "--"});
+  CHECK(parsed({"-"}).source == "-");
+}
+
+TEST_CASE("an operand is taken as it is: brackets, braces, commas, blanks and bytes that are not UTF-8") {
+  CHECK(parsed({"x-{000000..000146}.tar"}).source == "x-{000000..000146}.tar");
+  CHECK(parsed({"a", "b,c", "d e"}).more == std::vector<std::string>{"b,c", "d e"});
+  CHECK(parsed({"\xff\xfe"}).source == "\xff\xfe");
+  CHECK(parsed({"a", "[b,c]"}).more == std::vector<std::string>{"[b,c]"});
+  CHECK(parsed({"a", "{}"}).more == std::vector<std::string>{"{}"});
+  CHECK(parsed({"\"quoted\""}).source == "\"quoted\"");
+}
+
+TEST_CASE("a misspelt option is named together with the one that was meant") {
+  CHECK(refused({"photos", "--sampels", "7"}) ==
+        "fake: error: --sampels: there is no such option; did you mean --samples?");
+  CHECK(refused({"--sampels=7"}) == "fake: error: --sampels: there is no such option; did you mean --samples?");
+  CHECK(refused({"photos", "--utterly-different"}) == "fake: error: --utterly-different: there is no such option");
+}
+
+TEST_CASE("a missing operand is named") {
+  CHECK(refused({}) == "fake: error: SRC: this operand is missing");
+  CHECK(refused({"--samples", "7"}) == "fake: error: SRC: this operand is missing");
+}
+
+TEST_CASE("of two operands it is the second that is missing when one is given") {
+  std::ostringstream out;
+  std::ostringstream err;
+  const std::vector<std::string> args{"convert", "photos"};
+  CHECK(shardkit::run_app(shardkit::shardctl_app(), args, {out, err}) == 2);
+  CHECK(err.str().starts_with("shardctl: error: DST: this operand is missing\n"));
+}
+
+TEST_CASE("a value that does not fit is refused with what was expected") {
+  CHECK(refused({"x", "--size", "big"}) ==
+        "fake: error: --size: 'big' is not a size: expected a number and a unit (examples: 1000, 256MiB, 1.5G)");
+  CHECK(refused({"x", "--size", "-1"}).find("'-1' is not a size") != std::string::npos);
+  CHECK(refused({"x", "--timeout", "soon"}).find("'soon' is not a duration") != std::string::npos);
+  CHECK(refused({"x", "--samples", "-1"}) == "fake: error: --samples: '-1' is not a whole number from 0 up");
+  CHECK(refused({"x", "--samples", "1.5"}) == "fake: error: --samples: '1.5' is not a whole number from 0 up");
+  CHECK(refused({"x", "--samples", "99999999999999999999"}).find("too large") != std::string::npos);
+  CHECK(refused({"x", "--samples", ""}).find("is not a whole number") != std::string::npos);
+  CHECK(refused({"x", "--headroom", "nan"}) == "fake: error: --headroom: 'nan' is not a number");
+  CHECK(refused({"x", "--depth", "deep"}) == "fake: error: --depth: 'deep' is none of structure, checksum");
+}
+
+TEST_CASE("an option without its value, or given twice, is refused") {
+  CHECK(refused({"x", "--samples"}).find("--samples") != std::string::npos);
+  CHECK(refused({"x", "--samples", "1", "--samples", "2"}).find("--samples") != std::string::npos);
+  CHECK(refused({"x", "--recheck=false"}).find("recheck") != std::string::npos);
+}
+
+TEST_CASE("closest proposes near words only") {
+  CHECK(shardkit::closest("verfy", {"stage", "verify"}) == "verify");
+  CHECK(shardkit::closest("xyz", {"stage", "verify"}).empty());
+  CHECK(shardkit::closest("", {"ls"}).empty());
+}

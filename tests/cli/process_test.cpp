@@ -1,0 +1,105 @@
+// What only a real process shows: signals, terminals, closed pipes.
+
+#include "support/process.hpp"
+
+#include <csignal>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "support/temp_dir.hpp"
+
+using shardkit_test::Exit;
+using shardkit_test::Process;
+
+namespace {
+
+const std::string kProgram = FAKE_PROGRAM;
+
+Exit run_in_terminal(const std::vector<std::string>& environment) {
+  return Process({kProgram, "count"}, Process::Terminal::yes, environment).finish();
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a command that heeds its stop token ends by the signal's code and says how to go on") {
+  for (const auto& [signal, code, name] : {std::tuple{SIGTERM, 143, "SIGTERM"}, std::tuple{SIGINT, 130, "SIGINT"}}) {
+    Process process({kProgram, "patient"});
+    REQUIRE(process.wait_for("working"));
+    process.send(signal);
+    const Exit exit = process.finish();
+    CHECK(exit.code == code);
+    CHECK(contains(exit.output, std::string("stopped by ") + name));
+    CHECK(contains(exit.output, "the same command again goes on from here"));
+  }
+}
+
+TEST_CASE("a command that ignores the stop is left behind") {
+  for (const char* verb : {"stuck", "tangled"}) {
+    Process process({kProgram, verb});
+    REQUIRE(process.wait_for("working"));
+    process.send(SIGTERM);
+    const Exit exit = process.finish();
+    CHECK(exit.code == 143);
+    CHECK(contains(exit.output, "leaving with work unfinished"));
+    CHECK(contains(exit.output, "the same command again goes on from here"));
+  }
+}
+
+TEST_CASE("a second signal ends the wait") {
+  Process process({kProgram, "stuck"});
+  REQUIRE(process.wait_for("working"));
+  process.send(SIGINT);
+  process.send(SIGTERM);
+  const Exit exit = process.finish();
+  CHECK((exit.code == 130 || exit.code == 143));  // both may be pending when the first is taken
+}
+
+TEST_CASE("on a terminal there is a bar, which is gone at the end, and colour") {
+  const Exit exit = run_in_terminal({"TERM=xterm", "NO_COLOR="});
+  CHECK(exit.code == 0);
+  CHECK(contains(exit.output, "\rcount ["));
+  CHECK(contains(exit.output, "\r\x1b[K"));
+  CHECK(contains(exit.output, "\x1b[33mwarning\x1b[0m: that was slow"));
+}
+
+TEST_CASE("NO_COLOR leaves the bar and takes the colour") {
+  const Exit exit = run_in_terminal({"TERM=xterm", "NO_COLOR=1"});
+  CHECK(contains(exit.output, "\rcount ["));
+  CHECK(contains(exit.output, "warning: that was slow"));
+  CHECK_FALSE(contains(exit.output, "\x1b[33m"));
+}
+
+TEST_CASE("a dumb terminal gets neither bar nor colour") {
+  const Exit exit = run_in_terminal({"TERM=dumb"});
+  CHECK_FALSE(contains(exit.output, "\x1b"));
+  CHECK(contains(exit.output, "warning: that was slow"));
+}
+
+TEST_CASE("away from a terminal a short command says nothing but its report") {
+  const Exit exit = Process({kProgram, "count"}).finish();
+  CHECK(exit.code == 0);
+  CHECK_FALSE(contains(exit.output, "\x1b"));
+  CHECK_FALSE(contains(exit.output, "\r"));
+  CHECK(contains(exit.output, "samples: 100\n"));
+}
+
+TEST_CASE("--quiet shows no progress on a terminal either") {
+  const Exit exit = Process({kProgram, "count", "--quiet"}, Process::Terminal::yes, {"TERM=xterm"}).finish();
+  CHECK_FALSE(contains(exit.output, "count ["));
+}
+
+TEST_CASE("a reader that closes the pipe early is no crash") {
+  const Exit exit =
+      Process({"bash", "-c", "set -o pipefail; " + kProgram + " count --quiet | true; echo code $?"}).finish();
+  CHECK(contains(exit.output, "code 1\n"));
+  CHECK_FALSE(contains(exit.output, "terminate"));
+}
+
+TEST_CASE("a full disk under standard output is an exit code of its own") {
+  const Exit exit = Process({"bash", "-c", kProgram + " count --json - > /dev/full; echo code $?"}).finish();
+  CHECK(contains(exit.output, "No space left on device"));
+  CHECK(contains(exit.output, "code 5\n"));
+}

@@ -1,0 +1,87 @@
+#include "cli/progress_line.hpp"
+
+#include <doctest/doctest.h>
+
+using shardkit::ProgressLine;
+using shardkit::ProgressSample;
+using Style = shardkit::ProgressLine::Style;
+
+namespace {
+
+ProgressSample reading(std::uint64_t items, std::uint64_t bytes = 0, std::uint64_t bytes_total = 0) {
+  return {"read", items, 1000, bytes, bytes_total};
+}
+
+}  // namespace
+
+TEST_CASE("nothing is shown before a command says what it does") {
+  ProgressLine line(Style::bar);
+  CHECK(line.update({}, 0).empty());
+  CHECK(line.clear().empty());
+}
+
+TEST_CASE("a bar is redrawn in place with share, count, rate and time to go") {
+  ProgressLine line(Style::bar);
+  CHECK(line.update(reading(0), 0) == "\rread [------------------------] 0 %  0/1,000\x1b[K");
+  CHECK(line.update(reading(250), 5) == "\rread [######------------------] 25 %  250/1,000  50/s  ETA 15 s\x1b[K");
+  CHECK(line.clear() == "\r\x1b[K");
+  CHECK(line.clear().empty());
+}
+
+TEST_CASE("a bar moves ten times a second at most") {
+  ProgressLine line(Style::bar);
+  CHECK_FALSE(line.update(reading(0), 0).empty());
+  CHECK(line.update(reading(1), 0.05).empty());
+  CHECK_FALSE(line.update(reading(2), 0.1).empty());
+}
+
+TEST_CASE("elsewhere a plain line comes every five seconds, without escape sequences") {
+  ProgressLine line(Style::plain);
+  CHECK(line.update(reading(0), 0).empty());
+  CHECK(line.update(reading(400), 4.9).empty());
+  CHECK(line.update(reading(500), 5) == "read 50 %  500/1,000  100/s  ETA 5.00 s\n");
+  CHECK(line.update(reading(600), 9.9).empty());
+  CHECK_FALSE(line.update(reading(600), 10).empty());
+  CHECK(line.clear().empty());
+}
+
+TEST_CASE("known bytes decide over share and time to go") {
+  ProgressLine line(Style::plain);
+  line.update(reading(0, 0, 4000), 0);
+  CHECK(line.update(reading(900, 1000, 4000), 10) == "read 25 %  900/1,000  90/s  100 B/s  ETA 30 s\n");
+}
+
+TEST_CASE("a phase that starts with work already done counts its rate from there") {
+  ProgressLine line(Style::plain);
+  line.update(reading(500), 0);
+  CHECK(line.update(reading(600), 10) == "read 60 %  600/1,000  10/s  ETA 40 s\n");
+}
+
+TEST_CASE("a new phase starts its rate anew") {
+  ProgressLine line(Style::plain);
+  line.update(reading(0), 0);
+  line.update(reading(1000), 100);
+  ProgressSample sync{"sync", 0, 10, 0, 0};
+  line.update(sync, 105);
+  sync.items = 5;
+  CHECK(line.update(sync, 110) == "sync 50 %  5/10  1/s  ETA 5.00 s\n");
+}
+
+TEST_CASE("without totals there is neither share nor time to go, and more than all is still 100 %") {
+  ProgressLine line(Style::plain);
+  line.update({"scan", 0, 0, 0, 0}, 0);
+  CHECK(line.update({"scan", 5000, 0, 0, 0}, 5) == "scan  5,000  1,000/s\n");
+  ProgressLine bar(Style::bar);
+  CHECK(bar.update({"scan", 20, 10, 0, 0}, 0).find("100 %") != std::string::npos);
+}
+
+TEST_CASE("a sample takes what the command wrote") {
+  shardkit::Progress progress;
+  progress.start("write", 7, 9);
+  progress.items = 3;
+  const ProgressSample now = shardkit::sample(progress);
+  CHECK(now.phase == "write");
+  CHECK(now.items == 3);
+  CHECK(now.items_total == 7);
+  CHECK(now.bytes_total == 9);
+}

@@ -1,0 +1,123 @@
+#include <fstream>
+#include <iterator>
+
+#include <doctest/doctest.h>
+
+#include "cli/fake_app.hpp"
+#include "cli/field_text.hpp"
+#include "cli/text_report.hpp"
+#include "core/error.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit_test;
+using shardkit::FieldVisitor;
+
+namespace {
+
+FakeResult full(const FakeOptions& options, shardkit::Context&) {
+  FakeResult result;
+  result.samples = 1200;
+  result.bytes = 3U << 20U;
+  result.files_per_second = 3200;
+  result.latency = {0.002, 1.5};
+  for (std::uint64_t i = 0; i < options.samples; ++i) result.problems.push_back({"pax_header", i * 512});
+  return result;
+}
+
+FakeResult fail_denied(const FakeOptions&, shardkit::Context&) {
+  throw shardkit::Error(shardkit::ErrorCode::denied, "no");
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a result is shown with human units, groups indented and lists as tables") {
+  const Ran ran = run_fake(full, {"work", "x", "--samples", "2"});
+  CHECK(ran.out == R"(samples:       1,200
+bytes:         3.00 MiB
+bytes fetched: 0 B
+files:         3,200/s
+latency:
+  p50: 2 ms
+  p99: 1.50 s
+problems:
+  code        offset
+  pax_header       0
+  pax_header     512
+)");
+  CHECK(ran.err.empty());
+}
+
+TEST_CASE("a long list ends with how many more there are") {
+  const Ran ran = run_fake(full, {"work", "x", "--samples", "1030"});
+  CHECK(contains(ran.out, "... and 1,010 more; --json lists them\n"));
+  CHECK(contains(ran.out, "  9,728\n"));
+  CHECK_FALSE(contains(ran.out, "10,240\n"));
+}
+
+TEST_CASE("control characters of file names do not reach the terminal") {
+  const Ran ran = run_fake(succeed, {"work", "a\nb\x1b[31m"});
+  CHECK(contains(ran.out, "a\\x0ab\\x1b[31m\n"));
+}
+
+TEST_CASE("metrics hold every number of the result and how the run ended") {
+  const TempDir dir;
+  const std::string path = dir.path("fake.prom");
+  CHECK(run_fake(full, {"work", "x", "--samples", "0", "--prometheus", path}).exit_code == 0);
+  const std::string text = text_of(path);
+  CHECK(contains(text, "# HELP shardkit_work_bytes bytes written\n# TYPE shardkit_work_bytes gauge\n"));
+  CHECK(contains(text, "\nshardkit_work_bytes 3145728\n"));
+  CHECK(contains(text, "\nshardkit_work_latency_seconds_p99 1.5\n"));
+  CHECK(contains(text, "\nshardkit_work_success 1\n"));
+  CHECK_FALSE(contains(text, "problems"));
+  CHECK_FALSE(contains(text, "headroom"));
+}
+
+TEST_CASE("metrics of a failed run say so and hold no result") {
+  const TempDir dir;
+  const std::string path = dir.path("fake.prom");
+  CHECK(run_fake(fail_denied, {"work", "x", "--prometheus", path}).exit_code == 4);
+  const std::string text = text_of(path);
+  CHECK(contains(text, "\nshardkit_work_success 0\n"));
+  CHECK(contains(text, "\nshardkit_work_exit_code 4\n"));
+  CHECK_FALSE(contains(text, "shardkit_work_bytes"));
+}
+
+TEST_CASE("wrap breaks at blanks, keeps paragraphs and lets a long word stand out") {
+  using Lines = std::vector<std::string>;
+  CHECK(shardkit::wrap("one two three", 7) == Lines{"one two", "three"});
+  CHECK(shardkit::wrap("one\ntwo\n\nthree", 20) == Lines{"one two", "", "three"});
+  CHECK(shardkit::wrap("a incomprehensible b", 5) == Lines{"a", "incomprehensible", "b"});
+  CHECK(shardkit::wrap("", 5) == Lines{""});
+}
+
+TEST_CASE("values read as their units ask for") {
+  using shardkit::format_value;
+  using shardkit::Unit;
+  CHECK(format_value(std::uint64_t{5000}, Unit::count) == "5,000");
+  CHECK(format_value(0.9731, Unit::ratio) == "0.973");
+  CHECK(format_value(3.3e9, Unit::bytes_per_second) == "3.30 GB/s");
+  CHECK(format_value(12.34, Unit::per_second) == "12.3/s");
+  CHECK(format_value(-1500.0, Unit::none) == "-1,500");
+  CHECK(format_value(std::numeric_limits<double>::quiet_NaN(), Unit::seconds) == "unknown");
+}
+
+TEST_CASE("a label leaves out the unit that the value shows") {
+  const auto label = [](std::string_view name, shardkit::Unit unit) {
+    shardkit::FieldNode node;
+    node.field.name = name;
+    node.unit = unit;
+    return shardkit::label(node);
+  };
+  CHECK(label("scan_seconds", shardkit::Unit::seconds) == "scan");
+  CHECK(label("largest_shard_bytes", shardkit::Unit::bytes) == "largest shard");
+  CHECK(label("bytes", shardkit::Unit::bytes) == "bytes");
+  CHECK(label("bytes_fetched", shardkit::Unit::bytes) == "bytes fetched");
+  CHECK(label("files_per_second", shardkit::Unit::per_second) == "files per second");
+}

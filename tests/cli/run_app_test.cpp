@@ -1,0 +1,103 @@
+#include <stdexcept>
+
+#include <doctest/doctest.h>
+
+#include "cli/app.hpp"
+#include "cli/fake_app.hpp"
+#include "core/error.hpp"
+
+using shardkit::Context;
+using shardkit::Error;
+using shardkit::ErrorCode;
+using namespace shardkit_test;
+
+namespace {
+
+template <ErrorCode code>
+FakeResult fail(const FakeOptions&, Context&) {
+  throw Error(code, "it went wrong", "/data/x.tar", 512);
+}
+
+FakeResult find(const FakeOptions&, Context&) {
+  FakeResult result;
+  result.problems.push_back({"pax_header", 512});
+  return result;
+}
+
+FakeResult run_out_of_memory(const FakeOptions&, Context&) { throw std::bad_alloc(); }
+FakeResult throw_runtime_error(const FakeOptions&, Context&) { throw std::runtime_error("surprise"); }
+FakeResult throw_something(const FakeOptions&, Context&) { throw 7; }
+
+FakeResult warn(const FakeOptions& options, Context& context) {
+  for (std::uint64_t i = 0; i < options.samples; ++i) context.warn("odd", "odd thing " + std::to_string(i));
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("every kind of failure has its exit code") {
+  CHECK(run_fake(succeed, {"work", "x"}).exit_code == 0);
+  CHECK(run_fake(find, {"work", "x"}).exit_code == 3);
+  CHECK(run_fake(fail<ErrorCode::usage>, {"work", "x"}).exit_code == 2);
+  CHECK(run_fake(fail<ErrorCode::io>, {"work", "x"}).exit_code == 1);
+  CHECK(run_fake(fail<ErrorCode::network>, {"work", "x"}).exit_code == 1);
+  CHECK(run_fake(fail<ErrorCode::not_found>, {"work", "x"}).exit_code == 4);
+  CHECK(run_fake(fail<ErrorCode::denied>, {"work", "x"}).exit_code == 4);
+  CHECK(run_fake(fail<ErrorCode::corrupt>, {"work", "x"}).exit_code == 4);
+  CHECK(run_fake(fail<ErrorCode::conflict>, {"work", "x"}).exit_code == 4);
+  CHECK(run_fake(fail<ErrorCode::unsupported>, {"work", "x"}).exit_code == 4);
+  CHECK(run_fake(fail<ErrorCode::no_space>, {"work", "x"}).exit_code == 5);
+  CHECK(run_fake(fail<ErrorCode::cancelled>, {"work", "x"}).exit_code == 130);
+  CHECK(run_fake(run_out_of_memory, {"work", "x"}).exit_code == 1);
+  CHECK(run_fake(throw_runtime_error, {"work", "x"}).exit_code == 1);
+  CHECK(run_fake(throw_something, {"work", "x"}).exit_code == 1);
+}
+
+TEST_CASE("an error names program, file and offset on standard error, and nothing goes to standard output") {
+  const Ran ran = run_fake(fail<ErrorCode::corrupt>, {"work", "x"});
+  CHECK(ran.err == "fake: error: it went wrong (in '/data/x.tar') (at offset 512)\n");
+  CHECK(ran.out.empty());
+}
+
+TEST_CASE("without a verb the help goes to standard error and the exit code is that of wrong usage") {
+  const Ran ran = run_fake(succeed, {});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.out.empty());
+  CHECK(ran.err.find("Usage: fake VERB") != std::string::npos);
+}
+
+TEST_CASE("--help is a success and goes to standard output") {
+  const Ran ran = run_fake(succeed, {"--help"});
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.err.empty());
+  CHECK(ran.out.find("work on a folder") != std::string::npos);
+  CHECK(run_fake(succeed, {"work", "--help"}).exit_code == 0);
+}
+
+TEST_CASE("--version names the program, its version and its commit") {
+  const Ran ran = run_fake(succeed, {"--version"});
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.out.starts_with("fake 0."));
+  CHECK(ran.out.ends_with(")\n"));
+}
+
+TEST_CASE("an unknown verb is wrong usage, with the nearest verb proposed") {
+  const Ran ran = run_fake(succeed, {"wrok"});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.err.find("did you mean work?") != std::string::npos);
+  CHECK(run_fake(succeed, {"--quiet", "work", "x"}).exit_code == 2);
+}
+
+TEST_CASE("warnings go to standard error, twenty of them and a count") {
+  const Ran few = run_fake(warn, {"work", "x", "--samples", "2"});
+  CHECK(few.err == "fake: warning: odd thing 0\nfake: warning: odd thing 1\n");
+  const Ran many = run_fake(warn, {"work", "x", "--samples", "1021"});
+  CHECK(many.err.find("odd thing 19\n") != std::string::npos);
+  CHECK(many.err.find("odd thing 20\n") == std::string::npos);
+  CHECK(many.err.find("fake: warning: 1,001 more; --json lists them\n") != std::string::npos);
+}
+
+TEST_CASE("a stop without a signal says how to go on") {
+  const Ran ran = run_fake(fail<ErrorCode::cancelled>, {"work", "x"});
+  CHECK(ran.err == "fake: stopped by SIGINT\nfake: the same command again goes on from here\n");
+}

@@ -1,0 +1,60 @@
+#include "cli/run_report.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+using namespace shardkit;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+RunResult short_of_cores() {
+  RunResult result;
+  result.transfer.text = "no GPU here";
+  result.read.hints = {"the run took 25 ms"};
+  result.environment.usable_threads = 2;
+  result.environment.cpu_limit = 2.5;
+  result.environment.storage.file_system = "ext4";
+  result.environment.storage.device = "vda";
+  Conclusion& conclusion = result.conclusion;
+  conclusion.verdict = {false, "decode", "decode limits: 800 of 2,000 samples/s, predicted AU 40 %", "3.0 more cores"};
+  conclusion.predicted.au_ratio = 0.4;
+  conclusion.predicted.au_serial_ratio = 0.29;
+  conclusion.ladder = {{"read", 2000, 8000, 4.0, "800 MB/s, cold"}, {"decode", 2000, 800, 0.4, "predicted"}};
+  conclusion.loader.line = "DataLoader(dataset, num_workers=2)";
+  conclusion.loader.dev_shm_needed = 1 << 20;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the verdict comes first, then what would close the gap, then the ladder") {
+  const std::string report = render_run(short_of_cores(), false);
+  CHECK(report.starts_with("decode limits: 800 of 2,000 samples/s, predicted AU 40 %\n3.0 more cores\n"));
+  CHECK(contains(report, "40 % when loading overlaps compute fully, 29 % when it does not at all"));
+  CHECK(contains(report, "read           2,000/s     8,000/s    4.00 x  800 MB/s, cold\n"));
+  CHECK(contains(report, "decode         2,000/s       800/s    0.40 x  predicted\n"));
+  CHECK(contains(report, "transfer             -           -         -  no GPU here\n"));
+  CHECK(contains(report, "DataLoader(dataset, num_workers=2)\n  keeps 1.00 MiB in /dev/shm\n"));
+  CHECK(contains(report, "2 cores (limit 2.50)"));
+  CHECK(contains(report, "data on ext4, vda"));
+  CHECK(report.ends_with("hint: the run took 25 ms\n"));
+}
+
+TEST_CASE("escape sequences only where colours are wanted") {
+  CHECK_FALSE(contains(render_run(short_of_cores(), false), "\x1b"));
+  CHECK(render_run(short_of_cores(), true).starts_with("\x1b[1mdecode limits"));
+}
+
+TEST_CASE("without a job there is a table of presets and nothing required") {
+  RunResult result = short_of_cores();
+  result.conclusion.predicted.au_serial_ratio.reset();
+  result.conclusion.ladder = {{"read", {}, 8000, {}, "800 MB/s, cold"}};
+  result.conclusion.presets = preset_rows({});
+  const std::string report = render_run(result, false);
+  CHECK(contains(report, "read                 -     8,000/s         -  800 MB/s, cold\n"));
+  CHECK(contains(report, "resnet50-a100-amp"));
+  CHECK_FALSE(contains(report, "predicted AU:"));
+}

@@ -1,0 +1,193 @@
+"""shardctl stage as a process: kills, full disks, several at once, and what it reads."""
+
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import PROGRAMS, FolderTest, can_mount, result_of, run, start, tree  # noqa: E402
+
+OWN_RECORDS = {".shardkit/staged.json", ".shardkit/stage.journal", ".shardkit/stage.lock"}
+
+
+def staged(folder):
+    return {name: content for name, content in tree(folder).items() if name not in OWN_RECORDS}
+
+
+class StageTest(FolderTest):
+    def make_shards(self, per_class=60, size=60_000, samples=30):
+        src = self.make_tree(classes=3, per_class=per_class, size=size)
+        shards = self.folder / "shards"
+        self.assertEqual(run("shardctl", "convert", src, shards, "--samples", samples).returncode, 0)
+        (shards / ".shardkit/plan").unlink()  # not part of what is staged
+        return shards
+
+    def stage(self, *args):
+        return run("shardctl", "stage", *args, "--json", "-")
+
+
+class Kills(StageTest):
+    def test_killed_at_random_moments_the_next_run_ends_with_the_same_bytes_and_reuses_some(self):
+        source = self.folder / "files"
+        source.mkdir()
+        random.seed(3)
+        block = os.urandom(1 << 20)
+        for i in range(2):
+            (source / f"big_{i}.bin").write_bytes(block * 150)
+        expected = tree(source)
+        reused = False
+        for attempt in range(8):
+            target = self.folder / "out"
+            process = start("shardctl", "stage", source, target, "--manifest", "none", "--quiet")
+            time.sleep(random.uniform(0.05, 0.4))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            finished = self.stage(source, target, "--manifest", "none")
+            self.assertEqual(finished.returncode, 0, finished.stderr)
+            self.assertEqual(staged(target), expected)
+            result = result_of(finished)["result"]
+            reused = reused or 0 < result["bytes_reused"] < result["bytes"]
+            shutil.rmtree(target)
+        self.assertTrue(reused)
+
+    def test_sigterm_ends_it_with_143_and_the_next_run_completes(self):
+        shards = self.make_shards()
+        slow = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=pread64:delay_enter=300000"]
+        if subprocess.run(["strace", "-V"], capture_output=True).returncode != 0:
+            self.skipTest("strace is not installed")
+        process = subprocess.Popen(slow + [str(PROGRAMS / "shardctl"), "stage", str(shards), str(self.folder / "out")],
+                                   stderr=subprocess.PIPE, text=True, start_new_session=True)
+        time.sleep(1)
+        os.killpg(process.pid, signal.SIGTERM)
+        stderr = process.communicate(timeout=20)[1]
+        self.assertEqual(process.returncode, 143, stderr)
+        self.assertIn("again", stderr)
+        self.assertFalse((self.folder / "out/.shardkit/staged.json").exists())
+        self.assertEqual(self.stage(shards, self.folder / "out").returncode, 0)
+        self.assertEqual(staged(self.folder / "out"), tree(shards))
+
+
+class Room(StageTest):
+    def test_a_disk_that_is_too_small_is_exit_5_before_anything_is_copied(self):
+        if not can_mount():
+            self.skipTest("cannot mount a tmpfs here: not root and no user namespaces")
+        shards = self.make_shards()
+        target = self.folder / "small"
+        target.mkdir()
+        script = (f"mount -t tmpfs -o size=1m none {target} && {PROGRAMS}/shardctl stage {shards} {target}/out; "
+                  f"code=$?; find {target} -name '*.tar' -o -name '*.partial' | grep . && code=99; exit $code")
+        finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+        self.assertEqual(finished.returncode, 5, finished.stdout + finished.stderr)
+        self.assertIn("more are needed", finished.stderr)
+
+    def test_a_disk_that_fills_meanwhile_is_exit_5_and_leaves_no_half_shard(self):
+        if subprocess.run(["strace", "-V"], capture_output=True).returncode != 0:
+            self.skipTest("strace is not installed")
+        shards = self.make_shards()
+        target = self.folder / "out"
+        full = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=write", "-e", "inject=write:error=ENOSPC:when=6+"]
+        finished = subprocess.run([*full, str(PROGRAMS / "shardctl"), "stage", str(shards), str(target), "--concurrency",
+                                   "1"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(finished.returncode, 5, finished.stderr)
+        expected = tree(shards)
+        for path in target.glob("*.tar"):
+            self.assertEqual(tree(target)[path.name], expected[path.name])
+        self.assertEqual(self.stage(shards, target).returncode, 0)
+        self.assertEqual(staged(target), expected)
+
+    def test_a_limit_below_the_need_is_exit_5(self):
+        shards = self.make_shards()
+        self.assert_error(run("shardctl", "stage", shards, self.folder / "out", "--limit", "1MB"), 5, "--limit")
+        self.assertFalse((self.folder / "out").exists())
+
+
+class Together(StageTest):
+    def test_several_at_once_into_one_folder_copy_once(self):
+        shards = self.make_shards()
+        target = self.folder / "out"
+        command = [str(PROGRAMS / "shardctl"), "stage", str(shards), str(target), "--json", "-"]
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                     for _ in range(4)]
+        fetched = []
+        for process in processes:
+            stdout, stderr = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 0, stderr)
+            fetched.append(result_of(subprocess.CompletedProcess(command, 0, stdout))["result"]["bytes_fetched"])
+        self.assertEqual(sum(1 for count in fetched if count > 0), 1, fetched)
+        self.assertEqual(staged(target), tree(shards))
+
+
+class Reading(StageTest):
+    def test_a_second_stage_opens_no_shard_and_changes_nothing(self):
+        if subprocess.run(["strace", "-V"], capture_output=True).returncode != 0:
+            self.skipTest("strace is not installed")
+        shards = self.make_shards()
+        target = self.folder / "out"
+        self.assertEqual(self.stage(shards, target).returncode, 0)
+        log = self.folder / "log"
+        finished = subprocess.run(["strace", "-f", "-qq", "-o", str(log), "-e", "trace=openat,rename,unlink,mkdir",
+                                   str(PROGRAMS / "shardctl"), "stage", str(shards), str(target)],
+                                  capture_output=True, text=True, timeout=60)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        calls = log.read_text()
+        for word in (".tar", "O_CREAT", "O_WRONLY", "O_RDWR", "rename", "unlink", "mkdir"):
+            self.assertNotIn(word, calls)
+
+    def test_a_read_error_is_exit_1_and_names_the_file(self):
+        shards = self.make_shards()
+        broken = shards / "shard-000001.tar"
+        finished = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-P", str(broken), "-e", "trace=pread64", "-e",
+                                   "inject=pread64:error=EIO", str(PROGRAMS / "shardctl"), "stage", str(shards),
+                                   str(self.folder / "out")], capture_output=True, text=True, timeout=60)
+        self.assert_error(finished, 1, broken)
+
+
+class Sources(StageTest):
+    def test_a_flipped_byte_is_exit_4_and_names_shard_and_both_hashes(self):
+        shards = self.make_shards()
+        shard = shards / "shard-000002.tar"
+        content = bytearray(shard.read_bytes())
+        content[1000] ^= 1
+        shard.write_bytes(content)
+        self.assert_error(run("shardctl", "stage", shards, self.folder / "out"), 4, shard, "the manifest says XXH3-128")
+        self.assertFalse((self.folder / "out/.shardkit/staged.json").exists())
+
+    def test_a_truncated_shard_is_exit_4(self):
+        shards = self.make_shards()
+        os.truncate(shards / "shard-000002.tar", 5000)
+        self.assert_error(run("shardctl", "stage", shards, self.folder / "out"), 4, "5000 bytes")
+
+    def test_what_stage_copies_passes_verify(self):
+        shards = self.make_shards()
+        self.assertEqual(self.stage(shards, self.folder / "out").returncode, 0)
+        finished = run("shardctl", "verify", self.folder / "out", "--depth", "checksum")
+        self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+
+    def test_a_missing_source_a_url_and_a_target_in_the_source_are_told_apart(self):
+        shards = self.make_shards()
+        self.assert_error(run("shardctl", "stage", self.folder / "absent", self.folder / "out"), 4, "absent")
+        self.assert_error(run("shardctl", "stage", "s3://bucket/x", self.folder / "out"), 4, "URL")
+        self.assert_error(run("shardctl", "stage", shards, shards / "copy"), 2, "lies in the source")
+        self.assert_error(run("shardctl", "stage", shards, shards), 2, "lies in the source")
+
+    def test_any_files_are_staged_without_a_manifest(self):
+        source = self.make_tree(classes=2, per_class=5)
+        (source / "with space\nand newline.txt").write_bytes(b"x")
+        pathlib.Path(os.fsdecode(os.fsencode(source) + b"/not-utf8-\xff")).write_bytes(b"y")
+        target = self.folder / "out"
+        finished = self.stage(source, target, "--manifest", "none")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertEqual(result_of(finished)["result"]["verified"], "size")
+        self.assertEqual(staged(target), tree(source))
+        again = result_of(self.stage(source, target, "--manifest", "none"))["result"]
+        self.assertEqual(again["bytes_fetched"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

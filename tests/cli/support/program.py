@@ -1,0 +1,81 @@
+"""What the tests of whole programs share: running one, and looking at trees of files."""
+
+import hashlib
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAMS = pathlib.Path(os.environ["SHARDKIT_PROGRAMS"])
+
+TEST_VENV = pathlib.Path(__file__).resolve().parents[3] / "build/test-venv"
+
+
+def need(package):
+    """Goes on in the environment that scripts/test makes when this interpreter lacks a package, or fails saying how."""
+    if importlib.util.find_spec(package):
+        return
+    python = TEST_VENV / "bin/python3"
+    if python.exists() and pathlib.Path(sys.prefix) != TEST_VENV:
+        os.execv(python, [str(python), *sys.argv])
+    sys.exit(f"FAILED: the Python package {package} is not installed. scripts/test makes an environment that holds it, or:\n"
+             f"    python3 -m venv {TEST_VENV}\n"
+             f"    {TEST_VENV}/bin/pip install -r {TEST_VENV.parents[1]}/scripts/test-requirements.txt")
+
+
+def run(program, *args, **options):
+    """Runs shardctl or iobench to its end and returns the finished process, outputs as text."""
+    command = [str(PROGRAMS / program), *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+def start(program, *args):
+    command = [str(PROGRAMS / program), *map(str, args)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def result_of(finished):
+    """The envelope that --json - printed."""
+    return json.loads(finished.stdout)
+
+
+def tree(root):
+    """Content hash of every file below root, by relative path."""
+    root = pathlib.Path(root)
+    return {
+        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def can_mount():
+    return subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
+
+
+class FolderTest(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="shardkit-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def make_tree(self, name="src", classes=3, per_class=30, size=4000):
+        """An ImageFolder of files that only look like images: <name>/class_<c>/img_<i>.jpg."""
+        root = self.folder / name
+        for c in range(classes):
+            (root / f"class_{c}").mkdir(parents=True)
+            for i in range(per_class):
+                length = (c * 7919 + i * 104729) % size + 1
+                (root / f"class_{c}" / f"img_{i:03}.jpg").write_bytes(os.urandom(length))
+        return root
+
+    def assert_error(self, finished, exit_code, *texts):
+        self.assertEqual(finished.returncode, exit_code, finished.stderr)
+        for text in texts:
+            self.assertIn(str(text), finished.stderr)
