@@ -1,0 +1,158 @@
+"""Holds the sources to docs/architecture.md: who may include whom, who may print, who knows which library.
+
+    python3 tests/architecture/architecture_test.py
+"""
+
+import pathlib
+import re
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# A call or object that only the named files may use: the library prints nothing and never ends the process.
+FORBIDDEN = {
+    r"std::(cout|cerr|clog)\b": {"lib/cli/run_app.cpp"},
+    r"\b(printf|fprintf|puts|perror|fmt::print)\s*\(": set(),
+    r"(?<![\w.>])(std::)?(exit|_exit|_Exit|quick_exit|abort|terminate)\s*\(": {"lib/cli/signal_watch.cpp"},
+}
+
+# A library that only the named files may include.
+LIBRARIES = {
+    r"CLI/.*": {"lib/cli/parse.cpp"},
+    r"nlohmann/json\.hpp": "any .cpp",
+}
+
+
+def allowed_edges(architecture):
+    """Reads the ```layers block: {room: every room it may use, directly or through others}."""
+    block = re.search(r"```layers\n(.*?)```", architecture, re.S).group(1)
+    direct = {}
+    for line in block.splitlines():
+        room, _, uses = line.partition(":")
+        direct[room.strip()] = uses.split()
+
+    def closure(room):
+        return set().union(*({used} | closure(used) for used in direct[room]))
+
+    return {room: closure(room) for room in direct}
+
+
+def without_comments(text):
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+
+
+def without_strings(text):
+    return re.sub(r'"(\\.|[^"\\\n])*"', '""', text)
+
+
+def sources(root):
+    for top in ("lib", "apps"):
+        yield from sorted(p for p in (root / top).rglob("*") if p.suffix in (".cpp", ".hpp"))
+
+
+def room_of(path):
+    return path.parts[1] if path.parts[0] == "lib" else "apps"
+
+
+def include_faults(path, text, edges):
+    room = room_of(path)
+    if room not in edges:
+        yield f"{path}: docs/architecture.md does not know the room {room}"
+        return
+    for header in re.findall(r'#include "([^"]+)"', text):
+        target = header.split("/")[0]
+        if target != room and target not in edges[room]:
+            yield f"{path}: includes {header}, but {room} may not use {target}"
+
+
+def library_faults(path, text):
+    for header in re.findall(r"#include <([^>]+)>", text):
+        for pattern, where in LIBRARIES.items():
+            if not re.fullmatch(pattern, header):
+                continue
+            fits = path.suffix == ".cpp" if where == "any .cpp" else path.as_posix() in where
+            if not fits:
+                yield f"{path}: may not include <{header}>"
+
+
+def forbidden_faults(path, text):
+    if path.parts[0] != "lib":
+        return
+    code = without_strings(text)
+    for pattern, where in FORBIDDEN.items():
+        found = re.search(pattern, code)
+        if found and path.as_posix() not in where:
+            yield f"{path}: {found.group(0)} prints or ends the process, which only cli may"
+
+
+def link_faults(root, edges):
+    for cmake in sorted((root / "lib").glob("*/CMakeLists.txt")):
+        room = cmake.parent.name
+        uses = re.search(r"DEPENDS([^)]*?)(LINKS|\))", cmake.read_text(), re.S)
+        for target in uses.group(1).split() if uses else []:
+            if target not in edges.get(room, set()):
+                yield f"lib/{room}/CMakeLists.txt: links {target}, but {room} may not use {target}"
+
+
+def faults(root):
+    edges = allowed_edges((root / "docs/architecture.md").read_text())
+    found = list(link_faults(root, edges))
+    for file in sources(root):
+        path = file.relative_to(root)
+        text = without_comments(file.read_text())
+        found += include_faults(path, text, edges)
+        found += library_faults(path, text)
+        found += forbidden_faults(path, text)
+    return found
+
+
+class ThisRepository(unittest.TestCase):
+    def test_keeps_its_architecture(self):
+        self.assertEqual(faults(ROOT), [])
+
+    def test_draws_every_room(self):
+        edges = allowed_edges((ROOT / "docs/architecture.md").read_text())
+        rooms = {p.name for p in (ROOT / "lib").iterdir() if any(p.glob("*.?pp"))}
+        self.assertEqual(rooms - set(edges), set())
+
+
+class TheCheckItself(unittest.TestCase):
+    def faults_of(self, path, text):
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            (root / "docs").mkdir()
+            (root / "docs/architecture.md").write_text("```layers\ncore:\nio: core\ncli: io\napps: cli\n```\n")
+            (root / "lib").mkdir()
+            file = root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+            return faults(root)
+
+    def test_passes_what_is_drawn(self):
+        self.assertEqual(self.faults_of("lib/cli/a.cpp", '#include "core/a.hpp"\n#include "io/b.hpp"\n'), [])
+
+    def test_finds_an_edge_upwards(self):
+        self.assertEqual(len(self.faults_of("lib/core/a.cpp", '#include "io/b.hpp"\n')), 1)
+
+    def test_finds_a_room_nobody_drew(self):
+        self.assertEqual(len(self.faults_of("lib/extra/a.cpp", "int x;\n")), 1)
+
+    def test_finds_a_link_edge_upwards(self):
+        self.assertEqual(len(self.faults_of("lib/core/CMakeLists.txt", "shardkit_library(core DEPENDS io)")), 1)
+
+    def test_finds_output_and_exits_but_not_in_comments_and_texts(self):
+        for call in ("std::cout << 1;", 'printf("x");', "exit(1);", "std::abort();", "_exit(2);"):
+            self.assertEqual(len(self.faults_of("lib/io/a.cpp", f"void f() {{ {call} }}\n")), 1, call)
+        for harmless in ("// exit(1)", 'auto s = "abort() printf(";', "task.exit(1);", "int last_exit(int);", "snprintf(x);"):
+            self.assertEqual(self.faults_of("lib/io/a.cpp", harmless + "\n"), [], harmless)
+
+    def test_finds_libraries_out_of_their_place(self):
+        self.assertEqual(len(self.faults_of("lib/cli/a.cpp", "#include <CLI/CLI.hpp>\n")), 1)
+        self.assertEqual(self.faults_of("lib/cli/parse.cpp", "#include <CLI/CLI.hpp>\n"), [])
+        self.assertEqual(len(self.faults_of("lib/io/a.hpp", "#include <nlohmann/json.hpp>\n")), 1)
+        self.assertEqual(self.faults_of("lib/io/a.cpp", "#include <nlohmann/json.hpp>\n"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
