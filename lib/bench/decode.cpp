@@ -50,7 +50,7 @@ class DecodeWork {
     next_.store(0, std::memory_order_relaxed);
     deadline_ = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                        std::chrono::duration<double>(options_.min_seconds));
-    context_.progress().start("decoding", store_.size());
+    context_.progress().start("decoding");  // no total: images come again until the time is over
     tallies.assign(threads, {});
     return timed_run(
         threads, [&](unsigned thread, const std::stop_token& stop) { decode_images(thread, tallies[thread], stop); },

@@ -85,8 +85,8 @@ void add_hints(const InputSet& input, ReadResult& result) {
   }
   if (!result.steady) hints.emplace_back("the rate drifted from start to end; read more data or set a longer --budget");
   if (result.mode == ReadMode::sequential && input.files.size() < result.threads) {
-    hints.push_back(
-        fmt::format("{} files keep only as many of the {} threads busy", input.files.size(), result.threads));
+    hints.push_back(fmt::format("{} can keep only {} of the {} threads busy", format_count(input.files.size(), "file"),
+                                input.files.size(), result.threads));
   }
   if (result.cache.state == "mixed") {
     hints.emplace_back("part of the data was in memory; --cache cold or --cache warm measures one thing");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -75,6 +77,17 @@ bool is_empty(const FieldNode& node) {
   return value_text(node).empty();
 }
 
+/// The value's lines: each text of a list has its own.
+Line value_lines(const FieldNode& node) {
+  Line lines;
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&node.value)) {
+    for (const std::string& text : *texts) lines.push_back(printable(text));
+  } else {
+    lines.push_back(printable(value_text(node)));
+  }
+  return lines;
+}
+
 void render(const std::vector<FieldNode>& nodes, const std::string& indent, std::string& out) {
   std::size_t width = 0;
   for (const FieldNode& node : nodes) {
@@ -89,7 +102,10 @@ void render(const std::vector<FieldNode>& nodes, const std::string& indent, std:
       out += fmt::format("{}{}:\n", indent, label(node));
       out += table(node, indent + "  ");
     } else {
-      out += fmt::format("{}{:<{}} {}\n", indent, label(node) + ":", width, printable(value_text(node)));
+      std::string name = label(node) + ":";
+      for (const std::string& line : value_lines(node)) {
+        out += fmt::format("{}{:<{}} {}\n", indent, std::exchange(name, ""), width, line);
+      }
     }
   }
 }

@@ -159,4 +159,8 @@ std::string format_count(std::uint64_t count) {
   return digits;
 }
 
+std::string format_count(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
+}
+
 }  // namespace shardkit

@@ -37,5 +37,7 @@ std::string format_rate(double bytes_per_second);
 std::string format_duration(double seconds);
 /// "14,000,000": digits in groups of three.
 std::string format_count(std::uint64_t count);
+/// "1 shard", "1,200 shards": for nouns whose plural takes an s.
+std::string format_count(std::uint64_t count, std::string_view noun);
 
 }  // namespace shardkit

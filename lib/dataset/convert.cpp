@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/units.hpp"
 #include "dataset/convert_target.hpp"
 #include "dataset/part.hpp"
 #include "dataset/plan.hpp"
@@ -151,7 +152,8 @@ class Conversion {
     result_.kept_bad = report.kept_bad;
     result_.reads_in_flight = report.in_flight;
     if (report.kept_bad > 0) {
-      ctx_.warn("bad_images_kept", fmt::format("{} images failed validation and were kept", report.kept_bad));
+      ctx_.warn("bad_images_kept",
+                fmt::format("{} kept although validation failed", format_count(report.kept_bad, "image")));
     }
   }
 
@@ -185,7 +187,7 @@ class Conversion {
   void report_skipped(std::vector<IndexSkip> skipped) {
     result_.skipped = skipped.size();
     if (skipped.empty()) return;
-    ctx_.warn("files_skipped", fmt::format("{} source files are in no shard", skipped.size()));
+    ctx_.warn("files_skipped", fmt::format("{} left out of the shards", format_count(skipped.size(), "source file")));
     if (skipped.size() > kMostSkippedListed) skipped.resize(kMostSkippedListed);
     for (IndexSkip& skip : skipped) result_.skipped_files.push_back({std::move(skip.path), std::move(skip.reason)});
   }

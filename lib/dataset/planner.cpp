@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/prng.hpp"
+#include "core/units.hpp"
 #include "dataset/class_map.hpp"
 #include "dataset/shard_cutter.hpp"
 #include "formats/portable_name.hpp"
@@ -29,8 +30,8 @@ PlanResult Planner::write(ByteSink& sink) {
   const ShardCut cut = cut_shards(
       order_.size(), [this](std::uint64_t i) { return bytes_at(i); }, options_);
   if (cut.oversized > 0) {
-    ctx_.warn("sample_over_shard_size",
-              fmt::format("{} samples are larger than --size and get a shard of their own", cut.oversized));
+    ctx_.warn("sample_over_shard_size", fmt::format("{} larger than --size: each gets a shard of its own",
+                                                    format_count(cut.oversized, "sample")));
   }
   PlanWriter writer(sink, head_);
   std::size_t next = 0;

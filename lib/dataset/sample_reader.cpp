@@ -23,20 +23,26 @@ ClassFolders::ClassFolders(const std::string& source, const PlanHead& head, std:
   folders_.resize(names_.size());
 }
 
-File ClassFolders::open(std::uint32_t class_index, const std::string& name, const std::string& path) {
-  const File* folder = nullptr;
+const File* ClassFolders::folder(std::uint32_t class_index) {
+  const std::unique_ptr<File>& slot = folders_[class_index];
   {
     const std::scoped_lock lock(mutex_);
-    folder = folders_[class_index].get();
-    if (!folder && open_ < most_open_) {
-      folders_[class_index] =
-          std::make_unique<File>(File::open_read(join_path(source_, names_[class_index]), O_DIRECTORY));
-      folder = folders_[class_index].get();
-      ++open_;
-    }
+    if (slot || open_ == most_open_) return slot.get();
   }
+  // Outside of the lock: on a slow source the others would wait for this one.
+  auto opened = std::make_unique<File>(File::open_read(join_path(source_, names_[class_index]), O_DIRECTORY));
+  const std::scoped_lock lock(mutex_);
+  if (!slot && open_ < most_open_) {
+    folders_[class_index] = std::move(opened);
+    ++open_;
+  }
+  return slot.get();
+}
+
+File ClassFolders::open(std::uint32_t class_index, const std::string& name, const std::string& path) {
+  const File* opened = folder(class_index);
   const std::string full = join_path(source_, path);
-  return folder ? File::open_read_at(folder->fd(), name.c_str(), full)
+  return opened ? File::open_read_at(opened->fd(), name.c_str(), full)
                 : File::open_read_at(root_.fd(), path.c_str(), full);
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -29,6 +28,9 @@ class ClassFolders {
   File open(std::uint32_t class_index, const std::string& name, const std::string& path);
 
  private:
+  /// The open folder of a class, or null when too many are open.
+  const File* folder(std::uint32_t class_index);
+
   std::string source_;
   File root_;
   std::vector<std::string> names_;

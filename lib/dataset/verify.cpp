@@ -13,6 +13,7 @@
 
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "dataset/key_table.hpp"
 #include "dataset/shard_verifier.hpp"
 #include "sync/task_group.hpp"
@@ -126,7 +127,8 @@ void Verification::check_repeated_keys() {
   if (repeated.total == 0) return;
   note_repeated_keys(set_, repeated.hashes, reports_, ctx_);
   if (const std::uint64_t more = repeated.total - repeated.hashes.size(); more > 0) {
-    set_log_.add(ProblemCode::duplicate_key, std::nullopt, "", fmt::format("{} more keys, not looked up", more), more);
+    set_log_.add(ProblemCode::duplicate_key, std::nullopt, "",
+                 fmt::format("{} not looked up", format_count(more, "more key")), more);
   }
 }
 
@@ -200,19 +202,20 @@ void Verification::sum_up() {
 
 void Verification::describe_checks() {
   const auto count = [&](auto matches) {
-    return format_count(static_cast<std::uint64_t>(std::count_if(expected_.begin(), expected_.end(), matches)));
+    return format_count(static_cast<std::uint64_t>(std::count_if(expected_.begin(), expected_.end(), matches)),
+                        "shard");
   };
-  result_.checked.push_back(fmt::format("headers, names, samples and labels of {} shards, keys across them",
-                                        format_count(set_.shards.size())));
+  result_.checked.push_back(fmt::format("headers, names, samples and labels of {}, keys across them",
+                                        format_count(set_.shards.size(), "shard")));
   if (set_.manifest) {
-    result_.checked.push_back(fmt::format("sizes and counts of {} shards against {}",
+    result_.checked.push_back(fmt::format("sizes and counts of {} against {}",
                                           count([](const ExpectedShard& e) { return e.manifest != nullptr; }),
                                           set_.manifest_path));
   }
   result_.checked.push_back(
-      fmt::format("indexes of {} shards", count([](const ExpectedShard& e) { return !e.index_path.empty(); })));
+      fmt::format("indexes of {}", count([](const ExpectedShard& e) { return !e.index_path.empty(); })));
   if (result_.depth == VerifyDepth::checksum) {
-    result_.checked.push_back(fmt::format("every byte of {} shards by XXH3-128",
+    result_.checked.push_back(fmt::format("every byte of {} by XXH3-128",
                                           count([](const ExpectedShard& e) { return expected_hash(e).has_value(); })));
   } else {
     result_.checked.push_back("no content: images were not read or decoded");

@@ -38,6 +38,7 @@ void FakeResult::describe(FieldVisitor& v) {
   v.field({"latency", Unit::seconds, "time per read"}, latency);
   v.field({"cold", Unit::seconds, "time per read with cold caches"}, cold);
   v.field({"problems", Unit::none, "what was found"}, problems);
+  v.field({"checked", Unit::none, "what was looked at"}, checked);
   v.field({"text", Unit::none, "what else there is to say"}, text);
 }
 

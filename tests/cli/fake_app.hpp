@@ -48,6 +48,7 @@ struct FakeResult {
   Latency latency;
   std::optional<Latency> cold;
   std::vector<Problem> problems;
+  std::vector<std::string> checked;
   std::string text;
   void describe(shardkit::FieldVisitor& v);
   bool has_findings() const { return !problems.empty(); }

@@ -54,6 +54,17 @@ problems:
   CHECK(ran.err.empty());
 }
 
+TEST_CASE("each text of a list has a line of its own") {
+  const auto behaviour = [](const FakeOptions&, shardkit::Context&) {
+    FakeResult result;
+    result.checked = {"headers of 1 shard", "every byte"};
+    return result;
+  };
+  CHECK(contains(run_fake(behaviour, {"work", "x"}).out,
+                 "checked:       headers of 1 shard\n"
+                 "               every byte\n"));
+}
+
 TEST_CASE("a long list ends with how many more there are") {
   const Ran ran = run_fake(full, {"work", "x", "--samples", "1030"});
   CHECK(contains(ran.out, "... and 1,010 more; --json lists them\n"));

@@ -99,3 +99,9 @@ TEST_CASE("counts are grouped by thousands") {
   CHECK(format_count(1000) == "1,000");
   CHECK(format_count(14000000) == "14,000,000");
 }
+
+TEST_CASE("a counted noun is in the plural but for one") {
+  CHECK(format_count(0, "shard") == "0 shards");
+  CHECK(format_count(1, "shard") == "1 shard");
+  CHECK(format_count(12'000, "shard") == "12,000 shards");
+}

@@ -10,7 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, FolderTest, can_mount, result_of, run, start, tree  # noqa: E402
+from program import PROGRAMS, FolderTest, can_mount, result_of, run, start, strace, tree  # noqa: E402
 
 NOBODY = 65534
 
@@ -41,10 +41,8 @@ class Kills(FolderTest):
 
     def test_sigterm_leaves_within_two_seconds_with_143_and_says_how_to_go_on(self):
         src = self.make_tree(classes=4, per_class=500, size=100_000)
-        slow = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fstat,newfstatat,statx,pread64", "-e",
-                "inject=pread64:delay_enter=20000"]
-        if subprocess.run(["strace", "-V"], capture_output=True).returncode != 0:
-            self.skipTest("strace is not installed")
+        slow = strace("-o", "/dev/null", "-e", "trace=fstat,newfstatat,statx,pread64", "-e",
+                      "inject=pread64:delay_enter=20000")
         command = slow + [str(PROGRAMS / "shardctl"), "convert", str(src), str(self.folder / "out")]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
         time.sleep(1.0)
@@ -133,14 +131,11 @@ class Sources(FolderTest):
         self.assert_error(self.as_nobody("convert", src, self.out, "--on-bad", "skip"), 4, src / "class_1")
 
     def test_a_read_error_of_the_disk_is_exit_1(self):
-        if subprocess.run(["strace", "-V"], capture_output=True).returncode != 0:
-            self.skipTest("strace is not installed")
         src = self.make_tree()
         bad = src / "class_2" / "img_001.jpg"
-        command = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", bad, "-e", "trace=pread64", "-e",
-                   "inject=pread64:error=EIO", PROGRAMS / "shardctl", "convert", src, self.out]
-        environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
-        finished = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+        broken = strace("-o", "/dev/null", "-P", str(bad), "-e", "trace=pread64", "-e", "inject=pread64:error=EIO")
+        command = [*broken, str(PROGRAMS / "shardctl"), "convert", str(src), str(self.out)]
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
         self.assert_error(finished, 1, bad, "Input/output error")
 
     def test_a_file_that_shrinks_or_vanishes_under_a_plan_is_named(self):

@@ -54,6 +54,14 @@ def tree(root):
     }
 
 
+def strace(*options):
+    """The start of a command that runs under strace with these options; skips the test where there is no strace."""
+    if shutil.which("strace") is None:
+        raise unittest.SkipTest("strace is not installed")
+    # LeakSanitizer refuses to run under ptrace.
+    return ["env", "ASAN_OPTIONS=detect_leaks=0", "strace", "-f", "-qq", *options]
+
+
 def can_mount():
     return subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
 
