@@ -54,9 +54,8 @@ std::vector<Entry> list_folder(const File& folder) {
   return entries;
 }
 
-void warn_hidden(Context& ctx, const std::string& path) {
-  ctx.warn("hidden_folder_skipped",
-           fmt::format("hidden folder '{}' skipped; torchvision would count it and shift every label after it", path));
+void warn_hidden(Context& ctx, const std::string& path, std::string_view torchvision) {
+  ctx.warn("hidden_folder_skipped", fmt::format("hidden folder '{}' skipped; torchvision {}", path, torchvision));
 }
 
 /// A folder's identity, to notice when a link leads back to a folder that we are already inside of.
@@ -86,7 +85,7 @@ class ClassWalker {
       if (entry.kind == EntryKind::file) {
         files_[relative].push_back(std::move(entry.name));
       } else if (entry.name.starts_with('.')) {
-        warn_hidden(ctx_, join_path(path, entry.name));
+        warn_hidden(ctx_, join_path(path, entry.name), "would read the images in it");
       } else {
         walk(join_path(relative, entry.name));
       }
@@ -157,7 +156,7 @@ std::vector<std::string> list_class_folders(const std::string& root, Context& ct
     if (entry.kind == EntryKind::file) {
       ++ignored;
     } else if (entry.name.starts_with('.')) {
-      warn_hidden(ctx, join_path(root, entry.name));
+      warn_hidden(ctx, join_path(root, entry.name), "would count it and shift every label after it");
     } else {
       classes.push_back(std::move(entry.name));
     }

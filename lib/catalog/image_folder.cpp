@@ -16,6 +16,7 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "sync/adaptive_workers.hpp"
+#include "system/limits.hpp"
 
 namespace shardkit {
 namespace {
@@ -23,11 +24,16 @@ namespace {
 /// Files whose metadata one worker asks for at a time: enough to share one open folder, few enough to spread a class.
 constexpr std::size_t kBatch = 32;
 
+/// The folder, its listing, and the wait meter's.
+constexpr unsigned kDescriptorsPerRead = 3;
+
+InFlightLimits in_flight_limits(unsigned cores) { return {cores, 8, most_reads_in_flight(kDescriptorsPerRead)}; }
+
 /// Lists the classes, several at once.
 void list_classes(const std::string& root, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
   std::atomic<std::size_t> next{0};
   std::atomic<std::uint64_t> ignored{0};
-  AdaptiveWorkers workers({options.cores, 8, 512}, ctx.stop_token());
+  AdaptiveWorkers workers(in_flight_limits(options.cores), ctx.stop_token());
   workers.run([&](WaitMeter& meter, const std::stop_token&) {
     const std::size_t mine = next.fetch_add(1);
     if (mine >= scan.classes.size()) return false;
@@ -82,7 +88,7 @@ class MetadataReader {
 
   void run(unsigned cores) {
     BatchDealer dealer(scan_.classes);
-    AdaptiveWorkers workers({cores, 8, 512}, ctx_.stop_token());
+    AdaptiveWorkers workers(in_flight_limits(cores), ctx_.stop_token());
     workers.run([&](WaitMeter& meter, const std::stop_token&) {
       StatBatch batch;
       if (!dealer.next(batch)) return false;
@@ -107,7 +113,7 @@ class MetadataReader {
         add_problem(owner, file, system_error(errno, "read", join_path(folder_path, name)));
       } else if (!S_ISREG(info.st_mode)) {
         const std::string path = join_path(folder_path, name);
-        add_problem(owner, file, Error(ErrorCode::conflict, fmt::format("'{}' is not a regular file", path), path));
+        add_problem(owner, file, Error(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", path), path));
       } else {
         file.size = static_cast<std::uint64_t>(info.st_size);
         file.mtime_ns = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
@@ -116,6 +122,7 @@ class MetadataReader {
   }
 
   void add_problem(const ScannedClass& owner, ScannedFile& file, Error error) {
+    if (!is_bad_file(error.code())) throw Error(error);
     file.mtime_ns = kUnreadable;
     const std::scoped_lock lock(mutex_);
     scan_.problems.push_back({fmt::format("{}/{}", owner.name, owner.name_of(file)), std::move(error)});

@@ -56,9 +56,9 @@ struct ScanOptions {
 };
 
 /// Scans `root`. Throws Error{not_found} when the folder is missing or has no class folders or no images at all,
-/// Error{denied} for a folder that cannot be read, Error{conflict} for a link that leads into itself, Error{corrupt}
-/// for an empty class unless allowed. Hidden folders are skipped with a warning: torchvision would count them as
-/// classes.
+/// Error{denied} for a folder that cannot be read, Error{io} for a failing source, Error{conflict} for a link that
+/// leads into itself, Error{corrupt} for an empty class unless allowed. Hidden folders are skipped with a warning:
+/// torchvision would count them as classes.
 ImageFolderScan scan_image_folder(const std::string& root, const ScanOptions& options, Context& ctx);
 
 /// True for the extensions that torchvision takes for images, whatever the case.

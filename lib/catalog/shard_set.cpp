@@ -36,9 +36,15 @@ class Resolver {
     refuse_url(operand);
     std::error_code error;
     const fs::file_status status = fs::status(operand, error);
-    if (fs::is_directory(status)) return add_folder(operand);
+    if (fs::is_directory(status)) {
+      of_folder_ = true;
+      return add_folder(operand);
+    }
     if (fs::exists(status)) return add_file(operand);
-    if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
+    // A pattern may be longer than any name.
+    const bool absent = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
+                        error == std::errc::filename_too_long;
+    if (error && !absent) {
       throw system_error(error.value(), "look at", operand);
     }
     const auto names = expand_braces(operand);
@@ -47,6 +53,7 @@ class Resolver {
   }
 
   std::vector<ShardFile> take() { return std::move(shards_); }
+  bool of_folder() const { return of_folder_; }
 
  private:
   static void refuse_url(const std::string& operand) {
@@ -68,7 +75,7 @@ class Resolver {
       throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no *.tar file", folder), folder);
     }
     std::sort(names.begin(), names.end());
-    for (const std::string& name : names) add_shard(join_path(folder, name), folder);
+    for (const std::string& name : names) add_listed(join_path(folder, name));
   }
 
   void add_file(const std::string& path) {
@@ -118,17 +125,28 @@ class Resolver {
 
   void add_shard(const std::string& path, const std::string& named_by) {
     std::error_code error;
-    const fs::path absolute = fs::absolute(path, error).lexically_normal();
-    if (!seen_.insert(absolute.string()).second) return;
     const std::uint64_t bytes = fs::file_size(path, error);
     if (error == std::errc::no_such_file_or_directory) {
       throw Error(ErrorCode::not_found, fmt::format("shard '{}', named by '{}', is not there", path, named_by), path);
     }
     if (error) throw system_error(error.value(), "read as a shard", path);
-    shards_.push_back({path, absolute.filename().string(), bytes});
+    add_once(path, bytes);
+  }
+
+  /// A name that a folder lists: what is wrong with it is a finding about the set.
+  void add_listed(const std::string& path) {
+    std::error_code error;
+    const std::uint64_t bytes = fs::file_size(path, error);
+    add_once(path, error ? 0 : bytes);
+  }
+
+  void add_once(const std::string& path, std::uint64_t bytes) {
+    const fs::path absolute = fs::absolute(path).lexically_normal();
+    if (seen_.insert(absolute.string()).second) shards_.push_back({path, absolute.filename().string(), bytes});
   }
 
   std::vector<ShardFile> shards_;
+  bool of_folder_ = false;
   std::set<std::string> seen_;
 };
 
@@ -150,6 +168,7 @@ ShardSet resolve_shards(const std::vector<std::string>& operands) {
   for (const std::string& operand : operands) resolver.add_operand(operand);
   ShardSet set;
   set.shards = resolver.take();
+  set.of_folder = resolver.of_folder();
   if (set.shards.empty()) throw Error(ErrorCode::usage, fmt::format("no shards were named; name {}", kAccepted));
   set.folder = common_folder(set.shards);
   if (set.folder.empty()) return set;

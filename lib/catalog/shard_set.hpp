@@ -19,6 +19,7 @@ struct ShardFile {
 /// The shards that a command line names, and the manifest that describes them where there is one.
 struct ShardSet {
   std::vector<ShardFile> shards;     ///< in the order named; those of a folder by name; none twice
+  bool of_folder = false;            ///< an operand was a folder: all that its manifest lists should be there
   std::string folder;                ///< common folder of all shards; empty when they lie in several
   std::optional<Manifest> manifest;  ///< <folder>/manifest.json
   std::string manifest_path;         ///< empty without a manifest
@@ -26,7 +27,8 @@ struct ShardSet {
 
 /// Resolves SHARDS operands: a folder (its *.tar, not hidden ones), a tar file, a brace pattern
 /// "x-{000000..000146}.tar", a list file (*.txt: one path per line, relative to the list) or a wids index (*.json with
-/// "shardlist"). A shard that the manifest lists and the folder lacks is not an error here: verify and stage report it.
+/// "shardlist"). A shard that the manifest lists and the folder lacks is not an error here, nor is a name in a folder
+/// that is no readable file (its `bytes` are 0): verify and stage report it.
 /// Throws Error{not_found} for a path that is not there or a folder without shards, Error{usage} for something that is
 /// none of these, Error{unsupported} for a URL (object stores are not readable yet).
 ShardSet resolve_shards(const std::vector<std::string>& operands);

@@ -46,24 +46,25 @@ class CommandRun {
   int finish() {
     const auto start = std::chrono::steady_clock::now();
     std::stop_source stop;
-    const SignalWatch watch(stop, messages_.farewell());
+    std::optional<SignalWatch> watch;
     Context context(stop.get_token());
-    if (!report_.outcome.failure) work(context, watch);
+    if (!report_.outcome.failure) work(context, stop, watch);
     report_.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report_.warnings = context.warnings();
     report_.options = field_tree([&](FieldVisitor& v) { invocation_->describe_options(v); });
     report_.result = field_tree([&](FieldVisitor& v) { invocation_->describe_result(v); });
     messages_.warnings(report_.warnings);
-    if (report_.outcome.failure) messages_.failure(*report_.outcome.failure, watch.signal());
+    if (report_.outcome.failure) messages_.failure(*report_.outcome.failure, watch ? watch->signal() : 0);
     write_reports();
     return report_.outcome.exit_code;
   }
 
  private:
-  void work(Context& context, const SignalWatch& watch) {
+  void work(Context& context, const std::stop_source& stop, std::optional<SignalWatch>& watch) {
     try {
-      if (wants_json_file()) require_folder_of(*common_.json, "--json");
-      if (common_.prometheus) require_folder_of(*common_.prometheus, "--prometheus");
+      watch.emplace(stop, messages_.farewell());
+      if (wants_json_file()) require_writable(*common_.json, "--json");
+      if (common_.prometheus) require_writable(*common_.prometheus, "--prometheus");
       std::optional<ProgressMonitor> monitor;
       if (!common_.quiet) {
         monitor.emplace(context.progress(), io_.err,
@@ -72,7 +73,7 @@ class CommandRun {
       invocation_->run(context);
       report_.outcome = finished(invocation_->has_findings());
     } catch (...) {
-      report_.outcome = failed(std::current_exception(), watch.signal());
+      report_.outcome = failed(std::current_exception(), watch ? watch->signal() : 0);
     }
   }
 

@@ -2,6 +2,8 @@
 
 #include <csignal>
 #include <new>
+#include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -37,6 +39,13 @@ int exit_code(ErrorCode code, int signal) {
   return kFailed;
 }
 
+std::string system_error_text(const std::system_error& error) {
+  if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
+  return "the system refuses another thread or process; try fewer --threads, or raise the limit on processes (ulimit "
+         "-u, "
+         "pids.max of the container)";
+}
+
 }  // namespace
 
 std::string_view Outcome::status() const {
@@ -54,6 +63,9 @@ Outcome failed(const std::exception_ptr& exception, int signal) {
             Failure{std::string(error_code_name(error.code())), error.what(), error.path(), error.offset()}};
   } catch (const std::bad_alloc&) {
     return {kFailed, Failure{"out_of_memory", "out of memory; try fewer threads, or raise the memory limit", {}, {}}};
+  } catch (const std::system_error& error) {  // from std::filesystem and std::thread; their texts name the path
+    const ErrorCode code = error_code_of(error.code().value());
+    return {exit_code(code, signal), Failure{std::string(error_code_name(code)), system_error_text(error), {}, {}}};
   } catch (const std::exception& error) {
     return {kFailed, Failure{"internal", fmt::format("internal error: {}; please report it", error.what()), {}, {}}};
   } catch (...) {

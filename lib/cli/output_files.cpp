@@ -1,6 +1,8 @@
 #include "cli/output_files.hpp"
 
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -13,15 +15,41 @@
 
 namespace shardkit {
 
-void require_folder_of(const std::string& path, std::string_view option) {
-  const std::string folder = parent_folder(path);
+namespace {
+
+enum class Place { nothing, regular, folder, stream };
+
+/// What stands at `path`, links followed.
+Place place_at(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return Place::nothing;
+  if (S_ISREG(info.st_mode)) return Place::regular;
+  return S_ISDIR(info.st_mode) ? Place::folder : Place::stream;
+}
+
+/// Where the file is published: a link stays a link to it.
+std::string published_path(const std::string& path) {
+  return place_at(path) == Place::regular ? std::filesystem::canonical(path).string() : path;
+}
+
+}  // namespace
+
+void require_writable(const std::string& path, std::string_view option) {
+  const Place place = place_at(path);
+  if (place == Place::folder) {
+    throw Error(ErrorCode::usage, fmt::format("{} '{}' is a folder; name a file in it", option, path), path);
+  }
+  if (place == Place::stream) return;  // opening a pipe twice would end its reader
+  const std::string folder = parent_folder(published_path(path));
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     throw system_error(errno, fmt::format("write {} {}: its folder cannot be used:", option, path), folder);
   }
 }
 
 void write_output_file(const std::string& path, const std::string& text) {
-  publish(*posix_file_system(), path, as_bytes(text));
+  if (place_at(path) != Place::stream) return publish(*posix_file_system(), published_path(path), as_bytes(text));
+  std::ofstream stream(path, std::ios::binary);  // a device or a pipe: replacing it by a file would break others
+  write_standard_output(stream, text);
 }
 
 void write_standard_output(std::ostream& out, const std::string& text) {

@@ -14,6 +14,7 @@
 #include "cli/help.hpp"
 #include "cli/parse.hpp"
 #include "core/error.hpp"
+#include "system/limits.hpp"
 
 namespace shardkit {
 namespace {
@@ -72,6 +73,7 @@ int run_app(const App& app, std::span<const std::string> args, const Io& io) {
 }
 
 int run_app(const App& app, int argc, const char* const* argv) {
+  raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, not the end of the process
   const Io io{std::cout, std::cerr, is_terminal(STDERR_FILENO), wants_colour(STDOUT_FILENO),
               wants_colour(STDERR_FILENO)};

@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 
 namespace shardkit {
-namespace {
 
-ErrorCode code_of(int error_number) {
+ErrorCode error_code_of(int error_number) {
   switch (error_number) {
     case ENOENT:
     case ENOTDIR:
+    case ELOOP:  // a link that leads nowhere
       return ErrorCode::not_found;
     case EACCES:
     case EPERM:
@@ -26,7 +26,6 @@ ErrorCode code_of(int error_number) {
     case ENOSYS:
       return ErrorCode::unsupported;
     case EEXIST:
-    case ELOOP:
     case EISDIR:
     case ENAMETOOLONG:
       return ErrorCode::conflict;
@@ -34,8 +33,6 @@ ErrorCode code_of(int error_number) {
       return ErrorCode::io;
   }
 }
-
-}  // namespace
 
 std::string_view error_code_name(ErrorCode code) {
   switch (code) {
@@ -63,11 +60,15 @@ std::string_view error_code_name(ErrorCode code) {
   return "io";
 }
 
+bool is_bad_file(ErrorCode code) {
+  return code == ErrorCode::corrupt || code == ErrorCode::not_found || code == ErrorCode::denied;
+}
+
 Error::Error(ErrorCode code, const std::string& text, std::string path, std::optional<std::uint64_t> offset)
     : std::runtime_error(text), code_(code), path_(std::move(path)), offset_(offset) {}
 
 Error system_error(int error_number, std::string_view action, const std::string& path) {
-  return Error(code_of(error_number),
+  return Error(error_code_of(error_number),
                fmt::format("cannot {} '{}': {}", action, path, std::generic_category().message(error_number)), path);
 }
 

@@ -25,6 +25,11 @@ enum class ErrorCode {
 /// The stable name of a code as it appears in JSON: "not_found", "no_space", ...
 std::string_view error_code_name(ErrorCode code);
 
+/// True for what is wrong with one file and stays so: a run may leave that file out when its user wants it to. False
+/// for what may pass or concerns more (a failing disk, too many open files, a changed source): going on would lose
+/// data.
+bool is_bad_file(ErrorCode code);
+
 /// Thrown where a command cannot go on. The text says what was expected and what to do; `path` and `offset`
 /// say where. Caught once, in run_app.
 class Error : public std::runtime_error {
@@ -42,6 +47,9 @@ class Error : public std::runtime_error {
   std::string path_;
   std::optional<std::uint64_t> offset_;
 };
+
+/// The code that fits an errno value.
+ErrorCode error_code_of(int error_number);
 
 /// An Error for a failed system call: "cannot <action> <path>: <strerror>", with the code that fits `error_number`.
 Error system_error(int error_number, std::string_view action, const std::string& path);

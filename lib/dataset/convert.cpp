@@ -12,6 +12,7 @@
 #include "dataset/part.hpp"
 #include "dataset/plan.hpp"
 #include "dataset/shard_job.hpp"
+#include "system/limits.hpp"
 
 namespace shardkit {
 namespace {
@@ -48,7 +49,7 @@ void refuse_options_beside_plan(const ShardingOptions& given) {
 
 void copy_file(const std::string& path, ByteSink& sink) {
   FileSource source(path);
-  PlanReader check(source, path);
+  PlanReader(source, path).check_bytes();
   std::vector<std::byte> block(1U << 20U);
   std::uint64_t offset = 0;
   while (const std::size_t got = source.read_at(offset, block)) {

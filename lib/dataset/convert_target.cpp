@@ -46,11 +46,9 @@ ConvertTarget::ConvertTarget(FileSystem& files, std::string folder) : files_(fil
 
 void ConvertTarget::prepare() {
   files_.create_directories(join_path(folder_, kStateFolder));
-  if (std::filesystem::exists(state_path(kPlanName))) {
-    remove_stale_temps(files_, folder_);
-    remove_stale_temps(files_, join_path(folder_, kStateFolder));
-    return;
-  }
+  remove_stale_temps(files_, folder_);
+  remove_stale_temps(files_, join_path(folder_, kStateFolder));
+  if (std::filesystem::exists(state_path(kPlanName))) return;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
     if (name.starts_with('.') || name == "lost+found") continue;
@@ -71,6 +69,7 @@ void ConvertTarget::adopt_plan(const std::function<void(ByteSink&)>& write) {
   open_plan();
   AtomicFile scratch(files_, path);  // never committed
   write(scratch);
+  scratch.flush();
   FileSource now(scratch.temp_path());
   if (same_bytes(*plan_file_, now)) return;
   throw Error(ErrorCode::conflict,

@@ -47,12 +47,10 @@ class ConvertTarget {
   /// Publishes what a part did, for merge to find. The folder is durable when either returns.
   void publish_part(const Part& part, const Manifest& manifest);
 
-  const std::string& folder() const { return folder_; }
+  std::string path_of(const std::string& name) const { return join_path(folder_, name); }
   std::string state_path(std::string_view name) const { return join_path(join_path(folder_, kStateFolder), name); }
 
  private:
-  std::string path_of(const std::string& shard) const { return join_path(folder_, shard); }
-
   FileSystem& files_;
   std::string folder_;
   std::unique_ptr<FileSource> plan_file_;

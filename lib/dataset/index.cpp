@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,25 +20,6 @@
 namespace shardkit {
 namespace {
 
-/// Collects an index's lines into writes of a useful size.
-class BufferedSink final : public ByteSink {
- public:
-  explicit BufferedSink(ByteSink& sink) : sink_(sink) {}
-  void write(Bytes bytes) override {
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-    if (buffer_.size() >= kFull) flush();
-  }
-  void flush() {
-    sink_.write(buffer_);
-    buffer_.clear();
-  }
-
- private:
-  static constexpr std::size_t kFull = 256U * 1024U;
-  ByteSink& sink_;
-  std::vector<std::byte> buffer_;
-};
-
 void refuse_converted_set(const ShardSet& set) {
   const auto refuse = [](const std::string& path) {
     throw Error(ErrorCode::conflict,
@@ -51,20 +34,32 @@ void refuse_converted_set(const ShardSet& set) {
   }
 }
 
+/// A manifest of a part of the folder would make strangers of the other shards.
+void refuse_subset(const ShardSet& set) {
+  if (!set.manifest) return;
+  std::set<std::string_view> named;
+  for (const ShardFile& shard : set.shards) named.insert(shard.name);
+  for (const ManifestShard& listed : set.manifest->shards) {
+    if (named.contains(listed.name)) continue;
+    throw Error(ErrorCode::conflict,
+                fmt::format("'{}' also lists '{}', which is not named here; index the whole folder '{}'",
+                            set.manifest_path, listed.name, set.folder),
+                set.manifest_path);
+  }
+}
+
 ManifestShard index_one(FileSystem& files, const ShardSet& set, const ShardFile& shard, Context& ctx) {
   AtomicFile file(files, join_path(set.folder, shard_index_path(shard.name)));
-  BufferedSink sink(file);
-  const ShardSummary summary = index_shard(shard.path, shard.name, sink, ctx);
-  sink.flush();
+  const ShardSummary summary = index_shard(shard.path, shard.name, file, ctx);
   file.commit();
   return {shard.name, summary.samples, summary.bytes, summary.xxh3_128};
 }
 
-std::vector<ManifestShard> index_all(FileSystem& files, const ShardSet& set, std::uint64_t threads, Context& ctx) {
+std::vector<ManifestShard> index_all(FileSystem& files, const ShardSet& set, unsigned threads, Context& ctx) {
   std::vector<ManifestShard> entries(set.shards.size());
   std::atomic<std::size_t> next{0};
   TaskGroup group(ctx.stop_token());
-  for (std::uint64_t i = 0; i < std::clamp<std::uint64_t>(threads, 1, entries.size()); ++i) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(threads, entries.size()); ++i) {
     group.spawn([&](const std::stop_token& stop) {
       for (std::size_t shard = next++; shard < entries.size() && !stop.stop_requested(); shard = next++) {
         entries[shard] = index_one(files, set, set.shards[shard], ctx);
@@ -86,6 +81,7 @@ IndexResult index(const IndexOptions& options, Context& ctx) {
     throw Error(ErrorCode::usage, "the shards lie in several folders; index each folder by itself");
   }
   refuse_converted_set(set);
+  refuse_subset(set);
 
   IndexResult result;
   for (const ShardFile& shard : set.shards) result.bytes += shard.bytes;
@@ -96,7 +92,7 @@ IndexResult index(const IndexOptions& options, Context& ctx) {
   remove_stale_temps(*files, state);
 
   Manifest manifest;
-  manifest.shards = index_all(*files, set, options.threads.value_or(usable_threads()), ctx);
+  manifest.shards = index_all(*files, set, thread_count(options.threads), ctx);
   for (const ManifestShard& shard : manifest.shards) {
     manifest.samples += shard.samples;
     manifest.bytes += shard.bytes;

@@ -82,6 +82,7 @@ KeyTable::Repeated KeyTable::repeated(std::size_t limit) {
 void note_repeated_keys(const ShardSet& set, const std::vector<std::uint64_t>& hashes,
                         std::vector<ShardReport>& reports, Context& ctx) {
   RepeatFinder finder(set, hashes, reports);
+  ctx.progress().start("look for repeated keys", set.shards.size());
   for (std::size_t i = 0; i < set.shards.size(); ++i) {
     finder.start(i);
     try {
@@ -90,6 +91,7 @@ void note_repeated_keys(const ShardSet& set, const std::vector<std::uint64_t>& h
       if (error.code() == ErrorCode::cancelled) throw;
     }
     finder.finish();
+    ++ctx.progress().items;
   }
 }
 

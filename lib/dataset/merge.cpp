@@ -51,6 +51,13 @@ void check_split(const std::vector<FoundPart>& parts, const std::string& plan_ha
   if (parts.size() != count) refuse(fmt::format("part {}/{} is missing; run it", parts.size(), count));
 }
 
+/// Whether the manifest of this plan is there already.
+bool is_merged(const ConvertTarget& target) {
+  const std::string path = target.path_of(kManifestName);
+  return std::filesystem::exists(path) &&
+         read_manifest(read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
+}
+
 }  // namespace
 
 void MergeOptions::describe(FieldVisitor& v) {
@@ -72,9 +79,11 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   ConvertTarget target(*files, options.target);
   target.open_plan();
   const std::vector<FoundPart> parts = find_parts(target);
-  if (!parts.empty()) {
+  if (is_merged(target)) {
+    // The parts that are left are those that an earlier merge had not removed yet when it ended.
+  } else if (!parts.empty()) {
     check_split(parts, to_hex(target.plan().hash()), options.target);
-  } else if (!std::filesystem::exists(join_path(options.target, kManifestName))) {
+  } else {
     throw Error(ErrorCode::not_found,
                 fmt::format("'{}' has no parts to merge; run `shardctl convert --part I/N` first", options.target),
                 options.target);

@@ -27,8 +27,24 @@ std::optional<Part> rank_and_size(const Environment& environment, const char* ra
   return Part{*index, *count};
 }
 
+/// A batch script has SLURM_PROCID=0 and SLURM_NTASKS of its whole job, but runs once; a step that srun started runs
+/// once per task.
+bool is_batch_script(const Environment& environment) {
+  return environment("SLURM_JOB_ID") && !environment("SLURM_STEP_ID") && !environment("SLURM_STEP_NUM_TASKS");
+}
+
+std::optional<Part> slurm_step(const Environment& environment) {
+  if (const auto step = rank_and_size(environment, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")) return step;
+  const auto step = rank_and_size(environment, "SLURM_PROCID", "SLURM_NTASKS");
+  if (!step || step->count == 1 || !is_batch_script(environment)) return step;
+  if (environment("SLURM_ARRAY_TASK_ID")) return std::nullopt;  // one process per array task
+  throw Error(ErrorCode::usage,
+              fmt::format("--part auto: this batch script has {} tasks but runs once; start the command with srun",
+                          step->count));
+}
+
 std::optional<Part> slurm(const Environment& environment) {
-  const std::optional<Part> step = rank_and_size(environment, "SLURM_PROCID", "SLURM_NTASKS");
+  const std::optional<Part> step = slurm_step(environment);
   const auto task = number(environment, "SLURM_ARRAY_TASK_ID");
   if (!task) return step;
   const std::uint64_t first = number(environment, "SLURM_ARRAY_TASK_MIN").value_or(0);

@@ -46,12 +46,6 @@ void PlanResult::describe(FieldVisitor& v) {
   v.field({"scan_seconds", Unit::seconds, "time spent listing and asking for sizes"}, scan_seconds);
 }
 
-unsigned thread_count(std::optional<std::uint64_t> threads) {
-  if (!threads) return usable_threads();
-  if (*threads == 0 || *threads > 4096) throw Error(ErrorCode::usage, "--threads must be between 1 and 4096");
-  return static_cast<unsigned>(*threads);
-}
-
 PlanResult write_plan(const std::string& source, const ShardingOptions& options, std::optional<std::uint64_t> threads,
                       ByteSink& sink, Context& ctx) {
   check(options);

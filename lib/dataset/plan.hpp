@@ -57,7 +57,4 @@ PlanResult plan(const PlanOptions& options, Context& ctx);
 PlanResult write_plan(const std::string& source, const ShardingOptions& options, std::optional<std::uint64_t> threads,
                       ByteSink& sink, Context& ctx);
 
-/// `--threads`, or as many as this process may use. Throws Error{usage} for 0 or more than 4096.
-unsigned thread_count(std::optional<std::uint64_t> threads);
-
 }  // namespace shardkit

@@ -116,13 +116,9 @@ class ProblemLog {
   /// `detail` says what is particular about this occurrence; `count` how many it stands for.
   void add(ProblemCode code, std::optional<std::uint64_t> offset, std::string_view key, std::string_view detail = {},
            std::uint64_t count = 1);
-  /// True when one more of `code` would be listed: details that are dear to make can wait for that.
-  bool lists(ProblemCode code) const;
-
   /// Occurrences in all.
   std::uint64_t errors() const;
   std::uint64_t warnings() const;
-  bool has(ProblemCode code) const { return tallies_[static_cast<std::size_t>(code)].count > 0; }
 
   /// The lines, in the order of their first occurrence.
   std::vector<Problem> take();
@@ -134,6 +130,8 @@ class ProblemLog {
     std::uint64_t listed = 0;
     std::size_t last = 0;  ///< position of the last one listed
   };
+  /// True when one more of `code` gets a line of its own.
+  bool lists(ProblemCode code) const;
   std::uint64_t total(Severity severity) const;
 
   std::string shard_;

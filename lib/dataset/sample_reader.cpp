@@ -51,21 +51,24 @@ DecoderPool::DecoderPool(unsigned cores) {
 }
 
 std::string DecoderPool::problem(Bytes jpeg) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !idle_.empty(); });
-  std::unique_ptr<JpegDecoder> decoder = std::move(idle_.back());
-  idle_.pop_back();
-  lock.unlock();
-  std::string text;
-  const Decoded decoded = decoder->decode(jpeg);
-  if (!decoded.has_pixels()) {
-    text = fmt::format("{} {}", EnumNames<DecodeFailure>::names[static_cast<std::size_t>(decoded.failure)],
-                       decoded.message);
-  }
-  lock.lock();
-  idle_.push_back(std::move(decoder));
-  changed_.notify_one();
-  return text;
+  const Loan loan(*this);
+  const Decoded decoded = loan.decoder->decode(jpeg);
+  if (decoded.has_pixels()) return {};
+  return fmt::format("{} {}", EnumNames<DecodeFailure>::names[static_cast<std::size_t>(decoded.failure)],
+                     decoded.message);
+}
+
+DecoderPool::Loan::Loan(DecoderPool& from) : pool(from) {
+  std::unique_lock lock(pool.mutex_);
+  pool.changed_.wait(lock, [&] { return !pool.idle_.empty(); });
+  decoder = std::move(pool.idle_.back());
+  pool.idle_.pop_back();
+}
+
+DecoderPool::Loan::~Loan() {
+  const std::scoped_lock lock(pool.mutex_);
+  pool.idle_.push_back(std::move(decoder));
+  pool.changed_.notify_one();
 }
 
 /// One member of a sample on its way into the tar: a file, or the label when `file` is null.

@@ -48,6 +48,17 @@ class DecoderPool {
   std::string problem(Bytes jpeg);
 
  private:
+  /// A decoder taken out of the pool until the end of a scope. A wait for one is short: others only compute with it.
+  struct Loan {
+    explicit Loan(DecoderPool& from);
+    ~Loan();
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+
+    DecoderPool& pool;
+    std::unique_ptr<JpegDecoder> decoder;
+  };
+
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::unique_ptr<JpegDecoder>> idle_;

@@ -1,6 +1,8 @@
 #include "dataset/shard_cutter.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -62,6 +64,16 @@ bool fits(const std::vector<std::uint64_t>& samples, const std::function<std::ui
   return true;
 }
 
+/// Halves the shard with the most samples until there are `shards` of them: what fits into limits still does.
+void split_largest(std::vector<std::uint64_t>& samples, std::uint64_t shards) {
+  while (samples.size() < shards) {
+    const auto largest = std::ranges::max_element(samples);
+    const std::uint64_t half = *largest / 2;
+    *largest -= half;
+    samples.insert(largest + 1, half);
+  }
+}
+
 std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
@@ -75,11 +87,12 @@ ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::
   const Limits limits = limits_of(options);
   ShardCut cut = cut_at_limits(count, bytes_of, limits);
   if (multiple == 1) return cut;
-  std::uint64_t shards = round_up(cut.samples.size(), multiple);
-  cut.samples = balanced(count, shards);
-  while (!fits(cut.samples, bytes_of, limits) && shards + multiple <= count) {
-    shards += multiple;
-    cut.samples = balanced(count, shards);
+  const std::uint64_t shards = round_up(cut.samples.size(), multiple);
+  std::vector<std::uint64_t> even = balanced(count, shards);
+  if (fits(even, bytes_of, limits)) {
+    cut.samples = std::move(even);
+  } else {
+    split_largest(cut.samples, shards);
   }
   return cut;
 }

@@ -4,9 +4,8 @@
 #include <chrono>
 #include <utility>
 
-#include <sys/resource.h>
-
 #include "sync/task_group.hpp"
+#include "system/limits.hpp"
 
 namespace shardkit {
 namespace {
@@ -15,7 +14,7 @@ constexpr std::uint64_t kMemory = 96U * 1024U * 1024U;
 constexpr std::size_t kSmallestChunk = 64U * 1024U;
 constexpr std::size_t kLargestChunk = 1024U * 1024U;
 constexpr unsigned kFewestInFlight = 8;
-constexpr unsigned kMostInFlight = 512;
+constexpr unsigned kDescriptorsPerRead = 2;  // the file, and the wait meter's
 
 /// How the file descriptors that this process may have are shared out.
 struct DescriptorShares {
@@ -24,12 +23,7 @@ struct DescriptorShares {
 };
 
 DescriptorShares descriptor_shares() {
-  rlimit limit{};
-  const bool known = ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  const std::uint64_t files = known ? limit.rlim_cur : 4096;
-  const std::uint64_t free = files > 96 ? files - 64 : 32;  // libraries, outputs and standard streams keep the rest
-  return {static_cast<unsigned>(std::clamp<std::uint64_t>(free / 2, kFewestInFlight, kMostInFlight)),
-          std::min<std::uint64_t>(free / 3, 512)};
+  return {most_reads_in_flight(kDescriptorsPerRead), std::min(usable_descriptors() / 4, 512U)};
 }
 
 std::int64_t since(std::chrono::steady_clock::time_point start) {
@@ -150,7 +144,7 @@ Chunk ShardJob::read_chunk(Claim& claim, WaitMeter& meter) {
       for (IndexMember& member : sample->members) member.offset += chunk.used;
       chunk.entries.emplace_back(std::move(*sample));
       chunk.used += claim.bytes[i];
-    } else if (setup_.on_bad == OnBad::skip) {
+    } else if (setup_.on_bad == OnBad::skip && is_bad_file(sample.error().code())) {
       chunk.entries.emplace_back(IndexSkip{image_path(setup_.plan.head(), claim.samples[i]), sample.error().what()});
     } else {
       throw Error(sample.error());

@@ -64,10 +64,9 @@ void ShardWriter::finish() {
   summary_ = index_.finish(offset_ + kTarEnd, hash_.digest());
 }
 
-ShardSummary ShardWriter::publish() {
+void ShardWriter::publish() {
   index_file_.commit();
   if (summary_.samples > 0) tar_.commit();
-  return summary_;
 }
 
 }  // namespace shardkit

@@ -39,7 +39,7 @@ class ShardWriter {
 
   /// Makes index and shard durable under their names, the index first: a shard that is there always has its index. A
   /// shard of which every sample was left out gets an index alone. After submit() returned true, once.
-  ShardSummary publish();
+  void publish();
 
  private:
   void write(Chunk& chunk);

@@ -1,5 +1,7 @@
 #include "dataset/sharding_options.hpp"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -32,9 +34,10 @@ void ShardingOptions::describe(FieldVisitor& v) {
            Role::option, "FILE"},
           class_map);
   v.field({"allow-empty", Unit::none, "accept class folders without images; they keep their label"}, allow_empty);
-  v.field(
-      {"validate", Unit::none, "look at each image: not at all, at its header and closing bytes, or by decoding it"},
-      validate);
+  v.field({"validate", Unit::none,
+           "look at each image: not at all, at its header and closing bytes, or by decoding it (JPEGs; of "
+           "other kinds the header)"},
+          validate);
   v.field({"on-bad", Unit::none,
            "a file that cannot be read or fails validation: stop, leave it out, or keep it (what "
            "cannot be read cannot be kept)"},
@@ -47,9 +50,14 @@ void check(const ShardingOptions& options) {
     refuse("--shards fixes the number of shards; leave out --samples and --size");
   }
   if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle contradict each other");
-  if (options.samples == 0U) refuse("--samples must be at least 1");
-  if (options.shards == 0U) refuse("--shards must be at least 1");
-  if (options.multiple_of == 0U) refuse("--multiple-of must be at least 1");
+  constexpr std::uint64_t most = 1'000'000'000;
+  const auto require = [&](const char* option, std::optional<std::uint64_t> value, std::uint64_t limit) {
+    if (value && (*value == 0 || *value > limit)) refuse(fmt::format("{} must be between 1 and {}", option, limit));
+  };
+  require("--samples", options.samples, std::numeric_limits<std::uint64_t>::max());
+  require("--shards", options.shards, most);
+  require("--multiple-of", options.multiple_of, most);
+  if (options.size == 0U) refuse("--size must be at least 1 byte");
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   if (options.name.empty() || options.name.size() > 80 ||
       options.name.find_first_not_of(allowed) != std::string::npos) {

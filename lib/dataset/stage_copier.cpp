@@ -70,7 +70,7 @@ void StageCopier::bring(const StageFile& file, const std::stop_token& stop) {
     return;
   }
   const std::uint64_t from = resumable_bytes(file);
-  std::optional<std::string> wrong = copy(file, from, stop);
+  std::optional<Error> wrong = copy(file, from, stop);
   if (!wrong) {
     reused_ += from;
   } else {
@@ -79,12 +79,7 @@ void StageCopier::bring(const StageFile& file, const std::stop_token& stop) {
   }
   if (!wrong) return put_in_place(file);
   files_.remove(target_.partial_path(file.object.name));
-  const std::string path = join_path(source_.location(), file.object.name);
-  throw Error(ErrorCode::corrupt,
-              fmt::format("'{}' is not what it should be, also when read again: {}; mend the source, or let 'shardctl "
-                          "verify --depth checksum' tell how much of it is damaged",
-                          path, *wrong),
-              path);
+  throw Error(*wrong);
 }
 
 /// Whether the target holds the file already. One that nobody's journal knows is taken over when its bytes are right.
@@ -118,15 +113,28 @@ std::uint64_t StageCopier::resumable_bytes(const StageFile& file) const {
 }
 
 /// Copies all from byte `from` on and says what is wrong with the whole, if anything.
-std::optional<std::string> StageCopier::copy(const StageFile& file, std::uint64_t from, const std::stop_token& stop) {
+std::optional<Error> StageCopier::copy(const StageFile& file, std::uint64_t from, const std::stop_token& stop) {
   Xxh3Stream hash;
   const std::string partial = target_.partial_path(file.object.name);
+  const std::string path = join_path(source_.location(), file.object.name);
   if (from > 0 && file.hash) hash_file(partial, from, hash, stop);
-  fetch(file, from, hash, stop);
-  return mismatch(file, partial, hash.digest());
+  if (!fetch(file, from, hash, stop)) {
+    return Error(
+        ErrorCode::io,
+        fmt::format("'{}' changed while it was copied, twice; run the same command again once nobody writes it", path),
+        path);
+  }
+  const auto wrong = mismatch(file, partial, hash.digest());
+  if (!wrong) return std::nullopt;
+  return Error(ErrorCode::corrupt,
+               fmt::format("'{}' is not what it should be, also when read again: {}; mend the source, or let 'shardctl "
+                           "verify --depth checksum' tell how much of it is damaged",
+                           path, *wrong),
+               path);
 }
 
-void StageCopier::fetch(const StageFile& file, std::uint64_t from, Xxh3Stream& hash, const std::stop_token& stop) {
+/// Appends the source's bytes from `from` on to the partial file. False when the source changed meanwhile.
+bool StageCopier::fetch(const StageFile& file, std::uint64_t from, Xxh3Stream& hash, const std::stop_token& stop) {
   const std::string partial = target_.partial_path(file.object.name);
   const std::string path = join_path(source_.location(), file.object.name);
   const auto now = source_.find(file.object.name);
@@ -165,16 +173,16 @@ void StageCopier::fetch(const StageFile& file, std::uint64_t from, Xxh3Stream& h
   }
   out->sync();
   const auto after = source_.find(file.object.name);
-  if (after && after->version == now->version) return;
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' was changed while it was copied; run the same command again", path), path);
+  return after && after->version == now->version;
 }
 
 void StageCopier::put_in_place(const StageFile& file) {
   const std::string path = target_.path_of(file.object.name);
   files_.create_directories(parent_folder(path));
-  files_.rename(target_.partial_path(file.object.name), path);
+  // Before it has its name: a file in place that no journal knows and no hash vouches for would count as a stranger's.
   target_.journal().record(file.object.name, {true, file.object.size, file.pin()});
+  if (!file.hash && !file.indexed) target_.journal().sync();
+  files_.rename(target_.partial_path(file.object.name), path);
 }
 
 }  // namespace shardkit

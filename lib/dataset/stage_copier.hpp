@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/context.hpp"
+#include "core/error.hpp"
 #include "dataset/stage_target.hpp"
 #include "io/object_source.hpp"
 
@@ -19,7 +20,8 @@ class StageCopier {
   StageCopier(FileSystem& files, ObjectSource& source, StageTarget& target, Context& ctx, std::uint64_t part_bytes);
 
   /// Sees to it that the target holds `file`: keeps it if it is there, goes on where an earlier copy stopped, else
-  /// copies it. Bytes that are not what they should be are fetched a second time before the source is called corrupt.
+  /// copies it. Bytes that are not what they should be, or that changed meanwhile, are fetched a second time before the
+  /// source is called corrupt (or, Error{io}, in use).
   /// Ends between two blocks, keeping what is resumable, once `stop` asks.
   void bring(const StageFile& file, const std::stop_token& stop);
 
@@ -29,9 +31,9 @@ class StageCopier {
 
  private:
   bool is_in_place(const StageFile& file, const std::stop_token& stop);
-  std::optional<std::string> copy(const StageFile& file, std::uint64_t from, const std::stop_token& stop);
+  std::optional<Error> copy(const StageFile& file, std::uint64_t from, const std::stop_token& stop);
   std::uint64_t resumable_bytes(const StageFile& file) const;
-  void fetch(const StageFile& file, std::uint64_t from, Xxh3Stream& hash, const std::stop_token& stop);
+  bool fetch(const StageFile& file, std::uint64_t from, Xxh3Stream& hash, const std::stop_token& stop);
   void put_in_place(const StageFile& file);
 
   FileSystem& files_;

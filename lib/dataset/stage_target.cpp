@@ -23,7 +23,10 @@ constexpr const char* kPartialFolder = "staging";
 
 }  // namespace
 
-StageTarget::StageTarget(FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
+StageTarget::StageTarget(FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {
+  while (folder_.size() > 1 && folder_.ends_with('/'))
+    folder_.pop_back();  // so that it equals a file's parent_folder()
+}
 
 bool StageTarget::is_own_state(const std::string& name) {
   const std::string state = std::string(kStateFolder) + "/";

@@ -46,7 +46,6 @@ void check(const SynthOptions& options) {
   if (options.per_class == 0 || options.per_class > kMaxPerClass) {
     throw Error(ErrorCode::usage, fmt::format("--per-class must be 1 to {}, not {}", kMaxPerClass, options.per_class));
   }
-  if (options.threads == 0) throw Error(ErrorCode::usage, "--threads must be at least 1");
 }
 
 /// The name of something in the folder that no synth left there; empty when there is none.
@@ -96,9 +95,9 @@ class Maker {
   Maker(const SynthOptions& options, FileSystem& files, Context& context)
       : options_(options), files_(files), context_(context), tile_(noise(options.seed)) {}
 
-  void run(std::uint64_t threads) {
+  void run(unsigned threads) {
     TaskGroup group(context_.stop_token());
-    for (std::uint64_t i = 0; i < std::min(threads, images()); ++i) {
+    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(threads, images()); ++i) {
       group.spawn([this](const std::stop_token& stop) { work(stop); });
     }
     group.wait();
@@ -173,6 +172,7 @@ void SynthResult::describe(FieldVisitor& v) {
 
 SynthResult synth(const SynthOptions& options, Context& context) {
   check(options);
+  const unsigned threads = thread_count(options.threads);
   const auto start = std::chrono::steady_clock::now();
   const std::unique_ptr<FileSystem> files = posix_file_system();
   claim(*files, options.target, marker_text(options));
@@ -183,7 +183,7 @@ SynthResult synth(const SynthOptions& options, Context& context) {
   }
   Maker maker(options, *files, context);
   context.progress().start("synth", maker.images());
-  maker.run(options.threads.value_or(usable_threads()));
+  maker.run(threads);
 
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   const auto images = static_cast<double>(maker.images());

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
@@ -31,6 +30,7 @@ class Verification {
   Verification(const VerifyOptions& options, Context& ctx)
       : options_(options),
         ctx_(ctx),
+        threads_(thread_count(options.threads)),
         set_(resolve_shards(options.shards)),
         expected_(find_expectations(set_)),
         set_log_("") {
@@ -65,13 +65,13 @@ class Verification {
   void check_labels();
   void check_class_counts();
   void compare_shard_lists();
-  bool names_folder() const;
   void sum_up();
   void collect(ProblemLog& log);
   void describe_checks();
 
   const VerifyOptions& options_;
   Context& ctx_;
+  const unsigned threads_;
   const ShardSet set_;
   const std::vector<ExpectedShard> expected_;
   std::vector<std::uint64_t> labels_;  ///< that the manifest knows
@@ -107,9 +107,8 @@ void Verification::verify_shards() {
       ctx_.progress().items.fetch_add(1, std::memory_order_relaxed);
     }
   };
-  const std::uint64_t threads = options_.threads.value_or(usable_threads());
   TaskGroup group(ctx_.stop_token());
-  for (std::uint64_t i = 0; i < std::clamp<std::uint64_t>(threads, 1, set_.shards.size()); ++i) group.spawn(work);
+  for (std::size_t i = 0; i < std::min<std::size_t>(threads_, set_.shards.size()); ++i) group.spawn(work);
   group.wait();
   ctx_.throw_if_stopped();
 }
@@ -148,20 +147,19 @@ void Verification::check_class_counts() {
   const auto listed = static_cast<std::size_t>(std::count_if(
       expected_.begin(), expected_.end(), [](const ExpectedShard& expected) { return expected.manifest != nullptr; }));
   if (listed != set_.manifest->shards.size()) return;
+  std::map<std::uint64_t, std::uint64_t> expected;  // a class map may give several classes one label
+  std::map<std::uint64_t, std::string> names;
   for (const ManifestClass& item : set_.manifest->classes) {
-    const auto found = samples_by_label_.find(item.label);
-    const std::uint64_t samples = found == samples_by_label_.end() ? 0 : found->second;
-    if (samples == item.samples) continue;
-    set_log_.add(
-        ProblemCode::class_count, std::nullopt, "",
-        fmt::format("class '{}' (label {}): {} samples, expected {}", item.name, item.label, samples, item.samples));
+    expected[item.label] += item.samples;
+    names[item.label] += fmt::format("{}'{}'", names[item.label].empty() ? "" : ", ", item.name);
   }
-}
-
-/// Shards named one by one are a subset on purpose; of a folder all that the manifest lists should be there.
-bool Verification::names_folder() const {
-  return std::any_of(options_.shards.begin(), options_.shards.end(),
-                     [](const std::string& operand) { return std::filesystem::is_directory(operand); });
+  for (const auto& [label, count] : expected) {
+    const auto found = samples_by_label_.find(label);
+    const std::uint64_t samples = found == samples_by_label_.end() ? 0 : found->second;
+    if (samples == count) continue;
+    set_log_.add(ProblemCode::class_count, std::nullopt, "",
+                 fmt::format("class {} (label {}): {} samples, expected {}", names[label], label, samples, count));
+  }
 }
 
 void Verification::compare_shard_lists() {
@@ -171,7 +169,7 @@ void Verification::compare_shard_lists() {
     there.insert(set_.shards[i].name);
     if (expected_[i].manifest == nullptr) reports_[i].log.add(ProblemCode::extra_shard, std::nullopt, "");
   }
-  if (!names_folder()) return;
+  if (!set_.of_folder) return;  // shards named one by one are a subset on purpose
   for (const ManifestShard& shard : set_.manifest->shards) {
     if (there.count(shard.name) > 0) continue;
     ProblemLog log(shard.name);

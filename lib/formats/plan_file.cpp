@@ -171,7 +171,7 @@ void PlanReader::read_table() {
   split_columns(std::string_view(tail).substr(end, tail.size() - 1 - end), columns);
   std::uint64_t count = 0;
   if (columns.size() != 5 || !parse_number(columns[1], table_offset_) || !parse_number(columns[2], count) ||
-      !parse_hex(columns[3], hash_) || table_offset_ > size) {
+      !parse_hex(columns[3], hash_) || !parse_hex(columns[4], checksum_) || table_offset_ > size) {
     damaged(size - tail.size() + end, "the closing line is not readable");
   }
   LineReader lines(source_, table_offset_, size);
@@ -198,6 +198,21 @@ std::uint64_t PlanReader::bytes() const {
   std::uint64_t sum = 0;
   for (const PlanShard& shard : shards_) sum += shard.bytes;
   return sum;
+}
+
+void PlanReader::check_bytes() const {
+  constexpr std::uint64_t own_column = 34;  // tab, 32 digits and newline
+  std::vector<std::byte> block(1U << 20U);
+  Xxh3Stream hash;
+  const std::uint64_t end = source_.size() - own_column;
+  for (std::uint64_t offset = 0; offset < end;) {
+    const std::size_t want = std::min<std::uint64_t>(block.size(), end - offset);
+    const std::size_t got = source_.read_at(offset, MutableBytes(block).first(want));
+    if (got == 0) damaged(offset, "it is cut");
+    hash.update(Bytes(block).first(got));
+    offset += got;
+  }
+  if (!(hash.digest() == checksum_)) damaged(0, "its bytes have changed since it was written");
 }
 
 std::string PlanReader::shard_name(std::size_t shard) const { return fmt::format("{}-{:06}.tar", head_.name, shard); }

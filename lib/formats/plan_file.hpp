@@ -93,6 +93,8 @@ class PlanReader {
   const Hash128& hash() const { return hash_; }
   std::uint64_t samples() const;
   std::uint64_t bytes() const;
+  /// Reads the whole file and throws Error{corrupt} when its bytes are not those that were written.
+  void check_bytes() const;
   /// "<prefix>-000007.tar"
   std::string shard_name(std::size_t shard) const;
 
@@ -124,6 +126,7 @@ class PlanReader {
   std::vector<PlanShard> shards_;
   std::uint64_t table_offset_ = 0;
   Hash128 hash_;
+  Hash128 checksum_;  ///< of all that stands before it
 };
 
 /// The label as the .cls member holds it: ASCII digits, no newline.

@@ -10,8 +10,6 @@ namespace shardkit {
 
 /// Longest key that portable_key() returns. Leaves room for a collision mark, a dot and an extension.
 inline constexpr std::size_t kLongestKey = 80;
-/// Longest extension that fits behind a key with a collision mark.
-inline constexpr std::size_t kLongestExtension = 10;
 
 /// One path component, reversibly: every byte but A-Z a-z 0-9 _ - becomes '~' and two hexadecimal digits; a leading
 /// "__", which readers take for metadata, becomes "~5F_"; an empty component becomes "~".

@@ -18,55 +18,58 @@ namespace {
 
 class PosixFile final : public WritableFile {
  public:
-  PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
-  ~PosixFile() override { ::close(fd_); }
-  PosixFile(const PosixFile&) = delete;
-  PosixFile& operator=(const PosixFile&) = delete;
+  explicit PosixFile(File file) : file_(std::move(file)) {}
 
   void write(Bytes bytes) override {
     while (!bytes.empty()) {
-      const ssize_t done = ::write(fd_, bytes.data(), bytes.size());
+      const ssize_t done = ::write(file_.fd(), bytes.data(), bytes.size());
       if (done < 0 && errno == EINTR) continue;
-      if (done < 0) throw system_error(errno, "write", path_);
+      if (done < 0) throw system_error(errno, "write", file_.path());
       bytes = bytes.subspan(static_cast<std::size_t>(done));
     }
   }
 
   void sync() override {
-    if (::fdatasync(fd_) != 0) throw system_error(errno, "sync", path_);
+    if (::fdatasync(file_.fd()) != 0) throw system_error(errno, "sync", file_.path());
   }
 
   void start_writeback(std::uint64_t end) override {
     // A hint: file systems that do not know it lose nothing but the early start.
     const auto from = static_cast<off_t>(written_back_);
-    if (end > written_back_) ::sync_file_range(fd_, from, static_cast<off_t>(end) - from, SYNC_FILE_RANGE_WRITE);
+    if (end > written_back_) ::sync_file_range(file_.fd(), from, static_cast<off_t>(end) - from, SYNC_FILE_RANGE_WRITE);
     written_back_ = end;
   }
 
   void truncate(std::uint64_t size) override {
     const auto end = static_cast<off_t>(size);
-    if (::ftruncate(fd_, end) != 0) throw system_error(errno, "shorten", path_);
-    if (::lseek(fd_, end, SEEK_SET) != end) throw system_error(errno, "seek in", path_);
+    if (::ftruncate(file_.fd(), end) != 0) throw system_error(errno, "shorten", file_.path());
+    if (::lseek(file_.fd(), end, SEEK_SET) != end) throw system_error(errno, "seek in", file_.path());
   }
 
  private:
-  int fd_;
-  std::string path_;
+  File file_;
   std::uint64_t written_back_ = 0;
 };
 
 class PosixFileSystem final : public FileSystem {
  public:
   std::unique_ptr<WritableFile> create(const std::string& path) override {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0) throw system_error(errno, "create", path);
-    return locked(fd, path);
+    while (true) {
+      File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644), path);
+      if (!file) throw system_error(errno, "create", path);
+      // Until it is locked, another process's remove_stale_temps() may take it for a leftover.
+      if (try_lock(file) != LockAttempt::held_elsewhere && is_linked(file)) {
+        return std::make_unique<PosixFile>(std::move(file));
+      }
+      remove(path);
+    }
   }
 
   std::unique_ptr<WritableFile> reopen(const std::string& path, std::uint64_t size) override {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd < 0) throw system_error(errno, "open", path);
-    auto file = locked(fd, path);
+    File opened(::open(path.c_str(), O_WRONLY | O_CLOEXEC), path);
+    if (!opened) throw system_error(errno, "open", path);
+    try_lock(opened);
+    auto file = std::make_unique<PosixFile>(std::move(opened));
     file->truncate(size);
     return file;
   }
@@ -82,13 +85,15 @@ class PosixFileSystem final : public FileSystem {
   }
 
   bool rename_new(const std::string& from, const std::string& to) override {
-    // link() rather than renameat2(RENAME_NOREPLACE), which NFS and FUSE lack.
-    if (::link(from.c_str(), to.c_str()) != 0) {
-      if (errno == EEXIST) return false;
-      throw system_error(errno, "publish", to);
+    // link() first: NFS and many FUSE file systems lack renameat2(RENAME_NOREPLACE). exFAT lacks links.
+    if (::link(from.c_str(), to.c_str()) == 0) {
+      remove(from);
+      return true;
     }
-    remove(from);
-    return true;
+    if (errno != EEXIST && ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0)
+      return true;
+    if (errno == EEXIST) return false;
+    throw system_error(errno, "publish", to);
   }
 
   void sync_directory(const std::string& path) override {
@@ -102,15 +107,21 @@ class PosixFileSystem final : public FileSystem {
   }
 
  private:
-  static std::unique_ptr<WritableFile> locked(int fd, const std::string& path) {
-    struct flock whole {};
-    whole.l_type = F_WRLCK;
-    ::fcntl(fd, F_OFD_SETLK, &whole);  // some file systems have no locks; then age alone tells a stale temporary
-    return std::make_unique<PosixFile>(fd, path);
+  /// False when somebody has removed the file's only name.
+  static bool is_linked(const File& file) {
+    struct stat info {};
+    return ::fstat(file.fd(), &info) != 0 || info.st_nlink > 0;
   }
 };
 
 }  // namespace
+
+LockAttempt try_lock(const File& file) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  if (::fcntl(file.fd(), F_OFD_SETLK, &whole) == 0) return LockAttempt::taken;
+  return errno == EAGAIN || errno == EACCES ? LockAttempt::held_elsewhere : LockAttempt::no_locks_here;
+}
 
 std::unique_ptr<FileSystem> posix_file_system() { return std::make_unique<PosixFileSystem>(); }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/bytes.hpp"
+#include "io/file.hpp"
 
 /// The seam through which every output file is made: tests put a file system behind it that forgets what was not
 /// synced, or fails on the n-th call. Reading has no need of it.
@@ -45,6 +46,11 @@ class FileSystem {
   /// Removes a file; fine when it is gone.
   virtual void remove(const std::string& path) = 0;
 };
+
+enum class LockAttempt { taken, held_elsewhere, no_locks_here };
+
+/// Tries to take the lock that a writer holds on its file, without waiting. It goes when the File does.
+LockAttempt try_lock(const File& file);
 
 /// The operating system's. Holds no state.
 std::unique_ptr<FileSystem> posix_file_system();

@@ -64,7 +64,7 @@ class FolderSource final : public ObjectSource {
     struct stat info {};
     if (::fstat(file->file().fd(), &info) != 0) throw system_error(errno, "stat", file->file().path());
     if (version_of(info) == object.version) return file;
-    throw Error(ErrorCode::conflict,
+    throw Error(ErrorCode::io,
                 fmt::format("'{}' has changed since it was looked at; run the same command again once nobody writes it",
                             file->file().path()),
                 file->file().path());

@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::string_view kTempEnd = ".tmp";
 constexpr std::time_t kForeignTempAge = 24 * 3600;
+constexpr std::size_t kGathered =
+    64U * 1024U;  // a line costs no system call, and thousands of open files little memory
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -49,17 +51,21 @@ std::string_view temp_host(std::string_view name) {
   return dot == std::string_view::npos || dot == 0 ? std::string_view{} : name.substr(dot + 1, end - dot - 1);
 }
 
-/// True when nobody holds the lock that a writer takes on its temporary.
-bool is_unlocked(const std::string& path) {
-  const File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC), path);
-  struct flock whole {};
-  whole.l_type = F_WRLCK;
-  return file && ::fcntl(file.fd(), F_OFD_SETLK, &whole) == 0;
-}
-
 bool is_older_than_a_day(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && std::time(nullptr) - info.st_mtime > kForeignTempAge;
+}
+
+/// Removes the temporary of a process of this host unless that is alive: it would hold the file's lock. Ours is kept
+/// until the name is gone, so that a writer that created the file but had not locked it yet finds out.
+bool remove_if_abandoned(FileSystem& files, const std::string& path) {
+  const File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC), path);
+  if (!file) return false;
+  const LockAttempt lock = try_lock(file);
+  if (lock == LockAttempt::held_elsewhere) return false;
+  if (lock == LockAttempt::no_locks_here && !is_older_than_a_day(path)) return false;
+  files.remove(path);
+  return true;
 }
 
 }  // namespace
@@ -76,9 +82,20 @@ AtomicFile::~AtomicFile() {
   }
 }
 
-void AtomicFile::write(Bytes bytes) { file_->write(bytes); }
+void AtomicFile::write(Bytes bytes) {
+  if (gathered_.size() + bytes.size() > kGathered) flush();
+  if (bytes.size() > kGathered) return file_->write(bytes);
+  gathered_.insert(gathered_.end(), bytes.begin(), bytes.end());
+}
+
+void AtomicFile::flush() {
+  if (gathered_.empty()) return;
+  file_->write(gathered_);
+  gathered_.clear();
+}
 
 void AtomicFile::commit() {
+  flush();
   file_->sync();
   files_.rename(temp_, path_);  // still open, so still locked: nobody takes it for a leftover
   temp_.clear();
@@ -86,6 +103,7 @@ void AtomicFile::commit() {
 }
 
 bool AtomicFile::commit_new() {
+  flush();
   file_->sync();
   if (!files_.rename_new(temp_, path_)) return false;
   temp_.clear();
@@ -94,6 +112,7 @@ bool AtomicFile::commit_new() {
 }
 
 void AtomicFile::commit_without_sync() {
+  flush();
   files_.rename(temp_, path_);
   temp_.clear();
 }
@@ -116,15 +135,19 @@ std::size_t remove_stale_temps(FileSystem& files, const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), &::closedir);
   if (!listing) return 0;
   const std::string host = host_name();
-  std::vector<std::string> stale;
+  std::size_t removed = 0;
   while (const dirent* entry = ::readdir(listing.get())) {
     const std::string path = join_path(folder, entry->d_name);
     const std::string_view maker = temp_host(entry->d_name);
     if (maker.empty()) continue;
-    if (maker == host ? is_unlocked(path) : is_older_than_a_day(path)) stale.push_back(path);
+    if (maker == host) {
+      removed += remove_if_abandoned(files, path) ? 1 : 0;
+    } else if (is_older_than_a_day(path)) {
+      files.remove(path);
+      ++removed;
+    }
   }
-  for (const std::string& path : stale) files.remove(path);
-  return stale.size();
+  return removed;
 }
 
 std::string parent_folder(const std::string& path) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "io/file_system.hpp"
 
@@ -19,10 +20,12 @@ class AtomicFile final : public ByteSink {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
+  /// Small pieces are gathered; they are in the file after flush() and when it is committed.
   void write(Bytes bytes) override;
+  void flush();
   WritableFile& file() { return *file_; }
   const std::string& path() const { return path_; }
-  /// Where the bytes are until they are committed.
+  /// Where the bytes are until they are committed, those that flush() has written.
   const std::string& temp_path() const { return temp_; }
 
   /// Makes the bytes durable under `path`, replacing what stood there.
@@ -38,6 +41,7 @@ class AtomicFile final : public ByteSink {
   std::string path_;
   std::string temp_;
   std::unique_ptr<WritableFile> file_;
+  std::vector<std::byte> gathered_;
 };
 
 /// Publishes `bytes` as `path`.

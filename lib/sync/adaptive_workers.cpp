@@ -69,8 +69,9 @@ unsigned AdaptiveWorkers::threads_to_add(std::int64_t cpu_ns, std::int64_t waite
 }
 
 void AdaptiveWorkers::run(const Step& step) {
+  TaskGroup::Task work;  // outlives the group, whose threads hand it to new ones
   TaskGroup group(parent_);
-  const TaskGroup::Task work = [&](const std::stop_token& stop) {
+  work = [&](const std::stop_token& stop) {
     WaitMeter meter;
     std::int64_t cpu_before = now_ns(CLOCK_THREAD_CPUTIME_ID);
     while (!stop.stop_requested() && step(meter, stop)) {
@@ -81,9 +82,11 @@ void AdaptiveWorkers::run(const Step& step) {
     const std::scoped_lock lock(mutex_);
     ending_ = true;
   };
-  threads_ = std::max(limits_.minimum, 1U);
+  const unsigned first = std::clamp(limits_.minimum, 1U, std::max(limits_.maximum, 1U));
+  threads_ = first;
   ending_ = false;
-  for (unsigned thread = 0; thread < std::max(limits_.minimum, 1U); ++thread) group.spawn(work);
+  group.spawn(work);
+  add_threads(group, work, first - 1);
   group.wait();
 }
 

@@ -5,6 +5,9 @@
 #include <string_view>
 #include <thread>
 
+#include <sys/resource.h>
+
+#include "core/error.hpp"
 #include "system/cgroup.hpp"
 #include "system/sys_text.hpp"
 
@@ -48,6 +51,12 @@ unsigned usable_threads(const std::string& root) {
   return std::max(1U, static_cast<unsigned>(*quota));
 }
 
+unsigned thread_count(std::optional<std::uint64_t> asked) {
+  if (!asked) return usable_threads();
+  if (*asked == 0 || *asked > 4096) throw Error(ErrorCode::usage, "--threads must be between 1 and 4096");
+  return static_cast<unsigned>(*asked);
+}
+
 std::uint64_t usable_memory(const std::string& root) {
   std::uint64_t total = std::numeric_limits<std::uint64_t>::max();
   if (const auto meminfo = sys_text(root, "proc/meminfo")) {
@@ -55,6 +64,25 @@ std::uint64_t usable_memory(const std::string& root) {
     if (const auto kibibytes = parse_number(value.substr(0, value.find(' ')))) total = *kibibytes * 1024;
   }
   return std::min(total, read_cgroup_limits(root).memory_bytes.value_or(total));
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // fails nowhere that matters: the old limit then stays
+}
+
+unsigned usable_descriptors() {
+  constexpr rlim_t most = 65536;
+  constexpr rlim_t kept_back = 96;
+  rlimit limit{};
+  const rlim_t soft = ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::min(limit.rlim_cur, most) : 1024;
+  return static_cast<unsigned>(std::max<rlim_t>(soft, kept_back + 32) - kept_back);
+}
+
+unsigned most_reads_in_flight(unsigned descriptors) {
+  return std::clamp(usable_descriptors() / 2 / descriptors, 8U, 512U);
 }
 
 }  // namespace shardkit

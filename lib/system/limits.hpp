@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace shardkit {
@@ -9,7 +10,22 @@ namespace shardkit {
 /// `root` is where /proc and /sys are looked up, for recorded trees in tests.
 unsigned usable_threads(const std::string& root = "/");
 
+/// Threads to work with: `asked` when given, else usable_threads(). Throws Error{usage} outside of 1 to 4096.
+unsigned thread_count(std::optional<std::uint64_t> asked);
+
 /// Bytes of memory this process may use: min(MemTotal, cgroup memory limit), v1 or v2.
 std::uint64_t usable_memory(const std::string& root = "/");
+
+/// Raises the soft limit of open files to the hard one. Programs call it at their start: many reads in flight need a
+/// descriptor each, and the usual soft limit of 1024 is kept low only for programs that use select().
+void raise_descriptor_limit();
+
+/// File descriptors that this process may hold for bulk work: the soft limit less some for libraries, outputs and
+/// standard streams. At least 32, at most 65536.
+unsigned usable_descriptors();
+
+/// Reads that may be in flight when each of them holds `descriptors` open files: from half of usable_descriptors(), at
+/// least 8, at most 512 (past that no source that we met gets faster).
+unsigned most_reads_in_flight(unsigned descriptors);
 
 }  // namespace shardkit

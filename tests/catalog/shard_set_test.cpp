@@ -114,3 +114,26 @@ TEST_CASE("operands that name nothing are told apart") {
   CHECK(code_of({dir.path("url.txt")}) == ErrorCode::unsupported);
   CHECK(code_of({"https://example.org/a.tar"}) == ErrorCode::unsupported);
 }
+
+TEST_CASE("a pattern may be longer than any file name") {
+  TempDir dir;
+  std::string pattern = "s-{";
+  for (int i = 0; i < 60; ++i) {
+    const std::string number = std::to_string(100000 + i);
+    write_file(dir.path("s-" + number + ".tar"), "");
+    pattern += (i == 0 ? "" : ",") + number;
+  }
+  CHECK(resolve_shards({dir.path(pattern + "}.tar")}).shards.size() == 60);
+}
+
+TEST_CASE("a name in a folder that is no readable file is a shard of no bytes, for verify to report") {
+  TempDir dir;
+  write_file(dir.path("a.tar"), "12345");
+  fs::create_symlink("nowhere", dir.path("b.tar"));
+  fs::create_directory(dir.path("c.tar"));
+  const ShardSet set = resolve_shards({dir.path()});
+  CHECK(names(set) == Names{"a.tar", "b.tar", "c.tar"});
+  CHECK(set.of_folder);
+  CHECK(set.shards[1].bytes == 0);
+  CHECK(code_of({dir.path("b.tar")}) == ErrorCode::not_found);
+}

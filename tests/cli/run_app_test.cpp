@@ -1,10 +1,17 @@
+#include <cerrno>
+#include <filesystem>
+#include <future>
 #include <stdexcept>
+#include <system_error>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "cli/app.hpp"
 #include "cli/fake_app.hpp"
 #include "core/error.hpp"
+#include "support/files.hpp"
+#include "support/temp_dir.hpp"
 
 using shardkit::Context;
 using shardkit::Error;
@@ -27,6 +34,11 @@ FakeResult find(const FakeOptions&, Context&) {
 FakeResult run_out_of_memory(const FakeOptions&, Context&) { throw std::bad_alloc(); }
 FakeResult throw_runtime_error(const FakeOptions&, Context&) { throw std::runtime_error("surprise"); }
 FakeResult throw_something(const FakeOptions&, Context&) { throw 7; }
+
+template <int number>
+FakeResult throw_system_error(const FakeOptions&, Context&) {
+  throw std::system_error(number, std::generic_category(), "cannot do it");
+}
 
 FakeResult warn(const FakeOptions& options, Context& context) {
   for (std::uint64_t i = 0; i < options.samples; ++i) context.warn("odd", "odd thing " + std::to_string(i));
@@ -51,6 +63,34 @@ TEST_CASE("every kind of failure has its exit code") {
   CHECK(run_fake(run_out_of_memory, {"work", "x"}).exit_code == 1);
   CHECK(run_fake(throw_runtime_error, {"work", "x"}).exit_code == 1);
   CHECK(run_fake(throw_something, {"work", "x"}).exit_code == 1);
+}
+
+TEST_CASE("failures of the standard library's files and threads are told as what they are") {
+  CHECK(run_fake(throw_system_error<EACCES>, {"work", "x"}).exit_code == 4);
+  CHECK(run_fake(throw_system_error<ENOSPC>, {"work", "x"}).exit_code == 5);
+  const Ran no_threads = run_fake(throw_system_error<EAGAIN>, {"work", "x"});
+  CHECK(no_threads.exit_code == 1);
+  CHECK(no_threads.err.find("--threads") != std::string::npos);
+  CHECK(no_threads.err.find("internal") == std::string::npos);
+}
+
+TEST_CASE("--json FILE writes into a pipe, keeps a link a link, and refuses a folder at once") {
+  const TempDir dir;
+  write_file(dir.path("old.json"), "old");
+  std::filesystem::create_symlink("old.json", dir.path("link.json"));
+  CHECK(run_fake(succeed, {"work", "x", "--json", dir.path("link.json")}).exit_code == 0);
+  CHECK(std::filesystem::is_symlink(dir.path("link.json")));
+  CHECK(read_file(dir.path("old.json")).starts_with("{"));
+
+  REQUIRE(::mkfifo(dir.path("pipe").c_str(), 0600) == 0);
+  auto reader = std::async(std::launch::async, [&] { return read_file(dir.path("pipe")); });
+  CHECK(run_fake(succeed, {"work", "x", "--json", dir.path("pipe")}).exit_code == 0);
+  CHECK(reader.get().starts_with("{"));
+  CHECK(std::filesystem::is_fifo(dir.path("pipe")));
+
+  const Ran ran = run_fake(succeed, {"work", "x", "--json", dir.path()});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.out.empty());
 }
 
 TEST_CASE("an error names program, file and offset on standard error, and nothing goes to standard output") {

@@ -229,6 +229,7 @@ TEST_CASE("a changed option or source is refused with what changed, and nothing 
   write_file(f.tree.root + "/class_2/new.jpg", "x");
   CHECK(says(failure(f.options("out")), "class 'class_2' had 40 images, has 41"));
   write_file(f.tree.root + "/class_9/new.jpg", "x");
+  CHECK(says(failure(f.options("out")), "class"));
   CHECK(f.content("out") == before);
 }
 
@@ -299,8 +300,13 @@ TEST_CASE("merge refuses gaps, overlaps and missing shards, and may be repeated"
   fs::remove(f.dir.path("out/.shardkit/part-00001-of-00002.json"));
   options.part = "1/3";
   run(options);
+  const std::string last_part = f.dir.path("out/.shardkit/part-00002-of-00003.json");
+  const std::string left_over = read_file(last_part);
   CHECK(merge(merging, ctx).samples == 120);
   CHECK(merge(merging, ctx).parts == 0);
+  write_file(last_part, left_over);  // as when merge was killed while it removed the parts
+  CHECK(merge(merging, ctx).samples == 120);
+  CHECK_FALSE(fs::exists(last_part));
   fs::remove(f.dir.path("out/shard-000000.tar"));
   CHECK_THROWS_WITH_AS(merge(merging, ctx), doctest::Contains("shard-000000.tar"), Error);
 }
@@ -328,11 +334,67 @@ TEST_CASE("side-cars and labels of a class map are in the shard") {
   CHECK(tar.find("{\"a\":1}") != std::string::npos);
 }
 
-TEST_CASE("a stop request ends a convert that can then go on") {
+TEST_CASE("a source that changed after its plan was made is refused, also where bad files are skipped") {
+  const Fixture f;
+  PlanOptions planning;
+  planning.source = f.tree.root;
+  planning.output = f.dir.path("plan");
+  planning.sharding.on_bad = OnBad::skip;
+  Context ctx;
+  plan(planning, ctx);
+  write_file(f.tree.path(1, 5), "not what was planned");
+  ConvertOptions options = f.options("out");
+  options.sharding = {};
+  options.plan = planning.output;
+  const Error error = failure(options);
+  CHECK(error.code() == ErrorCode::conflict);
+  CHECK(error.path() == f.tree.path(1, 5));
+}
+
+namespace {
+
+/// The system's files, but the stop is asked for when the n-th shard gets its name.
+class StoppingFileSystem final : public FileSystem {
+ public:
+  StoppingFileSystem(std::stop_source stop, int shards) : stop_(std::move(stop)), shards_left_(shards) {}
+
+  std::unique_ptr<WritableFile> create(const std::string& path) override { return real_->create(path); }
+  std::unique_ptr<WritableFile> reopen(const std::string& path, std::uint64_t size) override {
+    return real_->reopen(path, size);
+  }
+  void create_directories(const std::string& path) override { real_->create_directories(path); }
+  void rename(const std::string& from, const std::string& to) override {
+    real_->rename(from, to);
+    if (to.ends_with(".tar") && --shards_left_ == 0) stop_.request_stop();
+  }
+  bool rename_new(const std::string& from, const std::string& to) override { return real_->rename_new(from, to); }
+  void sync_directory(const std::string& path) override { real_->sync_directory(path); }
+  void remove(const std::string& path) override { real_->remove(path); }
+
+ private:
+  std::unique_ptr<FileSystem> real_ = posix_file_system();
+  std::stop_source stop_;
+  int shards_left_;
+};
+
+}  // namespace
+
+TEST_CASE("a stop in the middle keeps finished shards, leaves nothing half, and the next run goes on") {
   const Fixture f;
   std::stop_source stop;
-  stop.request_stop();
+  StoppingFileSystem files(stop, 2);
   Context stopped(stop.get_token());
-  CHECK_THROWS_AS(convert(f.options("out"), stopped), Error);
-  CHECK(run(f.options("out")).samples == 120);
+  ConvertOptions options = f.options("out");
+  options.sharding.samples = 5;  // 24 shards, more than are open at a time
+  CHECK_THROWS_AS(convert_on(files, options, stopped), Error);
+  for (const auto& [name, content] : f.content("out")) CHECK_MESSAGE(!name.ends_with(".tmp"), name);
+  CHECK_FALSE(fs::exists(f.dir.path("out/manifest.json")));
+  const ConvertResult rest = run(options);
+  CHECK(rest.samples == 120);
+  CHECK(rest.shards_reused >= 2);
+  CHECK(rest.shards_written == 24 - rest.shards_reused);
+  ConvertOptions whole = options;
+  whole.target = f.dir.path("whole");
+  run(whole);
+  CHECK(f.content("out") == f.content("whole"));
 }

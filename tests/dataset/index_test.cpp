@@ -110,3 +110,15 @@ TEST_CASE("shards of several folders have no common manifest") {
   Context ctx;
   CHECK_THROWS_AS(shardkit::index({.shards = {a.path(), b.path()}, .threads = {}}, ctx), Error);
 }
+
+TEST_CASE("some of the shards of an indexed folder are not made its whole manifest") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(2, "a"));
+  folder.write("b.tar", good_samples(2, "b"));
+  index_folder(folder);
+  const std::string before = folder.read("manifest.json");
+  Context ctx;
+  CHECK_THROWS_WITH_AS(shardkit::index({.shards = {folder.path("b.tar")}, .threads = {}}, ctx),
+                       doctest::Contains("'a.tar'"), Error);
+  CHECK(folder.read("manifest.json") == before);
+}

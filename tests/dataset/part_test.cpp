@@ -49,6 +49,17 @@ TEST_CASE("a step inside an array task divides that task's part") {
                    {"SLURM_NTASKS", "4"}}) == Part{6, 8});
 }
 
+TEST_CASE("a batch script's task count is not taken for a step's") {
+  const std::map<std::string, std::string> batch{{"SLURM_JOB_ID", "9"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}};
+  CHECK_THROWS_WITH_AS(automatic(batch), doctest::Contains("srun"), Error);
+  auto in_array = batch;
+  in_array.insert({{"SLURM_ARRAY_TASK_ID", "1"}, {"SLURM_ARRAY_TASK_COUNT", "2"}});
+  CHECK(automatic(in_array) == Part{1, 2});
+  auto in_step = batch;
+  in_step.insert({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "3"}});
+  CHECK(automatic(in_step) == Part{0, 3});
+}
+
 TEST_CASE("Open MPI's variables win over Slurm's, which are wrong under mpirun") {
   CHECK(automatic({{"OMPI_COMM_WORLD_RANK", "1"},
                    {"OMPI_COMM_WORLD_SIZE", "2"},

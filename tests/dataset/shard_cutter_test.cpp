@@ -1,5 +1,7 @@
 #include "dataset/shard_cutter.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include <doctest/doctest.h>
@@ -71,4 +73,29 @@ TEST_CASE("--multiple-of keeps to --size where balancing alone would pass it") {
   CHECK(result.samples.size() % 2 == 0);
   CHECK(std::accumulate(result.samples.begin(), result.samples.end(), std::uint64_t{0}) == 6);
   CHECK(result.samples.front() == 1);
+}
+
+TEST_CASE("one sample over --size does not make --multiple-of cut all shards small") {
+  Sizes sizes(2000, 1024);
+  sizes[700] = 1U << 20U;
+  ShardingOptions options = with(100, 200 * 1024);
+  options.multiple_of = 8;
+  const ShardCut result = cut(sizes, options);
+  CHECK(result.samples.size() == 24);  // 22 at the limits
+  CHECK(result.oversized == 1);
+  CHECK(std::accumulate(result.samples.begin(), result.samples.end(), std::uint64_t{0}) == 2000);
+  CHECK(*std::ranges::min_element(result.samples) >= 1);
+  CHECK(*std::ranges::max_element(result.samples) <= 100);
+}
+
+TEST_CASE("numbers that no set can have are refused") {
+  ShardingOptions options;
+  options.multiple_of = std::numeric_limits<std::uint64_t>::max();
+  CHECK_THROWS_AS(check(options), Error);
+  options = {};
+  options.shards = std::numeric_limits<std::uint64_t>::max();
+  CHECK_THROWS_AS(check(options), Error);
+  options = {};
+  options.size = 0;
+  CHECK_THROWS_AS(check(options), Error);
 }

@@ -1,6 +1,7 @@
 #include "dataset/stage.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +33,15 @@ class FakeSource final : public ObjectSource {
   void mend() { broken_.reset(); }
   /// The first `times` reads of byte `byte` of `name` have a bit flipped.
   void flip(std::string name, std::uint64_t byte, int times) { flipped_ = {std::move(name), byte, times}; }
+
+  /// Calls `action` after each read once `byte` bytes have been read in all.
+  void at_byte(std::uint64_t byte, std::function<void()> action) {
+    at_every_read([this, byte, action = std::move(action)] {
+      if (bytes_read >= byte) action();
+    });
+  }
+  /// Calls `action` after each read.
+  void at_every_read(std::function<void()> action) { after_read_ = std::move(action); }
 
   std::map<std::string, std::string> content;
   std::uint64_t bytes_read = 0;
@@ -74,6 +84,7 @@ class FakeSource final : public ObjectSource {
         --flip.times;
       }
       owner_.bytes_read += got;
+      if (owner_.after_read_) owner_.after_read_();
       return got;
     }
 
@@ -85,6 +96,7 @@ class FakeSource final : public ObjectSource {
   std::string location_ = "/fake";
   std::optional<std::pair<std::string, std::uint64_t>> broken_;
   Flip flipped_{"", 0, 0};
+  std::function<void()> after_read_;
 };
 
 std::string noise(std::size_t bytes, std::uint64_t seed) {
@@ -423,12 +435,62 @@ TEST_CASE("a stop keeps what is resumable") {
   StageOptions options = into(dir.path("out"));
   options.manifest = "none";
   std::stop_source stop;
-  stop.request_stop();
+  source.at_byte(2 * kPart + 1, [&] { stop.request_stop(); });
   Context ctx(stop.get_token());
   CHECK_THROWS_AS(stage_on(*posix_file_system(), source, options, ctx, kPart), Error);
   CHECK_FALSE(std::filesystem::exists(dir.path("out/big.bin")));
+  CHECK(run(source, options).bytes_reused >= 2 * kPart);
+  CHECK(staged_content(dir.path("out")) == source.content);
+}
+
+TEST_CASE("a source that keeps changing is an error after which a retry may help") {
+  FakeSource source;
+  source.content["busy.bin"] = noise(kPart, 1);
+  const TempDir dir;
+  StageOptions options = into(dir.path("out"));
+  options.manifest = "none";
+  source.at_every_read([&] { source.content["busy.bin"][0] ^= 1; });
+  CHECK(failure(source, options).code() == ErrorCode::io);
+  CHECK_FALSE(std::filesystem::exists(dir.path("out/busy.bin")));
+  source.at_every_read({});
   run(source, options);
   CHECK(staged_content(dir.path("out")) == source.content);
+}
+
+TEST_CASE("a failure at any moment of a set without hashes leaves nothing that the next stage takes for a stranger's") {
+  FakeSource source;
+  for (const char* name : {"a.bin", "b.bin", "c.bin"}) source.content[name] = noise(1000, 1);
+  for (std::uint64_t moment = 1;; ++moment) {
+    CAPTURE(moment);
+    const TempDir dir;
+    StageOptions options = into(dir.path("out"));
+    options.manifest = "none";
+    ForgetfulFileSystem files;
+    files.fail_at(moment, ErrorCode::io);
+    Context ctx;
+    try {
+      stage_on(files, source, options, ctx, kPart);
+    } catch (const Error&) {
+    }
+    for (const auto& [path, content] : files.after_power_cut()) {
+      write_file(dir.path("after") + path.substr(dir.path("out").size()), content);
+    }
+    run(source, options);
+    CHECK(staged_content(options.target) == source.content);
+    options.target = dir.path("after");
+    run(source, options);
+    CHECK(staged_content(options.target) == source.content);
+    if (!files.failed()) break;
+  }
+}
+
+TEST_CASE("a target with a trailing slash is the same folder") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  const std::string target = shards.dir.path("out");
+  run(source, into(target + "/"));
+  CHECK(staged_content(target) == shards.content);
+  CHECK(run(source, into(target)).bytes_fetched == 0);
 }
 
 TEST_CASE("a power cut at any moment leaves no marker over less than the whole, and the next stage ends the same") {

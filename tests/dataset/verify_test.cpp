@@ -203,3 +203,21 @@ TEST_CASE("a stopped verify throws and gives no result") {
   Context ctx(stop.get_token());
   CHECK_THROWS_AS(verify({.shards = {folder.path()}, .threads = {}}, ctx), Error);
 }
+
+TEST_CASE("a broken link or a folder among the shards is a finding, and the others are checked") {
+  const IndexedFolder folder;
+  fs::create_symlink("nowhere", folder.path("x.tar"));
+  fs::create_directory(folder.path("y.tar"));
+  const auto result = verify_path(folder.path());
+  CHECK(result.samples == 5);
+  CHECK(problem(result, "unreadable").shard == "x.tar");
+  CHECK(std::ranges::count(codes(result), "unreadable") == 2);
+}
+
+TEST_CASE("classes that share a label are counted together") {
+  const IndexedFolder folder;
+  folder.change_manifest([](Manifest& manifest) {
+    manifest.classes = {{"cat", 0, 1}, {"kitten", 0, 1}, {"dog", 1, 2}, {"bird", 2, 1}};
+  });
+  CHECK(codes(verify_path(folder.path())) == Codes{});
+}

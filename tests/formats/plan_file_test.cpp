@@ -105,3 +105,15 @@ TEST_CASE("a sample line that is not one is named by its byte") {
     CHECK(error.offset() == at);
   }
 }
+
+TEST_CASE("a plan whose bytes have changed is found out before it is followed") {
+  std::string text = written();
+  {
+    MemorySource source(as_bytes(text));
+    CHECK_NOTHROW(PlanReader(source, "p").check_bytes());
+  }
+  const std::size_t label = text.find("class\t") + 6;
+  text[label] = text[label] == '7' ? '8' : '7';
+  MemorySource source(as_bytes(text));
+  CHECK_THROWS_WITH_AS(PlanReader(source, "p").check_bytes(), doctest::Contains("have changed"), Error);
+}

@@ -31,6 +31,26 @@ TEST_CASE("without commit nothing is left") {
   CHECK(std::filesystem::is_empty(dir.path()));
 }
 
+TEST_CASE("small pieces are gathered and in order with large ones") {
+  const TempDir dir;
+  ForgetfulFileSystem files;
+  AtomicFile file(files, dir.path("x"));
+  const std::string large(1U << 20U, 'l');
+  std::string expected;
+  const std::uint64_t before = files.steps();
+  for (int i = 0; i < 1000; ++i) {
+    file.write(as_bytes("line\n"));
+    expected += "line\n";
+  }
+  CHECK(files.steps() == before);
+  file.write(as_bytes(large));
+  file.write(as_bytes("end"));
+  file.flush();
+  CHECK(read_file(file.temp_path()) == expected + large + "end");
+  file.commit();
+  CHECK(read_file(dir.path("x")) == expected + large + "end");
+}
+
 TEST_CASE("commit replaces, commit_new leaves the first writer's file") {
   const TempDir dir;
   const auto files = posix_file_system();

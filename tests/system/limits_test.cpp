@@ -1,7 +1,9 @@
 #include "system/limits.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
+#include "core/error.hpp"
 #include "support/recorded_tree.hpp"
 #include "system/cgroup.hpp"
 
@@ -109,4 +111,27 @@ TEST_CASE("a group outside of what is mounted falls back on the mount point") {
 TEST_CASE("this machine allows at least one thread and some memory") {
   CHECK(usable_threads() >= 1);
   CHECK(usable_memory() > (1U << 20U));
+}
+
+TEST_CASE("descriptors for bulk work follow the soft limit, which can be raised to the hard one") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit low = before;
+  low.rlim_cur = 256;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+  CHECK(usable_descriptors() == 256 - 96);
+  CHECK(most_reads_in_flight(2) == 40);
+  CHECK(most_reads_in_flight(100) == 8);
+  raise_descriptor_limit();
+  rlimit after{};
+  ::getrlimit(RLIMIT_NOFILE, &after);
+  CHECK(after.rlim_cur == before.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST_CASE("a number of threads asked for is taken, within reason") {
+  CHECK(thread_count(3) == 3);
+  CHECK(thread_count({}) == usable_threads());
+  CHECK_THROWS_AS(thread_count(0), Error);
+  CHECK_THROWS_AS(thread_count(5000), Error);
 }
