@@ -4,7 +4,7 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
 function(shardkit_missing what package)
-  message(FATAL_ERROR "${what} was not found. On Debian or Ubuntu this mends it:\n"
+  message(FATAL_ERROR "${what} was not found. On Debian this mends it:\n"
     "    sudo apt-get install ${package}\n"
     "or install everything at once: scripts/install-deps")
 endfunction()

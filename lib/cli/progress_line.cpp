@@ -49,11 +49,12 @@ bool ProgressLine::due(const ProgressSample& now, double seconds) const {
 }
 
 std::string ProgressLine::update(const ProgressSample& now, double seconds) {
-  if (!started_ || now.phase != base_.phase || now.items < base_.items) {
+  if (!started_ || now.phase != base_.phase || now.items < last_items_) {
     started_ = true;
     base_ = now;
     phase_start_ = seconds;
   }
+  last_items_ = now.items;
   if (!due(now, seconds)) return {};
   shown_at_ = seconds;
   const std::string text = describe(now, seconds);

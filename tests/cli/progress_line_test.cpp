@@ -57,6 +57,14 @@ TEST_CASE("a phase that starts with work already done counts its rate from there
   CHECK(line.update(reading(600), 10) == "read 60 %  600/1,000  10/s  ETA 40 s\n");
 }
 
+TEST_CASE("a phase that is run again starts its rate anew") {
+  ProgressLine line(Style::plain);
+  line.update(reading(0), 0);
+  line.update(reading(900), 90);
+  line.update(reading(100), 100);
+  CHECK(line.update(reading(300), 110) == "read 30 %  300/1,000  20/s  ETA 35 s\n");
+}
+
 TEST_CASE("a new phase starts its rate anew") {
   ProgressLine line(Style::plain);
   line.update(reading(0), 0);

@@ -18,12 +18,12 @@ need("jsonschema")
 import jsonschema  # noqa: E402
 
 SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "docs/schema"
-SHARDCTL = os.environ["SHARDKIT_PROGRAMS"] + "/shardctl"
+PROGRAMS = os.environ["SHARDKIT_PROGRAMS"]
 
 
-def run(*arguments):
+def run(program, *arguments):
     """The exit code and the envelope of a command run with --json -."""
-    done = subprocess.run([SHARDCTL, *arguments, "--json", "-"], capture_output=True, check=False)
+    done = subprocess.run([f"{PROGRAMS}/{program}", *arguments, "--json", "-"], capture_output=True, check=False)
     return done.returncode, json.loads(done.stdout)
 
 
@@ -35,15 +35,19 @@ class Schemas(unittest.TestCase):
             jsonschema.Draft202012Validator.check_schema(json.loads(file.read_text()))
 
 
-class Envelopes(unittest.TestCase):
+class EnvelopeTest(unittest.TestCase):
+    program = "shardctl"
+
     def expect(self, verb, exit_code, *arguments):
-        code, envelope = run(verb, *arguments)
+        code, envelope = run(self.program, verb, *arguments)
         self.assertEqual(code, exit_code, envelope["error"])
-        schema = json.loads((SCHEMAS / f"shardctl-{verb}.json").read_text())
+        schema = json.loads((SCHEMAS / f"{self.program}-{verb}.json").read_text())
         jsonschema.validate(envelope, schema, cls=jsonschema.Draft202012Validator)
         return envelope
 
-    def test_fit_their_schema_from_success_to_failure(self):
+
+class Shardctl(EnvelopeTest):
+    def test_envelopes_fit_their_schema_from_success_to_failure(self):
         with tempfile.TemporaryDirectory() as folder:
             photos = f"{folder}/photos"
             self.expect("synth", 0, photos, "--classes", "2", "--per-class", "3")
@@ -66,6 +70,36 @@ class Envelopes(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             envelope = self.expect("convert", 4, folder.encode() + b"/\xff\xfe", f"{folder}/none")
             self.assertIn("�", envelope["error"]["path"])
+
+
+class Iobench(EnvelopeTest):
+    program = "iobench"
+
+    def test_envelopes_fit_their_schema_from_success_to_failure(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run("shardctl", "synth", f"{folder}/photos", "--classes", "2", "--per-class", "3")
+            run("shardctl", "convert", f"{folder}/photos", f"{folder}/shards")
+            shards = f"{folder}/shards"
+            read = self.expect("read", 0, shards, "--cache", "any")
+            self.assertEqual(read["result"]["engine"], "pread")
+            self.expect("read", 0, shards, "--mode", "random", "--cache", "any")
+            self.expect("read", 4, f"{folder}/absent")
+            decode = self.expect("decode", 0, shards, "--min-seconds", "0.05s", "--threads", "1")
+            self.assertGreater(decode["result"]["samples_per_second"], 0)
+            self.expect("decode", 2, shards, "--crop", "1000000")
+            self.expect("model", 0, "--preset", "resnet50-h100", "--gpus", "8")
+            self.expect("model", 2, "--batch", "0")
+            run_result = self.expect("run", 0, shards, "--budget", "1s")
+            self.assertIn("limiting_stage", run_result["result"]["verdict"])
+            short = self.expect("run", 3, shards, "--budget", "1s", "--preset", "unet3d-b200", "--gpus", "100000")
+            self.assertFalse(short["result"]["verdict"]["ok"])
+
+    def test_metrics_of_a_run_are_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run("shardctl", "synth", f"{folder}/photos", "--classes", "1", "--per-class", "2")
+            code, _ = run("iobench", "read", f"{folder}/photos", "--cache", "any", "--prometheus", f"{folder}/m.prom")
+            self.assertEqual(code, 0)
+            self.assertRegex(pathlib.Path(folder, "m.prom").read_text(), r"(?m)^shardkit_\S+_bytes_per_second\S* \d")
 
 
 if __name__ == "__main__":
