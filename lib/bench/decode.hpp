@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/jpeg_store.hpp"
-#include "bench/read.hpp"
+#include "bench/timed_run.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 

@@ -11,7 +11,6 @@
 #include "io/aligned_buffer.hpp"
 #include "io/page_cache.hpp"
 #include "stats/steadiness.hpp"
-#include "stats/summary.hpp"
 #include "system/disk_stats.hpp"
 #include "system/limits.hpp"
 
@@ -149,12 +148,6 @@ void measure(Work& work, Context& context, ReadResult& result) {
 }
 
 }  // namespace
-
-std::optional<RateInterval> rate_interval(const Timing& timing) {
-  if (timing.rates.size() < 2) return std::nullopt;
-  const Summary summary = summarize(timing.rates);
-  return RateInterval{summary.low, summary.high};
-}
 
 ReadResult read(const ReadOptions& options, Context& context) {
   return read(options, find_input(options.paths), context);

@@ -41,19 +41,6 @@ struct ReadOptions {
   void describe(FieldVisitor& v);
 };
 
-/// A rate's median over slices of a tenth of a second holds with 95 % between these.
-struct RateInterval {
-  double low = 0;
-  double high = 0;
-  void describe(FieldVisitor& v) {
-    v.field({"low", Unit::none, "lower end"}, low);
-    v.field({"high", Unit::none, "upper end"}, high);
-  }
-};
-
-/// The rate's interval; empty for a run shorter than two slices.
-std::optional<RateInterval> rate_interval(const Timing& timing);
-
 /// What the kernel's counters say of the device meanwhile, other readers included.
 struct DeviceActivity {
   double read_bytes_per_second = 0;

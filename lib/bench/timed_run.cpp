@@ -7,6 +7,7 @@
 
 #include <sys/resource.h>
 
+#include "stats/summary.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit {
@@ -62,6 +63,12 @@ Timing timed_run(unsigned threads, const std::function<void(unsigned thread, con
   }
   timing.cpu_seconds = cpu_seconds() - cpu_before;
   return timing;
+}
+
+std::optional<RateInterval> rate_interval(const Timing& timing) {
+  if (timing.rates.size() < 2) return std::nullopt;
+  const Summary summary = summarize(timing.rates);
+  return RateInterval{summary.low, summary.high};
 }
 
 }  // namespace shardkit
