@@ -62,7 +62,7 @@ CheckpointCost checkpoint_cost(const ModelOptions& options, const TrainingJob& j
 
 Required requirements(const ModelOptions& options, const JobRequirement& requirement, const Supply& supply) {
   const TrainingJob& job = requirement.job;
-  const bool image = requirement.preset == nullptr || requirement.preset->jpeg;
+  const bool image = requirement.is_of_images();
   const double decoded =
       image ? static_cast<double>(tensor_bytes(options.crop, value_bytes(options.dtype))) : job.sample_bytes;
   Required required;
@@ -110,8 +110,7 @@ std::vector<StageRate> stage_rates(const Supply& supply, double sample_bytes, bo
 }
 
 void judge_supply(const JobRequirement& requirement, const Supply& supply, ModelResult& result) {
-  const bool image = requirement.preset == nullptr || requirement.preset->jpeg;
-  const auto rates = stage_rates(supply, requirement.job.sample_bytes, image);
+  const auto rates = stage_rates(supply, requirement.job.sample_bytes, requirement.is_of_images());
   if (rates.empty()) return;
   const Judgement judgement = judge(requirement.job, requirement.min_au, rates);
   result.supply = supply;
