@@ -148,7 +148,7 @@ std::vector<unsigned> thread_counts(unsigned threads, bool scaling) {
 }  // namespace
 
 DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
-  return decode(options, find_input(options.paths), context);
+  return decode(options, find_input(options.paths, context), context);
 }
 
 DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Context& context) {

@@ -150,7 +150,7 @@ void measure(Work& work, Context& context, ReadResult& result) {
 }  // namespace
 
 ReadResult read(const ReadOptions& options, Context& context) {
-  return read(options, find_input(options.paths), context);
+  return read(options, find_input(options.paths, context), context);
 }
 
 ReadResult read(const ReadOptions& options, const InputSet& input, Context& context) {

@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "bench/input_files.hpp"
+#include "bench/sample_listing.hpp"
 #include "core/context.hpp"
 #include "io/read_engine.hpp"
 #include "stats/latency_histogram.hpp"

@@ -133,7 +133,7 @@ RunResult run(const RunOptions& options, Context& context) {
   check_options(options);
   const auto requirement = requirement_of(options);
   RunResult result;
-  const InputSet input = find_input(options.paths);
+  const InputSet input = find_input(options.paths, context);
   result.environment = look_at_environment(input.files.front().path, context);
   const std::uint64_t cores = options.threads.value_or(result.environment.usable_threads);
   result.read = measure_read(options, input, cores, context);

@@ -96,6 +96,17 @@ TEST_CASE("what goes wrong is counted by kind, once per image, and the rest is m
   CHECK(result.mix.jpeg == 2);
 }
 
+TEST_CASE("a shard that was cut off gives the images it holds") {
+  const ShardFolder folder;
+  const std::string whole = image_shard(8, "k").bytes();
+  folder.write("a.tar", image_shard(3, "a"));
+  folder.write("cut.tar", whole.substr(0, whole.size() / 2));
+  const DecodeResult result = decode_quietly(decode_options(folder.path()));
+  CHECK(result.images > 3);
+  CHECK(result.images < 3 + 8);
+  CHECK(result.failures.total == 0);
+}
+
 TEST_CASE("CMYK is decoded and counted") {
   const TempDir dir;
   const Picture cmyk = make_picture(32, 32, 4);
