@@ -68,6 +68,7 @@ struct ReadResult {
   std::optional<RateInterval> bytes_per_second_interval;
   bool steady = true;
   double samples_per_second = 0;
+  double mean_sample = 0;
   LatencyQuantiles latency;
   CacheReport cache;
   StorageFacts storage;

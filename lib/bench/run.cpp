@@ -86,11 +86,8 @@ MeasuredNode measured_node(const RunResult& result, std::uint64_t cores) {
   node.read_bytes_per_second = read.bytes_per_second;
   node.cache_state = read.cache.state;
   node.dev_shm = result.environment.dev_shm;
-  if (read.samples > 0) {
-    const auto samples = static_cast<double>(read.samples);
-    node.sample_bytes = static_cast<double>(read.bytes) / samples;
-    node.read_cpu_seconds = read.cpu_seconds / samples;
-  }
+  node.sample_bytes = read.mean_sample;
+  node.read_cpu_seconds = read.cpu_seconds / static_cast<double>(read.bytes) * read.mean_sample;
   if (result.decode && result.decode->samples_per_second_per_core > 0) {
     node.decode_samples_per_second = result.decode->samples_per_second;
     node.decode_cpu_seconds = 1 / result.decode->samples_per_second_per_core;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,6 +48,44 @@ bool has_warning(const Context& context, const std::string& code) {
   return std::any_of(warnings.begin(), warnings.end(), [&](const Warning& warning) { return warning.code == code; });
 }
 
+bool has_hint(const ReadResult& result, const std::string& part) {
+  return std::ranges::any_of(result.hints,
+                             [&](const std::string& hint) { return hint.find(part) != std::string::npos; });
+}
+
+/// Zeros that take no room on disk.
+void write_zeros(const ShardFolder& folder, const std::string& name, std::uint64_t bytes) {
+  folder.write(name, "");
+  std::filesystem::resize_file(folder.path(name), bytes);
+}
+
+/// An index beside `shard` that says it holds that many samples.
+void write_index(const ShardFolder& folder, const std::string& shard, std::uint64_t bytes, unsigned samples) {
+  StringSink sink;
+  ShardIndexWriter writer(sink, shard, "");
+  for (unsigned i = 0; i < samples; ++i) writer.add(IndexSample{std::to_string(i), {}, "", {{"jpg", 512, 100, 0}}});
+  writer.finish(bytes, {});
+  folder.write(".shardkit/" + shard + ".index", sink.text());
+}
+
+/// The soft limit of open files, while this lives.
+class OpenFileLimit {
+ public:
+  explicit OpenFileLimit(rlim_t files) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit limit{files, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  ~OpenFileLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  OpenFileLimit(const OpenFileLimit&) = delete;
+  OpenFileLimit& operator=(const OpenFileLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+constexpr std::uint64_t kMiB = 1U << 20U;
+
 }  // namespace
 
 TEST_CASE("sequential reading counts every byte and every sample of shards made by others") {
@@ -85,16 +124,9 @@ TEST_CASE("random reading reads each sample once, from its first member's conten
 TEST_CASE("an index that fits its shard gives the count, a stale one is not believed") {
   const ShardFolder folder;
   write_shards(folder);
-  const auto write_index = [&](std::uint64_t tar_bytes) {
-    StringSink sink;
-    ShardIndexWriter writer(sink, "b.tar", "");
-    writer.add(IndexSample{"only", {}, "", {{"jpg", 512, 100, 0}}});
-    writer.finish(tar_bytes, {});
-    folder.write(".shardkit/b.tar.index", sink.text());
-  };
-  write_index(std::filesystem::file_size(folder.path("b.tar")));
+  write_index(folder, "b.tar", std::filesystem::file_size(folder.path("b.tar")), 1);
   CHECK(read_quietly(read_options(folder.path())).samples == 31);
-  write_index(17);
+  write_index(folder, "b.tar", 17, 1);
   CHECK(read_quietly(read_options(folder.path())).samples == 42);
 }
 
@@ -112,6 +144,72 @@ TEST_CASE("a limit stops early and counts what was really read, indexed or not")
   options.samples.reset();
   options.budget = 1e-9;
   CHECK(read_quietly(options).bytes == 0);
+}
+
+TEST_CASE("large files are read in parts, so that all threads have work, and still count once") {
+  const ShardFolder folder;
+  write_zeros(folder, "volume.bin", 130 * kMiB);
+  ReadOptions options = read_options(folder.path("volume.bin"));
+  options.block = kMiB;
+  const ReadResult result = read_quietly(options);
+  CHECK(result.samples == 1);
+  CHECK(result.bytes == 130 * kMiB);
+  CHECK(result.operations == 130);
+  CHECK(result.mean_sample == 130 * kMiB);
+  CHECK_FALSE(has_hint(result, "had something to read"));
+  options.threads = 4;
+  CHECK(has_hint(read_quietly(options), "only 3 of the 4 threads"));
+}
+
+TEST_CASE("samples of an indexed shard count by their share of the bytes") {
+  const ShardFolder folder;
+  write_zeros(folder, "a.tar", 150 * kMiB);
+  write_index(folder, "a.tar", 150 * kMiB, 1000);
+  ReadOptions options = read_options(folder.path());
+  CHECK(read_quietly(options).samples == 1000);
+  options.threads = 1;
+  options.samples = 10;
+  options.block = kMiB;
+  const ReadResult some = read_quietly(options);
+  CHECK(some.samples == 13);  // 2 MiB of 150
+  CHECK(some.bytes == 2 * kMiB);
+}
+
+TEST_CASE("a sample larger than 8 MiB is read in pieces and is one operation") {
+  const ShardFolder folder;
+  write_zeros(folder, "volume.bin", 20 * kMiB + 1);
+  ReadOptions options = read_options(folder.path("volume.bin"));
+  options.mode = ReadMode::random;
+  const ReadResult result = read_quietly(options);
+  CHECK(result.samples == 1);
+  CHECK(result.operations == 1);
+  CHECK(result.bytes == 20 * kMiB + 1);
+}
+
+TEST_CASE("where the shards cannot all stay open the result says what its times include") {
+  const ShardFolder folder;
+  write_shards(folder);
+  ReadOptions options = read_options(folder.path());
+  options.mode = ReadMode::random;
+  CHECK_FALSE(has_hint(read_quietly(options), "more shards than may be open"));
+  const OpenFileLimit limit(65);
+  const ReadResult result = read_quietly(options);
+  CHECK(result.samples == 42);
+  CHECK(has_hint(result, "more shards than may be open"));
+}
+
+TEST_CASE("the mean size of a sample is that of whole ones") {
+  const ShardFolder folder;
+  write_shards(folder);
+  ReadOptions options = read_options(folder.path("a.tar"));
+  CHECK(read_quietly(options).mean_sample ==
+        doctest::Approx(static_cast<double>(std::filesystem::file_size(folder.path("a.tar"))) / 30));
+  options.threads = 1;
+  options.block = 512;
+  options.samples = 1;  // the second sample's header has to come by to end the first
+  const ReadResult one = read_quietly(options);
+  CHECK(one.samples == 1);
+  CHECK(one.mean_sample < static_cast<double>(one.bytes));
 }
 
 TEST_CASE("plain files are samples; hidden ones and folders' names do not count") {
