@@ -13,6 +13,9 @@
 /// `iobench decode`: how many images a second the cores turn into pixels.
 namespace shardkit {
 
+/// The largest --crop, in pixels a side.
+inline constexpr std::uint64_t kMostCrop = 8192;
+
 struct DecodeBenchOptions {
   std::vector<std::string> paths;
   std::optional<std::uint64_t> threads;
@@ -21,6 +24,8 @@ struct DecodeBenchOptions {
   double min_seconds = 2;
   bool scaling = false;
   std::uint64_t seed = 0;
+  /// Set by `run`, not on the command line: stop after this time, though not every image was decoded yet.
+  std::optional<double> most_seconds;
 
   void describe(FieldVisitor& v);
 };

@@ -40,7 +40,7 @@ void DecodeResult::describe(FieldVisitor& v) {
   v.field({"crop", Unit::count, "side of the random resized crop; none: the whole image"}, crop);
   v.field({"threads", Unit::count, "decoding threads"}, threads);
   v.field({"images", Unit::count, "images in memory"}, images);
-  v.field({"decoded", Unit::count, "images decoded, each at least once"}, decoded);
+  v.field({"decoded", Unit::count, "images decoded, each at least once where there was time"}, decoded);
   v.field({"decode_seconds", Unit::seconds, "time that took"}, decode_seconds);
   v.field({"cpu_seconds", Unit::seconds, "processor time that took"}, cpu_seconds);
   v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);

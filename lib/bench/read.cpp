@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -47,11 +48,7 @@ std::uint64_t largest_read(const std::vector<SampleRef>& samples) {
 
 ReadLimits limits_of(const ReadOptions& options) {
   ReadLimits limits{options.samples, {}};
-  if (options.budget) {
-    const auto budget = std::chrono::duration<double>(std::min(*options.budget, 1e8));
-    limits.deadline =
-        std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(budget);
-  }
+  if (options.budget) limits.deadline = moment_in(*options.budget);
   return limits;
 }
 
@@ -108,15 +105,15 @@ void add_hints(ReadResult& result) {
   }
 }
 
-ReadResult describe_run(const ReadOptions& options, const InputSet& input, std::uint64_t threads) {
+ReadResult describe_run(const ReadOptions& options, std::span<const InputFile> files, std::uint64_t threads) {
   ReadResult result;
   result.mode = options.mode;
   result.direct = options.direct;
   result.threads = threads;
   result.block = options.block;
-  result.files = input.files.size();
+  result.files = files.size();
   result.cache.requested = options.cache;
-  result.storage = storage_of(input.files.front().path);
+  result.storage = storage_of(files.front().path);
   return result;
 }
 
@@ -154,10 +151,12 @@ void run_work(Work& work, Context& context, ReadResult& result) {
   result.device = activity(disk_before, read_disk_counters(result.storage.device), timing.seconds);
 }
 
-void read_parts(const InputSet& input, const ReadEngine& engine, const ReadOptions& options, Context& context,
-                ReadResult& result) {
-  context.progress().start("reading", 0, input.bytes);
-  SequentialWork work(input.files, engine, options.block, limits_of(options), context);
+void read_parts(std::span<const InputFile> files, const ReadEngine& engine, const ReadOptions& options,
+                Context& context, ReadResult& result) {
+  std::uint64_t bytes = 0;
+  for (const InputFile& file : files) bytes += file.bytes;
+  context.progress().start("reading", 0, bytes);
+  SequentialWork work(files, engine, options.block, limits_of(options), context);
   run_work(work, context, result);
   if (work.parts() >= result.threads) return;
   result.hints.push_back(
@@ -166,10 +165,10 @@ void read_parts(const InputSet& input, const ReadEngine& engine, const ReadOptio
                   work.parts(), result.threads));
 }
 
-void read_samples(const InputSet& input, const ReadEngine& engine, std::vector<SampleRef> order,
+void read_samples(std::span<const InputFile> files, const ReadEngine& engine, std::vector<SampleRef> order,
                   const ReadOptions& options, Context& context, ReadResult& result) {
   context.progress().start("reading", order.size());
-  RandomWork work(input.files, engine, std::move(order), limits_of(options), context);
+  RandomWork work(files, engine, std::move(order), limits_of(options), context);
   run_work(work, context, result);
   if (work.keeps_shards_open()) return;
   result.hints.emplace_back(
@@ -187,23 +186,29 @@ ReadResult read(const ReadOptions& options, const InputSet& input, Context& cont
   check_options(options, threads);
   const bool random = options.mode == ReadMode::random;
   const auto engine = make_read_engine(options.engine, {.direct = options.direct, .random = random});
-  check_sparse(input, options.direct || options.cache == CacheRequest::cold, context);
-  ReadResult result = describe_run(options, input, threads);
-  result.engine = engine->name();
+  check_sparse(input.files, options.direct || options.cache == CacheRequest::cold, context);
   std::vector<SampleRef> order;
   if (random) order = random_order(input, options, context);  // before caches are made cold: it reads headers
   check_memory(threads, random ? largest_read(order) : options.block);
-  prepare_cache(input, options.cache, context);
-  result.cache.residency_before_ratio = residency(input);
+  const std::size_t prepared = prepare_cache(input.files, options.cache, options.prepare_seconds, context);
+  const auto files = std::span(input.files).first(prepared);
+  ReadResult result = describe_run(options, files, threads);
+  result.engine = engine->name();
+  result.cache.residency_before_ratio = residency(files, context);
   result.cache.state = options.direct ? "direct" : cache_state(result.cache, result.storage.storage_class);
-
   if (random) {
-    read_samples(input, *engine, std::move(order), options, context, result);
+    read_samples(files, *engine, std::move(order), options, context, result);
   } else {
-    read_parts(input, *engine, options, context, result);
+    read_parts(files, *engine, options, context, result);
   }
-  result.cache.residency_after_ratio = residency(input);
+  result.cache.residency_after_ratio = residency(files, context);
   if (result.samples == 0) context.warn("no_samples", "no whole sample was read, so samples per second say nothing");
+  if (prepared < input.files.size()) {
+    result.hints.push_back(
+        fmt::format("{} of {} files were read: there was no time to bring the caches of more into "
+                    "the state asked for; a longer --budget reads more",
+                    prepared, input.files.size()));
+  }
   add_hints(result);
   return result;
 }

@@ -37,6 +37,9 @@ struct ReadOptions {
   std::optional<std::uint64_t> samples;
   std::optional<double> budget;
   std::uint64_t seed = 0;
+  /// Set by `run`, not on the command line, in sequential mode alone: how many seconds the bringing of caches into the
+  /// state asked for may take. The files that are ready by then are those that are read.
+  std::optional<double> prepare_seconds;
 
   void describe(FieldVisitor& v);
 };

@@ -1,5 +1,6 @@
 #include "bench/timed_run.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -46,6 +47,12 @@ void watch(const std::atomic<std::uint64_t>& counter, const std::stop_token& sto
 }
 
 }  // namespace
+
+Clock::time_point moment_in(double seconds) {
+  constexpr double kYears = 1e8;
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, kYears)));
+}
 
 Timing timed_run(unsigned threads, const std::function<void(unsigned thread, const std::stop_token& stop)>& work,
                  const std::atomic<std::uint64_t>& counter, const std::stop_token& parent) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -10,6 +11,9 @@
 #include "core/fields.hpp"
 
 namespace shardkit {
+
+/// The moment `seconds` from now; absurdly many count as years.
+std::chrono::steady_clock::time_point moment_in(double seconds);
 
 /// What a timed run took.
 struct Timing {

@@ -81,6 +81,14 @@ TEST_CASE("at least as long as asked for, over and over") {
   CHECK(result.decoded > 1);
 }
 
+TEST_CASE("no longer than a caller's limit, though then not every image has its turn") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(9, "a"));
+  DecodeBenchOptions options = decode_options(folder.path());
+  options.most_seconds = 0;
+  CHECK(decode_quietly(options).decoded == 2);  // one by each thread
+}
+
 TEST_CASE("what goes wrong is counted by kind, once per image, and the rest is measured") {
   const TempDir dir;
   const std::string jpeg = small_jpeg(3);

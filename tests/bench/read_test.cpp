@@ -11,6 +11,7 @@
 
 #include "bench/bench_data.hpp"
 #include "formats/shard_index.hpp"
+#include "system/limits.hpp"
 
 using namespace shardkit;
 using namespace shardkit::test;
@@ -245,6 +246,33 @@ TEST_CASE("a cold read starts from nothing and a warm one from everything") {
   const ReadResult warm = read_quietly(options);
   CHECK(warm.cache.state == "warm");
   CHECK(warm.cache.requested == CacheRequest::warm);
+}
+
+TEST_CASE("caches are prepared no longer than allowed, and the files that are ready are read") {
+  const ShardFolder folder;
+  write_shards(folder);
+  ReadOptions options = read_options(folder.path());
+  options.prepare_seconds = 0;
+  options.cache = CacheRequest::cold;
+  try {
+    const ReadResult cold = read_quietly(options);  // one file is always prepared
+    CHECK(cold.files == 1);
+    CHECK(cold.samples == 30);
+    CHECK(has_hint(cold, "1 of 2 files were read"));
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);
+    MESSAGE("SKIPPED: ", error.what());
+  }
+  options.cache = CacheRequest::warm;  // half a file in memory is not warm
+  CHECK(code_of(options) == ErrorCode::unsupported);
+}
+
+TEST_CASE("data larger than the memory is not read to find out that it cannot be warm") {
+  const ShardFolder folder;
+  write_zeros(folder, "huge.bin", usable_memory() + 1);
+  ReadOptions options = read_options(folder.path("huge.bin"));
+  options.cache = CacheRequest::warm;
+  CHECK(code_of(options) == ErrorCode::unsupported);
 }
 
 TEST_CASE("in memory neither cold nor direct can be had, and nothing else is measured instead") {

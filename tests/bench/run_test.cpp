@@ -126,6 +126,7 @@ TEST_CASE("jobs and data that make no sense are errors before anything is measur
   CHECK(broken([](RunOptions& o) { o.preset = "nothing-like-it"; }) == ErrorCode::usage);
   CHECK(broken([](RunOptions& o) { o.budget = 0; }) == ErrorCode::usage);
   CHECK(broken([](RunOptions& o) { o.threads = 0; }) == ErrorCode::usage);
+  CHECK(broken([](RunOptions& o) { o.crop = 10'000; }) == ErrorCode::usage);
   CHECK(broken([](RunOptions& o) { o.paths = {}; }) == ErrorCode::usage);
   CHECK(code_of(run_options(folder.path("none"))) == ErrorCode::not_found);
   CHECK(code_of(run_options(folder.path("missing"))) == ErrorCode::not_found);
