@@ -29,8 +29,8 @@ struct JobOptions {
   std::optional<double> min_au;
 };
 
-/// Empty when the options describe no job at all (a number of GPUs alone is none). Throws Error{usage} when something
-/// is missing or impossible.
+/// Empty when the options describe no job at all. Throws Error{usage} when something is missing or impossible; a number
+/// of GPUs or a utilisation without a job is such.
 std::optional<JobRequirement> job_requirement(const JobOptions& options);
 
 }  // namespace shardkit
