@@ -30,6 +30,9 @@ void check_options(const DecodeBenchOptions& options, std::uint64_t threads) {
   check(options.min_seconds >= 0 && options.min_seconds <= 86400, "--min-seconds: expected up to a day");
   const auto crop = options.crop.value_or(1);
   check(crop > 0 && crop <= kMostCrop, fmt::format("--crop: expected 1 to {} pixels", kMostCrop));
+  const auto scale = options.scale;
+  check(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
+  check(scale == 1 || !options.crop, "--scale: crops are decoded at full size; leave out --crop");
 }
 
 /// What one thread decoded. On a cache line of its own.
@@ -66,7 +69,7 @@ class DecodeWork {
 
  private:
   void decode_images(unsigned thread, DecodeTally& tally, const std::stop_token& stop) {
-    JpegDecoder decoder;
+    JpegDecoder decoder({.scale_divisor = static_cast<unsigned>(options_.scale)});
     Prng prng(options_.seed + thread);
     for (bool first = true; !stop.stop_requested(); first = false) {
       if (!first && Clock::now() >= latest_end_) return;
@@ -165,6 +168,7 @@ DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Co
   DecodeWork work(store, options, context);
   DecodeResult result;
   result.crop = options.crop;
+  result.scale = options.scale;
   result.images = store.size();
   result.mix = store.mix();
   for (const unsigned count : thread_counts(static_cast<unsigned>(threads), options.scaling)) {

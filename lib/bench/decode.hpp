@@ -21,6 +21,7 @@ struct DecodeBenchOptions {
   std::optional<std::uint64_t> threads;
   std::uint64_t samples = 2000;
   std::optional<std::uint64_t> crop;
+  std::uint64_t scale = 1;
   double min_seconds = 2;
   bool scaling = false;
   std::uint64_t seed = 0;
@@ -64,6 +65,7 @@ struct CoresNeeded {
 
 struct DecodeResult {
   std::optional<std::uint64_t> crop;
+  std::uint64_t scale = 1;
   std::uint64_t threads = 0;
   std::uint64_t images = 0;
   std::uint64_t decoded = 0;
