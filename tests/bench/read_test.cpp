@@ -1,63 +1,22 @@
 #include "bench/read.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "bench/bench_data.hpp"
+#include "bench/read_data.hpp"
 #include "formats/shard_index.hpp"
-#include "system/limits.hpp"
 
 using namespace shardkit;
 using namespace shardkit::test;
 
 namespace {
 
-/// Two shards without index: 30 and 12 samples.
-void write_shards(const ShardFolder& folder) {
-  folder.write("a.tar", image_shard(30, "a"));
-  folder.write("b.tar", image_shard(12, "b"));
-}
-
 std::uint64_t folder_bytes(const ShardFolder& folder) {
   return std::filesystem::file_size(folder.path("a.tar")) + std::filesystem::file_size(folder.path("b.tar"));
-}
-
-ReadOptions read_options(const std::string& path) {
-  ReadOptions options;
-  options.paths = {path};
-  options.threads = 3;
-  return options;
-}
-
-ReadResult read_quietly(const ReadOptions& options) {
-  Context context;
-  return read(options, context);
-}
-
-ErrorCode code_of(const ReadOptions& options) {
-  return error_code_of([&] { read_quietly(options); });
-}
-
-bool has_warning(const Context& context, const std::string& code) {
-  const auto warnings = context.warnings();
-  return std::any_of(warnings.begin(), warnings.end(), [&](const Warning& warning) { return warning.code == code; });
-}
-
-bool has_hint(const ReadResult& result, const std::string& part) {
-  return std::ranges::any_of(result.hints,
-                             [&](const std::string& hint) { return hint.find(part) != std::string::npos; });
-}
-
-/// Zeros that take no room on disk.
-void write_zeros(const ShardFolder& folder, const std::string& name, std::uint64_t bytes) {
-  folder.write(name, "");
-  std::filesystem::resize_file(folder.path(name), bytes);
 }
 
 /// An index beside `shard` that says it holds that many samples.
@@ -84,8 +43,6 @@ class OpenFileLimit {
  private:
   rlimit before_{};
 };
-
-constexpr std::uint64_t kMiB = 1U << 20U;
 
 }  // namespace
 
@@ -228,66 +185,6 @@ TEST_CASE("plain files are samples; hidden ones and folders' names do not count"
   }
 }
 
-TEST_CASE("a cold read starts from nothing and a warm one from everything") {
-  const ShardFolder folder;
-  write_shards(folder);
-  ReadOptions options = read_options(folder.path());
-  options.cache = CacheRequest::cold;
-  try {
-    const ReadResult cold = read_quietly(options);
-    CHECK(cold.cache.residency_before_ratio == 0.0);
-    CHECK((cold.cache.state == "cold" || cold.cache.state == "client-cold"));
-    CHECK(cold.cache.residency_after_ratio == 1.0);
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::unsupported);
-    MESSAGE("SKIPPED: ", error.what());
-  }
-  options.cache = CacheRequest::warm;
-  const ReadResult warm = read_quietly(options);
-  CHECK(warm.cache.state == "warm");
-  CHECK(warm.cache.requested == CacheRequest::warm);
-}
-
-TEST_CASE("caches are prepared no longer than allowed, and the files that are ready are read") {
-  const ShardFolder folder;
-  write_shards(folder);
-  ReadOptions options = read_options(folder.path());
-  options.prepare_seconds = 0;
-  options.cache = CacheRequest::cold;
-  try {
-    const ReadResult cold = read_quietly(options);  // one file is always prepared
-    CHECK(cold.files == 1);
-    CHECK(cold.samples == 30);
-    CHECK(has_hint(cold, "1 of 2 files were read"));
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::unsupported);
-    MESSAGE("SKIPPED: ", error.what());
-  }
-  options.cache = CacheRequest::warm;  // half a file in memory is not warm
-  CHECK(code_of(options) == ErrorCode::unsupported);
-}
-
-TEST_CASE("data larger than the memory is not read to find out that it cannot be warm") {
-  const ShardFolder folder;
-  write_zeros(folder, "huge.bin", usable_memory() + 1);
-  ReadOptions options = read_options(folder.path("huge.bin"));
-  options.cache = CacheRequest::warm;
-  CHECK(code_of(options) == ErrorCode::unsupported);
-}
-
-TEST_CASE("in memory neither cold nor direct can be had, and nothing else is measured instead") {
-  const std::string path = "/dev/shm/shardkit-read-" + std::to_string(::getpid()) + ".tar";
-  write_file(path, image_shard(3, "m").bytes());
-  ReadOptions options = read_options(path);
-  CHECK(read_quietly(options).cache.state == "warm");
-  options.cache = CacheRequest::cold;
-  CHECK(code_of(options) == ErrorCode::unsupported);
-  options.cache = CacheRequest::any;
-  options.direct = true;
-  CHECK(code_of(options) == ErrorCode::unsupported);
-  std::filesystem::remove(path);
-}
-
 TEST_CASE("damaged shards are read all the same, with a warning that names them") {
   const ShardFolder folder;
   const std::string whole = image_shard(4, "k").bytes();
@@ -309,18 +206,6 @@ TEST_CASE("shards without samples are read, but have none to pick at random") {
   ReadOptions options = read_options(folder.path());
   options.mode = ReadMode::random;
   CHECK(code_of(options) == ErrorCode::not_found);
-}
-
-TEST_CASE("holes are warned of, and refused where the disk is to be measured") {
-  const TempDir dir;
-  write_file(dir.path("holes.bin"), "x");
-  std::filesystem::resize_file(dir.path("holes.bin"), 1 << 20);
-  Context context;
-  ReadOptions options = read_options(dir.path("holes.bin"));
-  CHECK(read(options, context).bytes == 1 << 20);
-  CHECK(has_warning(context, "sparse_file"));
-  options.cache = CacheRequest::cold;
-  CHECK(code_of(options) == ErrorCode::unsupported);
 }
 
 TEST_CASE("what is not there or no file is a clear error") {
