@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/parallel_files.hpp"
 #include "catalog/image_folder.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"
@@ -72,32 +73,43 @@ void list_plain(const InputFile& file, std::uint32_t index, std::vector<SampleRe
   samples.push_back({index, 0, file.bytes, 0, image ? file.bytes : 0});
 }
 
+std::vector<SampleRef> list_shard(const InputFile& shard, std::uint32_t index, Context& context) {
+  std::vector<SampleRef> samples;
+  SampleCollector collector(index, shard.bytes, samples);
+  if (shard.samples) {
+    list_indexed(shard, collector);
+  } else {
+    list_scanned(shard, collector, context);
+  }
+  return samples;
+}
+
+/// Indices of at most `most` shards: those where their running share passes a whole number.
+std::vector<std::uint32_t> choose_shards(const InputSet& input, std::size_t most) {
+  const auto shards = static_cast<std::size_t>(std::ranges::count_if(input.files, &InputFile::is_shard));
+  const std::size_t taken = std::min(shards, most);
+  std::vector<std::uint32_t> chosen;
+  std::size_t shard = 0;
+  for (std::uint32_t i = 0; i < input.files.size(); ++i) {
+    if (!input.files[i].is_shard) continue;
+    if ((shard + 1) * taken / shards > shard * taken / shards) chosen.push_back(i);
+    ++shard;
+  }
+  return chosen;
+}
+
 }  // namespace
 
 std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context) {
-  const auto shards = static_cast<std::size_t>(
-      std::count_if(input.files.begin(), input.files.end(), [](const InputFile& file) { return file.is_shard; }));
-  const std::size_t taken = std::min(shards, most_shards);
+  const std::vector<std::uint32_t> shards = choose_shards(input, most_shards);
+  std::vector<std::vector<SampleRef>> of_shards(shards.size());
+  for_each_file(shards.size(), context,
+                [&](std::size_t i) { of_shards[i] = list_shard(input.files[shards[i]], shards[i], context); });
   std::vector<SampleRef> samples;
-  std::size_t shard = 0;
   for (std::uint32_t i = 0; i < input.files.size(); ++i) {
-    context.throw_if_stopped();
-    const InputFile& file = input.files[i];
-    if (!file.is_shard) {
-      list_plain(file, i, samples);
-      continue;
-    }
-    // Of `shards` take `taken`, evenly: those where the running share passes a whole number.
-    const bool take = (shard + 1) * taken / shards > shard * taken / shards;
-    ++shard;
-    if (!take) continue;
-    SampleCollector collector(i, file.bytes, samples);
-    if (file.samples) {
-      list_indexed(file, collector);
-    } else {
-      list_scanned(file, collector, context);
-    }
+    if (!input.files[i].is_shard) list_plain(input.files[i], i, samples);
   }
+  for (const auto& some : of_shards) samples.insert(samples.end(), some.begin(), some.end());
   return samples;
 }
 

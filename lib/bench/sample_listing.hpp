@@ -18,7 +18,7 @@ struct SampleRef {
   std::uint64_t image_bytes = 0;  ///< of its first member that is an image by name; 0 without one
 };
 
-/// The samples of at most `most_shards` shards, taken evenly over the set, and of all plain files. Reads our index
+/// The samples of all plain files, then of at most `most_shards` shards, taken evenly over the set. Reads our index
 /// where a shard has one, else the shard's headers. What is wrong with a shard becomes a warning, and samples that its
 /// end cuts are left out.
 std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context);
