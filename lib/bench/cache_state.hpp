@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,13 +35,15 @@ struct CacheReport {
   }
 };
 
-/// Share of the input's bytes that are in the page cache, from at most 2000 files taken evenly. Empty where the system
+/// Share of the files' bytes that are in the page cache, from at most 2000 files taken evenly. Empty where the system
 /// does not tell this user.
-std::optional<double> residency(const InputSet& input);
+std::optional<double> residency(std::span<const InputFile> files, Context& context);
 
-/// Drops all files from the cache, reads all into it, or does nothing. Throws Error{unsupported} where the state asked
-/// for cannot be had.
-void prepare_cache(const InputSet& input, CacheRequest request, Context& context);
+/// Drops the files from the cache, or reads them into it, in their order and several at once, until `seconds` are over;
+/// empty: until all are done. Returns how many of them, from the first on, are in the state asked for: all for
+/// CacheRequest::any, and never none. Throws Error{unsupported} where that state cannot be had.
+std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request, std::optional<double> seconds,
+                          Context& context);
 
 /// A name for what the cache held before a measurement that goes through it. "client-cold": a server behind may still
 /// have it in memory. What was just read into the cache is warm, also where the system does not tell.
@@ -48,6 +51,6 @@ std::string cache_state(const CacheReport& report, StorageClass storage_class);
 
 /// Throws Error{unsupported} when files have holes, whose reading touches no disk, and the disk is to be measured;
 /// otherwise a warning.
-void check_sparse(const InputSet& input, bool disk_is_measured, Context& context);
+void check_sparse(std::span<const InputFile> files, bool disk_is_measured, Context& context);
 
 }  // namespace shardkit

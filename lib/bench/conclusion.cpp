@@ -19,14 +19,26 @@ bool from_memory(const MeasuredNode& node) { return node.cache_state == "warm" |
 
 /// Workloads other than JPEGs are held against the bytes that storage gives, whatever the files at hand hold.
 bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
-  const bool image = !requirement || requirement->preset == nullptr || requirement->preset->jpeg;
-  return image && node.decode_samples_per_second.has_value();
+  return (!requirement || requirement->is_of_images()) && node.decode_samples_per_second.has_value();
 }
 
 /// What samples of the job weigh: those at hand, or the preset's where it is about something else than images.
 double sample_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
-  const bool other = requirement && requirement->preset != nullptr && !requirement->preset->jpeg;
-  return other ? requirement->job.sample_bytes : node.sample_bytes;
+  return requirement && !requirement->is_of_images() ? requirement->job.sample_bytes : node.sample_bytes;
+}
+
+/// What they take in memory and on their way to the GPU: what is not decoded stays as it is.
+double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                     const LoaderOptions& options) {
+  return decodes(node, requirement) ? static_cast<double>(options.tensor_bytes) : sample_bytes(node, requirement);
+}
+
+/// Processor time of reading one, which grows with its bytes, and of decoding it.
+double cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
+  const double read = node.sample_bytes > 0
+                          ? node.read_cpu_seconds * sample_bytes(node, requirement) / node.sample_bytes
+                          : node.read_cpu_seconds;
+  return read + (decodes(node, requirement) ? node.decode_cpu_seconds : 0);
 }
 
 /// The rate at which the cores read and decode, both at once.
@@ -69,10 +81,10 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
 std::string remedy(const MeasuredNode& node, const JobRequirement& requirement, const std::string& limiting) {
   const double target = samples_per_second(requirement.job) * requirement.min_au;
   if (limiting == stage::kDecode) {
-    const double cores = target * (node.read_cpu_seconds + node.decode_cpu_seconds);
-    const double missing = std::max(cores - static_cast<double>(node.cores), 0.0);
-    return fmt::format("{:.1f} more cores like these would close it ({:.1f} in all), or decoding on the GPU", missing,
-                       cores);
+    const auto cores = static_cast<double>(node.cores);
+    const double needed = cores * target / cores_rate(node);
+    return fmt::format("{:.1f} more cores like these would close it ({:.1f} in all), or decoding on the GPU",
+                       needed - cores, needed);
   }
   const double missing = target * sample_bytes(node, requirement) - node.read_bytes_per_second;
   return fmt::format(
@@ -153,7 +165,7 @@ DataLoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<Job
   std::uint64_t workers = most;
   if (requirement) {
     const double rate = samples_per_second(requirement->job) / static_cast<double>(gpus);
-    const double busy = std::ceil(rate * (node.read_cpu_seconds + node.decode_cpu_seconds));
+    const double busy = std::ceil(rate * cpu_seconds(node, requirement));
     workers = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::min(busy, 1e6)), 1, most);
   }
   workers = options.workers.value_or(workers);
@@ -164,7 +176,7 @@ DataLoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<Job
       "persistent_workers=True)",
       batch, workers, options.prefetch);
   advice.dev_shm_needed =
-      prefetch_bytes(gpus, workers, options.prefetch, batch, static_cast<double>(options.tensor_bytes));
+      prefetch_bytes(gpus, workers, options.prefetch, batch, decoded_bytes(node, requirement, options));
   advice.dev_shm_fits = !node.dev_shm || advice.dev_shm_needed <= static_cast<double>(*node.dev_shm);
   return advice;
 }
@@ -177,7 +189,7 @@ RunRequirement run_requirement(const MeasuredNode& node, const JobRequirement& r
   required.min_au_ratio = requirement.min_au;
   required.samples_per_second = samples_per_second(requirement.job);
   required.bytes_per_second = required.samples_per_second * sample_bytes(node, requirement);
-  required.h2d_bytes_per_second = required.samples_per_second * static_cast<double>(loader.tensor_bytes);
+  required.h2d_bytes_per_second = required.samples_per_second * decoded_bytes(node, requirement, loader);
   return required;
 }
 

@@ -28,7 +28,7 @@ struct MeasuredNode {
 struct LoaderOptions {
   std::optional<std::uint64_t> workers;  ///< per GPU; empty: as many as it takes
   std::uint64_t prefetch = 2;
-  std::uint64_t tensor_bytes = 0;  ///< of a decoded sample
+  std::uint64_t tensor_bytes = 0;  ///< of a decoded image
   std::uint64_t batch = 256;       ///< where no job says
 };
 

@@ -1,5 +1,6 @@
 #include "bench/decode.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -19,7 +20,6 @@ namespace shardkit {
 namespace {
 
 constexpr std::uint64_t kMostThreads = 4096;
-constexpr std::uint64_t kMostCrop = 8192;
 
 void check_options(const DecodeBenchOptions& options, std::uint64_t threads) {
   const auto check = [](bool fine, const std::string& text) {
@@ -30,6 +30,9 @@ void check_options(const DecodeBenchOptions& options, std::uint64_t threads) {
   check(options.min_seconds >= 0 && options.min_seconds <= 86400, "--min-seconds: expected up to a day");
   const auto crop = options.crop.value_or(1);
   check(crop > 0 && crop <= kMostCrop, fmt::format("--crop: expected 1 to {} pixels", kMostCrop));
+  const auto scale = options.scale;
+  check(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
+  check(scale == 1 || !options.crop, "--scale: crops are decoded at full size; leave out --crop");
 }
 
 /// What one thread decoded. On a cache line of its own.
@@ -39,17 +42,20 @@ struct alignas(64) DecodeTally {
   std::uint64_t pixels = 0;
 };
 
+using Clock = std::chrono::steady_clock;
+
 /// Decodes the images of a store in turn, again and again.
 class DecodeWork {
  public:
   DecodeWork(const JpegStore& store, const DecodeBenchOptions& options, Context& context)
       : store_(store), options_(options), context_(context), failures_(store.size()) {}
 
-  /// Decodes until every image was done once and `min_seconds` are over.
+  /// Decodes until every image was done once and `min_seconds` are over, or `most_seconds` are; each thread one at
+  /// least.
   Timing run(unsigned threads, std::vector<DecodeTally>& tallies) {
     next_.store(0, std::memory_order_relaxed);
-    deadline_ = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                                       std::chrono::duration<double>(options_.min_seconds));
+    earliest_end_ = moment_in(options_.min_seconds);
+    latest_end_ = options_.most_seconds ? moment_in(*options_.most_seconds) : Clock::time_point::max();
     context_.progress().start("decoding");  // no total: images come again until the time is over
     tallies.assign(threads, {});
     return timed_run(
@@ -58,14 +64,17 @@ class DecodeWork {
   }
 
   DecodeFailures failures() const;
+  /// Images of the last run that had their turn.
+  std::uint64_t tried() const { return std::min<std::uint64_t>(next_.load(std::memory_order_relaxed), store_.size()); }
 
  private:
   void decode_images(unsigned thread, DecodeTally& tally, const std::stop_token& stop) {
-    JpegDecoder decoder;
+    JpegDecoder decoder({.scale_divisor = static_cast<unsigned>(options_.scale)});
     Prng prng(options_.seed + thread);
-    while (!stop.stop_requested()) {
+    for (bool first = true; !stop.stop_requested(); first = false) {
+      if (!first && Clock::now() >= latest_end_) return;
       const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
-      if (turn >= store_.size() && std::chrono::steady_clock::now() >= deadline_) return;
+      if (turn >= store_.size() && Clock::now() >= earliest_end_) return;
       const std::size_t index = turn % store_.size();
       const Decoded decoded = decode_image(decoder, prng, store_.image(index));
       if (decoded.failure != DecodeFailure::none) failures_[index].store(decoded.failure, std::memory_order_relaxed);
@@ -87,7 +96,8 @@ class DecodeWork {
   Context& context_;
   std::vector<std::atomic<DecodeFailure>> failures_;  ///< by image
   std::atomic<std::uint64_t> next_{0};
-  std::chrono::steady_clock::time_point deadline_;
+  Clock::time_point earliest_end_;
+  Clock::time_point latest_end_;
 };
 
 DecodeFailures DecodeWork::failures() const {
@@ -148,7 +158,7 @@ std::vector<unsigned> thread_counts(unsigned threads, bool scaling) {
 }  // namespace
 
 DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
-  return decode(options, find_input(options.paths), context);
+  return decode(options, find_input(options.paths, context), context);
 }
 
 DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Context& context) {
@@ -158,6 +168,7 @@ DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Co
   DecodeWork work(store, options, context);
   DecodeResult result;
   result.crop = options.crop;
+  result.scale = options.scale;
   result.images = store.size();
   result.mix = store.mix();
   for (const unsigned count : thread_counts(static_cast<unsigned>(threads), options.scaling)) {
@@ -171,10 +182,10 @@ DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Co
     row.speedup = row.samples_per_second / result.scaling.front().samples_per_second;
   }
   result.failures = work.failures();
-  if (result.failures.total == store.size()) {
+  if (result.failures.total == work.tried()) {
     throw Error(ErrorCode::corrupt, fmt::format("not one of {} images from '{}' can be decoded as a JPEG ({} are of "
                                                 "another format)",
-                                                store.size(), input.files.front().path, result.failures.not_jpeg));
+                                                work.tried(), input.files.front().path, result.failures.not_jpeg));
   }
   result.cores_needed = cores_needed(result.samples_per_second_per_core);
   return result;

@@ -6,21 +6,27 @@
 #include <vector>
 
 #include "bench/jpeg_store.hpp"
-#include "bench/read.hpp"
+#include "bench/timed_run.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
 /// `iobench decode`: how many images a second the cores turn into pixels.
 namespace shardkit {
 
+/// The largest --crop, in pixels a side.
+inline constexpr std::uint64_t kMostCrop = 8192;
+
 struct DecodeBenchOptions {
   std::vector<std::string> paths;
   std::optional<std::uint64_t> threads;
   std::uint64_t samples = 2000;
   std::optional<std::uint64_t> crop;
+  std::uint64_t scale = 1;
   double min_seconds = 2;
   bool scaling = false;
   std::uint64_t seed = 0;
+  /// Set by `run`, not on the command line: stop after this time, though not every image was decoded yet.
+  std::optional<double> most_seconds;
 
   void describe(FieldVisitor& v);
 };
@@ -59,6 +65,7 @@ struct CoresNeeded {
 
 struct DecodeResult {
   std::optional<std::uint64_t> crop;
+  std::uint64_t scale = 1;
   std::uint64_t threads = 0;
   std::uint64_t images = 0;
   std::uint64_t decoded = 0;

@@ -8,6 +8,8 @@ void DecodeBenchOptions::describe(FieldVisitor& v) {
   v.field({"samples", Unit::count, "images to load, taken evenly"}, samples);
   v.field({"crop", Unit::count, "decode only a random resized crop to this many pixels a side", Role::option, "PIXELS"},
           crop);
+  v.field({"scale", Unit::none, "shrink whole images while decoding: 1, 2, 4 or 8 times a side", Role::option, "N"},
+          scale);
   v.field({"min-seconds", Unit::seconds, "decode for at least this long"}, min_seconds);
   v.field({"scaling", Unit::none, "measure 1, 2, 4, ... threads too"}, scaling);
   v.field({"seed", Unit::none, "where the crops lie"}, seed);
@@ -38,9 +40,10 @@ void CoresNeeded::describe(FieldVisitor& v) {
 
 void DecodeResult::describe(FieldVisitor& v) {
   v.field({"crop", Unit::count, "side of the random resized crop; none: the whole image"}, crop);
+  v.field({"scale", Unit::none, "how many times smaller a side was decoded"}, scale);
   v.field({"threads", Unit::count, "decoding threads"}, threads);
   v.field({"images", Unit::count, "images in memory"}, images);
-  v.field({"decoded", Unit::count, "images decoded, each at least once"}, decoded);
+  v.field({"decoded", Unit::count, "images decoded, each at least once where there was time"}, decoded);
   v.field({"decode_seconds", Unit::seconds, "time that took"}, decode_seconds);
   v.field({"cpu_seconds", Unit::seconds, "processor time that took"}, cpu_seconds);
   v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <span>
 #include <system_error>
 
 #include <fmt/format.h>
 
-#include "catalog/image_folder.hpp"
+#include "bench/folder_files.hpp"
+#include "bench/parallel_files.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
-#include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"
-#include "formats/tar_scanner.hpp"
+#include "formats/wids_index.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
@@ -22,6 +24,12 @@ namespace {
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
+/// By its own name, not that of a folder above it.
+bool is_tar_name(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".tar") || name.ends_with(".tgz") || name.find(".tar.") != std::string::npos;
+}
+
 bool holds_shards(const std::string& folder) {
   std::error_code error;
   fs::directory_iterator item(folder, error);
@@ -31,17 +39,28 @@ bool holds_shards(const std::string& folder) {
   });
 }
 
+/// True for a text whose first line names a shard: captions and labels are .txt too.
+bool is_shard_list(const std::string& path) {
+  std::string text(64U << 10U, '\0');
+  text.resize(File::open_read(path).read_at(0, std::as_writable_bytes(std::span(text))));
+  const std::size_t begin = std::min(text.find_first_not_of("\r\n"), text.size());
+  const std::string line = text.substr(begin, text.find_first_of("\r\n", begin) - begin);
+  return is_tar_name(line) || line.find("://") != std::string::npos;
+}
+
+/// An index of shards is small; what is larger is data.
+bool is_shard_index(const std::string& path) {
+  constexpr std::uintmax_t kMostBytes = 64U << 20U;
+  return fs::file_size(path) <= kMostBytes && is_wids_index(read_text_file(path));
+}
+
 /// True for what resolve_shards() takes: not there under this name (a pattern or URL), a tar, or a list of tars.
 bool names_shards(const std::string& operand, const fs::file_status& status) {
   if (fs::is_directory(status)) return holds_shards(operand);
   if (!fs::is_regular_file(status)) return !fs::exists(status);
-  return operand.find(".tar") != std::string::npos || operand.ends_with(".tgz") || operand.ends_with(".txt") ||
-         operand.ends_with(".json");
-}
-
-std::string index_path(const InputFile& shard) {
-  const fs::path path(shard.path);
-  return join_path(parent_folder(shard.path), shard_index_path(path.filename().string()));
+  if (operand.ends_with(".txt")) return is_shard_list(operand);
+  if (operand.ends_with(".json")) return is_shard_index(operand);
+  return is_tar_name(operand);
 }
 
 /// The index of a shard when it is there and speaks of a file of this size.
@@ -54,8 +73,17 @@ std::optional<ShardSummary> index_summary(const InputFile& shard) {
   return summary;
 }
 
+std::uint64_t file_bytes(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  if (error) throw system_error(error.value(), "look at", path);
+  return bytes;
+}
+
 class InputFinder {
  public:
+  explicit InputFinder(Context& context) : context_(context) {}
+
   void add(const std::string& operand) {
     std::error_code error;
     const fs::file_status status = fs::status(operand, error);
@@ -64,7 +92,7 @@ class InputFinder {
     } else if (fs::is_directory(status)) {
       add_folder(operand);
     } else if (fs::is_regular_file(status)) {
-      add_file(operand, fs::file_size(operand));
+      input_.files.push_back({operand, 0, false, 1});
     } else {
       throw Error(ErrorCode::usage,
                   fmt::format("'{}' is a pipe, socket or device; name files, shards or a folder of them", operand),
@@ -73,104 +101,60 @@ class InputFinder {
   }
 
   InputSet take() {
+    measure_files();
     if (!shard_operands_.empty()) add_shards(resolve_shards(shard_operands_));
+    for (const InputFile& file : input_.files) input_.bytes += file.bytes;
     return std::move(input_);
   }
 
  private:
-  void add_file(const std::string& path, std::uint64_t bytes) {
-    input_.files.push_back({path, bytes, false, 1});
-    input_.bytes += bytes;
-  }
-
+  /// Where there are shards at any depth, what lies beside them (manifests, lists) is no data.
   void add_folder(const std::string& folder) {
-    const std::size_t first = input_.files.size();
-    std::error_code error;
-    fs::recursive_directory_iterator item(folder, error);
-    for (const fs::recursive_directory_iterator end; !error && item != end; item.increment(error)) {
-      if (is_hidden(item->path())) {
-        item.disable_recursion_pending();
-      } else if (std::error_code unreadable; item->is_regular_file(unreadable)) {
-        add_file(item->path().string(), item->file_size(unreadable));
-      }
-    }
-    if (error) throw system_error(error.value(), "list", folder);
-    if (input_.files.size() == first) {
+    const std::vector<std::string> paths = list_files(folder, context_);
+    const std::size_t shards = shard_operands_.size();
+    std::ranges::copy_if(paths, std::back_inserter(shard_operands_),
+                         [](const std::string& path) { return path.ends_with(".tar"); });
+    if (shard_operands_.size() > shards) return;
+    if (paths.empty()) {
       throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no files to read", folder), folder);
     }
-    std::sort(input_.files.begin() + static_cast<std::ptrdiff_t>(first), input_.files.end(),
-              [](const InputFile& a, const InputFile& b) { return a.path < b.path; });
+    for (const std::string& path : paths) input_.files.push_back({path, 0, false, 1});
+  }
+
+  /// In batches: a file's size costs less than handing it to a thread, but for network file systems.
+  void measure_files() {
+    constexpr std::size_t kBatch = 64;
+    std::vector<InputFile>& files = input_.files;
+    for_each_file((files.size() + kBatch - 1) / kBatch, context_, [&](std::size_t batch) {
+      const std::size_t end = std::min((batch + 1) * kBatch, files.size());
+      for (std::size_t i = batch * kBatch; i < end; ++i) files[i].bytes = file_bytes(files[i].path);
+    });
   }
 
   void add_shards(const ShardSet& set) {
-    input_.has_shards = true;
-    for (const ShardFile& shard : set.shards) {
-      InputFile file{shard.path, shard.bytes, true, {}};
+    const std::size_t first = input_.files.size();
+    for (const ShardFile& shard : set.shards) input_.files.push_back({shard.path, shard.bytes, true, {}});
+    for_each_file(set.shards.size(), context_, [&](std::size_t i) {
+      InputFile& file = input_.files[first + i];
       if (const auto summary = index_summary(file)) file.samples = summary->samples;
-      input_.files.push_back(std::move(file));
-      input_.bytes += shard.bytes;
-    }
+    });
   }
 
+  Context& context_;
   std::vector<std::string> shard_operands_;
   InputSet input_;
 };
 
-/// Collects the samples of one shard from either of its descriptions.
-class SampleCollector {
- public:
-  SampleCollector(std::uint32_t file, std::vector<SampleRef>& samples) : file_(file), samples_(samples) {}
-
-  template <class Sample>
-  void add(const Sample& sample) {
-    SampleRef ref;
-    ref.file = file_;
-    ref.offset = sample.members.front().offset;
-    ref.bytes = sample.members.back().offset + sample.members.back().size - ref.offset;
-    for (const auto& member : sample.members) {
-      if (!is_image_name("." + member.extension)) continue;
-      ref.image_offset = member.offset;
-      ref.image_bytes = member.size;
-      break;
-    }
-    samples_.push_back(ref);
-  }
-
- private:
-  std::uint32_t file_;
-  std::vector<SampleRef>& samples_;
-};
-
-void list_indexed(const InputFile& shard, SampleCollector& collector) {
-  const std::string path = index_path(shard);
-  FileSource source(path);
-  ShardIndexVisitor visitor;
-  visitor.sample = [&](IndexSample&& sample) { collector.add(sample); };
-  read_shard_index(source, path, visitor);
-}
-
-void list_scanned(const InputFile& shard, SampleCollector& collector, Context& context) {
-  FileSource source(shard.path);
-  TarScanner scanner(source, [&](const TarFinding& finding) {
-    context.warn("damaged_shard", fmt::format("'{}' at byte {}: {}", shard.path, finding.offset, finding.text));
-  });
-  SampleGrouper grouper;
-  TarEntry entry;
-  while (scanner.next(entry)) {
-    if (const auto sample = grouper.add(entry)) collector.add(*sample);
-  }
-  if (const auto sample = grouper.finish()) collector.add(*sample);
-}
-
-void list_plain(const InputFile& file, std::uint32_t index, std::vector<SampleRef>& samples) {
-  const bool image = is_image_name(file.path);
-  samples.push_back({index, 0, file.bytes, 0, image ? file.bytes : 0});
-}
-
 }  // namespace
 
-InputSet find_input(const std::vector<std::string>& operands) {
-  InputFinder finder;
+std::string index_path(const InputFile& shard) {
+  const fs::path path(shard.path);
+  return join_path(parent_folder(shard.path), shard_index_path(path.filename().string()));
+}
+
+InputSet find_input(const std::vector<std::string>& operands, Context& context) {
+  context.progress().start("listing files");
+  InputFinder finder(context);
   for (const std::string& operand : operands) finder.add(operand);
   InputSet input = finder.take();
   if (input.files.empty()) throw Error(ErrorCode::usage, "nothing to read was named");
@@ -183,33 +167,6 @@ InputSet find_input(const std::vector<std::string>& operands) {
         input.files.front().path);
   }
   return input;
-}
-
-std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context) {
-  const auto shards = static_cast<std::size_t>(
-      std::count_if(input.files.begin(), input.files.end(), [](const InputFile& file) { return file.is_shard; }));
-  const std::size_t taken = std::min(shards, most_shards);
-  std::vector<SampleRef> samples;
-  std::size_t shard = 0;
-  for (std::uint32_t i = 0; i < input.files.size(); ++i) {
-    context.throw_if_stopped();
-    const InputFile& file = input.files[i];
-    if (!file.is_shard) {
-      list_plain(file, i, samples);
-      continue;
-    }
-    // Of `shards` take `taken`, evenly: those where the running share passes a whole number.
-    const bool take = (shard + 1) * taken / shards > shard * taken / shards;
-    ++shard;
-    if (!take) continue;
-    SampleCollector collector(i, samples);
-    if (file.samples) {
-      list_indexed(file, collector);
-    } else {
-      list_scanned(file, collector, context);
-    }
-  }
-  return samples;
 }
 
 }  // namespace shardkit

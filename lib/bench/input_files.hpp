@@ -21,25 +21,15 @@ struct InputFile {
 struct InputSet {
   std::vector<InputFile> files;  ///< in the order named; those of a folder by name
   std::uint64_t bytes = 0;       ///< of all files, more than 0
-  bool has_shards = false;
 };
 
-/// Resolves operands: whatever names shards (catalog/shard_set.hpp), any other file, or a folder without shards, whose
-/// files at any depth are taken but for hidden ones. Throws Error{not_found} when there is nothing to read,
-/// Error{usage} for pipes, devices and sockets.
-InputSet find_input(const std::vector<std::string>& operands);
+/// Resolves operands: whatever names shards (catalog/shard_set.hpp), any other file, or a folder of either. Of a folder
+/// without shards of its own the shards at any depth are taken, and where there are none all files but hidden ones;
+/// links are followed. A .txt or .json is a list of shards only when it reads as one. Throws Error{not_found} when
+/// there is nothing to read, Error{usage} for pipes, devices and sockets, Error{cancelled} on a stop.
+InputSet find_input(const std::vector<std::string>& operands, Context& context);
 
-/// Where one sample lies in a set.
-struct SampleRef {
-  std::uint32_t file = 0;    ///< index into InputSet::files
-  std::uint64_t offset = 0;  ///< of its first member's content; to the end of its last are `bytes`
-  std::uint64_t bytes = 0;
-  std::uint64_t image_offset = 0;
-  std::uint64_t image_bytes = 0;  ///< of its first member that is an image by name; 0 without one
-};
-
-/// The samples of at most `most_shards` shards, taken evenly over the set, and of all plain files. Reads our index
-/// where a shard has one, else the shard's headers. What is wrong with a shard becomes a warning.
-std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context);
+/// Where our index of a shard lies when it has one.
+std::string index_path(const InputFile& shard);
 
 }  // namespace shardkit

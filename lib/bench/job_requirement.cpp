@@ -11,6 +11,11 @@ void check(bool fine, const char* option, const char* expected) {
   if (!fine) throw Error(ErrorCode::usage, fmt::format("{}: expected {}", option, expected));
 }
 
+void check_alone(bool given, const char* option) {
+  if (!given) return;
+  throw Error(ErrorCode::usage, fmt::format("{} says nothing alone: add --preset, or --batch and --step-time", option));
+}
+
 void check_values(const JobOptions& options) {
   check(options.gpus.value_or(1) > 0, "--gpus", "at least one GPU");
   check(options.batch.value_or(1) > 0, "--batch", "at least one sample");
@@ -25,8 +30,8 @@ void check_values(const JobOptions& options) {
 std::optional<JobRequirement> job_requirement(const JobOptions& options) {
   check_values(options);
   if (!options.preset && !options.batch && !options.step_time) {
-    if (options.gpus)
-      throw Error(ErrorCode::usage, "--gpus says nothing alone: add --preset, or --batch and --step-time");
+    check_alone(options.gpus.has_value(), "--gpus");
+    check_alone(options.min_au.has_value(), "--min-au");
     return std::nullopt;
   }
   JobRequirement requirement;

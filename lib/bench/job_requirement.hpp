@@ -14,6 +14,9 @@ struct JobRequirement {
   TrainingJob job;
   double min_au = 1;               ///< 1: every GPU busy all the time
   const Preset* preset = nullptr;  ///< where the job came from, if from one
+
+  /// False for workloads whose samples are no images: they are neither decoded nor cropped.
+  bool is_of_images() const { return preset == nullptr || preset->jpeg; }
 };
 
 /// What a command line says of a job: a preset, single values, or a preset with values replaced.
@@ -26,8 +29,8 @@ struct JobOptions {
   std::optional<double> min_au;
 };
 
-/// Empty when the options describe no job at all (a number of GPUs alone is none). Throws Error{usage} when something
-/// is missing or impossible.
+/// Empty when the options describe no job at all. Throws Error{usage} when something is missing or impossible; a number
+/// of GPUs or a utilisation without a job is such.
 std::optional<JobRequirement> job_requirement(const JobOptions& options);
 
 }  // namespace shardkit

@@ -1,15 +1,14 @@
 #include "bench/jpeg_store.hpp"
 
 #include <algorithm>
-#include <atomic>
 
 #include <fmt/format.h>
 
+#include "bench/parallel_files.hpp"
 #include "core/error.hpp"
 #include "image/jpeg_header.hpp"
 #include "image/probe.hpp"
 #include "io/file.hpp"
-#include "sync/adaptive_workers.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -73,13 +72,8 @@ void JpegStore::load(const InputSet& input, const std::vector<SampleRef>& refs, 
     offset += ref.image_bytes;
   }
   context.progress().start("loading images", refs.size(), bytes_);
-  std::atomic<std::size_t> next{0};
-  AdaptiveWorkers workers({.cores = usable_threads()}, context.stop_token());
-  workers.run([&](WaitMeter& meter, const std::stop_token& stop) {
-    const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
-    if (i >= refs.size() || stop.stop_requested()) return false;
+  for_each_file(refs.size(), context, [&](std::size_t i) {
     const std::string& path = input.files[refs[i].file].path;
-    const WaitMeter::Scope waiting(meter);
     const File file = File::open_read(path);
     if (file.read_at(refs[i].image_offset, places[i]) < places[i].size()) {
       throw Error(ErrorCode::io, fmt::format("'{}' ended within an image: it changed while it was read", path), path,
@@ -88,9 +82,7 @@ void JpegStore::load(const InputSet& input, const std::vector<SampleRef>& refs, 
     images_[i] = places[i];
     context.progress().items.fetch_add(1, std::memory_order_relaxed);
     context.progress().bytes.fetch_add(places[i].size(), std::memory_order_relaxed);
-    return true;
   });
-  context.throw_if_stopped();
 }
 
 void JpegStore::look_at_headers() {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "bench/input_files.hpp"
+#include "bench/sample_listing.hpp"
 #include "core/bytes.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"

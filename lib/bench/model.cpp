@@ -1,6 +1,7 @@
 #include "bench/model.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -11,7 +12,7 @@
 namespace shardkit {
 namespace {
 
-void refuse(const char* option, const char* expected) {
+[[noreturn]] void refuse(const char* option, std::string_view expected) {
   throw Error(ErrorCode::usage, fmt::format("{}: expected {}", option, expected));
 }
 
@@ -19,20 +20,45 @@ void check_positive(const std::optional<double>& value, const char* option) {
   if (value && *value <= 0) refuse(option, "more than 0");
 }
 
-void check_options(const ModelOptions& options) {
+void check_not_negative(const std::optional<double>& value, const char* option) {
+  if (value && *value < 0) refuse(option, "0 or more");
+}
+
+void check_values(const ModelOptions& options) {
   if (options.workers == 0) refuse("--workers", "at least one worker");
   if (options.prefetch == 0) refuse("--prefetch", "at least one batch");
   if (options.crop == 0 || options.crop > 65535) refuse("--crop", "1 to 65535 pixels");
+  if (options.checkpoint_every == 0U) refuse("--checkpoint-every", "at least one step");
   check_positive(options.decode_per_core, "--decode-per-core");
   check_positive(options.read_rate, "--read-rate");
   check_positive(options.decode_rate, "--decode-rate");
   check_positive(options.stage_rate, "--stage-rate");
   check_positive(options.checkpoint_rate, "--checkpoint-rate");
-  if (options.checkpoint_every == 0U) refuse("--checkpoint-every", "at least one step");
-  if (options.checkpoint_bytes && (!options.checkpoint_rate || !options.checkpoint_every)) {
-    refuse("--checkpoint-bytes", "--checkpoint-rate and --checkpoint-every beside it");
-  }
-  if (options.stage_rate && !options.dataset_bytes) refuse("--stage-rate", "--dataset-bytes beside it");
+  check_not_negative(options.checkpoint_copy_time, "--checkpoint-copy-time");
+  check_not_negative(options.gpu_hour_cost, "--gpu-hour-cost");
+  check_not_negative(options.egress_cost, "--egress-cost");
+}
+
+/// An option that would change nothing without another is refused, so that no part of a command line goes unheard.
+void check_partners(const ModelOptions& options) {
+  const auto check = [](bool given, bool partner, const char* option, const char* partners) {
+    if (given && !partner) refuse(option, fmt::format("{} beside it", partners));
+  };
+  const bool job = options.preset || options.batch || options.step_time;
+  constexpr const char* kJob = "a job (--preset, or --batch and --step-time)";
+  check(options.sample_bytes.has_value(), job, "--sample-bytes", kJob);
+  check(options.decode_per_core.has_value(), job, "--decode-per-core", kJob);
+  check(options.dataset_bytes.has_value(), job, "--dataset-bytes", kJob);
+  check(options.checkpoint_bytes.has_value(), job, "--checkpoint-bytes", kJob);
+  check(options.gpu_hour_cost.has_value(), job, "--gpu-hour-cost", kJob);
+  check(options.egress_cost.has_value(), job, "--egress-cost", kJob);
+  check(options.stage_rate.has_value(), options.dataset_bytes.has_value(), "--stage-rate", "--dataset-bytes");
+  const bool checkpoint = options.checkpoint_bytes.has_value();
+  check(checkpoint, options.checkpoint_rate && options.checkpoint_every, "--checkpoint-bytes",
+        "--checkpoint-rate and --checkpoint-every");
+  check(options.checkpoint_rate.has_value(), checkpoint, "--checkpoint-rate", "--checkpoint-bytes");
+  check(options.checkpoint_every.has_value(), checkpoint, "--checkpoint-every", "--checkpoint-bytes");
+  check(options.checkpoint_copy_time > 0, checkpoint, "--checkpoint-copy-time", "--checkpoint-bytes");
 }
 
 std::optional<double> as_double(const std::optional<std::uint64_t>& value) {
@@ -40,13 +66,7 @@ std::optional<double> as_double(const std::optional<std::uint64_t>& value) {
 }
 
 JobOptions job_options(const ModelOptions& options) {
-  // A lone default of one GPU describes no job.
-  const bool any = options.preset || options.batch || options.step_time;
-  return {options.preset,
-          any ? std::optional(options.gpus) : std::nullopt,
-          options.batch,
-          options.step_time,
-          as_double(options.sample_bytes),
+  return {options.preset, options.gpus, options.batch, options.step_time, as_double(options.sample_bytes),
           options.min_au};
 }
 
@@ -62,7 +82,7 @@ CheckpointCost checkpoint_cost(const ModelOptions& options, const TrainingJob& j
 
 Required requirements(const ModelOptions& options, const JobRequirement& requirement, const Supply& supply) {
   const TrainingJob& job = requirement.job;
-  const bool image = requirement.preset == nullptr || requirement.preset->jpeg;
+  const bool image = requirement.is_of_images();
   const double decoded =
       image ? static_cast<double>(tensor_bytes(options.crop, value_bytes(options.dtype))) : job.sample_bytes;
   Required required;
@@ -84,13 +104,27 @@ Required requirements(const ModelOptions& options, const JobRequirement& require
   return required;
 }
 
-Supply given_supply(const ModelOptions& options) {
+/// What came from memory is no promise of storage.
+void warn_of_cache(const Supply& supply, const std::string& path, Context& context) {
+  const std::string state = supply.cache_state.value_or("");
+  if (state != "warm" && state != "mixed" && state != "unknown") return;
+  const std::string_view what = state == "unknown" ? "whether it came from the page cache is not known"
+                                                   : "the rate is at least in part that of memory";
+  context.warn("supply_not_cold",
+               fmt::format("reading in '{}' was measured with the cache {}: {}; measure with --cache cold for what "
+                           "storage gives",
+                           path, state, what));
+}
+
+Supply given_supply(const ModelOptions& options, Context& context) {
   Supply supply;
   if (options.from) supply = read_measured_supply(*options.from);
   if (options.read_rate) {
     supply.read_bytes_per_second = options.read_rate;
     supply.read_samples_per_second.reset();
+    supply.cache_state.reset();
   }
+  if (options.from) warn_of_cache(supply, *options.from, context);
   if (options.decode_rate) supply.decode_samples_per_second = options.decode_rate;
   if (options.decode_per_core) supply.decode_samples_per_second_per_core = options.decode_per_core;
   return supply;
@@ -110,8 +144,7 @@ std::vector<StageRate> stage_rates(const Supply& supply, double sample_bytes, bo
 }
 
 void judge_supply(const JobRequirement& requirement, const Supply& supply, ModelResult& result) {
-  const bool image = requirement.preset == nullptr || requirement.preset->jpeg;
-  const auto rates = stage_rates(supply, requirement.job.sample_bytes, image);
+  const auto rates = stage_rates(supply, requirement.job.sample_bytes, requirement.is_of_images());
   if (rates.empty()) return;
   const Judgement judgement = judge(requirement.job, requirement.min_au, rates);
   result.supply = supply;
@@ -124,7 +157,10 @@ void judge_supply(const JobRequirement& requirement, const Supply& supply, Model
 }
 
 void add_costs(const ModelOptions& options, const JobRequirement& requirement, ModelResult& result) {
-  if (options.gpu_hour_cost && result.predicted_au_ratio) {
+  if (options.gpu_hour_cost && !result.predicted_au_ratio) {
+    refuse("--gpu-hour-cost", "a supply (--from, --read-rate, --decode-rate) beside it: that tells how long GPUs idle");
+  }
+  if (options.gpu_hour_cost) {
     const auto gpus = static_cast<double>(requirement.job.gpus);
     result.idle_cost_per_hour = (1 - *result.predicted_au_ratio) * gpus * *options.gpu_hour_cost;
   }
@@ -163,9 +199,10 @@ std::vector<PresetRow> preset_rows(const Supply& supply) {
   return rows;
 }
 
-ModelResult model(const ModelOptions& options, Context& /*context*/) {
-  check_options(options);
-  const Supply supply = given_supply(options);
+ModelResult model(const ModelOptions& options, Context& context) {
+  check_values(options);
+  check_partners(options);
+  const Supply supply = given_supply(options, context);
   const auto requirement = job_requirement(job_options(options));
   ModelResult result;
   if (!requirement) {

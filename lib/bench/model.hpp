@@ -26,7 +26,7 @@ std::uint64_t value_bytes(TensorType type);
 struct ModelOptions {
   bool list_presets = false;
   std::optional<std::string> preset;
-  std::uint64_t gpus = 1;
+  std::optional<std::uint64_t> gpus;
   std::optional<std::uint64_t> batch;
   std::optional<double> step_time;
   std::optional<std::uint64_t> sample_bytes;

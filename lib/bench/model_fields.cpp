@@ -5,7 +5,7 @@ namespace shardkit {
 void ModelOptions::describe(FieldVisitor& v) {
   v.field({"list-presets", Unit::none, "list the presets and what each asks of its input"}, list_presets);
   v.field({"preset", Unit::none, "a published workload, such as resnet50-h100", Role::option, "NAME"}, preset);
-  v.field({"gpus", Unit::count, "GPUs that train together"}, gpus);
+  v.field({"gpus", Unit::count, "GPUs that train together; 1"}, gpus);
   v.field({"batch", Unit::count, "samples per GPU and step"}, batch);
   v.field({"step-time", Unit::seconds, "time a GPU computes on one batch"}, step_time);
   v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample"}, sample_bytes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -11,7 +12,6 @@
 #include "io/aligned_buffer.hpp"
 #include "io/page_cache.hpp"
 #include "stats/steadiness.hpp"
-#include "stats/summary.hpp"
 #include "system/disk_stats.hpp"
 #include "system/limits.hpp"
 
@@ -32,19 +32,23 @@ void check_options(const ReadOptions& options, std::uint64_t threads) {
   }
   if (options.samples == 0U) refuse("--samples: expected at least 1");
   if (options.budget && *options.budget <= 0) refuse("--budget: expected more than 0 seconds");
-  if (threads * options.block > usable_memory() / 2) {
-    refuse(fmt::format("--threads {} with --block {} need more than half of the memory there is ({})", threads,
-                       format_size(options.block), format_size(usable_memory())));
-  }
+}
+
+/// Each thread has a buffer for what it reads at once.
+void check_memory(std::uint64_t threads, std::uint64_t buffer) {
+  if (threads * buffer <= usable_memory() / 2) return;
+  refuse(fmt::format("--threads {} that read {} at once need more than half of the memory there is ({})", threads,
+                     format_size(buffer), format_size(usable_memory())));
+}
+
+std::uint64_t largest_read(const std::vector<SampleRef>& samples) {
+  const auto largest = std::ranges::max_element(samples, {}, &SampleRef::bytes);
+  return std::min(largest->bytes, RandomWork::kMostPerRead);
 }
 
 ReadLimits limits_of(const ReadOptions& options) {
   ReadLimits limits{options.samples, {}};
-  if (options.budget) {
-    const auto budget = std::chrono::duration<double>(std::min(*options.budget, 1e8));
-    limits.deadline =
-        std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(budget);
-  }
+  if (options.budget) limits.deadline = moment_in(*options.budget);
   return limits;
 }
 
@@ -74,7 +78,7 @@ std::optional<DeviceActivity> activity(const std::optional<DiskCounters>& before
                         (after->queue_seconds - before->queue_seconds) / seconds};
 }
 
-void add_hints(const InputSet& input, ReadResult& result) {
+void add_hints(ReadResult& result) {
   constexpr double kShort = 1;
   constexpr double kLongWait = 10e-3;
   constexpr double kSmallRequest = 16 * 1024;
@@ -84,10 +88,6 @@ void add_hints(const InputSet& input, ReadResult& result) {
         fmt::format("the run took {}; read more data for a steadier rate", format_duration(result.read_seconds)));
   }
   if (!result.steady) hints.emplace_back("the rate drifted from start to end; read more data or set a longer --budget");
-  if (result.mode == ReadMode::sequential && input.files.size() < result.threads) {
-    hints.push_back(fmt::format("{} can keep only {} of the {} threads busy", format_count(input.files.size(), "file"),
-                                input.files.size(), result.threads));
-  }
   if (result.cache.state == "mixed") {
     hints.emplace_back("part of the data was in memory; --cache cold or --cache warm measures one thing");
   }
@@ -105,22 +105,24 @@ void add_hints(const InputSet& input, ReadResult& result) {
   }
 }
 
-ReadResult describe_run(const ReadOptions& options, const InputSet& input, std::uint64_t threads) {
+ReadResult describe_run(const ReadOptions& options, std::span<const InputFile> files, std::uint64_t threads) {
   ReadResult result;
   result.mode = options.mode;
   result.direct = options.direct;
   result.threads = threads;
   result.block = options.block;
-  result.files = input.files.size();
+  result.files = files.size();
   result.cache.requested = options.cache;
-  result.storage = storage_of(input.files.front().path);
+  result.storage = storage_of(files.front().path);
   return result;
 }
 
 void add_measurement(const Timing& timing, const std::vector<ReadTally>& tallies, ReadResult& result) {
   LatencyHistogram latency;
+  std::uint64_t sample_bytes = 0;
   for (const ReadTally& tally : tallies) {
     latency.merge(tally.latency);
+    sample_bytes += tally.sample_bytes;
     result.bytes += tally.bytes;
     result.samples += tally.samples;
   }
@@ -130,13 +132,14 @@ void add_measurement(const Timing& timing, const std::vector<ReadTally>& tallies
   result.cpu_seconds = timing.cpu_seconds;
   result.bytes_per_second = static_cast<double>(result.bytes) / timing.seconds;
   result.samples_per_second = static_cast<double>(result.samples) / timing.seconds;
+  if (result.samples > 0) result.mean_sample = static_cast<double>(sample_bytes) / static_cast<double>(result.samples);
   result.bytes_per_second_interval = rate_interval(timing);
   result.steady = std::abs(relative_drift(timing.rates)) <= kSteadyDrift;
 }
 
 /// Runs either kind of work and adds what it measured.
 template <class Work>
-void measure(Work& work, Context& context, ReadResult& result) {
+void run_work(Work& work, Context& context, ReadResult& result) {
   std::vector<ReadTally> tallies(result.threads);
   const auto disk_before = read_disk_counters(result.storage.device);
   const Timing timing = timed_run(
@@ -148,16 +151,34 @@ void measure(Work& work, Context& context, ReadResult& result) {
   result.device = activity(disk_before, read_disk_counters(result.storage.device), timing.seconds);
 }
 
-}  // namespace
-
-std::optional<RateInterval> rate_interval(const Timing& timing) {
-  if (timing.rates.size() < 2) return std::nullopt;
-  const Summary summary = summarize(timing.rates);
-  return RateInterval{summary.low, summary.high};
+void read_parts(std::span<const InputFile> files, const ReadEngine& engine, const ReadOptions& options,
+                Context& context, ReadResult& result) {
+  std::uint64_t bytes = 0;
+  for (const InputFile& file : files) bytes += file.bytes;
+  context.progress().start("reading", 0, bytes);
+  SequentialWork work(files, engine, options.block, limits_of(options), context);
+  run_work(work, context, result);
+  if (work.parts() >= result.threads) return;
+  result.hints.push_back(
+      fmt::format("only {} of the {} threads had something to read: files are read in parts of 64 MiB, a shard without "
+                  "an index by one thread",
+                  work.parts(), result.threads));
 }
 
+void read_samples(std::span<const InputFile> files, const ReadEngine& engine, std::vector<SampleRef> order,
+                  const ReadOptions& options, Context& context, ReadResult& result) {
+  context.progress().start("reading", order.size());
+  RandomWork work(files, engine, std::move(order), limits_of(options), context);
+  run_work(work, context, result);
+  if (work.keeps_shards_open()) return;
+  result.hints.emplace_back(
+      "there are more shards than may be open at once (ulimit -n), so each sample's time includes opening its shard");
+}
+
+}  // namespace
+
 ReadResult read(const ReadOptions& options, Context& context) {
-  return read(options, find_input(options.paths), context);
+  return read(options, find_input(options.paths, context), context);
 }
 
 ReadResult read(const ReadOptions& options, const InputSet& input, Context& context) {
@@ -165,27 +186,30 @@ ReadResult read(const ReadOptions& options, const InputSet& input, Context& cont
   check_options(options, threads);
   const bool random = options.mode == ReadMode::random;
   const auto engine = make_read_engine(options.engine, {.direct = options.direct, .random = random});
-  check_sparse(input, options.direct || options.cache == CacheRequest::cold, context);
-  ReadResult result = describe_run(options, input, threads);
-  result.engine = engine->name();
+  check_sparse(input.files, options.direct || options.cache == CacheRequest::cold, context);
   std::vector<SampleRef> order;
   if (random) order = random_order(input, options, context);  // before caches are made cold: it reads headers
-  prepare_cache(input, options.cache, context);
-  result.cache.residency_before_ratio = residency(input);
+  check_memory(threads, random ? largest_read(order) : options.block);
+  const std::size_t prepared = prepare_cache(input.files, options.cache, options.prepare_seconds, context);
+  const auto files = std::span(input.files).first(prepared);
+  ReadResult result = describe_run(options, files, threads);
+  result.engine = engine->name();
+  result.cache.residency_before_ratio = residency(files, context);
   result.cache.state = options.direct ? "direct" : cache_state(result.cache, result.storage.storage_class);
-
-  context.progress().start("reading", order.size(), random ? 0 : input.bytes);
-  const ReadLimits limits = limits_of(options);
   if (random) {
-    RandomWork work(input, *engine, std::move(order), limits, context);
-    measure(work, context, result);
+    read_samples(files, *engine, std::move(order), options, context, result);
   } else {
-    SequentialWork work(input, *engine, options.block, limits, context);
-    measure(work, context, result);
+    read_parts(files, *engine, options, context, result);
   }
-  result.cache.residency_after_ratio = residency(input);
+  result.cache.residency_after_ratio = residency(files, context);
   if (result.samples == 0) context.warn("no_samples", "no whole sample was read, so samples per second say nothing");
-  add_hints(input, result);
+  if (prepared < input.files.size()) {
+    result.hints.push_back(
+        fmt::format("{} of {} files were read: there was no time to bring the caches of more into "
+                    "the state asked for; a longer --budget reads more",
+                    prepared, input.files.size()));
+  }
+  add_hints(result);
   return result;
 }
 

@@ -37,22 +37,12 @@ struct ReadOptions {
   std::optional<std::uint64_t> samples;
   std::optional<double> budget;
   std::uint64_t seed = 0;
+  /// Set by `run`, not on the command line, in sequential mode alone: how many seconds the bringing of caches into the
+  /// state asked for may take. The files that are ready by then are those that are read.
+  std::optional<double> prepare_seconds;
 
   void describe(FieldVisitor& v);
 };
-
-/// A rate's median over slices of a tenth of a second holds with 95 % between these.
-struct RateInterval {
-  double low = 0;
-  double high = 0;
-  void describe(FieldVisitor& v) {
-    v.field({"low", Unit::none, "lower end"}, low);
-    v.field({"high", Unit::none, "upper end"}, high);
-  }
-};
-
-/// The rate's interval; empty for a run shorter than two slices.
-std::optional<RateInterval> rate_interval(const Timing& timing);
 
 /// What the kernel's counters say of the device meanwhile, other readers included.
 struct DeviceActivity {
@@ -81,6 +71,7 @@ struct ReadResult {
   std::optional<RateInterval> bytes_per_second_interval;
   bool steady = true;
   double samples_per_second = 0;
+  double mean_sample = 0;
   LatencyQuantiles latency;
   CacheReport cache;
   StorageFacts storage;

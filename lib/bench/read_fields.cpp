@@ -40,6 +40,8 @@ void ReadResult::describe(FieldVisitor& v) {
           bytes_per_second_interval);
   v.field({"steady", Unit::none, "false when the rate drifted by more than a tenth from start to end"}, steady);
   v.field({"samples_per_second", Unit::per_second, "samples over time"}, samples_per_second);
+  v.field({"mean_sample", Unit::bytes, "mean size of those as stored, a shard's headers and padding included"},
+          mean_sample);
   v.field({"latency", Unit::seconds, "time of one read: a block, or a sample in random mode"}, latency);
   v.field({"cache", Unit::none, "state of the page cache"}, cache);
   v.field({"storage", Unit::none, "what the first path lies on"}, storage);

@@ -1,16 +1,19 @@
 #include "bench/run.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "bench/job_requirement.hpp"
 #include "core/error.hpp"
+#include "core/prng.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
 namespace {
 
+constexpr double kShareForCaches = 0.15;
 constexpr double kShareForReading = 0.5;
 constexpr double kShareForDecoding = 0.25;
 constexpr double kLongestDecode = 10;
@@ -19,47 +22,64 @@ constexpr std::uint64_t kImages = 1000;
 constexpr std::uint64_t kLeastReaders = 8;
 
 void check_options(const RunOptions& options) {
-  const auto check = [](bool fine, const char* text) {
+  const auto check = [](bool fine, const std::string& text) {
     if (!fine) throw Error(ErrorCode::usage, text);
   };
   check(options.budget > 0, "--budget: expected more than 0 seconds");
   check(options.prefetch > 0, "--prefetch: expected at least 1 batch");
   check(options.workers.value_or(1) > 0, "--workers: expected at least 1");
   check(options.threads.value_or(1) > 0, "--threads: expected at least 1");
+  check(options.crop <= kMostCrop, fmt::format("--crop: expected 0 to {} pixels", kMostCrop));
 }
 
-ReadOptions read_options(const RunOptions& options, std::uint64_t cores, CacheRequest cache) {
-  ReadOptions read;
-  read.threads = std::max(options.threads.value_or(cores), kLeastReaders);
-  read.cache = cache;
-  read.budget = options.budget * kShareForReading;
-  return read;
+/// The files in an order that is drawn once and for all, so that as many as there is time for are spread over all.
+InputSet find_spread_input(const RunOptions& options, Context& context) {
+  InputSet input = find_input(options.paths, context);
+  Prng prng(0);
+  shuffle(std::span(input.files), prng);
+  return input;
 }
 
-CacheRequest requested(RunCache cache) {
-  switch (cache) {
-    case RunCache::cold:
-    case RunCache::automatic:
-      return CacheRequest::cold;
-    case RunCache::warm:
-      return CacheRequest::warm;
-    case RunCache::any:
-      return CacheRequest::any;
+/// Reads from one state of the cache, as much as the budget allows.
+ReadResult read_from(CacheRequest cache, const RunOptions& options, const InputSet& input, std::uint64_t cores,
+                     Context& context) {
+  ReadOptions read_options;
+  read_options.threads = std::max(options.threads.value_or(cores), kLeastReaders);
+  read_options.cache = cache;
+  read_options.budget = options.budget * kShareForReading;
+  read_options.prepare_seconds = options.budget * kShareForCaches;
+  return read(read_options, input, context);
+}
+
+/// With --cache auto: cold, else warm where the data is small enough for that, else with what the cache holds.
+ReadResult read_from_best(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context) {
+  std::vector<CacheRequest> wanted{CacheRequest::cold};
+  if (input.bytes < usable_memory() / 2) wanted.push_back(CacheRequest::warm);
+  for (const CacheRequest cache : wanted) {
+    try {
+      return read_from(cache, options, input, cores, context);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::unsupported) throw;
+      const bool cold = cache == CacheRequest::cold;
+      context.warn(cold ? "not_cold" : "not_warm",
+                   fmt::format("not read {}: {}", cold ? "cold" : "warm", error.what()));
+    }
   }
-  return CacheRequest::any;
+  return read_from(CacheRequest::any, options, input, cores, context);
 }
 
-/// Reads cold where that was asked for or can be had; only --cache auto goes on warm where it cannot, or with what the
-/// cache holds of data that it is too small for.
 ReadResult measure_read(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context) {
-  try {
-    return read(read_options(options, cores, requested(options.cache)), input, context);
-  } catch (const Error& error) {
-    if (options.cache != RunCache::automatic || error.code() != ErrorCode::unsupported) throw;
-    context.warn("not_cold", fmt::format("not read cold: {}", error.what()));
+  switch (options.cache) {
+    case RunCache::cold:
+      return read_from(CacheRequest::cold, options, input, cores, context);
+    case RunCache::warm:
+      return read_from(CacheRequest::warm, options, input, cores, context);
+    case RunCache::any:
+      return read_from(CacheRequest::any, options, input, cores, context);
+    case RunCache::automatic:
+      break;
   }
-  const bool fits = input.bytes < usable_memory() / 2;
-  return read(read_options(options, cores, fits ? CacheRequest::warm : CacheRequest::any), input, context);
+  return read_from_best(options, input, cores, context);
 }
 
 /// Empty when there is nothing to decode.
@@ -70,6 +90,7 @@ std::optional<DecodeResult> measure_decode(const RunOptions& options, const Inpu
   decode_options.samples = kImages;
   if (options.crop > 0) decode_options.crop = options.crop;
   decode_options.min_seconds = std::min(options.budget * kShareForDecoding, kLongestDecode);
+  decode_options.most_seconds = decode_options.min_seconds;
   try {
     return decode(decode_options, input, context);
   } catch (const Error& error) {
@@ -86,11 +107,8 @@ MeasuredNode measured_node(const RunResult& result, std::uint64_t cores) {
   node.read_bytes_per_second = read.bytes_per_second;
   node.cache_state = read.cache.state;
   node.dev_shm = result.environment.dev_shm;
-  if (read.samples > 0) {
-    const auto samples = static_cast<double>(read.samples);
-    node.sample_bytes = static_cast<double>(read.bytes) / samples;
-    node.read_cpu_seconds = read.cpu_seconds / samples;
-  }
+  node.sample_bytes = read.mean_sample;
+  node.read_cpu_seconds = read.cpu_seconds / static_cast<double>(read.bytes) * read.mean_sample;
   if (result.decode && result.decode->samples_per_second_per_core > 0) {
     node.decode_samples_per_second = result.decode->samples_per_second;
     node.decode_cpu_seconds = 1 / result.decode->samples_per_second_per_core;
@@ -133,7 +151,7 @@ RunResult run(const RunOptions& options, Context& context) {
   check_options(options);
   const auto requirement = requirement_of(options);
   RunResult result;
-  const InputSet input = find_input(options.paths);
+  const InputSet input = find_spread_input(options, context);
   result.environment = look_at_environment(input.files.front().path, context);
   const std::uint64_t cores = options.threads.value_or(result.environment.usable_threads);
   result.read = measure_read(options, input, cores, context);

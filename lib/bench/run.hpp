@@ -20,7 +20,7 @@ namespace shardkit {
 
 /// Which state of the page cache to read from.
 enum class RunCache {
-  automatic,  ///< cold where that can be had, else warm
+  automatic,  ///< cold where that can be had, else warm where memory and time allow, else any
   cold,
   warm,
   any,
@@ -68,7 +68,8 @@ struct RunResult {
   void describe(FieldVisitor& v);
 };
 
-/// Measures within about `budget` seconds. Without a requirement it says how many GPUs of each preset the node feeds.
+/// Measures within about `budget` seconds once the files are listed, over as many files as that allows, spread over
+/// all. Without a requirement it says how many GPUs of each preset the node feeds.
 RunResult run(const RunOptions& options, Context& context);
 
 }  // namespace shardkit

@@ -14,7 +14,8 @@ void RunOptions::describe(FieldVisitor& v) {
   v.field({"prefetch", Unit::count, "batches that each worker keeps ready"}, prefetch);
   v.field({"crop", Unit::count, "decode a random resized crop of this side; 0: whole images"}, crop);
   v.field({"dtype", Unit::none, "type of the decoded values, for the memory of batches"}, dtype);
-  v.field({"cache", Unit::none, "state of the page cache to read from; auto: cold where it can be had, else warm"},
+  v.field({"cache", Unit::none,
+           "state of the page cache to read from; auto: cold where it can be had, else warm, else any"},
           cache);
   v.field({"budget", Unit::seconds, "time for all measurements together, about"}, budget);
 }

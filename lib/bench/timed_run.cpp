@@ -1,5 +1,6 @@
 #include "bench/timed_run.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -7,6 +8,7 @@
 
 #include <sys/resource.h>
 
+#include "stats/summary.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit {
@@ -46,6 +48,12 @@ void watch(const std::atomic<std::uint64_t>& counter, const std::stop_token& sto
 
 }  // namespace
 
+Clock::time_point moment_in(double seconds) {
+  constexpr double kYears = 1e8;
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, kYears)));
+}
+
 Timing timed_run(unsigned threads, const std::function<void(unsigned thread, const std::stop_token& stop)>& work,
                  const std::atomic<std::uint64_t>& counter, const std::stop_token& parent) {
   Timing timing;
@@ -62,6 +70,12 @@ Timing timed_run(unsigned threads, const std::function<void(unsigned thread, con
   }
   timing.cpu_seconds = cpu_seconds() - cpu_before;
   return timing;
+}
+
+std::optional<RateInterval> rate_interval(const Timing& timing) {
+  if (timing.rates.size() < 2) return std::nullopt;
+  const Summary summary = summarize(timing.rates);
+  return RateInterval{summary.low, summary.high};
 }
 
 }  // namespace shardkit

@@ -1,12 +1,19 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
+#include "core/fields.hpp"
+
 namespace shardkit {
+
+/// The moment `seconds` from now; absurdly many count as years.
+std::chrono::steady_clock::time_point moment_in(double seconds);
 
 /// What a timed run took.
 struct Timing {
@@ -19,5 +26,18 @@ struct Timing {
 /// rethrows their first exception. `work` is given a token that fires when a sibling fails or `parent` does.
 Timing timed_run(unsigned threads, const std::function<void(unsigned thread, const std::stop_token& stop)>& work,
                  const std::atomic<std::uint64_t>& counter, const std::stop_token& parent);
+
+/// A rate's median over slices of a tenth of a second holds with 95 % between these.
+struct RateInterval {
+  double low = 0;
+  double high = 0;
+  void describe(FieldVisitor& v) {
+    v.field({"low", Unit::none, "lower end"}, low);
+    v.field({"high", Unit::none, "upper end"}, high);
+  }
+};
+
+/// The rate's interval; empty for a run shorter than two slices.
+std::optional<RateInterval> rate_interval(const Timing& timing);
 
 }  // namespace shardkit

@@ -104,10 +104,15 @@ void drop_from_cache(const File& file) {
                                 cached_bytes(file).value_or(0), file.size()));
 }
 
-void warm_cache(const File& file) {
+bool warm_cache(const File& file, const std::function<bool()>& go_on) {
   std::vector<std::byte> buffer(256U << 10U);
   std::uint64_t offset = 0;
-  while (const std::size_t got = file.read_at(offset, buffer)) offset += got;
+  while (go_on()) {
+    const std::size_t got = file.read_at(offset, buffer);
+    if (got == 0) return true;
+    offset += got;
+  }
+  return false;
 }
 
 bool lives_in_memory(const File& file) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "io/file.hpp"
@@ -18,8 +19,10 @@ std::optional<std::uint64_t> cached_bytes(const File& file);
 /// maps, residency that this user may not see.
 void drop_from_cache(const File& file);
 
-/// Reads all of `file` into the page cache.
-void warm_cache(const File& file);
+/// Reads `file` into the page cache, a quarter of a MiB at a time, for as long as `go_on` says so before each. True
+/// when all of it was read.
+bool warm_cache(
+    const File& file, const std::function<bool()>& go_on = [] { return true; });
 
 /// True for tmpfs and ramfs, where the page cache is the disk.
 bool lives_in_memory(const File& file);

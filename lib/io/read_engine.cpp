@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
+#include <mutex>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -67,24 +69,46 @@ DirectAlignment probe_alignment(const File& file) {
   refuse_direct(file.path(), "no alignment up to 4096 bytes is accepted");
 }
 
-DirectAlignment direct_alignment(const File& file) {
-  if (lives_in_memory(file)) refuse_direct(file.path(), "its file system keeps files in memory and only pretends");
-  struct statx info {};
-  const bool told =
-      ::statx(file.fd(), "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) == 0 && (info.stx_mask & STATX_DIOALIGN) != 0;
-  if (told && info.stx_dio_offset_align == 0) refuse_direct(file.path(), "its file system does not offer it");
-  if (told) return {info.stx_dio_mem_align, info.stx_dio_offset_align};
-  if (lies_on_overlay(file)) {
-    refuse_direct(file.path(), "overlay accepts the flag without saying whether the file system below it obeys");
+/// Finds out how files want to be read directly. Thread-safe.
+class DirectAlignments {
+ public:
+  /// Refuses files of which that cannot be had.
+  DirectAlignment of(const File& file) {
+    if (lives_in_memory(file)) refuse_direct(file.path(), "its file system keeps files in memory and only pretends");
+    struct statx info {};
+    const bool asked = ::statx(file.fd(), "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) == 0;
+    const bool told = asked && (info.stx_mask & STATX_DIOALIGN) != 0;
+    if (told && info.stx_dio_offset_align == 0) refuse_direct(file.path(), "its file system does not offer it");
+    if (told) return {info.stx_dio_mem_align, info.stx_dio_offset_align};
+    if (lies_on_overlay(file)) {
+      refuse_direct(file.path(), "overlay accepts the flag without saying whether the file system below it obeys");
+    }
+    return probed(file);
   }
-  return probe_alignment(file);
-}
+
+ private:
+  /// Probing reads, so that each device is asked once: who opens a file per sample would pay for it each time.
+  DirectAlignment probed(const File& file) {
+    struct stat info {};
+    if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
+    const std::scoped_lock lock(mutex_);
+    const auto known = by_device_.find(info.st_dev);
+    if (known != by_device_.end()) return known->second;
+    const DirectAlignment alignment = probe_alignment(file);
+    // A read behind the end of a small file may succeed whatever its alignment: that says nothing of other files.
+    if (static_cast<std::uint64_t>(info.st_size) > AlignedBuffer::kAlignment) by_device_[info.st_dev] = alignment;
+    return alignment;
+  }
+
+  std::mutex mutex_;
+  std::map<dev_t, DirectAlignment> by_device_;
+};
 
 /// Widens each request to whole blocks, which the buffer has room for; so nothing is copied, the file's tail included.
 class DirectFile final : public ReadFile {
  public:
-  explicit DirectFile(File file) : file_(std::move(file)), size_(file_.size()) {
-    const DirectAlignment alignment = direct_alignment(file_);
+  DirectFile(File file, DirectAlignments& alignments) : file_(std::move(file)), size_(file_.size()) {
+    const DirectAlignment alignment = alignments.of(file_);
     if (alignment.memory > AlignedBuffer::kAlignment) refuse_direct(file_.path(), "it wants memory aligned above 4096");
     step_ = alignment.offset;
   }
@@ -132,11 +156,12 @@ class PreadEngine final : public ReadEngine {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
     if (fd < 0 && errno == EINVAL) refuse_direct(path, "its file system does not offer it");
     if (fd < 0) throw system_error(errno, "open", path);
-    return std::make_unique<DirectFile>(File(fd, path));
+    return std::make_unique<DirectFile>(File(fd, path), alignments_);
   }
 
  private:
   ReadEngineOptions options_;
+  mutable DirectAlignments alignments_;
 };
 
 }  // namespace

@@ -9,13 +9,13 @@ namespace {
 
 /// Largest number of values that may be cut off each end: P(X < cut) <= 0.025 for X of Binomial(n, 1/2).
 std::size_t cut_from_each_end(std::size_t n) {
-  double term = std::pow(0.5, static_cast<double>(n));  // P(X = 0)
-  double sum = term;
+  double log_term = static_cast<double>(n) * std::log(0.5);  // of P(X = 0), which is no double above n = 1074
+  double sum = std::exp(log_term);
   std::size_t cut = 0;
   while (sum <= 0.025 && cut + 1 < n) {
     ++cut;
-    term *= static_cast<double>(n - cut + 1) / static_cast<double>(cut);
-    sum += term;
+    log_term += std::log(static_cast<double>(n - cut + 1) / static_cast<double>(cut));
+    sum += std::exp(log_term);
   }
   return cut;
 }

@@ -50,6 +50,15 @@ TEST_CASE("what would close a decode gap is in cores: 2000/s * 2.5 ms are 5, of 
   CHECK_FALSE(contains(conclusion.verdict.remedy, "short too"));
 }
 
+TEST_CASE(
+    "cores that decode less together than one by one are counted as they are: 2000/s of 400/s are 5 times as many") {
+  MeasuredNode node = small_node();
+  node.decode_samples_per_second = 400;  // 2 cores alone would give 830
+  const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
+  CHECK(contains(conclusion.verdict.remedy, "8.0 more cores"));
+  CHECK(contains(conclusion.verdict.remedy, "(10.0 in all)"));
+}
+
 TEST_CASE("what would close a read gap is in bytes: 2000/s of 100 kB are 200 MB/s, of which 50 are there") {
   MeasuredNode node = small_node();
   node.read_bytes_per_second = 50e6;
@@ -102,6 +111,17 @@ TEST_CASE("a workload that is no JPEG is held against bytes alone") {
   CHECK(conclusion.verdict.limiting_stage == "read");
   CHECK(conclusion.predicted.au_ratio.value() == Approx(800e6 / 1.61353e9).epsilon(0.001));
   CHECK(conclusion.ladder.size() == 1);
+}
+
+TEST_CASE("volumes are read and moved as they are stored, and no processor time goes into decoding them") {
+  MeasuredNode node = small_node();  // 100 kB for 0.1 ms, so a volume of 146,600,628 B for 146.6 ms
+  node.cores = 64;
+  const Preset& unet = find_preset("unet3d-h100");  // 7 volumes in 0.323 s: 21.67/s a GPU
+  const Conclusion conclusion = conclude(node, JobRequirement{preset_job(unet, 8), 0.9, &unet}, float_crops());
+  CHECK(conclusion.requirement->h2d_bytes_per_second == Approx(8 * 7 / 0.323 * 146600628));
+  CHECK(conclusion.loader.workers == 4);  // 21.67/s * 146.6 ms = 3.18
+  CHECK(conclusion.loader.dev_shm_needed == Approx(8.0 * 4 * 2 * 7 * 146600628));
+  CHECK_FALSE(conclusion.loader.dev_shm_fits);
 }
 
 TEST_CASE("data without images has only its reading to judge") {

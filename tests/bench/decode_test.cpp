@@ -59,6 +59,19 @@ TEST_CASE("megapixels are those of the whole images, also where a crop is decode
   }
 }
 
+TEST_CASE("images shrunk while decoding count with their own megapixels") {
+  const TempDir dir;
+  write_file(dir.path("a/x.jpg"), small_jpeg(0));  // 64 x 48
+  DecodeBenchOptions options = decode_options(dir.path());
+  for (const unsigned scale : {1U, 2U, 4U, 8U}) {
+    options.scale = scale;
+    const DecodeResult result = decode_quietly(options);
+    CHECK(result.scale == scale);
+    CHECK(result.failures.total == 0);
+    CHECK(result.megapixels_per_second * result.decode_seconds == doctest::Approx(64 * 48 * 1e-6));
+  }
+}
+
 TEST_CASE("images are taken evenly, and no more than asked for") {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(20, "a"));
@@ -81,6 +94,14 @@ TEST_CASE("at least as long as asked for, over and over") {
   CHECK(result.decoded > 1);
 }
 
+TEST_CASE("no longer than a caller's limit, though then not every image has its turn") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(9, "a"));
+  DecodeBenchOptions options = decode_options(folder.path());
+  options.most_seconds = 0;
+  CHECK(decode_quietly(options).decoded == 2);  // one by each thread
+}
+
 TEST_CASE("what goes wrong is counted by kind, once per image, and the rest is measured") {
   const TempDir dir;
   const std::string jpeg = small_jpeg(3);
@@ -94,6 +115,17 @@ TEST_CASE("what goes wrong is counted by kind, once per image, and the rest is m
   CHECK(result.failures.truncated + result.failures.warned + result.failures.corrupt == 1);
   CHECK(result.mix.other_format == 1);
   CHECK(result.mix.jpeg == 2);
+}
+
+TEST_CASE("a shard that was cut off gives the images it holds") {
+  const ShardFolder folder;
+  const std::string whole = image_shard(8, "k").bytes();
+  folder.write("a.tar", image_shard(3, "a"));
+  folder.write("cut.tar", whole.substr(0, whole.size() / 2));
+  const DecodeResult result = decode_quietly(decode_options(folder.path()));
+  CHECK(result.images > 3);
+  CHECK(result.images < 3 + 8);
+  CHECK(result.failures.total == 0);
 }
 
 TEST_CASE("CMYK is decoded and counted") {
@@ -144,5 +176,10 @@ TEST_CASE("absurd options of decode are usage errors") {
   CHECK(broken([](DecodeBenchOptions& o) { o.samples = 0; }) == ErrorCode::usage);
   CHECK(broken([](DecodeBenchOptions& o) { o.crop = 0; }) == ErrorCode::usage);
   CHECK(broken([](DecodeBenchOptions& o) { o.crop = 1ULL << 40U; }) == ErrorCode::usage);
+  CHECK(broken([](DecodeBenchOptions& o) { o.scale = 3; }) == ErrorCode::usage);
+  CHECK(broken([](DecodeBenchOptions& o) {
+          o.scale = 2;
+          o.crop = 224;
+        }) == ErrorCode::usage);
   CHECK(broken([](DecodeBenchOptions& o) { o.min_seconds = 1e18; }) == ErrorCode::usage);
 }

@@ -1,6 +1,7 @@
 #include "bench/model.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "support/files.hpp"
@@ -152,6 +153,62 @@ TEST_CASE("measured results are a supply") {
   CHECK(model(options, context).headroom_ratio.value() == Approx(0.5));
 }
 
+TEST_CASE("a run is taken at its ladder: cores that read decode the less") {
+  const TempDir dir;
+  Context context;
+  ModelOptions options = worked_example();
+  options.from = dir.path("run.json");
+  write_file(*options.from, R"({"schema":"shardkit/run","result":{
+      "read":{"bytes_per_second":2e9,"cache":{"state":"cold"}},
+      "decode":{"samples_per_second":11000,"samples_per_second_per_core":640},
+      "ladder":[{"stage":"read","measured_per_second":15000},{"stage":"decode","measured_per_second":5120}]}})");
+  const ModelResult result = model(options, context);
+  CHECK(result.limiting_stage == "decode");
+  CHECK(result.headroom_ratio.value() == Approx(0.5));
+  CHECK(result.supply->cache_state == "cold");
+  CHECK(context.warnings().empty());
+}
+
+TEST_CASE("a supply that may be the page cache's is warned of, unless the rate is given apart") {
+  const TempDir dir;
+  ModelOptions options = worked_example();
+  options.from = dir.path("read.json");
+  for (const char* state : {"warm", "mixed", "unknown"}) {
+    write_file(*options.from, fmt::format(R"({{"schema":"shardkit/read","result":{{"bytes_per_second":6e9,
+        "cache":{{"state":"{}"}}}}}})",
+                                          state));
+    Context context;
+    model(options, context);
+    REQUIRE(context.warnings().size() == 1);
+    CHECK(context.warnings().front().code == "supply_not_cold");
+  }
+  options.read_rate = 1e9;
+  Context context;
+  model(options, context);
+  CHECK(context.warnings().empty());
+}
+
+TEST_CASE("an option that would change nothing is refused") {
+  ModelOptions supply;
+  supply.read_rate = 1e9;
+  const auto refused = [](ModelOptions options, auto change) {
+    change(options);
+    return code_of(options) == ErrorCode::usage;
+  };
+  CHECK(refused(supply, [](ModelOptions& o) { o.gpus = 8; }));
+  CHECK(refused(supply, [](ModelOptions& o) { o.min_au = 0.9; }));
+  CHECK(refused(supply, [](ModelOptions& o) { o.sample_bytes = 130'000; }));
+  CHECK(refused(supply, [](ModelOptions& o) { o.dataset_bytes = 1; }));
+  CHECK(refused(supply, [](ModelOptions& o) { o.decode_per_core = 500; }));
+  CHECK(refused(supply, [](ModelOptions& o) { o.gpu_hour_cost = 3; }));
+  CHECK(refused(supply, [](ModelOptions& o) { o.egress_cost = 0.1; }));
+  CHECK(refused(worked_example(), [](ModelOptions& o) { o.gpu_hour_cost = 3; }));  // without a supply nothing idles
+  CHECK(refused(worked_example(), [](ModelOptions& o) { o.stage_rate = 1e9; }));
+  CHECK(refused(worked_example(), [](ModelOptions& o) { o.checkpoint_rate = 1e9; }));
+  CHECK(refused(worked_example(), [](ModelOptions& o) { o.checkpoint_every = 100; }));
+  CHECK(refused(worked_example(), [](ModelOptions& o) { o.checkpoint_copy_time = 1; }));
+}
+
 TEST_CASE("files that are no usable result are refused") {
   const TempDir dir;
   ModelOptions options = worked_example();
@@ -182,5 +239,11 @@ TEST_CASE("jobs that make no sense are usage errors") {
   CHECK(broken([](ModelOptions& o) { o.min_au = 1.5; }) == ErrorCode::usage);
   CHECK(broken([](ModelOptions& o) { o.workers = 0; }) == ErrorCode::usage);
   CHECK(broken([](ModelOptions& o) { o.checkpoint_bytes = 1; }) == ErrorCode::usage);
+  CHECK(broken([](ModelOptions& o) { o.checkpoint_copy_time = -1; }) == ErrorCode::usage);
+  CHECK(broken([](ModelOptions& o) { o.egress_cost = -1; }) == ErrorCode::usage);
+  CHECK(broken([](ModelOptions& o) {
+          o.read_rate = 1e9;
+          o.gpu_hour_cost = -3;
+        }) == ErrorCode::usage);
   CHECK(broken([](ModelOptions& o) { o.preset = "resnet-9000"; }) == ErrorCode::usage);
 }

@@ -1,14 +1,13 @@
 #include "bench/read.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "bench/bench_data.hpp"
+#include "bench/read_data.hpp"
 #include "formats/shard_index.hpp"
 
 using namespace shardkit;
@@ -16,36 +15,34 @@ using namespace shardkit::test;
 
 namespace {
 
-/// Two shards without index: 30 and 12 samples.
-void write_shards(const ShardFolder& folder) {
-  folder.write("a.tar", image_shard(30, "a"));
-  folder.write("b.tar", image_shard(12, "b"));
-}
-
 std::uint64_t folder_bytes(const ShardFolder& folder) {
   return std::filesystem::file_size(folder.path("a.tar")) + std::filesystem::file_size(folder.path("b.tar"));
 }
 
-ReadOptions read_options(const std::string& path) {
-  ReadOptions options;
-  options.paths = {path};
-  options.threads = 3;
-  return options;
+/// An index beside `shard` that says it holds that many samples.
+void write_index(const ShardFolder& folder, const std::string& shard, std::uint64_t bytes, unsigned samples) {
+  StringSink sink;
+  ShardIndexWriter writer(sink, shard, "");
+  for (unsigned i = 0; i < samples; ++i) writer.add(IndexSample{std::to_string(i), {}, "", {{"jpg", 512, 100, 0}}});
+  writer.finish(bytes, {});
+  folder.write(".shardkit/" + shard + ".index", sink.text());
 }
 
-ReadResult read_quietly(const ReadOptions& options) {
-  Context context;
-  return read(options, context);
-}
+/// The soft limit of open files, while this lives.
+class OpenFileLimit {
+ public:
+  explicit OpenFileLimit(rlim_t files) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit limit{files, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  ~OpenFileLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  OpenFileLimit(const OpenFileLimit&) = delete;
+  OpenFileLimit& operator=(const OpenFileLimit&) = delete;
 
-ErrorCode code_of(const ReadOptions& options) {
-  return error_code_of([&] { read_quietly(options); });
-}
-
-bool has_warning(const Context& context, const std::string& code) {
-  const auto warnings = context.warnings();
-  return std::any_of(warnings.begin(), warnings.end(), [&](const Warning& warning) { return warning.code == code; });
-}
+ private:
+  rlimit before_{};
+};
 
 }  // namespace
 
@@ -85,16 +82,9 @@ TEST_CASE("random reading reads each sample once, from its first member's conten
 TEST_CASE("an index that fits its shard gives the count, a stale one is not believed") {
   const ShardFolder folder;
   write_shards(folder);
-  const auto write_index = [&](std::uint64_t tar_bytes) {
-    StringSink sink;
-    ShardIndexWriter writer(sink, "b.tar", "");
-    writer.add(IndexSample{"only", {}, "", {{"jpg", 512, 100, 0}}});
-    writer.finish(tar_bytes, {});
-    folder.write(".shardkit/b.tar.index", sink.text());
-  };
-  write_index(std::filesystem::file_size(folder.path("b.tar")));
+  write_index(folder, "b.tar", std::filesystem::file_size(folder.path("b.tar")), 1);
   CHECK(read_quietly(read_options(folder.path())).samples == 31);
-  write_index(17);
+  write_index(folder, "b.tar", 17, 1);
   CHECK(read_quietly(read_options(folder.path())).samples == 42);
 }
 
@@ -114,6 +104,72 @@ TEST_CASE("a limit stops early and counts what was really read, indexed or not")
   CHECK(read_quietly(options).bytes == 0);
 }
 
+TEST_CASE("large files are read in parts, so that all threads have work, and still count once") {
+  const ShardFolder folder;
+  write_zeros(folder, "volume.bin", 130 * kMiB);
+  ReadOptions options = read_options(folder.path("volume.bin"));
+  options.block = kMiB;
+  const ReadResult result = read_quietly(options);
+  CHECK(result.samples == 1);
+  CHECK(result.bytes == 130 * kMiB);
+  CHECK(result.operations == 130);
+  CHECK(result.mean_sample == 130 * kMiB);
+  CHECK_FALSE(has_hint(result, "had something to read"));
+  options.threads = 4;
+  CHECK(has_hint(read_quietly(options), "only 3 of the 4 threads"));
+}
+
+TEST_CASE("samples of an indexed shard count by their share of the bytes") {
+  const ShardFolder folder;
+  write_zeros(folder, "a.tar", 150 * kMiB);
+  write_index(folder, "a.tar", 150 * kMiB, 1000);
+  ReadOptions options = read_options(folder.path());
+  CHECK(read_quietly(options).samples == 1000);
+  options.threads = 1;
+  options.samples = 10;
+  options.block = kMiB;
+  const ReadResult some = read_quietly(options);
+  CHECK(some.samples == 13);  // 2 MiB of 150
+  CHECK(some.bytes == 2 * kMiB);
+}
+
+TEST_CASE("a sample larger than 8 MiB is read in pieces and is one operation") {
+  const ShardFolder folder;
+  write_zeros(folder, "volume.bin", 20 * kMiB + 1);
+  ReadOptions options = read_options(folder.path("volume.bin"));
+  options.mode = ReadMode::random;
+  const ReadResult result = read_quietly(options);
+  CHECK(result.samples == 1);
+  CHECK(result.operations == 1);
+  CHECK(result.bytes == 20 * kMiB + 1);
+}
+
+TEST_CASE("where the shards cannot all stay open the result says what its times include") {
+  const ShardFolder folder;
+  write_shards(folder);
+  ReadOptions options = read_options(folder.path());
+  options.mode = ReadMode::random;
+  CHECK_FALSE(has_hint(read_quietly(options), "more shards than may be open"));
+  const OpenFileLimit limit(65);
+  const ReadResult result = read_quietly(options);
+  CHECK(result.samples == 42);
+  CHECK(has_hint(result, "more shards than may be open"));
+}
+
+TEST_CASE("the mean size of a sample is that of whole ones") {
+  const ShardFolder folder;
+  write_shards(folder);
+  ReadOptions options = read_options(folder.path("a.tar"));
+  CHECK(read_quietly(options).mean_sample ==
+        doctest::Approx(static_cast<double>(std::filesystem::file_size(folder.path("a.tar"))) / 30));
+  options.threads = 1;
+  options.block = 512;
+  options.samples = 1;  // the second sample's header has to come by to end the first
+  const ReadResult one = read_quietly(options);
+  CHECK(one.samples == 1);
+  CHECK(one.mean_sample < static_cast<double>(one.bytes));
+}
+
 TEST_CASE("plain files are samples; hidden ones and folders' names do not count") {
   const TempDir dir;
   write_file(dir.path("x/1.bin"), "12345");
@@ -127,39 +183,6 @@ TEST_CASE("plain files are samples; hidden ones and folders' names do not count"
     CHECK(result.samples == 2);
     CHECK(result.bytes == 12);
   }
-}
-
-TEST_CASE("a cold read starts from nothing and a warm one from everything") {
-  const ShardFolder folder;
-  write_shards(folder);
-  ReadOptions options = read_options(folder.path());
-  options.cache = CacheRequest::cold;
-  try {
-    const ReadResult cold = read_quietly(options);
-    CHECK(cold.cache.residency_before_ratio == 0.0);
-    CHECK((cold.cache.state == "cold" || cold.cache.state == "client-cold"));
-    CHECK(cold.cache.residency_after_ratio == 1.0);
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::unsupported);
-    MESSAGE("SKIPPED: ", error.what());
-  }
-  options.cache = CacheRequest::warm;
-  const ReadResult warm = read_quietly(options);
-  CHECK(warm.cache.state == "warm");
-  CHECK(warm.cache.requested == CacheRequest::warm);
-}
-
-TEST_CASE("in memory neither cold nor direct can be had, and nothing else is measured instead") {
-  const std::string path = "/dev/shm/shardkit-read-" + std::to_string(::getpid()) + ".tar";
-  write_file(path, image_shard(3, "m").bytes());
-  ReadOptions options = read_options(path);
-  CHECK(read_quietly(options).cache.state == "warm");
-  options.cache = CacheRequest::cold;
-  CHECK(code_of(options) == ErrorCode::unsupported);
-  options.cache = CacheRequest::any;
-  options.direct = true;
-  CHECK(code_of(options) == ErrorCode::unsupported);
-  std::filesystem::remove(path);
 }
 
 TEST_CASE("damaged shards are read all the same, with a warning that names them") {
@@ -183,18 +206,6 @@ TEST_CASE("shards without samples are read, but have none to pick at random") {
   ReadOptions options = read_options(folder.path());
   options.mode = ReadMode::random;
   CHECK(code_of(options) == ErrorCode::not_found);
-}
-
-TEST_CASE("holes are warned of, and refused where the disk is to be measured") {
-  const TempDir dir;
-  write_file(dir.path("holes.bin"), "x");
-  std::filesystem::resize_file(dir.path("holes.bin"), 1 << 20);
-  Context context;
-  ReadOptions options = read_options(dir.path("holes.bin"));
-  CHECK(read(options, context).bytes == 1 << 20);
-  CHECK(has_warning(context, "sparse_file"));
-  options.cache = CacheRequest::cold;
-  CHECK(code_of(options) == ErrorCode::unsupported);
 }
 
 TEST_CASE("what is not there or no file is a clear error") {

@@ -104,6 +104,20 @@ TEST_CASE("more loader processes than cores, and batches that /dev/shm cannot ho
   CHECK(contains(codes, "dev_shm_too_small"));
 }
 
+TEST_CASE("a shard that was cut off is warned of and spoils nothing") {
+  const ShardFolder folder;
+  const std::string whole = image_shard(8, "k").bytes();
+  folder.write("a.tar", image_shard(30, "a"));
+  folder.write("cut.tar", whole.substr(0, whole.size() / 2));
+  Context context;
+  const RunResult result = run(run_options(folder.path()), context);
+  CHECK(result.read.samples > 30);
+  REQUIRE(result.decode);
+  CHECK(result.decode->failures.total == 0);
+  const auto warnings = context.warnings();
+  CHECK(std::ranges::any_of(warnings, [](const Warning& w) { return w.code == "damaged_shard"; }));
+}
+
 TEST_CASE("data without images is judged by reading alone") {
   const TempDir dir;
   write_file(dir.path("tensors.bin"), std::string(100'000, 't'));
@@ -126,6 +140,7 @@ TEST_CASE("jobs and data that make no sense are errors before anything is measur
   CHECK(broken([](RunOptions& o) { o.preset = "nothing-like-it"; }) == ErrorCode::usage);
   CHECK(broken([](RunOptions& o) { o.budget = 0; }) == ErrorCode::usage);
   CHECK(broken([](RunOptions& o) { o.threads = 0; }) == ErrorCode::usage);
+  CHECK(broken([](RunOptions& o) { o.crop = 10'000; }) == ErrorCode::usage);
   CHECK(broken([](RunOptions& o) { o.paths = {}; }) == ErrorCode::usage);
   CHECK(code_of(run_options(folder.path("none"))) == ErrorCode::not_found);
   CHECK(code_of(run_options(folder.path("missing"))) == ErrorCode::not_found);

@@ -52,6 +52,16 @@ TEST_CASE("a file just written is cached, becomes cold although it was dirty, an
   CHECK(cached_bytes(*file) == kSize);
 }
 
+TEST_CASE("warming stops where it is told to") {
+  const TempDir dir;
+  write_file(dir.path("data"), std::string(kSize, 'x'));
+  const File file = File::open_read(dir.path("data"));
+  int blocks = 0;
+  CHECK_FALSE(warm_cache(file, [&] { return ++blocks <= 2; }));
+  CHECK(blocks == 3);
+  CHECK(warm_cache(file));
+}
+
 TEST_CASE("an empty file has nothing to cache") {
   const TempDir dir;
   write_file(dir.path("empty"), "");

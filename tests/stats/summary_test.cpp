@@ -43,6 +43,19 @@ TEST_CASE("the interval of twenty values runs from the sixth to the fifteenth") 
   CHECK(summarize(values).median == 10.5);
 }
 
+TEST_CASE("the interval narrows as values come, also past those whose probabilities are too small for a double") {
+  struct Row {
+    int values, low, high;
+  };
+  // By exact binomial sums; 2000 slices are a run of 200 s.
+  for (const Row& row : {Row{100, 40, 61}, Row{1000, 469, 532}, Row{1075, 505, 571}, Row{2000, 956, 1045}}) {
+    std::vector<double> values;
+    for (int i = 1; i <= row.values; ++i) values.push_back(i);
+    CHECK(summarize(values).low == row.low);
+    CHECK(summarize(values).high == row.high);
+  }
+}
+
 TEST_CASE("a constant rate does not drift, a line drifts by its rise over its mean") {
   const std::vector<double> constant(10, 5.0);
   CHECK(relative_drift(constant) == doctest::Approx(0));
