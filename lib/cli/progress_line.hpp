@@ -41,7 +41,7 @@ class ProgressLine {
 
   Style style_;
   std::optional<double> shown_at_;
-  ProgressSample base_;  ///< the first sample of this phase: a resumed phase does not start at 0
+  ProgressSample base_;           ///< the first sample of this phase: a resumed phase does not start at 0
   std::uint64_t last_items_ = 0;  ///< fewer than last time: the phase has started again
   double phase_start_ = 0;
   bool started_ = false;

@@ -47,9 +47,12 @@ void environment(const Environment& machine, std::string& out) {
                  size(static_cast<double>(machine.usable_memory)),
                  size(static_cast<double>(machine.dev_shm.value_or(0))));
   const StorageFacts& storage = machine.storage;
-  fmt::format_to(to, "data on {}{}{} at {}\n",
-                 storage.file_system.empty() ? "an unknown file system" : storage.file_system,
-                 storage.device.empty() ? "" : ", ", storage.device, storage.mount_point);
+  if (storage.file_system.empty()) {
+    out += "data on an unknown file system\n";  // such as in a chroot, whose / no mount table lists
+    return;
+  }
+  fmt::format_to(to, "data on {}{}{} at {}\n", storage.file_system, storage.device.empty() ? "" : ", ", storage.device,
+                 storage.mount_point);
 }
 
 }  // namespace

@@ -97,7 +97,10 @@ class Targets(FolderTest):
 class Sources(FolderTest):
     def as_nobody(self, *args):
         os.chmod(self.folder, 0o777)
-        return run("shardctl", *args, user=NOBODY, group=NOBODY, extra_groups=[])
+        try:
+            return run("shardctl", *args, user=NOBODY, group=NOBODY, extra_groups=[])
+        except PermissionError:
+            self.skipTest("the programs lie in a folder that other users cannot enter")
 
     def setUp(self):
         super().setUp()
