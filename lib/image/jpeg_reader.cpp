@@ -6,11 +6,15 @@
 namespace shardkit {
 JpegReader::JpegReader(unsigned max_scans) : info_{}, errors_{}, progress_{} {
   errors_.install();
-  info_.err = &errors_.base;
-  if (setjmp(errors_.landing) != 0) throw std::bad_alloc();
-  jpeg_create_decompress(&info_);
   progress_.base.progress_monitor = watch_scans;
   progress_.max_scans = static_cast<int>(max_scans);
+  if (setjmp(errors_.landing) != 0) throw std::bad_alloc();
+  create();
+}
+
+void JpegReader::create() {
+  info_.err = &errors_.base;
+  jpeg_create_decompress(&info_);
   info_.progress = &progress_.base;
 }
 
@@ -28,7 +32,10 @@ bool JpegReader::read_header(Bytes jpeg) {
   errors_.reset();
   progress_.exceeded = false;
   if (setjmp(errors_.landing) != 0) return false;
-  jpeg_abort_decompress(&info_);
+  // A new object for each image, some microseconds: a used one keeps the last image's tables, with which an image that
+  // lacks its own would seem sound, and (libjpeg-turbo 2.1.5) its colour converter, through which it may write.
+  jpeg_destroy_decompress(&info_);
+  create();
   jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size());
   jpeg_read_header(&info_, TRUE);
   return true;
@@ -41,8 +48,6 @@ bool JpegReader::start(unsigned scale_divisor) {
   info_.dct_method = JDCT_ISLOW;
   info_.scale_num = 1;
   info_.scale_denom = scale_divisor;
-  // libjpeg-turbo 2.1.5 keeps the last image's colour converter and may write through it when this image needs none.
-  info_.cconvert = nullptr;
   jpeg_start_decompress(&info_);
   return true;
 }

@@ -52,6 +52,8 @@ class JpegReader {
     bool exceeded;
   };
   static void watch_scans(j_common_ptr info);
+  /// May jump.
+  void create();
 
   jpeg_decompress_struct info_;
   JpegErrors errors_;

@@ -235,6 +235,18 @@ TEST_CASE("one decoder over mixed images gives what a fresh one gives") {
   }
 }
 
+TEST_CASE("an image without tables of its own is corrupt, also after one that had them") {
+  const ByteVector good = encode(make_picture(64, 64));
+  ByteVector bare = good;
+  for (std::size_t i = 0; i + 1 < bare.size(); ++i) {
+    if (bare[i] == std::byte{0xff} && bare[i + 1] == std::byte{0xdb}) bare[i + 1] = std::byte{0xfe};  // a comment
+  }
+  JpegDecoder decoder;
+  REQUIRE(decoder.decode(good).has_pixels());
+  CHECK(decoder.decode(bare).failure == DecodeFailure::corrupt);
+  CHECK(decoder.decode(good).has_pixels());
+}
+
 TEST_CASE("a random crop is the drawn box of the whole image, resized") {
   const ByteVector jpeg = encode(make_picture(300, 200));
   JpegDecoder cropper;
