@@ -179,20 +179,20 @@ bool find_equal_keys(std::vector<std::pair<std::uint64_t, std::uint32_t>>& keys,
   return found;
 }
 
-std::string key_of(const ScannedClass& owner, const ScannedFile& file) {
-  const std::string_view name = owner.name_of(file);
-  const std::string_view base = name.substr(name.rfind('/') + 1);
-  const std::string path = fmt::format("{}/{}", owner.name, name);
-  std::string key = portable_key(owner.name, split_extension(base).stem, path);
-  return file.marked ? marked_key(key, path) : key;
-}
-
 }  // namespace
 
 std::uint64_t ImageFolderScan::images() const {
   std::uint64_t count = 0;
   for (const ScannedClass& item : classes) count += item.files.size();
   return count;
+}
+
+std::string image_key(const ScannedClass& owner, const ScannedFile& file) {
+  const std::string_view name = owner.name_of(file);
+  const std::string_view base = name.substr(name.rfind('/') + 1);
+  const std::string path = fmt::format("{}/{}", owner.name, name);
+  std::string key = portable_key(owner.name, split_extension(base).stem, path);
+  return file.marked ? marked_key(key, path) : key;
 }
 
 bool is_image_name(std::string_view name) {
@@ -231,7 +231,7 @@ void mark_collisions(ImageFolderScan& scan) {
     for (bool again = true; again;) {
       keys.clear();
       for (std::uint32_t i = 0; i < owner.files.size(); ++i) {
-        keys.emplace_back(xxh3_64(as_bytes(key_of(owner, owner.files[i]))), i);
+        keys.emplace_back(xxh3_64(as_bytes(image_key(owner, owner.files[i]))), i);
       }
       bool stuck = false;
       again = find_equal_keys(keys, [&](std::uint32_t file) {

@@ -61,6 +61,9 @@ struct ScanOptions {
 /// torchvision would count them as classes.
 ImageFolderScan scan_image_folder(const std::string& root, const ScanOptions& options, Context& ctx);
 
+/// The key that convert gives an image (docs/formats.md, "Names"), with the mark of mark_collisions() where it has one.
+std::string image_key(const ScannedClass& owner, const ScannedFile& file);
+
 /// True for the extensions that torchvision takes for images, whatever the case.
 bool is_image_name(std::string_view name);
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/envelope.hpp"
+#include "cli/findings_report.hpp"
 #include "cli/help.hpp"
 #include "cli/messages.hpp"
 #include "cli/output_files.hpp"
@@ -28,6 +29,7 @@ class CommandRun {
   CommandRun(const App& app, const Command& command, const Io& io)
       : io_(io), messages_(app.name, command.text(), io), invocation_(command.prepare()) {
     common_.with_prometheus = command.text().prometheus;
+    common_.with_findings = command.text().findings;
     report_.program = app.name;
     report_.verb = command.text().name;
     report_.started_at = std::chrono::system_clock::now();
@@ -65,6 +67,8 @@ class CommandRun {
       watch.emplace(stop, messages_.farewell());
       if (wants_json_file()) require_writable(*common_.json, "--json");
       if (common_.prometheus) require_writable(*common_.prometheus, "--prometheus");
+      if (common_.junit) require_writable(*common_.junit, "--junit");
+      if (common_.markdown) require_writable(*common_.markdown, "--markdown");
       std::optional<ProgressMonitor> monitor;
       if (!common_.quiet) {
         monitor.emplace(context.progress(), io_.err,
@@ -90,6 +94,8 @@ class CommandRun {
       }
     };
     if (common_.prometheus) attempt([&] { write_output_file(*common_.prometheus, prometheus_text(report_)); });
+    if (common_.junit) attempt([&] { write_output_file(*common_.junit, junit_xml(report_)); });
+    if (common_.markdown) attempt([&] { write_output_file(*common_.markdown, findings_markdown(report_)); });
     if (wants_json_file()) attempt([&] { write_output_file(*common_.json, envelope_json(report_)); });
     attempt([&] { write_standard_output(io_.out, standard_output()); });
   }

@@ -10,8 +10,11 @@ namespace shardkit {
 /// Options that every verb of both programs takes.
 struct CommonOptions {
   bool with_prometheus = false;  ///< whether the verb has --prometheus; not an option itself
+  bool with_findings = false;    ///< whether it has --junit and --markdown
   std::optional<std::string> json = {};
   std::optional<std::string> prometheus = {};
+  std::optional<std::string> junit = {};
+  std::optional<std::string> markdown = {};
   bool quiet = false;
 
   void describe(FieldVisitor& v) {
@@ -22,6 +25,14 @@ struct CommonOptions {
       v.field({"prometheus", Unit::none,
                "write metrics to FILE for the textfile collector of Prometheus' node_exporter", Role::option, "FILE"},
               prometheus);
+    }
+    if (with_findings) {
+      v.field({"junit", Unit::none, "write what was found to FILE as JUnit XML, for a CI's test report", Role::option,
+               "FILE"},
+              junit);
+      v.field({"markdown", Unit::none, "write what was found to FILE as Markdown, for a CI's job summary", Role::option,
+               "FILE"},
+              markdown);
     }
     v.field({"quiet", Unit::none, "show no progress"}, quiet);
   }

@@ -100,6 +100,7 @@ std::string verb_section(const App& app, const Command& command) {
   out += examples(doc.text);
   out += options_table(doc.options);
   if (doc.text.prometheus) out += "\nTakes `--prometheus FILE` too.\n";
+  if (doc.text.findings) out += "\nTakes `--junit FILE` and `--markdown FILE` too.\n";
   if (doc.text.resumable) out += "\nStopped or killed, the same command goes on where it was.\n";
   out += "\nResult:\n\n| field | type | unit | meaning |\n|---|---|---|---|\n";
   append_rows(doc.result, "", out);
@@ -113,7 +114,7 @@ std::string common_section() {
       "is\n"
       "written here, `--version` the version and the commit.\n\n"
       "| option | meaning |\n|---|---|\n";
-  CommonOptions common{.with_prometheus = true};
+  CommonOptions common{.with_prometheus = true, .with_findings = true};
   for (const FieldNode& option : field_tree([&](FieldVisitor& v) { common.describe(v); })) {
     out += fmt::format("| {} | {} |\n", code(option_spelling(option)), cell(option.field.help));
   }

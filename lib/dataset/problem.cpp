@@ -27,27 +27,34 @@ constexpr ProblemKind kKinds[] = {
      "readers refuse an extended header of this size or run out of memory"},
     {truncated, "truncated", kError, "the shard was cut off and its last sample is damaged"},
     {missing_end, "missing_end", kError, "the shard may have been cut off between two members; wds2idx crashes on it"},
-    {short_end, "short_end", kWarning, "some readers warn about an archive that ends with one zero block"},
+    {short_end, "short_end", kWarning, "some readers warn about an archive that ends with one zero block",
+     Remedy::reshard},
     {data_after_end, "data_after_end", kError, "readers stop at the end-of-archive blocks and do not see what follows"},
 
-    {pax_header, "pax_header", kWarning, "PAX headers make wds2idx compute wrong offsets, and DALI cannot read them"},
-    {pax_global_header, "pax_global_header", kWarning, "some readers take a PAX global header for a member"},
-    {gnu_longname, "gnu_longname", kWarning, "wids cuts GNU long names to 100 bytes"},
-    {ustar_prefix, "ustar_prefix", kWarning, "wids drops the name's prefix field, so that keys collide"},
-    {base256_size, "base256_size", kWarning, "wids fails on sizes stored in base-256"},
+    {pax_header, "pax_header", kWarning, "PAX headers make wds2idx compute wrong offsets, and DALI cannot read them",
+     Remedy::reshard},
+    {pax_global_header, "pax_global_header", kWarning, "some readers take a PAX global header for a member",
+     Remedy::reshard},
+    {gnu_longname, "gnu_longname", kWarning, "wids cuts GNU long names to 100 bytes", Remedy::reshard},
+    {ustar_prefix, "ustar_prefix", kWarning, "wids drops the name's prefix field, so that keys collide",
+     Remedy::reshard},
+    {base256_size, "base256_size", kWarning, "wids fails on sizes stored in base-256", Remedy::reshard},
     {sparse, "sparse", kError, "sparse files are stored in pieces; readers take the pieces for the content"},
     {hard_link, "hard_link", kError, "readers ignore hard links, so that the member vanishes"},
     {symlink, "symlink", kError, "readers ignore symbolic links, so that the member vanishes"},
-    {directory, "directory", kWarning, "folders are of no use in a shard; most readers ignore them"},
-    {special_file, "special_file", kWarning, "devices and unknown member types are ignored"},
+    {directory, "directory", kWarning, "folders are of no use in a shard; most readers ignore them", Remedy::reshard},
+    {special_file, "special_file", kWarning, "devices and unknown member types are ignored", Remedy::reshard},
     {empty_member, "empty_member", kWarning, "a member without content cannot be decoded"},
 
     {unsafe_name, "unsafe_name", kError,
      "a name with '..', a leading '/' or a NUL leaves the folder when extracted, or is refused"},
-    {control_character, "control_character", kWarning, "names with control characters break line-based indexes"},
-    {space_in_name, "space_in_name", kWarning, "DALI cannot parse an index with a space in a name"},
-    {non_ascii_name, "non_ascii_name", kWarning, "wds2idx crashes on or garbles names that are not ASCII"},
-    {name_too_long, "name_too_long", kWarning, "no file system holds a name this long, so that it cannot be extracted"},
+    {control_character, "control_character", kWarning, "names with control characters break line-based indexes",
+     Remedy::reshard},
+    {space_in_name, "space_in_name", kWarning, "DALI cannot parse an index with a space in a name", Remedy::reshard},
+    {non_ascii_name, "non_ascii_name", kWarning, "wds2idx crashes on or garbles names that are not ASCII",
+     Remedy::reshard},
+    {name_too_long, "name_too_long", kWarning, "no file system holds a name this long, so that it cannot be extracted",
+     Remedy::reshard},
     {apple_double, "apple_double", kError, "macOS resource files become bogus samples or join others"},
     {macosx_folder, "macosx_folder", kError, "files that macOS' archiver added become bogus samples"},
     {hidden_name, "hidden_name", kError, "names that start with a dot get a wrong key, or are skipped"},
@@ -55,7 +62,7 @@ constexpr ProblemKind kKinds[] = {
      "webdataset skips names in double underscores, others take them for samples"},
     {no_extension, "no_extension", kError, "most readers drop members without an extension"},
     {uppercase_extension, "uppercase_extension", kWarning,
-     "webdataset lowers the extension's case, others do not find it"},
+     "webdataset lowers the extension's case, others do not find it", Remedy::reshard},
     {dot_in_stem, "dot_in_stem", kWarning,
      "the key ends at the first dot; the rest of the stem becomes part of the extension"},
 
@@ -69,6 +76,29 @@ constexpr ProblemKind kKinds[] = {
     {label_out_of_range, "label_out_of_range", kError, "the manifest knows no class of this label"},
     {class_count, "class_count", kError,
      "the shards hold another number of samples of this class than the manifest says"},
+    {label_gap, "label_gap", kWarning, "labels without samples: loaders that count the labels size the model wrongly"},
+    {orphan_member, "orphan_member", kError, "a label or text without data beside it: loaders stop at such a sample",
+     Remedy::drop_bad},
+    {differing_members, "differing_members", kWarning,
+     "the sample has other members than most; Hugging Face datasets fills the gaps with None"},
+
+    {image_truncated, "image_truncated", kError, "the image ends before its last row; loaders stop or fill in gray",
+     Remedy::drop_bad},
+    {image_corrupt, "image_corrupt", kError, "the image cannot be decoded", Remedy::drop_bad},
+    {image_damaged, "image_damaged", kWarning, "the image decodes, but some of its data is damaged", Remedy::drop_bad},
+    {image_not_an_image, "image_not_an_image", kError, "the content is no image", Remedy::drop_bad},
+    {image_other_format, "image_other_format", kWarning,
+     "the content is of another format than the name says; decoders that go by the name stop", Remedy::drop_bad},
+    {image_zero_pixels, "image_zero_pixels", kError, "a side of the image is 0", Remedy::drop_bad},
+    {image_too_large, "image_too_large", kError, "decoding would take more memory than any loader should",
+     Remedy::drop_bad},
+    {image_too_many_scans, "image_too_many_scans", kError, "a progressive image made to cost time", Remedy::drop_bad},
+    {image_cmyk, "image_cmyk", kWarning, "CMYK: some decoders refuse it, others show wrong colours"},
+
+    {differs_from_source, "differs_from_source", kError, "the bytes are not those of the source's file"},
+    {label_not_of_source, "label_not_of_source", kError, "the label is not that of the source's class"},
+    {not_in_source, "not_in_source", kError, "the source has no file for this member"},
+    {missing_from_shards, "missing_from_shards", kError, "the source's image is in none of the shards"},
 
     {missing_shard, "missing_shard", kError, "the manifest lists this shard, but it is not in the folder"},
     {extra_shard, "extra_shard", kError, "the manifest does not list this shard; loaders would read it all the same"},
@@ -78,6 +108,8 @@ constexpr ProblemKind kKinds[] = {
     {sample_checksum, "sample_checksum", kError, "the sample's bytes are not those that were written"},
     {index_damaged, "index_damaged", kError, "the shard's index cannot be read"},
     {index_mismatch, "index_mismatch", kError, "the shard's index describes another shard"},
+    {foreign_index, "foreign_index", kError,
+     "another program's index beside the shards says something else of this shard; make it anew"},
 };
 
 constexpr bool in_enum_order() {
@@ -87,7 +119,7 @@ constexpr bool in_enum_order() {
   return true;
 }
 static_assert(in_enum_order(), "the table must follow the enum");
-static_assert(std::size(kKinds) == static_cast<std::size_t>(index_mismatch) + 1, "every code needs a row");
+static_assert(std::size(kKinds) == static_cast<std::size_t>(foreign_index) + 1, "every code needs a row");
 
 std::uint64_t most_listed(ProblemCode code) {
   return problem_kind(code).severity == Severity::error ? ProblemLog::kMostErrorsListed

@@ -70,6 +70,24 @@ enum class ProblemCode {
   bad_label,
   label_out_of_range,
   class_count,
+  label_gap,
+  orphan_member,
+  differing_members,
+  // images
+  image_truncated,
+  image_corrupt,
+  image_damaged,
+  image_not_an_image,
+  image_other_format,
+  image_zero_pixels,
+  image_too_large,
+  image_too_many_scans,
+  image_cmyk,
+  // the source tree
+  differs_from_source,
+  label_not_of_source,
+  not_in_source,
+  missing_from_shards,
   // what manifest and index say
   missing_shard,
   extra_shard,
@@ -79,6 +97,14 @@ enum class ProblemCode {
   sample_checksum,
   index_damaged,
   index_mismatch,
+  foreign_index,
+};
+
+/// What would mend a problem.
+enum class Remedy {
+  none,      ///< nothing that can be said in general, or the data is lost
+  reshard,   ///< `shardctl reshard` writes the same samples without it
+  drop_bad,  ///< `shardctl reshard --drop-bad` leaves the samples out
 };
 
 /// What is known of a code, in the order of the enum.
@@ -87,6 +113,7 @@ struct ProblemKind {
   std::string_view name;  ///< as in JSON; stable
   Severity severity;
   std::string_view meaning;  ///< what readers do with it
+  Remedy remedy = Remedy::none;
 };
 std::span<const ProblemKind> problem_kinds();
 const ProblemKind& problem_kind(ProblemCode code);
@@ -119,12 +146,13 @@ class ProblemLog {
   /// Occurrences in all.
   std::uint64_t errors() const;
   std::uint64_t warnings() const;
+  bool has(ProblemCode code) const { return tallies_[static_cast<std::size_t>(code)].count > 0; }
 
   /// The lines, in the order of their first occurrence.
   std::vector<Problem> take();
 
  private:
-  static constexpr std::size_t kCodes = static_cast<std::size_t>(ProblemCode::index_mismatch) + 1;
+  static constexpr std::size_t kCodes = static_cast<std::size_t>(ProblemCode::foreign_index) + 1;
   struct Tally {
     std::uint64_t count = 0;
     std::uint64_t listed = 0;

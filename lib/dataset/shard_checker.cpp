@@ -63,16 +63,31 @@ bool ShardChecker::entry(const TarEntry& entry) {
   check_type(entry);
   check_member_name(entry, report_.log);
   if (const auto done = grouper_.add(entry)) finish_sample(*done);
+  reading_.clear();
+  reading_label_ = false;
   if (entry.type != TarType::regular || is_metadata_name(entry.name)) return false;
   const auto name = split_sample_name(entry.name);
-  if (!name || lower_case(name->extension) != kLabelExtension) return false;
-  has_label_ = true;
-  label_offset_ = entry.record_offset;
-  label_reader_.start();
-  return true;
+  if (!name) return false;
+  for (MemberContent* content : contents_) {
+    if (content->begin(entry, *name)) reading_.push_back(content);
+  }
+  reading_label_ = lower_case(name->extension) == kLabelExtension;
+  if (reading_label_) {
+    has_label_ = true;
+    label_offset_ = entry.record_offset;
+    label_reader_.start();
+  }
+  return reading_label_ || !reading_.empty();
+}
+
+void ShardChecker::content(Bytes piece) {
+  if (reading_label_) label_reader_.add(piece);
+  for (MemberContent* content : reading_) content->piece(piece);
 }
 
 void ShardChecker::content_end() {
+  for (MemberContent* content : reading_) content->end();
+  if (!reading_label_) return;
   label_ = label_reader_.label();
   bad_label_ = !label_;
 }
@@ -152,6 +167,25 @@ void ShardChecker::check_extensions(const Sample& sample) {
   if (std::all_of(sample.members.begin(), sample.members.end(), has_dot)) {
     report_.log.add(ProblemCode::dot_in_stem, sample.offset, sample.key, sample.members.front().extension);
   }
+  note_kind(extensions, sample);
+}
+
+/// `extensions` are sorted.
+void ShardChecker::note_kind(const std::vector<std::string_view>& extensions, const Sample& sample) {
+  constexpr std::size_t most = 64;  // a shard whose every sample is of its own kind is told by those
+  const auto is_side = [](std::string_view extension) {
+    return extension == kLabelExtension || extension == "json" || extension == "txt";
+  };
+  if (std::all_of(extensions.begin(), extensions.end(), is_side)) {
+    report_.log.add(ProblemCode::orphan_member, sample.offset, sample.key, extensions.front());
+  }
+  std::string name;  // without the label: missing_label tells of that
+  for (const std::string_view extension : extensions) {
+    if (extension != kLabelExtension) name += fmt::format("{}{}", name.empty() ? "" : " ", extension);
+  }
+  if (report_.kinds.size() >= most && !report_.kinds.contains(name)) return;
+  SampleKind& kind = report_.kinds[name];
+  if (kind.samples++ == 0) kind = {1, sample.key, sample.offset};
 }
 
 }  // namespace shardkit

@@ -1,18 +1,27 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "dataset/member_content.hpp"
 #include "dataset/problem.hpp"
 #include "dataset/sample_label.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
 
 namespace shardkit {
+
+/// Samples with the same set of members.
+struct SampleKind {
+  std::uint64_t samples = 0;
+  std::string first_key;
+  std::uint64_t first_offset = 0;
+};
 
 /// What one shard turned out to hold.
 struct ShardReport {
@@ -23,6 +32,7 @@ struct ShardReport {
   std::uint64_t members = 0;
   std::vector<std::uint64_t> key_hashes;  ///< XXH3-64 of the samples' keys, in shard order
   std::unordered_map<std::uint64_t, std::uint64_t> samples_by_label;
+  std::map<std::string, SampleKind> kinds;  ///< by the samples' extensions but the label's, sorted and joined
   std::uint64_t unlabelled = 0;
   std::string first_unlabelled;  ///< its key
   std::uint64_t first_unlabelled_offset = 0;
@@ -32,10 +42,12 @@ struct ShardReport {
 class ShardChecker final : public TarHandler {
  public:
   /// `report` stays the caller's. `labels` are those that the manifest knows, sorted; empty when any will do.
-  ShardChecker(ShardReport& report, const std::vector<std::uint64_t>& labels) : report_(report), labels_(labels) {}
+  /// `contents` look at members' contents; they outlive the checker.
+  ShardChecker(ShardReport& report, const std::vector<std::uint64_t>& labels, std::vector<MemberContent*> contents)
+      : report_(report), labels_(labels), contents_(std::move(contents)) {}
 
   bool entry(const TarEntry& entry) override;
-  void content(Bytes piece) override { label_reader_.add(piece); }
+  void content(Bytes piece) override;
   void content_end() override;
   void finding(const TarFinding& finding) override;
 
@@ -47,9 +59,13 @@ class ShardChecker final : public TarHandler {
   void check_type(const TarEntry& entry);
   void finish_sample(const Sample& sample);
   void check_extensions(const Sample& sample);
+  void note_kind(const std::vector<std::string_view>& extensions, const Sample& sample);
 
   ShardReport& report_;
   const std::vector<std::uint64_t>& labels_;
+  const std::vector<MemberContent*> contents_;
+  std::vector<MemberContent*> reading_;  ///< those that asked for the current member
+  bool reading_label_ = false;
   SampleGrouper grouper_;
   LabelReader label_reader_;
   bool has_label_ = false;  ///< the current sample has a .cls

@@ -138,8 +138,11 @@ std::optional<Hash128> expected_hash(const ExpectedShard& expected) {
 }
 
 void verify_shard(const ShardFile& shard, const ExpectedShard& expected, bool read_all,
-                  const std::vector<std::uint64_t>& labels, ShardReport& report, Context& ctx) {
-  ShardChecker checker(report, labels);
+                  const std::vector<std::uint64_t>& labels, const std::vector<std::unique_ptr<MemberContent>>& contents,
+                  ShardReport& report, Context& ctx) {
+  std::vector<MemberContent*> watching;
+  for (const auto& content : contents) watching.push_back(content.get());
+  ShardChecker checker(report, labels, std::move(watching));
   std::optional<Hash128> found;
   const bool readable = guarded(report.log, ProblemCode::unreadable, [&] {
     if (read_all) {

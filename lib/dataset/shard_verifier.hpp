@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,9 +26,11 @@ std::vector<ExpectedShard> find_expectations(const ShardSet& set);
 /// The whole tar's hash by the manifest, or else by the index; empty when neither has it.
 std::optional<Hash128> expected_hash(const ExpectedShard& expected);
 
-/// Reads and checks one shard against itself and against what it should be. `read_all` compares every byte. What goes
-/// wrong with this shard is noted in `report`; throws Error{cancelled} only.
+/// Reads and checks one shard against itself and against what it should be. `read_all` compares every byte; `contents`
+/// look at members' contents on the way. What goes wrong with this shard is noted in `report`; throws Error{cancelled}
+/// only.
 void verify_shard(const ShardFile& shard, const ExpectedShard& expected, bool read_all,
-                  const std::vector<std::uint64_t>& labels, ShardReport& report, Context& ctx);
+                  const std::vector<std::uint64_t>& labels, const std::vector<std::unique_ptr<MemberContent>>& contents,
+                  ShardReport& report, Context& ctx);
 
 }  // namespace shardkit

@@ -17,17 +17,28 @@ enum class VerifyDepth {
   auto_,      ///< checksum where manifest or indexes hold checksums, else structure
   structure,  ///< headers, names, labels, counts
   checksum,   ///< also every byte
+  decode,     ///< also every image; bytes are compared where there are checksums
 };
 template <>
 struct EnumNames<VerifyDepth> {
-  static constexpr std::array<std::string_view, 3> names{"auto", "structure", "checksum"};
+  static constexpr std::array<std::string_view, 4> names{"auto", "structure", "checksum", "decode"};
 };
 
 struct VerifyOptions {
   std::vector<std::string> shards;
   VerifyDepth depth = VerifyDepth::auto_;
+  std::string against = {};
   bool strict = false;
   std::optional<std::uint64_t> threads;
+
+  void describe(FieldVisitor& v);
+};
+
+struct VerifyClasses {
+  std::uint64_t count = 0;
+  std::uint64_t largest_label = 0;
+  std::uint64_t fewest_samples = 0;
+  std::uint64_t most_samples = 0;
 
   void describe(FieldVisitor& v);
 };
@@ -41,11 +52,14 @@ struct VerifyResult {
   std::uint64_t samples = 0;
   std::uint64_t members = 0;
   std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> images;
+  std::optional<VerifyClasses> classes;
   double bytes_per_second = 0;
   std::uint64_t problems_total = 0;
   std::uint64_t errors = 0;
   std::uint64_t warnings = 0;
   std::vector<Problem> problems;
+  std::vector<std::string> remedies;
   bool strict = false;  ///< from the options; decides has_findings()
 
   void describe(FieldVisitor& v);

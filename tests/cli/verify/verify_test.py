@@ -6,6 +6,7 @@ import re
 import sys
 import tarfile
 import unittest
+from xml.etree import ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from program import FolderTest, result_of, run  # noqa: E402
@@ -81,8 +82,23 @@ class Verify(FolderTest):
         for operand, shards in ((self.shards / "s-{0..1}.tar", 2), (self.folder / "list.txt", 1)):
             self.assertEqual(result_of(verify(operand))["result"]["shards"], shards)
 
-    def test_depths_that_do_not_exist_yet_are_usage_errors(self):
-        self.assertEqual(run("shardctl", "verify", self.shards, "--depth", "decode").returncode, 2)
+    def test_reports_for_ci_name_every_problem(self):
+        junit, markdown = self.folder / "report.xml", self.folder / "report.md"
+        finished = run("shardctl", "verify", self.shards, "--depth", "decode", "--junit", junit, "--markdown", markdown)
+        self.assertEqual(finished.returncode, 3)  # the images of this test are none
+        suite = ElementTree.parse(junit).getroot().find("testsuite")
+        self.assertEqual(suite.get("name"), "shardctl verify")
+        self.assertEqual(int(suite.get("failures")), len(suite.findall("testcase/failure")))
+        self.assertIn("image_not_an_image", {case.get("name") for case in suite.findall("testcase")})
+        self.assertIn("| error | `image_not_an_image` | s-0.tar at byte 512", markdown.read_text())
+
+    def test_reports_of_good_shards_and_of_a_failed_run_say_so(self):
+        junit, markdown = self.folder / "report.xml", self.folder / "report.md"
+        self.assertEqual(run("shardctl", "verify", self.shards, "--junit", junit, "--markdown", markdown).returncode, 0)
+        self.assertEqual(ElementTree.parse(junit).getroot().find("testsuite").get("failures"), "0")
+        self.assertIn("no problems", markdown.read_text())
+        self.assertEqual(run("shardctl", "verify", self.folder / "<none>&", "--junit", junit).returncode, 4)
+        self.assertIn("<none>&", ElementTree.parse(junit).getroot().find("testsuite/testcase/error").get("message"))
 
     def test_sources_that_are_missing_or_no_shards(self):
         self.assert_error(run("shardctl", "verify", self.folder / "nowhere"), 4, "nowhere")
@@ -117,7 +133,7 @@ class Documentation(unittest.TestCase):
         root = pathlib.Path(__file__).resolve().parents[3]
         page = (root / "docs/verify.md").read_text()
         source = (root / "lib/dataset/problem.cpp").read_text()
-        rows = re.findall(r'"(\w+)", k(Error|Warning),\s*"([^"]*)"\}', source)
+        rows = re.findall(r'"(\w+)", k(Error|Warning),\s*"([^"]*)"', source)
         self.assertGreater(len(rows), 40)
         for code, severity, meaning in rows:
             self.assertIn(f"| `{code}` | {severity.lower()} | {meaning} |\n", page)

@@ -1,0 +1,167 @@
+#include "dataset/source_check.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "dataset/sample_label.hpp"
+#include "formats/portable_name.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kBlock = 1U << 20U;
+
+/// Labels of the classes of `scan`, in its order.
+std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::vector<ManifestClass>& classes) {
+  std::map<std::string_view, std::uint64_t> by_name;
+  for (const ManifestClass& item : classes) by_name.emplace(item.name, item.label);
+  std::vector<std::uint64_t> labels;
+  for (const ScannedClass& item : scan.classes) {
+    const auto found = by_name.find(item.name);
+    labels.push_back(found == by_name.end() ? labels.size() : found->second);
+  }
+  return labels;
+}
+
+}  // namespace
+
+SourceCheck::SourceCheck(const std::string& source, const std::vector<ManifestClass>& classes, Context& ctx)
+    : source_(source), scan_(scan_image_folder(source, {.allow_empty = true, .cores = usable_threads()}, ctx)) {
+  if (!scan_.problems.empty()) throw Error(scan_.problems.front().error);
+  mark_collisions(scan_);
+  labels_ = labels_of(scan_, classes);
+  seen_ = std::vector<std::atomic<bool>>(scan_.images());
+  keys_.reserve(scan_.images());
+  std::size_t images = 0;
+  for (std::uint32_t c = 0; c < scan_.classes.size(); ++c) {
+    const ScannedClass& owner = scan_.classes[c];
+    first_.push_back(images);
+    images += owner.files.size();
+    for (std::uint32_t f = 0; f < owner.files.size(); ++f) {
+      const std::string path = fmt::format("{}/{}", owner.name, owner.name_of(owner.files[f]));
+      add_key(image_key(owner, owner.files[f]), {c, f});
+      add_key(split_extension(path).stem, {c, f});
+    }
+  }
+}
+
+void SourceCheck::add_key(std::string_view key, const Place& place) {
+  keys_.try_emplace(xxh3_64(as_bytes(key)), place);  // of two images with one stem the convert's keys tell them apart
+}
+
+const SourceCheck::Place* SourceCheck::find(std::string_view key) const {
+  const auto found = keys_.find(xxh3_64(as_bytes(key)));
+  return found == keys_.end() ? nullptr : &found->second;
+}
+
+std::string SourceCheck::path_of(const Place& place, std::string_view extension) const {
+  const ScannedClass& owner = scan_.classes[place.class_index];
+  const std::string_view image = owner.name_of(owner.files[place.file]);
+  const std::string wanted = portable_extension(extension);
+  if (portable_extension(split_extension(image).extension) == wanted) return fmt::format("{}/{}", owner.name, image);
+  auto sidecar = std::ranges::lower_bound(owner.sidecars, place.file, {}, &ScannedSidecar::image);
+  for (; sidecar != owner.sidecars.end() && sidecar->image == place.file; ++sidecar) {
+    const std::string_view name = owner.name_of(sidecar->file);
+    if (portable_extension(split_extension(name).extension) == wanted) return fmt::format("{}/{}", owner.name, name);
+  }
+  return {};
+}
+
+/// Compares the members of one shard with their files, piece by piece.
+class SourceCheck::Comparer final : public MemberContent {
+ public:
+  Comparer(SourceCheck& owner, ProblemLog& log) : owner_(owner), log_(log), block_(kBlock) {}
+
+  bool begin(const TarEntry& entry, const SampleName& name) override {
+    offset_ = entry.data_offset;
+    name_ = entry.name;
+    place_ = owner_.find(name.key);
+    is_label_ = lower_case(name.extension) == kLabelExtension;
+    if (place_ && is_label_) {
+      label_.start();
+      return true;
+    }
+    const std::string path = place_ ? owner_.path_of(*place_, name.extension) : std::string();
+    if (path.empty()) {
+      log_.add(ProblemCode::not_in_source, offset_, name_);
+      return false;
+    }
+    owner_.seen_[owner_.first_[place_->class_index] + place_->file] = true;
+    return open(path, entry.size);
+  }
+
+  void piece(Bytes bytes) override {
+    if (is_label_) return label_.add(bytes);
+    while (!bytes.empty() && same_) {
+      const std::size_t want = std::min(bytes.size(), block_.size());
+      const std::size_t got = file_.read_at(done_, MutableBytes(block_).first(want));
+      same_ =
+          got == want && std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(want), block_.begin());
+      if (!same_) note_difference(fmt::format("bytes differ in or after byte {}", done_));
+      done_ += want;
+      bytes = bytes.subspan(want);
+    }
+  }
+
+  void end() override {
+    if (!is_label_) return;
+    const std::uint64_t expected = owner_.labels_[place_->class_index];
+    if (label_.label() == expected) return;
+    log_.add(ProblemCode::label_not_of_source, offset_, name_,
+             fmt::format("'{}', expected {} for class '{}'", label_.text(), expected,
+                         owner_.scan_.classes[place_->class_index].name));
+  }
+
+ private:
+  /// False when the sizes tell the difference already.
+  bool open(const std::string& path, std::uint64_t size) {
+    try {
+      file_ = File::open_read(join_path(owner_.source_, path));
+    } catch (const Error& error) {  // the shard is not to blame
+      note_difference(error.what());
+      return false;
+    }
+    done_ = 0;
+    same_ = file_.size() == size;
+    if (!same_) note_difference(fmt::format("{} bytes, '{}' has {}", size, file_.path(), file_.size()));
+    return same_;
+  }
+
+  void note_difference(const std::string& text) { log_.add(ProblemCode::differs_from_source, offset_, name_, text); }
+
+  SourceCheck& owner_;
+  ProblemLog& log_;
+  std::vector<std::byte> block_;
+  const Place* place_ = nullptr;
+  bool is_label_ = false;
+  LabelReader label_;
+  File file_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t done_ = 0;
+  std::string name_;
+  bool same_ = true;
+};
+
+std::unique_ptr<MemberContent> SourceCheck::comparer(ProblemLog& log) { return std::make_unique<Comparer>(*this, log); }
+
+void SourceCheck::note_missing(ProblemLog& log) const {
+  for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
+    const ScannedClass& owner = scan_.classes[c];
+    for (std::size_t f = 0; f < owner.files.size(); ++f) {
+      if (seen_[first_[c] + f]) continue;
+      log.add(ProblemCode::missing_from_shards, std::nullopt,
+              fmt::format("{}/{}", owner.name, owner.name_of(owner.files[f])));
+    }
+  }
+}
+
+}  // namespace shardkit
