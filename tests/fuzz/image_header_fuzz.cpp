@@ -1,0 +1,23 @@
+// What a look at an image's first bytes tells, of any bytes.
+
+#include "fuzz/fuzz.hpp"
+#include "image/jpeg_header.hpp"
+#include "image/probe.hpp"
+
+using namespace shardkit;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const Bytes file = fuzz::bytes_of(data, size);
+  const JpegHeaderResult header = read_jpeg_header(file);
+  if (header.status == JpegHeaderStatus::ok) {
+    fuzz::promise(header.header.scan_offset <= file.size());
+    has_end_of_image(file, header.header.scan_offset);
+  }
+  sniff_image(file);
+  image_size(file);
+  for (const char* extension : {"jpg", "png", "webp", "bmp", "gif", "tiff", "ppm", "x"}) {
+    const auto problem = header_problem(file, extension);
+    fuzz::promise(!problem || (!problem->code.empty() && !problem->text.empty()));
+  }
+  return 0;
+}
