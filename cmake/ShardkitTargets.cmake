@@ -35,7 +35,7 @@ function(shardkit_test name)
   list(TRANSFORM arg_DEPENDS PREPEND shardkit::)
   target_link_libraries(test_${name} PRIVATE shardkit_options shardkit_test_support ${arg_DEPENDS} ${arg_LINKS})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT 300)  # sanitizers take ten times as long
   endif()
   add_test(NAME ${name} COMMAND test_${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}" SKIP_RETURN_CODE 77)
