@@ -20,7 +20,7 @@
 namespace shardkit {
 namespace {
 
-constexpr std::array<std::string_view, 2> kSidecarExtensions = {"json", "txt"};
+constexpr std::array<std::string_view, 2> kUsualSidecars = {".json", ".txt"};
 
 enum class EntryKind { folder, file };
 
@@ -103,11 +103,6 @@ class ClassWalker {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-bool is_sidecar_of(std::string_view name, std::string_view stem) {
-  const NameParts parts = split_extension(name);
-  return parts.stem == stem && std::ranges::find(kSidecarExtensions, parts.extension) != kSidecarExtensions.end();
-}
-
 std::uint32_t append_name(ScannedClass& item, const std::string& folder, std::string_view name) {
   if (item.names.size() > std::numeric_limits<std::uint32_t>::max() - 8192) {
     throw Error(ErrorCode::unsupported,
@@ -124,20 +119,27 @@ std::uint32_t append_name(ScannedClass& item, const std::string& folder, std::st
   return offset;
 }
 
-/// Adds the images of one folder with their side-cars; returns how many files were neither.
-std::uint64_t add_folder(ScannedClass& item, const std::string& folder, const std::vector<std::string>& names) {
+/// Adds the images of one folder with their side-cars; returns how many files were neither. What ends like a side-car
+/// that was asked for is no image of its own.
+std::uint64_t add_folder(ScannedClass& item, const std::string& folder, const std::vector<std::string>& names,
+                         const std::vector<std::string>& sidecars) {
+  std::vector<std::string_view> suffixes(kUsualSidecars.begin(), kUsualSidecars.end());
+  suffixes.insert(suffixes.end(), sidecars.begin(), sidecars.end());
+  const auto is_sidecar = [&](std::string_view name) {
+    return std::ranges::any_of(sidecars, [&](const std::string& suffix) { return name.ends_with(suffix); });
+  };
   std::uint64_t ignored = names.size();
   std::vector<bool> taken(names.size());
   for (const std::string& name : names) {
-    if (!is_image_name(name)) continue;
+    if (!is_image_name(name) || is_sidecar(name)) continue;
     --ignored;
     const auto image = static_cast<std::uint32_t>(item.files.size());
     item.files.push_back({0, 0, append_name(item, folder, name), false});
     const std::string_view stem = split_extension(name).stem;
-    // Names that share the stem and a dot stand together in the sorted list.
-    const std::string prefix = std::string(stem) + '.';
-    for (auto at = std::ranges::lower_bound(names, prefix); at != names.end() && at->starts_with(prefix); ++at) {
-      if (!is_sidecar_of(*at, stem)) continue;
+    for (const std::string_view suffix : suffixes) {
+      const std::string beside = std::string(stem).append(suffix);
+      const auto at = std::ranges::lower_bound(names, beside);
+      if (at == names.end() || *at != beside) continue;
       item.sidecars.push_back({image, {0, 0, append_name(item, folder, *at), false}});
       const auto index = static_cast<std::size_t>(at - names.begin());
       if (!taken[index]) --ignored;
@@ -168,11 +170,12 @@ std::vector<std::string> list_class_folders(const std::string& root, Context& ct
   return classes;
 }
 
-std::uint64_t list_class(const std::string& root, ScannedClass& item, Context& ctx) {
+std::uint64_t list_class(const std::string& root, ScannedClass& item, const std::vector<std::string>& sidecars,
+                         Context& ctx) {
   ClassWalker walker(join_path(root, item.name), ctx);
   walker.walk("");
   std::uint64_t ignored = 0;
-  for (const auto& [folder, names] : walker.files()) ignored += add_folder(item, folder, names);
+  for (const auto& [folder, names] : walker.files()) ignored += add_folder(item, folder, names, sidecars);
   item.names.shrink_to_fit();
   item.files.shrink_to_fit();
   return ignored;

@@ -13,7 +13,9 @@ namespace shardkit {
 /// Throws Error{not_found} when there is none.
 std::vector<std::string> list_class_folders(const std::string& root, Context& ctx, std::uint64_t& ignored);
 
-/// Fills names, files and side-cars of one class (all but sizes and times) and returns how many files it ignored.
-std::uint64_t list_class(const std::string& root, ScannedClass& item, Context& ctx);
+/// Fills names, files and side-cars (those of ScanOptions) of one class, all but sizes and times, and returns how many
+/// files it ignored.
+std::uint64_t list_class(const std::string& root, ScannedClass& item, const std::vector<std::string>& sidecars,
+                         Context& ctx);
 
 }  // namespace shardkit

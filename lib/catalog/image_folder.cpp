@@ -38,7 +38,7 @@ void list_classes(const std::string& root, const ScanOptions& options, Context& 
     const std::size_t mine = next.fetch_add(1);
     if (mine >= scan.classes.size()) return false;
     const WaitMeter::Scope waiting(meter);
-    ignored += list_class(root, scan.classes[mine], ctx);
+    ignored += list_class(root, scan.classes[mine], options.sidecars, ctx);
     return true;
   });
   scan.ignored += ignored;

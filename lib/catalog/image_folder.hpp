@@ -21,7 +21,7 @@ struct ScannedFile {
   bool marked = false;            ///< its key collides with another's; set by mark_collisions()
 };
 
-/// A .json or .txt beside an image with the same stem.
+/// A file beside an image with the same stem: a .json, a .txt, or one that ends as the user says side-cars do.
 struct ScannedSidecar {
   std::uint32_t image = 0;  ///< index into ScannedClass::files
   ScannedFile file;
@@ -51,8 +51,9 @@ struct ImageFolderScan {
 };
 
 struct ScanOptions {
-  bool allow_empty = false;  ///< accept classes without images
-  unsigned cores = 1;        ///< the number of threads follows the source's latency (AdaptiveWorkers)
+  bool allow_empty = false;                ///< accept classes without images
+  unsigned cores = 1;                      ///< the number of threads follows the source's latency (AdaptiveWorkers)
+  std::vector<std::string> sidecars = {};  ///< suffixes besides ".json" and ".txt", such as "_mask.png"
 };
 
 /// Scans `root`. Throws Error{not_found} when the folder is missing or has no class folders or no images at all,

@@ -51,7 +51,7 @@ PlanResult write_plan(const std::string& source, const ShardingOptions& options,
   check(options);
   const unsigned cores = thread_count(threads);
   const auto start = std::chrono::steady_clock::now();
-  ImageFolderScan scan = scan_image_folder(source, {options.allow_empty, cores}, ctx);
+  ImageFolderScan scan = scan_image_folder(source, {options.allow_empty, cores, options.sidecars}, ctx);
   mark_collisions(scan);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   PlanResult result = Planner(source, options, scan, ctx).write(sink);

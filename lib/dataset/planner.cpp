@@ -91,21 +91,21 @@ void Planner::make_order() {
 
 PlannedSample Planner::sample_at(const Place& place) const {
   const ScannedClass& owner = scan_.classes[place.class_index()];
-  const auto planned = [&](const ScannedFile& file) {
-    const std::string_view name = owner.name_of(file);
-    if (file.size >= kTarSizeLimit) {
+  const ScannedFile& file = owner.files[place.file()];
+  const std::string_view stem = split_extension(owner.name_of(file)).stem;
+  const auto planned = [&](const ScannedFile& member) {
+    const std::string_view name = owner.name_of(member);
+    if (member.size >= kTarSizeLimit) {
       const std::string path = fmt::format("{}/{}", owner.name, name);
       throw Error(ErrorCode::unsupported,
-                  fmt::format("'{}' has {} bytes; members of portable shards stay below 8 GiB", path, file.size), path);
+                  fmt::format("'{}' has {} bytes; members of portable shards stay below 8 GiB", path, member.size),
+                  path);
     }
-    return PlannedFile{std::string(split_extension(name).extension), file.size, file.mtime_ns};
+    const std::string_view suffix = name.substr(stem.size());
+    return PlannedFile{std::string(suffix.starts_with('.') ? suffix.substr(1) : suffix), member.size, member.mtime_ns};
   };
-  const ScannedFile& file = owner.files[place.file()];
-  PlannedSample sample{static_cast<std::uint32_t>(place.class_index()),
-                       file.marked,
-                       std::string(split_extension(owner.name_of(file)).stem),
-                       planned(file),
-                       {}};
+  PlannedSample sample{
+      static_cast<std::uint32_t>(place.class_index()), file.marked, std::string(stem), planned(file), {}};
   const auto index = static_cast<std::uint32_t>(place.file());
   auto sidecar = std::ranges::lower_bound(owner.sidecars, index, {}, &ScannedSidecar::image);
   for (; sidecar != owner.sidecars.end() && sidecar->image == index; ++sidecar) {

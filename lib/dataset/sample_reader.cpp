@@ -122,7 +122,7 @@ Result<IndexSample> SampleReader::read(const PlannedSample& sample, MutableBytes
 
 void SampleReader::read_file(const PlannedSample& sample, const PlannedFile& file, MutableBytes out, WaitMeter& meter) {
   const auto start = std::chrono::steady_clock::now();
-  const std::string name = fmt::format("{}.{}", sample.stem, file.extension);
+  const std::string name = file_name(sample, file);
   const std::string path = fmt::format("{}/{}", head_.classes[sample.class_index].name, name);
   const WaitMeter::Scope waiting(meter);
   const File opened = folders_.open(sample.class_index, name, path);

@@ -1,10 +1,13 @@
 #include "dataset/sharding_options.hpp"
 
 #include <limits>
+#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "formats/portable_name.hpp"
 
 namespace shardkit {
 
@@ -33,6 +36,12 @@ void ShardingOptions::describe(FieldVisitor& v) {
            "first being label 0",
            Role::option, "FILE"},
           class_map);
+  v.field(
+      {"sidecar", Unit::none,
+       "files called <stem>SUFFIX ride along with the image of that stem, such as .seg.png or _mask.png, and are no "
+       "images of their own; .json and .txt always do",
+       Role::option, "SUFFIX"},
+      sidecars);
   v.field({"allow-empty", Unit::none, "accept class folders without images; they keep their label"}, allow_empty);
   v.field({"validate", Unit::none,
            "look at each image: not at all, at its header and closing bytes, or by decoding it (JPEGs; of "
@@ -43,6 +52,28 @@ void ShardingOptions::describe(FieldVisitor& v) {
            "cannot be read cannot be kept)"},
           on_bad);
 }
+
+namespace {
+
+/// Each suffix must give a member an extension of its own.
+void check_sidecars(const std::vector<std::string>& suffixes) {
+  std::set<std::string> extensions{"cls", "json", "txt"};
+  for (const std::string& suffix : suffixes) {
+    const auto refuse = [&](std::string_view why) {
+      throw Error(ErrorCode::usage, fmt::format("--sidecar '{}': {}", suffix, why));
+    };
+    if (suffix.size() < 2 || suffix.size() > 24 || std::string_view("._-").find(suffix[0]) == std::string_view::npos) {
+      refuse("a suffix starts with '.', '_' or '-' and has 2 to 24 bytes");
+    }
+    const std::string extension = portable_extension(suffix);
+    if (extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.") != std::string::npos) {
+      refuse("use letters, digits and dots behind its first character");
+    }
+    if (!extensions.insert(extension).second) refuse(fmt::format("another side-car is '{}' already", extension));
+  }
+}
+
+}  // namespace
 
 void check(const ShardingOptions& options) {
   const auto refuse = [](const std::string& text) { throw Error(ErrorCode::usage, text); };
@@ -58,6 +89,7 @@ void check(const ShardingOptions& options) {
   require("--shards", options.shards, most);
   require("--multiple-of", options.multiple_of, most);
   if (options.size == 0U) refuse("--size must be at least 1 byte");
+  check_sidecars(options.sidecars);
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   if (options.name.empty() || options.name.size() > 80 ||
       options.name.find_first_not_of(allowed) != std::string::npos) {
@@ -79,6 +111,7 @@ std::map<std::string, std::string> option_texts(const ShardingOptions& options) 
   texts["shuffle"] = options.no_shuffle ? "none" : fmt::to_string(options.shuffle.value_or(0));
   texts["validate"] = EnumNames<Validate>::names[static_cast<std::size_t>(options.validate)];
   texts["on_bad"] = EnumNames<OnBad>::names[static_cast<std::size_t>(options.on_bad)];
+  if (!options.sidecars.empty()) texts["sidecar"] = fmt::format("{}", fmt::join(options.sidecars, ","));
   return texts;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/fields.hpp"
 
@@ -34,6 +35,7 @@ struct ShardingOptions {
   bool no_shuffle = false;
   std::string name = "shard";
   std::string class_map;
+  std::vector<std::string> sidecars;
   bool allow_empty = false;
   Validate validate = Validate::none;
   OnBad on_bad = OnBad::fail;

@@ -32,13 +32,27 @@ std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::vec
   return labels;
 }
 
+/// The suffixes that the convert was told.
+std::vector<std::string> sidecars_of(const Manifest& manifest) {
+  const auto option = manifest.options.find("sidecar");
+  std::vector<std::string> suffixes;
+  for (std::string_view text = option == manifest.options.end() ? std::string_view() : option->second; !text.empty();) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    suffixes.emplace_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return suffixes;
+}
+
 }  // namespace
 
-SourceCheck::SourceCheck(const std::string& source, const std::vector<ManifestClass>& classes, Context& ctx)
-    : source_(source), scan_(scan_image_folder(source, {.allow_empty = true, .cores = usable_threads()}, ctx)) {
+SourceCheck::SourceCheck(const std::string& source, const Manifest& manifest, Context& ctx)
+    : source_(source),
+      scan_(scan_image_folder(
+          source, {.allow_empty = true, .cores = usable_threads(), .sidecars = sidecars_of(manifest)}, ctx)) {
   if (!scan_.problems.empty()) throw Error(scan_.problems.front().error);
   mark_collisions(scan_);
-  labels_ = labels_of(scan_, classes);
+  labels_ = labels_of(scan_, manifest.classes);
   seen_ = std::vector<std::atomic<bool>>(scan_.images());
   keys_.reserve(scan_.images());
   std::size_t images = 0;
@@ -71,7 +85,8 @@ std::string SourceCheck::path_of(const Place& place, std::string_view extension)
   auto sidecar = std::ranges::lower_bound(owner.sidecars, place.file, {}, &ScannedSidecar::image);
   for (; sidecar != owner.sidecars.end() && sidecar->image == place.file; ++sidecar) {
     const std::string_view name = owner.name_of(sidecar->file);
-    if (portable_extension(split_extension(name).extension) == wanted) return fmt::format("{}/{}", owner.name, name);
+    if (portable_extension(name.substr(split_extension(image).stem.size())) == wanted)
+      return fmt::format("{}/{}", owner.name, name);
   }
   return {};
 }

@@ -20,9 +20,9 @@ namespace shardkit {
 /// other converters name them.
 class SourceCheck {
  public:
-  /// Scans `source`. Labels are those that `classes` gives to the class names, or, when it is empty, the classes'
-  /// positions by name. Throws what scan_image_folder() throws.
-  SourceCheck(const std::string& source, const std::vector<ManifestClass>& classes, Context& ctx);
+  /// Scans `source`, with the side-cars that `manifest` says convert took. Labels are those that it gives to the class
+  /// names, or, when it has none, the classes' positions by name. Throws what scan_image_folder() throws.
+  SourceCheck(const std::string& source, const Manifest& manifest, Context& ctx);
 
   /// What compares one shard's members; to be used by the one thread that reads it. `log` stays the caller's.
   std::unique_ptr<MemberContent> comparer(ProblemLog& log);

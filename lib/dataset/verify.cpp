@@ -46,7 +46,7 @@ class Verification {
 
   VerifyResult run() {
     const auto start = std::chrono::steady_clock::now();
-    if (!options_.against.empty()) source_.emplace(options_.against, classes(), ctx_);
+    if (!options_.against.empty()) source_.emplace(options_.against, set_.manifest.value_or(Manifest{}), ctx_);
     ctx_.progress().start("verify", set_.shards.size(), result_.bytes);
     check_shards();
     set_checker_.finish(ctx_);
@@ -58,9 +58,6 @@ class Verification {
   }
 
  private:
-  std::vector<ManifestClass> classes() const {
-    return set_.manifest ? set_.manifest->classes : std::vector<ManifestClass>();
-  }
   bool has_checksums() const;
   VerifyDepth choose_depth() const;
   void check_shards();

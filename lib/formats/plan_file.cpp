@@ -236,8 +236,13 @@ bool PlanReader::ShardReader::next(PlannedSample& sample) {
 
 std::string label_text(std::uint64_t label) { return fmt::to_string(label); }
 
+std::string file_name(const PlannedSample& sample, const PlannedFile& file) {
+  const bool joined = file.extension.starts_with('_') || file.extension.starts_with('-');
+  return fmt::format("{}{}{}", sample.stem, joined ? "" : ".", file.extension);
+}
+
 std::string image_path(const PlanHead& head, const PlannedSample& sample) {
-  return fmt::format("{}/{}.{}", head.classes.at(sample.class_index).name, sample.stem, sample.image.extension);
+  return fmt::format("{}/{}", head.classes.at(sample.class_index).name, file_name(sample, sample.image));
 }
 
 std::string sample_key(const PlanHead& head, const PlannedSample& sample) {

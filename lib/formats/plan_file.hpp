@@ -20,7 +20,7 @@ namespace shardkit {
 
 /// A source file as the scan found it. Size and mtime are how convert recognises that it has changed.
 struct PlannedFile {
-  std::string extension;      ///< in the source, as spelled there
+  std::string extension;      ///< what follows stem and dot in the source, or, starting with '_' or '-', the stem alone
   std::uint64_t size = 0;     ///< bytes
   std::int64_t mtime_ns = 0;  ///< since 1970
   bool operator==(const PlannedFile&) const = default;
@@ -131,6 +131,9 @@ class PlanReader {
 
 /// The label as the .cls member holds it: ASCII digits, no newline.
 std::string label_text(std::uint64_t label);
+
+/// Name of one of the sample's files within its class folder.
+std::string file_name(const PlannedSample& sample, const PlannedFile& file);
 
 /// Path of the sample's image relative to the source.
 std::string image_path(const PlanHead& head, const PlannedSample& sample);

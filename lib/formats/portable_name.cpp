@@ -47,8 +47,16 @@ std::string marked_key(const std::string& key, std::string_view path) {
 }
 
 std::string portable_extension(std::string_view extension) {
+  if (extension.starts_with('.') || extension.starts_with('_') || extension.starts_with('-'))
+    extension.remove_prefix(1);
   std::string out;
-  for (const char c : extension) append_portable(out, c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+  for (const char c : extension) {
+    if (c == '.') {
+      out += c;
+    } else {
+      append_portable(out, c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+    }
+  }
   return out == "jpeg" ? "jpg" : out;
 }
 

@@ -22,7 +22,8 @@ std::string portable_key(std::string_view class_name, std::string_view stem, std
 /// `key` with '-' and 8 hexadecimal digits (the upper half of XXH3-64 over `path`): for images whose keys collide.
 std::string marked_key(const std::string& key, std::string_view path);
 
-/// The extension a member gets: lower case, "jpeg" as "jpg", other bytes as in portable_component().
+/// The extension a member gets: lower case, "jpeg" as "jpg", other bytes as in portable_component(). Dots stay, but one
+/// '.', '_' or '-' in front: "_mask.PNG" is "mask.png".
 std::string portable_extension(std::string_view extension);
 
 /// A file name split at its last dot: "a.b.JPEG" is "a.b" and "JPEG"; without a dot the extension is empty.

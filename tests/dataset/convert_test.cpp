@@ -398,3 +398,28 @@ TEST_CASE("a stop in the middle keeps finished shards, leaves nothing half, and 
   run(whole);
   CHECK(f.content("out") == f.content("whole"));
 }
+
+TEST_CASE("side-cars that are asked for ride along and are no images of their own") {
+  const Fixture f;
+  write_file(f.tree.root + "/class_1/img_000_mask.png", "mask");
+  write_file(f.tree.root + "/class_1/img_000.seg.PNG", "segments");
+  write_file(f.tree.root + "/class_2/nobodys_mask.png", "ignored");
+  ConvertOptions options = f.options("out");
+  options.sharding.sidecars = {"_mask.png", ".seg.PNG"};
+  CHECK(run(options).samples == 120);
+  const std::string tar = f.content("out").at("shard-000000.tar") + f.content("out").at("shard-000001.tar") +
+                          f.content("out").at("shard-000002.tar") + f.content("out").at("shard-000003.tar") +
+                          f.content("out").at("shard-000004.tar");
+  for (const auto& [name, content] :
+       {std::pair{"class_1/img_000.mask.png", "mask"}, {"class_1/img_000.seg.png", "segments"}}) {
+    const std::size_t at = tar.find(std::string(name) + '\0');
+    REQUIRE(at != std::string::npos);
+    CHECK(tar.substr(at + 512).starts_with(content));
+  }
+  CHECK(tar.find("nobodys") == std::string::npos);
+  CHECK(run(f.options("plain")).samples == 123);
+  for (const auto& bad : {std::vector<std::string>{"mask"}, {".cls"}, {".a b"}, {"_m.png", ".m.png"}, {"."}, {""}}) {
+    options.sharding.sidecars = bad;
+    CHECK(failure(options).code() == ErrorCode::usage);
+  }
+}
