@@ -9,9 +9,10 @@
 
 #include "core/units.hpp"
 #include "dataset/convert_target.hpp"
+#include "dataset/folder_source.hpp"
 #include "dataset/part.hpp"
 #include "dataset/plan.hpp"
-#include "dataset/shard_job.hpp"
+#include "dataset/planned_shards.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -79,11 +80,7 @@ class Conversion {
     }
     refuse_target_in_source(options_.source, options_.target);
     make_plan();
-    const auto [begin, end] = shards_of(part_.value_or(Part{}), target_.plan().shards().size());
-    const std::vector<std::size_t> todo = unfinished(begin, end);
-    check_room(todo);
-    write_shards(todo);
-    finish(begin, end);
+    write_shards();
     return std::move(result_);
   }
 
@@ -102,87 +99,32 @@ class Conversion {
     result_.plan_hash = to_hex(target_.plan().hash());
   }
 
-  std::vector<std::size_t> unfinished(std::size_t begin, std::size_t end) {
-    ctx_.progress().start("check");
-    std::vector<std::size_t> todo;
-    for (std::size_t shard = begin; shard < end; ++shard) {
-      ctx_.throw_if_stopped();
-      if (!target_.finished(shard, options_.recheck)) todo.push_back(shard);
-    }
-    result_.shards_written = todo.size();
-    result_.shards_reused = end - begin - todo.size();
-    return todo;
-  }
-
-  std::uint64_t planned_bytes(const std::vector<std::size_t>& shards) const {
-    std::uint64_t bytes = 0;
-    for (const std::size_t shard : shards) bytes += target_.plan().shards()[shard].bytes;
-    return bytes;
-  }
-
-  void check_room(const std::vector<std::size_t>& todo) {
-    std::error_code error;
-    const std::filesystem::space_info space = std::filesystem::space(options_.target, error);
-    const std::uint64_t need = planned_bytes(todo);
-    if (error || space.available >= need) return;
-    throw Error(ErrorCode::no_space,
-                fmt::format("'{}' has {} free, the shards need {}; make room or convert in parts", options_.target,
-                            format_size(space.available), format_size(need)),
-                options_.target);
-  }
-
-  void write_shards(const std::vector<std::size_t>& todo) {
-    const auto start = std::chrono::steady_clock::now();
-    std::uint64_t samples = 0;
-    for (const std::size_t shard : todo) samples += target_.plan().shards()[shard].samples;
-    const std::uint64_t bytes = planned_bytes(todo);
-    ctx_.progress().start("convert", samples, bytes);
-    const ShardJobSetup setup{target_.plan(),
-                              options_.source,
-                              options_.target,
-                              planned_option<Validate>(target_.plan().head(), "validate"),
-                              planned_option<OnBad>(target_.plan().head(), "on_bad"),
-                              thread_count(options_.threads)};
-    const ShardJobReport report = ShardJob(setup, files_, ctx_).run(todo);
-    const double elapsed = std::max(seconds_since(start), 1e-9);
-    result_.files_per_second = static_cast<double>(samples) / elapsed;
-    result_.bytes_per_second = static_cast<double>(ctx_.progress().bytes) / elapsed;
-    result_.phases_seconds.read = report.read_seconds;
-    result_.phases_seconds.write = report.write_seconds;
-    result_.phases_seconds.sync = report.sync_seconds;
-    result_.kept_bad = report.kept_bad;
-    result_.reads_in_flight = report.in_flight;
-    if (report.kept_bad > 0) {
+  void write_shards() {
+    const PlanReader& plan = target_.plan();
+    const unsigned cores = thread_count(options_.threads);
+    FolderSource source(plan, options_.source, planned_option<Validate>(plan.head(), "validate"),
+                        planned_option<OnBad>(plan.head(), "on_bad"), cores);
+    PlannedReport report =
+        write_planned_shards({target_, source, part_, options_.recheck, cores, "convert"}, files_, ctx_);
+    const double elapsed = std::max(report.seconds, 1e-9);
+    result_.files_per_second = static_cast<double>(report.samples_written) / elapsed;
+    result_.bytes_per_second = static_cast<double>(report.bytes_written) / elapsed;
+    result_.phases_seconds.read = report.job.read_seconds;
+    result_.phases_seconds.write = report.job.write_seconds;
+    result_.phases_seconds.sync = report.job.sync_seconds;
+    result_.reads_in_flight = report.job.in_flight;
+    result_.shards_written = report.shards_written;
+    result_.shards_reused = report.shards_reused;
+    result_.manifest = report.manifest_path;
+    result_.samples = report.manifest.samples;
+    result_.shards = report.manifest.shards.size();
+    result_.bytes = report.manifest.bytes;
+    result_.kept_bad = source.kept_bad();
+    if (result_.kept_bad > 0) {
       ctx_.warn("bad_images_kept",
-                fmt::format("{} kept although validation failed", format_count(report.kept_bad, "image")));
+                fmt::format("{} kept although validation failed", format_count(result_.kept_bad, "image")));
     }
-  }
-
-  void finish(std::size_t begin, std::size_t end) {
-    std::vector<ShardSummary> summaries;
-    for (std::size_t shard = begin; shard < end; ++shard) {
-      std::optional<ShardSummary> summary = target_.finished(shard, false);
-      if (!summary) {
-        throw Error(ErrorCode::io,
-                    fmt::format("shard '{}' in '{}' is gone or changed right after it was written; does "
-                                "another program write there? Run the same command again",
-                                target_.plan().shard_name(shard), options_.target),
-                    options_.target);
-      }
-      summaries.push_back(std::move(*summary));
-    }
-    const Manifest manifest = target_.manifest_of(summaries);
-    if (part_) {
-      target_.publish_part(*part_, manifest);
-      result_.manifest = target_.state_path(part_file_name(*part_));
-    } else {
-      target_.publish_manifest(manifest);
-      result_.manifest = join_path(options_.target, kManifestName);
-    }
-    result_.samples = manifest.samples;
-    result_.shards = manifest.shards.size();
-    result_.bytes = manifest.bytes;
-    report_skipped(target_.skipped_in(summaries));
+    report_skipped(std::move(report.skipped));
   }
 
   void report_skipped(std::vector<IndexSkip> skipped) {

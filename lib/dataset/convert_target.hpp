@@ -16,8 +16,8 @@
 
 namespace shardkit {
 
-/// The folder that a convert writes to. Its .shardkit/plan says what it is to hold; the plan is put there before
-/// anything else and decides, for all parts and restarts, whether they belong together.
+/// The folder that a convert or a reshard writes to. Its .shardkit/plan says what it is to hold; the plan is put there
+/// before anything else and decides, for all parts and restarts, whether they belong together.
 class ConvertTarget {
  public:
   ConvertTarget(FileSystem& files, std::string folder);
@@ -47,6 +47,7 @@ class ConvertTarget {
   /// Publishes what a part did, for merge to find. The folder is durable when either returns.
   void publish_part(const Part& part, const Manifest& manifest);
 
+  const std::string& folder() const { return folder_; }
   std::string path_of(const std::string& name) const { return join_path(folder_, name); }
   std::string state_path(std::string_view name) const { return join_path(join_path(folder_, kStateFolder), name); }
 

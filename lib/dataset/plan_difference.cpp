@@ -61,12 +61,27 @@ std::string sample_difference(const PlanReader& before, const PlanReader& now) {
   return {};
 }
 
+std::string input_difference(const PlanHead& before, const PlanHead& now) {
+  for (std::size_t i = 0; i < std::max(before.inputs.size(), now.inputs.size()); ++i) {
+    if (i >= now.inputs.size()) return fmt::format("input '{}' is gone", before.inputs[i].name);
+    if (i >= before.inputs.size()) return fmt::format("input '{}' is new", now.inputs[i].name);
+    const PlanInput& was = before.inputs[i];
+    const PlanInput& is = now.inputs[i];
+    if (was.name != is.name) return fmt::format("input '{}' is where '{}' was", is.name, was.name);
+    if (was.bytes != is.bytes) return fmt::format("input '{}' had {} bytes, has {}", is.name, was.bytes, is.bytes);
+    if (was != is) return fmt::format("input '{}' was modified since", is.name);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string plan_difference(const PlanReader& before, const PlanReader& now) {
   std::string text = option_difference(before.head(), now.head());
+  if (text.empty()) text = input_difference(before.head(), now.head());
   if (text.empty()) text = class_difference(before.head(), now.head());
   if (text.empty() && before.head().skipped != now.head().skipped) text = "other files cannot be read";
+  if (text.empty() && !now.head().inputs.empty()) text = "an input's index now tells something else";
   if (text.empty()) text = sample_difference(before, now);
   return text.empty() ? "the plan file is damaged" : text;
 }

@@ -19,7 +19,7 @@ struct Limits {
   std::uint64_t bytes;
 };
 
-Limits limits_of(const ShardingOptions& options) {
+Limits limits_of(const ShardSizes& options) {
   if (!options.samples && !options.size) return {kDefaultShardSamples, kDefaultShardBytes};
   return {options.samples.value_or(kNoLimit), options.size.value_or(kNoLimit)};
 }
@@ -81,7 +81,7 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
 }  // namespace
 
 ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& bytes_of,
-                    const ShardingOptions& options) {
+                    const ShardSizes& options) {
   const std::uint64_t multiple = options.multiple_of.value_or(1);
   if (options.shards) return {balanced(count, round_up(*options.shards, multiple)), 0};
   const Limits limits = limits_of(options);

@@ -17,6 +17,6 @@ struct ShardCut {
 /// Cuts `count` samples. `bytes_of(i)` is what sample i takes in a tar, `options` has passed check(). A shard's size
 /// includes the end of the archive. Throws Error{usage} when more shards are asked for than there are samples.
 ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& bytes_of,
-                    const ShardingOptions& options);
+                    const ShardSizes& options);
 
 }  // namespace shardkit

@@ -16,16 +16,6 @@ constexpr std::size_t kLargestChunk = 1024U * 1024U;
 constexpr unsigned kFewestInFlight = 8;
 constexpr unsigned kDescriptorsPerRead = 2;  // the file, and the wait meter's
 
-/// How the file descriptors that this process may have are shared out.
-struct DescriptorShares {
-  unsigned reads;
-  std::size_t folders;
-};
-
-DescriptorShares descriptor_shares() {
-  return {most_reads_in_flight(kDescriptorsPerRead), std::min(usable_descriptors() / 4, 512U)};
-}
-
 std::int64_t since(std::chrono::steady_clock::time_point start) {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
 }
@@ -37,15 +27,13 @@ double to_seconds(std::int64_t nanoseconds) { return static_cast<double>(nanosec
 /// A shard that is being dealt out and written.
 struct ShardJob::OpenShard {
   OpenShard(FileSystem& files, const ShardJobSetup& setup, std::size_t shard, BufferPool& pool)
-      : samples(setup.plan.read_shard(shard)),
-        writer(files, setup.target, setup.plan.shard_name(shard), to_hex(setup.plan.hash()), pool) {
-    has_next = samples.next(next);
-  }
+      : samples(setup.source.open(shard)),
+        writer(files, setup.target, setup.plan.shard_name(shard), to_hex(setup.plan.hash()), pool),
+        next(samples->next()) {}
 
-  PlanReader::ShardReader samples;
+  std::unique_ptr<ShardSamples> samples;
   ShardWriter writer;
-  PlannedSample next;  ///< the first sample not yet dealt
-  bool has_next = false;
+  std::unique_ptr<PendingSample> next;  ///< the first sample not yet dealt; null after the last
   std::uint64_t chunks = 0;
 };
 
@@ -53,32 +41,25 @@ struct ShardJob::OpenShard {
 struct ShardJob::Claim {
   std::shared_ptr<OpenShard> shard;
   std::uint64_t number = 0;
-  std::vector<PlannedSample> samples;
-  std::vector<std::size_t> bytes;  ///< of each in the tar
+  std::vector<std::unique_ptr<PendingSample>> samples;
   Chunk chunk;
 };
 
 ShardJob::ShardJob(const ShardJobSetup& setup, FileSystem& files, Context& ctx)
-    : setup_(setup),
-      files_(files),
-      ctx_(ctx),
-      pool_(kMemory),
-      reader_(setup.source, setup.plan.head(), setup.validate, setup.on_bad,
-              {setup.cores, descriptor_shares().folders}),
-      finished_(16) {}
+    : setup_(setup), files_(files), ctx_(ctx), pool_(kMemory), finished_(16) {}
 
 ShardJobReport ShardJob::run(const std::vector<std::size_t>& shards) {
   todo_ = shards;
   TaskGroup publisher(ctx_.stop_token());
-  AdaptiveWorkers workers({setup_.cores, kFewestInFlight, descriptor_shares().reads}, publisher.stop_token());
+  AdaptiveWorkers workers({setup_.cores, kFewestInFlight, most_reads_in_flight(kDescriptorsPerRead)},
+                          publisher.stop_token());
   workers_ = &workers;
   publisher.spawn([this](const std::stop_token& stop) { publish_finished(stop); });
   workers.run([this](WaitMeter& meter, const std::stop_token& stop) { return step(meter, stop); });
   finished_.close();
   publisher.wait();
   ctx_.throw_if_stopped();
-  return {to_seconds(reader_.read_ns()), to_seconds(write_ns_), to_seconds(sync_ns_), reader_.kept_bad(),
-          workers.in_flight()};
+  return {to_seconds(setup_.source.read_ns()), to_seconds(write_ns_), to_seconds(sync_ns_), workers.in_flight()};
 }
 
 bool ShardJob::step(WaitMeter& meter, const std::stop_token& stop) {
@@ -106,22 +87,18 @@ std::optional<ShardJob::Claim> ShardJob::claim(const std::stop_token& stop) {
   }
   if (open_.empty()) return std::nullopt;
   turn_ = (turn_ + 1) % open_.size();
-  Claim claim{open_[turn_], open_[turn_]->chunks++, {}, {}, {}};
+  Claim claim{open_[turn_], open_[turn_]->chunks++, {}, {}};
   OpenShard& shard = *claim.shard;
   std::size_t bytes = 0;
   const std::size_t limit = chunk_bytes();
-  while (shard.has_next && (bytes == 0 || bytes < limit)) {
-    const std::size_t label_digits = label_text(setup_.plan.head().classes[shard.next.class_index].label).size();
-    claim.bytes.push_back(sample_tar_bytes(shard.next, label_digits));
-    if (bytes > 0 && bytes + claim.bytes.back() > kLargestChunk) {
-      claim.bytes.pop_back();
-      break;
-    }
-    bytes += claim.bytes.back();
+  while (shard.next && (bytes == 0 || bytes < limit)) {
+    const std::size_t sample_bytes = shard.next->tar_bytes();
+    if (bytes > 0 && bytes + sample_bytes > kLargestChunk) break;
+    bytes += sample_bytes;
     claim.samples.push_back(std::move(shard.next));
-    shard.has_next = shard.samples.next(shard.next);
+    shard.next = shard.samples->next();
   }
-  claim.chunk.last = !shard.has_next;
+  claim.chunk.last = !shard.next;
   if (claim.chunk.last) open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(turn_));
   std::optional<Buffer> buffer = pool_.take(bytes, stop);
   if (!buffer) return std::nullopt;
@@ -138,14 +115,14 @@ bool ShardJob::open_next() {
 Chunk ShardJob::read_chunk(Claim& claim, WaitMeter& meter) {
   Chunk chunk = std::move(claim.chunk);
   const MutableBytes room = chunk.buffer.bytes();
-  for (std::size_t i = 0; i < claim.samples.size(); ++i) {
-    Result<IndexSample> sample = reader_.read(claim.samples[i], room.subspan(chunk.used, claim.bytes[i]), meter);
+  for (const auto& pending : claim.samples) {
+    Result<IndexSample> sample = pending->read(room.subspan(chunk.used, pending->tar_bytes()), meter);
     if (sample) {
       for (IndexMember& member : sample->members) member.offset += chunk.used;
       chunk.entries.emplace_back(std::move(*sample));
-      chunk.used += claim.bytes[i];
-    } else if (setup_.on_bad == OnBad::skip && is_bad_file(sample.error().code())) {
-      chunk.entries.emplace_back(IndexSkip{image_path(setup_.plan.head(), claim.samples[i]), sample.error().what()});
+      chunk.used += pending->tar_bytes();
+    } else if (setup_.source.leaves_out(sample.error())) {
+      chunk.entries.emplace_back(IndexSkip{pending->path(), sample.error().what()});
     } else {
       throw Error(sample.error());
     }

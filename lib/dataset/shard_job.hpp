@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/context.hpp"
-#include "dataset/sample_reader.hpp"
+#include "dataset/sample_source.hpp"
 #include "dataset/shard_writer.hpp"
 #include "formats/plan_file.hpp"
 #include "sync/bounded_queue.hpp"
@@ -18,10 +18,8 @@ namespace shardkit {
 /// Where a ShardJob reads and writes.
 struct ShardJobSetup {
   const PlanReader& plan;
-  std::string source;
+  SampleSource& source;
   std::string target;  ///< folder; its .shardkit folder is there
-  Validate validate = Validate::none;
-  OnBad on_bad = OnBad::fail;
   unsigned cores = 1;
 };
 
@@ -30,13 +28,12 @@ struct ShardJobReport {
   double read_seconds = 0;
   double write_seconds = 0;
   double sync_seconds = 0;
-  std::uint64_t kept_bad = 0;
   unsigned in_flight = 0;  ///< reads in flight at the most
 };
 
 /// Writes some shards of a plan.
 ///
-/// Workers take runs of samples in shard order, read each file straight to its place in a tar-shaped buffer, and hand
+/// Workers take runs of samples in shard order, read each straight to its place in a tar-shaped buffer, and hand
 /// the buffer to its shard's writer; a publisher thread syncs and renames finished shards meanwhile. Many reads are in
 /// flight when the source is slow (AdaptiveWorkers), a few shards are open at a time, and buffers stay within 96 MiB.
 class ShardJob {
@@ -62,7 +59,6 @@ class ShardJob {
   FileSystem& files_;
   Context& ctx_;
   BufferPool pool_;
-  SampleReader reader_;
   AdaptiveWorkers* workers_ = nullptr;
   BoundedQueue<std::shared_ptr<OpenShard>> finished_;
 

@@ -11,7 +11,7 @@
 
 namespace shardkit {
 
-void ShardingOptions::describe(FieldVisitor& v) {
+void ShardSizes::describe(FieldVisitor& v) {
   v.field({"samples", Unit::count, "close a shard at this many samples (default 5000 when --size is not given either)",
            Role::option, "N"},
           samples);
@@ -25,12 +25,16 @@ void ShardingOptions::describe(FieldVisitor& v) {
            "loader workers",
            Role::option, "W"},
           multiple_of);
+  v.field({"name", Unit::none, "shards are called PREFIX-000000.tar", Role::option, "PREFIX"}, name);
+}
+
+void ShardingOptions::describe(FieldVisitor& v) {
+  ShardSizes::describe(v);
   v.field({"shuffle", Unit::none, "seed of the order of samples (default 0)", Role::option, "SEED"}, shuffle);
   v.field({"no-shuffle", Unit::none,
            "keep name order: each shard then holds one class or two, which no loader's "
            "shuffle buffer repairs"},
           no_shuffle);
-  v.field({"name", Unit::none, "shards are called PREFIX-000000.tar", Role::option, "PREFIX"}, name);
   v.field({"class-map", Unit::none,
            "labels from a file: a JSON object {\"class\": label}, or one class name a line, the "
            "first being label 0",
@@ -55,59 +59,66 @@ void ShardingOptions::describe(FieldVisitor& v) {
 
 namespace {
 
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
 /// Each suffix must give a member an extension of its own.
 void check_sidecars(const std::vector<std::string>& suffixes) {
   std::set<std::string> extensions{"cls", "json", "txt"};
   for (const std::string& suffix : suffixes) {
-    const auto refuse = [&](std::string_view why) {
-      throw Error(ErrorCode::usage, fmt::format("--sidecar '{}': {}", suffix, why));
-    };
+    const auto refuse_it = [&](std::string_view why) { refuse(fmt::format("--sidecar '{}': {}", suffix, why)); };
     if (suffix.size() < 2 || suffix.size() > 24 || std::string_view("._-").find(suffix[0]) == std::string_view::npos) {
-      refuse("a suffix starts with '.', '_' or '-' and has 2 to 24 bytes");
+      refuse_it("a suffix starts with '.', '_' or '-' and has 2 to 24 bytes");
     }
     const std::string extension = portable_extension(suffix);
     if (extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.") != std::string::npos) {
-      refuse("use letters, digits and dots behind its first character");
+      refuse_it("use letters, digits and dots behind its first character");
     }
-    if (!extensions.insert(extension).second) refuse(fmt::format("another side-car is '{}' already", extension));
+    if (!extensions.insert(extension).second) refuse_it(fmt::format("another side-car is '{}' already", extension));
   }
 }
 
 }  // namespace
 
-void check(const ShardingOptions& options) {
-  const auto refuse = [](const std::string& text) { throw Error(ErrorCode::usage, text); };
-  if (options.shards && (options.samples || options.size)) {
+void check(const ShardSizes& sizes) {
+  if (sizes.shards && (sizes.samples || sizes.size)) {
     refuse("--shards fixes the number of shards; leave out --samples and --size");
   }
-  if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle contradict each other");
   constexpr std::uint64_t most = 1'000'000'000;
   const auto require = [&](const char* option, std::optional<std::uint64_t> value, std::uint64_t limit) {
     if (value && (*value == 0 || *value > limit)) refuse(fmt::format("{} must be between 1 and {}", option, limit));
   };
-  require("--samples", options.samples, std::numeric_limits<std::uint64_t>::max());
-  require("--shards", options.shards, most);
-  require("--multiple-of", options.multiple_of, most);
-  if (options.size == 0U) refuse("--size must be at least 1 byte");
-  check_sidecars(options.sidecars);
+  require("--samples", sizes.samples, std::numeric_limits<std::uint64_t>::max());
+  require("--shards", sizes.shards, most);
+  require("--multiple-of", sizes.multiple_of, most);
+  if (sizes.size == 0U) refuse("--size must be at least 1 byte");
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-  if (options.name.empty() || options.name.size() > 80 ||
-      options.name.find_first_not_of(allowed) != std::string::npos) {
+  if (sizes.name.empty() || sizes.name.size() > 80 || sizes.name.find_first_not_of(allowed) != std::string::npos) {
     refuse(fmt::format("--name '{}': use 1 to 80 letters, digits, '_' and '-'; readers cut shard names at dots",
-                       options.name));
+                       sizes.name));
   }
 }
 
-std::map<std::string, std::string> option_texts(const ShardingOptions& options) {
+void check(const ShardingOptions& options) {
+  check(static_cast<const ShardSizes&>(options));
+  check_sidecars(options.sidecars);
+  if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle contradict each other");
+}
+
+std::map<std::string, std::string> option_texts(const ShardSizes& sizes) {
   std::map<std::string, std::string> texts;
-  const bool defaults = !options.samples && !options.size && !options.shards;
+  const bool defaults = !sizes.samples && !sizes.size && !sizes.shards;
   const auto put = [&](const char* name, std::optional<std::uint64_t> value) {
     if (value) texts[name] = fmt::to_string(*value);
   };
-  put("samples", defaults ? kDefaultShardSamples : options.samples);
-  put("size_bytes", defaults ? kDefaultShardBytes : options.size);
-  put("shards", options.shards);
-  put("multiple_of", options.multiple_of);
+  put("samples", defaults ? kDefaultShardSamples : sizes.samples);
+  put("size_bytes", defaults ? kDefaultShardBytes : sizes.size);
+  put("shards", sizes.shards);
+  put("multiple_of", sizes.multiple_of);
+  return texts;
+}
+
+std::map<std::string, std::string> option_texts(const ShardingOptions& options) {
+  std::map<std::string, std::string> texts = option_texts(static_cast<const ShardSizes&>(options));
   texts["shuffle"] = options.no_shuffle ? "none" : fmt::to_string(options.shuffle.value_or(0));
   texts["validate"] = EnumNames<Validate>::names[static_cast<std::size_t>(options.validate)];
   texts["on_bad"] = EnumNames<OnBad>::names[static_cast<std::size_t>(options.on_bad)];

@@ -25,15 +25,21 @@ struct EnumNames<OnBad> {
   static constexpr std::array<std::string_view, 3> names{"fail", "skip", "keep"};
 };
 
-/// Options that decide which bytes a convert writes: common to plan and convert, kept in plan and manifest.
-struct ShardingOptions {
+/// How an ordered run of samples is cut into shards, and what these are called.
+struct ShardSizes {
   std::optional<std::uint64_t> samples;
   std::optional<std::uint64_t> size;
   std::optional<std::uint64_t> shards;
   std::optional<std::uint64_t> multiple_of;
+  std::string name = "shard";
+
+  void describe(FieldVisitor& v);
+};
+
+/// Options that decide which bytes a convert writes: common to plan and convert, kept in plan and manifest.
+struct ShardingOptions : ShardSizes {
   std::optional<std::uint64_t> shuffle;
   bool no_shuffle = false;
-  std::string name = "shard";
   std::string class_map;
   std::vector<std::string> sidecars;
   bool allow_empty = false;
@@ -47,9 +53,11 @@ inline constexpr std::uint64_t kDefaultShardSamples = 5000;
 inline constexpr std::uint64_t kDefaultShardBytes = 256U * 1024U * 1024U;
 
 /// Throws Error{usage} for combinations that contradict each other and names that no shard can have.
+void check(const ShardSizes& sizes);
 void check(const ShardingOptions& options);
 
-/// Their text form in plan and manifest, defaults filled in. Equal maps give equal shards.
+/// Their text form in plan and manifest, defaults filled in. Equal maps give equal shards. The name is not among them.
+std::map<std::string, std::string> option_texts(const ShardSizes& sizes);
 std::map<std::string, std::string> option_texts(const ShardingOptions& options);
 
 }  // namespace shardkit

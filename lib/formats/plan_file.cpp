@@ -15,7 +15,6 @@
 namespace shardkit {
 namespace {
 
-constexpr std::string_view kMagic = "shardkit-plan\t1\n";
 constexpr std::uint64_t kTailBytes = 256;  // holds the closing line
 
 bool parse_signed(std::string_view column, std::int64_t& value) {
@@ -50,75 +49,7 @@ bool parse_sample(const std::vector<std::string_view>& columns, std::size_t clas
   return true;
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  append_escaped(out, text);
-  return out;
-}
-
 }  // namespace
-
-PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink) {
-  std::string text(kMagic);
-  text += fmt::format("name\t{}\n", escaped(head.name));
-  for (const auto& [name, value] : head.options) text += fmt::format("option\t{}\t{}\n", name, escaped(value));
-  for (const PlanClass& item : head.classes) {
-    text += fmt::format("class\t{}\t{}\t{}\n", item.label, escaped(item.name), item.samples);
-    label_digits_.push_back(label_text(item.label).size());
-  }
-  for (const IndexSkip& skip : head.skipped) {
-    text += fmt::format("skip\t{}\t{}\n", escaped(skip.path), escaped(skip.reason));
-  }
-  text += "samples\n";
-  identify(text);
-  put(text);
-}
-
-void PlanWriter::put(std::string_view text) {
-  sink_.write(as_bytes(text));
-  checksum_.update(as_bytes(text));
-  offset_ += text.size();
-}
-
-void PlanWriter::identify(std::string_view text) { identity_.update(as_bytes(text)); }
-
-void PlanWriter::begin_shard() {
-  shards_.push_back({0, kTarEnd, offset_});
-  identify("shard\n");
-}
-
-void PlanWriter::add(const PlannedSample& sample) {
-  line_ = fmt::format("+\t{}\t{}\t", sample.class_index, sample.marked ? 1 : 0);
-  append_escaped(line_, sample.stem);
-  identify(line_);
-  const auto add_file = [&](const PlannedFile& file) {
-    std::string column = "\t";
-    append_escaped(column, file.extension);
-    column += fmt::format(":{}", file.size);
-    identify(column);
-    line_ += column;
-    line_ += fmt::format(":{}", file.mtime_ns);
-  };
-  add_file(sample.image);
-  for (const PlannedFile& file : sample.sidecars) add_file(file);
-  identify("\n");
-  line_ += '\n';
-  put(line_);
-  shards_.back().samples += 1;
-  shards_.back().bytes += sample_tar_bytes(sample, label_digits_.at(sample.class_index));
-}
-
-Hash128 PlanWriter::finish() {
-  const std::uint64_t table = offset_;
-  const Hash128 hash = identity_.digest();
-  for (const PlanShard& shard : shards_) {
-    put(fmt::format("shard\t{}\t{}\t{}\n", shard.offset, shard.samples, shard.bytes));
-  }
-  const std::string end = fmt::format("end\t{}\t{}\t{}", table, shards_.size(), to_hex(hash));
-  put(end);
-  put(fmt::format("\t{}\n", to_hex(checksum_.digest())));
-  return hash;
-}
 
 PlanReader::PlanReader(ByteSource& source, std::string name) : source_(source), name_(std::move(name)) {
   read_head();
@@ -135,7 +66,7 @@ void PlanReader::damaged(std::uint64_t offset, std::string_view why) const {
 void PlanReader::read_head() {
   LineReader lines(source_, 0, source_.size());
   std::string_view line;
-  if (!lines.next(line) || line != kMagic.substr(0, kMagic.size() - 1)) {
+  if (!lines.next(line) || (line != kPlanMagic && line != kReshardMagic)) {
     damaged(0, "it is no shardkit plan of version 1");
   }
   std::vector<std::string_view> columns;
@@ -155,6 +86,10 @@ void PlanReader::read_head() {
     } else if (columns[0] == "skip" && columns.size() == 3) {
       IndexSkip& skip = head_.skipped.emplace_back();
       ok = unescape(columns[1], skip.path) && unescape(columns[2], skip.reason);
+    } else if (columns[0] == "input" && columns.size() == 4) {
+      PlanInput& input = head_.inputs.emplace_back();
+      ok = unescape(columns[1], input.name) && parse_number(columns[2], input.bytes) &&
+           parse_signed(columns[3], input.mtime_ns);
     }
     if (!ok) damaged(lines.line_offset(), "the line is not readable");
   }
@@ -217,20 +152,25 @@ void PlanReader::check_bytes() const {
 
 std::string PlanReader::shard_name(std::size_t shard) const { return fmt::format("{}-{:06}.tar", head_.name, shard); }
 
-PlanReader::ShardReader::ShardReader(const PlanReader& plan, std::size_t shard)
+PlanReader::ShardLines::ShardLines(const PlanReader& plan, std::size_t shard)
     : plan_(&plan),
       lines_(plan.source_, plan.shards_.at(shard).offset, plan.table_offset_),
       left_(plan.shards_.at(shard).samples) {}
 
-bool PlanReader::ShardReader::next(PlannedSample& sample) {
+bool PlanReader::ShardLines::next() {
   if (left_ == 0) return false;
   std::string_view line;
   if (!lines_.next(line)) plan_->damaged(lines_.next_offset(), "it is cut");
   split_columns(line, columns_);
-  if (!parse_sample(columns_, plan_->head_.classes.size(), sample)) {
-    plan_->damaged(lines_.line_offset(), "the line is not readable");
-  }
   --left_;
+  return true;
+}
+
+void PlanReader::ShardLines::unreadable() const { plan_->damaged(lines_.line_offset(), "the line is not readable"); }
+
+bool PlanReader::ShardReader::next(PlannedSample& sample) {
+  if (!lines_.next()) return false;
+  if (!parse_sample(lines_.columns(), plan_->head_.classes.size(), sample)) lines_.unreadable();
   return true;
 }
 

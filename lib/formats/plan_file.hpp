@@ -18,6 +18,10 @@
 /// and nobody holds more than one line.
 namespace shardkit {
 
+/// First lines: of a plan of convert, whose samples are files, and of a reshard, whose samples lie in tars.
+inline constexpr std::string_view kPlanMagic = "shardkit-plan\t1";
+inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
+
 /// A source file as the scan found it. Size and mtime are how convert recognises that it has changed.
 struct PlannedFile {
   std::string extension;      ///< what follows stem and dot in the source, or, starting with '_' or '-', the stem alone
@@ -42,11 +46,20 @@ struct PlanClass {
   bool operator==(const PlanClass&) const = default;
 };
 
+/// A tar that a reshard takes samples from, without its folder: inputs that moved are still the same.
+struct PlanInput {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::int64_t mtime_ns = 0;  ///< since 1970
+  bool operator==(const PlanInput&) const = default;
+};
+
 struct PlanHead {
   std::string name;                            ///< shard name prefix
   std::map<std::string, std::string> options;  ///< those that shape the output
   std::vector<PlanClass> classes;              ///< sorted by name
   std::vector<IndexSkip> skipped;              ///< files left out by the scan
+  std::vector<PlanInput> inputs = {};          ///< of a reshard; none in a plan of convert
   bool operator==(const PlanHead&) const = default;
 };
 
@@ -63,6 +76,9 @@ class PlanWriter {
 
   void begin_shard();
   void add(const PlannedSample& sample);
+  /// Adds a sample as a line without its newline. `identity` is what of it the plan's hash covers, `tar_bytes` what it
+  /// takes in its shard.
+  void add_line(std::string_view line, std::string_view identity, std::uint64_t tar_bytes);
 
   /// Writes the table and returns the plan's hash: XXH3-128 over everything but mtimes, so that a copy of the same tree
   /// has the same plan.
@@ -80,6 +96,7 @@ class PlanWriter {
   std::vector<std::size_t> label_digits_;  ///< bytes of each class's .cls member
   std::uint64_t offset_ = 0;
   std::string line_;
+  std::string identity_text_;
 };
 
 /// Reads a plan through a ByteSource that outlives it. The constructor checks head and table and throws Error{corrupt,
@@ -98,20 +115,33 @@ class PlanReader {
   /// "<prefix>-000007.tar"
   std::string shard_name(std::size_t shard) const;
 
-  /// The samples of one shard in order. One thread at a time.
-  class ShardReader {
+  /// The lines of one shard's samples in order, as columns. One thread at a time.
+  class ShardLines {
    public:
-    /// False after the last sample.
-    bool next(PlannedSample& sample);
+    ShardLines(const PlanReader& plan, std::size_t shard);
+    /// The next line's columns, valid until the next call; false after the last one.
+    bool next();
+    const std::vector<std::string_view>& columns() const { return columns_; }
+    /// Throws the Error{corrupt} for columns that are no sample.
+    [[noreturn]] void unreadable() const;
 
    private:
-    friend class PlanReader;
-    ShardReader(const PlanReader& plan, std::size_t shard);
-
     const PlanReader* plan_;
     LineReader lines_;
     std::uint64_t left_;
     std::vector<std::string_view> columns_;
+  };
+
+  /// The samples of one shard of a convert, in order. One thread at a time.
+  class ShardReader {
+   public:
+    ShardReader(const PlanReader& plan, std::size_t shard) : plan_(&plan), lines_(plan, shard) {}
+    /// False after the last sample.
+    bool next(PlannedSample& sample);
+
+   private:
+    const PlanReader* plan_;
+    ShardLines lines_;
   };
   ShardReader read_shard(std::size_t shard) const { return ShardReader(*this, shard); }
 

@@ -21,6 +21,26 @@ void append_portable(std::string& out, char c) {
   }
 }
 
+/// Calls `use` for each part between separators, empty ones too.
+template <class Use>
+void for_each_part(std::string_view text, char separator, const Use& use) {
+  while (true) {
+    const std::size_t end = text.find(separator);
+    use(text.substr(0, end));
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool is_carried_key(std::string_view key) {
+  bool carried = true;
+  for_each_part(key, '/', [&](std::string_view part) {
+    carried = carried && !part.empty() && !part.starts_with("__");
+    for (const char c : part) carried = carried && (is_portable(c) || c == '~');
+  });
+  return carried;
+}
+
 }  // namespace
 
 std::string portable_component(std::string_view component) {
@@ -44,6 +64,36 @@ std::string portable_key(std::string_view class_name, std::string_view stem, std
 
 std::string marked_key(const std::string& key, std::string_view path) {
   return key + '-' + to_hex(xxh3_64(as_bytes(path))).substr(0, 8);
+}
+
+std::string portable_moved_key(std::string_view key, std::size_t longest) {
+  std::string_view name = key;
+  while (name.starts_with("./") || name.starts_with('/')) name.remove_prefix(name.starts_with('/') ? 1 : 2);
+  std::string mapped;
+  if (is_carried_key(name)) {
+    mapped = name;
+  } else {
+    for_each_part(name, '/', [&](std::string_view part) {
+      if (!mapped.empty()) mapped += '/';
+      mapped += portable_component(part);
+    });
+  }
+  if (mapped.size() <= longest) return mapped;
+  mapped.resize(longest - kHashMark);
+  while (mapped.ends_with('/')) mapped.pop_back();
+  return mapped + '-' + to_hex(xxh3_64(as_bytes(key)));
+}
+
+std::string portable_moved_extension(std::string_view extension) {
+  std::string out;
+  for (const char c : extension) {
+    if (c == '.' || c == '~') {
+      out += c;
+    } else {
+      append_portable(out, c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+    }
+  }
+  return out;
 }
 
 std::string portable_extension(std::string_view extension) {

@@ -22,6 +22,14 @@ std::string portable_key(std::string_view class_name, std::string_view stem, std
 /// `key` with '-' and 8 hexadecimal digits (the upper half of XXH3-64 over `path`): for images whose keys collide.
 std::string marked_key(const std::string& key, std::string_view path);
 
+/// The key that a sample of another program's shard gets, in at most `longest` bytes (30 or more). What readers carry
+/// stays as it is, '~' too; a leading "./" or "/" goes; other keys are mapped component by component. A key that is
+/// still too long is cut and ends with '-' and 16 hexadecimal digits of XXH3-64 over `key`.
+std::string portable_moved_key(std::string_view key, std::size_t longest);
+
+/// The extension that a member of another program's shard gets: lower case, "seg.png" keeps its dot, "jpeg" stays.
+std::string portable_moved_extension(std::string_view extension);
+
 /// The extension a member gets: lower case, "jpeg" as "jpg", other bytes as in portable_component(). Dots stay, but one
 /// '.', '_' or '-' in front: "_mask.PNG" is "mask.png".
 std::string portable_extension(std::string_view extension);

@@ -64,6 +64,8 @@ class Shardctl(EnvelopeTest):
             shard.parent.mkdir()
             shard.write_bytes(pathlib.Path(folder, "shards", "shard-000000.tar").read_bytes()[:-1024])
             self.expect("index", 0, str(shard.parent))
+            self.expect("reshard", 0, f"{folder}/shards", f"{folder}/sets", "--split", "a=0.5,b=0.5", "--drop-bad")
+            self.expect("reshard", 4, f"{folder}/absent", f"{folder}/none")
             self.expect("verify", 3, str(shard.parent))
 
     def test_survive_names_that_are_not_utf8(self):

@@ -117,3 +117,29 @@ TEST_CASE("a plan whose bytes have changed is found out before it is followed") 
   MemorySource source(as_bytes(text));
   CHECK_THROWS_WITH_AS(PlanReader(source, "p").check_bytes(), doctest::Contains("have changed"), Error);
 }
+
+TEST_CASE("a reshard's plan names its inputs, and its hash does not depend on where they came from") {
+  const auto written_from = [](const PlanInput& input, Hash128& hash) {
+    StringSink sink;
+    PlanHead with_input = head();
+    with_input.inputs = {input};
+    PlanWriter writer(sink, with_input);
+    writer.begin_shard();
+    writer.add_line("=\t0\tline", "=\tline", 2048);
+    hash = writer.finish();
+    return sink.text();
+  };
+  Hash128 hash;
+  Hash128 other_hash;
+  const std::string text = written_from({"a\tb.tar", 4096, -5}, hash);
+  written_from({"c.tar", 1, 2}, other_hash);
+  CHECK(hash == other_hash);
+  MemorySource source(as_bytes(text));
+  const PlanReader plan(source, "p");
+  CHECK(plan.head().inputs == std::vector<PlanInput>{{"a\tb.tar", 4096, -5}});
+  CHECK(plan.bytes() == 2048 + 1024);
+  PlanReader::ShardLines lines(plan, 0);
+  REQUIRE(lines.next());
+  CHECK(lines.columns() == std::vector<std::string_view>{"=", "0", "line"});
+  CHECK_FALSE(lines.next());
+}

@@ -72,3 +72,21 @@ TEST_CASE("a name is split at its last dot") {
   CHECK(split_extension("plain").stem == "plain");
   CHECK(split_extension("plain").extension.empty());
 }
+
+TEST_CASE("a moved key stays when readers carry it, and is mapped by component when not") {
+  CHECK(portable_moved_key("n01/a~20b_C-d", 90) == "n01/a~20b_C-d");
+  CHECK(portable_moved_key("a/b/c", 90) == "a/b/c");
+  CHECK(portable_moved_key("./a/b", 90) == "a/b");
+  CHECK(portable_moved_key("/a", 90) == "a");
+  CHECK(portable_moved_key("a//b", 90) == "a/~/b");
+  CHECK(portable_moved_key("../a b", 90) == "~2E~2E/a~20b");
+  CHECK(portable_moved_key("a~b c", 90) == "a~7Eb~20c");
+  CHECK(portable_moved_key(std::string(90, 'k'), 90) == std::string(90, 'k'));
+  CHECK(portable_moved_key(std::string(91, 'k'), 90).size() == 90);
+}
+
+TEST_CASE("a moved extension keeps its dots and its spelling but for case") {
+  CHECK(portable_moved_extension("Seg.PNG") == "seg.png");
+  CHECK(portable_moved_extension("JPEG") == "jpeg");
+  CHECK(portable_moved_extension("a b") == "a~20b");
+}

@@ -1,0 +1,124 @@
+#include "catalog/unpacked_tar.hpp"
+
+#include <filesystem>
+#include <utility>
+
+#include <archive.h>
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "formats/tar_scanner.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kReadBlock = 256U * 1024U;
+constexpr std::uint64_t kReserve = 256U * 1024U * 1024U;  ///< what other programs on the disk are left with
+/// Padding after the last member that is still unpacked: more than any tar's record size in use.
+constexpr std::uint64_t kMostPadding = 8U * 1024U * 1024U;
+
+/// Looks at the tar while it is unpacked: stops at what is no tar, and asks for room before large members.
+class Watcher final : public TarHandler {
+ public:
+  Watcher(const std::string& path, const std::string& folder) : path_(path), folder_(folder) {}
+
+  bool entry(const TarEntry& entry) override {
+    require_room(entry.size, entry.header_offset);
+    members_end_ = entry.data_offset + entry.size;
+    return false;
+  }
+  void finding(const TarFinding& finding) override {
+    switch (finding.fault) {
+      case TarFault::not_a_tar:
+      case TarFault::compressed:
+      case TarFault::bad_checksum:
+      case TarFault::bad_size:
+      case TarFault::empty:
+        throw Error(ErrorCode::corrupt,
+                    fmt::format("'{}', unpacked, cannot be read at byte {}: {}", path_, finding.offset, finding.text),
+                    path_, finding.offset);
+      default:
+        break;  // the scan of the unpacked tar says it with all that it knows
+    }
+  }
+
+  void require_room(std::uint64_t bytes, std::uint64_t offset) const {
+    std::error_code error;
+    const std::filesystem::space_info space = std::filesystem::space(folder_, error);
+    if (error || (space.available >= kReserve && bytes <= space.available - kReserve)) return;
+    throw Error(ErrorCode::no_space,
+                fmt::format("'{}' cannot be unpacked: its next {} at byte {} do not fit in the {} that '{}' has free; "
+                            "make room there, or choose an output on a larger disk",
+                            path_, format_size(bytes), offset, format_size(space.available), folder_),
+                path_, offset);
+  }
+
+  /// Where the content of the last member found ends.
+  std::uint64_t members_end() const { return members_end_; }
+
+ private:
+  const std::string& path_;
+  const std::string& folder_;
+  std::uint64_t members_end_ = 0;
+};
+
+struct ArchiveFree {
+  void operator()(archive* reader) const { archive_read_free(reader); }
+};
+using Reader = std::unique_ptr<archive, ArchiveFree>;
+
+[[noreturn]] void fail(archive* reader, const std::string& path, std::uint64_t offset) {
+  const char* text = archive_error_string(reader);
+  throw Error(ErrorCode::corrupt,
+              fmt::format("'{}' cannot be unpacked past byte {} of its content: {}", path, offset,
+                          text ? text : "damaged or cut off"),
+              path, offset);
+}
+
+Reader open_raw(const std::string& path) {
+  File::open_read(path);  // says why it cannot be opened
+  Reader reader(archive_read_new());
+  if (!reader) throw std::bad_alloc();
+  archive_read_support_filter_all(reader.get());
+  archive_read_support_format_raw(reader.get());
+  archive_entry* entry = nullptr;
+  if (archive_read_open_filename(reader.get(), path.c_str(), kReadBlock) != ARCHIVE_OK ||
+      archive_read_next_header(reader.get(), &entry) != ARCHIVE_OK) {
+    fail(reader.get(), path, 0);
+  }
+  return reader;
+}
+
+}  // namespace
+
+bool is_compressed_tar_name(const std::string& path) {
+  return path.ends_with(".tgz") || (path.find(".tar.") != std::string::npos && !path.ends_with(".tar"));
+}
+
+UnpackedTar::UnpackedTar(const std::string& path, const std::string& folder, FileSystem& files, Context& ctx)
+    : file_(files, join_path(folder, "unpacked")) {
+  Watcher watcher(path, folder);
+  watcher.require_room(std::filesystem::file_size(path), 0);
+  const Reader reader = open_raw(path);
+  TarFeed feed(watcher, std::uint64_t{1} << 62U);  // its size is known when it ends
+  std::uint64_t checked = 0;
+  while (bytes_ < watcher.members_end() + kMostPadding) {
+    ctx.throw_if_stopped();
+    const void* block = nullptr;
+    std::size_t size = 0;
+    la_int64_t offset = 0;
+    const int status = archive_read_data_block(reader.get(), &block, &size, &offset);
+    if (status == ARCHIVE_EOF) break;
+    if (status != ARCHIVE_OK) fail(reader.get(), path, bytes_);
+    const Bytes bytes(static_cast<const std::byte*>(block), size);
+    feed.feed(bytes);
+    file_.write(bytes);
+    bytes_ += size;
+    if (bytes_ - checked >= kReserve / 4) watcher.require_room(0, checked = bytes_);
+    ctx.progress().bytes.fetch_add(size, std::memory_order_relaxed);
+  }
+  file_.flush();
+}
+
+}  // namespace shardkit

@@ -1,0 +1,228 @@
+#include "dataset/reshard.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/prng.hpp"
+#include "core/units.hpp"
+#include "dataset/convert_target.hpp"
+#include "dataset/duplicate_keys.hpp"
+#include "dataset/planned_shards.hpp"
+#include "dataset/reshard_plan.hpp"
+#include "dataset/sample_filter.hpp"
+#include "dataset/sample_gatherer.hpp"
+#include "dataset/sample_order.hpp"
+#include "dataset/shard_source.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kMostDroppedListed = 1000;
+
+void check(const ReshardOptions& options) {
+  check(options.sizes);
+  if (options.sort && options.shuffle) {
+    throw Error(ErrorCode::usage, "--sort and --shuffle contradict each other");
+  }
+  if (options.stratify && options.split.empty()) {
+    throw Error(ErrorCode::usage, "--stratify says how to --split; there is no --split");
+  }
+}
+
+/// A folder of shards that is being made.
+struct OutputSet {
+  OutputSet(FileSystem& files, std::string name_, const std::string& folder)
+      : name(std::move(name_)), target(files, folder) {}
+
+  std::string name;  ///< in the split; empty without one
+  ConvertTarget target;
+  SampleOrder order;
+};
+
+class Resharding {
+ public:
+  Resharding(const ReshardOptions& options, Context& ctx, FileSystem& files)
+      : options_(options), ctx_(ctx), files_(files), shares_(parse_split(options.split)) {
+    check(options);
+    if (shares_.empty()) sets_.push_back(std::make_unique<OutputSet>(files, "", options.target));
+    for (const SplitShare& share : shares_) {
+      sets_.push_back(std::make_unique<OutputSet>(files, share.name, join_path(options.target, share.name)));
+    }
+  }
+
+  ReshardResult run() {
+    const ExtensionMap extensions(options_.rename);
+    std::optional<SampleDraw> draw;
+    if (options_.sample) draw.emplace(*options_.sample);
+    if (!options_.part.empty() || options_.parts) {
+      part_ = parse_part(options_.part.empty() ? "auto" : options_.part, options_.parts, process_environment());
+    }
+    cores_ = thread_count(options_.threads);
+
+    const auto start = std::chrono::steady_clock::now();
+    find_inputs();
+    const SampleFilter filter(options_, inputs_.classes);
+    for (const auto& set : sets_) set->target.prepare();
+    // What is only needed until the end of the run: unpacked inputs and, until plans are made, the list of samples.
+    const std::string scratch = sets_.front()->target.state_path("");
+    unpack_inputs(inputs_, scratch, files_, ctx_);
+    make_plans(filter, extensions, draw, scratch);
+    const std::chrono::duration<double> scan = std::chrono::steady_clock::now() - start;
+    result_.phases_seconds.scan = scan.count();
+
+    for (const auto& set : sets_) write_set(*set);
+    finish_rates();
+    return std::move(result_);
+  }
+
+ private:
+  void find_inputs() {
+    std::vector<std::string> folders;
+    for (const auto& set : sets_) folders.push_back(set->target.folder());
+    inputs_ = find_reshard_inputs(options_.inputs, folders);
+    result_.inputs = inputs_.tars.size();
+  }
+
+  void make_plans(const SampleFilter& filter, const ExtensionMap& extensions, const std::optional<SampleDraw>& draw,
+                  const std::string& scratch) {
+    SampleTable table(files_, scratch);
+    SampleGatherer gatherer(inputs_, filter, extensions, table, ctx_);
+    gatherer.run(cores_);
+    report_ignored(gatherer.ignored());
+    settle_duplicate_keys(table, inputs_, options_.mark_duplicates, ctx_);
+
+    SampleOrder order = input_order(table);
+    if (draw) {
+      const std::uint64_t count = draw->count(order.size());
+      order = draw_samples(table, std::move(order), count, options_.seed);
+    }
+    result_.input_samples = gatherer.found();
+    result_.skipped = gatherer.found() - order.size();
+    ctx_.progress().start("plan", order.size());
+    divide(table, std::move(order));
+    ReshardPlanned sum;
+    for (const auto& set : sets_) {
+      const ReshardPlanned planned = make_plan(*set, table);
+      sum.renamed += planned.renamed;
+      sum.oversized += planned.oversized;
+      set->order = {};
+    }
+    result_.renamed = sum.renamed;
+    if (sum.oversized > 0) {
+      ctx_.warn("sample_over_shard_size", fmt::format("{} larger than --size: each gets a shard of its own",
+                                                      format_count(sum.oversized, "sample")));
+    }
+  }
+
+  void divide(const SampleTable& table, SampleOrder order) {
+    if (shares_.empty()) {
+      sets_.front()->order = std::move(order);
+    } else {
+      std::vector<SampleOrder> orders =
+          split_samples(table, std::move(order), shares_, options_.stratify, options_.seed);
+      for (std::size_t i = 0; i < sets_.size(); ++i) sets_[i]->order = std::move(orders[i]);
+    }
+    for (const auto& set : sets_) {
+      if (!set->order.empty()) continue;
+      throw Error(ErrorCode::not_found, set->name.empty()
+                                            ? std::string("no sample is left to write: the filters leave out all")
+                                            : fmt::format("no sample would go to '{}'; change --split", set->name));
+    }
+  }
+
+  ReshardPlanned make_plan(OutputSet& set, const SampleTable& table) {
+    if (options_.sort) sort_by_key(table, set.order, ctx_);
+    if (options_.shuffle) {
+      Prng prng(*options_.shuffle);
+      shuffle(std::span(set.order), prng);
+    }
+    ReshardPlanned planned;
+    set.target.adopt_plan([&](ByteSink& sink) {
+      planned = write_reshard_plan(options_, set.name, inputs_, table, set.order, sink, ctx_);
+    });
+    return planned;
+  }
+
+  void report_ignored(std::uint64_t ignored) {
+    result_.ignored_members = ignored;
+    if (ignored == 0) return;
+    ctx_.warn(
+        "members_ignored",
+        fmt::format("{} of the inputs left out: metadata, hidden files, links or names without an extension, which "
+                    "readers of shards do not see either",
+                    format_count(ignored, "member")));
+  }
+
+  void write_set(OutputSet& set) {
+    const PlanReader& plan = set.target.plan();
+    ShardSource source(plan, inputs_, options_.drop_bad, cores_);
+    const PlannedReport report =
+        write_planned_shards({set.target, source, part_, options_.recheck, cores_, "reshard"}, files_, ctx_);
+    const Manifest& manifest = report.manifest;
+    result_.sets.push_back({set.name, manifest.samples, manifest.shards.size(), manifest.bytes, report.manifest_path,
+                            to_hex(plan.hash())});
+    result_.samples += manifest.samples;
+    result_.shards += manifest.shards.size();
+    result_.bytes += manifest.bytes;
+    result_.shards_written += report.shards_written;
+    result_.shards_reused += report.shards_reused;
+    result_.phases_seconds.read += report.job.read_seconds;
+    result_.phases_seconds.write += report.job.write_seconds;
+    result_.phases_seconds.sync += report.job.sync_seconds;
+    samples_written_ += report.samples_written;
+    bytes_written_ += report.bytes_written;
+    seconds_ += report.seconds;
+    report_dropped(report.skipped);
+  }
+
+  void report_dropped(const std::vector<IndexSkip>& dropped) {
+    result_.dropped += dropped.size();
+    for (const IndexSkip& skip : dropped) {
+      if (result_.dropped_samples.size() == kMostDroppedListed) break;
+      result_.dropped_samples.push_back({skip.path, skip.reason});
+    }
+  }
+
+  void finish_rates() {
+    const double elapsed = std::max(seconds_, 1e-9);
+    result_.files_per_second = static_cast<double>(samples_written_) / elapsed;
+    result_.bytes_per_second = static_cast<double>(bytes_written_) / elapsed;
+    if (result_.dropped > 0) {
+      ctx_.warn("samples_dropped",
+                fmt::format("{} left out because the image does not decode", format_count(result_.dropped, "sample")));
+    }
+  }
+
+  const ReshardOptions& options_;
+  Context& ctx_;
+  FileSystem& files_;
+  std::vector<SplitShare> shares_;
+  std::vector<std::unique_ptr<OutputSet>> sets_;
+  std::optional<Part> part_;
+  unsigned cores_ = 1;
+  ReshardInputs inputs_;
+  ReshardResult result_;
+  std::uint64_t samples_written_ = 0;
+  std::uint64_t bytes_written_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace
+
+ReshardResult reshard(const ReshardOptions& options, Context& ctx) {
+  const auto files = posix_file_system();
+  return reshard_on(*files, options, ctx);
+}
+
+ReshardResult reshard_on(FileSystem& files, const ReshardOptions& options, Context& ctx) {
+  return Resharding(options, ctx, files).run();
+}
+
+}  // namespace shardkit

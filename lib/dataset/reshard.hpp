@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "dataset/convert.hpp"
+#include "dataset/sharding_options.hpp"
+#include "io/file_system.hpp"
+
+namespace shardkit {
+
+struct ReshardOptions {
+  std::vector<std::string> inputs;
+  std::string target;
+  ShardSizes sizes;
+  std::optional<std::uint64_t> shuffle;
+  bool sort = false;
+  std::vector<std::string> classes;
+  std::vector<std::string> keys;
+  std::optional<std::uint64_t> min_size;
+  std::optional<std::uint64_t> max_size;
+  std::optional<std::string> sample;
+  std::vector<std::string> split;
+  bool stratify = false;
+  std::uint64_t seed = 0;
+  bool drop_bad = false;
+  bool mark_duplicates = false;
+  std::vector<std::string> rename;
+  std::string part;
+  std::optional<std::uint64_t> parts;
+  bool recheck = false;
+  std::optional<std::uint64_t> threads;
+
+  void describe(FieldVisitor& v);
+};
+
+/// One folder of shards that a reshard wrote: the target, or one of a split.
+struct ReshardSet {
+  std::string name;  ///< of the split; empty without one
+  std::uint64_t samples = 0;
+  std::uint64_t shards = 0;
+  std::uint64_t bytes = 0;
+  std::string manifest;
+  std::string plan_hash;
+
+  void describe(FieldVisitor& v);
+};
+
+struct ReshardResult {
+  std::uint64_t samples = 0;
+  std::uint64_t shards = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t skipped = 0;
+  std::uint64_t renamed = 0;
+  std::uint64_t dropped = 0;
+  double files_per_second = 0;
+  double bytes_per_second = 0;
+  ConvertPhases phases_seconds;
+  std::uint64_t shards_written = 0;
+  std::uint64_t shards_reused = 0;
+  std::uint64_t inputs = 0;
+  std::uint64_t input_samples = 0;
+  std::uint64_t ignored_members = 0;
+  std::vector<ReshardSet> sets;
+  std::vector<SkippedFile> dropped_samples;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Shards to other shards: `shardctl reshard`. Two passes: the first notes where each sample lies (32 bytes of memory
+/// each, the rest on disk beside the output), the second copies. Resumes, refuses changed inputs and options, and works
+/// in parts as convert does. What it writes does not depend on threads, parts or machine.
+ReshardResult reshard(const ReshardOptions& options, Context& ctx);
+
+/// The same over a given file system, for tests.
+ReshardResult reshard_on(FileSystem& files, const ReshardOptions& options, Context& ctx);
+
+}  // namespace shardkit

@@ -1,0 +1,96 @@
+#include "dataset/reshard.hpp"
+
+namespace shardkit {
+
+void ReshardOptions::describe(FieldVisitor& v) {
+  v.field({"IN", Unit::none,
+           "shards to take samples from: folders, tars, brace patterns, list files, wids indexes; also "
+           "compressed tars (.tar.gz, .tar.zst), named one by one",
+           Role::positional},
+          inputs);
+  v.field({"OUT", Unit::none, "folder for the shards: empty, or of the same reshard to go on with", Role::positional},
+          target);
+  sizes.describe(v);
+  v.field({"shuffle", Unit::none, "put all samples in one random order of this seed (default: the inputs' order)",
+           Role::option, "SEED"},
+          shuffle);
+  v.field({"sort", Unit::none, "put all samples in bytewise order of their keys"}, sort);
+  v.field({"class", Unit::none,
+           "keep samples of this class alone: its name in the inputs' manifest, or its label; may be "
+           "repeated",
+           Role::option, "NAME|LABEL"},
+          classes);
+  v.field({"key", Unit::none,
+           "keep samples whose key in the input matches this pattern alone (*, ?, [...]; * also spans '/'); "
+           "may be repeated: one match is enough",
+           Role::option, "GLOB"},
+          keys);
+  v.field({"min-size", Unit::bytes, "keep samples whose members hold at least this many bytes together"}, min_size);
+  v.field({"max-size", Unit::bytes, "keep samples whose members hold at most this many bytes together"}, max_size);
+  v.field({"sample", Unit::none,
+           "keep this many of the samples that are left, or with a decimal point this share of them; which, "
+           "depends on their keys and --seed alone",
+           Role::option, "N|RATIO"},
+          sample);
+  v.field({"split", Unit::none,
+           "divide the samples among OUT/NAME folders with a manifest each, such as train=0.9,val=0.1; where a "
+           "sample goes depends on the keys and --seed alone",
+           Role::option, "NAME=RATIO,..."},
+          split);
+  v.field({"stratify", Unit::none, "split each label by itself, so that all sets have the same mix"}, stratify);
+  v.field({"seed", Unit::none, "of --sample and --split", Role::option, "SEED"}, seed);
+  v.field({"drop-bad", Unit::none,
+           "decode each JPEG (of other images look at the header) and leave out samples whose image "
+           "fails"},
+          drop_bad);
+  v.field({"mark-duplicates", Unit::none,
+           "give samples of several tars that share a key a mark of 8 digits each, instead of stopping"},
+          mark_duplicates);
+  v.field({"rename", Unit::none, "write members of one extension with another, such as jpeg=jpg; may be repeated",
+           Role::option, "OLD=NEW"},
+          rename);
+  v.field({"part", Unit::none,
+           "write only part I of N, counted from 0; auto: as the scheduler says (Slurm, Kubernetes "
+           "Indexed Job, MPI); `shardctl merge` joins the parts",
+           Role::option, "I/N|auto"},
+          part);
+  v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", Role::option, "N"}, parts);
+  v.field({"recheck", Unit::none, "read finished shards again and compare their checksums before trusting them"},
+          recheck);
+  v.field({"threads", Unit::count,
+           "cores to use (default: those this process may use); reads in flight follow the inputs' latency, not "
+           "this"},
+          threads);
+}
+
+void ReshardSet::describe(FieldVisitor& v) {
+  v.field({"name", Unit::none, "of the split; empty without one"}, name);
+  v.field({"samples", Unit::count, "in its shards of this part"}, samples);
+  v.field({"shards", Unit::count, "of this part, those found finished included"}, shards);
+  v.field({"bytes", Unit::bytes, "of those shards"}, bytes);
+  v.field({"manifest", Unit::none, "the file that describes the shards"}, manifest);
+  v.field({"plan_hash", Unit::none, "of the plan that was followed"}, plan_hash);
+}
+
+void ReshardResult::describe(FieldVisitor& v) {
+  v.field({"samples", Unit::count, "in the shards of this part"}, samples);
+  v.field({"shards", Unit::count, "of this part, those found finished included"}, shards);
+  v.field({"bytes", Unit::bytes, "of those shards"}, bytes);
+  v.field({"skipped", Unit::count, "samples of the inputs that filters and --sample left out"}, skipped);
+  v.field({"renamed", Unit::count, "samples of the whole output whose key is another than in the input"}, renamed);
+  v.field({"dropped", Unit::count, "samples of this part that --drop-bad left out"}, dropped);
+  v.field({"files_per_second", Unit::per_second, "samples written, over the time from the end of the plan"},
+          files_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "tar bytes written, over the same time"}, bytes_per_second);
+  v.field({"phases_seconds", Unit::seconds, "where the time went"}, phases_seconds);
+  v.field({"shards_written", Unit::count, "by this run"}, shards_written);
+  v.field({"shards_reused", Unit::count, "found finished"}, shards_reused);
+  v.field({"inputs", Unit::count, "tars that samples were taken from"}, inputs);
+  v.field({"input_samples", Unit::count, "samples found in them"}, input_samples);
+  v.field({"ignored_members", Unit::count, "members that belong to no sample: metadata, hidden files, symbolic links"},
+          ignored_members);
+  v.field({"sets", Unit::none, "the target, or each folder of a split"}, sets);
+  v.field({"dropped_samples", Unit::none, "at most 1000 of them"}, dropped_samples);
+}
+
+}  // namespace shardkit

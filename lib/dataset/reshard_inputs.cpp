@@ -1,0 +1,104 @@
+#include "dataset/reshard_inputs.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "catalog/shard_set.hpp"
+#include "core/error.hpp"
+#include "io/file.hpp"
+
+namespace shardkit {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Collects the class names of several manifests.
+class ClassNames {
+ public:
+  void add(const Manifest& manifest, const std::string& path) {
+    std::map<std::uint64_t, std::set<std::string>> here;
+    for (const ManifestClass& item : manifest.classes) here[item.label].insert(item.name);
+    for (auto& [label, names] : here) {
+      Names& known = by_label_[label];
+      const bool shared = std::ranges::any_of(names, [&](const auto& name) { return known.names.contains(name); });
+      if (!known.names.empty() && !shared) {
+        throw Error(ErrorCode::conflict,
+                    fmt::format("label {} is '{}' in '{}' but '{}' in '{}': together they would confuse two classes; "
+                                "convert one of them again with the --class-map of the other",
+                                label, *known.names.begin(), known.manifest, *names.begin(), path),
+                    path);
+      }
+      if (known.names.empty()) known.manifest = path;
+      known.names.merge(names);
+    }
+  }
+
+  std::vector<ManifestClass> all() const {
+    std::vector<ManifestClass> classes;
+    for (const auto& [label, known] : by_label_) {
+      for (const std::string& name : known.names) classes.push_back({name, label, 0});
+    }
+    return classes;
+  }
+
+ private:
+  struct Names {
+    std::set<std::string> names;  // a class map may give several classes one label
+    std::string manifest;         ///< that named it first
+  };
+  std::map<std::uint64_t, Names> by_label_;
+};
+
+PlanInput identity_of(const ShardFile& shard) {
+  struct stat info {};
+  if (::stat(shard.path.c_str(), &info) != 0) throw system_error(errno, "look at", shard.path);
+  return {shard.name, static_cast<std::uint64_t>(info.st_size),
+          std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
+}
+
+void refuse_own_output(const std::string& folder, const std::vector<std::string>& targets) {
+  for (const std::string& target : targets) {
+    if (fs::weakly_canonical(folder) != fs::weakly_canonical(target)) continue;
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' is input and output at once; write to another folder, then remove this one", folder),
+                folder);
+  }
+}
+
+}  // namespace
+
+ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets) {
+  ReshardInputs inputs;
+  ClassNames names;
+  std::set<std::string> folders;
+  for (const ShardFile& shard : resolve_shards(operands).shards) {
+    inputs.tars.push_back({shard.path, identity_of(shard), nullptr});
+    const std::string folder = parent_folder(shard.path);
+    if (!folders.insert(folder).second) continue;
+    refuse_own_output(folder, targets);
+    const std::string manifest = join_path(folder, kManifestName);
+    if (fs::exists(manifest)) names.add(read_manifest(read_text_file(manifest), manifest), manifest);
+  }
+  inputs.classes = names.all();
+  return inputs;
+}
+
+void unpack_inputs(ReshardInputs& inputs, const std::string& folder, FileSystem& files, Context& ctx) {
+  const auto compressed = std::ranges::count_if(inputs.tars, &ReshardInput::is_compressed);
+  if (compressed == 0) return;
+  ctx.progress().start("unpack", static_cast<std::uint64_t>(compressed));
+  for (ReshardInput& input : inputs.tars) {
+    if (!input.is_compressed()) continue;
+    input.unpacked = std::make_unique<UnpackedTar>(input.path, folder, files, ctx);
+    ++ctx.progress().items;
+  }
+}
+
+}  // namespace shardkit

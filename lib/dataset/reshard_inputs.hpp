@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "catalog/unpacked_tar.hpp"
+#include "core/context.hpp"
+#include "formats/manifest.hpp"
+#include "formats/plan_file.hpp"
+
+namespace shardkit {
+
+/// A tar that samples are taken from.
+struct ReshardInput {
+  std::string path;                       ///< as it was named
+  PlanInput identity;                     ///< of the file at `path`
+  std::unique_ptr<UnpackedTar> unpacked;  ///< of a compressed one
+
+  bool is_compressed() const { return is_compressed_tar_name(path); }
+  /// The plain tar and its size.
+  const std::string& tar() const { return unpacked ? unpacked->path() : path; }
+  std::uint64_t tar_bytes() const { return unpacked ? unpacked->bytes() : identity.bytes; }
+};
+
+struct ReshardInputs {
+  std::vector<ReshardInput> tars;
+  /// Names of labels, from the manifests beside the tars; ordered by label, then name. Their counts are 0.
+  std::vector<ManifestClass> classes;
+};
+
+/// What the operands name (resolve_shards()). Throws Error{usage} when a tar lies in one of the folders `targets`,
+/// Error{conflict} when two manifests call one label by different names: the merged set would confuse them.
+ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets);
+
+/// Unpacks the compressed ones into `folder`.
+void unpack_inputs(ReshardInputs& inputs, const std::string& folder, FileSystem& files, Context& ctx);
+
+}  // namespace shardkit

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dataset/reshard.hpp"
+#include "formats/manifest.hpp"
+#include "formats/moved_sample.hpp"
+
+namespace shardkit {
+
+/// Which samples a reshard keeps. Thread-safe.
+class SampleFilter {
+ public:
+  /// `classes` are those that the inputs' manifests know. Throws Error{usage} for a class that is neither a name among
+  /// them nor a number, and for sizes that exclude each other.
+  SampleFilter(const ReshardOptions& options, const std::vector<ManifestClass>& classes);
+
+  /// By label, key in the input, and bytes of all members together.
+  bool keeps(const MovedSample& sample) const;
+
+ private:
+  std::set<std::uint64_t> labels_;  ///< empty: any
+  std::vector<std::string> globs_;  ///< empty: any
+  std::uint64_t min_size_;
+  std::uint64_t max_size_;
+};
+
+/// --rename: extensions by those that they replace.
+class ExtensionMap {
+ public:
+  /// "OLD=NEW" each. Throws Error{usage} for anything else, and for extensions that no portable member can have.
+  explicit ExtensionMap(const std::vector<std::string>& renames);
+
+  /// What a member with this extension in the input is called in the output: portable_moved_extension(), then renamed.
+  std::string operator()(const std::string& extension) const;
+
+ private:
+  std::map<std::string, std::string> renames_;
+};
+
+}  // namespace shardkit

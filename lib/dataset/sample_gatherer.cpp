@@ -1,0 +1,274 @@
+#include "dataset/sample_gatherer.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "catalog/shard_scan.hpp"
+#include "core/error.hpp"
+#include "dataset/hard_links.hpp"
+#include "dataset/sample_label.hpp"
+#include "formats/portable_name.hpp"
+#include "formats/sample_name.hpp"
+#include "formats/shard_index.hpp"
+#include "formats/ustar.hpp"
+#include "io/file.hpp"
+#include "sync/task_group.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr unsigned kFewestReaders = 8;  // on a slow source one waits most of the time
+constexpr std::size_t kMostMembers = 4096;
+constexpr std::size_t kLongestExtension = 60;  // leaves a key room for a hash and a mark
+
+/// Where in its tar the sample starts, for messages.
+std::uint64_t first_offset(const MovedSample& sample) {
+  std::uint64_t first = sample.members.front().offset;
+  for (const MovedMember& member : sample.members) first = std::min(first, member.offset);
+  return first;
+}
+
+/// Files of an operating system's own that happen to lie beside samples: readers disagree about them.
+bool is_stray(std::string_view name) {
+  const std::string_view base = name.substr(name.rfind('/') + 1);
+  return base.starts_with('.') || name.starts_with("__MACOSX/") || name.find("/__MACOSX/") != std::string_view::npos;
+}
+
+}  // namespace
+
+/// Makes samples of a tar's headers and labels.
+class SampleGatherer::Scan final : public TarHandler {
+ public:
+  Scan(const SampleGatherer& gatherer, std::size_t input, Gathered& gathered,
+       const std::map<std::uint64_t, LinkedContent>& links)
+      : gatherer_(gatherer), input_(gatherer.inputs_.tars[input]), number_(input), gathered_(gathered), links_(links) {}
+
+  /// Set when the tar has hard links: it is to be read again, with them.
+  bool needs_links() const { return needs_links_; }
+
+  bool entry(const TarEntry& entry) override {
+    if (needs_links_ || entry.type == TarType::directory) return false;
+    const auto link = links_.find(entry.header_offset);
+    TarEntry member = entry;
+    if (entry.type == TarType::hard_link && link == links_.end()) {
+      needs_links_ = true;
+      return false;
+    }
+    if (link != links_.end()) {
+      member.type = TarType::regular;
+      member.data_offset = link->second.offset;
+      member.size = link->second.size;
+    }
+    const auto name = split_sample_name(entry.name);
+    if (member.type != TarType::regular || is_metadata_name(entry.name) || is_stray(entry.name) || !name ||
+        name->extension.empty()) {
+      ++gathered_.ignored;
+      return false;
+    }
+    if (entry.facts.has(TarFact::sparse)) {
+      fail(ErrorCode::unsupported, entry.header_offset,
+           fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", entry.name));
+    }
+    add(member);
+    if (++members_ > kMostMembers) {
+      fail(ErrorCode::unsupported, entry.header_offset,
+           fmt::format("more than {} members in a row share the key '{}'; is this a tar of samples?", kMostMembers,
+                       name->key));
+    }
+    const bool is_label = lower_case(name->extension) == kLabelExtension;
+    if (is_label) label_reader_.start();
+    if (is_label && link != links_.end()) read_linked_label(link->second);
+    return is_label && link == links_.end();
+  }
+  void content(Bytes piece) override { label_reader_.add(piece); }
+  void content_end() override { label_ = label_reader_.label(); }
+
+  void finding(const TarFinding& finding) override {
+    if (finding.fault == TarFault::short_end) return;
+    if (finding.fault == TarFault::missing_end) {
+      gathered_.lacks_end = true;
+      return;
+    }
+    fail(ErrorCode::corrupt, finding.offset, finding.text);
+  }
+
+  void finish() {
+    if (auto last = grouper_.finish()) take(std::move(*last));
+  }
+
+ private:
+  [[noreturn]] void fail(ErrorCode code, std::uint64_t offset, const std::string& text) const {
+    throw Error(code,
+                fmt::format("shard '{}' cannot be read, at byte {}: {}; `shardctl verify` tells all that is wrong "
+                            "with a tar",
+                            input_.path, offset, text),
+                input_.path, offset);
+  }
+
+  void add(const TarEntry& member) {
+    auto done = grouper_.add(member);
+    if (!done) return;
+    take(std::move(*done));
+    members_ = 0;
+  }
+
+  void read_linked_label(const LinkedContent& content) {
+    std::vector<std::byte> bytes(std::min<std::uint64_t>(content.size, 64));  // longer than any label
+    bytes.resize(FileSource(input_.tar()).read_at(content.offset, bytes));
+    label_reader_.add(bytes);
+    label_ = label_reader_.label();
+  }
+
+  void take(Sample&& found) {
+    MovedSample sample;
+    sample.input = number_;
+    sample.source_key = std::move(found.key);
+    sample.label = std::exchange(label_, std::nullopt);
+    for (SampleMember& member : found.members) {
+      sample.members.push_back({std::move(member.extension), member.offset, member.size, std::nullopt});
+    }
+    gatherer_.keep(std::move(sample), gathered_);
+  }
+
+  const SampleGatherer& gatherer_;
+  const ReshardInput& input_;
+  std::size_t number_;
+  Gathered& gathered_;
+  const std::map<std::uint64_t, LinkedContent>& links_;
+  bool needs_links_ = false;
+  SampleGrouper grouper_;
+  std::size_t members_ = 0;
+  LabelReader label_reader_;
+  std::optional<std::uint64_t> label_;
+};
+
+void SampleGatherer::run(unsigned threads) {
+  std::uint64_t bytes = 0;
+  for (const ReshardInput& input : inputs_.tars) bytes += input.tar_bytes();
+  ctx_.progress().start("look for samples", inputs_.tars.size(), bytes);
+  std::atomic<std::size_t> next{0};
+  TaskGroup group(ctx_.stop_token());
+  for (std::size_t i = 0; i < std::min<std::size_t>(std::max(threads, kFewestReaders), inputs_.tars.size()); ++i) {
+    group.spawn([&](const std::stop_token& stop) {
+      for (std::size_t input = next++; input < inputs_.tars.size() && !stop.stop_requested(); input = next++) {
+        if (!read_index(input)) read_headers(input);
+        ++ctx_.progress().items;
+      }
+    });
+  }
+  group.wait();
+  ctx_.throw_if_stopped();
+  table_.close();
+}
+
+/// False when there is no index that can be used.
+bool SampleGatherer::read_index(std::size_t input) {
+  const ReshardInput& tar = inputs_.tars[input];
+  const std::string path = join_path(parent_folder(tar.path), shard_index_path(tar.identity.name));
+  if (tar.unpacked || !std::filesystem::exists(path)) return false;
+  Gathered gathered(table_);
+  ShardIndexVisitor visitor;
+  visitor.sample = [&](IndexSample&& line) {
+    MovedSample sample;
+    sample.input = input;
+    sample.source_key = std::move(line.key);
+    sample.label = line.label;
+    sample.path = std::move(line.path);
+    for (IndexMember& member : line.members) {
+      sample.members.push_back({std::move(member.extension), member.offset, member.size, member.xxh3});
+    }
+    keep(std::move(sample), gathered);
+    if (gathered.found % 1024 == 0) ctx_.throw_if_stopped();
+  };
+  try {
+    FileSource source(path);
+    if (read_shard_summary(source, path).bytes != tar.tar_bytes()) return false;
+    read_shard_index(source, path, visitor);
+  } catch (const Error& error) {
+    if (error.path() != path || (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::unsupported)) throw;
+    ctx_.warn("index_unusable", fmt::format("{}; the tar was read instead", error.what()));
+    return false;
+  }
+  take(input, std::move(gathered));
+  ctx_.progress().bytes.fetch_add(tar.tar_bytes(), std::memory_order_relaxed);
+  return true;
+}
+
+void SampleGatherer::read_headers(std::size_t input) {
+  const ReshardInput& tar = inputs_.tars[input];
+  std::map<std::uint64_t, LinkedContent> links;
+  while (true) {
+    Gathered gathered(table_);
+    Scan scan(*this, input, gathered, links);
+    scan_shard(tar.tar(), scan, ctx_);
+    if (!scan.needs_links()) {
+      scan.finish();
+      return take(input, std::move(gathered));
+    }
+    links = resolve_hard_links(tar.tar(), tar.path, ctx_);
+  }
+}
+
+void SampleGatherer::take(std::size_t input, Gathered&& gathered) {
+  if (gathered.lacks_end) {
+    ctx_.warn(
+        "end_of_archive_missing",
+        fmt::format("shard '{}' has no end-of-archive blocks: if it was cut off, the members after that are missing",
+                    inputs_.tars[input].path));
+  }
+  found_ += gathered.found;
+  ignored_ += gathered.ignored;
+  table_.take(input, std::move(gathered.batch));
+}
+
+void SampleGatherer::keep(MovedSample&& sample, Gathered& gathered) const {
+  if (sample.source_key.empty() || sample.source_key.ends_with('/')) {
+    gathered.ignored += sample.members.size();
+    return;
+  }
+  ++gathered.found;
+  if (!filter_.keeps(sample)) return;
+  settle_members(sample);
+  std::size_t longest = 0;
+  for (const MovedMember& member : sample.members) longest = std::max(longest, member.extension.size());
+  sample.key = portable_moved_key(sample.source_key, kTarNameLimit - 1 - longest);
+  gathered.batch.add(sample);
+}
+
+/// Output extensions in output order, checked.
+void SampleGatherer::settle_members(MovedSample& sample) const {
+  const std::uint64_t offset = first_offset(sample);
+  const auto fail = [&](ErrorCode code, const std::string& text) {
+    const std::string& path = inputs_.tars[sample.input].path;
+    throw Error(code, fmt::format("sample '{}' of shard '{}', at byte {}: {}", sample.source_key, path, offset, text),
+                path, offset);
+  };
+  for (MovedMember& member : sample.members) {
+    member.extension = extensions_(member.extension);
+    if (member.extension.size() > kLongestExtension) {
+      fail(ErrorCode::unsupported,
+           fmt::format("the extension '{}' is longer than {} bytes; give it another with --rename", member.extension,
+                       kLongestExtension));
+    }
+    if (member.size >= kTarSizeLimit) {
+      fail(ErrorCode::unsupported,
+           fmt::format("its member '{}' has {} bytes; members of portable shards stay below 8 GiB", member.extension,
+                       member.size));
+    }
+  }
+  std::ranges::sort(sample.members, {}, &MovedMember::extension);
+  const auto twice = std::ranges::adjacent_find(sample.members, {}, &MovedMember::extension);
+  if (twice != sample.members.end()) {
+    fail(ErrorCode::corrupt, fmt::format("two members have the extension '{}', of which readers keep one or none; "
+                                         "leave the sample out with --key, or give one another with --rename",
+                                         twice->extension));
+  }
+}
+
+}  // namespace shardkit

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/moved_sample.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+
+/// What of a sample stays in memory between the two passes: 24 bytes. With an order of 4 bytes, and 4 more while that
+/// is made, ten million samples take 320 MB.
+struct SampleRecord {
+  std::uint64_t key_hash = 0;  ///< XXH3-64 of its key in the output
+  std::uint64_t line = 0;      ///< where its line starts in the spool (40 bits), and its length (24 bits)
+  std::uint32_t tar_blocks = 0;
+  std::uint32_t label = 0;  ///< kNoLabel without one, or when it does not fit
+};
+inline constexpr std::uint32_t kNoLabel = std::numeric_limits<std::uint32_t>::max();
+
+/// All samples of the inputs, numbered in input order: small records in memory, their lines in a temporary file.
+class SampleTable {
+ public:
+  /// The temporary is in `folder` for as long as the table lives.
+  SampleTable(FileSystem& files, const std::string& folder) : spool_(files, join_path(folder, "samples")) {}
+
+  /// The samples of one input, collected by one thread.
+  class Batch {
+   public:
+    explicit Batch(SampleTable& table) : table_(table) {}
+    /// Throws Error{unsupported} for a sample that no plan can describe.
+    void add(const MovedSample& sample);
+
+   private:
+    friend class SampleTable;
+    void spill();
+
+    SampleTable& table_;
+    std::vector<SampleRecord> records_;
+    std::string text_;
+    std::size_t first_in_text_ = 0;  ///< of records_
+  };
+
+  /// Takes what input number `input` holds; the inputs may come in any order, each once. Thread-safe.
+  void take(std::size_t input, Batch&& batch);
+  /// After the last take(): the samples can be read.
+  void close();
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(records_.size()); }
+  const SampleRecord& record(std::uint32_t sample) const { return records_[sample]; }
+  std::uint64_t tar_bytes(std::uint32_t sample) const { return std::uint64_t{records_[sample].tar_blocks} * 512; }
+  /// The whole sample, its key marked if it is. Thread-safe after close().
+  MovedSample read(std::uint32_t sample) const;
+
+  /// Gives the sample a collision mark: '-' and 8 digits of XXH3-64 over "<number of its input>/<key there>".
+  void mark(std::uint32_t sample);
+
+ private:
+  AtomicFile spool_;  // never committed
+  std::optional<File> lines_;
+  std::mutex mutex_;  ///< guards the spool and what comes in
+  std::uint64_t spool_bytes_ = 0;
+  std::size_t next_input_ = 0;
+  std::map<std::size_t, std::vector<SampleRecord>> early_;  ///< inputs whose turn has not come
+  std::deque<SampleRecord> records_;                        // grows without copying what is there
+  std::vector<bool> marked_;
+};
+
+}  // namespace shardkit

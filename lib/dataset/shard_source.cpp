@@ -1,0 +1,168 @@
+#include "dataset/shard_source.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "core/hash.hpp"
+#include "formats/ustar.hpp"
+#include "image/probe.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+
+InputFiles::InputFiles(const ReshardInputs& inputs, std::size_t most_open)
+    : inputs_(inputs), most_open_(most_open), files_(inputs.tars.size()) {}
+
+std::shared_ptr<const File> InputFiles::open(std::size_t input) {
+  const std::scoped_lock lock(mutex_);
+  if (files_[input]) return files_[input];
+  const ReshardInput& tar = inputs_.tars[input];
+  auto file = std::make_shared<const File>(File::open_read(tar.tar()));
+  struct stat info {};
+  if (::fstat(file->fd(), &info) != 0) throw system_error(errno, "stat", tar.path);
+  const bool same = static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes &&
+                    std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec == tar.identity.mtime_ns;
+  if (!tar.unpacked && !same) {
+    throw Error(
+        ErrorCode::conflict,
+        fmt::format("'{}' has changed since its samples were listed; reshard again into an empty folder", tar.path),
+        tar.path);
+  }
+  if (open_ < most_open_) {
+    files_[input] = file;
+    ++open_;
+  }
+  return file;
+}
+
+void InputFiles::read(std::size_t input, std::uint64_t offset, MutableBytes out) {
+  const std::size_t got = open(input)->read_at(offset, out);
+  if (got == out.size()) return;
+  const std::string& path = inputs_.tars[input].path;
+  throw Error(
+      ErrorCode::conflict,
+      fmt::format("'{}' ends {} bytes into a member at byte {}: it has changed since its samples were listed or "
+                  "indexed; if it has an index in .shardkit, make that again, and reshard into an empty folder",
+                  path, got, offset),
+      path, offset);
+}
+
+class ShardSource::Pending final : public PendingSample {
+ public:
+  Pending(ShardSource& source, MovedSample sample) : source_(source), sample_(std::move(sample)) {}
+
+  std::size_t tar_bytes() const override { return moved_sample_tar_bytes(sample_); }
+  Result<IndexSample> read(MutableBytes out, WaitMeter& meter) override {
+    try {
+      return source_.read(sample_, out, meter);
+    } catch (const Error& error) {
+      return error;
+    }
+  }
+  std::string path() const override { return source_.skipped_path(sample_); }
+
+ private:
+  ShardSource& source_;
+  MovedSample sample_;
+};
+
+class ShardSource::Samples final : public ShardSamples {
+ public:
+  Samples(ShardSource& source, std::size_t shard) : source_(source), lines_(source.plan_, shard) {}
+
+  std::unique_ptr<PendingSample> next() override {
+    if (!lines_.next()) return nullptr;
+    MovedSample sample;
+    if (!parse_moved_sample(lines_.columns(), sample) || sample.input >= source_.inputs_.tars.size()) {
+      lines_.unreadable();
+    }
+    return std::make_unique<Pending>(source_, std::move(sample));
+  }
+
+ private:
+  ShardSource& source_;
+  PlanReader::ShardLines lines_;
+};
+
+ShardSource::ShardSource(const PlanReader& plan, const ReshardInputs& inputs, bool drop_bad, unsigned cores)
+    : plan_(plan),
+      inputs_(inputs),
+      drop_bad_(drop_bad),
+      files_(inputs, std::min(usable_descriptors() / 4, 512U)),
+      decoders_(drop_bad ? cores : 0) {
+  for (const PlanClass& item : plan.head().classes) class_of_label_.emplace(item.label, item.name);
+}
+
+std::unique_ptr<ShardSamples> ShardSource::open(std::size_t shard) { return std::make_unique<Samples>(*this, shard); }
+
+/// Starts with the class that the plan counts the sample in, because the manifest takes it off there.
+std::string ShardSource::skipped_path(const MovedSample& sample) const {
+  const auto counted = sample.label ? class_of_label_.find(*sample.label) : class_of_label_.end();
+  if (counted == class_of_label_.end()) {
+    return sample.path.empty() ? fmt::format("{}/{}", inputs_.tars[sample.input].identity.name, sample.source_key)
+                               : sample.path;
+  }
+  if (sample.path.starts_with(counted->second + '/')) return sample.path;
+  return fmt::format("{}/{}", counted->second, sample.source_key);
+}
+
+IndexSample ShardSource::read(const MovedSample& sample, MutableBytes out, WaitMeter& meter) {
+  IndexSample result{sample.key, sample.label, sample.path, {}};
+  std::uint64_t at = 0;
+  for (const MovedMember& member : sample.members) {
+    write_ustar_header(out.subspan(at, kTarBlock), fmt::format("{}.{}", sample.key, member.extension), member.size);
+    at += kTarBlock;
+    const MutableBytes content = out.subspan(at, member.size);
+    read_member(sample, member, content, meter);
+    if (drop_bad_) check_image(sample, member, content);
+    const std::uint64_t hash = xxh3_64(content);
+    if (member.xxh3 && *member.xxh3 != hash) {
+      const std::string& path = inputs_.tars[sample.input].path;
+      throw Error(ErrorCode::conflict,
+                  fmt::format("'{}' at byte {}: the content of '{}.{}' is not what the shard's index says; `shardctl "
+                              "verify` tells more; if the tar was replaced, make its index again",
+                              path, member.offset, sample.source_key, member.extension),
+                  path, member.offset);
+    }
+    result.members.push_back({member.extension, at, member.size, hash});
+    const MutableBytes padding = out.subspan(at + member.size, tar_padded(member.size) - member.size);
+    std::ranges::fill(padding, std::byte{0});
+    at += tar_padded(member.size);
+  }
+  return result;
+}
+
+void ShardSource::read_member(const MovedSample& sample, const MovedMember& member, MutableBytes out,
+                              WaitMeter& meter) {
+  const auto start = std::chrono::steady_clock::now();
+  {
+    const WaitMeter::Scope waiting(meter);
+    files_.read(sample.input, member.offset, out);
+  }
+  read_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+}
+
+/// What a name promises to be a JPEG, and what is one under any name, is decoded; of other images the header is read.
+void ShardSource::check_image(const MovedSample& sample, const MovedMember& member, Bytes content) {
+  const ImageKind kind = sniff_image(content);
+  const bool named_jpeg = member.extension == "jpg" || member.extension == "jpeg";
+  std::string why;
+  if (kind == ImageKind::jpeg || named_jpeg) {
+    why = decoders_.problem(content);
+  } else if (kind != ImageKind::unknown || member.extension == "png" || member.extension == "webp") {
+    if (const auto problem = header_problem(content, member.extension)) why = problem->text;
+  }
+  if (why.empty()) return;
+  const std::string& path = inputs_.tars[sample.input].path;
+  throw Error(ErrorCode::corrupt,
+              fmt::format("'{}.{}' in '{}' at byte {} is not a good image: {}", sample.source_key, member.extension,
+                          inputs_.tars[sample.input].identity.name, member.offset, why),
+              path, member.offset);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,85 @@
+#include "formats/moved_sample.hpp"
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "core/hash.hpp"
+#include "formats/tsv.hpp"
+#include "formats/ustar.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kFixedColumns = 6;  // "=" input source_key key label path
+
+void append_what_is_written(std::string& line, const MovedSample& sample) {
+  line += '\t';
+  append_escaped(line, sample.key);
+  line += sample.label ? fmt::format("\t{}\t", *sample.label) : "\t-\t";
+  append_escaped(line, sample.path);
+}
+
+/// "ext:offset:size:xxh3", the last "-" when unknown.
+bool parse_member(std::string_view column, MovedMember& member) {
+  const std::size_t first = column.find(':');
+  const std::size_t second = column.find(':', first + 1);
+  const std::size_t third = column.find(':', second + 1);
+  if (first == std::string_view::npos || second == std::string_view::npos || third == std::string_view::npos) {
+    return false;
+  }
+  member.xxh3.reset();
+  const std::string_view hash = column.substr(third + 1);
+  if (hash != "-" && !parse_hex(hash, member.xxh3.emplace())) return false;
+  return unescape(column.substr(0, first), member.extension) &&
+         parse_number(column.substr(first + 1, second - first - 1), member.offset) &&
+         parse_number(column.substr(second + 1, third - second - 1), member.size);
+}
+
+}  // namespace
+
+std::string moved_sample_line(const MovedSample& sample) {
+  std::string line = fmt::format("=\t{}\t", sample.input);
+  if (sample.source_key != sample.key) append_escaped(line, sample.source_key);
+  append_what_is_written(line, sample);
+  for (const MovedMember& member : sample.members) {
+    line += '\t';
+    append_escaped(line, member.extension);
+    fmt::format_to(std::back_inserter(line), ":{}:{}:{}", member.offset, member.size,
+                   member.xxh3 ? to_hex(*member.xxh3) : "-");
+  }
+  return line;
+}
+
+std::string moved_sample_identity(const MovedSample& sample) {
+  std::string line = "=";
+  append_what_is_written(line, sample);
+  for (const MovedMember& member : sample.members) {
+    line += '\t';
+    append_escaped(line, member.extension);
+    fmt::format_to(std::back_inserter(line), ":{}", member.size);
+  }
+  return line;
+}
+
+bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSample& sample) {
+  if (columns.size() <= kFixedColumns || columns[0] != "=" || !parse_number(columns[1], sample.input)) return false;
+  if (!unescape(columns[2], sample.source_key) || !unescape(columns[3], sample.key)) return false;
+  if (sample.source_key.empty()) sample.source_key = sample.key;
+  sample.label.reset();
+  if (columns[4] != "-" && !parse_number(columns[4], sample.label.emplace())) return false;
+  if (!unescape(columns[5], sample.path)) return false;
+  sample.members.resize(columns.size() - kFixedColumns);
+  for (std::size_t i = 0; i < sample.members.size(); ++i) {
+    if (!parse_member(columns[i + kFixedColumns], sample.members[i])) return false;
+  }
+  return true;
+}
+
+std::uint64_t moved_sample_tar_bytes(const MovedSample& sample) {
+  std::uint64_t bytes = 0;
+  for (const MovedMember& member : sample.members) bytes += tar_member_bytes(member.size);
+  return bytes;
+}
+
+}  // namespace shardkit

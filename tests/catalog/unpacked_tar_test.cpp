@@ -1,0 +1,112 @@
+#include "catalog/unpacked_tar.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "support/files.hpp"
+#include "support/tar_builder.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+using shardkit::test::TarBuilder;
+
+namespace {
+
+/// Compresses bytes with libarchive's writer of a filter: "gzip", "zstd", "xz".
+void write_compressed(const std::string& path, const std::string& bytes, const char* filter) {
+  archive* writer = archive_write_new();
+  archive_write_set_format_raw(writer);
+  REQUIRE(archive_write_add_filter_by_name(writer, filter) == ARCHIVE_OK);
+  REQUIRE(archive_write_open_filename(writer, path.c_str()) == ARCHIVE_OK);
+  archive_entry* entry = archive_entry_new();
+  archive_entry_set_filetype(entry, AE_IFREG);
+  REQUIRE(archive_write_header(writer, entry) == ARCHIVE_OK);
+  REQUIRE(archive_write_data(writer, bytes.data(), bytes.size()) == static_cast<la_ssize_t>(bytes.size()));
+  archive_entry_free(entry);
+  REQUIRE(archive_write_close(writer) == ARCHIVE_OK);
+  archive_write_free(writer);
+}
+
+struct Fixture {
+  TempDir dir;
+  std::unique_ptr<FileSystem> files = posix_file_system();
+  Context ctx;
+
+  std::string packed(const std::string& bytes, const char* filter = "gzip") const {
+    const std::string path = dir.path("x.tar.gz");
+    write_compressed(path, bytes, filter);
+    std::filesystem::create_directories(dir.path("scratch"));
+    return path;
+  }
+  Error failure(const std::string& path) {
+    try {
+      const UnpackedTar tar(path, dir.path("scratch"), *files, ctx);
+    } catch (const Error& error) {
+      CHECK(std::filesystem::is_empty(dir.path("scratch")));
+      return error;
+    }
+    FAIL("unpacked as if nothing were wrong");
+    return {ErrorCode::usage, ""};
+  }
+};
+
+const TarBuilder kTar = TarBuilder().sample("a", std::string(700'000, 'i'), "1").sample("b", "j", "2").end();
+
+}  // namespace
+
+TEST_CASE("names say what is a compressed tar") {
+  for (const char* name : {"x.tar.gz", "d.tar/x.tgz", "x.tar.zst", "x.tar.xz"}) CHECK(is_compressed_tar_name(name));
+  for (const char* name : {"x.tar", "x.zip", "x.gz"}) CHECK_FALSE(is_compressed_tar_name(name));
+}
+
+TEST_CASE("the tar lies on disk as it was before it was compressed, until the object goes") {
+  for (const char* filter : {"gzip", "zstd", "xz", "bzip2"}) {
+    CAPTURE(filter);
+    Fixture f;
+    const std::string path = f.packed(kTar.bytes(), filter);
+    {
+      const UnpackedTar tar(path, f.dir.path("scratch"), *f.files, f.ctx);
+      CHECK(tar.bytes() == kTar.bytes().size());
+      CHECK(read_file(tar.path()) == kTar.bytes());
+    }
+    CHECK(std::filesystem::is_empty(f.dir.path("scratch")));
+  }
+}
+
+TEST_CASE("a compressed file that is cut or damaged is refused with the place") {
+  Fixture f;
+  const std::string path = f.packed(kTar.bytes());
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  const Error cut = f.failure(path);
+  CHECK(cut.code() == ErrorCode::corrupt);
+  CHECK(cut.path() == path);
+  CHECK(cut.offset().has_value());
+}
+
+TEST_CASE("what is no tar inside is refused at once") {
+  Fixture f;
+  CHECK(f.failure(f.packed(std::string(3'000'000, 'x'))).code() == ErrorCode::corrupt);
+}
+
+TEST_CASE("a small file that unpacks to zeros without end is not followed far") {
+  Fixture f;
+  const std::string path = f.packed(std::string(100U << 20U, '\0'));
+  CHECK(std::filesystem::file_size(path) < 200'000);
+  const UnpackedTar tar(path, f.dir.path("scratch"), *f.files, f.ctx);
+  CHECK(tar.bytes() < 10U << 20U);
+}
+
+TEST_CASE("a member that claims more than the disk has is refused before a byte of it is written") {
+  Fixture f;
+  const std::string claim = std::string("\x80\0\0\0\x0f", 5) + std::string(7, '\0');
+  const Error error = f.failure(
+      f.packed(TarBuilder().sample("a", "i", "1").member({.name = "b.jpg", .size_field = claim}, "x").bytes() +
+               std::string(20U << 20U, '\0')));
+  CHECK(error.code() == ErrorCode::no_space);
+  CHECK(error.offset() == 2048U);
+}

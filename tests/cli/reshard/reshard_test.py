@@ -1,0 +1,186 @@
+"""shardctl reshard as a program: kills, compressed inputs, other programs' tars, bombs, full disks."""
+
+import gzip
+import io
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import FolderTest, can_mount, result_of, run, start, tree  # noqa: E402
+
+
+def members(folder):
+    """Every (key, extension, bytes) of the shards in a folder, sorted."""
+    found = []
+    for path in sorted(pathlib.Path(folder).glob("*.tar")):
+        with tarfile.open(path) as tar:
+            for member in tar:
+                key, _, extension = member.name.partition(".")
+                found.append((key, extension, tar.extractfile(member).read()))
+    return sorted(found)
+
+
+def write_tar(path, files, mode="w", form=tarfile.PAX_FORMAT):
+    """Writes a tar as Python's webdataset writer does: PAX with a float mtime."""
+    with tarfile.open(path, mode, format=form) as tar:
+        for name, content in files:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            info.mtime = 1700000000.5 if form == tarfile.PAX_FORMAT else 1700000000
+            tar.addfile(info, io.BytesIO(content))
+
+
+class ReshardTest(FolderTest):
+    def samples(self, count, prefix="s"):
+        random.seed(count)
+        return [
+            (f"{prefix}{i:04}.{extension}", random.randbytes(random.randrange(3000)) if extension == "jpg" else b"%d" % (i % 5))
+            for i in range(count)
+            for extension in ("cls", "jpg")
+        ]
+
+    def expected(self, files):
+        return sorted((name.partition(".")[0], name.partition(".")[2], content) for name, content in files)
+
+    def reshard(self, *args):
+        done = run("shardctl", "reshard", *args, "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return result_of(done)["result"]
+
+
+class OtherPrograms(ReshardTest):
+    def test_pax_gnu_ustar_and_compressed_inputs_give_the_same_samples(self):
+        files = self.samples(60)
+        for name, mode, form in [
+            ("pax.tar", "w", tarfile.PAX_FORMAT),
+            ("gnu.tar", "w", tarfile.GNU_FORMAT),
+            ("ustar.tar", "w", tarfile.USTAR_FORMAT),
+            ("packed.tar.gz", "w:gz", tarfile.PAX_FORMAT),
+            ("packed.tgz", "w:gz", tarfile.PAX_FORMAT),
+            ("packed.tar.xz", "w:xz", tarfile.GNU_FORMAT),
+            ("packed.tar.bz2", "w:bz2", tarfile.USTAR_FORMAT),
+        ]:
+            with self.subTest(name):
+                write_tar(self.folder / name, files, mode, form)
+                out = self.folder / f"out-{name}"
+                result = self.reshard(self.folder / name, out, "--samples", "25")
+                self.assertEqual(result["shards"], 3)
+                self.assertEqual(members(out), self.expected(files))
+                self.assertEqual(run("shardctl", "verify", out, "--strict").returncode, 0)
+                self.assertEqual([p.name for p in (out / ".shardkit").glob(".*")], [])  # nothing unpacked is left
+
+    @unittest.skipUnless(shutil.which("zstd"), "zstd is not installed")
+    def test_zstd(self):
+        files = self.samples(10)
+        write_tar(self.folder / "x.tar", files)
+        subprocess.run(["zstd", "-q", self.folder / "x.tar", "-o", self.folder / "x.tar.zst"], check=True)
+        self.reshard(self.folder / "x.tar.zst", self.folder / "out")
+        self.assertEqual(members(self.folder / "out"), self.expected(files))
+
+    def test_a_folder_packed_by_gnu_tar_with_hard_links(self):
+        source = self.folder / "files"
+        source.mkdir()
+        for name, content in self.samples(5):
+            (source / name).write_bytes(content)
+        os.link(source / "s0000.jpg", source / "t0000.jpg")
+        subprocess.run(["tar", "-C", source, "--sort=name", "-cf", self.folder / "x.tar", "."], check=True)
+        result = self.reshard(self.folder / "x.tar", self.folder / "out")
+        self.assertEqual(result["renamed"], 6)  # "./" in front of each
+        found = {(key, extension): content for key, extension, content in members(self.folder / "out")}
+        self.assertEqual(found[("t0000", "jpg")], found[("s0000", "jpg")])
+
+    def test_merge_and_split_sets_stay_readable_by_tarfile_alone(self):
+        files = self.samples(100)
+        write_tar(self.folder / "x.tar", files)
+        out = self.folder / "sets"
+        result = self.reshard(self.folder / "x.tar", out, "--split", "train=0.9,val=0.1", "--shuffle", "4", "--shards", "5")
+        self.assertEqual([one["samples"] for one in result["sets"]], [90, 10])
+        self.assertEqual(sorted(members(out / "train") + members(out / "val")), self.expected(files))
+        for one in result["sets"]:
+            manifest = json.loads(pathlib.Path(one["manifest"]).read_text())
+            self.assertEqual(manifest["samples"], one["samples"])
+
+
+class Kills(ReshardTest):
+    def test_killed_at_30_random_moments_the_next_run_ends_with_the_same_bytes(self):
+        for part in range(3):
+            write_tar(self.folder / f"x-{part}.tar", self.samples(800, f"p{part}-"))
+        with gzip.open(self.folder / "y.tar.gz", "wb", 1) as packed, open(self.folder / "x-2.tar", "rb") as plain:
+            shutil.copyfileobj(plain, packed)
+        (self.folder / "x-2.tar").unlink()
+        args = [self.folder / "x-0.tar", self.folder / "x-1.tar", self.folder / "y.tar.gz"]
+        options = ["--shuffle", "1", "--samples", "50", "--quiet"]
+        started = time.monotonic()
+        self.assertEqual(run("shardctl", "reshard", *args, self.folder / "expected", *options).returncode, 0)
+        whole = time.monotonic() - started
+        expected = tree(self.folder / "expected")
+        out = self.folder / "out"
+        random.seed(6)
+        for _ in range(30):
+            process = start("shardctl", "reshard", *args, out, *options)
+            time.sleep(random.uniform(0, whole))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            for name, content in tree(out).items() if out.exists() else []:
+                if not pathlib.Path(name).name.startswith("."):
+                    self.assertEqual(content, expected[name], name)
+        self.assertEqual(run("shardctl", "reshard", *args, out, *options).returncode, 0)
+        self.assertEqual(tree(out), expected)
+
+
+class BadInput(ReshardTest):
+    def refused(self, exit_code, *texts, args=()):
+        done = run("shardctl", "reshard", *(args or [self.folder / "x.tar.gz"]), self.folder / "out")
+        self.assert_error(done, exit_code, *texts)
+        self.assertFalse((self.folder / "out/manifest.json").exists())
+        self.assertEqual([p for p in (self.folder / "out").rglob("*") if p.is_file()], [])
+
+    def test_a_gzip_bomb_of_zeros_is_an_empty_tar(self):
+        with gzip.open(self.folder / "x.tar.gz", "wb", 9) as bomb:
+            for _ in range(256):
+                bomb.write(bytes(1 << 20))
+        self.refused(4, "no sample")
+
+    def test_a_gzip_bomb_behind_a_header_stops_at_what_the_disk_has(self):
+        if not can_mount():
+            self.skipTest("mounting needs root or user namespaces")
+        header = tarfile.TarInfo("a.jpg")
+        header.size = 500 << 20
+        with gzip.open(self.folder / "x.tar.gz", "wb", 1) as bomb:
+            bomb.write(header.tobuf())
+            for _ in range(500):
+                bomb.write(bytes(1 << 20))
+        disk = self.folder / "disk"
+        disk.mkdir()
+        from program import PROGRAMS
+
+        script = (
+            f"mount -t tmpfs -o size=400m none {disk} && {PROGRAMS}/shardctl reshard {self.folder}/x.tar.gz {disk}/out;"
+            f" code=$?; find {disk} -type f; exit $code"
+        )
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=120)
+        self.assert_error(done, 5, "x.tar.gz", "byte 0", "free")
+        self.assertEqual(done.stdout, "")
+
+    def test_truncated_gzip_is_refused_with_its_name(self):
+        write_tar(self.folder / "x.tar.gz", self.samples(50), "w:gz")
+        content = (self.folder / "x.tar.gz").read_bytes()
+        (self.folder / "x.tar.gz").write_bytes(content[: len(content) // 2])
+        self.refused(4, "x.tar.gz", "past byte")
+
+    def test_a_url_and_a_missing_file_are_said_plainly(self):
+        self.refused(4, "URL", args=["http://host/x.tar"])
+        self.refused(4, "absent.tar", args=[self.folder / "absent.tar"])
+
+
+if __name__ == "__main__":
+    unittest.main()
