@@ -115,10 +115,11 @@ Command stage_command() {
 }  // namespace
 
 App shardctl_app() {
-  return {.name = "shardctl",
-          .summary = "turn image folders into WebDataset shards, and verify and stage them",
-          .commands = {synth_command(), plan_command(), convert_command(), merge_command(), verify_command(),
-                       index_command(), stage_command()}};
+  return {
+      .name = "shardctl",
+      .summary = "turn image folders into WebDataset shards, and verify and stage them",
+      .commands = {synth_command(), plan_command(), convert_command(), merge_command(), verify_command(),
+                   index_command(), stage_command()}};
 }
 
 }  // namespace shardkit
