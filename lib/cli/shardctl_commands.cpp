@@ -5,6 +5,7 @@
 #include "dataset/merge.hpp"
 #include "dataset/plan.hpp"
 #include "dataset/stage.hpp"
+#include "dataset/stat.hpp"
 #include "dataset/synth.hpp"
 #include "dataset/verify.hpp"
 
@@ -95,6 +96,19 @@ Command index_command() {
       index);
 }
 
+Command stat_command() {
+  return make_command<StatOptions, StatResult>(
+      {.name = "stat",
+       .summary = "count samples and classes of shards, and say how large a shuffle buffer they need",
+       .description =
+           "Takes any tar shards, made by us or not. Reads the indexes beside them, and where there are none the "
+           "shards' headers and labels. Says how sizes are spread, how even the classes are, how many of them a shard "
+           "holds, and from that how many samples a loader has to hold to mix them.",
+       .examples = {{"shardctl stat shards/train", "from indexes where there are any"},
+                    {"shardctl stat 'laion/{00000..00099}.tar' --json -", "for a script"}}},
+      stat);
+}
+
 Command stage_command() {
   return make_command(
       {.name = "stage",
@@ -119,7 +133,7 @@ App shardctl_app() {
       .name = "shardctl",
       .summary = "turn image folders into WebDataset shards, and verify and stage them",
       .commands = {synth_command(), plan_command(), convert_command(), merge_command(), verify_command(),
-                   index_command(), stage_command()}};
+                   index_command(), stat_command(), stage_command()}};
 }
 
 }  // namespace shardkit
