@@ -1,4 +1,5 @@
 #include "cli/command.hpp"
+#include "cli/ls_lines.hpp"
 #include "cli/programs.hpp"
 #include "dataset/convert.hpp"
 #include "dataset/index.hpp"
@@ -109,6 +110,22 @@ Command stat_command() {
       stat);
 }
 
+Command ls_command() {
+  return make_command<LsOptions, LsResult>(
+      {.name = "ls",
+       .summary = "list the members of shards",
+       .description =
+           "One line for each member: the shard and the name, parted by a tab; with --long shard, offset of the "
+           "content, size, label (- for none) and name. Control characters in names are shown as \\x0a, so a line is "
+           "always one member.\n\nLines are written as members are found and --json holds them all in memory: for "
+           "millions of members prefer text. A reader that closes the pipe ends the listing quietly, with exit code 0.",
+       .examples = {{"shardctl ls shards/train | head", "the first members"},
+                    {"shardctl ls shards/train --long | sort -n -r -k 3 | head", "the largest ones"},
+                    {"shardctl ls shards/shard-000003.tar --json -", "rows with shard, key, name, offset and size"}},
+       .streams = true},
+      ls_to_output);
+}
+
 Command stage_command() {
   return make_command(
       {.name = "stage",
@@ -133,7 +150,7 @@ App shardctl_app() {
       .name = "shardctl",
       .summary = "turn image folders into WebDataset shards, and verify and stage them",
       .commands = {synth_command(), plan_command(), convert_command(), merge_command(), verify_command(),
-                   index_command(), stat_command(), stage_command()}};
+                   index_command(), stat_command(), ls_command(), stage_command()}};
 }
 
 }  // namespace shardkit
