@@ -1,6 +1,7 @@
 #include "cli/command.hpp"
 #include "cli/ls_lines.hpp"
 #include "cli/programs.hpp"
+#include "dataset/cat.hpp"
 #include "dataset/convert.hpp"
 #include "dataset/index.hpp"
 #include "dataset/merge.hpp"
@@ -126,6 +127,21 @@ Command ls_command() {
       ls_to_output);
 }
 
+Command cat_command() {
+  return make_command<CatOptions, CatResult>(
+      {.name = "cat",
+       .summary = "write one member of a shard to standard output",
+       .description =
+           "Finds a sample by its key, through indexes where there are any and else by headers, and writes the "
+           "content of one member. KEY alone is enough for a sample with one member beside its label; otherwise "
+           "KEY.EXT says which one.\n\n--json FILE tells where the bytes came from; --json - is refused, because "
+           "standard output takes the bytes.",
+       .examples = {{"shardctl cat shards/train n01440764/n01440764_10026 > fish.jpg", "the image"},
+                    {"shardctl cat shards/train n01440764/n01440764_10026.cls", "its label"}},
+       .streams = true},
+      cat);
+}
+
 Command stage_command() {
   return make_command(
       {.name = "stage",
@@ -150,7 +166,7 @@ App shardctl_app() {
       .name = "shardctl",
       .summary = "turn image folders into WebDataset shards, and verify and stage them",
       .commands = {synth_command(), plan_command(), convert_command(), merge_command(), verify_command(),
-                   index_command(), stat_command(), ls_command(), stage_command()}};
+                   index_command(), stat_command(), ls_command(), cat_command(), stage_command()}};
 }
 
 }  // namespace shardkit

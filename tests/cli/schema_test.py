@@ -62,6 +62,7 @@ class Shardctl(EnvelopeTest):
             self.expect("index", 4, f"{folder}/shards")
             self.expect("stat", 0, f"{folder}/shards")
             self.expect("ls", 0, f"{folder}/shards")
+            self.expect("cat", 2, f"{folder}/shards", "any")
             shard = pathlib.Path(folder, "foreign", "a b.tar")
             shard.parent.mkdir()
             shard.write_bytes(pathlib.Path(folder, "shards", "shard-000000.tar").read_bytes()[:-1024])
