@@ -3,6 +3,7 @@
 #include "cli/programs.hpp"
 #include "dataset/cat.hpp"
 #include "dataset/convert.hpp"
+#include "dataset/extract.hpp"
 #include "dataset/index.hpp"
 #include "dataset/merge.hpp"
 #include "dataset/plan.hpp"
@@ -142,6 +143,22 @@ Command cat_command() {
       cat);
 }
 
+Command extract_command() {
+  return make_command<ExtractOptions, ExtractResult>(
+      {.name = "extract",
+       .summary = "turn shards back into an ImageFolder tree",
+       .description =
+           "Writes every member of every sample: to its original path where the shard has an index of convert, else "
+           "to <class>/<key>.<extension>, the class being the manifest's or the label. Labels become folders; "
+           "side-cars ride along.\n\nAll names are checked before anything is written, and no link is followed: "
+           "nothing leaves DST. Files that are there with the same content are kept, so the same command after a kill "
+           "goes on; other content is a conflict and is never overwritten.",
+       .examples = {{"shardctl extract shards/train photos", "the tree that convert read, byte for byte"},
+                    {"shardctl extract 'laion-{00000..00009}.tar' some", "some shards made by others"}},
+       .resumable = true},
+      extract);
+}
+
 Command stage_command() {
   return make_command(
       {.name = "stage",
@@ -166,7 +183,7 @@ App shardctl_app() {
       .name = "shardctl",
       .summary = "turn image folders into WebDataset shards, and verify and stage them",
       .commands = {synth_command(), plan_command(), convert_command(), merge_command(), verify_command(),
-                   index_command(), stat_command(), ls_command(), cat_command(), stage_command()}};
+                   index_command(), stat_command(), ls_command(), cat_command(), extract_command(), stage_command()}};
 }
 
 }  // namespace shardkit

@@ -63,6 +63,8 @@ class Shardctl(EnvelopeTest):
             self.expect("stat", 0, f"{folder}/shards")
             self.expect("ls", 0, f"{folder}/shards")
             self.expect("cat", 2, f"{folder}/shards", "any")
+            self.expect("extract", 0, f"{folder}/shards", f"{folder}/back")
+            self.expect("extract", 4, f"{folder}/absent", f"{folder}/back")
             shard = pathlib.Path(folder, "foreign", "a b.tar")
             shard.parent.mkdir()
             shard.write_bytes(pathlib.Path(folder, "shards", "shard-000000.tar").read_bytes()[:-1024])
