@@ -24,6 +24,7 @@ struct Io {
   bool err_is_terminal = false;  ///< progress is a bar that redraws itself
   bool out_colour = false;
   bool err_colour = false;
+  bool out_is_terminal = false;  ///< what a verb streams there would be torn by progress
 };
 
 /// Runs one command line and returns the exit code: the whole of main(). Ignores SIGPIPE for the process; SIGINT and

@@ -27,7 +27,10 @@ namespace {
 class CommandRun {
  public:
   CommandRun(const App& app, const Command& command, const Io& io)
-      : io_(io), messages_(app.name, command.text(), io), invocation_(command.prepare()) {
+      : io_(io),
+        streams_(command.text().streams),
+        messages_(app.name, command.text(), io),
+        invocation_(command.prepare()) {
     common_.with_prometheus = command.text().prometheus;
     common_.with_findings = command.text().findings;
     report_.program = app.name;
@@ -56,7 +59,8 @@ class CommandRun {
     report_.options = field_tree([&](FieldVisitor& v) { invocation_->describe_options(v); });
     report_.result = field_tree([&](FieldVisitor& v) { invocation_->describe_result(v); });
     messages_.warnings(report_.warnings);
-    if (report_.outcome.failure) messages_.failure(*report_.outcome.failure, watch ? watch->signal() : 0);
+    if (report_.outcome.failure && !output_closed_)
+      messages_.failure(*report_.outcome.failure, watch ? watch->signal() : 0);
     write_reports();
     return report_.outcome.exit_code;
   }
@@ -69,16 +73,35 @@ class CommandRun {
       if (common_.prometheus) require_writable(*common_.prometheus, "--prometheus");
       if (common_.junit) require_writable(*common_.junit, "--junit");
       if (common_.markdown) require_writable(*common_.markdown, "--markdown");
+      OutputStream output(io_.out);
+      if (streams_ && !wants_json_stdout()) context.lend_output(output, common_.json.has_value());
       std::optional<ProgressMonitor> monitor;
-      if (!common_.quiet) {
+      if (!common_.quiet && !(context.output() != nullptr && io_.out_is_terminal)) {
         monitor.emplace(context.progress(), io_.err,
                         io_.err_is_terminal ? ProgressLine::Style::bar : ProgressLine::Style::plain);
       }
-      invocation_->run(context);
+      run_streaming(context, output);
       report_.outcome = finished(invocation_->has_findings());
+    } catch (const OutputClosed&) {
+      report_.outcome = failed(std::current_exception(), 0);
+      report_.outcome.exit_code = 0;  // `| head` has had enough; other tools say nothing either
+      output_closed_ = true;
     } catch (...) {
       report_.outcome = failed(std::current_exception(), watch ? watch->signal() : 0);
     }
+  }
+
+  /// What was streamed before a failure gets out as well.
+  void run_streaming(Context& context, OutputStream& output) {
+    try {
+      invocation_->run(context);
+    } catch (const OutputClosed&) {
+      throw;
+    } catch (...) {
+      output.flush();
+      throw;
+    }
+    output.flush();
   }
 
   bool wants_json_stdout() const { return common_.json == "-"; }
@@ -97,7 +120,8 @@ class CommandRun {
     if (common_.junit) attempt([&] { write_output_file(*common_.junit, junit_xml(report_)); });
     if (common_.markdown) attempt([&] { write_output_file(*common_.markdown, findings_markdown(report_)); });
     if (wants_json_file()) attempt([&] { write_output_file(*common_.json, envelope_json(report_)); });
-    attempt([&] { write_standard_output(io_.out, standard_output()); });
+    const std::string text = standard_output();
+    if (!text.empty()) attempt([&] { write_standard_output(io_.out, text); });
   }
 
   void report_failed_output() {
@@ -108,12 +132,14 @@ class CommandRun {
 
   std::string standard_output() const {
     if (wants_json_stdout()) return envelope_json(report_);
-    if (report_.outcome.failure) return {};
+    if (report_.outcome.failure || streams_) return {};
     const std::string own = invocation_->render(io_.out_colour);
     return own.empty() ? text_report(report_.result) : own;
   }
 
   const Io& io_;
+  const bool streams_;
+  bool output_closed_ = false;
   Messages messages_;
   std::unique_ptr<Invocation> invocation_;
   CommonOptions common_;

@@ -89,13 +89,20 @@ std::string format_value(double value, Unit unit) {
 }
 
 std::string printable(std::string_view text) {
+  const auto byte_at = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);
+  };
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const unsigned char byte = byte_at(i);
+    const unsigned char next = byte_at(i + 1);
     if (byte < 0x20 || byte == 0x7f) {
       out += fmt::format("\\x{:02x}", byte);
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F steer terminals as well
+      out += fmt::format("\\x{:02x}\\x{:02x}", byte, next);
+      ++i;
     } else {
-      out += c;
+      out += text[i];
     }
   }
   return out;

@@ -14,8 +14,8 @@ namespace shardkit {
 std::string format_value(std::uint64_t value, Unit unit);
 std::string format_value(double value, Unit unit);
 
-/// Text with control characters escaped: a file name may hold newlines and escape sequences, which must not reach a
-/// terminal.
+/// Text with control characters escaped, C1 too: a file name may hold newlines and escape sequences, which must not
+/// reach a terminal.
 std::string printable(std::string_view text);
 
 /// The value of a scalar node as people read it; empty when absent.

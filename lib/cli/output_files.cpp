@@ -4,13 +4,12 @@
 #include <filesystem>
 #include <fstream>
 #include <ostream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/bytes.hpp"
-#include "core/error.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit {
@@ -52,10 +51,24 @@ void write_output_file(const std::string& path, const std::string& text) {
   write_standard_output(stream, text);
 }
 
-void write_standard_output(std::ostream& out, const std::string& text) {
+void write_standard_output(std::ostream& out, std::string_view text) {
   errno = 0;
   out << text << std::flush;
-  if (!out) throw system_error(errno == 0 ? EIO : errno, "write", "standard output");
+  if (out) return;
+  if (errno == EPIPE) throw OutputClosed();
+  throw system_error(errno == 0 ? EIO : errno, "write", "standard output");
+}
+
+void OutputStream::write(Bytes bytes) {
+  constexpr std::size_t kGathered = 64U * 1024U;
+  if (gathered_.size() + bytes.size() > kGathered) flush();
+  if (bytes.size() > kGathered) return write_standard_output(out_, as_text(bytes));
+  gathered_ += as_text(bytes);
+}
+
+void OutputStream::flush() {
+  const std::string text = std::exchange(gathered_, {});  // what could not be written is not tried again
+  if (!text.empty()) write_standard_output(out_, text);
 }
 
 }  // namespace shardkit

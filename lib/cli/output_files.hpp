@@ -4,7 +4,16 @@
 #include <string>
 #include <string_view>
 
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+
 namespace shardkit {
+
+/// Whoever read standard output wants no more of it, as of `| head`.
+class OutputClosed final : public Error {
+ public:
+  OutputClosed() : Error(ErrorCode::io, "standard output was closed by its reader") {}
+};
 
 /// Throws Error{not_found, denied} when the folder that `path` would be written to is not there or not writable, and
 /// Error{usage} when `path` is a folder itself, so that hours of work do not end in a result that cannot be stored.
@@ -15,7 +24,19 @@ void require_writable(const std::string& path, std::string_view option);
 /// Throws Error.
 void write_output_file(const std::string& path, const std::string& text);
 
-/// Writes and flushes. Throws Error{io, no_space} when the text did not get out; a closed pipe (as of `| head`) too.
-void write_standard_output(std::ostream& out, const std::string& text);
+/// Writes and flushes. Throws Error{io, no_space} when the text did not get out, OutputClosed for a closed pipe.
+void write_standard_output(std::ostream& out, std::string_view text);
+
+/// Standard output for what comes in pieces: gathers small ones. Throws what write_standard_output() throws.
+class OutputStream final : public ByteSink {
+ public:
+  explicit OutputStream(std::ostream& out) : out_(out) {}
+  void write(Bytes bytes) override;
+  void flush();
+
+ private:
+  std::ostream& out_;
+  std::string gathered_;
+};
 
 }  // namespace shardkit

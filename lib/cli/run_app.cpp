@@ -75,8 +75,12 @@ int run_app(const App& app, std::span<const std::string> args, const Io& io) {
 int run_app(const App& app, int argc, const char* const* argv) {
   raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, not the end of the process
-  const Io io{std::cout, std::cerr, is_terminal(STDERR_FILENO), wants_colour(STDOUT_FILENO),
-              wants_colour(STDERR_FILENO)};
+  const Io io{std::cout,
+              std::cerr,
+              is_terminal(STDERR_FILENO),
+              wants_colour(STDOUT_FILENO),
+              wants_colour(STDERR_FILENO),
+              isatty(STDOUT_FILENO) == 1};
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   return run_app(app, args, io);
 }

@@ -1,11 +1,15 @@
 #include "cli/command.hpp"
+#include "cli/ls_lines.hpp"
 #include "cli/programs.hpp"
+#include "dataset/cat.hpp"
 #include "dataset/convert.hpp"
+#include "dataset/extract.hpp"
 #include "dataset/index.hpp"
 #include "dataset/merge.hpp"
 #include "dataset/plan.hpp"
 #include "dataset/reshard.hpp"
 #include "dataset/stage.hpp"
+#include "dataset/stat.hpp"
 #include "dataset/synth.hpp"
 #include "dataset/verify.hpp"
 
@@ -121,6 +125,66 @@ Command index_command() {
       index);
 }
 
+Command stat_command() {
+  return make_command<StatOptions, StatResult>(
+      {.name = "stat",
+       .summary = "count samples and classes of shards, and say how large a shuffle buffer they need",
+       .description =
+           "Takes any tar shards, made by us or not. Reads the indexes beside them, and where there are none the "
+           "shards' headers and labels. Says how sizes are spread, how even the classes are, how many of them a shard "
+           "holds, and from that how many samples a loader has to hold to mix them.",
+       .examples = {{"shardctl stat shards/train", "from indexes where there are any"},
+                    {"shardctl stat 'laion/{00000..00099}.tar' --json -", "for a script"}}},
+      stat);
+}
+
+Command ls_command() {
+  return make_command<LsOptions, LsResult>(
+      {.name = "ls",
+       .summary = "list the members of shards",
+       .description =
+           "One line for each member: the shard and the name, parted by a tab; with --long shard, offset of the "
+           "content, size, label (- for none) and name. Control characters in names are shown as \\x0a, so a line is "
+           "always one member.\n\nLines are written as members are found and --json holds them all in memory: for "
+           "millions of members prefer text. A reader that closes the pipe ends the listing quietly, with exit code 0.",
+       .examples = {{"shardctl ls shards/train | head", "the first members"},
+                    {"shardctl ls shards/train --long | sort -n -r -k 3 | head", "the largest ones"},
+                    {"shardctl ls shards/shard-000003.tar --json -", "rows with shard, key, name, offset and size"}},
+       .streams = true},
+      ls_to_output);
+}
+
+Command cat_command() {
+  return make_command<CatOptions, CatResult>(
+      {.name = "cat",
+       .summary = "write one member of a shard to standard output",
+       .description =
+           "Finds a sample by its key, through indexes where there are any and else by headers, and writes the "
+           "content of one member. KEY alone is enough for a sample with one member beside its label; otherwise "
+           "KEY.EXT says which one.\n\n--json FILE tells where the bytes came from; --json - is refused, because "
+           "standard output takes the bytes.",
+       .examples = {{"shardctl cat shards/train n01440764/n01440764_10026 > fish.jpg", "the image"},
+                    {"shardctl cat shards/train n01440764/n01440764_10026.cls", "its label"}},
+       .streams = true},
+      cat);
+}
+
+Command extract_command() {
+  return make_command<ExtractOptions, ExtractResult>(
+      {.name = "extract",
+       .summary = "turn shards back into an ImageFolder tree",
+       .description =
+           "Writes every member of every sample: to its original path where the shard has an index of convert, else "
+           "to <class>/<key>.<extension>, the class being the manifest's or the label. Labels become folders; "
+           "side-cars ride along.\n\nAll names are checked before anything is written, and no link is followed: "
+           "nothing leaves DST. Files that are there with the same content are kept, so the same command after a kill "
+           "goes on; other content is a conflict and is never overwritten.",
+       .examples = {{"shardctl extract shards/train photos", "the tree that convert read, byte for byte"},
+                    {"shardctl extract 'laion-{00000..00009}.tar' some", "some shards made by others"}},
+       .resumable = true},
+      extract);
+}
+
 Command stage_command() {
   return make_command(
       {.name = "stage",
@@ -142,9 +206,10 @@ Command stage_command() {
 
 App shardctl_app() {
   return {.name = "shardctl",
-          .summary = "turn image folders into WebDataset shards, and verify, reshard and stage them",
+          .summary = "turn image folders into WebDataset shards; verify, reshard, inspect and stage them",
           .commands = {synth_command(), plan_command(), convert_command(), merge_command(), verify_command(),
-                       reshard_command(), index_command(), stage_command()}};
+                       reshard_command(), index_command(), stat_command(), ls_command(), cat_command(),
+                       extract_command(), stage_command()}};
 }
 
 }  // namespace shardkit

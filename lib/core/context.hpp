@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/bytes.hpp"
+
 namespace shardkit {
 
 /// Counters that a command raises while it works and that lib/cli samples for its progress line. All relaxed
@@ -42,12 +44,26 @@ class Context {
   /// Throws Error{cancelled} once a stop has been requested. Call it between units of work.
   void throw_if_stopped() const;
 
+  /// Standard output, for a verb whose output is a stream of any length (ls, cat): it is written while the verb works
+  /// and lies in no result. Null where the caller wants the result alone. A reader that went away is an Error from
+  /// write(), which the verb lets pass. One thread at a time.
+  ByteSink* output() const { return output_; }
+  /// True when the result is wanted as well, or alone: what was streamed belongs in it too.
+  bool keeps_result() const { return keeps_result_; }
+  /// Before the command runs; `sink` outlives the context. Without it there is no output() and the result is kept.
+  void lend_output(ByteSink& sink, bool keeps_result) {
+    output_ = &sink;
+    keeps_result_ = keeps_result;
+  }
+
   void warn(std::string code, std::string text);
   /// A copy of the warnings so far, in the order they came.
   std::vector<Warning> warnings() const;
 
  private:
   std::stop_token stop_;
+  ByteSink* output_ = nullptr;
+  bool keeps_result_ = true;
   Progress progress_;
   mutable std::mutex mutex_;
   std::vector<Warning> warnings_;

@@ -64,7 +64,7 @@ std::optional<ImageFault> image_fault(JpegDecoder& decoder, Bytes image, std::st
   return std::nullopt;
 }
 
-class ImageCheck::Collector final : public MemberContent {
+class ImageCheck::Collector final : public MemberWatcher {
  public:
   Collector(ImageCheck& owner, std::size_t shard) : owner_(owner), shard_(shard) {}
 
@@ -92,7 +92,7 @@ class ImageCheck::Collector final : public MemberContent {
   Image image_;
 };
 
-std::unique_ptr<MemberContent> ImageCheck::collector(std::size_t shard) {
+std::unique_ptr<MemberWatcher> ImageCheck::collector(std::size_t shard) {
   return std::make_unique<Collector>(*this, shard);
 }
 

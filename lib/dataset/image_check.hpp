@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataset/member_content.hpp"
+#include "dataset/member_watcher.hpp"
 #include "dataset/problem.hpp"
 #include "image/jpeg_decoder.hpp"
 #include "sync/bounded_queue.hpp"
@@ -35,7 +35,7 @@ class ImageCheck {
   ImageCheck(std::size_t shards, std::stop_token stop) : queue_(kWaiting), stop_(std::move(stop)), shards_(shards) {}
 
   /// Collects the images of one shard; to be used by the one thread that reads it.
-  std::unique_ptr<MemberContent> collector(std::size_t shard);
+  std::unique_ptr<MemberWatcher> collector(std::size_t shard);
 
   /// What a decoding thread does until close() or a stop.
   void decode(const std::stop_token& stop);

@@ -1,22 +1,18 @@
 #pragma once
 
-#include "core/bytes.hpp"
-#include "formats/sample_name.hpp"
-#include "formats/tar_parser.hpp"
+#include <functional>
+#include <string>
+
+#include "core/context.hpp"
+#include "dataset/sample_lister.hpp"
+#include "io/file.hpp"
 
 namespace shardkit {
 
-/// Looks at the content of a shard's members while the shard is read, once, from start to end. One shard, one thread.
-class MemberContent {
- public:
-  virtual ~MemberContent() = default;
-
-  /// A regular member of a sample. True to be given its content.
-  virtual bool begin(const TarEntry& entry, const SampleName& name) = 0;
-  /// The next piece of the content asked for, never empty.
-  virtual void piece(Bytes bytes) = 0;
-  /// All of it was given. Does not come for a member that the end of the archive cuts.
-  virtual void end() = 0;
-};
+/// Hands the content of `member` to `take` in order, in pieces of at most 1 MiB. Throws Error{unsupported} for a sparse
+/// member before anything is handed out; Error{corrupt} when the shard ends within it or, at the end, when the content
+/// has another checksum than the index says; Error{io, cancelled}.
+void read_member(const File& shard, const ListedMember& member, const Context& ctx,
+                 const std::function<void(Bytes)>& take);
 
 }  // namespace shardkit

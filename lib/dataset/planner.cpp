@@ -10,17 +10,11 @@
 #include "core/units.hpp"
 #include "dataset/class_map.hpp"
 #include "dataset/shard_cutter.hpp"
+#include "dataset/shuffle_buffer.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/ustar.hpp"
 
 namespace shardkit {
-namespace {
-
-/// Samples that a loader should hold to mix shuffled shards; in name order it would have to hold whole classes.
-constexpr std::uint64_t kShuffleBufferSamples = 1000;
-
-}  // namespace
-
 Planner::Planner(const std::string& source, const ShardingOptions& options, const ImageFolderScan& scan, Context& ctx)
     : source_(source), options_(options), scan_(scan), ctx_(ctx) {}
 
@@ -137,10 +131,10 @@ void Planner::summarise(const std::vector<PlanShard>& shards) {
   result_.ignored_files = scan_.ignored;
   std::uint64_t largest_class = 0;
   for (const PlanClass& item : head_.classes) largest_class = std::max(largest_class, item.samples);
-  // In name order a buffer mixes classes only when it spans several of them.
-  const std::uint64_t wanted = options_.no_shuffle ? 10 * largest_class : kShuffleBufferSamples;
-  result_.shuffle_buffer_samples = std::min<std::uint64_t>(wanted, order_.size());
-  result_.shuffle_buffer_bytes = result_.bytes / order_.size() * result_.shuffle_buffer_samples;
+  const ShuffleBuffer buffer =
+      shuffle_buffer_for({!options_.no_shuffle, largest_class, result_.samples, result_.bytes});
+  result_.shuffle_buffer_samples = buffer.samples;
+  result_.shuffle_buffer_bytes = buffer.bytes;
 }
 
 }  // namespace shardkit

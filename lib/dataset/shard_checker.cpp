@@ -68,7 +68,7 @@ bool ShardChecker::entry(const TarEntry& entry) {
   if (entry.type != TarType::regular || is_metadata_name(entry.name)) return false;
   const auto name = split_sample_name(entry.name);
   if (!name) return false;
-  for (MemberContent* content : contents_) {
+  for (MemberWatcher* content : contents_) {
     if (content->begin(entry, *name)) reading_.push_back(content);
   }
   reading_label_ = lower_case(name->extension) == kLabelExtension;
@@ -82,11 +82,11 @@ bool ShardChecker::entry(const TarEntry& entry) {
 
 void ShardChecker::content(Bytes piece) {
   if (reading_label_) label_reader_.add(piece);
-  for (MemberContent* content : reading_) content->piece(piece);
+  for (MemberWatcher* content : reading_) content->piece(piece);
 }
 
 void ShardChecker::content_end() {
-  for (MemberContent* content : reading_) content->end();
+  for (MemberWatcher* content : reading_) content->end();
   if (!reading_label_) return;
   label_ = label_reader_.label();
   bad_label_ = !label_;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataset/member_content.hpp"
+#include "dataset/member_watcher.hpp"
 #include "dataset/problem.hpp"
 #include "dataset/sample_label.hpp"
 #include "formats/sample_name.hpp"
@@ -43,7 +43,7 @@ class ShardChecker final : public TarHandler {
  public:
   /// `report` stays the caller's. `labels` are those that the manifest knows, sorted; empty when any will do.
   /// `contents` look at members' contents; they outlive the checker.
-  ShardChecker(ShardReport& report, const std::vector<std::uint64_t>& labels, std::vector<MemberContent*> contents)
+  ShardChecker(ShardReport& report, const std::vector<std::uint64_t>& labels, std::vector<MemberWatcher*> contents)
       : report_(report), labels_(labels), contents_(std::move(contents)) {}
 
   bool entry(const TarEntry& entry) override;
@@ -63,8 +63,8 @@ class ShardChecker final : public TarHandler {
 
   ShardReport& report_;
   const std::vector<std::uint64_t>& labels_;
-  const std::vector<MemberContent*> contents_;
-  std::vector<MemberContent*> reading_;  ///< those that asked for the current member
+  const std::vector<MemberWatcher*> contents_;
+  std::vector<MemberWatcher*> reading_;  ///< those that asked for the current member
   bool reading_label_ = false;
   SampleGrouper grouper_;
   LabelReader label_reader_;

@@ -138,9 +138,9 @@ std::optional<Hash128> expected_hash(const ExpectedShard& expected) {
 }
 
 void verify_shard(const ShardFile& shard, const ExpectedShard& expected, bool read_all,
-                  const std::vector<std::uint64_t>& labels, const std::vector<std::unique_ptr<MemberContent>>& contents,
+                  const std::vector<std::uint64_t>& labels, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
                   ShardReport& report, Context& ctx) {
-  std::vector<MemberContent*> watching;
+  std::vector<MemberWatcher*> watching;
   for (const auto& content : contents) watching.push_back(content.get());
   ShardChecker checker(report, labels, std::move(watching));
   std::optional<Hash128> found;

@@ -30,7 +30,7 @@ std::optional<Hash128> expected_hash(const ExpectedShard& expected);
 /// look at members' contents on the way. What goes wrong with this shard is noted in `report`; throws Error{cancelled}
 /// only.
 void verify_shard(const ShardFile& shard, const ExpectedShard& expected, bool read_all,
-                  const std::vector<std::uint64_t>& labels, const std::vector<std::unique_ptr<MemberContent>>& contents,
+                  const std::vector<std::uint64_t>& labels, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
                   ShardReport& report, Context& ctx);
 
 }  // namespace shardkit

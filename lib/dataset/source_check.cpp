@@ -92,7 +92,7 @@ std::string SourceCheck::path_of(const Place& place, std::string_view extension)
 }
 
 /// Compares the members of one shard with their files, piece by piece.
-class SourceCheck::Comparer final : public MemberContent {
+class SourceCheck::Comparer final : public MemberWatcher {
  public:
   Comparer(SourceCheck& owner, ProblemLog& log) : owner_(owner), log_(log), block_(kBlock) {}
 
@@ -166,7 +166,7 @@ class SourceCheck::Comparer final : public MemberContent {
   bool same_ = true;
 };
 
-std::unique_ptr<MemberContent> SourceCheck::comparer(ProblemLog& log) { return std::make_unique<Comparer>(*this, log); }
+std::unique_ptr<MemberWatcher> SourceCheck::comparer(ProblemLog& log) { return std::make_unique<Comparer>(*this, log); }
 
 void SourceCheck::note_missing(ProblemLog& log) const {
   for (std::size_t c = 0; c < scan_.classes.size(); ++c) {

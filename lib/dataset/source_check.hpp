@@ -9,7 +9,7 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/context.hpp"
-#include "dataset/member_content.hpp"
+#include "dataset/member_watcher.hpp"
 #include "dataset/problem.hpp"
 #include "formats/manifest.hpp"
 
@@ -25,7 +25,7 @@ class SourceCheck {
   SourceCheck(const std::string& source, const Manifest& manifest, Context& ctx);
 
   /// What compares one shard's members; to be used by the one thread that reads it. `log` stays the caller's.
-  std::unique_ptr<MemberContent> comparer(ProblemLog& log);
+  std::unique_ptr<MemberWatcher> comparer(ProblemLog& log);
 
   /// Notes the images that no shard held. To be called when all shards were read.
   void note_missing(ProblemLog& log) const;

@@ -126,7 +126,7 @@ void Verification::check_shards() {
 
 void Verification::check_shard(std::size_t shard, ImageCheck* images) {
   ShardReport& report = reports_[shard];
-  std::vector<std::unique_ptr<MemberContent>> contents;
+  std::vector<std::unique_ptr<MemberWatcher>> contents;
   if (images != nullptr) contents.push_back(images->collector(shard));
   if (source_) contents.push_back(source_->comparer(report.log));
   const bool read_all = result_.depth != VerifyDepth::structure || source_;

@@ -61,6 +61,15 @@ std::size_t File::read_at(std::uint64_t offset, MutableBytes buffer) const {
   return done;
 }
 
+void write_all(const File& file, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(file.fd(), bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) throw system_error(errno, "write", file.path());
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+}
+
 std::string read_text_file(const std::string& path, std::uint64_t limit) {
   const File file = File::open_read(path);
   std::string text;

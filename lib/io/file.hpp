@@ -51,6 +51,9 @@ class FileSource final : public ByteSource {
   std::uint64_t size_;
 };
 
+/// Appends all of `bytes` where the file stands. Throws Error{io, no_space}.
+void write_all(const File& file, Bytes bytes);
+
 /// The whole of a small file. Throws Error{corrupt} when it holds more than `limit` bytes.
 std::string read_text_file(const std::string& path, std::uint64_t limit = 1U << 30U);
 

@@ -20,14 +20,7 @@ class PosixFile final : public WritableFile {
  public:
   explicit PosixFile(File file) : file_(std::move(file)) {}
 
-  void write(Bytes bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t done = ::write(file_.fd(), bytes.data(), bytes.size());
-      if (done < 0 && errno == EINTR) continue;
-      if (done < 0) throw system_error(errno, "write", file_.path());
-      bytes = bytes.subspan(static_cast<std::size_t>(done));
-    }
-  }
+  void write(Bytes bytes) override { write_all(file_, bytes); }
 
   void sync() override {
     if (::fdatasync(file_.fd()) != 0) throw system_error(errno, "sync", file_.path());

@@ -2,9 +2,9 @@
 
 #include <chrono>
 #include <cstdint>
-#include <vector>
 
 #include "core/fields.hpp"
+#include "stats/log_histogram.hpp"
 
 namespace shardkit {
 
@@ -23,27 +23,22 @@ struct LatencyQuantiles {
   }
 };
 
-/// Counts durations in buckets whose width grows with the value: 128 of equal width to each power of two nanoseconds,
-/// so that a quantile is off by less than 1 % (HdrHistogram's layout). 58 KiB, whatever is recorded; recording takes
-/// no lock and no memory. One thread at a time: give each thread its own and merge them.
+/// A LogHistogram of durations in nanoseconds: quantiles are off by less than 1 %. One thread at a time: give each
+/// thread its own and merge them.
 class LatencyHistogram {
  public:
-  LatencyHistogram();
-
   /// Negative durations count as 0.
   void record(std::chrono::nanoseconds duration);
-  void merge(const LatencyHistogram& other);
+  void merge(const LatencyHistogram& other) { nanoseconds_.merge(other.nanoseconds_); }
 
-  std::uint64_t count() const { return count_; }
+  std::uint64_t count() const { return nanoseconds_.count(); }
   /// The smallest recorded duration that at least `share` of all do not pass, in seconds; share in [0, 1]. 0 when
   /// nothing was recorded.
   double quantile(double share) const;
   LatencyQuantiles quantiles() const;
 
  private:
-  std::vector<std::uint64_t> buckets_;
-  std::uint64_t count_ = 0;
-  std::uint64_t max_ns_ = 0;
+  LogHistogram nanoseconds_;
 };
 
 }  // namespace shardkit

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+
+namespace shardkit {
+
+struct CatOptions {
+  std::vector<std::string> shards;
+  std::string name;
+  std::optional<std::uint64_t> threads;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Where the bytes came from.
+struct CatResult {
+  std::string shard;
+  std::string name;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> label;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Writes one member's content to Context::output(): `shardctl cat`. `name` is a member's name as `ls` shows it, or its
+/// key alone; then the sample has one member that is no label, and that one is meant. Indexes are read where they fit,
+/// else headers until the sample is found; of several samples with one key the first counts. Content is held against
+/// the index's checksum: a wrong one is known, and thrown, after the bytes are out.
+///
+/// Throws Error{usage} without an output (--json - leaves no room for bytes) and for a key that means several members,
+/// Error{not_found} with the nearest key, Error{corrupt} for content that is cut or changed, Error{unsupported} for a
+/// sparse member.
+CatResult cat(const CatOptions& options, Context& ctx);
+
+}  // namespace shardkit

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+
+namespace shardkit {
+
+struct LsOptions {
+  std::vector<std::string> shards;
+  bool long_ = false;
+
+  void describe(FieldVisitor& v);
+};
+
+/// One member of a shard.
+struct LsRow {
+  std::string shard;  ///< file name
+  std::string key;    ///< of its sample; empty for what belongs to none, such as a folder or a link
+  std::string name;
+  std::uint64_t offset = 0;  ///< of the content within the shard
+  std::uint64_t size = 0;
+  std::optional<std::uint64_t> label;  ///< of its sample
+
+  void describe(FieldVisitor& v);
+};
+
+struct LsResult {
+  std::uint64_t shards = 0;
+  std::uint64_t members = 0;
+  std::vector<LsRow> rows;  ///< empty unless Context::keeps_result()
+
+  void describe(FieldVisitor& v);
+};
+
+/// Takes each row as it is found.
+using LsRowSink = std::function<void(const LsRow&)>;
+
+/// Lists members in the order of shards: `shardctl ls`. Rows go to `sink` one by one, and into the result only where
+/// that is wanted (Context::keeps_result()), so that 14 million of them do not lie in memory on their way to a
+/// terminal. The sink is an argument because only lib/cli knows how a row looks as text.
+///
+/// What convert wrote is listed by its index, all else by headers: an index made by `shardctl index` knows neither
+/// members outside of samples nor the case of extensions. A damaged shard is a warning. Throws what resolve_shards()
+/// and SampleLister throw, and what the sink throws.
+LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink);
+
+}  // namespace shardkit

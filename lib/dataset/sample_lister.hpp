@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "catalog/shard_set.hpp"
+#include "core/context.hpp"
+#include "formats/shard_index.hpp"
+#include "formats/tar_parser.hpp"
+
+/// What shards hold, sample by sample: what stat, ls, cat and extract look through.
+namespace shardkit {
+
+struct ListedMember {
+  std::string name;          ///< as in the shard; of an index made by `shardctl index` its extension is in lower case
+  std::string extension;     ///< in lower case
+  std::uint64_t offset = 0;  ///< of the content within the shard
+  std::uint64_t size = 0;    ///< of the content
+  std::optional<std::uint64_t> xxh3;  ///< XXH3-64 of the content; only an index knows it
+  bool plain = true;                  ///< false when what is stored is not the content: a sparse file
+};
+
+struct ListedSample {
+  std::string key;
+  std::optional<std::uint64_t> label;
+  std::string path;                   ///< of the image in the source; empty for shards made by others
+  std::vector<ListedMember> members;  ///< in shard order, never empty
+};
+
+/// Is told of one shard's samples, in order.
+struct ListingVisitor {
+  /// False when no more are needed; then what follows is passed over.
+  std::function<bool(ListedSample&&)> sample;
+  /// A member that belongs to no sample: folder, link, metadata, without extension. Only headers tell of those. One
+  /// that stands inside a sample comes after it.
+  std::function<void(TarEntry&&)> other = [](TarEntry&&) {};
+  /// What is wrong with the archive; faults of its end that no reader minds are left out.
+  std::function<void(const TarFinding&)> finding = [](const TarFinding&) {};
+};
+
+/// Lists shards of one set. Memory does not grow with a shard: a sample at a time, of at most 65,536 members.
+/// Thread-safe; borrows the set and the context.
+class SampleLister {
+ public:
+  static constexpr std::size_t kMostMembers = 65'536;
+
+  SampleLister(const ShardSet& set, Context& ctx);
+
+  struct Index {
+    std::string path;
+    ShardSummary summary;
+  };
+  /// The index that may stand for the shard's headers: it can be read, names this shard with the size that it has, and
+  /// agrees with the manifest where there is one. One that does not fit is a warning, once.
+  std::optional<Index> index_of(const ShardFile& shard) const;
+
+  /// By the index where one fits (then it returns true), else by headers. Raises the progress's bytes by the shard's.
+  /// Throws Error{not_found, denied, io} for what cannot be read, Error{corrupt} for a damaged index, a file that is no
+  /// tar and a sample of too many members, Error{cancelled} on a stop.
+  bool list(const ShardFile& shard, const ListingVisitor& visitor) const;
+  void list_by_index(const ShardFile& shard, const Index& index, const ListingVisitor& visitor) const;
+  void list_by_headers(const ShardFile& shard, const ListingVisitor& visitor) const;
+
+ private:
+  const ShardSet& set_;
+  Context& ctx_;
+  std::unordered_map<std::string_view, const ManifestShard*> listed_;
+  mutable std::mutex mutex_;
+  mutable std::set<std::string> warned_of_;  ///< paths of indexes
+};
+
+/// A visitor's `finding` for verbs that go on: the shard's first fault becomes a warning. One for each shard.
+std::function<void(const TarFinding&)> warn_of_damage(const ShardFile& shard, Context& ctx);
+
+}  // namespace shardkit

@@ -1,0 +1,95 @@
+#include "io/contained_folder.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+/// Opens or makes one sub-folder; not open when it is missing and not to be made.
+File open_step(const File& parent, const std::string& name, bool make) {
+  const std::string path = join_path(parent.path(), name);
+  int fd = ::openat(parent.fd(), name.c_str(), kFolder);
+  if (fd < 0 && errno == ENOENT && make) {
+    if (::mkdirat(parent.fd(), name.c_str(), 0755) != 0 && errno != EEXIST) {
+      throw system_error(errno, "create folder", path);
+    }
+    fd = ::openat(parent.fd(), name.c_str(), kFolder);
+  }
+  if (fd >= 0) return File(fd, path);
+  if (errno == ENOENT && !make) return {};
+  if (errno == ENOTDIR || errno == ELOOP) {
+    throw Error(ErrorCode::conflict, fmt::format("'{}' is a link or a file where a folder is needed; remove it", path),
+                path);
+  }
+  throw system_error(errno, "open", path);
+}
+
+}  // namespace
+
+std::optional<File> ContainedFolder::folder(std::string_view relative, bool make) const {
+  File current(::openat(root_.fd(), ".", kFolder), path_);
+  if (!current) throw system_error(errno, "open", path_);
+  while (!relative.empty()) {
+    const std::size_t slash = relative.find('/');
+    current = open_step(current, std::string(relative.substr(0, slash)), make);
+    if (!current) return std::nullopt;
+    relative.remove_prefix(slash == std::string_view::npos ? relative.size() : slash + 1);
+  }
+  return current;
+}
+
+void ContainedFolder::sync() const {
+  if (::syncfs(root_.fd()) != 0) throw system_error(errno, "sync", path_);
+}
+
+Standing standing_at(const File& folder, const std::string& name) {
+  struct stat info {};
+  if (::fstatat(folder.fd(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
+    return S_ISREG(info.st_mode) ? Standing::file : Standing::other;
+  }
+  if (errno == ENOENT) return Standing::nothing;
+  throw system_error(errno, "look at", join_path(folder.path(), name));
+}
+
+File open_below(const File& folder, const std::string& name) {
+  return File::open_read_at(folder.fd(), name.c_str(), join_path(folder.path(), name), O_NOFOLLOW);
+}
+
+File create_below(const File& folder, const std::string& name) {
+  const std::string path = join_path(folder.path(), name);
+  File file(::openat(folder.fd(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), path);
+  if (!file) throw system_error(errno, "create", path);
+  return file;
+}
+
+bool move_new(const File& from_folder, const std::string& from, const File& to_folder, const std::string& to) {
+  if (::renameat2(from_folder.fd(), from.c_str(), to_folder.fd(), to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno == EINVAL || errno == ENOSYS) {  // NFS and many FUSE file systems lack the flag
+    if (::linkat(from_folder.fd(), from.c_str(), to_folder.fd(), to.c_str(), 0) == 0) {
+      remove_below(from_folder, from);
+      return true;
+    }
+  }
+  if (errno == EEXIST) return false;
+  throw system_error(errno, "publish", join_path(to_folder.path(), to));
+}
+
+void remove_below(const File& folder, const std::string& name) {
+  if (::unlinkat(folder.fd(), name.c_str(), 0) != 0 && errno != ENOENT) {
+    throw system_error(errno, "remove", join_path(folder.path(), name));
+  }
+}
+
+}  // namespace shardkit

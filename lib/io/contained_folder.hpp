@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "io/file.hpp"
+
+/// Making files below a folder under names that a stranger chose. No link is ever followed on the way: each component
+/// is opened by itself from its parent's descriptor with O_NOFOLLOW, so that a link planted below the folder leads
+/// nowhere, however it came there.
+namespace shardkit {
+
+/// Thread-safe.
+class ContainedFolder {
+ public:
+  /// Opens the folder at `path`, which the user named and which may be a link itself.
+  explicit ContainedFolder(std::string path) : path_(std::move(path)), root_(File::open_read(path_, O_DIRECTORY)) {}
+
+  const std::string& path() const { return path_; }
+
+  /// Opens the folder `relative` ("" is the folder itself, else "a/b" without "." and ".."). What is missing on the way
+  /// is made with mode 0755 less umask when `make`, else the answer is empty. Throws Error{conflict} where a link or a
+  /// file stands in the way.
+  std::optional<File> folder(std::string_view relative, bool make) const;
+
+  /// Everything below is on disk when it returns, with all else of its file system: syncfs. Throws Error{io, no_space}.
+  void sync() const;
+
+ private:
+  std::string path_;
+  File root_;
+};
+
+/// What stands under one name of a folder; a link is itself.
+enum class Standing { nothing, file, other };
+Standing standing_at(const File& folder, const std::string& name);
+
+/// Opens a file of `folder` for reading, never through a link.
+File open_below(const File& folder, const std::string& name);
+
+/// Makes a new file with mode 0644 less umask. Throws Error{conflict} when the name is taken.
+File create_below(const File& folder, const std::string& name);
+
+/// Gives a file another folder and name in one step; false, changing nothing, when that name is taken.
+bool move_new(const File& from_folder, const std::string& from, const File& to_folder, const std::string& to);
+
+/// Removes a file; fine when it is gone.
+void remove_below(const File& folder, const std::string& name);
+
+}  // namespace shardkit
