@@ -9,6 +9,8 @@
 
 #include "core/units.hpp"
 #include "dataset/convert_target.hpp"
+#include "dataset/foreign_set.hpp"
+#include "dataset/known_shard.hpp"
 #include "dataset/part.hpp"
 #include "dataset/plan.hpp"
 #include "dataset/shard_job.hpp"
@@ -71,7 +73,11 @@ E planned_option(const PlanHead& head, const std::string& name) {
 class Conversion {
  public:
   Conversion(const ConvertOptions& options, Context& ctx, FileSystem& files)
-      : options_(options), ctx_(ctx), files_(files), target_(files, options.target) {}
+      : options_(options),
+        kinds_(parse_foreign_kinds(options.index)),
+        ctx_(ctx),
+        files_(files),
+        target_(files, options.target) {}
 
   ConvertResult run() {
     if (!options_.part.empty() || options_.parts) {
@@ -142,7 +148,8 @@ class Conversion {
                               options_.target,
                               planned_option<Validate>(target_.plan().head(), "validate"),
                               planned_option<OnBad>(target_.plan().head(), "on_bad"),
-                              thread_count(options_.threads)};
+                              thread_count(options_.threads),
+                              kinds_.wids};
     const ShardJobReport report = ShardJob(setup, files_, ctx_).run(todo);
     const double elapsed = std::max(seconds_since(start), 1e-9);
     result_.files_per_second = static_cast<double>(samples) / elapsed;
@@ -172,6 +179,7 @@ class Conversion {
       summaries.push_back(std::move(*summary));
     }
     const Manifest manifest = target_.manifest_of(summaries);
+    if (kinds_.any()) index_for_others(manifest.shards);
     if (part_) {
       target_.publish_part(*part_, manifest);
       result_.manifest = target_.state_path(part_file_name(*part_));
@@ -185,6 +193,14 @@ class Conversion {
     report_skipped(target_.skipped_in(summaries));
   }
 
+  /// What lies over the whole set is written where its manifest is: here, or by merge.
+  void index_for_others(const std::vector<ManifestShard>& shards) {
+    ctx_.progress().start("index for other readers", shards.size());
+    const auto facts =
+        index_known_shards(files_, options_.target, shards, kinds_, thread_count(options_.threads), ctx_);
+    if (!part_) publish_foreign_set(files_, options_.target, kinds_, facts, ctx_);
+  }
+
   void report_skipped(std::vector<IndexSkip> skipped) {
     result_.skipped = skipped.size();
     if (skipped.empty()) return;
@@ -194,6 +210,7 @@ class Conversion {
   }
 
   const ConvertOptions& options_;
+  const ForeignKinds kinds_;
   Context& ctx_;
   FileSystem& files_;
   ConvertTarget target_;
@@ -218,6 +235,11 @@ void ConvertOptions::describe(FieldVisitor& v) {
   v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", Role::option, "N"}, parts);
   v.field({"recheck", Unit::none, "read finished shards again and compare their checksums before trusting them"},
           recheck);
+  v.field({"index", Unit::none,
+           "also write what other readers want: dali (<shard>.idx), wids (shardindex.json, takes each shard's MD5), "
+           "energon (<shard>.tar.idx, .nv-meta/)",
+           Role::option, "dali,wids,energon"},
+          index);
   v.field({"threads", Unit::count,
            "cores to use (default: those this process may use); reads in flight follow the "
            "source's latency, not this"},

@@ -23,6 +23,7 @@ struct ShardJobSetup {
   Validate validate = Validate::none;
   OnBad on_bad = OnBad::fail;
   unsigned cores = 1;
+  bool md5 = false;  ///< keep each shard's MD5, too
 };
 
 /// What a job did. Read, write and sync seconds are summed over threads, which overlap.
