@@ -19,6 +19,7 @@ ConvertOptions small_convert(const TempDir& dir, const std::string& target) {
   options.source = dir.path("src");
   options.target = dir.path(target);
   options.sharding.samples = 4;
+  options.index = {"dali", "wids", "energon"};
   options.threads = 1;
   return options;
 }
