@@ -25,8 +25,25 @@ Sample sample_of(IndexSample&& line) {
   return sample;
 }
 
-/// False when our index is not that of this very shard, or was made of a tar of any dialect: then it does
-/// not know where records start and how names are spelled.
+/// Whether each member has one plain header and nothing stands between them: only then does an index tell where records
+/// start.
+class PlainLayout {
+ public:
+  void add(const IndexSample& sample) {
+    for (const IndexMember& member : sample.members) {
+      plain_ = plain_ && member.offset == end_ + kTarBlock;
+      end_ = member.offset + tar_padded(member.size);
+    }
+  }
+  bool is_whole(std::uint64_t tar_bytes) const { return plain_ && end_ + kTarEnd == tar_bytes; }
+
+ private:
+  bool plain_ = true;
+  std::uint64_t end_ = 0;
+};
+
+/// False when our index is not that of this very shard, or was made of a tar by others: then it does not know how names
+/// are spelled.
 bool is_exact(const ShardSummary& index, const ManifestShard& shard) {
   return !index.plan.empty() && index.shard == shard.name && index.bytes == shard.bytes &&
          index.xxh3_128 == shard.xxh3_128;
@@ -40,8 +57,13 @@ std::optional<ForeignShard> index_by_index(FileSystem& files, const std::string&
   if (!is_exact(read_shard_summary(source, path), shard)) return std::nullopt;
   ForeignShardWriter writer(files, folder, shard.name, kinds);
   ShardIndexVisitor visitor;
-  visitor.sample = [&](IndexSample&& line) { writer.add(sample_of(std::move(line))); };
+  PlainLayout layout;
+  visitor.sample = [&](IndexSample&& line) {
+    layout.add(line);
+    writer.add(sample_of(std::move(line)));
+  };
   const ShardSummary summary = read_shard_index(source, path, visitor);
+  if (!layout.is_whole(summary.bytes)) return std::nullopt;
   writer.facts().wids_samples = summary.samples;
   writer.publish(summary.bytes - kTarEnd);
   ctx.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);

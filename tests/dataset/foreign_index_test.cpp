@@ -8,6 +8,7 @@
 #include "dataset/stage.hpp"
 #include "dataset/verify_support.hpp"
 #include "formats/manifest.hpp"
+#include "formats/shard_index.hpp"
 #include "support/image_tree.hpp"
 
 using namespace shardkit;
@@ -48,6 +49,19 @@ std::map<std::string, std::string> public_files(const std::string& root) {
   std::erase_if(content,
                 [](const auto& item) { return item.first.starts_with(".shardkit/") || item.first == kManifestName; });
   return content;
+}
+
+/// Puts a plan's hash into an index, as if a convert had written it.
+void rewrite_index(const ShardFolder& folder, std::string_view shard, std::string_view plan) {
+  const std::string before = folder.read(shard_index_path(shard));
+  MemorySource source(as_bytes(before));
+  StringSink after;
+  ShardIndexWriter writer(after, shard, plan);
+  ShardIndexVisitor visitor;
+  visitor.sample = [&](IndexSample&& sample) { writer.add(sample); };
+  const ShardSummary summary = read_shard_index(source, "test", visitor);
+  writer.finish(summary.bytes, summary.xxh3_128);
+  folder.write(shard_index_path(shard), after.text());
 }
 
 struct Converted {
@@ -197,6 +211,20 @@ TEST_CASE("indexes that convert writes are those of index over the same shards, 
   }
   index_for_all(f.dir.path("theirs"));
   CHECK(public_files(f.dir.path("theirs")) == files);
+}
+
+TEST_CASE("our index is not trusted with where records start when members do not stand close together") {
+  ShardFolder folder;
+  folder.write(
+      "s.tar",
+      TarBuilder().pax({{"mtime", "1.5"}}).sample("a", "i", "1").file("README", "").sample("b", "i", "2").end());
+  index_folder(folder);
+  Manifest manifest = read_manifest(folder.read(kManifestName), kManifestName);
+  manifest.plan_hash = std::string(32, 'a');
+  folder.write(kManifestName, write_manifest(manifest));
+  rewrite_index(folder, "s.tar", manifest.plan_hash);
+  index_for_all(folder.path());
+  CHECK(offsets(folder.read("s.tar.idx")) == std::vector<std::uint64_t>{0, 3584, 5632});
 }
 
 TEST_CASE("convert's indexes do not depend on threads or parts, nor on when they were asked for") {
