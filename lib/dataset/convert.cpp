@@ -10,7 +10,6 @@
 #include "core/units.hpp"
 #include "dataset/convert_target.hpp"
 #include "dataset/foreign_set.hpp"
-#include "dataset/known_shard.hpp"
 #include "dataset/part.hpp"
 #include "dataset/plan.hpp"
 #include "dataset/shard_job.hpp"
@@ -179,7 +178,8 @@ class Conversion {
       summaries.push_back(std::move(*summary));
     }
     const Manifest manifest = target_.manifest_of(summaries);
-    if (kinds_.any()) index_for_others(manifest.shards);
+    write_foreign_indexes(files_, options_.target, manifest.shards, kinds_, !part_, thread_count(options_.threads),
+                          ctx_);
     if (part_) {
       target_.publish_part(*part_, manifest);
       result_.manifest = target_.state_path(part_file_name(*part_));
@@ -191,14 +191,6 @@ class Conversion {
     result_.shards = manifest.shards.size();
     result_.bytes = manifest.bytes;
     report_skipped(target_.skipped_in(summaries));
-  }
-
-  /// What lies over the whole set is written where its manifest is: here, or by merge.
-  void index_for_others(const std::vector<ManifestShard>& shards) {
-    ctx_.progress().start("index for other readers", shards.size());
-    const auto facts =
-        index_known_shards(files_, options_.target, shards, kinds_, thread_count(options_.threads), ctx_);
-    if (!part_) publish_foreign_set(files_, options_.target, kinds_, facts, ctx_);
   }
 
   void report_skipped(std::vector<IndexSkip> skipped) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "dataset/known_shard.hpp"
 #include "formats/energon_index.hpp"
 #include "formats/shard_md5.hpp"
 #include "io/file.hpp"
@@ -128,6 +129,14 @@ void publish_foreign_set(FileSystem& files, const std::string& folder, const For
   std::ranges::sort(shards, {}, &ForeignShard::name);
   if (kinds.wids && !shards.empty()) publish_wids(files, folder, shards, ctx);
   if (kinds.energon && !shards.empty()) publish_energon(files, folder, shards, ctx);
+}
+
+void write_foreign_indexes(FileSystem& files, const std::string& folder, const std::vector<ManifestShard>& shards,
+                           const ForeignKinds& kinds, bool whole_set, unsigned threads, Context& ctx) {
+  if (!kinds.any()) return;
+  ctx.progress().start("index for other readers", shards.size());
+  std::vector<ForeignShard> facts = index_known_shards(files, folder, shards, kinds, threads, ctx);
+  if (whole_set) publish_foreign_set(files, folder, kinds, std::move(facts), ctx);
 }
 
 }  // namespace shardkit

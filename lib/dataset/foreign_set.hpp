@@ -25,4 +25,9 @@ ForeignKinds kinds_of_parts(const std::string& folder, const std::vector<Manifes
 void publish_foreign_set(FileSystem& files, const std::string& folder, const ForeignKinds& kinds,
                          std::vector<ForeignShard> shards, Context& ctx);
 
+/// Writes the per-shard indexes of shards that a manifest describes, `threads` at a time, and when they are the whole
+/// set those of the set. What convert and its parts do before they publish their manifest.
+void write_foreign_indexes(FileSystem& files, const std::string& folder, const std::vector<ManifestShard>& shards,
+                           const ForeignKinds& kinds, bool whole_set, unsigned threads, Context& ctx);
+
 }  // namespace shardkit

@@ -99,7 +99,6 @@ class Indexing {
     const bool described = kinds_.any() && is_described(set_);
     if (!described) refuse_converted_set(set_);
     for (const ShardFile& shard : set_.shards) result_.bytes += shard.bytes;
-    ctx_.progress().start("index", set_.shards.size(), result_.bytes);
     files_->create_directories(join_path(set_.folder, kStateFolder));
     remove_stale_temps(*files_, join_path(set_.folder, kStateFolder));
     remove_stale_temps(*files_, set_.folder);
@@ -119,12 +118,12 @@ class Indexing {
   }
 
   void index_for_others() {
-    publish_foreign_set(*files_, set_.folder, kinds_,
-                        index_known_shards(*files_, set_.folder, set_.manifest->shards, kinds_, threads_, ctx_), ctx_);
+    write_foreign_indexes(*files_, set_.folder, set_.manifest->shards, kinds_, true, threads_, ctx_);
     sum_up(*set_.manifest);
   }
 
   void index_anew() {
+    ctx_.progress().start("index", set_.shards.size(), result_.bytes);
     Manifest manifest;
     manifest.shards.resize(set_.shards.size());
     std::vector<ForeignShard> foreign(set_.shards.size());
