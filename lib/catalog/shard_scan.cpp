@@ -33,7 +33,7 @@ class StoppableHandler final : public TarHandler {
 
 }  // namespace
 
-ShardContent read_shard(const std::string& path, TarHandler& handler, Context& context) {
+ShardContent read_shard(const std::string& path, TarHandler& handler, Context& context, Md5Stream* md5) {
   const File file = File::open_read(path);
   ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
   TarFeed feed(handler, file.size());
@@ -46,6 +46,7 @@ ShardContent read_shard(const std::string& path, TarHandler& handler, Context& c
     if (got == 0) break;
     const Bytes bytes = Bytes(block).first(got);
     hash.update(bytes);
+    if (md5 != nullptr) md5->update(bytes);
     feed.feed(bytes);
     content.bytes += got;
     context.progress().bytes.fetch_add(got, std::memory_order_relaxed);

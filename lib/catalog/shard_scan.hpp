@@ -5,6 +5,7 @@
 
 #include "core/context.hpp"
 #include "core/hash.hpp"
+#include "core/md5.hpp"
 #include "formats/tar_scanner.hpp"
 
 /// Reading one shard file, whole or by its headers.
@@ -17,8 +18,9 @@ struct ShardContent {
 
 /// Reads every byte of the tar at `path` once, in order: hashes them and hands members, content and faults to
 /// `handler`. Raises the progress's bytes as it goes. Throws Error{not_found, denied, io} when the file cannot be
-/// read, Error{cancelled} when `context` is stopped, and what the handler throws.
-ShardContent read_shard(const std::string& path, TarHandler& handler, Context& context);
+/// read, Error{cancelled} when `context` is stopped, and what the handler throws. Where `md5` is given it takes all
+/// bytes.
+ShardContent read_shard(const std::string& path, TarHandler& handler, Context& context, Md5Stream* md5 = nullptr);
 
 /// As read_shard(), but reads only headers and the content that the handler asks for, and hashes nothing. Progress
 /// takes the shard's whole size at the end.

@@ -55,7 +55,9 @@ Command convert_command() {
                     {"shardctl convert imagenet/train shards/train --validate header --on-bad skip",
                      "leave out what is not an image, and list it"},
                     {"shardctl convert imagenet/train shards/train --plan train.plan --part auto",
-                     "one part of many, as Slurm, Kubernetes or MPI number them; then: shardctl merge shards/train"}},
+                     "one part of many, as Slurm, Kubernetes or MPI number them; then: shardctl merge shards/train"},
+                    {"shardctl convert imagenet/train shards/train --index dali,energon",
+                     "with the indexes that other readers want"}},
        .resumable = true,
        .prometheus = true},
       convert);
@@ -116,12 +118,15 @@ Command reshard_command() {
 Command index_command() {
   return make_command<IndexOptions, IndexResult>(
       {.name = "index",
-       .summary = "write manifest and sample indexes for shards made by others",
+       .summary = "write manifest and sample indexes for shards made by others, and the indexes of other readers",
        .description =
            "Reads each shard once and writes .shardkit/<shard>.index with every sample's key, label, offset, size and "
            "checksum, then manifest.json. From then on verify checks every byte and stage copies with verification. "
-           "Leaves alone what a convert wrote.",
-       .examples = {{"shardctl index laion/shards", "all *.tar of a folder"}}},
+           "Leaves alone what a convert wrote.\n\nWith --dali, --wids or --energon also writes what these readers keep "
+           "beside the shards, for shards of a convert, too; where a manifest fits the shards, without reading them "
+           "again (--wids does once, for the MD5 of each).",
+       .examples = {{"shardctl index laion/shards", "all *.tar of a folder"},
+                    {"shardctl index shards/train --dali --wids --energon", "for all other readers"}}},
       index);
 }
 

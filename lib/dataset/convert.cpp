@@ -10,6 +10,7 @@
 #include "core/units.hpp"
 #include "dataset/convert_target.hpp"
 #include "dataset/folder_source.hpp"
+#include "dataset/foreign_set.hpp"
 #include "dataset/part.hpp"
 #include "dataset/plan.hpp"
 #include "dataset/planned_shards.hpp"
@@ -72,7 +73,11 @@ E planned_option(const PlanHead& head, const std::string& name) {
 class Conversion {
  public:
   Conversion(const ConvertOptions& options, Context& ctx, FileSystem& files)
-      : options_(options), ctx_(ctx), files_(files), target_(files, options.target) {}
+      : options_(options),
+        kinds_(parse_foreign_kinds(options.index)),
+        ctx_(ctx),
+        files_(files),
+        target_(files, options.target) {}
 
   ConvertResult run() {
     if (!options_.part.empty() || options_.parts) {
@@ -105,7 +110,7 @@ class Conversion {
     FolderSource source(plan, options_.source, planned_option<Validate>(plan.head(), "validate"),
                         planned_option<OnBad>(plan.head(), "on_bad"), cores);
     PlannedReport report =
-        write_planned_shards({target_, source, part_, options_.recheck, cores, "convert"}, files_, ctx_);
+        write_planned_shards({target_, source, part_, options_.recheck, cores, "convert", kinds_}, files_, ctx_);
     const double elapsed = std::max(report.seconds, 1e-9);
     result_.files_per_second = static_cast<double>(report.samples_written) / elapsed;
     result_.bytes_per_second = static_cast<double>(report.bytes_written) / elapsed;
@@ -136,6 +141,7 @@ class Conversion {
   }
 
   const ConvertOptions& options_;
+  const ForeignKinds kinds_;
   Context& ctx_;
   FileSystem& files_;
   ConvertTarget target_;
@@ -160,6 +166,11 @@ void ConvertOptions::describe(FieldVisitor& v) {
   v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", Role::option, "N"}, parts);
   v.field({"recheck", Unit::none, "read finished shards again and compare their checksums before trusting them"},
           recheck);
+  v.field({"index", Unit::none,
+           "also write what other readers want: dali (<shard>.idx), wids (shardindex.json, takes each shard's MD5), "
+           "energon (<shard>.tar.idx, .nv-meta/)",
+           Role::option, "dali,wids,energon"},
+          index);
   v.field({"threads", Unit::count,
            "cores to use (default: those this process may use); reads in flight follow the "
            "source's latency, not this"},

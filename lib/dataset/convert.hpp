@@ -20,6 +20,7 @@ struct ConvertOptions {
   std::string part;
   std::optional<std::uint64_t> parts;
   bool recheck = false;
+  std::vector<std::string> index;
   std::optional<std::uint64_t> threads;
 
   void describe(FieldVisitor& v);

@@ -12,6 +12,9 @@ namespace shardkit {
 
 struct IndexOptions {
   std::vector<std::string> shards;
+  bool dali = false;
+  bool wids = false;
+  bool energon = false;
   std::optional<std::uint64_t> threads;
 
   void describe(FieldVisitor& v);
@@ -23,15 +26,19 @@ struct IndexResult {
   std::uint64_t bytes = 0;
   double bytes_per_second = 0;
   std::string manifest;
+  bool manifest_written = false;
 
   void describe(FieldVisitor& v);
 };
 
-/// Writes manifest.json and .shardkit/<shard>.index for shards that others made: `shardctl index`. The shards must lie
-/// in one folder. Indexes come first, the manifest last, each published atomically; running again replaces them.
-/// Throws Error{conflict} where a convert wrote the manifest or an index, because those know more (original paths,
-/// class names); Error{corrupt} for a shard that readers would not read whole; Error{usage} for shards in several
-/// folders. The output does not depend on threads.
+/// Writes manifest.json and .shardkit/<shard>.index for shards that others made, and the indexes of the readers asked
+/// for: `shardctl index`. The shards must lie in one folder. Each shard is read once; indexes come first, the manifest
+/// last, each published atomically; running again replaces them. Where a manifest fits the shards already and another
+/// reader's indexes are asked for, only those are written, from our own or from headers alone.
+/// Throws Error{conflict} where there is only a convert's manifest or index to write, because those know more (original
+/// paths, class names); Error{corrupt} for a shard that readers would not read whole; Error{unsupported} for one that
+/// such a reader cannot read; Error{usage} for shards in several folders or whose names for DALI collide. The output
+/// does not depend on threads.
 IndexResult index(const IndexOptions& options, Context& ctx);
 
 }  // namespace shardkit

@@ -8,6 +8,9 @@
 #include <fmt/format.h>
 
 #include "dataset/convert_target.hpp"
+#include "dataset/foreign_set.hpp"
+#include "dataset/known_shard.hpp"
+#include "system/limits.hpp"
 
 namespace shardkit {
 namespace {
@@ -58,6 +61,16 @@ bool is_merged(const ConvertTarget& target) {
          read_manifest(read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
 }
 
+/// The parts wrote what lies beside each shard; what lies over all of them follows from that.
+void index_for_others(FileSystem& files, const std::string& folder, const std::vector<ManifestShard>& shards,
+                      Context& ctx) {
+  const ForeignKinds kinds = kinds_of_parts(folder, shards, ctx);
+  if (!kinds.any()) return;
+  const ForeignKinds facts_alone{.wids = kinds.wids};
+  publish_foreign_set(files, folder, kinds,
+                      index_known_shards(files, folder, shards, facts_alone, thread_count(std::nullopt), ctx), ctx);
+}
+
 }  // namespace
 
 void MergeOptions::describe(FieldVisitor& v) {
@@ -103,6 +116,7 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
     ++ctx.progress().items;
   }
   const Manifest manifest = target.manifest_of(summaries);
+  index_for_others(*files, options.target, manifest.shards, ctx);
   target.publish_manifest(manifest);
   for (const FoundPart& found : parts) files->remove(found.path);
   return {parts.size(),   manifest.shards.size(), manifest.samples,

@@ -44,7 +44,7 @@ void write_shards(const PlannedWork& work, const std::vector<std::size_t>& todo,
   check_room(work.target.folder(), bytes);
   ctx.progress().start(work.phase, report.samples_written, bytes);
   const auto start = std::chrono::steady_clock::now();
-  const ShardJobSetup setup{work.target.plan(), work.source, work.target.folder(), work.cores};
+  const ShardJobSetup setup{work.target.plan(), work.source, work.target.folder(), work.cores, work.kinds.wids};
   report.job = ShardJob(setup, files, ctx).run(todo);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report.bytes_written = ctx.progress().bytes;
@@ -79,6 +79,7 @@ PlannedReport write_planned_shards(const PlannedWork& work, FileSystem& files, C
   const std::vector<ShardSummary> summaries = finished_shards(work.target, begin, end);
   report.manifest = work.target.manifest_of(summaries);
   report.skipped = work.target.skipped_in(summaries);
+  write_foreign_indexes(files, work.target.folder(), report.manifest.shards, work.kinds, !work.part, work.cores, ctx);
   if (work.part) {
     work.target.publish_part(*work.part, report.manifest);
     report.manifest_path = work.target.state_path(part_file_name(*work.part));

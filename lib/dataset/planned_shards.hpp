@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dataset/convert_target.hpp"
+#include "dataset/foreign_set.hpp"
 #include "dataset/sample_source.hpp"
 #include "dataset/shard_job.hpp"
 
@@ -18,7 +19,8 @@ struct PlannedWork {
   std::optional<Part> part;  ///< all shards without one
   bool recheck = false;      ///< compare checksums of shards found finished
   unsigned cores = 1;
-  const char* phase = "";  ///< of the progress while shards are written; a literal
+  const char* phase = "";   ///< of the progress while shards are written; a literal
+  ForeignKinds kinds = {};  ///< other readers' indexes to write beside the shards
 };
 
 struct PlannedReport {

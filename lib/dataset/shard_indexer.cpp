@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
 
 namespace shardkit {
@@ -30,14 +29,16 @@ void ShardIndexer::content_end() {
   if (in_label_) label_ = label_reader_.label();
 }
 
-void ShardIndexer::finding(const TarFinding& finding) {
+void refuse_unreadable(const TarFinding& finding, const std::string& path) {
   if (finding.fault == TarFault::missing_end || finding.fault == TarFault::short_end) return;
   throw Error(
       ErrorCode::corrupt,
       fmt::format("shard '{}' cannot be indexed, at byte {}: {}; `shardctl verify` tells all that is wrong with it",
-                  path_, finding.offset, finding.text),
-      path_, finding.offset);
+                  path, finding.offset, finding.text),
+      path, finding.offset);
 }
+
+void ShardIndexer::finding(const TarFinding& finding) { refuse_unreadable(finding, path_); }
 
 void ShardIndexer::finish() {
   if (auto last = grouper_.finish()) write(std::move(*last));
@@ -57,14 +58,6 @@ void ShardIndexer::write(Sample&& sample) {
   }
   hashes_.clear();
   index_.add(line);
-}
-
-ShardSummary index_shard(const std::string& path, const std::string& name, ByteSink& sink, Context& ctx) {
-  ShardIndexWriter writer(sink, name, "");
-  ShardIndexer indexer(writer, path);
-  const ShardContent content = read_shard(path, indexer, ctx);
-  indexer.finish();
-  return writer.finish(content.bytes, content.xxh3_128);
 }
 
 }  // namespace shardkit

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "core/context.hpp"
 #include "core/hash.hpp"
 #include "dataset/sample_label.hpp"
 #include "formats/sample_name.hpp"
@@ -21,7 +20,7 @@ class ShardIndexer final : public TarHandler {
   bool entry(const TarEntry& entry) override;
   void content(Bytes piece) override;
   void content_end() override;
-  /// Throws Error{corrupt} for what would make the index wrong; lets pass what readers cope with.
+  /// As refuse_unreadable().
   void finding(const TarFinding& finding) override;
 
   /// No member follows.
@@ -40,7 +39,7 @@ class ShardIndexer final : public TarHandler {
   std::optional<std::uint64_t> label_;
 };
 
-/// Reads the tar at `path` and writes its index to `sink`; returns the index's closing line.
-ShardSummary index_shard(const std::string& path, const std::string& name, ByteSink& sink, Context& ctx);
+/// Throws Error{corrupt} for what keeps readers from reading a shard whole; lets pass what they cope with.
+void refuse_unreadable(const TarFinding& finding, const std::string& path);
 
 }  // namespace shardkit

@@ -28,7 +28,7 @@ double to_seconds(std::int64_t nanoseconds) { return static_cast<double>(nanosec
 struct ShardJob::OpenShard {
   OpenShard(FileSystem& files, const ShardJobSetup& setup, std::size_t shard, BufferPool& pool)
       : samples(setup.source.open(shard)),
-        writer(files, setup.target, setup.plan.shard_name(shard), to_hex(setup.plan.hash()), pool),
+        writer(files, setup.target, setup.plan.shard_name(shard), to_hex(setup.plan.hash()), pool, setup.md5),
         next(samples->next()) {}
 
   std::unique_ptr<ShardSamples> samples;

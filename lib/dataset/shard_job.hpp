@@ -21,6 +21,7 @@ struct ShardJobSetup {
   SampleSource& source;
   std::string target;  ///< folder; its .shardkit folder is there
   unsigned cores = 1;
+  bool md5 = false;  ///< keep each shard's MD5, too
 };
 
 /// What a job did. Read, write and sync seconds are summed over threads, which overlap.

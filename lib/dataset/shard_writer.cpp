@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "dataset/known_shard.hpp"
 #include "formats/ustar.hpp"
 
 namespace shardkit {
@@ -14,11 +15,15 @@ constexpr std::uint64_t kWritebackStep = 16U * 1024U * 1024U;
 }  // namespace
 
 ShardWriter::ShardWriter(FileSystem& files, const std::string& folder, const std::string& shard,
-                         std::string_view plan_hash, BufferPool& pool)
-    : pool_(pool),
+                         std::string_view plan_hash, BufferPool& pool, bool md5)
+    : files_(files),
+      folder_(folder),
+      pool_(pool),
       tar_(files, join_path(folder, shard)),
       index_file_(files, join_path(folder, shard_index_path(shard))),
-      index_(index_file_, shard, plan_hash) {}
+      index_(index_file_, shard, plan_hash) {
+  if (md5) md5_.emplace();
+}
 
 bool ShardWriter::submit(std::uint64_t number, Chunk chunk) {
   std::unique_lock lock(mutex_);
@@ -43,6 +48,7 @@ bool ShardWriter::submit(std::uint64_t number, Chunk chunk) {
 void ShardWriter::write(Chunk& chunk) {
   const Bytes bytes = chunk.buffer.bytes().first(chunk.used);
   hash_.update(bytes);
+  if (md5_) md5_->update(bytes);
   tar_.write(bytes);
   for (auto& entry : chunk.entries) {
     if (auto* sample = std::get_if<IndexSample>(&entry)) {
@@ -60,13 +66,17 @@ void ShardWriter::write(Chunk& chunk) {
 void ShardWriter::finish() {
   constexpr std::array<std::byte, kTarEnd> end{};
   hash_.update(end);
+  if (md5_) md5_->update(end);
   tar_.write(end);
   summary_ = index_.finish(offset_ + kTarEnd, hash_.digest());
 }
 
 void ShardWriter::publish() {
   index_file_.commit();
-  if (summary_.samples > 0) tar_.commit();
+  if (summary_.samples == 0) return;
+  if (md5_)
+    keep_md5(files_, folder_, {summary_.shard, summary_.samples, summary_.bytes, summary_.xxh3_128}, md5_->finish());
+  tar_.commit();
 }
 
 }  // namespace shardkit

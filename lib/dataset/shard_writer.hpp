@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "core/hash.hpp"
+#include "core/md5.hpp"
 #include "dataset/buffer_pool.hpp"
 #include "formats/shard_index.hpp"
 #include "io/publish.hpp"
@@ -30,9 +32,10 @@ struct Chunk {
 /// just makes the shard shorter.
 class ShardWriter {
  public:
-  /// `folder` holds the shards and has a .shardkit folder. Buffers of written chunks go back to `pool`.
+  /// `folder` holds the shards and has a .shardkit folder. Buffers of written chunks go back to `pool`. `md5`: keep the
+  /// shard's MD5 beside its index.
   ShardWriter(FileSystem& files, const std::string& folder, const std::string& shard, std::string_view plan_hash,
-              BufferPool& pool);
+              BufferPool& pool, bool md5);
 
   /// Takes a chunk; true for the one call that completed the shard. Thread-safe.
   bool submit(std::uint64_t number, Chunk chunk);
@@ -45,11 +48,14 @@ class ShardWriter {
   void write(Chunk& chunk);
   void finish();
 
+  FileSystem& files_;
+  const std::string folder_;
   BufferPool& pool_;
   AtomicFile tar_;
   AtomicFile index_file_;
   ShardIndexWriter index_;
   Xxh3Stream hash_;
+  std::optional<Md5Stream> md5_;
   std::uint64_t offset_ = 0;  ///< bytes of the tar so far
   std::uint64_t written_back_ = 0;
   ShardSummary summary_;

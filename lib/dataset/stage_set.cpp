@@ -1,13 +1,17 @@
 #include "dataset/stage_set.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "dataset/stage_target.hpp"
+#include "formats/dali_index.hpp"
+#include "formats/energon_index.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
+#include "formats/wids_index.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
@@ -56,6 +60,16 @@ Hash128 hash_of(const std::vector<ObjectInfo>& listed) {
   return hash.digest();
 }
 
+/// Other readers' indexes that lie beside the shards. The manifest knows nothing of them: they are copied as they are.
+void add_foreign_indexes(ObjectSource& source, const std::vector<ManifestShard>& shards,
+                         std::vector<StageFile>& files) {
+  std::set<std::string> names{kWidsIndexName, kEnergonInfoName, kEnergonSplitName, kEnergonDatasetName};
+  for (const ManifestShard& shard : shards) names.insert({dali_index_name(shard.name), energon_index_name(shard.name)});
+  for (const std::string& name : names) {
+    if (const auto object = source.find(name)) files.push_back({*object, {}, {}});
+  }
+}
+
 }  // namespace
 
 std::string StageFile::pin() const {
@@ -91,6 +105,7 @@ std::vector<StageFile> StageSet::files(ObjectSource& source) const {
     }
     files.push_back({*object, {}, shard});
   }
+  add_foreign_indexes(source, manifest_.shards, files);
   return files;
 }
 

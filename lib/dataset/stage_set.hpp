@@ -33,7 +33,8 @@ class StageSet {
   bool has_manifest() const { return !manifest_text_.empty(); }
   const std::string& manifest_text() const { return manifest_text_; }
 
-  /// The files to copy; the manifest itself is not among them. Asks the source for the size of each index. Throws
+  /// The files to copy, other readers' indexes beside the shards included; the manifest itself is not among them. Asks
+  /// the source for the size of each index. Throws
   /// Error{not_found} for an index that is missing.
   std::vector<StageFile> files(ObjectSource& source) const;
 

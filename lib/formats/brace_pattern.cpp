@@ -134,10 +134,64 @@ class Expander {
   std::size_t limit_;
 };
 
+/// Where a number stands in a name.
+struct NumberPlace {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool operator==(const NumberPlace&) const = default;
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Where `next` counts on from `name`: both are equal but for one number of equal width, which is greater by one.
+std::optional<NumberPlace> counted_number(std::string_view name, std::string_view next) {
+  if (name.size() != next.size()) return std::nullopt;
+  const auto differ = std::mismatch(name.begin(), name.end(), next.begin()).first;
+  if (differ == name.end()) return std::nullopt;
+  NumberPlace place;
+  place.begin = place.end = static_cast<std::size_t>(differ - name.begin());
+  while (place.begin > 0 && is_digit(name[place.begin - 1])) --place.begin;
+  while (place.end < name.size() && is_digit(name[place.end]) && is_digit(next[place.end])) ++place.end;
+  if (place.end < name.size() && (is_digit(name[place.end]) || is_digit(next[place.end]))) return std::nullopt;
+  if (name.substr(place.end) != next.substr(place.end)) return std::nullopt;
+  // Adds one in decimal, so that numbers of any length count.
+  std::string up(name.substr(place.begin, place.end - place.begin));
+  std::size_t digit = up.size();
+  while (digit > 0 && up[digit - 1] == '9') up[--digit] = '0';
+  if (digit == 0) return std::nullopt;
+  ++up[digit - 1];
+  if (up != next.substr(place.begin, place.end - place.begin)) return std::nullopt;
+  return place;
+}
+
 }  // namespace
 
 std::vector<std::string> expand_braces(std::string_view pattern, std::size_t limit) {
   return Expander(pattern, limit).expand(pattern);
+}
+
+std::vector<std::string> collapse_names(const std::vector<std::string>& names) {
+  std::vector<std::string> patterns;
+  for (std::size_t first = 0; first < names.size();) {
+    std::size_t last = first;
+    std::optional<NumberPlace> place;
+    while (last + 1 < names.size()) {
+      const auto counted = counted_number(names[last], names[last + 1]);
+      if (!counted || (place && *place != *counted)) break;
+      place = counted;
+      ++last;
+    }
+    const std::string& name = names[first];
+    if (place) {
+      const std::size_t width = place->end - place->begin;
+      patterns.push_back(fmt::format("{}{{{}..{}}}{}", name.substr(0, place->begin), name.substr(place->begin, width),
+                                     names[last].substr(place->begin, width), name.substr(place->end)));
+    } else {
+      patterns.push_back(name);
+    }
+    first = last + 1;
+  }
+  return patterns;
 }
 
 }  // namespace shardkit

@@ -15,4 +15,8 @@ inline constexpr std::size_t kMostExpansions = 1'000'000;
 /// Throws Error{usage} for a brace without its partner and for more than `limit` names.
 std::vector<std::string> expand_braces(std::string_view pattern, std::size_t limit = kMostExpansions);
 
+/// The other way round: neighbours in which one number of equal width counts up by one become one pattern,
+/// "x-000.tar", "x-001.tar" to "x-{000..001}.tar". The order stays.
+std::vector<std::string> collapse_names(const std::vector<std::string>& names);
+
 }  // namespace shardkit

@@ -43,7 +43,8 @@ std::optional<Sample> SampleGrouper::add(const TarEntry& entry) {
     current_.key = name->key;
     current_.offset = entry.record_offset;
   }
-  current_.members.push_back({lower_case(name->extension), entry.data_offset, entry.size});
+  current_.members.push_back(
+      {lower_case(name->extension), entry.data_offset, entry.size, std::string(name->extension)});
   return done;
 }
 

@@ -32,6 +32,7 @@ struct SampleMember {
   std::string extension;     ///< in lower case
   std::uint64_t offset = 0;  ///< of the content within the shard
   std::uint64_t size = 0;
+  std::string spelling;  ///< the extension as the archive spells it; key, dot and this make the member's name
 };
 
 struct Sample {

@@ -1,5 +1,8 @@
 #include "formats/wids_index.hpp"
 
+#include <algorithm>
+#include <set>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -32,6 +35,17 @@ WidsShard read_shard(const Json& json, std::size_t position, const std::string& 
   return shard;
 }
 
+/// What wids takes for the key: all up to the first dot in the last component that has one.
+std::string_view wids_key(std::string_view name) {
+  const std::size_t last_dot = name.rfind('.');
+  const std::size_t slash = name.substr(0, last_dot).rfind('/');
+  return name.substr(0, name.find('.', slash == std::string_view::npos ? 0 : slash));
+}
+
+bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+bool is_number(std::string_view word) { return word.find_first_not_of("0123456789") == std::string_view::npos; }
+
 }  // namespace
 
 bool is_wids_index(std::string_view text) {
@@ -55,6 +69,60 @@ WidsIndex read_wids_index(std::string_view text, const std::string& path) {
   if (const auto name = json.find("name"); name != json.end() && name->is_string()) index.name = *name;
   for (std::size_t i = 0; i < list->size(); ++i) index.shards.push_back(read_shard((*list)[i], i, path));
   return index;
+}
+
+std::string write_wids_index(WidsIndex index) {
+  std::ranges::sort(index.shards, {}, &WidsShard::url);
+  nlohmann::ordered_json root;
+  root["__kind__"] = "wids-shard-index-v1";
+  root["wids_version"] = 1;
+  root["shardlist"] = Json::array();
+  for (const WidsShard& shard : index.shards) {
+    nlohmann::ordered_json item;
+    item["url"] = shard.url;
+    if (!shard.md5.empty()) item["md5sum"] = shard.md5;
+    item["nsamples"] = shard.samples;
+    if (shard.bytes) item["filesize"] = *shard.bytes;
+    root["shardlist"].push_back(std::move(item));
+  }
+  if (!index.name.empty()) root["name"] = index.name;
+  try {
+    return root.dump(2, ' ', true);
+  } catch (const Json::type_error&) {
+    throw Error(ErrorCode::unsupported, "a shard's name is not UTF-8, so no wids index can name it; rename it");
+  }
+}
+
+std::string wids_set_name(std::string_view first_url) {
+  first_url = first_url.substr(0, first_url.rfind('.'));
+  std::set<std::string_view> seen;
+  std::string name;
+  while (!first_url.empty()) {
+    const auto end = std::ranges::find_if_not(first_url, is_word);
+    const std::string_view word(first_url.begin(), end);
+    if (!is_number(word) && seen.insert(word).second) name += (name.empty() ? "" : "-") + std::string(word);
+    first_url.remove_prefix(std::min(word.size() + 1, first_url.size()));
+  }
+  return name;
+}
+
+void WidsSampleCounter::add(const TarEntry& entry) {
+  if (entry.type != TarType::regular || entry.name.find('.') == std::string::npos) return;
+  const std::string_view key = wids_key(entry.name);
+  if (samples_ > 0 && key == key_) return;
+  key_ = key;
+  ++samples_;
+}
+
+std::string_view wids_trouble(const TarEntry& entry) {
+  if (entry.type != TarType::regular) return {};
+  const bool ascii =
+      std::ranges::none_of(entry.name, [](char c) { return (static_cast<unsigned char>(c) & 0x80U) != 0; });
+  const bool elsewhere = entry.facts.has(TarFact::gnu_long_name) || entry.facts.has(TarFact::ustar_prefix) ||
+                         (entry.facts.has(TarFact::pax_header) && (entry.name.size() > 100 || !ascii));
+  if (elsewhere) return "its name does not stand whole in its header, and wids reads no more than that";
+  if (entry.facts.has(TarFact::base256_size)) return "its size is stored in binary, which wids cannot read";
+  return {};
 }
 
 }  // namespace shardkit

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/tar_parser.hpp"
+
 /// The shard list of wids, WebDataset's indexed reader: "shardindex.json" (wids_index.py, version 1).
 namespace shardkit {
 
@@ -13,6 +15,7 @@ struct WidsShard {
   std::string url;  ///< absolute, or relative to the index
   std::uint64_t samples = 0;
   std::optional<std::uint64_t> bytes;  ///< "filesize"
+  std::string md5 = {};                ///< "md5sum", 32 hexadecimal digits; may be empty
 };
 
 struct WidsIndex {
@@ -26,5 +29,30 @@ bool is_wids_index(std::string_view text);
 /// Reads what wids itself needs: wids_version and each shard's url and nsamples; other fields may be absent.
 /// Throws Error{corrupt} that names the field, Error{unsupported} for another version. `path` is for messages.
 WidsIndex read_wids_index(std::string_view text, const std::string& path);
+
+inline constexpr const char* kWidsIndexName = "shardindex.json";
+
+/// The index as `widsindex create` of webdataset 0.2.111 writes it: sorted by url, no newline at the end. Throws
+/// Error{unsupported} for a url that is not UTF-8, which JSON cannot hold.
+std::string write_wids_index(WidsIndex index);
+
+/// The name that wids gives a set by the url of its first shard: its words without numbers, "train-000000.tar" is
+/// "train"; may be empty.
+std::string wids_set_name(std::string_view first_url);
+
+/// Counts a shard's samples as wids does, which numbers them by its count: metadata members count, too.
+class WidsSampleCounter {
+ public:
+  void add(const TarEntry& entry);
+  std::uint64_t samples() const { return samples_; }
+
+ private:
+  std::uint64_t samples_ = 0;
+  std::string key_;
+};
+
+/// Why wids does not read this member as it is, in words; empty when it does. It knows plain headers alone: names of
+/// up to 100 bytes, sizes in octal (wids_mmtar.py).
+std::string_view wids_trouble(const TarEntry& entry);
 
 }  // namespace shardkit

@@ -18,7 +18,8 @@ ConvertOptions small_convert(const TempDir& dir, const std::string& target) {
   ConvertOptions options;
   options.source = dir.path("src");
   options.target = dir.path(target);
-  options.sharding.samples = 4;
+  options.sharding.samples = 8;
+  options.index = {"dali", "wids", "energon"};
   options.threads = 1;
   return options;
 }

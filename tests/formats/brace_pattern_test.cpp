@@ -46,3 +46,25 @@ TEST_CASE("a lone brace and too many names are usage errors") {
   CHECK_THROWS_AS(expand_braces("{0..999}{0..999}{0..999}"), Error);
   CHECK_THROWS_AS(expand_braces(std::string(50'000, '{') + std::string(50'000, '}')), Error);
 }
+
+TEST_CASE("names that count up become ranges, the others stay, in order") {
+  CHECK(collapse_names({"s-08.tar", "s-09.tar", "s-10.tar"}) == Names{"s-{08..10}.tar"});
+  CHECK(collapse_names({"s-0.tar", "s-2.tar", "s-3.tar"}) == Names{"s-0.tar", "s-{2..3}.tar"});
+  CHECK(collapse_names({"s-9.tar", "s-10.tar"}) == Names{"s-9.tar", "s-10.tar"});
+  CHECK(collapse_names({"1.tar", "0.tar"}) == Names{"1.tar", "0.tar"});
+  CHECK(collapse_names({"p0/s0", "p0/s1", "p1/s1", "p2/s1"}) == Names{"p0/s{0..1}", "p{1..2}/s1"});
+  CHECK(collapse_names({"a1x", "a2y", "b", "c"}) == Names{"a1x", "a2y", "b", "c"});
+  CHECK(collapse_names({}) == Names{});
+  const std::string nines(40, '9');
+  CHECK(collapse_names({"0" + nines, "1" + std::string(40, '0')}) ==
+        Names{"{0" + nines + "..1" + std::string(40, '0') + "}"});
+}
+
+TEST_CASE("ranges stand for the names that they were made of") {
+  const Names names{"a-1", "a-2", "a-3", "b-07", "b-08", "c"};
+  Names again;
+  for (const std::string& pattern : collapse_names(names)) {
+    for (std::string& name : expand_braces(pattern)) again.push_back(std::move(name));
+  }
+  CHECK(again == names);
+}

@@ -13,19 +13,20 @@ import unittest
 
 PROGRAMS = pathlib.Path(os.environ["SHARDKIT_PROGRAMS"])
 
-TEST_VENV = pathlib.Path(__file__).resolve().parents[3] / "build/test-venv"
+CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 
 
-def need(package):
+def need(package, environment=""):
     """Goes on in the environment that scripts/test makes when this interpreter lacks a package, or fails saying how."""
     if importlib.util.find_spec(package):
         return
-    python = TEST_VENV / "bin/python3"
-    if python.exists() and pathlib.Path(sys.prefix) != TEST_VENV:
+    venv = CHECKOUT / f"build/test-venv{environment and '-' + environment}"
+    python = venv / "bin/python3"
+    if python.exists() and pathlib.Path(sys.prefix) != venv:
         os.execv(python, [str(python), *sys.argv])
-    sys.exit(f"FAILED: the Python package {package} is not installed. scripts/test makes an environment that holds it, or:\n"
-             f"    python3 -m venv {TEST_VENV}\n"
-             f"    {TEST_VENV}/bin/pip install -r {TEST_VENV.parents[1]}/scripts/test-requirements.txt")
+    everything = " --all" if environment == "energon" else ""
+    sys.exit(f"FAILED: the Python package {package} is not installed. scripts/test{everything} makes an environment that "
+             f"holds it, {venv}; see make_venv there")
 
 
 def run(program, *args, **options):

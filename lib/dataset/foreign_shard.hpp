@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "formats/dali_index.hpp"
+#include "formats/tar_scanner.hpp"
+#include "formats/wids_index.hpp"
+#include "io/publish.hpp"
+
+/// The indexes that other readers keep of one shard.
+namespace shardkit {
+
+/// For which readers indexes are written.
+struct ForeignKinds {
+  bool dali = false;
+  bool wids = false;
+  bool energon = false;
+
+  bool any() const { return dali || wids || energon; }
+};
+
+/// What the indexes of a whole set say about one shard.
+struct ForeignShard {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t wids_samples = 0;           ///< as wids counts them
+  std::string md5;                          ///< empty unless asked for
+  std::set<std::string> image_extensions;   ///< as spelled in the shard
+  std::uint64_t unclassified = 0;           ///< samples that are not an image with a label
+  std::optional<std::string> wids_trouble;  ///< the first member that wids misreads, and why
+
+  void add(const Sample& sample);
+};
+
+/// Takes a shard's samples in order and writes what DALI and Energon keep beside the shard.
+class ForeignShardWriter {
+ public:
+  /// `kinds.wids` has no file of its own here.
+  ForeignShardWriter(FileSystem& files, const std::string& folder, const std::string& shard, const ForeignKinds& kinds);
+
+  /// Throws Error{unsupported} that names the first member with a name that DALI cannot read.
+  void add(const Sample& sample);
+  ForeignShard& facts() { return facts_; }
+
+  /// No sample follows, the archive's content ends at byte `end`: puts the files in place, durably. Throws
+  /// Error{unsupported} for a shard without samples, which DALI and Energon refuse.
+  void publish(std::uint64_t end);
+
+ private:
+  void publish_dali();
+
+  FileSystem& files_;
+  std::string path_;  ///< of the shard
+  ForeignKinds kinds_;
+  ForeignShard facts_;
+  std::optional<AtomicFile> dali_lines_;  ///< never committed: the line that counts comes before them
+  std::optional<DaliIndexWriter> dali_;
+  std::optional<AtomicFile> energon_;
+};
+
+/// Makes them while a tar is read or its headers are scanned.
+class ForeignScan final : public TarHandler {
+ public:
+  /// `writer` and `path`, which is for messages, stay the caller's.
+  ForeignScan(ForeignShardWriter& writer, const std::string& path) : writer_(writer), path_(path) {}
+
+  bool entry(const TarEntry& entry) override;
+  /// Throws Error{corrupt} for what would make the indexes wrong; lets pass what readers cope with.
+  void finding(const TarFinding& finding) override;
+
+  /// No member follows: publishes.
+  void finish();
+
+ private:
+  ForeignShardWriter& writer_;
+  const std::string& path_;
+  SampleGrouper grouper_;
+  WidsSampleCounter wids_;
+  std::uint64_t end_ = 0;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,57 @@
+#include "formats/dali_index.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/files.hpp"
+
+using namespace shardkit;
+
+namespace {
+
+std::string lines(const std::vector<Sample>& samples) {
+  StringSink sink;
+  DaliIndexWriter writer(sink);
+  for (const Sample& sample : samples) REQUIRE(writer.add(sample));
+  writer.finish();
+  return dali_index_head(writer.samples()) + sink.text();
+}
+
+bool takes(const std::string& key, const std::string& spelling) {
+  StringSink sink;
+  DaliIndexWriter writer(sink);
+  const bool taken = writer.add({key, 0, {{"jpg", 512, 1, spelling}}});
+  CHECK((taken || sink.text().empty()));
+  return taken;
+}
+
+}  // namespace
+
+TEST_CASE("an index counts its samples, then lists each with its members in a line") {
+  CHECK(lines({{"a/0001", 0, {{"cls", 512, 1, "cls"}, {"jpg", 1536, 1000, "JPG"}}},
+               {"b/0002", 3072, {{"cls", 3584, 1, "cls"}, {"seg.png", 4608, 10, "seg.png"}}}}) ==
+        "v1.2 2\n"
+        "cls 512 1 a/0001.cls JPG 1536 1000 a/0001.JPG\n"
+        "cls 3584 1 b/0002.cls seg.png 4608 10 b/0002.seg.png\n");
+  CHECK(lines({}) == "v1.2 0\n");
+}
+
+TEST_CASE("a hidden file is left out and does not part the sample it stands in") {
+  CHECK(lines({{"d/a", 0, {{"jpg", 512, 1, "jpg"}}},
+               {"d/", 1024, {{"_a.jpg", 1536, 1, "_a.jpg"}}},
+               {"d/a", 2048, {{"cls", 2560, 1, "cls"}}}}) == "v1.2 1\njpg 512 1 d/a.jpg cls 2560 1 d/a.cls\n");
+}
+
+TEST_CASE("names that DALI would split are refused") {
+  CHECK(takes("a", "jpg"));
+  CHECK(takes("\xc3\xa4", "jpg"));
+  CHECK_FALSE(takes("a b", "jpg"));
+  CHECK_FALSE(takes("a\nb", "jpg"));
+  CHECK_FALSE(takes("a", "j pg"));
+  CHECK_FALSE(takes("a", ""));
+}
+
+TEST_CASE("the index is called after the shard's name up to its first dot") {
+  CHECK(dali_index_name("s-000000.tar") == "s-000000.idx");
+  CHECK(dali_index_name("train.v1-0000.tar") == "train.idx");
+  CHECK(dali_index_name(".hidden.tar") == ".hidden.idx");
+}
