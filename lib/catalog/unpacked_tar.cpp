@@ -1,5 +1,6 @@
 #include "catalog/unpacked_tar.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -14,7 +15,9 @@ namespace shardkit {
 namespace {
 
 constexpr std::size_t kReadBlock = 256U * 1024U;
-constexpr std::uint64_t kReserve = 256U * 1024U * 1024U;  ///< what other programs on the disk are left with
+/// What other programs on the disk are left with: a twentieth of it, on large ones this.
+constexpr std::uint64_t kMostReserve = 256U * 1024U * 1024U;
+constexpr std::uint64_t kCheckEvery = 64U * 1024U * 1024U;
 /// Padding after the last member that is still unpacked: more than any tar's record size in use.
 constexpr std::uint64_t kMostPadding = 8U * 1024U * 1024U;
 
@@ -46,7 +49,8 @@ class Watcher final : public TarHandler {
   void require_room(std::uint64_t bytes, std::uint64_t offset) const {
     std::error_code error;
     const std::filesystem::space_info space = std::filesystem::space(folder_, error);
-    if (error || (space.available >= kReserve && bytes <= space.available - kReserve)) return;
+    const std::uint64_t reserve = std::min<std::uint64_t>(kMostReserve, space.capacity / 20);
+    if (error || (space.available >= reserve && bytes <= space.available - reserve)) return;
     throw Error(ErrorCode::no_space,
                 fmt::format("'{}' cannot be unpacked: its next {} at byte {} do not fit in the {} that '{}' has free; "
                             "make room there, or choose an output on a larger disk",
@@ -115,7 +119,7 @@ UnpackedTar::UnpackedTar(const std::string& path, const std::string& folder, Fil
     feed.feed(bytes);
     file_.write(bytes);
     bytes_ += size;
-    if (bytes_ - checked >= kReserve / 4) watcher.require_room(0, checked = bytes_);
+    if (bytes_ - checked >= kCheckEvery) watcher.require_room(0, checked = bytes_);
     ctx.progress().bytes.fetch_add(size, std::memory_order_relaxed);
   }
   file_.flush();

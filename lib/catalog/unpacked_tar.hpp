@@ -19,7 +19,7 @@ class UnpackedTar {
   /// Unpacks `path` into a hidden temporary in `folder`. A member's room is asked for before its first byte is written,
   /// so that a small file which claims to be huge fills no disk; what follows the end of the archive is not unpacked.
   /// Throws Error{corrupt} with the offset in the unpacked bytes for what is no tar or is damaged, Error{no_space} when
-  /// the disk would be left with less than 256 MiB, Error{cancelled}.
+  /// the disk would be left with less than 256 MiB or a twentieth, Error{cancelled}.
   UnpackedTar(const std::string& path, const std::string& folder, FileSystem& files, Context& ctx);
 
   /// Where the tar lies.

@@ -42,9 +42,11 @@ class Settler {
     std::vector<std::uint32_t> order(table_.size());
     std::iota(order.begin(), order.end(), 0U);
     const auto hash = [this](std::uint32_t sample) { return table_.record(sample).key_hash; };
-    std::ranges::sort(order,
-                      [&](std::uint32_t a, std::uint32_t b) { return hash(a) != hash(b) ? hash(a) < hash(b) : a < b; });
-    ctx.throw_if_stopped();
+    unsigned compared = 0;
+    std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
+      if (++compared % 65536 == 0) ctx.throw_if_stopped();  // ten million take seconds
+      return hash(a) != hash(b) ? hash(a) < hash(b) : a < b;
+    });
     for (auto begin = order.begin(); begin != order.end();) {
       const auto end =
           std::find_if(begin, order.end(), [&](std::uint32_t other) { return hash(other) != hash(*begin); });

@@ -37,7 +37,7 @@ void ReshardOptions::describe(FieldVisitor& v) {
            "sample goes depends on the keys and --seed alone",
            Role::option, "NAME=RATIO,..."},
           split);
-  v.field({"stratify", Unit::none, "split each label by itself, so that all sets have the same mix"}, stratify);
+  v.field({"stratify", Unit::none, "split so that all sets have the same mix of labels"}, stratify);
   v.field({"seed", Unit::none, "of --sample and --split", Role::option, "SEED"}, seed);
   v.field({"drop-bad", Unit::none,
            "decode each JPEG (of other images look at the header) and leave out samples whose image "
@@ -51,7 +51,7 @@ void ReshardOptions::describe(FieldVisitor& v) {
           rename);
   v.field({"part", Unit::none,
            "write only part I of N, counted from 0; auto: as the scheduler says (Slurm, Kubernetes "
-           "Indexed Job, MPI); `shardctl merge` joins the parts",
+           "Indexed Job, MPI); `shardctl merge` joins the parts, of a split in each folder",
            Role::option, "I/N|auto"},
           part);
   v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", Role::option, "N"}, parts);

@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
 #include "dataset/hard_links.hpp"
-#include "dataset/sample_label.hpp"
+#include "dataset/tar_samples.hpp"
 #include "formats/portable_name.hpp"
-#include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/ustar.hpp"
 #include "io/file.hpp"
@@ -23,8 +20,7 @@
 namespace shardkit {
 namespace {
 
-constexpr unsigned kFewestReaders = 8;  // on a slow source one waits most of the time
-constexpr std::size_t kMostMembers = 4096;
+constexpr unsigned kFewestReaders = 8;         // on a slow source one waits most of the time
 constexpr std::size_t kLongestExtension = 60;  // leaves a key room for a hash and a mark
 
 /// Where in its tar the sample starts, for messages.
@@ -34,119 +30,7 @@ std::uint64_t first_offset(const MovedSample& sample) {
   return first;
 }
 
-/// Files of an operating system's own that happen to lie beside samples: readers disagree about them.
-bool is_stray(std::string_view name) {
-  const std::string_view base = name.substr(name.rfind('/') + 1);
-  return base.starts_with('.') || name.starts_with("__MACOSX/") || name.find("/__MACOSX/") != std::string_view::npos;
-}
-
 }  // namespace
-
-/// Makes samples of a tar's headers and labels.
-class SampleGatherer::Scan final : public TarHandler {
- public:
-  Scan(const SampleGatherer& gatherer, std::size_t input, Gathered& gathered,
-       const std::map<std::uint64_t, LinkedContent>& links)
-      : gatherer_(gatherer), input_(gatherer.inputs_.tars[input]), number_(input), gathered_(gathered), links_(links) {}
-
-  /// Set when the tar has hard links: it is to be read again, with them.
-  bool needs_links() const { return needs_links_; }
-
-  bool entry(const TarEntry& entry) override {
-    if (needs_links_ || entry.type == TarType::directory) return false;
-    const auto link = links_.find(entry.header_offset);
-    TarEntry member = entry;
-    if (entry.type == TarType::hard_link && link == links_.end()) {
-      needs_links_ = true;
-      return false;
-    }
-    if (link != links_.end()) {
-      member.type = TarType::regular;
-      member.data_offset = link->second.offset;
-      member.size = link->second.size;
-    }
-    const auto name = split_sample_name(entry.name);
-    if (member.type != TarType::regular || is_metadata_name(entry.name) || is_stray(entry.name) || !name ||
-        name->extension.empty()) {
-      ++gathered_.ignored;
-      return false;
-    }
-    if (entry.facts.has(TarFact::sparse)) {
-      fail(ErrorCode::unsupported, entry.header_offset,
-           fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", entry.name));
-    }
-    add(member);
-    if (++members_ > kMostMembers) {
-      fail(ErrorCode::unsupported, entry.header_offset,
-           fmt::format("more than {} members in a row share the key '{}'; is this a tar of samples?", kMostMembers,
-                       name->key));
-    }
-    const bool is_label = lower_case(name->extension) == kLabelExtension;
-    if (is_label) label_reader_.start();
-    if (is_label && link != links_.end()) read_linked_label(link->second);
-    return is_label && link == links_.end();
-  }
-  void content(Bytes piece) override { label_reader_.add(piece); }
-  void content_end() override { label_ = label_reader_.label(); }
-
-  void finding(const TarFinding& finding) override {
-    if (finding.fault == TarFault::short_end) return;
-    if (finding.fault == TarFault::missing_end) {
-      gathered_.lacks_end = true;
-      return;
-    }
-    fail(ErrorCode::corrupt, finding.offset, finding.text);
-  }
-
-  void finish() {
-    if (auto last = grouper_.finish()) take(std::move(*last));
-  }
-
- private:
-  [[noreturn]] void fail(ErrorCode code, std::uint64_t offset, const std::string& text) const {
-    throw Error(code,
-                fmt::format("shard '{}' cannot be read, at byte {}: {}; `shardctl verify` tells all that is wrong "
-                            "with a tar",
-                            input_.path, offset, text),
-                input_.path, offset);
-  }
-
-  void add(const TarEntry& member) {
-    auto done = grouper_.add(member);
-    if (!done) return;
-    take(std::move(*done));
-    members_ = 0;
-  }
-
-  void read_linked_label(const LinkedContent& content) {
-    std::vector<std::byte> bytes(std::min<std::uint64_t>(content.size, 64));  // longer than any label
-    bytes.resize(FileSource(input_.tar()).read_at(content.offset, bytes));
-    label_reader_.add(bytes);
-    label_ = label_reader_.label();
-  }
-
-  void take(Sample&& found) {
-    MovedSample sample;
-    sample.input = number_;
-    sample.source_key = std::move(found.key);
-    sample.label = std::exchange(label_, std::nullopt);
-    for (SampleMember& member : found.members) {
-      sample.members.push_back({std::move(member.extension), member.offset, member.size, std::nullopt});
-    }
-    gatherer_.keep(std::move(sample), gathered_);
-  }
-
-  const SampleGatherer& gatherer_;
-  const ReshardInput& input_;
-  std::size_t number_;
-  Gathered& gathered_;
-  const std::map<std::uint64_t, LinkedContent>& links_;
-  bool needs_links_ = false;
-  SampleGrouper grouper_;
-  std::size_t members_ = 0;
-  LabelReader label_reader_;
-  std::optional<std::uint64_t> label_;
-};
 
 void SampleGatherer::run(unsigned threads) {
   std::uint64_t bytes = 0;
@@ -205,10 +89,15 @@ void SampleGatherer::read_headers(std::size_t input) {
   std::map<std::uint64_t, LinkedContent> links;
   while (true) {
     Gathered gathered(table_);
-    Scan scan(*this, input, gathered, links);
-    scan_shard(tar.tar(), scan, ctx_);
-    if (!scan.needs_links()) {
-      scan.finish();
+    TarSamples samples(tar.tar(), tar.path, links, [&](MovedSample&& sample) {
+      sample.input = input;
+      keep(std::move(sample), gathered);
+    });
+    scan_shard(tar.tar(), samples, ctx_);
+    if (!samples.needs_links()) {
+      samples.finish();
+      gathered.ignored += samples.ignored();
+      gathered.lacks_end = samples.lacks_end();
       return take(input, std::move(gathered));
     }
     links = resolve_hard_links(tar.tar(), tar.path, ctx_);
@@ -228,7 +117,9 @@ void SampleGatherer::take(std::size_t input, Gathered&& gathered) {
 }
 
 void SampleGatherer::keep(MovedSample&& sample, Gathered& gathered) const {
-  if (sample.source_key.empty() || sample.source_key.ends_with('/')) {
+  gathered.ignored += std::erase_if(sample.members, [](const MovedMember& member) { return member.extension.empty(); });
+  if (sample.members.empty()) return;
+  if (is_stray_name(sample.source_key)) {
     gathered.ignored += sample.members.size();
     return;
   }

@@ -28,7 +28,6 @@ class SampleGatherer {
   std::uint64_t ignored() const { return ignored_; }  ///< members that belong to no sample
 
  private:
-  class Scan;
   /// What one tar gave.
   struct Gathered {
     explicit Gathered(SampleTable& table) : batch(table) {}

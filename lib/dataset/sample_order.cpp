@@ -34,6 +34,39 @@ bool parse_ratio(std::string_view text, double& value) {
   return error == std::errc() && stop == end && std::isfinite(value);
 }
 
+/// Each share gets a run of its length.
+std::vector<SampleOrder> cut(const SampleOrder& order, const std::vector<SplitShare>& shares) {
+  std::vector<SampleOrder> sets;
+  double share_end = 0;
+  auto from = order.begin();
+  for (const SplitShare& share : shares) {
+    share_end += share.ratio;
+    const auto to = &share == &shares.back()
+                        ? order.end()
+                        : order.begin() + std::llround(static_cast<double>(order.size()) * share_end);
+    sets.emplace_back(from, to);
+    from = to;
+  }
+  return sets;
+}
+
+/// Each sample goes to the share that is furthest behind its ratio: so every stretch is divided alike, and what labels
+/// with few samples round off evens out over all.
+std::vector<SampleOrder> deal(const SampleOrder& order, const std::vector<SplitShare>& shares) {
+  std::vector<SampleOrder> sets(shares.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto behind = [&](std::size_t set) {
+      return shares[set].ratio * static_cast<double>(i + 1) - static_cast<double>(sets[set].size());
+    };
+    std::size_t most = 0;
+    for (std::size_t set = 1; set < sets.size(); ++set) {
+      if (behind(set) > behind(most)) most = set;
+    }
+    sets[most].push_back(order[i]);
+  }
+  return sets;
+}
+
 /// A stretch of an order that is sorted, and the key of its next sample.
 struct Run {
   std::string key;
@@ -121,26 +154,16 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
 
 std::vector<SampleOrder> split_samples(const SampleTable& table, SampleOrder order,
                                        const std::vector<SplitShare>& shares, bool stratify, std::uint64_t seed) {
-  const auto label = [&](std::uint32_t sample) { return stratify ? table.record(sample).label : 0; };
+  const auto by_rank = [&](std::uint32_t sample) { return std::pair(rank_of(table, sample, seed), sample); };
+  const auto by_label = [&](std::uint32_t sample) {
+    const std::uint32_t label = table.record(sample).label;
+    return std::pair(Prng(seed ^ label).next(), label);
+  };
   std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    if (label(a) != label(b)) return label(a) < label(b);
-    return std::pair(rank_of(table, a, seed), a) < std::pair(rank_of(table, b, seed), b);
+    if (stratify && by_label(a) != by_label(b)) return by_label(a) < by_label(b);
+    return by_rank(a) < by_rank(b);
   });
-  std::vector<SampleOrder> sets(shares.size());
-  for (auto begin = order.begin(); begin != order.end();) {
-    const auto end =
-        std::find_if(begin, order.end(), [&](std::uint32_t other) { return label(other) != label(*begin); });
-    const auto samples = static_cast<double>(end - begin);
-    double share_end = 0;
-    auto from = begin;
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      share_end += shares[i].ratio;
-      const auto to = i + 1 == shares.size() ? end : begin + std::llround(samples * share_end);
-      sets[i].insert(sets[i].end(), from, to);
-      from = to;
-    }
-    begin = end;
-  }
+  std::vector<SampleOrder> sets = stratify ? deal(order, shares) : cut(order, shares);
   for (SampleOrder& set : sets) std::ranges::sort(set);
   return sets;
 }

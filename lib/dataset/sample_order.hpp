@@ -42,8 +42,11 @@ struct SplitShare {
 /// "NAME=RATIO" each. Throws Error{usage} for names that are no folder names, or ratios that do not add up to 1.
 std::vector<SplitShare> parse_split(const std::vector<std::string>& texts);
 
-/// Divides the samples by rank, of each label by itself when `stratify`: share k gets those from round(n * (r_1 + ... +
-/// r_k-1)) to round(n * (r_1 + ... + r_k)). Each result is in the order that `order` had.
+/// Divides the samples. In order of rank, share k gets those from round(n * (r_1 + ... + r_k-1)) to round(n * (r_1 +
+/// ...
+/// + r_k)). When `stratify`, in order of the first output of Prng(seed XOR label), then rank, each goes to the share
+/// furthest behind its ratio, the first of equals: so all shares have all labels alike, within a sample or two. Each
+/// result is in the order that `order` had.
 std::vector<SampleOrder> split_samples(const SampleTable& table, SampleOrder order,
                                        const std::vector<SplitShare>& shares, bool stratify, std::uint64_t seed);
 

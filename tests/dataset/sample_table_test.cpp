@@ -1,6 +1,7 @@
 #include "dataset/sample_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -120,7 +121,7 @@ TEST_CASE("a draw is text: a number, or a share with a decimal point") {
   CHECK(SampleDraw("1.0").count(1000) == 1000);
 }
 
-TEST_CASE("split sizes follow the ratios to the sample, per label when stratified") {
+TEST_CASE("split sizes follow the ratios to the sample") {
   const Filled f(1, 1003);
   const std::vector<SplitShare> shares = parse_split({"a=0.7", "b=0.2", "c=0.1"});
   const auto sets = split_samples(f.table, input_order(f.table), shares, false, 0);
@@ -130,10 +131,22 @@ TEST_CASE("split sizes follow the ratios to the sample, per label when stratifie
   std::set<std::uint32_t> all;
   for (const SampleOrder& set : sets) all.insert(set.begin(), set.end());
   CHECK(all.size() == 1003);
-  const auto even = split_samples(f.table, input_order(f.table), shares, true, 0);
-  const auto zeros = [&](const SampleOrder& set) {
-    return std::ranges::count_if(set, [&](std::uint32_t sample) { return f.table.record(sample).label == 0; });
-  };
-  CHECK(zeros(even[0]) == 176);  // of 251
-  CHECK(zeros(even[1]) == 50);
+}
+
+TEST_CASE("a stratified split divides every label and the whole alike, labels of one sample too") {
+  const std::vector<SplitShare> shares = parse_split({"a=0.7", "b=0.2", "c=0.1"});
+  const Filled f(1, 1003);
+  const auto sets = split_samples(f.table, input_order(f.table), shares, true, 0);
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    CHECK(std::abs(static_cast<double>(sets[i].size()) - 1003 * shares[i].ratio) <= 1);
+    for (std::uint32_t label = 0; label < 4; ++label) {
+      const auto labelled =
+          std::ranges::count_if(sets[i], [&](std::uint32_t sample) { return f.table.record(sample).label == label; });
+      CHECK(std::abs(static_cast<double>(labelled) - 250.75 * shares[i].ratio) <= 2);
+    }
+  }
+  SampleOrder singles{0, 1, 2, 3};  // one of each label
+  const auto halves = split_samples(f.table, singles, parse_split({"x=0.5", "y=0.5"}), true, 0);
+  CHECK(halves[0].size() == 2);
+  CHECK(halves[1].size() == 2);
 }

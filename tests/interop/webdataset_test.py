@@ -60,6 +60,21 @@ class TheirShards(FolderTest):
         self.assertEqual(result["problems_total"], 300)
         self.assertEqual(verify(self.out, "--strict").returncode, 3)
 
+    def test_reshard_repairs_them_and_keeps_every_sample(self):
+        for indexed in (False, True):
+            with self.subTest(indexed=indexed):
+                out = self.folder / f"ours-{indexed}"
+                if indexed:
+                    self.assertEqual(run("shardctl", "index", self.out).returncode, 0)
+                self.assertEqual(run("shardctl", "reshard", self.out, out, "--shuffle", "3", "--shards", "3").returncode, 0)
+                self.assertEqual(verify(out, "--strict").returncode, 0)
+                before = {sample["__key__"]: sample for sample in read_samples(self.out)}
+                after = {sample["__key__"]: sample for sample in read_samples(out)}
+                self.assertEqual(set(after), set(before))
+                for key, sample in after.items():
+                    for extension in ("jpg", "cls", "json"):
+                        self.assertEqual(sample[extension], before[key][extension])
+
     def test_index_gives_real_offsets_and_labels(self):
         self.assertEqual(run("shardctl", "index", self.out).returncode, 0)
         found = {}
