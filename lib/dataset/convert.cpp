@@ -80,9 +80,7 @@ class Conversion {
         target_(files, options.target) {}
 
   ConvertResult run() {
-    if (!options_.part.empty() || options_.parts) {
-      part_ = parse_part(options_.part.empty() ? "auto" : options_.part, options_.parts, process_environment());
-    }
+    if (!options_.part.empty() || options_.parts) choose_part();
     refuse_target_in_source(options_.source, options_.target);
     make_plan();
     write_shards();
@@ -90,6 +88,17 @@ class Conversion {
   }
 
  private:
+  /// Where the scheduler tells a number but not how many there are, the plan may.
+  void choose_part() {
+    const bool automatic = options_.part.empty() || options_.part == "auto";
+    std::optional<std::uint64_t> parts = options_.parts;
+    if (automatic && !parts && !options_.plan.empty()) {
+      FileSource plan(options_.plan);
+      parts = PlanReader(plan, options_.plan).head().parts;
+    }
+    part_ = parse_part(automatic ? "auto" : options_.part, parts, process_environment());
+  }
+
   void make_plan() {
     target_.prepare();
     const auto start = std::chrono::steady_clock::now();

@@ -66,7 +66,7 @@ std::optional<Part> kubernetes(const Environment& environment, std::optional<std
   if (!parts) {
     throw Error(ErrorCode::usage,
                 "--part auto: Kubernetes tells JOB_COMPLETION_INDEX but not how many there are; add "
-                "--parts N (the Job's completions)");
+                "--parts N (the Job's completions), here or to `shardctl plan`");
   }
   return Part{*index, *parts};
 }
@@ -110,7 +110,7 @@ Part parse_part(const std::string& text, std::optional<std::uint64_t> parts, con
   }
   if (parts && *parts != part.count) {
     throw Error(ErrorCode::usage,
-                fmt::format("--parts {} contradicts the {} parts that --part says", *parts, part.count));
+                fmt::format("{} parts are asked for (--parts, or the plan), but --part says {}", *parts, part.count));
   }
   return part;
 }

@@ -18,6 +18,11 @@ void PlanOptions::describe(FieldVisitor& v) {
   v.field({"SRC", Unit::none, "folder with one sub-folder of images per class", Role::positional}, source);
   v.field({"output", Unit::none, "where to write the plan", Role::option, "PLAN", 'o'}, output);
   sharding.describe(v);
+  v.field({"parts", Unit::count,
+           "how many parts the converts will be: --part auto takes it from here where the scheduler does not tell "
+           "(Kubernetes)",
+           Role::option, "N"},
+          parts);
   v.field({"world", Unit::count, "ranks of the training job, to warn when shards are too few for them"}, world);
   v.field({"workers", Unit::count, "loader workers per rank, to warn when shards are too few for them"}, workers);
   v.field({"threads", Unit::count, "cores to use (default: those this process may use)"}, threads);
@@ -47,23 +52,24 @@ void PlanResult::describe(FieldVisitor& v) {
 }
 
 PlanResult write_plan(const std::string& source, const ShardingOptions& options, std::optional<std::uint64_t> threads,
-                      ByteSink& sink, Context& ctx) {
+                      ByteSink& sink, Context& ctx, std::optional<std::uint64_t> parts) {
   check(options);
   const unsigned cores = thread_count(threads);
   const auto start = std::chrono::steady_clock::now();
   ImageFolderScan scan = scan_image_folder(source, {options.allow_empty, cores, options.sidecars}, ctx);
   mark_collisions(scan);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  PlanResult result = Planner(source, options, scan, ctx).write(sink);
+  PlanResult result = Planner(source, options, scan, ctx).write(sink, parts);
   result.scan_seconds = elapsed.count();
   return result;
 }
 
 PlanResult plan(const PlanOptions& options, Context& ctx) {
   if (options.output.empty()) throw Error(ErrorCode::usage, "say where to write the plan: -o PLAN");
+  if (options.parts == 0U) throw Error(ErrorCode::usage, "--parts must be at least 1");
   const auto files = posix_file_system();
   AtomicFile file(*files, options.output);
-  PlanResult result = write_plan(options.source, options.sharding, options.threads, file, ctx);
+  PlanResult result = write_plan(options.source, options.sharding, options.threads, file, ctx, options.parts);
   file.commit();
   result.output = options.output;
   const std::uint64_t world = options.world.value_or(1);

@@ -15,6 +15,7 @@ struct PlanOptions {
   std::string source;
   std::string output;
   ShardingOptions sharding;
+  std::optional<std::uint64_t> parts;
   std::optional<std::uint64_t> world;
   std::optional<std::uint64_t> workers;
   std::optional<std::uint64_t> threads;
@@ -52,9 +53,9 @@ struct PlanResult {
 /// Scans a tree and writes the plan of its shards: `shardctl plan`.
 PlanResult plan(const PlanOptions& options, Context& ctx);
 
-/// Scans `source` and writes its plan to `sink`; the result lacks `output`. `threads` empty: usable_threads(). Throws
-/// what scan_image_folder(), check() and cut_shards() throw.
+/// Scans `source` and writes its plan to `sink`; the result lacks `output`. `threads` empty: usable_threads(). `parts`
+/// is kept in the plan. Throws what scan_image_folder(), check() and cut_shards() throw.
 PlanResult write_plan(const std::string& source, const ShardingOptions& options, std::optional<std::uint64_t> threads,
-                      ByteSink& sink, Context& ctx);
+                      ByteSink& sink, Context& ctx, std::optional<std::uint64_t> parts = {});
 
 }  // namespace shardkit

@@ -18,8 +18,9 @@ namespace shardkit {
 Planner::Planner(const std::string& source, const ShardingOptions& options, const ImageFolderScan& scan, Context& ctx)
     : source_(source), options_(options), scan_(scan), ctx_(ctx) {}
 
-PlanResult Planner::write(ByteSink& sink) {
+PlanResult Planner::write(ByteSink& sink, std::optional<std::uint64_t> parts) {
   make_head();
+  head_.parts = parts;
   make_order();
   const ShardCut cut = cut_shards(
       order_.size(), [this](std::uint64_t i) { return bytes_at(i); }, options_);

@@ -18,7 +18,7 @@ class Planner {
   /// `scan` outlives the planner and has its collisions marked.
   Planner(const std::string& source, const ShardingOptions& options, const ImageFolderScan& scan, Context& ctx);
 
-  PlanResult write(ByteSink& sink);
+  PlanResult write(ByteSink& sink, std::optional<std::uint64_t> parts = {});
 
  private:
   /// One sample in 8 bytes: its class (below 2^24) and its place in that class (below 2^32: see ScannedClass).

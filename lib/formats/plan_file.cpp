@@ -86,6 +86,8 @@ void PlanReader::read_head() {
     } else if (columns[0] == "skip" && columns.size() == 3) {
       IndexSkip& skip = head_.skipped.emplace_back();
       ok = unescape(columns[1], skip.path) && unescape(columns[2], skip.reason);
+    } else if (columns[0] == "parts" && columns.size() == 2) {
+      ok = parse_number(columns[1], head_.parts.emplace());
     } else if (columns[0] == "input" && columns.size() == 4) {
       PlanInput& input = head_.inputs.emplace_back();
       ok = unescape(columns[1], input.name) && parse_number(columns[2], input.bytes) &&

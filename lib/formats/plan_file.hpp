@@ -60,6 +60,7 @@ struct PlanHead {
   std::vector<PlanClass> classes;              ///< sorted by name
   std::vector<IndexSkip> skipped;              ///< files left out by the scan
   std::vector<PlanInput> inputs = {};          ///< of a reshard; none in a plan of convert
+  std::optional<std::uint64_t> parts = {};  ///< to be worked in; for schedulers that do not tell, no part of the hash
   bool operator==(const PlanHead&) const = default;
 };
 

@@ -32,6 +32,7 @@ PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink) {
   for (const PlanInput& input : head.inputs) {
     put(fmt::format("input\t{}\t{}\t{}\n", escaped(input.name), input.bytes, input.mtime_ns));
   }
+  if (head.parts) put(fmt::format("parts\t{}\n", *head.parts));
   put("samples\n");
   identify("samples\n");
 }

@@ -55,6 +55,21 @@ class Kills(FolderTest):
         self.assertEqual(run("shardctl", "convert", src, self.folder / "out").returncode, 0)
 
 
+class Parts(FolderTest):
+    def test_kubernetes_tells_the_number_and_the_plan_how_many(self):
+        src, plan, out = self.make_tree(), self.folder / "plan", self.folder / "out"
+        self.assertEqual(run("shardctl", "plan", src, "-o", plan, "--samples", 10, "--parts", 2).returncode, 0)
+        for index in ("0", "1"):
+            environment = {**os.environ, "JOB_COMPLETION_INDEX": index}
+            finished = run("shardctl", "convert", src, out, "--plan", plan, "--part", "auto", env=environment)
+            self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertEqual(run("shardctl", "merge", out).returncode, 0)
+        self.assertEqual(run("shardctl", "convert", src, self.folder / "whole", "--samples", 10).returncode, 0)
+        merged, whole = tree(out), tree(self.folder / "whole")
+        self.assertNotEqual(merged.pop(".shardkit/plan"), whole.pop(".shardkit/plan"))
+        self.assertEqual(merged, whole)
+
+
 class Targets(FolderTest):
     def test_a_full_disk_is_exit_5_and_leaves_no_half_shard(self):
         if not can_mount():
