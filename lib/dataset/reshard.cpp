@@ -126,7 +126,7 @@ class Resharding {
       sets_.front()->order = std::move(order);
     } else {
       std::vector<SampleOrder> orders =
-          split_samples(table, std::move(order), shares_, options_.stratify, options_.seed);
+          split_samples(table, std::move(order), shares_, options_.stratify, options_.seed, ctx_);
       for (std::size_t i = 0; i < sets_.size(); ++i) sets_[i]->order = std::move(orders[i]);
     }
     for (const auto& set : sets_) {

@@ -18,8 +18,8 @@
 namespace shardkit {
 namespace {
 
-constexpr std::size_t kRunKeyBytes = 64U * 1024U * 1024U;
-constexpr std::size_t kRunSamples = 1U << 20U;
+constexpr std::size_t kRunKeyBytes = 32U * 1024U * 1024U;
+constexpr std::size_t kRunSamples = 1U << 18U;
 constexpr double kSumTolerance = 1e-6;
 
 std::uint64_t rank_of(const SampleTable& table, std::uint32_t sample, std::uint64_t seed) {
@@ -153,13 +153,16 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
 }
 
 std::vector<SampleOrder> split_samples(const SampleTable& table, SampleOrder order,
-                                       const std::vector<SplitShare>& shares, bool stratify, std::uint64_t seed) {
+                                       const std::vector<SplitShare>& shares, bool stratify, std::uint64_t seed,
+                                       Context& ctx) {
   const auto by_rank = [&](std::uint32_t sample) { return std::pair(rank_of(table, sample, seed), sample); };
   const auto by_label = [&](std::uint32_t sample) {
     const std::uint32_t label = table.record(sample).label;
     return std::pair(Prng(seed ^ label).next(), label);
   };
+  unsigned compared = 0;
   std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    if (++compared % 65536 == 0) ctx.throw_if_stopped();  // ten million take seconds
     if (stratify && by_label(a) != by_label(b)) return by_label(a) < by_label(b);
     return by_rank(a) < by_rank(b);
   });

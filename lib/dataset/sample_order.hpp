@@ -48,9 +48,10 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts);
 /// furthest behind its ratio, the first of equals: so all shares have all labels alike, within a sample or two. Each
 /// result is in the order that `order` had.
 std::vector<SampleOrder> split_samples(const SampleTable& table, SampleOrder order,
-                                       const std::vector<SplitShare>& shares, bool stratify, std::uint64_t seed);
+                                       const std::vector<SplitShare>& shares, bool stratify, std::uint64_t seed,
+                                       Context& ctx);
 
-/// Puts the order into bytewise order of keys: runs of at most 64 MiB of keys are sorted in memory, then merged.
+/// Puts the order into bytewise order of keys: runs of at most 32 MiB of keys are sorted in memory, then merged.
 void sort_by_key(const SampleTable& table, SampleOrder& order, Context& ctx);
 
 }  // namespace shardkit
