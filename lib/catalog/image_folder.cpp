@@ -1,7 +1,6 @@
 #include "catalog/image_folder.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <mutex>
@@ -13,6 +12,7 @@
 
 #include "catalog/class_listing.hpp"
 #include "formats/portable_name.hpp"
+#include "formats/sample_name.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "sync/adaptive_workers.hpp"
@@ -196,13 +196,7 @@ std::string image_key(const ScannedClass& owner, const ScannedFile& file) {
 }
 
 bool is_image_name(std::string_view name) {
-  constexpr std::array<std::string_view, 9> extensions = {"jpg", "jpeg", "png",  "ppm", "bmp",
-                                                          "pgm", "tif",  "tiff", "webp"};
-  std::string extension(split_extension(name).extension);
-  for (char& c : extension) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return name.find('.') != std::string_view::npos && std::ranges::find(extensions, extension) != extensions.end();
+  return name.find('.') != std::string_view::npos && is_image_extension(split_extension(name).extension);
 }
 
 ImageFolderScan scan_image_folder(const std::string& root, const ScanOptions& options, Context& ctx) {

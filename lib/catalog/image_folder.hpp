@@ -65,7 +65,7 @@ ImageFolderScan scan_image_folder(const std::string& root, const ScanOptions& op
 /// The key that convert gives an image (docs/formats.md, "Names"), with the mark of mark_collisions() where it has one.
 std::string image_key(const ScannedClass& owner, const ScannedFile& file);
 
-/// True for the extensions that torchvision takes for images, whatever the case.
+/// True for file names that end as images do (is_image_extension()).
 bool is_image_name(std::string_view name);
 
 /// Marks every image whose key is also another's (docs/formats.md, "Names"). Throws Error{conflict} in the case, one in

@@ -10,6 +10,7 @@
 
 #include "dataset/extract_survey.hpp"
 #include "dataset/extract_target.hpp"
+#include "dataset/shard_tasks.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -51,7 +52,7 @@ class Extraction {
     ctx_.progress().start("check names", set_.shards.size(), bytes);
     ExtractNeed need;
     std::mutex mutex;
-    for_each_shard(set_, threads_, ctx_, [&](std::size_t at, std::size_t) {
+    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t) {
       const ExtractNeed of_shard =
           survey_shard(lister_, places_, set_.shards[at], [](const ListedMember&, const std::string&) {});
       ++ctx_.progress().items;
@@ -68,7 +69,7 @@ class Extraction {
     const ContainedFolder root(options_.target);
     ctx_.progress().start("look for what is there", set_.shards.size());
     std::mutex mutex;
-    for_each_shard(set_, threads_, ctx_, [&](std::size_t at, std::size_t) {
+    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t) {
       ExtractNeed found;
       survey_shard(lister_, places_, set_.shards[at], [&](const ListedMember& member, const std::string& place) {
         if (has_size_at(root, place, member.size)) found.add_file(member.size);
@@ -84,7 +85,7 @@ class Extraction {
     std::vector<std::unique_ptr<ExtractBatch>> batches;
     const std::size_t writers = std::min<std::size_t>(threads_, set_.shards.size());
     for (std::size_t i = 0; i < writers; ++i) batches.push_back(std::make_unique<ExtractBatch>(target, i, ctx_));
-    for_each_shard(set_, threads_, ctx_, [&](std::size_t at, std::size_t thread) {
+    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t thread) {
       const File shard = File::open_read(set_.shards[at].path);
       survey_shard(lister_, places_, set_.shards[at], [&](const ListedMember& member, const std::string& place) {
         batches[thread]->add(shard, member, place);

@@ -1,7 +1,6 @@
 #include "dataset/extract_survey.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <filesystem>
 
@@ -10,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "sync/task_group.hpp"
 
 namespace shardkit {
 namespace {
@@ -93,19 +91,6 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPlaces& places,
   };
   lister.list(shard, visitor);
   return need;
-}
-
-void for_each_shard(const ShardSet& set, unsigned threads, Context& ctx,
-                    const std::function<void(std::size_t shard, std::size_t thread)>& work) {
-  std::atomic<std::size_t> next{0};
-  TaskGroup group(ctx.stop_token());
-  for (std::size_t thread = 0; thread < std::min<std::size_t>(threads, set.shards.size()); ++thread) {
-    group.spawn([&, thread](const std::stop_token& stop) {
-      for (std::size_t at = next++; at < set.shards.size() && !stop.stop_requested(); at = next++) work(at, thread);
-    });
-  }
-  group.wait();
-  ctx.throw_if_stopped();
 }
 
 void check_room(const std::string& target, const ExtractNeed& need, const std::function<ExtractNeed()>& present) {

@@ -31,11 +31,6 @@ using ExtractFile = std::function<void(const ListedMember& member, const std::st
 ExtractNeed survey_shard(const SampleLister& lister, const MemberPlaces& places, const ShardFile& shard,
                          const ExtractFile& file);
 
-/// Runs `work` for every shard of the set, `threads` at a time; it gets the shard's place and the thread's number,
-/// which is below `threads`.
-void for_each_shard(const ShardSet& set, unsigned threads, Context& ctx,
-                    const std::function<void(std::size_t shard, std::size_t thread)>& work);
-
 /// Throws Error{no_space} when the file system that `target` lies on, or will, has less room than `need`. `present`
 /// says how much of it is there already; it is asked only when the room is short.
 void check_room(const std::string& target, const ExtractNeed& need, const std::function<ExtractNeed()>& present);

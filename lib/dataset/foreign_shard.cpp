@@ -1,7 +1,6 @@
 #include "dataset/foreign_shard.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -15,13 +14,6 @@
 
 namespace shardkit {
 namespace {
-
-constexpr std::array<std::string_view, 9> kImageExtensions{"bmp", "jpeg", "jpg",  "pgm", "png",
-                                                           "ppm", "tif",  "tiff", "webp"};
-
-bool is_image(const SampleMember& member) {
-  return std::ranges::find(kImageExtensions, member.extension) != kImageExtensions.end();
-}
 
 void append_file(const std::string& path, ByteSink& sink) {
   const FileSource source(path);
@@ -40,7 +32,7 @@ void ForeignShard::add(const Sample& sample) {
   ++samples;
   bool image = false;
   for (const SampleMember& member : sample.members) {
-    if (!is_image(member)) continue;
+    if (!is_image_extension(member.extension)) continue;
     image = true;
     image_extensions.insert(member.spelling);
   }

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "image/jpeg_header.hpp"
@@ -70,7 +67,7 @@ class ImageCheck::Collector final : public MemberWatcher {
 
   bool begin(const TarEntry& entry, const SampleName& name) override {
     const std::string_view extension = last_extension(name.extension);
-    if (!is_image_name(fmt::format("x.{}", extension))) return false;
+    if (!is_image_extension(extension)) return false;
     image_ = {{shard_, entry.data_offset, entry.name}, std::string(extension), {}};
     if (entry.size > kLargestImage) {
       owner_.add(image_.place, ImageFault{ProblemCode::image_too_large, format_size(entry.size)});

@@ -127,8 +127,10 @@ class Indexing {
     Manifest manifest;
     manifest.shards.resize(set_.shards.size());
     std::vector<ForeignShard> foreign(set_.shards.size());
-    for_each_shard(set_.shards.size(), threads_, ctx_,
-                   [&](std::size_t i) { manifest.shards[i] = read_whole(set_.shards[i], foreign[i]); });
+    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t i, std::size_t) {
+      manifest.shards[i] = read_whole(set_.shards[i], foreign[i]);
+      ++ctx_.progress().items;
+    });
     for (const ManifestShard& shard : manifest.shards) {
       manifest.samples += shard.samples;
       manifest.bytes += shard.bytes;

@@ -131,8 +131,9 @@ std::vector<ForeignShard> index_known_shards(FileSystem& files, const std::strin
                                              const std::vector<ManifestShard>& shards, const ForeignKinds& kinds,
                                              unsigned threads, Context& ctx) {
   std::vector<ForeignShard> facts(shards.size());
-  for_each_shard(shards.size(), threads, ctx, [&](std::size_t shard) {
+  for_each_shard(shards.size(), threads, ctx, [&](std::size_t shard, std::size_t) {
     facts[shard] = index_known_shard(files, folder, shards[shard], kinds, ctx);
+    ++ctx.progress().items;
   });
   return facts;
 }

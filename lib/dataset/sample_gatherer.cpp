@@ -10,12 +10,12 @@
 #include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
 #include "dataset/hard_links.hpp"
+#include "dataset/shard_tasks.hpp"
 #include "dataset/tar_samples.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/ustar.hpp"
 #include "io/file.hpp"
-#include "sync/task_group.hpp"
 
 namespace shardkit {
 namespace {
@@ -36,18 +36,10 @@ void SampleGatherer::run(unsigned threads) {
   std::uint64_t bytes = 0;
   for (const ReshardInput& input : inputs_.tars) bytes += input.tar_bytes();
   ctx_.progress().start("look for samples", inputs_.tars.size(), bytes);
-  std::atomic<std::size_t> next{0};
-  TaskGroup group(ctx_.stop_token());
-  for (std::size_t i = 0; i < std::min<std::size_t>(std::max(threads, kFewestReaders), inputs_.tars.size()); ++i) {
-    group.spawn([&](const std::stop_token& stop) {
-      for (std::size_t input = next++; input < inputs_.tars.size() && !stop.stop_requested(); input = next++) {
-        if (!read_index(input)) read_headers(input);
-        ++ctx_.progress().items;
-      }
-    });
-  }
-  group.wait();
-  ctx_.throw_if_stopped();
+  for_each_shard(inputs_.tars.size(), std::max(threads, kFewestReaders), ctx_, [this](std::size_t input, std::size_t) {
+    if (!read_index(input)) read_headers(input);
+    ++ctx_.progress().items;
+  });
   table_.close();
 }
 

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/verify.hpp"
+#include "formats/energon_index.hpp"
 #include "formats/wids_index.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -20,9 +21,6 @@ namespace {
 
 /// Keys of which the repeated occurrences are looked up and named; those beyond are counted.
 constexpr std::size_t kMostRepeatedKeys = VerifyResult::kMostProblems;
-
-constexpr std::string_view kWidsName = "shardindex.json";
-constexpr std::string_view kEnergonName = ".nv-meta/.info.json";
 
 }  // namespace
 
@@ -154,7 +152,7 @@ void SetChecker::compare_foreign(const std::string& index, std::string_view shar
 }
 
 void SetChecker::compare_wids() {
-  const std::string path = join_path(set_.folder, kWidsName);
+  const std::string path = join_path(set_.folder, kWidsIndexName);
   if (!std::filesystem::exists(path)) return;
   try {
     for (const WidsShard& shard : read_wids_index(read_text_file(path), path).shards) {
@@ -166,7 +164,7 @@ void SetChecker::compare_wids() {
 }
 
 void SetChecker::compare_energon() {
-  const std::string path = join_path(set_.folder, kEnergonName);
+  const std::string path = join_path(set_.folder, kEnergonInfoName);
   if (!std::filesystem::exists(path)) return;
   const auto json = nlohmann::json::parse(read_text_file(path), nullptr, false);
   const auto counts = json.is_object() ? json.find("shard_counts") : json.end();

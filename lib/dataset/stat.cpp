@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "dataset/sample_lister.hpp"
+#include "dataset/shard_tasks.hpp"
 #include "dataset/shuffle_buffer.hpp"
 #include "stats/log_histogram.hpp"
-#include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -130,21 +129,12 @@ class Statistics {
 
  private:
   void read_shards() {
-    std::atomic<std::size_t> next{0};
-    TaskGroup group(ctx_.stop_token());
-    for (std::size_t i = 0; i < std::min<std::size_t>(threads_, set_.shards.size()); ++i) {
-      group.spawn([&](const std::stop_token& stop) {
-        Tally tally;
-        for (std::size_t at = next++; at < set_.shards.size() && !stop.stop_requested(); at = next++) {
-          read_shard(at, tally);
-          ctx_.progress().items.fetch_add(1, std::memory_order_relaxed);
-        }
-        const std::scoped_lock lock(mutex_);
-        total_.merge(tally);
-      });
-    }
-    group.wait();
-    ctx_.throw_if_stopped();
+    std::vector<Tally> tallies(std::min<std::size_t>(threads_, set_.shards.size()));
+    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t thread) {
+      read_shard(at, tallies[thread]);
+      ++ctx_.progress().items;
+    });
+    for (const Tally& tally : tallies) total_.merge(tally);
   }
 
   void read_shard(std::size_t at, Tally& tally) {
@@ -225,7 +215,6 @@ class Statistics {
   std::vector<std::uint64_t> shard_samples_;  ///< by shard
   std::vector<std::uint64_t> shard_classes_;  ///< by shard
   std::atomic<std::uint64_t> by_index_{0};
-  std::mutex mutex_;
   Tally total_;
   StatResult result_;
 };

@@ -32,6 +32,19 @@ void for_each_part(std::string_view text, char separator, const Use& use) {
   }
 }
 
+/// In lower case and portable, but for the characters in `kept`.
+std::string lower_portable(std::string_view text, std::string_view kept) {
+  std::string out;
+  for (const char c : text) {
+    if (kept.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      append_portable(out, c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+    }
+  }
+  return out;
+}
+
 bool is_carried_key(std::string_view key) {
   bool carried = true;
   for_each_part(key, '/', [&](std::string_view part) {
@@ -84,29 +97,12 @@ std::string portable_moved_key(std::string_view key, std::size_t longest) {
   return mapped + '-' + to_hex(xxh3_64(as_bytes(key)));
 }
 
-std::string portable_moved_extension(std::string_view extension) {
-  std::string out;
-  for (const char c : extension) {
-    if (c == '.' || c == '~') {
-      out += c;
-    } else {
-      append_portable(out, c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
-    }
-  }
-  return out;
-}
+std::string portable_moved_extension(std::string_view extension) { return lower_portable(extension, ".~"); }
 
 std::string portable_extension(std::string_view extension) {
   if (extension.starts_with('.') || extension.starts_with('_') || extension.starts_with('-'))
     extension.remove_prefix(1);
-  std::string out;
-  for (const char c : extension) {
-    if (c == '.') {
-      out += c;
-    } else {
-      append_portable(out, c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
-    }
-  }
+  std::string out = lower_portable(extension, ".");
   return out == "jpeg" ? "jpg" : out;
 }
 

@@ -1,5 +1,7 @@
 #include "formats/sample_name.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace shardkit {
@@ -31,6 +33,11 @@ std::string lower_case(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return lower;
+}
+
+bool is_image_extension(std::string_view extension) {
+  constexpr std::array<std::string_view, 9> known = {"jpg", "jpeg", "png", "ppm", "bmp", "pgm", "tif", "tiff", "webp"};
+  return std::ranges::find(known, lower_case(extension)) != known.end();
 }
 
 std::optional<Sample> SampleGrouper::add(const TarEntry& entry) {

@@ -28,6 +28,10 @@ bool is_metadata_name(std::string_view member);
 /// ASCII letters in lower case, other bytes as they are.
 std::string lower_case(std::string_view text);
 
+/// True for the extensions, without their dot and in any case, that torchvision takes for images
+/// (torchvision/datasets/folder.py, IMG_EXTENSIONS).
+bool is_image_extension(std::string_view extension);
+
 struct SampleMember {
   std::string extension;     ///< in lower case
   std::uint64_t offset = 0;  ///< of the content within the shard
