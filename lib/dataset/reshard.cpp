@@ -125,8 +125,12 @@ class Resharding {
     if (shares_.empty()) {
       sets_.front()->order = std::move(order);
     } else {
+      const auto facts = [&](std::uint32_t sample) {
+        const SampleRecord& record = table.record(sample);
+        return SplitFacts{record.key_hash, record.label};
+      };
       std::vector<SampleOrder> orders =
-          split_samples(table, std::move(order), shares_, options_.stratify, options_.seed, ctx_);
+          split_samples(std::move(order), {shares_, options_.stratify, options_.seed}, facts, ctx_);
       for (std::size_t i = 0; i < sets_.size(); ++i) sets_[i]->order = std::move(orders[i]);
     }
     for (const auto& set : sets_) {
