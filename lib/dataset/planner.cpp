@@ -8,20 +8,18 @@
 
 #include "core/prng.hpp"
 #include "core/units.hpp"
-#include "dataset/class_map.hpp"
 #include "dataset/shard_cutter.hpp"
 #include "dataset/shuffle_buffer.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/ustar.hpp"
 
 namespace shardkit {
-Planner::Planner(const std::string& source, const ShardingOptions& options, const ImageFolderScan& scan, Context& ctx)
-    : source_(source), options_(options), scan_(scan), ctx_(ctx) {}
+Planner::Planner(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope, Context& ctx)
+    : source_(source), scan_(source.scan), options_(options), scope_(scope), ctx_(ctx) {}
 
-PlanResult Planner::write(ByteSink& sink, std::optional<std::uint64_t> parts) {
-  make_head();
-  head_.parts = parts;
+PlanResult Planner::write(ByteSink& sink) {
   make_order();
+  make_head();
   const ShardCut cut = cut_shards(
       order_.size(), [this](std::uint64_t i) { return bytes_at(i); }, options_);
   if (cut.oversized > 0) {
@@ -47,38 +45,38 @@ PlanResult Planner::write(ByteSink& sink, std::optional<std::uint64_t> parts) {
   return std::move(result_);
 }
 
+void Planner::make_order() {
+  order_.reserve(scope_.samples ? scope_.samples->size() : scan_.images());
+  std::uint32_t number = 0;
+  std::size_t taken = 0;
+  for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
+    for (std::size_t f = 0; f < scan_.classes[c].files.size(); ++f, ++number) {
+      if (scope_.samples) {
+        if (taken == scope_.samples->size() || (*scope_.samples)[taken] != number) continue;
+        ++taken;
+      }
+      order_.emplace_back(c, f);
+    }
+  }
+}
+
 void Planner::make_head() {
   head_.name = options_.name;
   head_.options = option_texts(options_);
+  head_.options.insert(scope_.options.begin(), scope_.options.end());
+  head_.parts = scope_.parts;
   if (!scan_.problems.empty() && options_.on_bad != OnBad::skip) throw scan_.problems.front().error;
-  for (const ScanProblem& problem : scan_.problems) head_.skipped.push_back({problem.path, problem.error.what()});
-  make_classes();
-}
-
-void Planner::make_classes() {
-  std::map<std::string, std::uint64_t> labels;
-  if (!options_.class_map.empty()) labels = read_class_map(options_.class_map);
-  for (const ScannedClass& item : scan_.classes) {
-    std::uint64_t label = head_.classes.size();
-    if (!options_.class_map.empty()) {
-      const auto found = labels.find(item.name);
-      if (found == labels.end()) {
-        throw Error(ErrorCode::not_found,
-                    fmt::format("class '{}' is not in the class map '{}'", item.name, options_.class_map), item.name);
-      }
-      label = found->second;
-    }
-    head_.classes.push_back({item.name, label, item.files.size()});
-    label_digits_.push_back(label_text(label).size());
+  if (scope_.lists_skipped) {
+    for (const ScanProblem& problem : scan_.problems) head_.skipped.push_back({problem.path, problem.error.what()});
   }
-}
-
-void Planner::make_order() {
-  order_.reserve(scan_.images());
   for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
-    for (std::size_t f = 0; f < scan_.classes[c].files.size(); ++f) order_.emplace_back(c, f);
+    head_.classes.push_back({scan_.classes[c].name, source_.labels[c], 0});
+    label_digits_.push_back(label_text(source_.labels[c]).size());
   }
-  if (order_.empty()) throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_), source_);
+  if (order_.empty()) {
+    throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_.root), source_.root);
+  }
+  for (const Place& place : order_) ++head_.classes[place.class_index()].samples;
   if (options_.no_shuffle) return;
   Prng prng(options_.shuffle.value_or(0));
   shuffle(std::span(order_), prng);
