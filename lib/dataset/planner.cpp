@@ -35,7 +35,7 @@ PlanResult Planner::write(ByteSink& sink) {
     for (std::uint64_t i = 0; i < cut.samples[shard]; ++i, ++next) {
       const PlannedSample sample = sample_at(order_[next]);
       writer.add(sample);
-      if (std::exchange(seen_in[sample.class_index], shard + 1) != shard + 1) ++classes;
+      if (sample.class_index && std::exchange(seen_in[*sample.class_index], shard + 1) != shard + 1) ++classes;
     }
     count_classes(classes, shard, cut.samples.size());
     ctx_.throw_if_stopped();
@@ -69,14 +69,17 @@ void Planner::make_head() {
   if (scope_.lists_skipped) {
     for (const ScanProblem& problem : scan_.problems) head_.skipped.push_back({problem.path, problem.error.what()});
   }
-  for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
+  head_.listed = scan_.listed;
+  for (std::size_t c = 0; c < source_.labels.size(); ++c) {
     head_.classes.push_back({scan_.classes[c].name, source_.labels[c], 0});
-    label_digits_.push_back(label_text(source_.labels[c]).size());
   }
+  label_digits_ = label_digits(head_);
   if (order_.empty()) {
     throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_.root), source_.root);
   }
-  for (const Place& place : order_) ++head_.classes[place.class_index()].samples;
+  if (!head_.classes.empty()) {
+    for (const Place& place : order_) ++head_.classes[place.class_index()].samples;
+  }
   if (options_.no_shuffle) return;
   Prng prng(options_.shuffle.value_or(0));
   shuffle(std::span(order_), prng);
@@ -86,10 +89,12 @@ PlannedSample Planner::sample_at(const Place& place) const {
   const ScannedClass& owner = scan_.classes[place.class_index()];
   const ScannedFile& file = owner.files[place.file()];
   const std::string_view stem = split_extension(owner.name_of(file)).stem;
+  std::optional<std::uint32_t> class_index;
+  if (!head_.classes.empty()) class_index = static_cast<std::uint32_t>(place.class_index());
   const auto planned = [&](const ScannedFile& member) {
     const std::string_view name = owner.name_of(member);
     if (member.size >= kTarSizeLimit) {
-      const std::string path = fmt::format("{}/{}", owner.name, name);
+      const std::string path = owner.path_of(member);
       throw Error(ErrorCode::unsupported,
                   fmt::format("'{}' has {} bytes; members of portable shards stay below 8 GiB", path, member.size),
                   path);
@@ -97,8 +102,7 @@ PlannedSample Planner::sample_at(const Place& place) const {
     const std::string_view suffix = name.substr(stem.size());
     return PlannedFile{std::string(suffix.starts_with('.') ? suffix.substr(1) : suffix), member.size, member.mtime_ns};
   };
-  PlannedSample sample{
-      static_cast<std::uint32_t>(place.class_index()), file.marked, std::string(stem), planned(file), {}};
+  PlannedSample sample{class_index, file.marked, std::string(stem), planned(file), {}};
   const auto index = static_cast<std::uint32_t>(place.file());
   auto sidecar = std::ranges::lower_bound(owner.sidecars, index, {}, &ScannedSidecar::image);
   for (; sidecar != owner.sidecars.end() && sidecar->image == index; ++sidecar) {
@@ -108,7 +112,8 @@ PlannedSample Planner::sample_at(const Place& place) const {
 }
 
 std::uint64_t Planner::bytes_at(std::uint64_t i) const {
-  return sample_tar_bytes(sample_at(order_[i]), label_digits_[order_[i].class_index()]);
+  const PlannedSample sample = sample_at(order_[i]);
+  return sample_tar_bytes(sample, sample.class_index ? label_digits_[*sample.class_index] : 0);
 }
 
 void Planner::count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards) {

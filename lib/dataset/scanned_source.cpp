@@ -61,7 +61,7 @@ std::vector<SampleOrder> split_source(const ScannedSource& source, const SplitRu
   for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
     const ScannedClass& owner = source.scan.classes[c];
     for (const ScannedFile& file : owner.files) {
-      facts.push_back({xxh3_64(as_bytes(image_key(owner, file))), source.labels[c]});
+      facts.push_back({xxh3_64(as_bytes(image_key(owner, file))), source.labels.empty() ? 0 : source.labels[c]});
     }
   }
   SampleOrder order(facts.size());

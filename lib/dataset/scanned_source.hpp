@@ -17,7 +17,7 @@ namespace shardkit {
 struct ScannedSource {
   std::string root;
   ImageFolderScan scan;               ///< with its collisions marked
-  std::vector<std::uint64_t> labels;  ///< of scan.classes
+  std::vector<std::uint64_t> labels;  ///< of scan.classes; empty where the images have none
   double scan_seconds = 0;            ///< wall time
 };
 
