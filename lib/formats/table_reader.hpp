@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/bytes.hpp"
+#include "formats/csv_record.hpp"
+#include "formats/source_window.hpp"
+
+namespace shardkit {
+
+/// How a table of rows is written.
+///
+/// csv, tsv: RFC 4180, with a tab in place of the comma for tsv. The first record names the columns: none empty, none
+/// twice, at most 10,000; every other record has as many fields. A field that starts with a quote ends with one and may
+/// hold separators, line ends and, each written twice, quotes; a quote within any other field is text (as Python's csv
+/// module reads it). Lines end with LF or CR LF; a CR alone outside quotes is an error. Spaces belong to the value.
+///
+/// jsonl: JSON Lines, one object a line: json_row.hpp says what goes.
+///
+/// All: a byte-order mark of UTF-8 is skipped, empty lines too (in a CSV of one column a row whose value is empty is
+/// written ""), the last line end may be missing. NUL bytes and UTF-16 are errors. A row has at most 16 MiB.
+enum class TableKind { csv, tsv, jsonl };
+
+/// By the ending of a file name in any case: .csv, .tsv, .jsonl or .ndjson; empty for another.
+std::optional<TableKind> table_kind(std::string_view file_name);
+
+struct TableRow {
+  std::uint64_t line = 0;    ///< of its first byte, from 1
+  std::uint64_t offset = 0;  ///< of its first byte in the source
+  std::uint64_t length = 0;  ///< bytes, without its line end
+  /// An object in the order of the columns, or of the line. Of csv and tsv all values are strings and their bytes are
+  /// those of the file, UTF-8 or not, for paths may be any bytes: dump() throws for one that is not, so whoever writes
+  /// JSON looks first (is_utf8 in utf8.hpp) or replaces (dump's error handler). Of jsonl values keep their types;
+  /// whole numbers beyond 64 bits become doubles.
+  nlohmann::ordered_json fields;
+};
+
+/// Reads a table row by row, with one row and one stretch of the source in memory. Every method throws Error{corrupt}
+/// with path, byte and line for bytes that are no table, and what the source throws. One thread at a time, but row_at.
+class TableReader {
+ public:
+  /// Reads the header of csv and tsv. `name` is for messages; `source` must outlive the reader.
+  TableReader(ByteSource& source, TableKind kind, std::string name);
+
+  /// The columns in the header's order; empty for jsonl. Like their values, their bytes are the file's.
+  const std::vector<std::string>& columns() const { return columns_; }
+
+  /// The next row; false at the end. After an Error the reader stays where it is and throws it again.
+  bool next(TableRow& row);
+
+  /// The fields of a row that next() once returned, by its place, read again from `source`: the same bytes, which may
+  /// be opened anew. From any thread, next to any other call. Throws Error{conflict} when no such row stands there any
+  /// more.
+  nlohmann::ordered_json row_at(ByteSource& source, std::uint64_t offset, std::uint64_t length) const;
+
+ private:
+  /// How much of the window the next row takes.
+  struct Extent {
+    std::size_t length = 0;
+    std::size_t length_with_end = 0;
+  };
+
+  void skip_byte_order_mark();
+  void read_header();
+  /// Finds the next row, empty or not, and has the window hold it whole; false at the end.
+  bool find_row(Extent& extent);
+  /// Whether the window holds a whole row; `last` when the source has nothing behind the window.
+  bool holds_row(bool last, Extent& extent);
+  void pass(const Extent& extent);
+  /// Reads the text of a whole row; of csv and tsv what `scanned` found in it.
+  std::optional<RowFault> read_fields(std::string_view text, const CsvScanner& scanned,
+                                      nlohmann::ordered_json& fields) const;
+  std::optional<RowFault> read_csv_fields(std::string_view text, const CsvScanner& scanned,
+                                          nlohmann::ordered_json& fields) const;
+  /// Throws for a fault in the window's first row.
+  [[noreturn]] void fail(const RowFault& fault) const;
+
+  TableKind kind_;
+  std::string name_;
+  SourceWindow window_;
+  std::uint64_t line_ = 1;  ///< of the window's first byte
+  CsvScanner scanner_;
+  std::vector<std::string> columns_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,134 @@
+#include "formats/json_row.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "support/table_rows.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+using namespace std::string_literals;
+
+namespace {
+
+/// What is wrong with a row; empty when it is read.
+std::string fault_of(const std::string& text) {
+  nlohmann::ordered_json row;
+  const auto fault = read_json_row(text, row);
+  if (!fault) return "";
+  CHECK(fault->at <= text.size());
+  CHECK_FALSE(fault->text.empty());
+  return fault->text;
+}
+
+bool names(const std::string& fault, const std::string& words) { return fault.find(words) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a line is an object whose values keep their types and whose names keep their order") {
+  const std::string text = R"({"z":1,"a":"x","f":1.5,"n":-3,"t":true,"l":[1,null,{"y":0,"x":[]}],"e":{}})";
+  nlohmann::ordered_json row = "replaced";
+  REQUIRE_FALSE(read_json_row(text, row));
+  CHECK(row.dump() == text);
+  CHECK(row["f"].is_number_float());
+  CHECK(row["z"].is_number_unsigned());
+  REQUIRE_FALSE(read_json_row("  {\"u\\u00e9\\ud83d\\ude00\" : 18446744073709551615 }\t", row));
+  CHECK(row.dump() == "{\"u\xC3\xA9\xF0\x9F\x98\x80\":18446744073709551615}");
+}
+
+TEST_CASE("a line that is no object is refused") {
+  for (const char* text : {"[]", "1", "null", "\"x\"", "[{}]"}) CHECK(names(fault_of(text), "not a JSON object"));
+}
+
+TEST_CASE("a line that is not JSON is refused from the byte on where it stops to be") {
+  CHECK(names(fault_of(R"({"a":1)"), "not JSON from byte"));
+  CHECK(names(fault_of(R"({"a":1}{"b":2})"), "not JSON from byte 8"));
+  for (const char* text : {"{'a':1}", "{\"a\":1,}", "{\"a\":NaN}", "{\"a\":01}", "{\"a\":\"\t\"}", "{\"a\":\"\\x\"}",
+                           "path", "{\"a\":\"\\ud800\"}", "// c\n{}", "{\"a\"}", "{1:2}", ""}) {
+    CAPTURE(text);
+    CHECK(names(fault_of(text), "not JSON"));
+  }
+  CHECK(names(fault_of(R"({"a":1e999})"), "too large"));
+}
+
+TEST_CASE("a name twice in one object is refused, in two objects not") {
+  CHECK(names(fault_of(R"({"a":1,"b":2,"a":1})"), "'a' stands twice"));
+  CHECK(names(fault_of(R"({"x":[{"deep":{"q":1,"q":2}}]})"), "'q' stands twice"));
+  CHECK(names(fault_of(R"({"a":1,"\u0061":1})"), "'a' stands twice"));
+  CHECK(fault_of(R"({"a":{"a":[{"a":1},{"a":2}]},"A":3})").empty());
+}
+
+TEST_CASE("an object of very many names takes no quadratic time") {
+  std::string text = "{";
+  for (int i = 0; i < 300'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
+  CHECK(fault_of(text + "\"x\":0}").empty());
+  CHECK(names(fault_of(text + "\"77\":0}"), "'77' stands twice"));
+}
+
+TEST_CASE("bytes that are not UTF-8 are refused where they stand") {
+  CHECK(names(fault_of("{\"a\":\"\xE9\"}"), "not UTF-8"));
+  CHECK(names(fault_of("{\"\xED\xA0\x80\":1}"), "not UTF-8"));
+  CHECK(fault_of("{\"a\":\"\xC3\xA9\"}").empty());
+}
+
+TEST_CASE("nesting is read up to 100 deep, and a million brackets end as soon") {
+  const auto nested = [](std::size_t depth, const std::string& open, const std::string& close) {
+    std::string text = R"({"a":)";
+    for (std::size_t i = 1; i < depth; ++i) text += open;
+    text += "1";
+    for (std::size_t i = 1; i < depth; ++i) text += close;
+    return text + "}";
+  };
+  CHECK(fault_of(nested(100, "[", "]")).empty());
+  CHECK(fault_of(nested(100, R"({"a":)", "}")).empty());
+  CHECK(names(fault_of(nested(101, "[", "]")), "100 deep"));
+  CHECK(names(fault_of(nested(101, R"({"a":)", "}")), "100 deep"));
+  CHECK(names(fault_of(nested(1'000'000, "[", "]")), "100 deep"));
+  CHECK(names(fault_of(std::string(1'000'000, '[')), "100 deep"));
+  CHECK(names(fault_of(nested(1'000'000, R"({"a":)", "}")), "100 deep"));
+}
+
+TEST_CASE("JSON Lines: lines end with LF or CR LF, blank ones are skipped, the last may lack its end") {
+  const std::string text = "\xEF\xBB\xBF{\"a\":1}\r\n\n \t\r\n{\"a\":[2]}\n{}";
+  MemorySource source(as_bytes(text));
+  TableReader reader(source, TableKind::jsonl, "t");
+  CHECK(reader.columns().empty());
+  const std::vector<TableRow> rows = rows_of(reader);
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].line == 1);
+  CHECK(text.substr(rows[0].offset, rows[0].length) == "{\"a\":1}");
+  CHECK(rows[1].line == 4);
+  CHECK(rows[1].fields.dump() == R"({"a":[2]})");
+  CHECK(rows[2].line == 5);
+  for (const TableRow& row : rows) CHECK((reader.row_at(source, row.offset, row.length) == row.fields));
+  CHECK_THROWS_AS(reader.row_at(source, rows[1].offset, 4), Error);
+  CHECK(rows_of("", TableKind::jsonl).empty());
+  CHECK(rows_of("\xEF\xBB\xBF\n", TableKind::jsonl).empty());
+}
+
+TEST_CASE("JSON Lines: an error names file, line and byte") {
+  struct Case {
+    std::string text;
+    std::string words;
+    std::uint64_t offset;
+  };
+  for (const auto& [text, words, offset] : {Case{"{}\n\n{\"a\":x}\n", "line 3: not JSON from byte 6", 9},
+                                            {"{}\n[]\n", "line 2: not a JSON object", 3},
+                                            {"{}\n{\"a\":\"\xFF\"}", "line 2: bytes that are not UTF-8", 9},
+                                            {"{}\n{\0}\n"s, "line 2: a NUL byte", 4},
+                                            {"{}\n{\"a\":1,\"a\":2}\n", "line 2: the name 'a'", 3}}) {
+    CAPTURE(text);
+    try {
+      rows_of(text, TableKind::jsonl);
+      FAIL_CHECK("no error");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::corrupt);
+      CHECK(std::string_view(error.what()).starts_with("table 't', " + words));
+      CHECK(error.path() == "t");
+      CHECK(error.offset() == offset);
+    }
+  }
+}
