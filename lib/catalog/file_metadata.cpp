@@ -140,6 +140,11 @@ void drop_unreadable(ScannedClass& owner) {
   owner.files.resize(kept);
 }
 
+void drop_unreadable(ImageFolderScan& scan) {
+  for (ScannedClass& item : scan.classes) drop_unreadable(item);
+  std::ranges::sort(scan.problems, {}, &ScanProblem::path);
+}
+
 }  // namespace
 
 InFlightLimits scan_limits(unsigned cores) { return {cores, 8, most_reads_in_flight(kDescriptorsPerRead)}; }
@@ -147,9 +152,20 @@ InFlightLimits scan_limits(unsigned cores) { return {cores, 8, most_reads_in_fli
 void read_metadata(const std::string& root, ImageFolderScan& scan, unsigned cores, Context& ctx) {
   MetadataReader(root, scan, ctx).run(cores);
   ctx.throw_if_stopped();
-  if (scan.problems.empty() && !scan.listed) return;
-  for (ScannedClass& item : scan.classes) drop_unreadable(item);
-  std::ranges::sort(scan.problems, {}, &ScanProblem::path);
+  if (!scan.problems.empty() || scan.listed) drop_unreadable(scan);
+}
+
+void leave_out(ImageFolderScan& scan, const ImageJudge& judge) {
+  const std::size_t before = scan.problems.size();
+  for (ScannedClass& owner : scan.classes) {
+    for (ScannedFile& file : owner.files) {
+      std::optional<Error> error = judge(owner, file);
+      if (!error) continue;
+      file.mtime_ns = kUnreadable;
+      scan.problems.push_back({owner.path_of(file), std::move(*error)});
+    }
+  }
+  if (scan.problems.size() > before) drop_unreadable(scan);
 }
 
 }  // namespace shardkit

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "catalog/image_folder.hpp"
@@ -15,5 +17,9 @@ InFlightLimits scan_limits(unsigned cores);
 /// Reads size and time of every file of a scan, many at a time. Files that cannot be read leave it and become problems,
 /// but for side-cars of a list that are not there: those just leave. Throws Error for a source that fails.
 void read_metadata(const std::string& root, ImageFolderScan& scan, unsigned cores, Context& ctx);
+
+/// Takes those images out of a scan, with their side-cars, of which `judge` says what is wrong; they become problems.
+using ImageJudge = std::function<std::optional<Error>(const ScannedClass&, const ScannedFile&)>;
+void leave_out(ImageFolderScan& scan, const ImageJudge& judge);
 
 }  // namespace shardkit

@@ -35,7 +35,7 @@ void refuse_options_beside_plan(const ConvertOptions& options) {
   const ShardingOptions& given = options.sharding;
   const ShardingOptions none;
   if (option_texts(given) != option_texts(none) || given.name != none.name || !given.class_map.empty() ||
-      given.allow_empty || !options.split.empty()) {
+      given.allow_empty || !given.images.label_column.empty() || !options.split.empty()) {
     throw Error(ErrorCode::usage,
                 "--plan fixes samples, size, shards, order, names, labels, split and validation; give those options "
                 "to `shardctl plan`");
@@ -66,7 +66,7 @@ class SetPlanner {
     }
     if (!options_.plan.empty()) {
       follow_plan();
-    } else if (const SetFolders folders = find_set_folders(options_.source, ctx_); !folders.names.empty()) {
+    } else if (const SetFolders folders = set_folders(); !folders.names.empty()) {
       plan_folders(folders);
     } else if (!rule.shares.empty()) {
       plan_shares(rule);
@@ -78,6 +78,11 @@ class SetPlanner {
   }
 
  private:
+  SetFolders set_folders() {
+    // A list says itself which images there are; rows of metadata are of one set.
+    return options_.sharding.images.list.empty() ? find_set_folders(options_.source, ctx_) : SetFolders{};
+  }
+
   void follow_plan() {
     refuse_options_beside_plan(options_);
     add("", options_.source, "").target.adopt_plan([this](ByteSink& sink) { copy_plan(options_.plan, sink); });
@@ -88,6 +93,12 @@ class SetPlanner {
       throw Error(ErrorCode::usage,
                   fmt::format("'{}' is divided into {} already; leave out --split, or convert one of its folders",
                               options_.source, fmt::join(folders.names, ", ")),
+                  options_.source);
+    }
+    if (!options_.sharding.metadata.empty()) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("'{}' holds the sets {}; convert each with a --metadata of its own", options_.source,
+                              fmt::join(folders.names, ", ")),
                   options_.source);
     }
     for (const std::string& name : folders.names) {

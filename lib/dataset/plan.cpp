@@ -74,7 +74,7 @@ PlanResult write_plan(const ScannedSource& source, const ShardingOptions& option
 PlanResult plan(const PlanOptions& options, Context& ctx) {
   if (options.output.empty()) throw Error(ErrorCode::usage, "say where to write the plan: -o PLAN");
   if (options.parts == 0U) throw Error(ErrorCode::usage, "--parts must be at least 1");
-  refuse_set_folders(options.source, ctx);
+  if (options.sharding.images.list.empty()) refuse_set_folders(options.source, ctx);
   const auto files = posix_file_system();
   AtomicFile file(*files, options.output);
   const ScannedSource source = scan_source(options.source, options.sharding, {}, options.threads, ctx);

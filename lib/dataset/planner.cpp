@@ -108,7 +108,20 @@ PlannedSample Planner::sample_at(const Place& place) const {
   for (; sidecar != owner.sidecars.end() && sidecar->image == index; ++sidecar) {
     sample.sidecars.push_back(planned(sidecar->file));
   }
+  if (source_.notes) sample.json = json_of(owner.path_of(file));
   return sample;
+}
+
+std::string Planner::json_of(const std::string& path) const {
+  std::string json = source_.notes->json_of(path);
+  if (json.size() > kLongestPlannedJson) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("the .json of '{}' would have {}, a plan holds at most {}; keep such data in a file beside "
+                            "the image",
+                            path, format_size(json.size()), format_size(kLongestPlannedJson)),
+                path);
+  }
+  return json;
 }
 
 std::uint64_t Planner::bytes_at(std::uint64_t i) const {

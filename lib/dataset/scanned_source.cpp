@@ -7,8 +7,12 @@
 
 #include <fmt/format.h>
 
+#include "catalog/file_metadata.hpp"
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "dataset/class_map.hpp"
+#include "formats/portable_name.hpp"
+#include "io/publish.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -22,8 +26,9 @@ std::map<std::string, std::uint64_t> places_of(const std::vector<std::string>& c
 
 std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::string& class_map,
                                      const std::vector<std::string>& classes) {
-  std::vector<std::uint64_t> labels(scan.classes.size());
-  std::iota(labels.begin(), labels.end(), std::uint64_t{0});
+  if (scan.listed && scan.classes.front().name.empty()) return {};
+  std::vector<std::uint64_t> labels;
+  for (const ScannedClass& item : scan.classes) labels.push_back(item.label.value_or(labels.size()));
   if (class_map.empty() && classes.empty()) return labels;
   const std::map<std::string, std::uint64_t> known = class_map.empty() ? places_of(classes) : read_class_map(class_map);
   for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -41,14 +46,73 @@ std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::str
   return labels;
 }
 
+/// Reads --metadata and the labels of a list with several for an image.
+std::shared_ptr<ImageNotes> read_notes(const std::string& root, const ShardingOptions& options,
+                                       const std::optional<ImageListOptions>& labels) {
+  auto notes = std::make_shared<ImageNotes>();
+  if (!options.metadata.empty()) notes->add_metadata(options.metadata, options.images.path_column, root);
+  if (labels) notes->add_labels(*labels, root);
+  return notes->empty() ? nullptr : notes;
+}
+
+/// A row and a file would both become the sample's .json.
+void refuse_two_jsons(const ImageFolderScan& scan, const std::string& root) {
+  for (const ScannedClass& owner : scan.classes) {
+    for (const ScannedSidecar& sidecar : owner.sidecars) {
+      const std::string_view name = owner.name_of(sidecar.file);
+      if (portable_extension(split_extension(name).extension) != "json") continue;
+      const std::string path = join_path(root, owner.path_of(sidecar.file));
+      throw Error(
+          ErrorCode::conflict,
+          fmt::format("'{}' lies beside its image, and the sample's .json is to hold a row; leave out one", path),
+          path);
+    }
+  }
+}
+
+void hold_against_notes(ScannedSource& source, const ShardingOptions& options, Context& ctx) {
+  refuse_two_jsons(source.scan, source.root);
+  if (options.metadata.empty()) return;
+  const ImageNotes::Unused unused = source.notes->unused(source.scan);
+  if (unused.rows > 0) {
+    ctx.warn("metadata_rows_unused", fmt::format("{} of '{}' name no image of the source, the first in line {}",
+                                                 format_count(unused.rows, "row"), options.metadata, unused.line));
+  }
+  if (options.on_bad == OnBad::keep) return;
+  leave_out(source.scan, [&](const ScannedClass& owner, const ScannedFile& file) -> std::optional<Error> {
+    const std::string path = owner.path_of(file);
+    if (source.notes->knows(path)) return std::nullopt;
+    return Error(ErrorCode::corrupt,
+                 fmt::format("'{}' has no row in '{}'; add one, leave such images out with --on-bad skip, or have them "
+                             "without a .json with --on-bad keep",
+                             path, options.metadata),
+                 path);
+  });
+}
+
+ImageListOptions list_options(const ShardingOptions& options) {
+  const ListOptions& images = options.images;
+  return {images.list, images.path_column, images.label_column, images.label_separator, !options.class_map.empty()};
+}
+
 }  // namespace
 
 ScannedSource scan_source(const std::string& root, const ShardingOptions& options,
                           const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx) {
   check(options);
   const auto start = std::chrono::steady_clock::now();
-  ScannedSource source{
-      root, scan_image_folder(root, {options.allow_empty, thread_count(threads), options.sidecars}, ctx), {}, 0};
+  const ScanOptions scanning{options.allow_empty, thread_count(threads), options.sidecars};
+  ScannedSource source{root, {}, {}, nullptr, 0};
+  std::optional<ImageListOptions> several;
+  if (options.images.list.empty()) {
+    source.scan = scan_image_folder(root, scanning, ctx);
+  } else {
+    ImageList list = scan_image_list(root, list_options(options), scanning, ctx);
+    source.scan = std::move(list.scan);
+    if (list.several_labels) several = list_options(options);
+  }
+  source.notes = read_notes(root, options, several);
+  if (source.notes) hold_against_notes(source, options, ctx);
   mark_collisions(source.scan);
   source.labels = labels_of(source.scan, options.class_map, classes);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

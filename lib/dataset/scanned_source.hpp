@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "catalog/image_folder.hpp"
+#include "catalog/image_notes.hpp"
 #include "core/context.hpp"
 #include "dataset/sharding_options.hpp"
 #include "dataset/split.hpp"
@@ -18,11 +20,14 @@ struct ScannedSource {
   std::string root;
   ImageFolderScan scan;               ///< with its collisions marked
   std::vector<std::uint64_t> labels;  ///< of scan.classes; empty where the images have none
+  std::shared_ptr<ImageNotes> notes;  ///< what the .json members say; null: there are none
   double scan_seconds = 0;            ///< wall time
 };
 
-/// Scans `root`. A class gets its label from --class-map or else its place among `classes`, which are sorted and have
-/// all of them; empty: those of this source. `threads` empty: usable_threads(). Throws what check() and
+/// Scans `root`, or takes the images of --list. A class gets its label from --class-map or else its place among
+/// `classes`, which are sorted and have all of them; empty: those of this source. Images without a row in --metadata
+/// become problems of the scan, unless
+/// --on-bad keeps them. `threads` empty: usable_threads(). Throws what check() and
 /// scan_image_folder() throw, and Error{not_found} for a class that has no label.
 ScannedSource scan_source(const std::string& root, const ShardingOptions& options,
                           const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx);
