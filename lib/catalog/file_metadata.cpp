@@ -155,7 +155,7 @@ void read_metadata(const std::string& root, ImageFolderScan& scan, unsigned core
   if (!scan.problems.empty() || scan.listed) drop_unreadable(scan);
 }
 
-void leave_out(ImageFolderScan& scan, const ImageJudge& judge) {
+void leave_out(ImageFolderScan& scan, const FileJudge& judge) {
   const std::size_t before = scan.problems.size();
   for (ScannedClass& owner : scan.classes) {
     for (ScannedFile& file : owner.files) {

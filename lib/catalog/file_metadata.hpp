@@ -19,7 +19,7 @@ InFlightLimits scan_limits(unsigned cores);
 void read_metadata(const std::string& root, ImageFolderScan& scan, unsigned cores, Context& ctx);
 
 /// Takes those images out of a scan, with their side-cars, of which `judge` says what is wrong; they become problems.
-using ImageJudge = std::function<std::optional<Error>(const ScannedClass&, const ScannedFile&)>;
-void leave_out(ImageFolderScan& scan, const ImageJudge& judge);
+using FileJudge = std::function<std::optional<Error>(const ScannedClass&, const ScannedFile&)>;
+void leave_out(ImageFolderScan& scan, const FileJudge& judge);
 
 }  // namespace shardkit
