@@ -195,8 +195,8 @@ class Resharding {
     result_.files_per_second = static_cast<double>(samples_written_) / elapsed;
     result_.bytes_per_second = static_cast<double>(bytes_written_) / elapsed;
     if (result_.dropped > 0) {
-      ctx_.warn("samples_dropped",
-                fmt::format("{} left out because the image does not decode", format_count(result_.dropped, "sample")));
+      ctx_.warn("samples_dropped", fmt::format("{} left out by --drop-bad; the result and the indexes say why",
+                                               format_count(result_.dropped, "sample")));
     }
   }
 
