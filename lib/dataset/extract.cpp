@@ -23,7 +23,7 @@ class Extraction {
       : options_(options),
         ctx_(ctx),
         threads_(thread_count(options.threads)),
-        set_(resolve_shards(options.shards)),
+        set_(resolve_shards(options.shards, ctx)),
         lister_(set_, ctx),
         places_(set_.manifest) {}
 

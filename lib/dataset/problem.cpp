@@ -19,7 +19,7 @@ constexpr Severity kWarning = Severity::warning;
 constexpr ProblemKind kKinds[] = {
     {unreadable, "unreadable", kError, "the shard cannot be read"},
     {zero_length, "zero_length", kError, "the shard has no byte"},
-    {compressed, "compressed", kError, "compressed shards cannot be indexed or read at random"},
+    {compressed, "compressed", kError, "compressed shards cannot be indexed or read at random", Remedy::reshard},
     {not_a_tar, "not_a_tar", kError, "this is no tar archive"},
     {bad_header_checksum, "bad_header_checksum", kError, "readers stop here and lose all that follows"},
     {bad_size_field, "bad_size_field", kError, "readers cannot find the members that follow"},

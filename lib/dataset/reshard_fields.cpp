@@ -4,8 +4,9 @@ namespace shardkit {
 
 void ReshardOptions::describe(FieldVisitor& v) {
   v.field({"IN", Unit::none,
-           "shards to take samples from: folders, tars, brace patterns, list files, wids indexes; also "
-           "compressed tars (.tar.gz, .tar.zst), named one by one",
+           "shards to take samples from: folders, tars, brace patterns, list files, wids indexes; tars may be "
+           "compressed (.tar.gz, .tgz, .tar.zst, .tar.xz, .tar.bz2, .tar.lz4): each run, that is each part and each "
+           "restart, first unpacks all of them beside OUT",
            Role::positional},
           inputs);
   v.field({"OUT", Unit::none, "folder for the shards: empty, or of the same reshard to go on with", Role::positional},

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "catalog/shard_set.hpp"
 #include "catalog/unpacked_tar.hpp"
 #include "core/context.hpp"
 #include "formats/manifest.hpp"
@@ -34,7 +35,8 @@ struct ReshardInputs {
 /// Error{conflict} when two manifests call one label by different names: the merged set would confuse them.
 ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets);
 
-/// Unpacks the compressed ones into `folder`.
-void unpack_inputs(ReshardInputs& inputs, const std::string& folder, FileSystem& files, Context& ctx);
+/// Unpacks the compressed ones into `folder`, several at a time. Throws Error{no_space} before the first byte when not
+/// even their packed bytes would fit, later as UnpackedTar does.
+void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, FileSystem& files, Context& ctx);
 
 }  // namespace shardkit
