@@ -75,6 +75,12 @@ void refuse_own_output(const std::string& folder, const std::vector<std::string>
 
 }  // namespace
 
+std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<ManifestClass>& classes) {
+  std::map<std::uint64_t, std::vector<std::string>> names;
+  for (const ManifestClass& item : classes) names[item.label].push_back(item.name);
+  return names;
+}
+
 ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets) {
   ReshardInputs inputs;
   ClassNames names;

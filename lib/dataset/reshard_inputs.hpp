@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct ReshardInputs {
   /// Names of labels, from the manifests beside the tars; ordered by label, then name. Their counts are 0.
   std::vector<ManifestClass> classes;
 };
+
+/// The classes of each label; a class map may give several one label.
+std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<ManifestClass>& classes);
 
 /// What the operands name (resolve_shards()). Throws Error{usage} when a tar lies in one of the folders `targets`,
 /// Error{conflict} when two manifests call one label by different names: the merged set would confuse them.

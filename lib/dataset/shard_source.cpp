@@ -95,20 +95,20 @@ ShardSource::ShardSource(const PlanReader& plan, const ReshardInputs& inputs, bo
       drop_bad_(drop_bad),
       files_(inputs, std::min(usable_descriptors() / 4, 512U)),
       judge_(drop_bad ? cores : 0) {
-  for (const PlanClass& item : plan.head().classes) class_of_label_.emplace(item.label, item.name);
+  for (const PlanClass& item : plan.head().classes) classes_[item.label].push_back(item.name);
 }
 
 std::unique_ptr<ShardSamples> ShardSource::open(std::size_t shard) { return std::make_unique<Samples>(*this, shard); }
 
 /// Starts with the class that the plan counts the sample in, because the manifest takes it off there.
 std::string ShardSource::skipped_path(const MovedSample& sample) const {
-  const auto counted = sample.label ? class_of_label_.find(*sample.label) : class_of_label_.end();
-  if (counted == class_of_label_.end()) {
+  const auto of_label = sample.label ? classes_.find(*sample.label) : classes_.end();
+  if (of_label == classes_.end()) {
     return sample.path.empty() ? fmt::format("{}/{}", inputs_.tars[sample.input].identity.name, sample.source_key)
                                : sample.path;
   }
-  if (sample.path.starts_with(counted->second + '/')) return sample.path;
-  return fmt::format("{}/{}", counted->second, sample.source_key);
+  const std::string& counted = of_label->second[class_of_path(sample, of_label->second)];
+  return sample.path.starts_with(counted + '/') ? sample.path : fmt::format("{}/{}", counted, sample.source_key);
 }
 
 IndexSample ShardSource::read(const MovedSample& sample, MutableBytes out, WaitMeter& meter) {

@@ -63,7 +63,7 @@ class ShardSource final : public SampleSource {
   bool drop_bad_;
   InputFiles files_;
   ImageJudge judge_;
-  std::map<std::uint64_t, std::string> class_of_label_;  ///< the first class of each
+  std::map<std::uint64_t, std::vector<std::string>> classes_;  ///< by label
   std::atomic<std::int64_t> read_ns_{0};
 };
 
