@@ -1,6 +1,7 @@
 #include "catalog/shard_set.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <set>
@@ -25,13 +26,15 @@ constexpr std::string_view kAccepted =
 
 bool is_url(std::string_view text) { return text.find("://") != std::string_view::npos || text.starts_with("pipe:"); }
 
-/// "x.tar", and compressed tars, so that they are reported for what they are.
+/// "x.tar", and what was made of one, so that it is reported for what it is.
 bool is_tar_name(std::string_view name) {
-  return name.ends_with(".tar") || name.ends_with(".tgz") || name.find(".tar.") != std::string_view::npos;
+  return name.ends_with(".tar") || name.find(".tar.") != std::string_view::npos || is_compressed_tar_name(name);
 }
 
 class Resolver {
  public:
+  explicit Resolver(FolderTars tars) : tars_(tars) {}
+
   void add_operand(const std::string& operand) {
     refuse_url(operand);
     std::error_code error;
@@ -53,6 +56,7 @@ class Resolver {
   }
 
   std::vector<ShardFile> take() { return std::move(shards_); }
+  std::vector<std::string> take_compressed() { return std::move(compressed_); }
   bool of_folder() const { return of_folder_; }
 
  private:
@@ -66,16 +70,31 @@ class Resolver {
   void add_folder(const std::string& folder) {
     std::error_code error;
     std::vector<std::string> names;
+    const std::size_t passed_over = compressed_.size();
     for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
       std::string name = item->path().filename().string();
-      if (name.ends_with(".tar") && !name.starts_with('.')) names.push_back(std::move(name));
+      if (name.starts_with('.')) continue;
+      if (is_compressed_tar_name(name) && tars_ == FolderTars::plain) {
+        compressed_.push_back(join_path(folder, name));
+      } else if (name.ends_with(".tar") || is_compressed_tar_name(name)) {
+        names.push_back(std::move(name));
+      }
     }
     if (error) throw system_error(error.value(), "list", folder);
-    if (names.empty()) {
-      throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no *.tar file", folder), folder);
-    }
+    if (names.empty()) refuse_folder(folder, compressed_.size() > passed_over);
     std::sort(names.begin(), names.end());
     for (const std::string& name : names) add_listed(join_path(folder, name));
+  }
+
+  [[noreturn]] void refuse_folder(const std::string& folder, bool holds_compressed) const {
+    if (!holds_compressed) {
+      throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no *.tar file", folder), folder);
+    }
+    throw Error(ErrorCode::unsupported,
+                fmt::format("folder '{}' holds compressed tars alone, such as '{}', which cannot be read at random; "
+                            "`shardctl reshard {} OUT` writes plain shards of their samples",
+                            folder, compressed_.back(), folder),
+                folder);
   }
 
   void add_file(const std::string& path) {
@@ -145,7 +164,9 @@ class Resolver {
     if (seen_.insert(absolute.string()).second) shards_.push_back({path, absolute.filename().string(), bytes});
   }
 
+  const FolderTars tars_;
   std::vector<ShardFile> shards_;
+  std::vector<std::string> compressed_;
   bool of_folder_ = false;
   std::set<std::string> seen_;
 };
@@ -163,11 +184,30 @@ std::string common_folder(const std::vector<ShardFile>& shards) {
 
 }  // namespace
 
-ShardSet resolve_shards(const std::vector<std::string>& operands) {
-  Resolver resolver;
+bool is_compressed_tar_name(std::string_view name) {
+  constexpr std::array endings{".tgz",     ".tar.gz", ".tar.zst", ".tar.zstd", ".tzst",
+                               ".tar.bz2", ".tar.xz", ".txz",     ".tar.lz4",  ".tbz2"};
+  return std::ranges::any_of(endings, [&](const char* ending) { return name.ends_with(ending); });
+}
+
+ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx) {
+  ShardSet set = resolve_shards(operands);
+  if (!set.compressed.empty()) {
+    ctx.warn("compressed_passed_over",
+             fmt::format("'{}'{} compressed and passed over; `shardctl reshard` reads such tars and writes plain ones",
+                         set.compressed.front(),
+                         set.compressed.size() == 1 ? std::string(" is")
+                                                    : fmt::format(" and {} more are", set.compressed.size() - 1)));
+  }
+  return set;
+}
+
+ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tars) {
+  Resolver resolver(tars);
   for (const std::string& operand : operands) resolver.add_operand(operand);
   ShardSet set;
   set.shards = resolver.take();
+  set.compressed = resolver.take_compressed();
   set.of_folder = resolver.of_folder();
   if (set.shards.empty()) throw Error(ErrorCode::usage, fmt::format("no shards were named; name {}", kAccepted));
   set.folder = common_folder(set.shards);

@@ -24,11 +24,15 @@ constexpr std::uint64_t kMostPadding = 8U * 1024U * 1024U;
 /// Looks at the tar while it is unpacked: stops at what is no tar, and asks for room before large members.
 class Watcher final : public TarHandler {
  public:
-  Watcher(const std::string& path, const std::string& folder) : path_(path), folder_(folder) {}
+  Watcher(const std::string& path, const std::string& folder)
+      : path_(path),
+        folder_(folder),
+        most_(UnpackedTar::kUnpackedFree + std::filesystem::file_size(path) * UnpackedTar::kUnpackedRatio) {}
 
   bool entry(const TarEntry& entry) override {
-    require_room(entry.size, entry.header_offset);
     members_end_ = entry.data_offset + entry.size;
+    if (members_end_ > most_) refuse_bomb(entry);
+    require_room(entry.size, entry.header_offset);
     return false;
   }
   void finding(const TarFinding& finding) override {
@@ -47,23 +51,25 @@ class Watcher final : public TarHandler {
   }
 
   void require_room(std::uint64_t bytes, std::uint64_t offset) const {
-    std::error_code error;
-    const std::filesystem::space_info space = std::filesystem::space(folder_, error);
-    const std::uint64_t reserve = std::min<std::uint64_t>(kMostReserve, space.capacity / 20);
-    if (error || (space.available >= reserve && bytes <= space.available - reserve)) return;
-    throw Error(ErrorCode::no_space,
-                fmt::format("'{}' cannot be unpacked: its next {} at byte {} do not fit in the {} that '{}' has free; "
-                            "make room there, or choose an output on a larger disk",
-                            path_, format_size(bytes), offset, format_size(space.available), folder_),
-                path_, offset);
+    require_room_to_unpack(folder_, bytes, fmt::format("'{}' from byte {} of its content on", path_, offset));
   }
 
   /// Where the content of the last member found ends.
   std::uint64_t members_end() const { return members_end_; }
 
  private:
+  [[noreturn]] void refuse_bomb(const TarEntry& entry) const {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("'{}' is not unpacked: '{}' at byte {} of its content claims {}, which makes more than {}, "
+                            "1 GiB and {} times the packed size; if that is right unpack it by hand and name the tar",
+                            path_, entry.name, entry.header_offset, format_size(entry.size), format_size(most_),
+                            UnpackedTar::kUnpackedRatio),
+                path_, entry.header_offset);
+  }
+
   const std::string& path_;
   const std::string& folder_;
+  const std::uint64_t most_;  ///< bytes that the members may end at
   std::uint64_t members_end_ = 0;
 };
 
@@ -84,7 +90,12 @@ Reader open_raw(const std::string& path) {
   File::open_read(path);  // says why it cannot be opened
   Reader reader(archive_read_new());
   if (!reader) throw std::bad_alloc();
-  archive_read_support_filter_all(reader.get());
+  // Not all that libarchive knows: for some it would start other programs.
+  archive_read_support_filter_gzip(reader.get());
+  archive_read_support_filter_bzip2(reader.get());
+  archive_read_support_filter_xz(reader.get());
+  archive_read_support_filter_zstd(reader.get());
+  archive_read_support_filter_lz4(reader.get());
   archive_read_support_format_raw(reader.get());
   archive_entry* entry = nullptr;
   if (archive_read_open_filename(reader.get(), path.c_str(), kReadBlock) != ARCHIVE_OK ||
@@ -95,10 +106,6 @@ Reader open_raw(const std::string& path) {
 }
 
 }  // namespace
-
-bool is_compressed_tar_name(const std::string& path) {
-  return path.ends_with(".tgz") || (path.find(".tar.") != std::string::npos && !path.ends_with(".tar"));
-}
 
 UnpackedTar::UnpackedTar(const std::string& path, const std::string& folder, FileSystem& files, Context& ctx)
     : file_(files, join_path(folder, "unpacked")) {
@@ -122,7 +129,25 @@ UnpackedTar::UnpackedTar(const std::string& path, const std::string& folder, Fil
     if (bytes_ - checked >= kCheckEvery) watcher.require_room(0, checked = bytes_);
     ctx.progress().bytes.fetch_add(size, std::memory_order_relaxed);
   }
+  if (watcher.members_end() == 0 && bytes_ >= kMostPadding) {
+    throw Error(
+        ErrorCode::corrupt,
+        fmt::format("'{}' unpacks to zeros, of which {} were looked at: it is no tar", path, format_size(bytes_)), path,
+        0);
+  }
   file_.flush();
+}
+
+void require_room_to_unpack(const std::string& folder, std::uint64_t bytes, const std::string& what) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(folder, error);
+  const std::uint64_t reserve = std::min<std::uint64_t>(kMostReserve, space.capacity / 20);
+  if (error || (space.available >= reserve && bytes <= space.available - reserve)) return;
+  throw Error(ErrorCode::no_space,
+              fmt::format("{} cannot be unpacked: {} do not fit in the {} that '{}' has free, of which {} are left to "
+                          "others; make room there, or choose an output on a larger disk",
+                          what, format_size(bytes), format_size(space.available), folder, format_size(reserve)),
+              folder);
 }
 
 }  // namespace shardkit

@@ -9,17 +9,20 @@
 
 namespace shardkit {
 
-/// True for names of compressed tars: "x.tar.gz", "x.tgz", "x.tar.zst", ...
-bool is_compressed_tar_name(const std::string& path);
-
-/// The tar behind a compressed one, on disk for as long as the object lives: its members are read by offset. Whatever
-/// libarchive can unpack is taken: gzip, zstd, bzip2, xz, lz4.
+/// The tar behind a compressed one, on disk for as long as the object lives: its members are read by offset. Taken are
+/// gzip, zstd, bzip2, xz and lz4.
 class UnpackedTar {
  public:
+  /// A tar may unpack to kUnpackedFree, and beyond that to kUnpackedRatio times its packed bytes: photographs hardly
+  /// shrink, text does tenfold. What claims more is taken for a bomb.
+  static constexpr std::uint64_t kUnpackedFree = std::uint64_t{1} << 30U;
+  static constexpr std::uint64_t kUnpackedRatio = 100;
+
   /// Unpacks `path` into a hidden temporary in `folder`. A member's room is asked for before its first byte is written,
   /// so that a small file which claims to be huge fills no disk; what follows the end of the archive is not unpacked.
-  /// Throws Error{corrupt} with the offset in the unpacked bytes for what is no tar or is damaged, Error{no_space} when
-  /// the disk would be left with less than 256 MiB or a twentieth, Error{cancelled}.
+  /// Memory is what the decompressor needs: at most 128 MiB for zstd, 1 GiB for xz, little for the others.
+  /// Throws Error{corrupt} with the offset in the unpacked bytes for what is no tar or is damaged, Error{unsupported}
+  /// for a bomb, Error{no_space} as require_room_to_unpack() does, Error{cancelled}.
   UnpackedTar(const std::string& path, const std::string& folder, FileSystem& files, Context& ctx);
 
   /// Where the tar lies.
@@ -30,5 +33,9 @@ class UnpackedTar {
   AtomicFile file_;  // never committed
   std::uint64_t bytes_ = 0;
 };
+
+/// Throws Error{no_space} when `bytes` more would leave the disk of `folder` with less than 256 MiB or a twentieth of
+/// it; `what` is what they are of.
+void require_room_to_unpack(const std::string& folder, std::uint64_t bytes, const std::string& what);
 
 }  // namespace shardkit

@@ -56,7 +56,7 @@ CatResult cat(const CatOptions& options, Context& ctx) {
   }
   const auto name = split_sample_name(options.name);
   const std::string key(name ? name->key : options.name);
-  const ShardSet set = resolve_shards(options.shards);
+  const ShardSet set = resolve_shards(options.shards, ctx);
   const KeySearch search = find_key(set, key, thread_count(options.threads), ctx);
   if (!search.sample) refuse_absent(key, set, search.nearest);
   const ListedSample& sample = *search.sample;

@@ -40,6 +40,7 @@ class Conversion {
     const auto start = std::chrono::steady_clock::now();
     const std::vector<std::unique_ptr<ConvertSet>> sets = plan_sets(options_, files_, ctx_);
     result_.phases_seconds.scan = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    find_rest(sets);
     for (const auto& set : sets) write_set(*set);
     if (sets.size() == 1) {
       result_.manifest = result_.sets.front().manifest;
@@ -61,13 +62,23 @@ class Conversion {
     part_ = parse_part(automatic ? "auto" : options_.part, parts, process_environment());
   }
 
+  /// Room for all sets is looked for before the first byte.
+  void find_rest(const std::vector<std::unique_ptr<ConvertSet>>& sets) {
+    std::uint64_t bytes = 0;
+    for (const auto& set : sets) {
+      set->rest = still_to_write(set->target, part_, options_.recheck, ctx_);
+      bytes += set->rest.bytes;
+    }
+    check_room(sets.front()->target.folder(), bytes);
+  }
+
   void write_set(ConvertSet& set) {
     const PlanReader& plan = set.target.plan();
     const unsigned cores = thread_count(options_.threads);
     FolderSource source(plan, set.source, planned_option<Validate>(plan.head(), "validate"),
                         planned_option<OnBad>(plan.head(), "on_bad"), cores);
     const PlannedReport report =
-        write_planned_shards({set.target, source, part_, options_.recheck, cores, "convert", kinds_}, files_, ctx_);
+        write_planned_shards({set.target, source, part_, cores, "convert", kinds_}, set.rest, files_, ctx_);
     result_.add(set.name, report);
     result_.reads_in_flight = std::max<std::uint64_t>(result_.reads_in_flight, report.job.in_flight);
     result_.kept_bad += source.kept_bad();

@@ -133,7 +133,7 @@ class SetPlanner {
 
   ConvertSet& add(const std::string& name, const std::string& source, const std::string& path) {
     const std::string folder = name.empty() ? options_.target : join_path(options_.target, name);
-    sets_.push_back(std::make_unique<ConvertSet>(ConvertSet{name, source, path, ConvertTarget(files_, folder)}));
+    sets_.push_back(std::make_unique<ConvertSet>(ConvertSet{name, source, path, ConvertTarget(files_, folder), {}}));
     sets_.back()->target.prepare();
     return *sets_.back();
   }

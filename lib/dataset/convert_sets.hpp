@@ -7,6 +7,7 @@
 #include "core/context.hpp"
 #include "dataset/convert.hpp"
 #include "dataset/convert_target.hpp"
+#include "dataset/planned_shards.hpp"
 #include "io/file_system.hpp"
 
 namespace shardkit {
@@ -17,6 +18,7 @@ struct ConvertSet {
   std::string source;    ///< folder of its images
   std::string path;      ///< prefix that makes paths below `source` paths below the convert's SRC
   ConvertTarget target;  ///< its plan is adopted
+  PlannedRest rest;      ///< to be filled in once all plans are adopted
 };
 
 /// Finds out which sets the options ask for (the whole source, the shares of --split, or the source's own train/ and

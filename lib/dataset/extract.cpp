@@ -19,11 +19,12 @@ namespace {
 /// One extract from resolved shards to result.
 class Extraction {
  public:
-  Extraction(const ExtractOptions& options, Context& ctx)
-      : options_(options),
+  Extraction(FileSystem& files, const ExtractOptions& options, Context& ctx)
+      : files_(files),
+        options_(options),
         ctx_(ctx),
         threads_(thread_count(options.threads)),
-        set_(resolve_shards(options.shards)),
+        set_(resolve_shards(options.shards, ctx)),
         lister_(set_, ctx),
         places_(set_.manifest) {}
 
@@ -81,7 +82,7 @@ class Extraction {
   }
 
   void write_all_shards() {
-    ExtractTarget target(options_.target);
+    ExtractTarget target(files_, options_.target);
     std::vector<std::unique_ptr<ExtractBatch>> batches;
     const std::size_t writers = std::min<std::size_t>(threads_, set_.shards.size());
     for (std::size_t i = 0; i < writers; ++i) batches.push_back(std::make_unique<ExtractBatch>(target, i, ctx_));
@@ -116,6 +117,7 @@ class Extraction {
     }
   }
 
+  FileSystem& files_;
   const ExtractOptions& options_;
   Context& ctx_;
   const unsigned threads_;
@@ -127,7 +129,13 @@ class Extraction {
 
 }  // namespace
 
-ExtractResult extract(const ExtractOptions& options, Context& ctx) { return Extraction(options, ctx).run(); }
+ExtractResult extract(const ExtractOptions& options, Context& ctx) {
+  return extract_on(*posix_file_system(), options, ctx);
+}
+
+ExtractResult extract_on(FileSystem& files, const ExtractOptions& options, Context& ctx) {
+  return Extraction(files, options, ctx).run();
+}
 
 void ExtractOptions::describe(FieldVisitor& v) {
   v.field({"SHARDS", Unit::none, "folders, tars, brace patterns, list files or wids indexes", Role::positional},

@@ -7,6 +7,7 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "io/file_system.hpp"
 
 namespace shardkit {
 
@@ -41,5 +42,8 @@ struct ExtractResult {
 /// Throws Error{corrupt} for a name that leads elsewhere, a link in a shard, a shard that cannot be read whole;
 /// Error{conflict} for what stands in the way; Error{no_space} when the target's file system has too little room.
 ExtractResult extract(const ExtractOptions& options, Context& ctx);
+
+/// The same over a given file system, for tests.
+ExtractResult extract_on(FileSystem& files, const ExtractOptions& options, Context& ctx);
 
 }  // namespace shardkit

@@ -14,7 +14,6 @@
 #include "core/hash.hpp"
 #include "dataset/member_content.hpp"
 #include "formats/manifest.hpp"
-#include "io/file_system.hpp"
 #include "io/publish.hpp"
 
 namespace fs = std::filesystem;
@@ -29,10 +28,8 @@ constexpr std::size_t kBatchFiles = 8192;
 constexpr std::uint64_t kBatchBytes = 512U << 20U;
 constexpr std::size_t kPiece = 1U << 20U;
 
-std::string made(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw system_error(error.value(), "create folder", path);
+const std::string& made(FileSystem& files, const std::string& path) {
+  files.create_directories(path);
   return path;
 }
 
@@ -88,7 +85,7 @@ bool holds(const File& file, const File& shard, const ListedMember& member, cons
 
 }  // namespace
 
-ExtractTarget::ExtractTarget(const std::string& path) : root_(made(path)) {
+ExtractTarget::ExtractTarget(FileSystem& files, const std::string& path) : files_(files), root_(made(files, path)) {
   state_ = *root_.folder(kStateFolder, true);
   lock();
   clear();
@@ -114,7 +111,7 @@ ExtractTarget::~ExtractTarget() {
   if (finished_) return;
   try {
     clear();
-    remove_below(state_, kLock);
+    files_.remove_below(state_, kLock);
   } catch (const std::exception&) {  // the next extract removes what is left
   }
   ::rmdir(state_.path().c_str());
@@ -134,9 +131,9 @@ File ExtractTarget::staging(std::size_t number) const {
 
 void ExtractTarget::finish() {
   clear();
-  remove_below(state_, kLock);
+  files_.remove_below(state_, kLock);
   ::rmdir(state_.path().c_str());  // stays where others have files in it
-  root_.sync();
+  files_.sync_all(root_.root());
   finished_ = true;
 }
 
@@ -155,8 +152,8 @@ void ExtractBatch::add(const File& shard, const ListedMember& member, const std:
     }
   }
   Pending pending{fmt::to_string(next_number_++), place, member.size};
-  const File file = create_below(staging_, pending.number);
-  read_member(shard, member, ctx_, [&](Bytes piece) { write_all(file, piece); });
+  const auto file = target_.files().create_below(staging_, pending.number);
+  read_member(shard, member, ctx_, [&](Bytes piece) { file->write(piece); });
   pending_.push_back(std::move(pending));
   pending_bytes_ += member.size;
   if (pending_.size() == kBatchFiles || pending_bytes_ >= kBatchBytes) publish();
@@ -164,7 +161,7 @@ void ExtractBatch::add(const File& shard, const ListedMember& member, const std:
 
 void ExtractBatch::publish() {
   if (pending_.empty()) return;
-  target_.root().sync();
+  target_.files().sync_all(target_.root().root());
   for (const Pending& pending : pending_) {
     ctx_.throw_if_stopped();
     publish(pending);
@@ -176,7 +173,7 @@ void ExtractBatch::publish() {
 void ExtractBatch::publish(const Pending& pending) {
   const Parts parts = split(pending.place);
   const File folder = *target_.root().folder(parts.folder, true);
-  if (move_new(staging_, pending.number, folder, parts.name)) {
+  if (target_.files().rename_new_below(staging_, pending.number, folder, parts.name)) {
     ++written_;
     return;
   }
@@ -187,7 +184,7 @@ void ExtractBatch::publish(const Pending& pending) {
   if (there.size() != pending.size || !same_bytes(ours, 0, there, pending.size, ctx_)) {
     refuse(target_.root(), pending.place);
   }
-  remove_below(staging_, pending.number);
+  target_.files().remove_below(staging_, pending.number);
   ++kept_;
 }
 

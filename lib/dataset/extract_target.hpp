@@ -9,6 +9,7 @@
 #include "core/context.hpp"
 #include "dataset/sample_lister.hpp"
 #include "io/contained_folder.hpp"
+#include "io/file_system.hpp"
 
 namespace shardkit {
 
@@ -18,12 +19,13 @@ class ExtractTarget {
  public:
   /// Makes the folder, and removes what a killed extract left. Throws Error{conflict} when another one is at work
   /// there or `.shardkit` is a link.
-  explicit ExtractTarget(const std::string& path);
+  ExtractTarget(FileSystem& files, const std::string& path);
   ~ExtractTarget();
   ExtractTarget(const ExtractTarget&) = delete;
   ExtractTarget& operator=(const ExtractTarget&) = delete;
 
   const ContainedFolder& root() const { return root_; }
+  FileSystem& files() const { return files_; }
   /// A new folder for unfinished files.
   File staging(std::size_t number) const;
   /// Everything is durable under its name, and nothing of our own is left.
@@ -33,6 +35,7 @@ class ExtractTarget {
   void lock();
   void clear();
 
+  FileSystem& files_;
   ContainedFolder root_;
   File state_;  ///< DST/.shardkit
   File lock_;

@@ -1,34 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "dataset/image_fault.hpp"
 #include "dataset/member_watcher.hpp"
-#include "dataset/problem.hpp"
-#include "image/jpeg_decoder.hpp"
 #include "sync/bounded_queue.hpp"
 
 namespace shardkit {
 
-/// What is wrong with an image.
-struct ImageFault {
-  ProblemCode code = ProblemCode::image_corrupt;
-  std::string text;  ///< what was found
-};
-
-/// Looks at one image: a JPEG is decoded to its last row, of another kind the header and the closing bytes are held
-/// against the format. `extension` is the member's. Empty for a sound image, and for an empty member, which is a
-/// finding of its own.
-std::optional<ImageFault> image_fault(JpegDecoder& decoder, Bytes image, std::string_view extension);
-
 /// Decodes the images of many shards on threads of its own while others read the shards: a set of one shard keeps all
-/// cores busy too. At most 128 MiB of images wait, and one more for each reader and each decoder.
+/// cores busy too. At most 128 MiB of images wait, and one more for each reader and each decoder; of what is found in a
+/// shard no more is kept than its ProblemLog lists.
 class ImageCheck {
  public:
   /// Stops handing out images when `stop` does.
@@ -45,7 +34,7 @@ class ImageCheck {
 
   /// The images that were looked at. To be called when all decoding threads have ended, as note().
   std::uint64_t images() const;
-  /// Adds what was found in a shard to its log, in the shard's order.
+  /// Adds what was found in a shard to its log, in the shard's order; once.
   void note(std::size_t shard, ProblemLog& log);
 
  private:
@@ -63,15 +52,19 @@ class ImageCheck {
     std::vector<std::byte> bytes;
   };
   struct Found {
-    Place place;
-    ImageFault fault;
+    std::string name;
+    std::string text;
+  };
+  struct CodeFindings {
+    std::uint64_t count = 0;
+    std::map<std::uint64_t, Found> first;  ///< by offset: decoders do not find them in this order
   };
   struct ShardFindings {
     std::uint64_t images = 0;
-    std::vector<Found> found;
+    std::map<ProblemCode, CodeFindings> by_code;
   };
 
-  void add(const Place& place, std::optional<ImageFault> fault);
+  void add(Place&& place, std::optional<ImageFault> fault);
 
   BoundedQueue<Image> queue_;
   std::stop_token stop_;

@@ -182,7 +182,7 @@ class Indexing {
 
 IndexResult index(const IndexOptions& options, Context& ctx) {
   const auto start = std::chrono::steady_clock::now();
-  const ShardSet set = resolve_shards(options.shards);
+  const ShardSet set = resolve_shards(options.shards, ctx);
   if (set.folder.empty()) {
     throw Error(ErrorCode::usage, "the shards lie in several folders; index each folder by itself");
   }

@@ -46,7 +46,7 @@ class RowMaker {
 }  // namespace
 
 LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink) {
-  const ShardSet set = resolve_shards(options.shards);
+  const ShardSet set = resolve_shards(options.shards, ctx);
   const SampleLister lister(set, ctx);
   LsResult result;
   std::uint64_t bytes = 0;

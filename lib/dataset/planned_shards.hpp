@@ -17,7 +17,6 @@ struct PlannedWork {
   ConvertTarget& target;  ///< its plan is adopted
   SampleSource& source;
   std::optional<Part> part;  ///< all shards without one
-  bool recheck = false;      ///< compare checksums of shards found finished
   unsigned cores = 1;
   const char* phase = "";   ///< of the progress while shards are written; a literal
   ForeignKinds kinds = {};  ///< other readers' indexes to write beside the shards
@@ -35,8 +34,20 @@ struct PlannedReport {
   ShardJobReport job;
 };
 
-/// Writes the shards of the part that are not finished yet, then the manifest of the whole or of the part. Throws
-/// Error{no_space} before the first byte when the target's file system lacks room.
-PlannedReport write_planned_shards(const PlannedWork& work, FileSystem& files, Context& ctx);
+/// The shards of a part that are not finished yet.
+struct PlannedRest {
+  std::vector<std::size_t> shards;
+  std::uint64_t samples = 0;  ///< in them, as planned
+  std::uint64_t bytes = 0;    ///< of their tars; less when samples are left out
+};
+/// `recheck`: those found finished have their checksums compared.
+PlannedRest still_to_write(const ConvertTarget& target, const std::optional<Part>& part, bool recheck, Context& ctx);
+
+/// Throws Error{no_space} when the file system of `folder`, which is there, lacks room for `bytes` of shards. `beside`
+/// is put behind them in the message: what takes room there already.
+void check_room(const std::string& folder, std::uint64_t bytes, const std::string& beside = {});
+
+/// Writes `rest`, then the manifest of the whole or of the part.
+PlannedReport write_planned_shards(const PlannedWork& work, const PlannedRest& rest, FileSystem& files, Context& ctx);
 
 }  // namespace shardkit

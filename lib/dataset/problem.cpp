@@ -1,5 +1,6 @@
 #include "dataset/problem.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ constexpr Severity kWarning = Severity::warning;
 constexpr ProblemKind kKinds[] = {
     {unreadable, "unreadable", kError, "the shard cannot be read"},
     {zero_length, "zero_length", kError, "the shard has no byte"},
-    {compressed, "compressed", kError, "compressed shards cannot be indexed or read at random"},
+    {compressed, "compressed", kError, "compressed shards cannot be indexed or read at random", Remedy::reshard},
     {not_a_tar, "not_a_tar", kError, "this is no tar archive"},
     {bad_header_checksum, "bad_header_checksum", kError, "readers stop here and lose all that follows"},
     {bad_size_field, "bad_size_field", kError, "readers cannot find the members that follow"},
@@ -85,10 +86,10 @@ constexpr ProblemKind kKinds[] = {
     {image_truncated, "image_truncated", kError, "the image ends before its last row; loaders stop or fill in gray",
      Remedy::drop_bad},
     {image_corrupt, "image_corrupt", kError, "the image cannot be decoded", Remedy::drop_bad},
-    {image_damaged, "image_damaged", kWarning, "the image decodes, but some of its data is damaged", Remedy::drop_bad},
+    {image_damaged, "image_damaged", kWarning, "the image decodes, but some of its data is damaged"},
     {image_not_an_image, "image_not_an_image", kError, "the content is no image", Remedy::drop_bad},
     {image_other_format, "image_other_format", kWarning,
-     "the content is of another format than the name says; decoders that go by the name stop", Remedy::drop_bad},
+     "the content is of another format than the name says; decoders that go by the name stop"},
     {image_zero_pixels, "image_zero_pixels", kError, "a side of the image is 0", Remedy::drop_bad},
     {image_too_large, "image_too_large", kError, "decoding would take more memory than any loader should",
      Remedy::drop_bad},
@@ -119,12 +120,12 @@ constexpr bool in_enum_order() {
   return true;
 }
 static_assert(in_enum_order(), "the table must follow the enum");
+static_assert(std::ranges::none_of(kKinds,
+                                   [](const ProblemKind& kind) {
+                                     return kind.remedy == Remedy::drop_bad && kind.severity == Severity::warning;
+                                   }),
+              "--drop-bad leaves out errors alone");
 static_assert(std::size(kKinds) == static_cast<std::size_t>(foreign_index) + 1, "every code needs a row");
-
-std::uint64_t most_listed(ProblemCode code) {
-  return problem_kind(code).severity == Severity::error ? ProblemLog::kMostErrorsListed
-                                                        : ProblemLog::kMostWarningsListed;
-}
 
 }  // namespace
 

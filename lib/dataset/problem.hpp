@@ -104,7 +104,7 @@ enum class ProblemCode {
 enum class Remedy {
   none,      ///< nothing that can be said in general, or the data is lost
   reshard,   ///< `shardctl reshard` writes the same samples without it
-  drop_bad,  ///< `shardctl reshard --drop-bad` leaves the samples out
+  drop_bad,  ///< `shardctl reshard --drop-bad` leaves the samples out; of errors alone
 };
 
 /// What is known of a code, in the order of the enum.
@@ -137,6 +137,10 @@ class ProblemLog {
  public:
   static constexpr std::uint64_t kMostErrorsListed = 20;
   static constexpr std::uint64_t kMostWarningsListed = 1;
+
+  static std::uint64_t most_listed(ProblemCode code) {
+    return problem_kind(code).severity == Severity::error ? kMostErrorsListed : kMostWarningsListed;
+  }
 
   explicit ProblemLog(std::string shard) : shard_(std::move(shard)) {}
 

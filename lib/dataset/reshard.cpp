@@ -44,6 +44,7 @@ struct OutputSet {
   std::string name;  ///< in the split; empty without one
   ConvertTarget target;
   SampleOrder order;
+  PlannedRest rest;  ///< of its plan
 };
 
 class Resharding {
@@ -72,11 +73,12 @@ class Resharding {
     for (const auto& set : sets_) set->target.prepare();
     // What is only needed until the end of the run: unpacked inputs and, until plans are made, the list of samples.
     const std::string scratch = sets_.front()->target.state_path("");
-    unpack_inputs(inputs_, scratch, files_, ctx_);
+    unpack_inputs(inputs_, scratch, cores_, files_, ctx_);
     make_plans(filter, extensions, draw, scratch);
     const std::chrono::duration<double> scan = std::chrono::steady_clock::now() - start;
     result_.phases_seconds.scan = scan.count();
 
+    find_rest();
     for (const auto& set : sets_) write_set(*set);
     warn_of_dropped();
     return std::move(result_);
@@ -164,11 +166,26 @@ class Resharding {
                     format_count(ignored, "member")));
   }
 
+  /// All sets share one file system: the room is checked for all of them before the first byte of a shard.
+  void find_rest() {
+    std::uint64_t bytes = 0;
+    for (const auto& set : sets_) {
+      set->rest = still_to_write(set->target, part_, options_.recheck, ctx_);
+      bytes += set->rest.bytes;
+    }
+    std::uint64_t unpacked = 0;
+    for (const ReshardInput& input : inputs_.tars) unpacked += input.unpacked ? input.unpacked->bytes() : 0;
+    check_room(options_.target, bytes,
+               unpacked == 0 ? std::string()
+                             : fmt::format(" beside the {} of unpacked inputs that lie there until the end",
+                                           format_size(unpacked)));
+  }
+
   void write_set(OutputSet& set) {
     const PlanReader& plan = set.target.plan();
     ShardSource source(plan, inputs_, options_.drop_bad, cores_);
     const PlannedReport report =
-        write_planned_shards({set.target, source, part_, options_.recheck, cores_, "reshard"}, files_, ctx_);
+        write_planned_shards({set.target, source, part_, cores_, "reshard"}, set.rest, files_, ctx_);
     result_.add(set.name, report);
     report_dropped(report.skipped);
   }
@@ -183,8 +200,8 @@ class Resharding {
 
   void warn_of_dropped() {
     if (result_.dropped == 0) return;
-    ctx_.warn("samples_dropped",
-              fmt::format("{} left out because the image does not decode", format_count(result_.dropped, "sample")));
+    ctx_.warn("samples_dropped", fmt::format("{} left out by --drop-bad; the result and the indexes say why",
+                                             format_count(result_.dropped, "sample")));
   }
 
   const ReshardOptions& options_;

@@ -4,8 +4,9 @@ namespace shardkit {
 
 void ReshardOptions::describe(FieldVisitor& v) {
   v.field({"IN", Unit::none,
-           "shards to take samples from: folders, tars, brace patterns, list files, wids indexes; also "
-           "compressed tars (.tar.gz, .tar.zst), named one by one",
+           "shards to take samples from: folders, tars, brace patterns, list files, wids indexes; tars may be "
+           "compressed (.tar.gz, .tgz, .tar.zst, .tar.xz, .tar.bz2, .tar.lz4): each run, that is each part and each "
+           "restart, first unpacks all of them beside OUT",
            Role::positional},
           inputs);
   v.field({"OUT", Unit::none, "folder for the shards: empty, or of the same reshard to go on with", Role::positional},
@@ -40,8 +41,10 @@ void ReshardOptions::describe(FieldVisitor& v) {
   v.field({"stratify", Unit::none, "split so that all sets have the same mix of labels"}, stratify);
   v.field({"seed", Unit::none, "of --sample and --split", Role::option, "SEED"}, seed);
   v.field({"drop-bad", Unit::none,
-           "decode each JPEG (of other images look at the header) and leave out samples whose image "
-           "fails"},
+           "judge each image as verify --depth decode does, and leave out samples with one that it counts as an error "
+           "(image_truncated, image_corrupt, image_not_an_image, image_zero_pixels, image_too_large, "
+           "image_too_many_scans), and labels or texts without data (orphan_member); what is a warning stays "
+           "(image_damaged, image_other_format, image_cmyk)"},
           drop_bad);
   v.field({"mark-duplicates", Unit::none,
            "give samples of several tars that share a key a mark of 8 digits each, instead of stopping"},

@@ -10,8 +10,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "catalog/shard_set.hpp"
 #include "core/error.hpp"
+#include "core/units.hpp"
+#include "dataset/shard_tasks.hpp"
 #include "io/file.hpp"
 
 namespace shardkit {
@@ -74,11 +75,17 @@ void refuse_own_output(const std::string& folder, const std::vector<std::string>
 
 }  // namespace
 
+std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<ManifestClass>& classes) {
+  std::map<std::uint64_t, std::vector<std::string>> names;
+  for (const ManifestClass& item : classes) names[item.label].push_back(item.name);
+  return names;
+}
+
 ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets) {
   ReshardInputs inputs;
   ClassNames names;
   std::set<std::string> folders;
-  for (const ShardFile& shard : resolve_shards(operands).shards) {
+  for (const ShardFile& shard : resolve_shards(operands, FolderTars::all).shards) {
     inputs.tars.push_back({shard.path, identity_of(shard), nullptr});
     const std::string folder = parent_folder(shard.path);
     if (!folders.insert(folder).second) continue;
@@ -90,15 +97,22 @@ ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, cons
   return inputs;
 }
 
-void unpack_inputs(ReshardInputs& inputs, const std::string& folder, FileSystem& files, Context& ctx) {
-  const auto compressed = std::ranges::count_if(inputs.tars, &ReshardInput::is_compressed);
-  if (compressed == 0) return;
-  ctx.progress().start("unpack", static_cast<std::uint64_t>(compressed));
+void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, FileSystem& files,
+                   Context& ctx) {
+  std::vector<ReshardInput*> compressed;
+  std::uint64_t packed_bytes = 0;
   for (ReshardInput& input : inputs.tars) {
     if (!input.is_compressed()) continue;
-    input.unpacked = std::make_unique<UnpackedTar>(input.path, folder, files, ctx);
-    ++ctx.progress().items;
+    compressed.push_back(&input);
+    packed_bytes += input.identity.bytes;
   }
+  if (compressed.empty()) return;
+  require_room_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
+  ctx.progress().start("unpack", compressed.size());
+  for_each_shard(compressed.size(), threads, ctx, [&](std::size_t at, std::size_t) {
+    compressed[at]->unpacked = std::make_unique<UnpackedTar>(compressed[at]->path, folder, files, ctx);
+    ++ctx.progress().items;
+  });
 }
 
 }  // namespace shardkit

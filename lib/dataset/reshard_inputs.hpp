@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "catalog/shard_set.hpp"
 #include "catalog/unpacked_tar.hpp"
 #include "core/context.hpp"
 #include "formats/manifest.hpp"
@@ -30,11 +32,15 @@ struct ReshardInputs {
   std::vector<ManifestClass> classes;
 };
 
+/// The classes of each label; a class map may give several one label.
+std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<ManifestClass>& classes);
+
 /// What the operands name (resolve_shards()). Throws Error{usage} when a tar lies in one of the folders `targets`,
 /// Error{conflict} when two manifests call one label by different names: the merged set would confuse them.
 ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets);
 
-/// Unpacks the compressed ones into `folder`.
-void unpack_inputs(ReshardInputs& inputs, const std::string& folder, FileSystem& files, Context& ctx);
+/// Unpacks the compressed ones into `folder`, several at a time. Throws Error{no_space} before the first byte when not
+/// even their packed bytes would fit, later as UnpackedTar does.
+void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, FileSystem& files, Context& ctx);
 
 }  // namespace shardkit

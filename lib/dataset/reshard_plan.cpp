@@ -46,22 +46,31 @@ std::map<std::string, std::string> plan_options(const ReshardOptions& options, c
   return texts;
 }
 
-/// The classes that the inputs' manifests name, with their samples here. A label that none names is called by its
-/// number where others have names; without any name there are no classes.
-std::vector<PlanClass> plan_classes(const ReshardInputs& inputs, const SampleTable& table, const SampleOrder& order) {
+/// The classes that the inputs' manifests name, with their samples here. Samples of classes that share a label are told
+/// apart by their original paths, as far as indexes know them. A label that none names is called by its number where
+/// others have names; without any name there are no classes.
+std::vector<PlanClass> plan_classes(const ReshardInputs& inputs, const SampleTable& table, const SampleOrder& order,
+                                    const Context& ctx) {
   if (inputs.classes.empty()) return {};
-  std::map<std::uint64_t, std::uint64_t> samples;
-  for (const std::uint32_t sample : order) ++samples[table.record(sample).label];
-  samples.erase(kNoLabel);
-  std::vector<PlanClass> classes;
-  for (const ManifestClass& item : inputs.classes) {
-    // Classes that share a label cannot be told apart: the first has all its samples.
-    const auto counted = samples.find(item.label);
-    classes.push_back({item.name, item.label, counted == samples.end() ? 0 : counted->second});
-    if (counted != samples.end()) samples.erase(counted);
+  std::map<std::uint64_t, std::vector<std::string>> names = names_by_label(inputs.classes);
+  std::map<std::uint64_t, std::vector<std::uint64_t>> samples;  // of a label, by class
+  for (const auto& [label, of_label] : names) samples[label].resize(of_label.size());
+  for (const std::uint32_t sample : order) {
+    const std::uint64_t label = table.record(sample).label;
+    if (label == kNoLabel) continue;
+    const std::vector<std::string>& of_label = names[label];
+    std::vector<std::uint64_t>& counts = samples[label];
+    if (counts.empty()) counts.resize(1);
+    if (of_label.size() > 1) ctx.throw_if_stopped();  // a line is read from disk
+    ++counts[of_label.size() > 1 ? class_of_path(table.read(sample), of_label) : 0];
   }
-  for (const auto& [label, count] : samples) classes.push_back({fmt::to_string(label), label, count});
-  std::ranges::stable_sort(classes, {}, &PlanClass::label);
+  std::vector<PlanClass> classes;
+  for (const auto& [label, counts] : samples) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const std::vector<std::string>& of_label = names[label];
+      classes.push_back({of_label.empty() ? fmt::to_string(label) : of_label[i], label, counts[i]});
+    }
+  }
   return classes;
 }
 
@@ -82,7 +91,7 @@ void refuse_larger_than_memory(const SampleTable& table, const SampleOrder& orde
 ReshardPlanned write_reshard_plan(const ReshardOptions& options, const std::string& set, const ReshardInputs& inputs,
                                   const SampleTable& table, const SampleOrder& order, ByteSink& sink, Context& ctx) {
   refuse_larger_than_memory(table, order);
-  PlanHead head{options.sizes.name, plan_options(options, set), plan_classes(inputs, table, order), {}, {}};
+  PlanHead head{options.sizes.name, plan_options(options, set), plan_classes(inputs, table, order, ctx), {}, {}};
   for (const ReshardInput& input : inputs.tars) head.inputs.push_back(input.identity);
   const ShardCut cut = cut_shards(
       order.size(), [&](std::uint64_t i) { return table.tar_bytes(order[i]); }, options.sizes);

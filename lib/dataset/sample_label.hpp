@@ -11,6 +11,11 @@ namespace shardkit {
 
 inline constexpr std::string_view kLabelExtension = "cls";
 
+/// True for members that only say something of others: a label, a text. `extension` is in lower case.
+inline bool is_side_member(std::string_view extension) {
+  return extension == kLabelExtension || extension == "json" || extension == "txt";
+}
+
 /// Collects the content of a .cls member and reads it: a whole number in ASCII digits, white space around it allowed,
 /// as Python's int() takes it.
 class LabelReader {

@@ -173,10 +173,7 @@ void ShardChecker::check_extensions(const Sample& sample) {
 /// `extensions` are sorted.
 void ShardChecker::note_kind(const std::vector<std::string_view>& extensions, const Sample& sample) {
   constexpr std::size_t most = 64;  // a shard whose every sample is of its own kind is told by those
-  const auto is_side = [](std::string_view extension) {
-    return extension == kLabelExtension || extension == "json" || extension == "txt";
-  };
-  if (std::all_of(extensions.begin(), extensions.end(), is_side)) {
+  if (std::all_of(extensions.begin(), extensions.end(), is_side_member)) {
     report_.log.add(ProblemCode::orphan_member, sample.offset, sample.key, extensions.front());
   }
   std::string name;  // without the label: missing_label tells of that

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "core/hash.hpp"
+#include "dataset/sample_label.hpp"
 #include "formats/ustar.hpp"
-#include "image/probe.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -94,24 +94,25 @@ ShardSource::ShardSource(const PlanReader& plan, const ReshardInputs& inputs, bo
       inputs_(inputs),
       drop_bad_(drop_bad),
       files_(inputs, std::min(usable_descriptors() / 4, 512U)),
-      decoders_(drop_bad ? cores : 0) {
-  for (const PlanClass& item : plan.head().classes) class_of_label_.emplace(item.label, item.name);
+      judge_(drop_bad ? cores : 0) {
+  for (const PlanClass& item : plan.head().classes) classes_[item.label].push_back(item.name);
 }
 
 std::unique_ptr<ShardSamples> ShardSource::open(std::size_t shard) { return std::make_unique<Samples>(*this, shard); }
 
 /// Starts with the class that the plan counts the sample in, because the manifest takes it off there.
 std::string ShardSource::skipped_path(const MovedSample& sample) const {
-  const auto counted = sample.label ? class_of_label_.find(*sample.label) : class_of_label_.end();
-  if (counted == class_of_label_.end()) {
+  const auto of_label = sample.label ? classes_.find(*sample.label) : classes_.end();
+  if (of_label == classes_.end()) {
     return sample.path.empty() ? fmt::format("{}/{}", inputs_.tars[sample.input].identity.name, sample.source_key)
                                : sample.path;
   }
-  if (sample.path.starts_with(counted->second + '/')) return sample.path;
-  return fmt::format("{}/{}", counted->second, sample.source_key);
+  const std::string& counted = of_label->second[class_of_path(sample, of_label->second)];
+  return sample.path.starts_with(counted + '/') ? sample.path : fmt::format("{}/{}", counted, sample.source_key);
 }
 
 IndexSample ShardSource::read(const MovedSample& sample, MutableBytes out, WaitMeter& meter) {
+  if (drop_bad_) check_not_orphan(sample);
   IndexSample result{sample.key, sample.label, sample.path, {}};
   std::uint64_t at = 0;
   for (const MovedMember& member : sample.members) {
@@ -147,22 +148,27 @@ void ShardSource::read_member(const MovedSample& sample, const MovedMember& memb
   read_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
 }
 
-/// What a name promises to be a JPEG, and what is one under any name, is decoded; of other images the header is read.
+/// Throws Error{corrupt}, which starts with the code of verify, for an image that verify counts as an error.
 void ShardSource::check_image(const MovedSample& sample, const MovedMember& member, Bytes content) {
-  const ImageKind kind = sniff_image(content);
-  const bool named_jpeg = member.extension == "jpg" || member.extension == "jpeg";
-  std::string why;
-  if (kind == ImageKind::jpeg || named_jpeg) {
-    why = decoders_.problem(content);
-  } else if (kind != ImageKind::unknown || member.extension == "png" || member.extension == "webp") {
-    if (const auto problem = header_problem(content, member.extension)) why = problem->text;
+  if (!is_image_member(member.extension)) return;
+  const std::optional<ImageFault> fault = judge_.fault(content, member.extension);
+  if (fault && fault->is_error()) {
+    drop(sample, member, fault->describe());
   }
-  if (why.empty()) return;
-  const std::string& path = inputs_.tars[sample.input].path;
+}
+
+void ShardSource::check_not_orphan(const MovedSample& sample) const {
+  if (!std::ranges::all_of(sample.members, is_side_member, &MovedMember::extension)) return;
+  const ProblemKind& kind = problem_kind(ProblemCode::orphan_member);
+  drop(sample, sample.members.front(), fmt::format("{}: {}", kind.name, kind.meaning));
+}
+
+void ShardSource::drop(const MovedSample& sample, const MovedMember& member, const std::string& why) const {
+  const PlanInput& input = inputs_.tars[sample.input].identity;
   throw Error(ErrorCode::corrupt,
-              fmt::format("'{}.{}' in '{}' at byte {} is not a good image: {}", sample.source_key, member.extension,
-                          inputs_.tars[sample.input].identity.name, member.offset, why),
-              path, member.offset);
+              fmt::format("{} ('{}.{}' in '{}' at byte {})", why, sample.source_key, member.extension, input.name,
+                          member.offset),
+              inputs_.tars[sample.input].path, member.offset);
 }
 
 }  // namespace shardkit

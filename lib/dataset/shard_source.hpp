@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "dataset/image_fault.hpp"
 #include "dataset/reshard_inputs.hpp"
-#include "dataset/sample_reader.hpp"
 #include "dataset/sample_source.hpp"
 #include "formats/moved_sample.hpp"
+#include "io/file.hpp"
 
 namespace shardkit {
 
@@ -38,8 +39,8 @@ class InputFiles {
 /// The samples of a reshard's plan, read from its input tars.
 class ShardSource final : public SampleSource {
  public:
-  /// `plan` and `inputs` outlive the source. `drop_bad`: images that do not decode are left out, `cores` decode at a
-  /// time.
+  /// `plan` and `inputs` outlive the source. `drop_bad`: samples with an image that verify counts as an error
+  /// (image_fault()), and labels and texts without data, are left out; `cores` decode at a time.
   ShardSource(const PlanReader& plan, const ReshardInputs& inputs, bool drop_bad, unsigned cores);
 
   std::unique_ptr<ShardSamples> open(std::size_t shard) override;
@@ -53,14 +54,16 @@ class ShardSource final : public SampleSource {
   IndexSample read(const MovedSample& sample, MutableBytes out, WaitMeter& meter);
   void read_member(const MovedSample& sample, const MovedMember& member, MutableBytes out, WaitMeter& meter);
   void check_image(const MovedSample& sample, const MovedMember& member, Bytes content);
+  void check_not_orphan(const MovedSample& sample) const;
+  [[noreturn]] void drop(const MovedSample& sample, const MovedMember& member, const std::string& why) const;
   std::string skipped_path(const MovedSample& sample) const;
 
   const PlanReader& plan_;
   const ReshardInputs& inputs_;
   bool drop_bad_;
   InputFiles files_;
-  DecoderPool decoders_;
-  std::map<std::uint64_t, std::string> class_of_label_;  ///< the first class of each
+  ImageJudge judge_;
+  std::map<std::uint64_t, std::vector<std::string>> classes_;  ///< by label
   std::atomic<std::int64_t> read_ns_{0};
 };
 

@@ -148,13 +148,14 @@ StageResult stage_on(FileSystem& files, ObjectSource& source, const StageOptions
   check_options(options);
   const StageSet set(source, options.manifest);
   StageTarget target(files, options.target);
-  if (const auto done = target.complete(set.hash())) return result_of(*done);
+  const std::vector<ObjectInfo> foreign = set.foreign_indexes(source);
+  if (const auto done = target.complete(set.hash(), foreign)) return result_of(*done);
   const std::vector<StageFile> wanted = set.files(source);
   const StagedMarker marker = marker_of(source, set, wanted);
   check_limit(marker.bytes, options);
   ctx.progress().start("wait for another stage into the same folder");
   target.lock(ctx.stop_token());
-  if (const auto done = target.complete(set.hash())) return result_of(*done);
+  if (const auto done = target.complete(set.hash(), foreign)) return result_of(*done);
 
   check_free_space(target, wanted, marker.bytes);
   target.adopt(set.hash(), wanted);

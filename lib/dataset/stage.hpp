@@ -36,7 +36,8 @@ struct StageResult {
 
 /// Copies a set of shards with its manifest and indexes to a local folder: `shardctl stage`. Every byte is held against
 /// the manifest on the way. The same call after a kill goes on inside the files it was copying; once all is in place it
-/// reads no data. Calls into one folder wait for each other.
+/// reads no data but the manifest, and brings only other readers' indexes that came to the source since. Calls into one
+/// folder wait for each other.
 ///
 /// Throws Error{not_found} for a missing source, manifest or shard; Error{corrupt} for source bytes that are not what
 /// the manifest says, also when read again; Error{no_space} when the limit or the disk is too small, before anything is

@@ -1,7 +1,8 @@
 #include "dataset/stage_set.hpp"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -60,16 +61,6 @@ Hash128 hash_of(const std::vector<ObjectInfo>& listed) {
   return hash.digest();
 }
 
-/// Other readers' indexes that lie beside the shards. The manifest knows nothing of them: they are copied as they are.
-void add_foreign_indexes(ObjectSource& source, const std::vector<ManifestShard>& shards,
-                         std::vector<StageFile>& files) {
-  std::set<std::string> names{kWidsIndexName, kEnergonInfoName, kEnergonSplitName, kEnergonDatasetName};
-  for (const ManifestShard& shard : shards) names.insert({dali_index_name(shard.name), energon_index_name(shard.name)});
-  for (const std::string& name : names) {
-    if (const auto object = source.find(name)) files.push_back({*object, {}, {}});
-  }
-}
-
 }  // namespace
 
 std::string StageFile::pin() const {
@@ -105,8 +96,30 @@ std::vector<StageFile> StageSet::files(ObjectSource& source) const {
     }
     files.push_back({*object, {}, shard});
   }
-  add_foreign_indexes(source, manifest_.shards, files);
+  for (const ObjectInfo& index : foreign_indexes(source)) {
+    if (const auto object = source.find(index.name)) files.push_back({*object, {}, {}});
+  }
   return files;
+}
+
+std::vector<ObjectInfo> StageSet::foreign_indexes(ObjectSource& source) const {
+  if (!has_manifest()) return {};  // listed with all else
+  std::vector<std::string> there = source.names_in("");
+  std::ranges::move(source.names_in(parent_folder(kEnergonInfoName)), std::back_inserter(there));
+  std::unordered_set<std::string> of_shards;
+  for (const ManifestShard& shard : manifest_.shards) {
+    of_shards.insert({dali_index_name(shard.name), energon_index_name(shard.name)});
+  }
+  std::vector<ObjectInfo> found;
+  std::ranges::sort(there);
+  for (const std::string& name : there) {
+    if (of_shards.contains(name)) found.push_back({name, 0, {}});
+    const bool of_set =
+        name == kWidsIndexName || name == kEnergonInfoName || name == kEnergonSplitName || name == kEnergonDatasetName;
+    if (!of_set) continue;
+    if (auto object = source.find(name)) found.push_back(std::move(*object));
+  }
+  return found;
 }
 
 }  // namespace shardkit

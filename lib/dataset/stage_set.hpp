@@ -33,9 +33,12 @@ class StageSet {
   bool has_manifest() const { return !manifest_text_.empty(); }
   const std::string& manifest_text() const { return manifest_text_; }
 
+  /// Other readers' indexes that lie beside the shards, by two listings: the manifest knows nothing of them. Only those
+  /// that a set has one of come with size and version, and those of shards with their names alone.
+  std::vector<ObjectInfo> foreign_indexes(ObjectSource& source) const;
+
   /// The files to copy, other readers' indexes beside the shards included; the manifest itself is not among them. Asks
-  /// the source for the size of each index. Throws
-  /// Error{not_found} for an index that is missing.
+  /// the source for the size of each index. Throws Error{not_found} for an index that is missing.
   std::vector<StageFile> files(ObjectSource& source) const;
 
  private:

@@ -50,13 +50,18 @@ std::optional<StagedMarker> StageTarget::marker() const {
   return read_staged_marker(read_text_file(path, 1U << 20U), path);
 }
 
-std::optional<StagedMarker> StageTarget::complete(const Hash128& hash) const {
+std::optional<StagedMarker> StageTarget::complete(const Hash128& hash, const std::vector<ObjectInfo>& foreign) const {
   const auto found = marker();
   if (!found || !(found->manifest == hash)) return std::nullopt;
   const auto entries = StageJournal::read(state_path(kJournalName));
   if (entries.size() != found->files) return std::nullopt;
   for (const auto& [name, entry] : entries) {
     if (!entry.done || size_on_disk(path_of(name)) != entry.bytes) return std::nullopt;
+  }
+  for (const ObjectInfo& index : foreign) {
+    const auto known = entries.find(index.name);
+    if (known == entries.end()) return std::nullopt;
+    if (!index.version.empty() && known->second.pin != index.version) return std::nullopt;
   }
   return found;
 }

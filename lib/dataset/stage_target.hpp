@@ -22,9 +22,9 @@ class StageTarget {
   /// True for the names, relative to a folder, that a stage keeps for itself.
   static bool is_own_state(const std::string& name);
 
-  /// The marker when the folder holds the whole set of that hash: every file is there with its size. Reads no data and
-  /// changes nothing.
-  std::optional<StagedMarker> complete(const Hash128& hash) const;
+  /// The marker when the folder holds the whole set of that hash: every file is there with its size, and so are the
+  /// indexes `foreign`, in their version where they have one. Reads no data and changes nothing.
+  std::optional<StagedMarker> complete(const Hash128& hash, const std::vector<ObjectInfo>& foreign) const;
 
   /// Makes the folder and waits until it is ours alone; held as long as this object lives.
   void lock(const std::stop_token& stop);

@@ -105,7 +105,7 @@ class Statistics {
   Statistics(const StatOptions& options, Context& ctx)
       : ctx_(ctx),
         threads_(thread_count(options.threads)),
-        set_(resolve_shards(options.shards)),
+        set_(resolve_shards(options.shards, ctx)),
         lister_(set_, ctx),
         shard_samples_(set_.shards.size()),
         shard_classes_(set_.shards.size()) {}

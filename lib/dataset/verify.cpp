@@ -29,7 +29,7 @@ class Verification {
       : options_(options),
         ctx_(ctx),
         threads_(thread_count(options.threads)),
-        set_(resolve_shards(options.shards)),
+        set_(resolve_shards(options.shards, ctx)),
         expected_(find_expectations(set_)),
         set_checker_(set_, expected_, reports_) {
     result_.strict = options.strict;

@@ -1,5 +1,6 @@
 #include "formats/moved_sample.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -74,6 +75,12 @@ bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSampl
     if (!parse_member(columns[i + kFixedColumns], sample.members[i])) return false;
   }
   return true;
+}
+
+std::size_t class_of_path(const MovedSample& sample, const std::vector<std::string>& classes) {
+  const std::string_view folder = std::string_view(sample.path).substr(0, sample.path.find('/'));
+  const auto found = folder.size() == sample.path.size() ? classes.end() : std::ranges::find(classes, folder);
+  return found == classes.end() ? 0 : static_cast<std::size_t>(found - classes.begin());
 }
 
 std::uint64_t moved_sample_tar_bytes(const MovedSample& sample) {

@@ -36,6 +36,10 @@ std::string moved_sample_identity(const MovedSample& sample);
 /// Reads the columns of a line; false when they are none. `sample` is overwritten.
 bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSample& sample);
 
+/// The class whose folder the sample's path lies in, as its place among `classes`; 0 where the path tells none. For
+/// classes that a class map gave one label.
+std::size_t class_of_path(const MovedSample& sample, const std::vector<std::string>& classes);
+
 /// Bytes that the sample takes in a tar.
 std::uint64_t moved_sample_tar_bytes(const MovedSample& sample);
 

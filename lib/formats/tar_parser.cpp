@@ -123,7 +123,10 @@ void TarParser::on_bad_checksum(Bytes block) {
   if (!compression.empty()) {
     return stop(
         TarFault::compressed, 0,
-        fmt::format("this is {} data: no reader can seek in it and offsets mean nothing; unpack it", compression));
+        fmt::format(
+            "this is {} data: no reader can seek in it and offsets mean nothing; `shardctl reshard` writes plain "
+            "shards from tars that are called .tar.gz, .tgz, .tar.zst and the like",
+            compression));
   }
   stop(TarFault::not_a_tar, 0, "the first block is not a tar header");
 }

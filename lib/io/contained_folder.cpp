@@ -50,10 +50,6 @@ std::optional<File> ContainedFolder::folder(std::string_view relative, bool make
   return current;
 }
 
-void ContainedFolder::sync() const {
-  if (::syncfs(root_.fd()) != 0) throw system_error(errno, "sync", path_);
-}
-
 Standing standing_at(const File& folder, const std::string& name) {
   struct stat info {};
   if (::fstatat(folder.fd(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
@@ -65,31 +61,6 @@ Standing standing_at(const File& folder, const std::string& name) {
 
 File open_below(const File& folder, const std::string& name) {
   return File::open_read_at(folder.fd(), name.c_str(), join_path(folder.path(), name), O_NOFOLLOW);
-}
-
-File create_below(const File& folder, const std::string& name) {
-  const std::string path = join_path(folder.path(), name);
-  File file(::openat(folder.fd(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), path);
-  if (!file) throw system_error(errno, "create", path);
-  return file;
-}
-
-bool move_new(const File& from_folder, const std::string& from, const File& to_folder, const std::string& to) {
-  if (::renameat2(from_folder.fd(), from.c_str(), to_folder.fd(), to.c_str(), RENAME_NOREPLACE) == 0) return true;
-  if (errno == EINVAL || errno == ENOSYS) {  // NFS and many FUSE file systems lack the flag
-    if (::linkat(from_folder.fd(), from.c_str(), to_folder.fd(), to.c_str(), 0) == 0) {
-      remove_below(from_folder, from);
-      return true;
-    }
-  }
-  if (errno == EEXIST) return false;
-  throw system_error(errno, "publish", join_path(to_folder.path(), to));
-}
-
-void remove_below(const File& folder, const std::string& name) {
-  if (::unlinkat(folder.fd(), name.c_str(), 0) != 0 && errno != ENOENT) {
-    throw system_error(errno, "remove", join_path(folder.path(), name));
-  }
 }
 
 }  // namespace shardkit

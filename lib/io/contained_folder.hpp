@@ -6,9 +6,9 @@
 
 #include "io/file.hpp"
 
-/// Making files below a folder under names that a stranger chose. No link is ever followed on the way: each component
-/// is opened by itself from its parent's descriptor with O_NOFOLLOW, so that a link planted below the folder leads
-/// nowhere, however it came there.
+/// Folders below a folder under names that a stranger chose; FileSystem makes the files in them. No link is ever
+/// followed on the way: each component is opened by itself from its parent's descriptor with O_NOFOLLOW, so that a link
+/// planted below the folder leads nowhere, however it came there.
 namespace shardkit {
 
 /// Thread-safe.
@@ -24,8 +24,8 @@ class ContainedFolder {
   /// file stands in the way.
   std::optional<File> folder(std::string_view relative, bool make) const;
 
-  /// Everything below is on disk when it returns, with all else of its file system: syncfs. Throws Error{io, no_space}.
-  void sync() const;
+  /// The folder itself.
+  const File& root() const { return root_; }
 
  private:
   std::string path_;
@@ -38,14 +38,5 @@ Standing standing_at(const File& folder, const std::string& name);
 
 /// Opens a file of `folder` for reading, never through a link.
 File open_below(const File& folder, const std::string& name);
-
-/// Makes a new file with mode 0644 less umask. Throws Error{conflict} when the name is taken.
-File create_below(const File& folder, const std::string& name);
-
-/// Gives a file another folder and name in one step; false, changing nothing, when that name is taken.
-bool move_new(const File& from_folder, const std::string& from, const File& to_folder, const std::string& to);
-
-/// Removes a file; fine when it is gone.
-void remove_below(const File& folder, const std::string& name);
 
 }  // namespace shardkit

@@ -99,6 +99,36 @@ class PosixFileSystem final : public FileSystem {
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw system_error(errno, "remove", path);
   }
 
+  std::unique_ptr<WritableFile> create_below(const File& folder, const std::string& name) override {
+    const std::string path = folder.path() + "/" + name;
+    File file(::openat(folder.fd(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), path);
+    if (!file) throw system_error(errno, "create", path);
+    return std::make_unique<PosixFile>(std::move(file));
+  }
+
+  bool rename_new_below(const File& from_folder, const std::string& from, const File& to_folder,
+                        const std::string& to) override {
+    if (::renameat2(from_folder.fd(), from.c_str(), to_folder.fd(), to.c_str(), RENAME_NOREPLACE) == 0) return true;
+    if (errno == EINVAL || errno == ENOSYS) {  // NFS and many FUSE file systems lack the flag
+      if (::linkat(from_folder.fd(), from.c_str(), to_folder.fd(), to.c_str(), 0) == 0) {
+        remove_below(from_folder, from);
+        return true;
+      }
+    }
+    if (errno == EEXIST) return false;
+    throw system_error(errno, "publish", to_folder.path() + "/" + to);
+  }
+
+  void remove_below(const File& folder, const std::string& name) override {
+    if (::unlinkat(folder.fd(), name.c_str(), 0) != 0 && errno != ENOENT) {
+      throw system_error(errno, "remove", folder.path() + "/" + name);
+    }
+  }
+
+  void sync_all(const File& folder) override {
+    if (::syncfs(folder.fd()) != 0) throw system_error(errno, "sync", folder.path());
+  }
+
  private:
   /// False when somebody has removed the file's only name.
   static bool is_linked(const File& file) {

@@ -45,6 +45,18 @@ class FileSystem {
   virtual void sync_directory(const std::string& path) = 0;
   /// Removes a file; fine when it is gone.
   virtual void remove(const std::string& path) = 0;
+
+  // The same for names that a stranger chose: they are taken in a folder that is open, so that no link leads elsewhere.
+
+  /// As create(), but follows no link and takes no lock.
+  virtual std::unique_ptr<WritableFile> create_below(const File& folder, const std::string& name) = 0;
+  /// As rename_new().
+  virtual bool rename_new_below(const File& from_folder, const std::string& from, const File& to_folder,
+                                const std::string& to) = 0;
+  virtual void remove_below(const File& folder, const std::string& name) = 0;
+  /// All that was written below `folder` is durable when it returns, with all else of its file system: syncfs. Throws
+  /// Error{io, no_space}.
+  virtual void sync_all(const File& folder) = 0;
 };
 
 enum class LockAttempt { taken, held_elsewhere, no_locks_here };

@@ -49,6 +49,18 @@ class FolderSource final : public ObjectSource {
     return found;
   }
 
+  std::vector<std::string> names_in(const std::string& folder) override {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(join_path(folder_, folder), error), end; !error && entry != end;
+         entry.increment(error)) {
+      names.push_back(join_path(folder, entry->path().filename().string()));
+    }
+    const bool absent = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+    if (error && !absent) throw system_error(error.value(), "list", join_path(folder_, folder));
+    return names;
+  }
+
   std::optional<ObjectInfo> find(const std::string& name) override {
     struct stat info {};
     const std::string path = join_path(folder_, name);

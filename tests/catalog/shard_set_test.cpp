@@ -44,6 +44,38 @@ TEST_CASE("a folder gives its tars by name, without hidden ones and other files"
   CHECK_FALSE(set.manifest);
 }
 
+TEST_CASE("a folder's compressed tars are taken where they are asked for, else passed over and named") {
+  TempDir dir;
+  for (const char* name : {"d.tar", "a.tar.gz", "b.tgz", "c.tar.zst", ".e.tar.gz", "f.tar.tmp", "g.gz"}) {
+    write_file(dir.path(name), "x");
+  }
+  CHECK(names(resolve_shards({dir.path()}, FolderTars::all)) == Names{"a.tar.gz", "b.tgz", "c.tar.zst", "d.tar"});
+  Context ctx;
+  const ShardSet set = resolve_shards({dir.path()}, ctx);
+  CHECK(names(set) == Names{"d.tar"});
+  CHECK(set.compressed.size() == 3);
+  REQUIRE(ctx.warnings().size() == 1);
+  CHECK(ctx.warnings()[0].code == "compressed_passed_over");
+  CHECK(ctx.warnings()[0].text.find("and 2 more are compressed and passed over; `shardctl reshard`") !=
+        std::string::npos);
+}
+
+TEST_CASE("a folder of compressed tars alone is refused with the command that unpacks them") {
+  TempDir dir;
+  write_file(dir.path("a.tar.gz"), "x");
+  CHECK(code_of({dir.path()}) == ErrorCode::unsupported);
+  CHECK_THROWS_WITH_AS(resolve_shards({dir.path()}), doctest::Contains(("shardctl reshard " + dir.path()).c_str()),
+                       Error);
+  CHECK(names(resolve_shards({dir.path()}, FolderTars::all)) == Names{"a.tar.gz"});
+  fs::create_directory(dir.path("empty"));
+  CHECK(code_of({dir.path(), dir.path("empty")}) == ErrorCode::unsupported);
+}
+
+TEST_CASE("names say what is a compressed tar") {
+  for (const char* name : {"x.tar.gz", "d.tar/x.tgz", "x.tar.zst", "x.tar.xz"}) CHECK(is_compressed_tar_name(name));
+  for (const char* name : {"x.tar", "x.zip", "x.gz", "x.tar.tmp"}) CHECK_FALSE(is_compressed_tar_name(name));
+}
+
 TEST_CASE("the manifest beside the shards comes along; shards that it lists may be missing") {
   TempDir dir;
   write_file(dir.path("a.tar"), "");

@@ -370,6 +370,15 @@ class StoppingFileSystem final : public FileSystem {
   bool rename_new(const std::string& from, const std::string& to) override { return real_->rename_new(from, to); }
   void sync_directory(const std::string& path) override { real_->sync_directory(path); }
   void remove(const std::string& path) override { real_->remove(path); }
+  std::unique_ptr<WritableFile> create_below(const File& folder, const std::string& name) override {
+    return real_->create_below(folder, name);
+  }
+  bool rename_new_below(const File& from_folder, const std::string& from, const File& to_folder,
+                        const std::string& to) override {
+    return real_->rename_new_below(from_folder, from, to_folder, to);
+  }
+  void remove_below(const File& folder, const std::string& name) override { real_->remove_below(folder, name); }
+  void sync_all(const File& folder) override { real_->sync_all(folder); }
 
  private:
   std::unique_ptr<FileSystem> real_ = posix_file_system();

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "dataset/convert.hpp"
+#include "dataset/image_samples.hpp"
 #include "dataset/index.hpp"
 #include "dataset/merge.hpp"
 #include "dataset/synth.hpp"
@@ -186,6 +187,39 @@ TEST_CASE("a class is named as the manifest names it, and its count follows the 
   options.classes = {"class_7"};
   options.target = f.folder.path("none");
   CHECK(failure(options).code() == ErrorCode::usage);
+}
+
+TEST_CASE("classes that share a label keep their counts as long as an index knows their paths") {
+  const Fixture f;
+  ImageTree{f.folder.path("src"), 3, 10}.make();
+  write_file(f.folder.path("map.json"), R"({"class_0": 0, "class_1": 1, "class_2": 0})");
+  for (const char* image : {"class_0/img_001", "class_2/img_000", "class_2/img_003"}) {
+    write_file(f.folder.path(fmt::format("src/{}.jpg", image)), make_jpeg());
+  }
+  ConvertOptions converting;
+  converting.source = f.folder.path("src");
+  converting.target = f.folder.path("set");
+  converting.sharding.class_map = f.folder.path("map.json");
+  Context ctx;
+  convert(converting, ctx);
+  ReshardOptions options = f.options("out");
+  options.inputs = {f.folder.path("set")};
+  options.keys = {"class_0/*", "class_2/img_00[0-3]"};
+  run(options);
+  CHECK(f.manifest("out").classes ==
+        std::vector<ManifestClass>{{"class_0", 0, 10}, {"class_2", 0, 4}, {"class_1", 1, 0}});
+  CHECK(problems(f.folder.path("out")) == 0);
+  options.target = f.folder.path("good");
+  options.drop_bad = true;  // the rest are no images
+  run(options);
+  CHECK(f.manifest("good").classes ==
+        std::vector<ManifestClass>{{"class_0", 0, 1}, {"class_2", 0, 2}, {"class_1", 1, 0}});
+
+  fs::remove_all(f.folder.path("set/.shardkit"));
+  options.drop_bad = false;
+  options.target = f.folder.path("unknown");
+  run(options);
+  CHECK(f.manifest("unknown").classes[0].samples == 14);
 }
 
 TEST_CASE("original paths and checksums go on from index to index") {

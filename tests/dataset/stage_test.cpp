@@ -52,6 +52,14 @@ class FakeSource final : public ObjectSource {
     for (const auto& [name, bytes] : content) found.push_back(*find(name));
     return found;
   }
+  std::vector<std::string> names_in(const std::string& folder) override {
+    std::vector<std::string> names;
+    for (const auto& [name, bytes] : content) {
+      const std::size_t slash = name.rfind('/');
+      if (folder == (slash == std::string::npos ? "" : name.substr(0, slash))) names.push_back(name);
+    }
+    return names;
+  }
   std::optional<ObjectInfo> find(const std::string& name) override {
     const auto found = content.find(name);
     if (found == content.end()) return std::nullopt;
@@ -183,6 +191,34 @@ TEST_CASE("stage copies shards, indexes and manifest and marks the folder") {
   CHECK(result.verified == "checksum");
   CHECK(result.manifest_xxh3_128 == to_hex(xxh3_128(as_bytes(shards.content.at("manifest.json")))));
   CHECK(read_file(shards.dir.path("out/.shardkit/staged.json")).find(result.manifest_xxh3_128) != std::string::npos);
+}
+
+TEST_CASE(
+    "indexes of other readers that came to the source later, or were edited there, are brought by the next stage") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  run(source, into(shards.dir.path("out")));
+  const std::string shard = "shard-000001";
+  source.content[shard + ".idx"] = "v1.2 1\n";
+  source.content[shard + ".tar.idx"] = "12345678";
+  source.content["shardindex.json"] = "{}";
+  source.content[".nv-meta/split.yaml"] = "split_parts: {}";
+  source.content["stranger.idx"] = "of no shard";
+  source.bytes_read = 0;
+  const StageResult more = run(source, into(shards.dir.path("out")));
+  CHECK(more.files == source.content.size() - 1);
+  CHECK(more.bytes_fetched == source.content.at("manifest.json").size() + 7 + 8 + 2 + 15);
+  for (const std::string& name : {shard + ".idx", shard + ".tar.idx", std::string(".nv-meta/split.yaml")}) {
+    CHECK(read_file(shards.dir.path("out/" + name)) == source.content.at(name));
+  }
+  CHECK_FALSE(std::filesystem::exists(shards.dir.path("out/stranger.idx")));
+
+  source.content[".nv-meta/split.yaml"] = "split_parts: {1}";
+  run(source, into(shards.dir.path("out")));
+  CHECK(read_file(shards.dir.path("out/.nv-meta/split.yaml")) == "split_parts: {1}");
+  source.bytes_read = 0;
+  CHECK(run(source, into(shards.dir.path("out"))).bytes_fetched == 0);
+  CHECK(source.bytes_read == source.content.at("manifest.json").size());
 }
 
 TEST_CASE("a second stage reads nothing but the manifest") {

@@ -6,8 +6,8 @@
 
 #include "core/error.hpp"
 #include "dataset/convert.hpp"
+#include "dataset/image_samples.hpp"
 #include "dataset/verify_support.hpp"
-#include "image/jpeg_encoder.hpp"
 #include "support/image_tree.hpp"
 
 using namespace shardkit;
@@ -15,15 +15,6 @@ using namespace shardkit::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string jpeg(std::uint32_t side = 32) {
-  std::vector<std::uint8_t> pixels(std::size_t{side} * side * 3);
-  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * 37);
-  JpegEncoder encoder;
-  return std::string(as_text(encoder.encode({pixels, side, side, 3}, {})));
-}
-
-const std::string kPng{"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0", 29};
 
 VerifyResult decode(const ShardFolder& folder, std::optional<std::uint64_t> threads = {}) {
   return verify_path(folder.path(), {.shards = {}, .depth = VerifyDepth::decode, .threads = threads});
@@ -55,7 +46,7 @@ TEST_CASE("every image is decoded, whatever the number of threads and shards") {
   ShardFolder folder;
   for (const char* name : {"a", "b"}) {
     TarBuilder tar;
-    for (int i = 0; i < 20; ++i) tar.sample(name + std::to_string(i), jpeg(), "0");
+    for (int i = 0; i < 20; ++i) tar.sample(name + std::to_string(i), make_jpeg(), "0");
     folder.write(std::string(name) + ".tar", tar.end());
   }
   for (const std::uint64_t threads : {1, 5}) {
@@ -68,17 +59,14 @@ TEST_CASE("every image is decoded, whatever the number of threads and shards") {
 }
 
 TEST_CASE("images that fail are told apart, with shard, place and name, in the shard's order") {
-  const std::string good = jpeg();
-  std::string no_tables = good;  // its quantisation tables become comments
-  for (std::size_t at = 0; (at = no_tables.find("\xff\xdb", at)) != std::string::npos;)
-    no_tables.replace(at, 2, "\xff\xfe");
+  const std::string good = make_jpeg();
   ShardFolder folder;
   folder.write("s.tar", TarBuilder()
                             .sample("ok", good, "0")
                             .sample("cut", good.substr(0, good.size() / 2), "0")
                             .sample("png", kPng, "0")
                             .sample("text", "this is no image at all", "0")
-                            .sample("tables", no_tables, "0")
+                            .sample("tables", without_tables(good), "0")
                             .end());
   for (const std::uint64_t threads : {1, 4}) {
     const auto result = decode(folder, threads);
@@ -95,7 +83,7 @@ TEST_CASE("images that fail are told apart, with shard, place and name, in the s
 
 TEST_CASE("members that are no images by name are not decoded") {
   ShardFolder folder;
-  folder.write("s.tar", TarBuilder().sample("a", jpeg(), "0").file("a.npy", "numbers").end());
+  folder.write("s.tar", TarBuilder().sample("a", make_jpeg(), "0").file("a.npy", "numbers").end());
   const auto result = decode(folder);
   CHECK(codes(result) == Codes{});
   CHECK(result.images == 1U);

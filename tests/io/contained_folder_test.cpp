@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "io/file_system.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -63,17 +64,18 @@ TEST_CASE("a new file takes no name that is taken, when it is made or when it is
   const ContainedFolder root(dir.path());
   const File from = *root.folder("from", true);
   const File to = *root.folder("to", true);
-  write_all(create_below(from, "1"), as_bytes("one"));
-  CHECK_THROWS_AS(create_below(from, "1"), Error);
-  CHECK(move_new(from, "1", to, "x"));
+  const auto files = posix_file_system();
+  files->create_below(from, "1")->write(as_bytes("one"));
+  CHECK_THROWS_AS(files->create_below(from, "1"), Error);
+  CHECK(files->rename_new_below(from, "1", to, "x"));
   CHECK(read_file(dir.path("to/x")) == "one");
   CHECK_FALSE(fs::exists(dir.path("from/1")));
-  write_all(create_below(from, "2"), as_bytes("two"));
-  CHECK_FALSE(move_new(from, "2", to, "x"));
+  files->create_below(from, "2")->write(as_bytes("two"));
+  CHECK_FALSE(files->rename_new_below(from, "2", to, "x"));
   CHECK(read_file(dir.path("to/x")) == "one");
   fs::create_symlink("nowhere", dir.path("to/link"));
-  CHECK_FALSE(move_new(from, "2", to, "link"));
-  remove_below(from, "2");
-  remove_below(from, "2");
+  CHECK_FALSE(files->rename_new_below(from, "2", to, "link"));
+  files->remove_below(from, "2");
+  files->remove_below(from, "2");
   CHECK(fs::is_empty(dir.path("from")));
 }

@@ -1,5 +1,6 @@
 #include "io/object_source.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -46,6 +47,20 @@ TEST_CASE("a folder lists its files by name, hidden ones and those behind links 
   CHECK_FALSE(source->find("a/d"));
   CHECK_FALSE(source->find("b/c"));
   CHECK(source->location() == std::filesystem::canonical(dir.path("src")));
+}
+
+TEST_CASE("names right below a folder are told by one listing") {
+  const TempDir dir;
+  for (const char* name : {"src/b", "src/a/c", "src/a/d/e"}) write_file(dir.path(name), "");
+  const auto source = open_object_source(dir.path("src"));
+  const auto sorted = [](std::vector<std::string> found) {
+    std::ranges::sort(found);
+    return found;
+  };
+  CHECK(sorted(source->names_in("")) == std::vector<std::string>{"a", "b"});
+  CHECK(sorted(source->names_in("a")) == std::vector<std::string>{"a/c", "a/d"});
+  CHECK(source->names_in("none").empty());
+  CHECK(source->names_in("b").empty());
 }
 
 TEST_CASE("an object reads by range, as long as it is the version that was looked at") {

@@ -19,11 +19,11 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
  public:
   std::unique_ptr<shardkit::WritableFile> create(const std::string& path) override {
     step();
-    auto real = real_->create(path);
-    auto node = std::make_shared<Node>();
-    const std::scoped_lock lock(mutex_);
-    names_[path] = node;
-    return std::make_unique<Recorder>(*this, std::move(real), node);
+    return recorded(path, real_->create(path));
+  }
+  std::unique_ptr<shardkit::WritableFile> create_below(const shardkit::File& folder, const std::string& name) override {
+    step();
+    return recorded(shardkit::join_path(folder.path(), name), real_->create_below(folder, name));
   }
   std::unique_ptr<shardkit::WritableFile> reopen(const std::string& path, std::uint64_t size) override {
     step();
@@ -40,17 +40,27 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
   void rename(const std::string& from, const std::string& to) override {
     step();
     real_->rename(from, to);
-    const std::scoped_lock lock(mutex_);
-    names_[to] = std::exchange(names_[from], nullptr);
-    names_.erase(from);
+    rename_recorded(from, to);
   }
   bool rename_new(const std::string& from, const std::string& to) override {
     step();
     if (!real_->rename_new(from, to)) return false;
-    const std::scoped_lock lock(mutex_);
-    names_[to] = std::exchange(names_[from], nullptr);
-    names_.erase(from);
+    rename_recorded(from, to);
     return true;
+  }
+  bool rename_new_below(const shardkit::File& from_folder, const std::string& from, const shardkit::File& to_folder,
+                        const std::string& to) override {
+    step();
+    if (!real_->rename_new_below(from_folder, from, to_folder, to)) return false;
+    rename_recorded(shardkit::join_path(from_folder.path(), from), shardkit::join_path(to_folder.path(), to));
+    return true;
+  }
+  void sync_all(const shardkit::File& folder) override {
+    step();
+    real_->sync_all(folder);
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [name, node] : names_) node->durable = node->written;
+    durable_names_ = names_;
   }
   void sync_directory(const std::string& path) override {
     step();
@@ -66,6 +76,11 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     const std::scoped_lock lock(mutex_);
     names_.erase(path);
   }
+  void remove_below(const shardkit::File& folder, const std::string& name) override {
+    real_->remove_below(folder, name);
+    const std::scoped_lock lock(mutex_);
+    names_.erase(shardkit::join_path(folder.path(), name));
+  }
 
   /// The n-th call from now (1 is the next) throws; calls after it too, as when a machine goes down.
   void fail_at(std::uint64_t n, shardkit::ErrorCode code) {
@@ -80,6 +95,14 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     const std::scoped_lock lock(mutex_);
     std::map<std::string, std::string> left;
     for (const auto& [name, node] : durable_names_) left[name] = node->durable;
+    return left;
+  }
+
+  /// The same of a disk that wrote all names before any content that was not synced, as disks may.
+  std::map<std::string, std::string> after_power_cut_names_first() const {
+    const std::scoped_lock lock(mutex_);
+    std::map<std::string, std::string> left;
+    for (const auto& [name, node] : names_) left[name] = node->durable;
     return left;
   }
 
@@ -117,6 +140,20 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     std::unique_ptr<shardkit::WritableFile> real_;
     std::shared_ptr<Node> node_;
   };
+
+  std::unique_ptr<shardkit::WritableFile> recorded(const std::string& path,
+                                                   std::unique_ptr<shardkit::WritableFile> real) {
+    auto node = std::make_shared<Node>();
+    const std::scoped_lock lock(mutex_);
+    names_[path] = node;
+    return std::make_unique<Recorder>(*this, std::move(real), node);
+  }
+
+  void rename_recorded(const std::string& from, const std::string& to) {
+    const std::scoped_lock lock(mutex_);
+    names_[to] = std::exchange(names_[from], nullptr);
+    names_.erase(from);
+  }
 
   void step() {
     const std::scoped_lock lock(mutex_);

@@ -78,6 +78,27 @@ class OtherPrograms(ReshardTest):
                 self.assertEqual(run("shardctl", "verify", out, "--strict").returncode, 0)
                 self.assertEqual([p.name for p in (out / ".shardkit").glob(".*")], [])  # nothing unpacked is left
 
+    def test_a_folder_may_hold_plain_and_compressed_tars(self):
+        files = self.samples(30)
+        shards = self.folder / "shards"
+        shards.mkdir()
+        for name, mode, part in [("a.tar.gz", "w:gz", files[:20]), ("b.tar", "w", files[20:40]), ("c.tar.xz", "w:xz", files[40:])]:
+            write_tar(shards / name, part, mode)
+        self.assertEqual(self.reshard(shards, self.folder / "out")["inputs"], 3)
+        self.assertEqual(members(self.folder / "out"), self.expected(files))
+
+        commands = [("verify", shards), ("stat", shards), ("ls", shards), ("cat", shards, "s0010.cls"),
+                    ("extract", shards, self.folder / "tree"), ("index", shards)]
+        for command in commands:  # what is read in place passes them over, and says so
+            with self.subTest(command[0]):
+                done = run("shardctl", *command)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("passed over; `shardctl reshard`", done.stderr)
+        (shards / "b.tar").unlink()
+        for command in commands:
+            with self.subTest(command[0]):
+                self.assert_error(run("shardctl", *command), 4, "compressed tars alone", f"shardctl reshard {shards} OUT")
+
     @unittest.skipUnless(shutil.which("zstd"), "zstd is not installed")
     def test_zstd(self):
         files = self.samples(10)
@@ -144,11 +165,20 @@ class BadInput(ReshardTest):
         self.assertFalse((self.folder / "out/manifest.json").exists())
         self.assertEqual([p for p in (self.folder / "out").rglob("*") if p.is_file()], [])
 
-    def test_a_gzip_bomb_of_zeros_is_an_empty_tar(self):
+    def test_a_gzip_bomb_of_zeros_is_no_tar(self):
         with gzip.open(self.folder / "x.tar.gz", "wb", 9) as bomb:
             for _ in range(256):
                 bomb.write(bytes(1 << 20))
-        self.refused(4, "no sample")
+        self.refused(4, "x.tar.gz", "unpacks to zeros")
+
+    def test_a_gzip_bomb_that_a_header_announces_is_refused_before_it_unpacks(self):
+        header = tarfile.TarInfo("a.jpg")
+        header.size = 7 << 30
+        with gzip.open(self.folder / "x.tar.gz", "wb", 1) as bomb:
+            bomb.write(header.tobuf())
+            for _ in range(64):
+                bomb.write(bytes(1 << 20))
+        self.refused(4, "x.tar.gz", "'a.jpg' at byte 0", "claims 7.00 GiB", "unpack it by hand")
 
     def test_a_gzip_bomb_behind_a_header_stops_at_what_the_disk_has(self):
         if not can_mount():
@@ -170,6 +200,30 @@ class BadInput(ReshardTest):
         done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=120)
         self.assert_error(done, 5, "x.tar.gz", "byte 0", "free")
         self.assertEqual(done.stdout, "")
+
+    def test_the_room_for_all_sets_is_checked_before_the_first_shard(self):
+        if not can_mount():
+            self.skipTest("mounting needs root or user namespaces")
+        from program import PROGRAMS
+
+        files = [(f"s{i:03}.jpg", os.urandom(100_000)) for i in range(120)]  # 12 MB, packed and unpacked alike
+        write_tar(self.folder / "x.tar", files)
+        write_tar(self.folder / "y.tar.gz", files[:60], "w:gz")
+        disk = self.folder / "disk"
+        disk.mkdir()
+        for operand, megabytes, texts in [
+            ("x.tar", 9, ["the shards need 11"]),  # one of the two sets alone would fit
+            ("y.tar.gz", 10, ["the shards need 5", "beside the 5", "of unpacked inputs"]),
+            ("y.tar.gz", 4, ["1 compressed input cannot be unpacked"]),
+        ]:
+            script = (
+                f"mount -t tmpfs -o size={megabytes}m none {disk} && {PROGRAMS}/shardctl reshard {self.folder}/{operand} "
+                f"{disk}/out --split a=0.5,b=0.5; code=$?; find {disk} -name '*.tar*'; exit $code"
+            )
+            done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=120)
+            with self.subTest(operand, megabytes=megabytes):
+                self.assert_error(done, 5, "free", *texts)
+                self.assertEqual(done.stdout, "")
 
     def test_truncated_gzip_is_refused_with_its_name(self):
         write_tar(self.folder / "x.tar.gz", self.samples(50), "w:gz")
