@@ -71,36 +71,10 @@ std::optional<ImageFault> image_fault(JpegDecoder& decoder, Bytes image, std::st
   return std::nullopt;
 }
 
-/// A decoder taken out of the judge until the end of a scope. A wait for one is short: others only compute with it.
-class ImageJudge::Loan {
- public:
-  explicit Loan(ImageJudge& from) : from_(from) {
-    std::unique_lock lock(from.mutex_);
-    from.changed_.wait(lock, [&] { return !from.idle_.empty(); });
-    decoder = std::move(from.idle_.back());
-    from.idle_.pop_back();
-  }
-  ~Loan() {
-    const std::scoped_lock lock(from_.mutex_);
-    from_.idle_.push_back(std::move(decoder));
-    from_.changed_.notify_one();
-  }
-  Loan(const Loan&) = delete;
-  Loan& operator=(const Loan&) = delete;
-
-  std::unique_ptr<JpegDecoder> decoder;
-
- private:
-  ImageJudge& from_;
-};
-
-ImageJudge::ImageJudge(unsigned cores) {
-  for (unsigned i = 0; i < cores; ++i) idle_.push_back(std::make_unique<JpegDecoder>());
-}
+ImageJudge::ImageJudge(unsigned cores) : decoders_(cores, [] { return std::make_unique<JpegDecoder>(); }) {}
 
 std::optional<ImageFault> ImageJudge::fault(Bytes image, std::string_view extension) {
-  const Loan loan(*this);
-  return image_fault(*loan.decoder, image, extension);
+  return image_fault(*decoders_.borrow(), image, extension);
 }
 
 }  // namespace shardkit

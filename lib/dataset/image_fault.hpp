@@ -1,17 +1,14 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/bytes.hpp"
 #include "dataset/problem.hpp"
 #include "image/jpeg_decoder.hpp"
+#include "sync/loan_pool.hpp"
 
 /// The one judge of images: what verify reports, reshard --drop-bad leaves out.
 namespace shardkit {
@@ -44,11 +41,7 @@ class ImageJudge {
   std::optional<ImageFault> fault(Bytes image, std::string_view extension);
 
  private:
-  class Loan;
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::unique_ptr<JpegDecoder>> idle_;
+  LoanPool<JpegDecoder> decoders_;
 };
 
 }  // namespace shardkit

@@ -46,31 +46,6 @@ File ClassFolders::open(std::optional<std::uint32_t> class_index, const std::str
                 : File::open_read_at(root_.fd(), path.c_str(), full);
 }
 
-DecoderPool::DecoderPool(unsigned cores) {
-  for (unsigned i = 0; i < cores; ++i) idle_.push_back(std::make_unique<JpegDecoder>());
-}
-
-std::string DecoderPool::problem(Bytes jpeg) {
-  const Loan loan(*this);
-  const Decoded decoded = loan.decoder->decode(jpeg);
-  if (decoded.has_pixels()) return {};
-  return fmt::format("{} {}", EnumNames<DecodeFailure>::names[static_cast<std::size_t>(decoded.failure)],
-                     decoded.message);
-}
-
-DecoderPool::Loan::Loan(DecoderPool& from) : pool(from) {
-  std::unique_lock lock(pool.mutex_);
-  pool.changed_.wait(lock, [&] { return !pool.idle_.empty(); });
-  decoder = std::move(pool.idle_.back());
-  pool.idle_.pop_back();
-}
-
-DecoderPool::Loan::~Loan() {
-  const std::scoped_lock lock(pool.mutex_);
-  pool.idle_.push_back(std::move(decoder));
-  pool.changed_.notify_one();
-}
-
 /// One member of a sample on its way into the tar: a file, or text where `file` is null.
 struct SampleReader::Member {
   std::string extension;
@@ -87,7 +62,7 @@ SampleReader::SampleReader(const std::string& source, const PlanHead& head, Vali
       validate_(validate),
       on_bad_(on_bad),
       folders_(source, head, limits.open_folders),
-      decoders_(validate == Validate::decode ? limits.cores : 0) {}
+      judge_(validate == Validate::decode ? limits.cores : 0) {}
 
 Result<IndexSample> SampleReader::read(const PlannedSample& sample, MutableBytes out, WaitMeter& meter) {
   IndexSample result{sample_key(head_, sample), {}, image_path(head_, sample), {}};
@@ -152,8 +127,9 @@ void SampleReader::validate_image(const PlannedSample& sample, Bytes content) {
   std::string why;
   if (const auto problem = header_problem(content, sample.image.extension)) {
     why = fmt::format("{}: {}", problem->code, problem->text);
-  } else if (validate_ == Validate::decode && sniff_image(content) == ImageKind::jpeg) {
-    why = decoders_.problem(content);
+  } else if (validate_ == Validate::decode) {
+    const std::optional<ImageFault> fault = judge_.fault(content, sample.image.extension);
+    if (fault && fault->is_error()) why = fault->describe();
   }
   if (why.empty()) return;
   if (on_bad_ == OnBad::keep) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -11,9 +10,9 @@
 
 #include "core/context.hpp"
 #include "core/result.hpp"
+#include "dataset/image_fault.hpp"
 #include "dataset/sharding_options.hpp"
 #include "formats/plan_file.hpp"
-#include "image/jpeg_decoder.hpp"
 #include "io/file.hpp"
 #include "sync/adaptive_workers.hpp"
 
@@ -40,30 +39,6 @@ class ClassFolders {
   std::mutex mutex_;
   std::vector<std::unique_ptr<File>> folders_;
   std::size_t open_ = 0;
-};
-
-/// Decoders for --validate decode: as many as there are cores, however many reads are in flight.
-class DecoderPool {
- public:
-  explicit DecoderPool(unsigned cores);
-  /// Why the JPEG cannot be decoded; empty when it can.
-  std::string problem(Bytes jpeg);
-
- private:
-  /// A decoder taken out of the pool until the end of a scope. A wait for one is short: others only compute with it.
-  struct Loan {
-    explicit Loan(DecoderPool& from);
-    ~Loan();
-    Loan(const Loan&) = delete;
-    Loan& operator=(const Loan&) = delete;
-
-    DecoderPool& pool;
-    std::unique_ptr<JpegDecoder> decoder;
-  };
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::unique_ptr<JpegDecoder>> idle_;
 };
 
 /// Reads the files of one sample into their place in a tar. Thread-safe.
@@ -95,7 +70,7 @@ class SampleReader {
   Validate validate_;
   OnBad on_bad_;
   ClassFolders folders_;
-  DecoderPool decoders_;
+  ImageJudge judge_;
   std::atomic<std::int64_t> read_ns_{0};
   std::atomic<std::uint64_t> kept_bad_{0};
 };
