@@ -178,7 +178,7 @@ bool TableReader::holds_row(bool last, Extent& extent) {
   const CsvScanner::Outcome outcome = scanner_.scan(text, last);
   if (outcome == CsvScanner::Outcome::fault) {
     // UTF-16 looks wrong in many ways: the zeros in it say best what is.
-    const auto nul = find_nul(text.substr(0, scanner_.fault().at + 2));
+    const auto nul = find_nul(text.substr(0, scanner_.fault().at + 1));
     fail(nul ? *nul : scanner_.fault());
   }
   extent = {scanner_.length(), scanner_.length_with_end()};
