@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -118,7 +119,7 @@ void TableReader::read_header() {
   scanner_ = CsvScanner(separator_of(kind_), columns_.size());
 }
 
-bool TableReader::next(TableRow& row) {
+bool TableReader::next(TableRow& row, Json& fields) {
   Extent extent;
   while (find_row(extent)) {
     const std::string_view text = window_.text().substr(0, extent.length);
@@ -126,7 +127,7 @@ bool TableReader::next(TableRow& row) {
       pass(extent);
       continue;
     }
-    if (const auto fault = read_fields(text, scanner_, row.fields)) fail(*fault);
+    if (const auto fault = read_fields(text, scanner_, fields)) fail(*fault);
     row.line = line_;
     row.offset = window_.offset();
     row.length = extent.length;
