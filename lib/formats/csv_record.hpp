@@ -17,7 +17,8 @@ struct CsvField {
   bool doubled_quotes = false;  ///< holds quotes, each written twice
 };
 
-/// Splits text into the records of a CSV file (RFC 4180; docs of TableReader say what else goes). Reuses its memory.
+/// Splits text into the records of a CSV file (RFC 4180; TableKind in table_reader.hpp says what else goes). Reuses its
+/// memory.
 class CsvScanner {
  public:
   /// Keeps the first `most_fields` of a record's fields, so that a line of nothing but separators takes no memory.

@@ -10,7 +10,8 @@ bool SourceWindow::grow() {
   buffer_.erase(0, passed_);
   passed_ = 0;
   const std::size_t kept = buffer_.size();
-  buffer_.resize(kept + std::max(kBlock, kept));
+  const std::uint64_t left = source_.size() - std::min(source_.size(), offset_ + kept);
+  buffer_.resize(kept + static_cast<std::size_t>(std::min<std::uint64_t>(std::max(kBlock, kept), left)));
   const std::size_t got = source_.read_at(offset_ + kept, std::as_writable_bytes(std::span(buffer_)).subspan(kept));
   buffer_.resize(kept + got);
   return got > 0;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -118,7 +119,7 @@ void TableReader::read_header() {
   scanner_ = CsvScanner(separator_of(kind_), columns_.size());
 }
 
-bool TableReader::next(TableRow& row) {
+bool TableReader::next(TableRow& row, Json& fields) {
   Extent extent;
   while (find_row(extent)) {
     const std::string_view text = window_.text().substr(0, extent.length);
@@ -126,7 +127,7 @@ bool TableReader::next(TableRow& row) {
       pass(extent);
       continue;
     }
-    if (const auto fault = read_fields(text, scanner_, row.fields)) fail(*fault);
+    if (const auto fault = read_fields(text, scanner_, fields)) fail(*fault);
     row.line = line_;
     row.offset = window_.offset();
     row.length = extent.length;
@@ -178,7 +179,7 @@ bool TableReader::holds_row(bool last, Extent& extent) {
   const CsvScanner::Outcome outcome = scanner_.scan(text, last);
   if (outcome == CsvScanner::Outcome::fault) {
     // UTF-16 looks wrong in many ways: the zeros in it say best what is.
-    const auto nul = find_nul(text.substr(0, scanner_.fault().at + 2));
+    const auto nul = find_nul(text.substr(0, scanner_.fault().at + 1));
     fail(nul ? *nul : scanner_.fault());
   }
   extent = {scanner_.length(), scanner_.length_with_end()};

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/bytes.hpp"
 #include "formats/csv_record.hpp"
@@ -30,18 +30,21 @@ enum class TableKind { csv, tsv, jsonl };
 /// By the ending of a file name in any case: .csv, .tsv, .jsonl or .ndjson; empty for another.
 std::optional<TableKind> table_kind(std::string_view file_name);
 
+/// Where a row stands.
 struct TableRow {
   std::uint64_t line = 0;    ///< of its first byte, from 1
   std::uint64_t offset = 0;  ///< of its first byte in the source
   std::uint64_t length = 0;  ///< bytes, without its line end
-  /// An object in the order of the columns, or of the line. Of csv and tsv all values are strings and their bytes are
-  /// those of the file, UTF-8 or not, for paths may be any bytes: dump() throws for one that is not, so whoever writes
-  /// JSON looks first (is_utf8 in utf8.hpp) or replaces (dump's error handler). Of jsonl values keep their types;
-  /// whole numbers beyond 64 bits become doubles.
-  nlohmann::ordered_json fields;
 };
 
-/// Reads a table row by row, with one row and one stretch of the source in memory. Every method throws Error{corrupt}
+/// Reads a table row by row, with one row and one stretch of the source in memory.
+///
+/// The fields of a row are an object in the order of the columns, or of the line. Of csv and tsv all values are strings
+/// and their bytes are those of the file, UTF-8 or not, for paths may be any bytes: dump() throws for one that is not,
+/// so whoever writes JSON looks first (is_utf8 in utf8.hpp) or replaces (dump's error handler). Of jsonl values keep
+/// their types; whole numbers beyond 64 bits become doubles.
+///
+/// Every method throws Error{corrupt}
 /// with path, byte and line for bytes that are no table, and what the source throws. One thread at a time, but row_at.
 class TableReader {
  public:
@@ -51,8 +54,8 @@ class TableReader {
   /// The columns in the header's order; empty for jsonl. Like their values, their bytes are the file's.
   const std::vector<std::string>& columns() const { return columns_; }
 
-  /// The next row; false at the end. After an Error the reader stays where it is and throws it again.
-  bool next(TableRow& row);
+  /// The next row and its fields; false at the end. After an Error the reader stays where it is and throws it again.
+  bool next(TableRow& row, nlohmann::ordered_json& fields);
 
   /// The fields of a row that next() once returned, by its place, read again from `source`: the same bytes, which may
   /// be opened anew. From any thread, next to any other call. Throws Error{conflict} when no such row stands there any

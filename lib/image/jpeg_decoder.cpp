@@ -18,7 +18,7 @@ namespace shardkit {
 namespace {
 
 constexpr std::uint64_t kMaxPixels = std::uint64_t{1} << 28U;
-constexpr std::size_t kChannels = 3;
+constexpr unsigned kChannels = 3;
 
 /// Memory that only grows and is not cleared: clearing would cost as much as resizing a crop.
 class Buffer {
@@ -57,10 +57,10 @@ CropBox cut_to(const CropBox& box, std::uint32_t width, std::uint32_t height) {
 
 /// Copies the box out of wider rows.
 PixelView pack(const PixelView& source, const CropBox& box, Buffer& buffer) {
-  const std::size_t stride = box.width * kChannels;
+  const std::size_t stride = std::size_t{box.width} * kChannels;
   const std::span<std::uint8_t> target = buffer.take(stride * box.height);
   for (std::uint32_t y = 0; y < box.height; ++y) {
-    std::memcpy(target.data() + y * stride, source.row(box.y + y) + box.x * kChannels, stride);
+    std::memcpy(target.data() + y * stride, source.row(box.y + y) + std::size_t{box.x} * kChannels, stride);
   }
   return {target, box.width, box.height};
 }
@@ -78,7 +78,7 @@ struct JpegDecoder::Codec {
 
   /// Everything before the first pixel; what came of it when that was a failure.
   std::optional<Decoded> open(Bytes jpeg);
-  bool read_whole(PixelView& pixels);
+  bool read_whole(unsigned scale_divisor, PixelView& pixels);
   bool read_box(const CropBox& box, Region& result);
   bool read_rows(std::span<std::uint8_t> target, std::uint32_t width, std::uint32_t rows);
 
@@ -104,8 +104,9 @@ std::optional<Decoded> JpegDecoder::Codec::open(Bytes jpeg) {
 }
 
 bool JpegDecoder::Codec::read_rows(std::span<std::uint8_t> target, std::uint32_t width, std::uint32_t rows) {
-  const std::size_t stride = width * kChannels;
-  if (reader.output_channels() == kChannels) return reader.read_rows(target.data(), stride, rows);
+  const unsigned channels = reader.output_channels();
+  if (channels <= kChannels) return reader.read_rows(target.data(), std::size_t{width} * channels, rows);
+  const std::size_t stride = std::size_t{width} * kChannels;
   const std::span<std::uint8_t> line = cmyk.take(std::size_t{width} * 4);
   for (std::uint32_t y = 0; y < rows; ++y) {
     if (!reader.read_rows(line.data(), line.size(), 1)) return false;
@@ -114,12 +115,13 @@ bool JpegDecoder::Codec::read_rows(std::span<std::uint8_t> target, std::uint32_t
   return true;
 }
 
-bool JpegDecoder::Codec::read_whole(PixelView& pixels) {
-  if (!reader.start(options.scale_divisor)) return false;
+bool JpegDecoder::Codec::read_whole(unsigned scale_divisor, PixelView& pixels) {
+  if (!reader.start(scale_divisor, options.keep_gray)) return false;
   const std::uint32_t width = reader.output_width();
   const std::uint32_t height = reader.output_height();
-  const std::span<std::uint8_t> target = region.take(std::size_t{width} * height * kChannels);
-  pixels = {target, width, height};
+  const unsigned channels = std::min(reader.output_channels(), kChannels);
+  const std::span<std::uint8_t> target = region.take(std::size_t{width} * height * channels);
+  pixels = {target, width, height, channels};
   return read_rows(target, width, height) && reader.finish();
 }
 
@@ -156,10 +158,12 @@ Decoded JpegDecoder::Codec::finished(const PixelView& pixels) const {
 JpegDecoder::JpegDecoder(const DecodeOptions& options) : codec_(std::make_unique<Codec>(options)) {}
 JpegDecoder::~JpegDecoder() = default;
 
-Decoded JpegDecoder::decode(Bytes jpeg) {
+Decoded JpegDecoder::decode(Bytes jpeg) { return decode_shrunk(jpeg, codec_->options.scale_divisor); }
+
+Decoded JpegDecoder::decode_shrunk(Bytes jpeg, unsigned scale_divisor) {
   if (const auto failure = codec_->open(jpeg)) return *failure;
   PixelView pixels;
-  if (!codec_->read_whole(pixels)) return codec_->failed(codec_->reason());
+  if (!codec_->read_whole(scale_divisor, pixels)) return codec_->failed(codec_->reason());
   return codec_->finished(pixels);
 }
 

@@ -34,12 +34,13 @@ struct DecodeOptions {
   bool strict = false;         ///< a warned image counts as failed
   unsigned max_scans = 500;    ///< of a progressive image
   unsigned scale_divisor = 1;  ///< 1, 2, 4 or 8: decode() shrinks by it in the DCT; crops are always full size
+  bool keep_gray = false;      ///< decode() gives one channel for a gray image; crops are always RGB
 };
 
 /// What became of one image.
 struct Decoded {
   DecodeFailure failure = DecodeFailure::none;
-  PixelView pixels;          ///< RGB; empty when failed. Valid until the decoder's next call.
+  PixelView pixels;          ///< RGB, or gray where asked for; empty when failed. Valid until the decoder's next call.
   std::string_view message;  ///< libjpeg's words where it had any; valid as long as the pixels
   bool has_pixels() const { return !pixels.bytes.empty(); }
 };
@@ -56,6 +57,8 @@ class JpegDecoder {
 
   /// The whole image.
   Decoded decode(Bytes jpeg);
+  /// The same at another divisor than the options': 1, 2, 4 or 8. A side of n pixels becomes one of ceil(n / divisor).
+  Decoded decode_shrunk(Bytes jpeg, unsigned scale_divisor);
 
   /// Only the pixels of `box`, the same as decode() has there; columns and rows outside it are skipped where the format
   /// allows. A box that reaches over the image's edge is cut to it; one wholly outside is an Error{usage}.

@@ -1,5 +1,6 @@
 #include "image/jpeg_encoder.hpp"
 
+#include <array>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -44,6 +45,19 @@ void check(const PixelView& pixels) {
     throw Error(ErrorCode::usage, fmt::format("{} x {} pixels of {} channels are not {} bytes", pixels.width,
                                               pixels.height, pixels.channels, pixels.bytes.size()));
   }
+}
+
+void check(const EncodeOptions& options) {
+  if (options.orientation < 1 || options.orientation > 8) {
+    throw Error(ErrorCode::usage, fmt::format("an Exif orientation is 1 to 8, not {}", options.orientation));
+  }
+}
+
+/// The least Exif segment that says an orientation (Exif 2.3, 4.5 and 4.6): its name, a big-endian TIFF header, and one
+/// directory of one entry: tag 0x0112, a SHORT, one of them, its value; no directory follows.
+constexpr std::array<std::uint8_t, 32> exif_segment(unsigned orientation) {
+  const auto value = static_cast<std::uint8_t>(orientation);
+  return {'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, value};
 }
 
 }  // namespace
@@ -95,6 +109,10 @@ bool JpegEncoder::Codec::run(const PixelView& pixels, const EncodeOptions& optio
   jpeg_mem_dest(&info, &target, &size);
   configure(pixels, options, luma);
   jpeg_start_compress(&info, TRUE);
+  if (options.orientation != 1) {
+    const std::array<std::uint8_t, 32> exif = exif_segment(options.orientation);
+    jpeg_write_marker(&info, JPEG_APP0 + 1, exif.data(), static_cast<unsigned>(exif.size()));
+  }
   while (info.next_scanline < info.image_height) {
     // libjpeg's interface predates const; it only reads the row.
     JSAMPROW row = const_cast<JSAMPROW>(pixels.row(info.next_scanline));
@@ -115,6 +133,7 @@ JpegEncoder::~JpegEncoder() = default;
 
 Bytes JpegEncoder::encode(const PixelView& pixels, const EncodeOptions& options) {
   check(pixels);
+  check(options);
   const Factors luma = pixels.channels == 1 ? Factors{1, 1} : luma_factors(options.subsampling);
   if (!codec_->run(pixels, options, luma)) {
     throw Error(ErrorCode::usage, fmt::format("libjpeg made no JPEG of these pixels: {}", codec_->errors.text));

@@ -14,10 +14,12 @@ struct EncodeOptions {
   Subsampling subsampling = Subsampling::s420;
   bool optimize = false;     ///< Huffman tables made for this image: about 3 % smaller, a second pass
   bool progressive = false;  ///< libjpeg's standard progression of scans
+  /// Exif orientation, 1 to 8, for readers to turn the picture by; the pixels stay as they are. 1 writes no Exif.
+  unsigned orientation = 1;
 };
 
-/// Makes baseline or progressive JPEGs with a JFIF header. Use one object per thread and keep it: its buffer grows to
-/// the largest output and stays.
+/// Makes baseline or progressive JPEGs with a JFIF header and, where one is asked for, an Exif segment behind it. Use
+/// one object per thread and keep it: its buffer grows to the largest output and stays.
 class JpegEncoder {
  public:
   JpegEncoder();

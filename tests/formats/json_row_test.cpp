@@ -96,14 +96,14 @@ TEST_CASE("JSON Lines: lines end with LF or CR LF, blank ones are skipped, the l
   MemorySource source(as_bytes(text));
   TableReader reader(source, TableKind::jsonl, "t");
   CHECK(reader.columns().empty());
-  const std::vector<TableRow> rows = rows_of(reader);
+  const std::vector<ReadRow> rows = rows_of(reader);
   REQUIRE(rows.size() == 3);
   CHECK(rows[0].line == 1);
   CHECK(text.substr(rows[0].offset, rows[0].length) == "{\"a\":1}");
   CHECK(rows[1].line == 4);
   CHECK(rows[1].fields.dump() == R"({"a":[2]})");
   CHECK(rows[2].line == 5);
-  for (const TableRow& row : rows) CHECK((reader.row_at(source, row.offset, row.length) == row.fields));
+  for (const ReadRow& row : rows) CHECK((reader.row_at(source, row.offset, row.length) == row.fields));
   CHECK_THROWS_AS(reader.row_at(source, rows[1].offset, 4), Error);
   CHECK(rows_of("", TableKind::jsonl).empty());
   CHECK(rows_of("\xEF\xBB\xBF\n", TableKind::jsonl).empty());

@@ -16,7 +16,7 @@ namespace {
 /// The rows' values, each row joined by '|'.
 std::vector<std::string> values(std::string_view text, TableKind kind = TableKind::csv) {
   std::vector<std::string> lines;
-  for (const TableRow& row : rows_of(text, kind)) {
+  for (const ReadRow& row : rows_of(text, kind)) {
     std::string line;
     for (const auto& field : row.fields) line += field.get<std::string>() + '|';
     line.pop_back();
@@ -67,17 +67,17 @@ TEST_CASE("the header names the columns, and a row is an object in their order")
   MemorySource source(as_bytes(text));
   TableReader reader(source, TableKind::csv, "t");
   CHECK(reader.columns() == Values{"path", "label", "note"});
-  const std::vector<TableRow> rows = rows_of(reader);
+  const std::vector<ReadRow> rows = rows_of(reader);
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].fields.dump() == R"({"path":"a.jpg","label":"7","note":""})");
   CHECK(rows[1].fields.dump() == R"({"path":"b.jpg","label":"8","note":"new"})");
-  TableRow row;
-  CHECK_FALSE(reader.next(row));
+  ReadRow row;
+  CHECK_FALSE(reader.next(row, row.fields));
 }
 
 TEST_CASE("a row knows its line and its bytes, whatever lines stand before it") {
   const std::string text = "\xEF\xBB\xBFp,q\r\n\r\n\"two\nlines\",1\r\n\nx,2";
-  const std::vector<TableRow> rows = rows_of(text, TableKind::csv);
+  const std::vector<ReadRow> rows = rows_of(text, TableKind::csv);
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].line == 3);
   CHECK(text.substr(rows[0].offset, rows[0].length) == "\"two\nlines\",1");
@@ -117,7 +117,7 @@ TEST_CASE("lines end with LF or CR LF, blank ones are skipped, the last may lack
 }
 
 TEST_CASE("values that are not UTF-8 are kept byte by byte") {
-  const std::vector<TableRow> rows = rows_of("p\ncaf\xE9.jpg\n", TableKind::csv);
+  const std::vector<ReadRow> rows = rows_of("p\ncaf\xE9.jpg\n", TableKind::csv);
   CHECK(rows.at(0).fields["p"].get<std::string>() == "caf\xE9.jpg");
 }
 
@@ -181,10 +181,10 @@ TEST_CASE("a row of more than 16 MiB is refused, one of 16 MiB read") {
 TEST_CASE("an error stands: reading on gives it again") {
   MemorySource source(as_bytes("p,q\na,b\nc\nd,e\n"));
   TableReader reader(source, TableKind::csv, "t");
-  TableRow row;
-  CHECK(reader.next(row));
-  CHECK_THROWS_AS(reader.next(row), Error);
-  CHECK_THROWS_AS(reader.next(row), Error);
+  ReadRow row;
+  CHECK(reader.next(row, row.fields));
+  CHECK_THROWS_AS(reader.next(row, row.fields), Error);
+  CHECK_THROWS_AS(reader.next(row, row.fields), Error);
 }
 
 TEST_CASE("a row that is not there any more is a conflict") {

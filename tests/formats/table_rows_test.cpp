@@ -50,13 +50,13 @@ RandomTable random_table(Prng& prng, char separator) {
   return table;
 }
 
-std::vector<std::string> values_of(const TableRow& row) {
+std::vector<std::string> values_of(const ReadRow& row) {
   std::vector<std::string> values;
   for (const auto& field : row.fields) values.push_back(field.get<std::string>());
   return values;
 }
 
-bool same(const TableRow& a, const TableRow& b) {
+bool same(const ReadRow& a, const ReadRow& b) {
   return a.line == b.line && a.offset == b.offset && a.length == b.length && a.fields == b.fields;
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("what a writer of CSV wrote is read back equal, and again row by row f
     CAPTURE(table.text);
     MemorySource source(as_bytes(table.text));
     TableReader reader(source, kind, "t");
-    const std::vector<TableRow> rows = rows_of(reader);
+    const std::vector<ReadRow> rows = rows_of(reader);
     REQUIRE(rows.size() == table.rows.size());
     for (std::size_t i = rows.size(); i-- > 0;) {
       REQUIRE((values_of(rows[i]) == table.rows[i]));
@@ -85,9 +85,9 @@ TEST_CASE("rows are the same wherever the source's pieces end") {
     const TableKind kind = round % 2 == 0 ? TableKind::csv : TableKind::tsv;
     const RandomTable table = random_table(prng, kSeparators[round % 2]);
     CAPTURE(table.text);
-    const std::vector<TableRow> whole = rows_of(table.text, kind);
+    const std::vector<ReadRow> whole = rows_of(table.text, kind);
     for (const std::size_t step : {1U, 2U, 3U, 5U, 7U, 11U}) {
-      const std::vector<TableRow> cut = rows_of(table.text, kind, step);
+      const std::vector<ReadRow> cut = rows_of(table.text, kind, step);
       REQUIRE(std::equal(whole.begin(), whole.end(), cut.begin(), cut.end(), same));
     }
   }
@@ -100,7 +100,7 @@ TEST_CASE("rows are the same wherever the reader's own buffer ends") {
     // The header's end and a filler row bring the tail to `before`.
     const std::string text = "p,q\r\n" + std::string(before - 9, 'x') + ",y\r\n" + tail;
     REQUIRE(text.find(tail) == before);
-    const std::vector<TableRow> rows = rows_of(text, TableKind::csv);
+    const std::vector<ReadRow> rows = rows_of(text, TableKind::csv);
     REQUIRE(rows.size() == 3);
     CHECK(rows[1].offset == before);
     CHECK(rows[1].fields["p"] == "a\"b\r\nc");
@@ -111,10 +111,10 @@ TEST_CASE("rows are the same wherever the reader's own buffer ends") {
 
 TEST_CASE("a source whose pieces cut JSON Lines gives the same rows") {
   const std::string text = "\xEF\xBB\xBF{\"a\":[1,{\"b\":\"\xC3\xA9\"}]}\r\n\r\n  \n{\"a\": null}\n{}";
-  const std::vector<TableRow> whole = rows_of(text, TableKind::jsonl);
+  const std::vector<ReadRow> whole = rows_of(text, TableKind::jsonl);
   REQUIRE(whole.size() == 3);
   for (std::size_t step = 1; step < text.size(); ++step) {
-    const std::vector<TableRow> cut = rows_of(text, TableKind::jsonl, step);
+    const std::vector<ReadRow> cut = rows_of(text, TableKind::jsonl, step);
     CHECK(std::equal(whole.begin(), whole.end(), cut.begin(), cut.end(), same));
   }
 }
@@ -124,8 +124,8 @@ TEST_CASE("many threads read rows by their place while one reads on") {
   for (int i = 0; i < 20'000; ++i) text += "\"f/" + std::to_string(i) + "\"," + std::to_string(i % 10) + "\n";
   MemorySource source(as_bytes(text));
   TableReader reader(source, TableKind::csv, "t");
-  std::vector<TableRow> first;
-  for (TableRow row; first.size() < 5000 && reader.next(row);) first.push_back(row);
+  std::vector<ReadRow> first;
+  for (ReadRow row; first.size() < 5000 && reader.next(row, row.fields);) first.push_back(row);
   std::atomic<int> wrong = 0;
   {
     std::vector<std::jthread> threads;

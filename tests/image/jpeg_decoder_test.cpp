@@ -266,10 +266,27 @@ TEST_CASE("a random crop is the drawn box of the whole image, resized") {
   }
 }
 
+TEST_CASE("a gray image comes out as one channel where that is asked for, a colour one as three") {
+  const ByteVector gray = encode(make_picture(64, 50, 1));
+  const ByteVector colour = encode(make_picture(64, 50));
+  JpegDecoder spread;
+  JpegDecoder kept({.keep_gray = true});
+  const std::vector<std::uint8_t> three = pixels_of(spread.decode(gray));
+  const Decoded one = kept.decode(gray);
+  CHECK(one.pixels.channels == 1);
+  REQUIRE(one.pixels.bytes.size() == 64 * 50);
+  for (std::size_t i = 0; i < 64 * 50; ++i) REQUIRE(one.pixels.bytes[i] == three[3 * i]);
+  CHECK((pixels_of(kept.decode(colour)) == pixels_of(spread.decode(colour))));
+  CHECK((pixels_of(kept.decode_box(gray, {5, 6, 7, 8})) == pixels_of(spread.decode_box(gray, {5, 6, 7, 8}))));
+}
+
 TEST_CASE("decoding at a fraction of the size rounds the sides up") {
   const ByteVector jpeg = encode(make_picture(301, 200));
   JpegDecoder quarter({.scale_divisor = 4});
   const Decoded decoded = quarter.decode(jpeg);
   CHECK(decoded.pixels.width == 76);
   CHECK(decoded.pixels.height == 50);
+  JpegDecoder whole;
+  CHECK((pixels_of(whole.decode_shrunk(jpeg, 4)) == pixels_of(quarter.decode(jpeg))));
+  CHECK(whole.decode(jpeg).pixels.width == 301);
 }

@@ -55,6 +55,23 @@ TEST_CASE("quality and optimised tables change the size, not the picture") {
   CHECK(std::equal(pixels.begin(), pixels.end(), second.pixels.bytes.begin(), second.pixels.bytes.end()));
 }
 
+TEST_CASE("an orientation stands in an Exif segment behind JFIF's, none where the picture is upright") {
+  const Picture picture = make_picture(61, 47);
+  JpegEncoder encoder;
+  const ByteVector upright = copy_of(encoder.encode(picture.view(), {}));
+  for (unsigned orientation = 2; orientation <= 8; ++orientation) {
+    const ByteVector jpeg = copy_of(encoder.encode(picture.view(), {.orientation = orientation}));
+    CHECK(read_jpeg_header(jpeg).header.orientation == orientation);
+    CHECK(jpeg.size() == upright.size() + 36);
+    CHECK(as_text(jpeg).substr(2, 2) == "\xFF\xE0");
+    CHECK(as_text(jpeg).substr(20, 10) == std::string_view("\xFF\xE1\0\x22"
+                                                           "Exif\0\0",
+                                                           10));
+  }
+  CHECK(read_jpeg_header(upright).header.orientation == 1);
+  CHECK((copy_of(encoder.encode(picture.view(), {.orientation = 1})) == upright));
+}
+
 TEST_CASE("pixels that make no JPEG are a usage error, and the encoder goes on") {
   JpegEncoder encoder;
   const Picture picture = make_picture(8, 8);
@@ -65,5 +82,7 @@ TEST_CASE("pixels that make no JPEG are a usage error, and the encoder goes on")
   CHECK_THROWS_AS(encoder.encode({{}, 70000, 1, 3}, {}), Error);
   CHECK_THROWS_AS(encoder.encode({picture.bytes, 8, 12, 2}, {}), Error);
   CHECK_THROWS_AS(encoder.encode(picture.view(), {.subsampling = Subsampling::s411}), Error);
+  CHECK_THROWS_AS(encoder.encode(picture.view(), {.orientation = 0}), Error);
+  CHECK_THROWS_AS(encoder.encode(picture.view(), {.orientation = 9}), Error);
   CHECK(encoder.encode(picture.view(), {}).size() > 100);
 }

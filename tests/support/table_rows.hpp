@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "formats/table_reader.hpp"
 
 /// Tables of rows in memory: a source that gives few bytes a call, a reader of all rows, a writer of CSV.
@@ -24,13 +26,17 @@ class StepSource final : public ByteSource {
   std::size_t step_;
 };
 
-inline std::vector<TableRow> rows_of(TableReader& reader) {
-  std::vector<TableRow> rows;
-  for (TableRow row; reader.next(row);) rows.push_back(row);
+struct ReadRow : TableRow {
+  nlohmann::ordered_json fields;
+};
+
+inline std::vector<ReadRow> rows_of(TableReader& reader) {
+  std::vector<ReadRow> rows;
+  for (ReadRow row; reader.next(row, row.fields);) rows.push_back(row);
   return rows;
 }
 
-inline std::vector<TableRow> rows_of(std::string_view text, TableKind kind, std::size_t step = 1U << 20U) {
+inline std::vector<ReadRow> rows_of(std::string_view text, TableKind kind, std::size_t step = 1U << 20U) {
   StepSource source(text, step);
   TableReader reader(source, kind, "t");
   return rows_of(reader);
