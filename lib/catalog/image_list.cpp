@@ -26,13 +26,13 @@ class ListReader {
   }
 
   void read() {
-    TableRow row;
-    std::string path;
-    while (table_.next(row, path)) {
-      if (!is_image_name(path)) {
-        fail_at_line(options_.file, row.line, fmt::format("'{}' is no image by its name (.jpg, .png, ...)", path));
+    ImageRow row;
+    while (table_.next(row)) {
+      if (!is_image_name(row.path)) {
+        fail_at_line(options_.file, row.place.line,
+                     fmt::format("'{}' is no image by its name (.jpg, .png, ...)", row.path));
       }
-      add(row, path);
+      add(row);
       ++ctx_.progress().items;
       if (lines_.size() % 65536 == 0) ctx_.throw_if_stopped();
     }
@@ -46,10 +46,10 @@ class ListReader {
   ImageList take() { return {std::move(scan_), labels_.several()}; }
 
  private:
-  void add(const TableRow& row, const std::string& path) {
+  void add(const ImageRow& row) {
     ListedLabel label;
     if (!options_.label_column.empty()) {
-      std::vector<ListedLabel> labels = labels_.read(row.fields, row.line);
+      std::vector<ListedLabel> labels = labels_.read(row.fields, row.place.line);
       if (!labels_.several()) label = std::move(labels.front());
     }
     const auto [place, fresh] = classes_.emplace(label.text, scan_.classes.size());
@@ -59,8 +59,8 @@ class ListReader {
       item.label = label.number;
     }
     ScannedClass& owner = scan_.classes[place->second];
-    owner.files.push_back({0, 0, owner.add_name(path), false});
-    lines_.emplace_back(xxh3_64(as_bytes(path)), row.line);
+    owner.files.push_back({0, 0, owner.add_name(row.path), false});
+    lines_.emplace_back(xxh3_64(as_bytes(row.path)), row.place.line);
   }
 
   void refuse_doubles() {

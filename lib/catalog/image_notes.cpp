@@ -25,11 +25,10 @@ nlohmann::ordered_json label_value(const std::string& text) {
 
 RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const std::string& source)
     : table_(file, path_column, source) {
-  TableRow row;
-  std::string path;
-  while (table_.next(row, path)) {
-    places_.push_back({xxh3_64(as_bytes(path)), row.offset, static_cast<std::uint32_t>(row.length),
-                       static_cast<std::uint32_t>(std::min<std::uint64_t>(row.line, UINT32_MAX))});
+  ImageRow row;
+  while (table_.next(row)) {
+    places_.push_back({xxh3_64(as_bytes(row.path)), row.place.offset, static_cast<std::uint32_t>(row.place.length),
+                       static_cast<std::uint32_t>(std::min<std::uint64_t>(row.place.line, UINT32_MAX))});
   }
   std::ranges::sort(places_, {}, [](const Place& place) { return std::pair(place.path_hash, place.offset); });
   const auto twice = std::ranges::adjacent_find(places_, {}, &Place::path_hash);

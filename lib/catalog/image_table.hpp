@@ -14,6 +14,12 @@ namespace shardkit {
 /// Raises Error{corrupt} that names the table's file, its line and `text`.
 [[noreturn]] void fail_at_line(const std::string& file, std::uint64_t line, std::string_view text);
 
+struct ImageRow {
+  TableRow place;
+  std::string path;  ///< of the image, relative to the source
+  nlohmann::ordered_json fields;
+};
+
 /// A file with one row for each image and a column that holds its path: CSV, TSV or JSON Lines, told by its ending.
 ///
 /// Paths are relative to the source, or absolute and below it; "." and ".." are resolved in the text, without looking
@@ -24,9 +30,9 @@ class ImageTable {
   /// throws.
   ImageTable(const std::string& file, const std::string& path_column, const std::string& source);
 
-  /// The next row and its image's path, relative to the source; false at the end. Throws Error{corrupt} with file and
+  /// The next row; false at the end. Throws Error{corrupt} with file and
   /// line for what is no row, or has no path, or one that leaves the source.
-  bool next(TableRow& row, std::string& path);
+  bool next(ImageRow& row);
 
   /// Throws Error{usage} where the header lacks the column. JSON Lines have none: there each row tells.
   void require_column(const std::string& column, std::string_view option) const;

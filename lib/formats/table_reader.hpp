@@ -44,8 +44,8 @@ struct TableRow {
 /// so whoever writes JSON looks first (is_utf8 in utf8.hpp) or replaces (dump's error handler). Of jsonl values keep
 /// their types; whole numbers beyond 64 bits become doubles.
 ///
-/// Every method throws Error{corrupt}
-/// with path, byte and line for bytes that are no table, and what the source throws. One thread at a time, but row_at.
+/// Every method throws Error{corrupt} with path, byte and line for bytes that are no table, and what the source throws.
+/// One thread at a time, but row_at.
 class TableReader {
  public:
   /// Reads the header of csv and tsv. `name` is for messages; `source` must outlive the reader.
