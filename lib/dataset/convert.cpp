@@ -20,16 +20,6 @@ namespace {
 
 constexpr std::size_t kMostSkippedListed = 1000;
 
-/// The value that an option has in the plan, as the enum.
-template <class E>
-E planned_option(const PlanHead& head, const std::string& name) {
-  const auto found = head.options.find(name);
-  for (std::size_t i = 0; found != head.options.end() && i < EnumNames<E>::names.size(); ++i) {
-    if (EnumNames<E>::names[i] == found->second) return static_cast<E>(i);
-  }
-  throw Error(ErrorCode::corrupt, fmt::format("the plan has no valid option {}; make it again", name));
-}
-
 class Conversion {
  public:
   Conversion(const ConvertOptions& options, Context& ctx, FileSystem& files)
@@ -46,7 +36,7 @@ class Conversion {
       result_.manifest = result_.sets.front().manifest;
       result_.plan_hash = result_.sets.front().plan_hash;
     }
-    warn_of_bad_files();
+    warn_of_images();
     return std::move(result_);
   }
 
@@ -75,13 +65,15 @@ class Conversion {
   void write_set(ConvertSet& set) {
     const PlanReader& plan = set.target.plan();
     const unsigned cores = thread_count(options_.threads);
-    FolderSource source(plan, set.source, planned_option<Validate>(plan.head(), "validate"),
-                        planned_option<OnBad>(plan.head(), "on_bad"), cores);
+    FolderSource source(plan, set.source, cores);
     const PlannedReport report =
         write_planned_shards({set.target, source, part_, cores, "convert", kinds_}, set.rest, files_, ctx_);
     result_.add(set.name, report);
     result_.reads_in_flight = std::max<std::uint64_t>(result_.reads_in_flight, report.job.in_flight);
-    result_.kept_bad += source.kept_bad();
+    result_.kept_bad += source.counts().kept_bad;
+    result_.resized += source.counts().resized;
+    result_.resized_at_lower_quality += source.counts().other_quality;
+    not_resized_ += source.counts().not_jpeg;
     result_.skipped += report.skipped.size();
     for (const IndexSkip& skip : report.skipped) {
       if (result_.skipped_files.size() == kMostSkippedListed) break;
@@ -89,7 +81,11 @@ class Conversion {
     }
   }
 
-  void warn_of_bad_files() {
+  void warn_of_images() {
+    if (not_resized_ > 0) {
+      ctx_.warn("images_not_resized",
+                fmt::format("{} left as they are: --resize knows JPEG alone", format_count(not_resized_, "image")));
+    }
     if (result_.kept_bad > 0) {
       ctx_.warn("bad_images_kept",
                 fmt::format("{} kept although validation failed", format_count(result_.kept_bad, "image")));
@@ -106,6 +102,7 @@ class Conversion {
   FileSystem& files_;
   std::optional<Part> part_;
   ConvertResult result_;
+  std::uint64_t not_resized_ = 0;
 };
 
 }  // namespace

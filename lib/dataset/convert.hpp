@@ -40,6 +40,8 @@ struct SkippedFile {
 struct ConvertResult : WrittenSets {
   std::uint64_t skipped = 0;
   std::uint64_t kept_bad = 0;
+  std::uint64_t resized = 0;
+  std::uint64_t resized_at_lower_quality = 0;
   std::uint64_t reads_in_flight = 0;
   std::string manifest;
   std::string plan_hash;

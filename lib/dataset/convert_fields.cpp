@@ -47,6 +47,10 @@ void ConvertResult::describe(FieldVisitor& v) {
   WrittenSets::describe(v);
   v.field({"skipped", Unit::count, "source files left out"}, skipped);
   v.field({"kept_bad", Unit::count, "images that failed validation and were kept"}, kept_bad);
+  v.field({"resized", Unit::count, "images made smaller by this run (--resize)"}, resized);
+  v.field({"resized_at_lower_quality", Unit::count,
+           "of these: at a lower quality than asked for, not to become larger than they were"},
+          resized_at_lower_quality);
   v.field({"reads_in_flight", Unit::count, "threads that read at the same time"}, reads_in_flight);
   v.field({"manifest", Unit::none, "the file that describes the shards; empty where there are several sets"}, manifest);
   v.field({"plan_hash", Unit::none, "of the plan that was followed; empty where there are several sets"}, plan_hash);

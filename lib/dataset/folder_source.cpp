@@ -41,15 +41,16 @@ class FolderSource::Samples final : public ShardSamples {
   PlanReader::ShardReader samples_;
 };
 
-FolderSource::FolderSource(const PlanReader& plan, const std::string& folder, Validate validate, OnBad on_bad,
-                           unsigned cores)
+FolderSource::FolderSource(const PlanReader& plan, const std::string& folder, unsigned cores)
     : plan_(plan),
-      on_bad_(on_bad),
+      rules_(image_rules(plan.head())),
       label_digits_(label_digits(plan.head())),
-      reader_(folder, plan.head(), validate, on_bad, {cores, std::min(usable_descriptors() / 4, 512U)}) {}
+      reader_(folder, plan.head(), {cores, std::min(usable_descriptors() / 4, 512U)}) {}
 
 std::unique_ptr<ShardSamples> FolderSource::open(std::size_t shard) { return std::make_unique<Samples>(*this, shard); }
 
-bool FolderSource::leaves_out(const Error& error) const { return on_bad_ == OnBad::skip && is_bad_file(error.code()); }
+bool FolderSource::leaves_out(const Error& error) const {
+  return rules_.on_bad == OnBad::skip && is_bad_file(error.code());
+}
 
 }  // namespace shardkit

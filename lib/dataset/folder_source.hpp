@@ -10,21 +10,21 @@ namespace shardkit {
 /// The samples of a convert's plan, read from the files of an ImageFolder tree.
 class FolderSource final : public SampleSource {
  public:
-  /// `plan` outlives the source. `cores` decode at a time (--validate decode).
-  FolderSource(const PlanReader& plan, const std::string& folder, Validate validate, OnBad on_bad, unsigned cores);
+  /// `plan` outlives the source. `cores` decode at a time (--validate decode, --resize). Throws what image_rules()
+  /// throws.
+  FolderSource(const PlanReader& plan, const std::string& folder, unsigned cores);
 
   std::unique_ptr<ShardSamples> open(std::size_t shard) override;
   bool leaves_out(const Error& error) const override;
   std::int64_t read_ns() const override { return reader_.read_ns(); }
-  /// Images that failed validation and were kept (--on-bad keep).
-  std::uint64_t kept_bad() const { return reader_.kept_bad(); }
+  const ImageCounts& counts() const { return reader_.counts(); }
 
  private:
   class Samples;
   class Pending;
 
   const PlanReader& plan_;
-  OnBad on_bad_;
+  ImageRules rules_;
   std::vector<std::size_t> label_digits_;
   SampleReader reader_;
 };

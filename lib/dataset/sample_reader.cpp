@@ -55,14 +55,13 @@ struct SampleReader::Member {
   std::uint64_t size() const { return file ? file->size : text.size(); }
 };
 
-SampleReader::SampleReader(const std::string& source, const PlanHead& head, Validate validate, OnBad on_bad,
-                           const Limits& limits)
+SampleReader::SampleReader(const std::string& source, const PlanHead& head, const Limits& limits)
     : source_(source),
       head_(head),
-      validate_(validate),
-      on_bad_(on_bad),
+      rules_(image_rules(head)),
       folders_(source, head, limits.open_folders),
-      judge_(validate == Validate::decode ? limits.cores : 0) {}
+      judge_(rules_.validate == Validate::decode ? limits.cores : 0),
+      resizers_(rules_.resize ? limits.cores : 0, [this] { return std::make_unique<JpegResizer>(*rules_.resize); }) {}
 
 Result<IndexSample> SampleReader::read(const PlannedSample& sample, MutableBytes out, WaitMeter& meter) {
   IndexSample result{sample_key(head_, sample), {}, image_path(head_, sample), {}};
@@ -79,19 +78,20 @@ Result<IndexSample> SampleReader::read(const PlannedSample& sample, MutableBytes
   std::uint64_t at = 0;
   try {
     for (const Member& member : members) {
-      write_ustar_header(out.subspan(at, kTarBlock), fmt::format("{}.{}", result.key, member.extension), member.size());
+      const MutableBytes header = out.subspan(at, kTarBlock);
       at += kTarBlock;
-      const MutableBytes content = out.subspan(at, member.size());
+      MutableBytes content = out.subspan(at, member.size());
       if (member.file) {
         read_file(sample, *member.file, content, meter);
       } else {
         std::ranges::copy(as_bytes(member.text), content.begin());
       }
-      if (member.file == &sample.image) validate_image(sample, content);
-      result.members.push_back({member.extension, at, member.size(), xxh3_64(content)});
-      const MutableBytes padding = out.subspan(at + member.size(), tar_padded(member.size()) - member.size());
-      std::ranges::fill(padding, std::byte{0});
-      at += tar_padded(member.size());
+      if (member.file == &sample.image) content = content.first(treat_image(sample, content));
+      write_ustar_header(header, fmt::format("{}.{}", result.key, member.extension), content.size());
+      result.members.push_back({member.extension, at, content.size(), xxh3_64(content)});
+      const std::size_t padded = tar_padded(content.size());
+      std::ranges::fill(out.subspan(at + content.size(), padded - content.size()), std::byte{0});
+      at += padded;
     }
   } catch (const Error& error) {
     return error;
@@ -122,18 +122,45 @@ void SampleReader::read_file(const PlannedSample& sample, const PlannedFile& fil
   read_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
 }
 
-void SampleReader::validate_image(const PlannedSample& sample, Bytes content) {
-  if (validate_ == Validate::none) return;
-  std::string why;
+std::size_t SampleReader::treat_image(const PlannedSample& sample, MutableBytes content) {
+  const std::string problem = image_problem(sample, content);
+  if (problem.empty()) return rules_.resize ? resize_image(sample, content) : content.size();
+  refuse_image(sample, problem);
+  return content.size();
+}
+
+std::string SampleReader::image_problem(const PlannedSample& sample, Bytes content) {
+  if (rules_.validate == Validate::none) return {};
   if (const auto problem = header_problem(content, sample.image.extension)) {
-    why = fmt::format("{}: {}", problem->code, problem->text);
-  } else if (validate_ == Validate::decode) {
-    const std::optional<ImageFault> fault = judge_.fault(content, sample.image.extension);
-    if (fault && fault->is_error()) why = fault->describe();
+    return fmt::format("{}: {}", problem->code, problem->text);
   }
-  if (why.empty()) return;
-  if (on_bad_ == OnBad::keep) {
-    ++kept_bad_;
+  if (rules_.validate != Validate::decode) return {};
+  const std::optional<ImageFault> fault = judge_.fault(content, sample.image.extension);
+  return fault && fault->is_error() ? fault->describe() : std::string();
+}
+
+std::size_t SampleReader::resize_image(const PlannedSample& sample, MutableBytes content) {
+  if (sniff_image(content) != ImageKind::jpeg) {
+    ++counts_.not_jpeg;
+    return content.size();
+  }
+  const auto resizer = resizers_.borrow();
+  const Resized result = resizer->resize(content, content.size());
+  if (result.failure != DecodeFailure::none) {
+    refuse_image(
+        sample, fmt::format("it cannot be resized: {} {}",
+                            EnumNames<DecodeFailure>::names[static_cast<std::size_t>(result.failure)], result.message));
+  }
+  if (!result.changed) return content.size();
+  ++counts_.resized;
+  if (result.quality < rules_.resize->quality) ++counts_.other_quality;
+  std::ranges::copy(result.jpeg, content.begin());
+  return result.jpeg.size();
+}
+
+void SampleReader::refuse_image(const PlannedSample& sample, const std::string& why) {
+  if (rules_.on_bad == OnBad::keep) {
+    ++counts_.kept_bad;
     return;
   }
   const std::string path = join_path(source_, image_path(head_, sample));

@@ -11,10 +11,11 @@
 #include "core/context.hpp"
 #include "core/result.hpp"
 #include "dataset/image_fault.hpp"
-#include "dataset/sharding_options.hpp"
+#include "dataset/image_rules.hpp"
 #include "formats/plan_file.hpp"
 #include "io/file.hpp"
 #include "sync/adaptive_workers.hpp"
+#include "sync/loan_pool.hpp"
 
 namespace shardkit {
 
@@ -41,6 +42,14 @@ class ClassFolders {
   std::size_t open_ = 0;
 };
 
+/// What became of images on their way. Written by many threads.
+struct ImageCounts {
+  std::atomic<std::uint64_t> kept_bad{0};       ///< failed validation or would not be resized, and kept (--on-bad keep)
+  std::atomic<std::uint64_t> resized{0};        ///< made smaller
+  std::atomic<std::uint64_t> other_quality{0};  ///< of these: at a lower quality than asked for
+  std::atomic<std::uint64_t> not_jpeg{0};       ///< of another kind, and therefore not resized
+};
+
 /// Reads the files of one sample into their place in a tar. Thread-safe.
 class SampleReader {
  public:
@@ -48,31 +57,35 @@ class SampleReader {
     unsigned cores = 1;
     std::size_t open_folders = 256;
   };
-  SampleReader(const std::string& source, const PlanHead& head, Validate validate, OnBad on_bad, const Limits& limits);
+  SampleReader(const std::string& source, const PlanHead& head, const Limits& limits);
 
   /// Writes headers, contents and padding to the front of `out`, which has room for sample_tar_bytes(). The members'
   /// offsets count from there. The Error says why there is no sample: a file that is gone, unreadable, another than
-  /// planned, or refused by validation.
+  /// planned, or refused by validation. What is made smaller on the way takes less of `out`: the members tell.
   Result<IndexSample> read(const PlannedSample& sample, MutableBytes out, WaitMeter& meter);
 
   /// Nanoseconds that all threads together spent reading files.
   std::int64_t read_ns() const { return read_ns_; }
-  /// Images that failed validation and were kept (--on-bad keep).
-  std::uint64_t kept_bad() const { return kept_bad_; }
+  const ImageCounts& counts() const { return counts_; }
 
  private:
   struct Member;
   void read_file(const PlannedSample& sample, const PlannedFile& file, MutableBytes out, WaitMeter& meter);
-  void validate_image(const PlannedSample& sample, Bytes content);
+  /// Applies the rules to an image in its place; returns how many of its bytes are left.
+  std::size_t treat_image(const PlannedSample& sample, MutableBytes content);
+  std::string image_problem(const PlannedSample& sample, Bytes content);
+  std::size_t resize_image(const PlannedSample& sample, MutableBytes content);
+  /// Throws for an image that is not good, or counts it where bad images are kept.
+  void refuse_image(const PlannedSample& sample, const std::string& why);
 
   std::string source_;
   const PlanHead& head_;
-  Validate validate_;
-  OnBad on_bad_;
+  ImageRules rules_;
   ClassFolders folders_;
   ImageJudge judge_;
+  LoanPool<JpegResizer> resizers_;
   std::atomic<std::int64_t> read_ns_{0};
-  std::atomic<std::uint64_t> kept_bad_{0};
+  ImageCounts counts_;
 };
 
 }  // namespace shardkit

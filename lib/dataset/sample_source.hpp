@@ -18,11 +18,12 @@ class PendingSample {
  public:
   virtual ~PendingSample() = default;
 
-  /// Bytes that it takes in its tar.
+  /// Bytes that it takes in its tar at the most.
   virtual std::size_t tar_bytes() const = 0;
 
   /// Writes headers, contents and padding to the front of `out`, which has tar_bytes(). The members' offsets count from
-  /// there. The Error says why there is no sample. Blocking reads are timed by `meter`.
+  /// there; the sample ends with the padding of the last. The Error says why there is no sample. Blocking reads are
+  /// timed by `meter`.
   virtual Result<IndexSample> read(MutableBytes out, WaitMeter& meter) = 0;
 
   /// What the index names when the sample is left out.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "formats/ustar.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
@@ -118,9 +119,11 @@ Chunk ShardJob::read_chunk(Claim& claim, WaitMeter& meter) {
   for (const auto& pending : claim.samples) {
     Result<IndexSample> sample = pending->read(room.subspan(chunk.used, pending->tar_bytes()), meter);
     if (sample) {
+      const IndexMember& last = sample->members.back();
+      const std::size_t taken = last.offset + tar_padded(last.size);
       for (IndexMember& member : sample->members) member.offset += chunk.used;
       chunk.entries.emplace_back(std::move(*sample));
-      chunk.used += pending->tar_bytes();
+      chunk.used += taken;
     } else if (setup_.source.leaves_out(sample.error())) {
       chunk.entries.emplace_back(IndexSkip{pending->path(), sample.error().what()});
     } else {

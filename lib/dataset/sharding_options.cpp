@@ -82,6 +82,16 @@ void ShardingOptions::describe(FieldVisitor& v) {
            "a file that cannot be read or fails validation: stop, leave it out, or keep it (what "
            "cannot be read cannot be kept)"},
           on_bad);
+  v.field(
+      {"resize", Unit::none,
+       "encode JPEGs anew so that their shorter side has this many pixels; smaller ones and other kinds stay as they "
+       "are. --size counts the source's bytes, so shards come out smaller",
+       Role::option, "SHORTER"},
+      resize);
+  v.field({"quality", Unit::none,
+           "JPEG quality of --resize, 1 to 100 (default 90); lower for an image that would come out larger than it was",
+           Role::option, "Q"},
+          quality);
 }
 
 namespace {
@@ -138,6 +148,13 @@ void check(const ShardingOptions& options) {
   check(static_cast<const ShardSizes&>(options));
   check(options.images);
   check_sidecars(options.sidecars, options.images.list.empty());
+  if (options.resize && (*options.resize == 0 || *options.resize > kLargestResize)) {
+    refuse(fmt::format("--resize must be between 1 and {} pixels", kLargestResize));
+  }
+  if (options.quality && !options.resize) refuse("--quality is that of --resize; there is none");
+  if (options.quality && (*options.quality == 0 || *options.quality > 100)) {
+    refuse("--quality must be between 1 and 100");
+  }
   if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle contradict each other");
 }
 
@@ -159,6 +176,10 @@ std::map<std::string, std::string> option_texts(const ShardingOptions& options) 
   texts["shuffle"] = options.no_shuffle ? "none" : fmt::to_string(options.shuffle.value_or(0));
   texts["validate"] = EnumNames<Validate>::names[static_cast<std::size_t>(options.validate)];
   texts["on_bad"] = EnumNames<OnBad>::names[static_cast<std::size_t>(options.on_bad)];
+  if (options.resize) {
+    texts["resize"] = fmt::to_string(*options.resize);
+    texts["quality"] = fmt::to_string(options.quality.value_or(kDefaultQuality));
+  }
   if (!options.images.list.empty()) texts["list"] = "yes";
   if (!options.metadata.empty()) texts["metadata"] = "yes";
   if (!options.sidecars.empty()) texts["sidecar"] = fmt::format("{}", fmt::join(options.sidecars, ","));

@@ -57,12 +57,16 @@ struct ShardingOptions : ShardSizes {
   bool allow_empty = false;
   Validate validate = Validate::none;
   OnBad on_bad = OnBad::fail;
+  std::optional<std::uint64_t> resize;
+  std::optional<std::uint64_t> quality;
 
   void describe(FieldVisitor& v);
 };
 
 inline constexpr std::uint64_t kDefaultShardSamples = 5000;
 inline constexpr std::uint64_t kDefaultShardBytes = 256U * 1024U * 1024U;
+inline constexpr std::uint64_t kDefaultQuality = 90;
+inline constexpr std::uint64_t kLargestResize = 65500;  // what libjpeg encodes
 
 /// Throws Error{usage} for combinations that contradict each other and names that no shard can have.
 void check(const ShardSizes& sizes);
