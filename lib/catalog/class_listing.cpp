@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -103,22 +102,6 @@ class ClassWalker {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-std::uint32_t append_name(ScannedClass& item, const std::string& folder, std::string_view name) {
-  if (item.names.size() > std::numeric_limits<std::uint32_t>::max() - 8192) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("class '{}' has more than 4 GiB of file names; split it into several", item.name),
-                item.name);
-  }
-  const auto offset = static_cast<std::uint32_t>(item.names.size());
-  if (!folder.empty()) {
-    item.names += folder;
-    item.names += '/';
-  }
-  item.names += name;
-  item.names += '\0';
-  return offset;
-}
-
 /// Adds the images of one folder with their side-cars; returns how many files were neither. What ends like a side-car
 /// that was asked for is no image of its own.
 std::uint64_t add_folder(ScannedClass& item, const std::string& folder, const std::vector<std::string>& names,
@@ -134,13 +117,13 @@ std::uint64_t add_folder(ScannedClass& item, const std::string& folder, const st
     if (!is_image_name(name) || is_sidecar(name)) continue;
     --ignored;
     const auto image = static_cast<std::uint32_t>(item.files.size());
-    item.files.push_back({0, 0, append_name(item, folder, name), false});
+    item.files.push_back({0, 0, item.add_name(join_path(folder, name)), false});
     const std::string_view stem = split_extension(name).stem;
     for (const std::string_view suffix : suffixes) {
       const std::string beside = std::string(stem).append(suffix);
       const auto at = std::ranges::lower_bound(names, beside);
       if (at == names.end() || *at != beside) continue;
-      item.sidecars.push_back({image, {0, 0, append_name(item, folder, *at), false}});
+      item.sidecars.push_back({image, {0, 0, item.add_name(join_path(folder, *at)), false}});
       const auto index = static_cast<std::size_t>(at - names.begin());
       if (!taken[index]) --ignored;
       taken[index] = true;
@@ -172,7 +155,7 @@ std::vector<std::string> list_class_folders(const std::string& root, Context& ct
 
 std::uint64_t list_class(const std::string& root, ScannedClass& item, const std::vector<std::string>& sidecars,
                          Context& ctx) {
-  ClassWalker walker(join_path(root, item.name), ctx);
+  ClassWalker walker(join_path(root, item.folder), ctx);
   walker.walk("");
   std::uint64_t ignored = 0;
   for (const auto& [folder, names] : walker.files()) ignored += add_folder(item, folder, names, sidecars);

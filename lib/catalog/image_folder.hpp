@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,12 +29,18 @@ struct ScannedSidecar {
 };
 
 struct ScannedClass {
-  std::string name;                      ///< folder name
-  std::string names;                     ///< NUL-terminated paths relative to the class folder
+  std::string name;                      ///< of its folder, or its label in a list; empty: its images have no label
+  std::string folder;                    ///< that the names are relative to, below the source; empty: the source
+  std::optional<std::uint64_t> label;    ///< where a list gives numbers
+  std::string names;                     ///< NUL-terminated paths relative to `folder`
   std::vector<ScannedFile> files;        ///< images, by folder and then name
   std::vector<ScannedSidecar> sidecars;  ///< by image, then extension
 
   std::string_view name_of(const ScannedFile& file) const { return names.data() + file.name_offset; }
+  /// Relative to the source.
+  std::string path_of(const ScannedFile& file) const;
+  /// Keeps a path relative to `folder`, for ScannedFile::name_offset. Throws Error{unsupported} past 4 GiB of names.
+  std::uint32_t add_name(std::string_view path);
 };
 
 /// A file that cannot become a sample, such as a broken link.
@@ -43,7 +50,8 @@ struct ScanProblem {
 };
 
 struct ImageFolderScan {
-  std::vector<ScannedClass> classes;  ///< by name, bytewise: torchvision's order
+  bool listed = false;                ///< of a list (image_list.hpp): files lie anywhere below the source
+  std::vector<ScannedClass> classes;  ///< by name, bytewise: torchvision's order; of a list with numbers by label
   std::vector<ScanProblem> problems;  ///< by path; the files are in no class
   std::uint64_t ignored = 0;          ///< files that are neither images nor side-cars
 

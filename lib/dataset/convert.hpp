@@ -8,6 +8,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/sharding_options.hpp"
+#include "dataset/written_sets.hpp"
 #include "io/file_system.hpp"
 
 namespace shardkit {
@@ -16,22 +17,15 @@ struct ConvertOptions {
   std::string source;
   std::string target;
   ShardingOptions sharding;
+  std::vector<std::string> split;
+  bool stratify = false;
+  std::uint64_t seed = 0;
   std::string plan;
   std::string part;
   std::optional<std::uint64_t> parts;
   bool recheck = false;
   std::vector<std::string> index;
   std::optional<std::uint64_t> threads;
-
-  void describe(FieldVisitor& v);
-};
-
-/// Seconds per phase. Scan is wall time; the others are summed over threads and overlap.
-struct ConvertPhases {
-  double scan = 0;
-  double read = 0;
-  double write = 0;
-  double sync = 0;
 
   void describe(FieldVisitor& v);
 };
@@ -43,16 +37,8 @@ struct SkippedFile {
   void describe(FieldVisitor& v);
 };
 
-struct ConvertResult {
-  std::uint64_t samples = 0;
-  std::uint64_t shards = 0;
-  std::uint64_t bytes = 0;
+struct ConvertResult : WrittenSets {
   std::uint64_t skipped = 0;
-  double files_per_second = 0;
-  double bytes_per_second = 0;
-  ConvertPhases phases_seconds;
-  std::uint64_t shards_written = 0;
-  std::uint64_t shards_reused = 0;
   std::uint64_t kept_bad = 0;
   std::uint64_t reads_in_flight = 0;
   std::string manifest;

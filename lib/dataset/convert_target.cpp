@@ -1,6 +1,7 @@
 #include "dataset/convert_target.hpp"
 
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -118,19 +119,44 @@ std::vector<IndexSkip> ConvertTarget::skipped_in(const std::vector<ShardSummary>
   return skipped;
 }
 
+std::map<std::string, std::uint64_t> ConvertTarget::left_out_by_class(const std::vector<ShardSummary>& shards,
+                                                                      const std::vector<IndexSkip>& skipped) const {
+  const PlanHead& head = plan_->head();
+  std::map<std::string, std::uint64_t> left_out;
+  std::set<std::string_view> paths;
+  for (std::size_t i = head.skipped.size(); i < skipped.size(); ++i) {
+    const std::string_view path = skipped[i].path;
+    paths.insert(path);
+    if (!head.listed) ++left_out[std::string(path.substr(0, path.find('/')))];
+  }
+  if (!head.listed || paths.empty()) return left_out;
+  // Paths in a list do not name the class: the plan's lines do.
+  std::set<std::string_view> shorter;
+  for (const ShardSummary& shard : shards) {
+    if (shard.skipped > 0) shorter.insert(shard.shard);
+  }
+  for (std::size_t shard = 0; shard < plan_->shards().size(); ++shard) {
+    if (!shorter.contains(plan_->shard_name(shard))) continue;
+    PlanReader::ShardReader reader = plan_->read_shard(shard);
+    for (PlannedSample sample; reader.next(sample);) {
+      if (sample.class_index && paths.contains(image_path(head, sample)))
+        ++left_out[head.classes[*sample.class_index].name];
+    }
+  }
+  return left_out;
+}
+
 Manifest ConvertTarget::manifest_of(const std::vector<ShardSummary>& shards) const {
   const PlanHead& head = plan_->head();
   Manifest manifest;
   manifest.options = head.options;
   manifest.plan_hash = to_hex(plan_->hash());
-  std::map<std::string_view, std::uint64_t> left_out;
   const std::vector<IndexSkip> skipped = skipped_in(shards);
   manifest.skipped = skipped.size();
-  for (std::size_t i = head.skipped.size(); i < skipped.size(); ++i) {
-    ++left_out[std::string_view(skipped[i].path).substr(0, skipped[i].path.find('/'))];
-  }
+  const std::map<std::string, std::uint64_t> left_out = left_out_by_class(shards, skipped);
   for (const PlanClass& item : head.classes) {
-    manifest.classes.push_back({item.name, item.label, item.samples - left_out[item.name]});
+    const auto found = left_out.find(item.name);
+    manifest.classes.push_back({item.name, item.label, item.samples - (found == left_out.end() ? 0 : found->second)});
   }
   for (const ShardSummary& shard : shards) {
     if (shard.samples == 0) continue;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,10 @@ class ConvertTarget {
   std::string state_path(std::string_view name) const { return join_path(join_path(folder_, kStateFolder), name); }
 
  private:
+  /// Samples that the plan has and the shards left out.
+  std::map<std::string, std::uint64_t> left_out_by_class(const std::vector<ShardSummary>& shards,
+                                                         const std::vector<IndexSkip>& skipped) const;
+
   FileSystem& files_;
   std::string folder_;
   std::unique_ptr<FileSource> plan_file_;

@@ -12,7 +12,7 @@ class FolderSource::Pending final : public PendingSample {
   Pending(FolderSource& source, PlannedSample sample)
       : source_(source),
         sample_(std::move(sample)),
-        tar_bytes_(sample_tar_bytes(sample_, source.label_digits_[sample_.class_index])) {}
+        tar_bytes_(sample_tar_bytes(sample_, sample_.class_index ? source.label_digits_[*sample_.class_index] : 0)) {}
 
   std::size_t tar_bytes() const override { return tar_bytes_; }
   Result<IndexSample> read(MutableBytes out, WaitMeter& meter) override {
@@ -45,9 +45,8 @@ FolderSource::FolderSource(const PlanReader& plan, const std::string& folder, Va
                            unsigned cores)
     : plan_(plan),
       on_bad_(on_bad),
-      reader_(folder, plan.head(), validate, on_bad, {cores, std::min(usable_descriptors() / 4, 512U)}) {
-  for (const PlanClass& item : plan.head().classes) label_digits_.push_back(label_text(item.label).size());
-}
+      label_digits_(label_digits(plan.head())),
+      reader_(folder, plan.head(), validate, on_bad, {cores, std::min(usable_descriptors() / 4, 512U)}) {}
 
 std::unique_ptr<ShardSamples> FolderSource::open(std::size_t shard) { return std::make_unique<Samples>(*this, shard); }
 

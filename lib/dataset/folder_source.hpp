@@ -25,8 +25,8 @@ class FolderSource final : public SampleSource {
 
   const PlanReader& plan_;
   OnBad on_bad_;
+  std::vector<std::size_t> label_digits_;
   SampleReader reader_;
-  std::vector<std::size_t> label_digits_;  ///< bytes of each class's .cls member
 };
 
 }  // namespace shardkit

@@ -2,17 +2,30 @@
 
 #include <algorithm>
 #include <chrono>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "catalog/set_folders.hpp"
 #include "dataset/planner.hpp"
 #include "io/publish.hpp"
-#include "system/limits.hpp"
 
 namespace shardkit {
+namespace {
+
+/// One plan is of one set.
+void refuse_set_folders(const std::string& root, Context& ctx) {
+  const SetFolders sets = find_set_folders(root, ctx);
+  if (sets.names.empty()) return;
+  throw Error(ErrorCode::usage,
+              fmt::format("'{}' holds the sets {}; plan each: shardctl plan {}", root, fmt::join(sets.names, ", "),
+                          join_path(root, sets.names.front())),
+              root);
+}
+
+}  // namespace
 
 void PlanOptions::describe(FieldVisitor& v) {
   v.field({"SRC", Unit::none, "folder with one sub-folder of images per class", Role::positional}, source);
@@ -51,25 +64,21 @@ void PlanResult::describe(FieldVisitor& v) {
   v.field({"scan_seconds", Unit::seconds, "time spent listing and asking for sizes"}, scan_seconds);
 }
 
-PlanResult write_plan(const std::string& source, const ShardingOptions& options, std::optional<std::uint64_t> threads,
-                      ByteSink& sink, Context& ctx, std::optional<std::uint64_t> parts) {
-  check(options);
-  const unsigned cores = thread_count(threads);
-  const auto start = std::chrono::steady_clock::now();
-  ImageFolderScan scan = scan_image_folder(source, {options.allow_empty, cores, options.sidecars}, ctx);
-  mark_collisions(scan);
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  PlanResult result = Planner(source, options, scan, ctx).write(sink, parts);
-  result.scan_seconds = elapsed.count();
+PlanResult write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,
+                      ByteSink& sink, Context& ctx) {
+  PlanResult result = Planner(source, options, scope, ctx).write(sink);
+  result.scan_seconds = source.scan_seconds;
   return result;
 }
 
 PlanResult plan(const PlanOptions& options, Context& ctx) {
   if (options.output.empty()) throw Error(ErrorCode::usage, "say where to write the plan: -o PLAN");
   if (options.parts == 0U) throw Error(ErrorCode::usage, "--parts must be at least 1");
+  if (options.sharding.images.list.empty()) refuse_set_folders(options.source, ctx);
   const auto files = posix_file_system();
   AtomicFile file(*files, options.output);
-  PlanResult result = write_plan(options.source, options.sharding, options.threads, file, ctx, options.parts);
+  const ScannedSource source = scan_source(options.source, options.sharding, {}, options.threads, ctx);
+  PlanResult result = write_plan(source, options.sharding, {.parts = options.parts}, file, ctx);
   file.commit();
   result.output = options.output;
   const std::uint64_t world = options.world.value_or(1);

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "core/bytes.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "dataset/scanned_source.hpp"
 #include "dataset/sharding_options.hpp"
 
 namespace shardkit {
@@ -53,9 +55,18 @@ struct PlanResult {
 /// Scans a tree and writes the plan of its shards: `shardctl plan`.
 PlanResult plan(const PlanOptions& options, Context& ctx);
 
-/// Scans `source` and writes its plan to `sink`; the result lacks `output`. `threads` empty: usable_threads(). `parts`
-/// is kept in the plan. Throws what scan_image_folder(), check() and cut_shards() throw.
-PlanResult write_plan(const std::string& source, const ShardingOptions& options, std::optional<std::uint64_t> threads,
-                      ByteSink& sink, Context& ctx, std::optional<std::uint64_t> parts = {});
+/// Which samples of a source a plan is for, and what it says besides.
+struct PlanScope {
+  const SampleOrder* samples = nullptr;             ///< their numbers, ascending; null: all
+  std::map<std::string, std::string> options = {};  ///< kept in the plan with those of ShardingOptions
+  std::optional<std::uint64_t> parts = {};          ///< kept in the plan
+  /// Whether the plan lists the files that the scan left out. Of the plans of one split only one does.
+  bool lists_skipped = true;
+};
+
+/// Writes the plan of a source to `sink`; the result lacks `output`. Throws what cut_shards() throws, and
+/// Error{not_found} when there is no sample.
+PlanResult write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,
+                      ByteSink& sink, Context& ctx);
 
 }  // namespace shardkit

@@ -8,20 +8,18 @@
 
 #include "core/prng.hpp"
 #include "core/units.hpp"
-#include "dataset/class_map.hpp"
 #include "dataset/shard_cutter.hpp"
 #include "dataset/shuffle_buffer.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/ustar.hpp"
 
 namespace shardkit {
-Planner::Planner(const std::string& source, const ShardingOptions& options, const ImageFolderScan& scan, Context& ctx)
-    : source_(source), options_(options), scan_(scan), ctx_(ctx) {}
+Planner::Planner(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope, Context& ctx)
+    : source_(source), scan_(source.scan), options_(options), scope_(scope), ctx_(ctx) {}
 
-PlanResult Planner::write(ByteSink& sink, std::optional<std::uint64_t> parts) {
-  make_head();
-  head_.parts = parts;
+PlanResult Planner::write(ByteSink& sink) {
   make_order();
+  make_head();
   const ShardCut cut = cut_shards(
       order_.size(), [this](std::uint64_t i) { return bytes_at(i); }, options_);
   if (cut.oversized > 0) {
@@ -37,7 +35,7 @@ PlanResult Planner::write(ByteSink& sink, std::optional<std::uint64_t> parts) {
     for (std::uint64_t i = 0; i < cut.samples[shard]; ++i, ++next) {
       const PlannedSample sample = sample_at(order_[next]);
       writer.add(sample);
-      if (std::exchange(seen_in[sample.class_index], shard + 1) != shard + 1) ++classes;
+      if (sample.class_index && std::exchange(seen_in[*sample.class_index], shard + 1) != shard + 1) ++classes;
     }
     count_classes(classes, shard, cut.samples.size());
     ctx_.throw_if_stopped();
@@ -47,38 +45,41 @@ PlanResult Planner::write(ByteSink& sink, std::optional<std::uint64_t> parts) {
   return std::move(result_);
 }
 
+void Planner::make_order() {
+  order_.reserve(scope_.samples ? scope_.samples->size() : scan_.images());
+  std::uint32_t number = 0;
+  std::size_t taken = 0;
+  for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
+    for (std::size_t f = 0; f < scan_.classes[c].files.size(); ++f, ++number) {
+      if (scope_.samples) {
+        if (taken == scope_.samples->size() || (*scope_.samples)[taken] != number) continue;
+        ++taken;
+      }
+      order_.emplace_back(c, f);
+    }
+  }
+}
+
 void Planner::make_head() {
   head_.name = options_.name;
   head_.options = option_texts(options_);
+  head_.options.insert(scope_.options.begin(), scope_.options.end());
+  head_.parts = scope_.parts;
   if (!scan_.problems.empty() && options_.on_bad != OnBad::skip) throw scan_.problems.front().error;
-  for (const ScanProblem& problem : scan_.problems) head_.skipped.push_back({problem.path, problem.error.what()});
-  make_classes();
-}
-
-void Planner::make_classes() {
-  std::map<std::string, std::uint64_t> labels;
-  if (!options_.class_map.empty()) labels = read_class_map(options_.class_map);
-  for (const ScannedClass& item : scan_.classes) {
-    std::uint64_t label = head_.classes.size();
-    if (!options_.class_map.empty()) {
-      const auto found = labels.find(item.name);
-      if (found == labels.end()) {
-        throw Error(ErrorCode::not_found,
-                    fmt::format("class '{}' is not in the class map '{}'", item.name, options_.class_map), item.name);
-      }
-      label = found->second;
-    }
-    head_.classes.push_back({item.name, label, item.files.size()});
-    label_digits_.push_back(label_text(label).size());
+  if (scope_.lists_skipped) {
+    for (const ScanProblem& problem : scan_.problems) head_.skipped.push_back({problem.path, problem.error.what()});
   }
-}
-
-void Planner::make_order() {
-  order_.reserve(scan_.images());
-  for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
-    for (std::size_t f = 0; f < scan_.classes[c].files.size(); ++f) order_.emplace_back(c, f);
+  head_.listed = scan_.listed;
+  for (std::size_t c = 0; c < source_.labels.size(); ++c) {
+    head_.classes.push_back({scan_.classes[c].name, source_.labels[c], 0});
   }
-  if (order_.empty()) throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_), source_);
+  label_digits_ = label_digits(head_);
+  if (order_.empty()) {
+    throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_.root), source_.root);
+  }
+  if (!head_.classes.empty()) {
+    for (const Place& place : order_) ++head_.classes[place.class_index()].samples;
+  }
   if (options_.no_shuffle) return;
   Prng prng(options_.shuffle.value_or(0));
   shuffle(std::span(order_), prng);
@@ -88,10 +89,12 @@ PlannedSample Planner::sample_at(const Place& place) const {
   const ScannedClass& owner = scan_.classes[place.class_index()];
   const ScannedFile& file = owner.files[place.file()];
   const std::string_view stem = split_extension(owner.name_of(file)).stem;
+  std::optional<std::uint32_t> class_index;
+  if (!head_.classes.empty()) class_index = static_cast<std::uint32_t>(place.class_index());
   const auto planned = [&](const ScannedFile& member) {
     const std::string_view name = owner.name_of(member);
     if (member.size >= kTarSizeLimit) {
-      const std::string path = fmt::format("{}/{}", owner.name, name);
+      const std::string path = owner.path_of(member);
       throw Error(ErrorCode::unsupported,
                   fmt::format("'{}' has {} bytes; members of portable shards stay below 8 GiB", path, member.size),
                   path);
@@ -99,18 +102,31 @@ PlannedSample Planner::sample_at(const Place& place) const {
     const std::string_view suffix = name.substr(stem.size());
     return PlannedFile{std::string(suffix.starts_with('.') ? suffix.substr(1) : suffix), member.size, member.mtime_ns};
   };
-  PlannedSample sample{
-      static_cast<std::uint32_t>(place.class_index()), file.marked, std::string(stem), planned(file), {}};
+  PlannedSample sample{class_index, file.marked, std::string(stem), planned(file), {}};
   const auto index = static_cast<std::uint32_t>(place.file());
   auto sidecar = std::ranges::lower_bound(owner.sidecars, index, {}, &ScannedSidecar::image);
   for (; sidecar != owner.sidecars.end() && sidecar->image == index; ++sidecar) {
     sample.sidecars.push_back(planned(sidecar->file));
   }
+  if (source_.notes) sample.json = json_of(owner.path_of(file));
   return sample;
 }
 
+std::string Planner::json_of(const std::string& path) const {
+  std::string json = source_.notes->json_of(path);
+  if (json.size() > kLongestPlannedJson) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("the .json of '{}' would have {}, a plan holds at most {}; keep such data in a file beside "
+                            "the image",
+                            path, format_size(json.size()), format_size(kLongestPlannedJson)),
+                path);
+  }
+  return json;
+}
+
 std::uint64_t Planner::bytes_at(std::uint64_t i) const {
-  return sample_tar_bytes(sample_at(order_[i]), label_digits_[order_[i].class_index()]);
+  const PlannedSample sample = sample_at(order_[i]);
+  return sample_tar_bytes(sample, sample.class_index ? label_digits_[*sample.class_index] : 0);
 }
 
 void Planner::count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards) {

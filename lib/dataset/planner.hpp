@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "catalog/image_folder.hpp"
 #include "core/bytes.hpp"
 #include "dataset/plan.hpp"
 #include "formats/plan_file.hpp"
@@ -15,10 +14,10 @@ namespace shardkit {
 /// alone. Used once: construct, write().
 class Planner {
  public:
-  /// `scan` outlives the planner and has its collisions marked.
-  Planner(const std::string& source, const ShardingOptions& options, const ImageFolderScan& scan, Context& ctx);
+  /// All but `ctx` outlive the planner.
+  Planner(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope, Context& ctx);
 
-  PlanResult write(ByteSink& sink, std::optional<std::uint64_t> parts = {});
+  PlanResult write(ByteSink& sink);
 
  private:
   /// One sample in 8 bytes: its class (below 2^24) and its place in that class (below 2^32: see ScannedClass).
@@ -29,17 +28,18 @@ class Planner {
     std::size_t file() const { return packed & 0xffffffffU; }
   };
 
-  void make_head();
-  void make_classes();
   void make_order();
+  void make_head();
   PlannedSample sample_at(const Place& place) const;
+  std::string json_of(const std::string& path) const;
   std::uint64_t bytes_at(std::uint64_t i) const;
   void count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards);
   void summarise(const std::vector<PlanShard>& shards);
 
-  const std::string& source_;
-  const ShardingOptions& options_;
+  const ScannedSource& source_;
   const ImageFolderScan& scan_;
+  const ShardingOptions& options_;
+  const PlanScope& scope_;
   Context& ctx_;
   PlanHead head_;
   std::vector<std::size_t> label_digits_;

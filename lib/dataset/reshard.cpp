@@ -78,7 +78,7 @@ class Resharding {
     result_.phases_seconds.scan = scan.count();
 
     for (const auto& set : sets_) write_set(*set);
-    finish_rates();
+    warn_of_dropped();
     return std::move(result_);
   }
 
@@ -125,8 +125,12 @@ class Resharding {
     if (shares_.empty()) {
       sets_.front()->order = std::move(order);
     } else {
+      const auto facts = [&](std::uint32_t sample) {
+        const SampleRecord& record = table.record(sample);
+        return SplitFacts{record.key_hash, record.label};
+      };
       std::vector<SampleOrder> orders =
-          split_samples(table, std::move(order), shares_, options_.stratify, options_.seed, ctx_);
+          split_samples(std::move(order), {shares_, options_.stratify, options_.seed}, facts, ctx_);
       for (std::size_t i = 0; i < sets_.size(); ++i) sets_[i]->order = std::move(orders[i]);
     }
     for (const auto& set : sets_) {
@@ -165,20 +169,7 @@ class Resharding {
     ShardSource source(plan, inputs_, options_.drop_bad, cores_);
     const PlannedReport report =
         write_planned_shards({set.target, source, part_, options_.recheck, cores_, "reshard"}, files_, ctx_);
-    const Manifest& manifest = report.manifest;
-    result_.sets.push_back({set.name, manifest.samples, manifest.shards.size(), manifest.bytes, report.manifest_path,
-                            to_hex(plan.hash())});
-    result_.samples += manifest.samples;
-    result_.shards += manifest.shards.size();
-    result_.bytes += manifest.bytes;
-    result_.shards_written += report.shards_written;
-    result_.shards_reused += report.shards_reused;
-    result_.phases_seconds.read += report.job.read_seconds;
-    result_.phases_seconds.write += report.job.write_seconds;
-    result_.phases_seconds.sync += report.job.sync_seconds;
-    samples_written_ += report.samples_written;
-    bytes_written_ += report.bytes_written;
-    seconds_ += report.seconds;
+    result_.add(set.name, report);
     report_dropped(report.skipped);
   }
 
@@ -190,14 +181,10 @@ class Resharding {
     }
   }
 
-  void finish_rates() {
-    const double elapsed = std::max(seconds_, 1e-9);
-    result_.files_per_second = static_cast<double>(samples_written_) / elapsed;
-    result_.bytes_per_second = static_cast<double>(bytes_written_) / elapsed;
-    if (result_.dropped > 0) {
-      ctx_.warn("samples_dropped",
-                fmt::format("{} left out because the image does not decode", format_count(result_.dropped, "sample")));
-    }
+  void warn_of_dropped() {
+    if (result_.dropped == 0) return;
+    ctx_.warn("samples_dropped",
+              fmt::format("{} left out because the image does not decode", format_count(result_.dropped, "sample")));
   }
 
   const ReshardOptions& options_;
@@ -209,9 +196,6 @@ class Resharding {
   unsigned cores_ = 1;
   ReshardInputs inputs_;
   ReshardResult result_;
-  std::uint64_t samples_written_ = 0;
-  std::uint64_t bytes_written_ = 0;
-  double seconds_ = 0;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "core/fields.hpp"
 #include "dataset/convert.hpp"
 #include "dataset/sharding_options.hpp"
+#include "dataset/written_sets.hpp"
 #include "io/file_system.hpp"
 
 namespace shardkit {
@@ -38,34 +39,13 @@ struct ReshardOptions {
   void describe(FieldVisitor& v);
 };
 
-/// One folder of shards that a reshard wrote: the target, or one of a split.
-struct ReshardSet {
-  std::string name;  ///< of the split; empty without one
-  std::uint64_t samples = 0;
-  std::uint64_t shards = 0;
-  std::uint64_t bytes = 0;
-  std::string manifest;
-  std::string plan_hash;
-
-  void describe(FieldVisitor& v);
-};
-
-struct ReshardResult {
-  std::uint64_t samples = 0;
-  std::uint64_t shards = 0;
-  std::uint64_t bytes = 0;
+struct ReshardResult : WrittenSets {
   std::uint64_t skipped = 0;
   std::uint64_t renamed = 0;
   std::uint64_t dropped = 0;
-  double files_per_second = 0;
-  double bytes_per_second = 0;
-  ConvertPhases phases_seconds;
-  std::uint64_t shards_written = 0;
-  std::uint64_t shards_reused = 0;
   std::uint64_t inputs = 0;
   std::uint64_t input_samples = 0;
   std::uint64_t ignored_members = 0;
-  std::vector<ReshardSet> sets;
   std::vector<SkippedFile> dropped_samples;
 
   void describe(FieldVisitor& v);

@@ -63,33 +63,15 @@ void ReshardOptions::describe(FieldVisitor& v) {
           threads);
 }
 
-void ReshardSet::describe(FieldVisitor& v) {
-  v.field({"name", Unit::none, "of the split; empty without one"}, name);
-  v.field({"samples", Unit::count, "in its shards of this part"}, samples);
-  v.field({"shards", Unit::count, "of this part, those found finished included"}, shards);
-  v.field({"bytes", Unit::bytes, "of those shards"}, bytes);
-  v.field({"manifest", Unit::none, "the file that describes the shards"}, manifest);
-  v.field({"plan_hash", Unit::none, "of the plan that was followed"}, plan_hash);
-}
-
 void ReshardResult::describe(FieldVisitor& v) {
-  v.field({"samples", Unit::count, "in the shards of this part"}, samples);
-  v.field({"shards", Unit::count, "of this part, those found finished included"}, shards);
-  v.field({"bytes", Unit::bytes, "of those shards"}, bytes);
+  WrittenSets::describe(v);
   v.field({"skipped", Unit::count, "samples of the inputs that filters and --sample left out"}, skipped);
   v.field({"renamed", Unit::count, "samples of the whole output whose key is another than in the input"}, renamed);
   v.field({"dropped", Unit::count, "samples of this part that --drop-bad left out"}, dropped);
-  v.field({"files_per_second", Unit::per_second, "samples written, over the time from the end of the plan"},
-          files_per_second);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "tar bytes written, over the same time"}, bytes_per_second);
-  v.field({"phases_seconds", Unit::seconds, "where the time went"}, phases_seconds);
-  v.field({"shards_written", Unit::count, "by this run"}, shards_written);
-  v.field({"shards_reused", Unit::count, "found finished"}, shards_reused);
   v.field({"inputs", Unit::count, "tars that samples were taken from"}, inputs);
   v.field({"input_samples", Unit::count, "samples found in them"}, input_samples);
   v.field({"ignored_members", Unit::count, "members that belong to no sample: metadata, hidden files, symbolic links"},
           ignored_members);
-  v.field({"sets", Unit::none, "the target, or each folder of a split"}, sets);
   v.field({"dropped_samples", Unit::none, "at most 1000 of them"}, dropped_samples);
 }
 

@@ -18,7 +18,7 @@
 namespace shardkit {
 
 ClassFolders::ClassFolders(const std::string& source, const PlanHead& head, std::size_t most_open)
-    : source_(source), root_(File::open_read(source, O_DIRECTORY)), most_open_(most_open) {
+    : source_(source), root_(File::open_read(source, O_DIRECTORY)), listed_(head.listed), most_open_(most_open) {
   for (const PlanClass& item : head.classes) names_.push_back(item.name);
   folders_.resize(names_.size());
 }
@@ -39,10 +39,10 @@ const File* ClassFolders::folder(std::uint32_t class_index) {
   return slot.get();
 }
 
-File ClassFolders::open(std::uint32_t class_index, const std::string& name, const std::string& path) {
-  const File* opened = folder(class_index);
+File ClassFolders::open(std::optional<std::uint32_t> class_index, const std::string& path) {
+  const File* opened = listed_ ? nullptr : folder(class_index.value());
   const std::string full = join_path(source_, path);
-  return opened ? File::open_read_at(opened->fd(), name.c_str(), full)
+  return opened ? File::open_read_at(opened->fd(), path.c_str() + names_[*class_index].size() + 1, full)
                 : File::open_read_at(root_.fd(), path.c_str(), full);
 }
 
@@ -71,11 +71,13 @@ DecoderPool::Loan::~Loan() {
   pool.changed_.notify_one();
 }
 
-/// One member of a sample on its way into the tar: a file, or the label when `file` is null.
+/// One member of a sample on its way into the tar: a file, or text where `file` is null.
 struct SampleReader::Member {
   std::string extension;
   const PlannedFile* file;
-  std::uint64_t size;
+  std::string_view text;
+
+  std::uint64_t size() const { return file ? file->size : text.size(); }
 };
 
 SampleReader::SampleReader(const std::string& source, const PlanHead& head, Validate validate, OnBad on_bad,
@@ -88,31 +90,33 @@ SampleReader::SampleReader(const std::string& source, const PlanHead& head, Vali
       decoders_(validate == Validate::decode ? limits.cores : 0) {}
 
 Result<IndexSample> SampleReader::read(const PlannedSample& sample, MutableBytes out, WaitMeter& meter) {
-  const PlanClass& owner = head_.classes[sample.class_index];
-  const std::string label = label_text(owner.label);
-  std::vector<Member> members{{"cls", nullptr, label.size()},
-                              {portable_extension(sample.image.extension), &sample.image, sample.image.size}};
-  for (const PlannedFile& file : sample.sidecars)
-    members.push_back({portable_extension(file.extension), &file, file.size});
+  IndexSample result{sample_key(head_, sample), {}, image_path(head_, sample), {}};
+  std::string label;
+  std::vector<Member> members{{portable_extension(sample.image.extension), &sample.image, {}}};
+  for (const PlannedFile& file : sample.sidecars) members.push_back({portable_extension(file.extension), &file, {}});
+  if (!sample.json.empty()) members.push_back({"json", nullptr, sample.json});
+  if (sample.class_index) {
+    result.label = head_.classes[*sample.class_index].label;
+    label = label_text(*result.label);
+    members.push_back({"cls", nullptr, label});
+  }
   std::ranges::sort(members, {}, &Member::extension);  // as webdataset's writer does
-
-  IndexSample result{sample_key(head_, sample), owner.label, image_path(head_, sample), {}};
   std::uint64_t at = 0;
   try {
     for (const Member& member : members) {
-      write_ustar_header(out.subspan(at, kTarBlock), fmt::format("{}.{}", result.key, member.extension), member.size);
+      write_ustar_header(out.subspan(at, kTarBlock), fmt::format("{}.{}", result.key, member.extension), member.size());
       at += kTarBlock;
-      const MutableBytes content = out.subspan(at, member.size);
+      const MutableBytes content = out.subspan(at, member.size());
       if (member.file) {
         read_file(sample, *member.file, content, meter);
       } else {
-        std::ranges::copy(as_bytes(label), content.begin());
+        std::ranges::copy(as_bytes(member.text), content.begin());
       }
       if (member.file == &sample.image) validate_image(sample, content);
-      result.members.push_back({member.extension, at, member.size, xxh3_64(content)});
-      const MutableBytes padding = out.subspan(at + member.size, tar_padded(member.size) - member.size);
+      result.members.push_back({member.extension, at, member.size(), xxh3_64(content)});
+      const MutableBytes padding = out.subspan(at + member.size(), tar_padded(member.size()) - member.size());
       std::ranges::fill(padding, std::byte{0});
-      at += tar_padded(member.size);
+      at += tar_padded(member.size());
     }
   } catch (const Error& error) {
     return error;
@@ -122,10 +126,8 @@ Result<IndexSample> SampleReader::read(const PlannedSample& sample, MutableBytes
 
 void SampleReader::read_file(const PlannedSample& sample, const PlannedFile& file, MutableBytes out, WaitMeter& meter) {
   const auto start = std::chrono::steady_clock::now();
-  const std::string name = file_name(sample, file);
-  const std::string path = fmt::format("{}/{}", head_.classes[sample.class_index].name, name);
   const WaitMeter::Scope waiting(meter);
-  const File opened = folders_.open(sample.class_index, name, path);
+  const File opened = folders_.open(sample.class_index, file_path(head_, sample, file));
   struct stat info {};
   if (::fstat(opened.fd(), &info) != 0) throw system_error(errno, "stat", opened.path());
   const auto changed = [&](std::string_view what) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,13 +20,13 @@
 namespace shardkit {
 
 /// Open class folders, so that a file is opened by its last name alone. Each is opened when it is first needed, up to a
-/// limit; past that the source folder serves. Thread-safe.
+/// limit; past that, and for the files of a list, the source folder serves. Thread-safe.
 class ClassFolders {
  public:
   ClassFolders(const std::string& source, const PlanHead& head, std::size_t most_open);
 
-  /// Opens `name` (relative to the class folder). `path` is relative to the source.
-  File open(std::uint32_t class_index, const std::string& name, const std::string& path);
+  /// Opens the file at `path`, which is relative to the source.
+  File open(std::optional<std::uint32_t> class_index, const std::string& path);
 
  private:
   /// The open folder of a class, or null when too many are open.
@@ -33,6 +34,7 @@ class ClassFolders {
 
   std::string source_;
   File root_;
+  bool listed_;
   std::vector<std::string> names_;
   std::size_t most_open_;
   std::mutex mutex_;

@@ -28,6 +28,27 @@ void ShardSizes::describe(FieldVisitor& v) {
   v.field({"name", Unit::none, "shards are called PREFIX-000000.tar", Role::option, "PREFIX"}, name);
 }
 
+void ListOptions::describe(FieldVisitor& v) {
+  v.field(
+      {"list", Unit::none,
+       "take the images that this file lists, wherever they lie below the source, instead of class folders: .csv or "
+       ".tsv with a header, or .jsonl",
+       Role::option, "FILE"},
+      list);
+  v.field({"path-column", Unit::none,
+           "column of --list and --metadata with the image's path, relative to the source or absolute", Role::option,
+           "NAME"},
+          path_column);
+  v.field(
+      {"label-column", Unit::none,
+       "column of --list with the image's label: whole numbers as they are, or names, numbered in bytewise order or "
+       "by --class-map; without it samples have no .cls. Several labels (a list in .jsonl) go into .json",
+       Role::option, "NAME"},
+      label_column);
+  v.field({"label-separator", Unit::none, "what stands between several labels in .csv and .tsv", Role::option, "TEXT"},
+          label_separator);
+}
+
 void ShardingOptions::describe(FieldVisitor& v) {
   ShardSizes::describe(v);
   v.field({"shuffle", Unit::none, "seed of the order of samples (default 0)", Role::option, "SEED"}, shuffle);
@@ -40,10 +61,16 @@ void ShardingOptions::describe(FieldVisitor& v) {
            "first being label 0",
            Role::option, "FILE"},
           class_map);
+  images.describe(v);
+  v.field({"metadata", Unit::none,
+           "give each sample a .json of its image's row in this .csv, .tsv or .jsonl file; an image without a row is a "
+           "bad file (--on-bad)",
+           Role::option, "FILE"},
+          metadata);
   v.field(
       {"sidecar", Unit::none,
        "files called <stem>SUFFIX ride along with the image of that stem, such as .seg.png or _mask.png, and are no "
-       "images of their own; .json and .txt always do",
+       "images of their own; in a tree .json and .txt always do",
        Role::option, "SUFFIX"},
       sidecars);
   v.field({"allow-empty", Unit::none, "accept class folders without images; they keep their label"}, allow_empty);
@@ -62,8 +89,9 @@ namespace {
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
 /// Each suffix must give a member an extension of its own.
-void check_sidecars(const std::vector<std::string>& suffixes) {
-  std::set<std::string> extensions{"cls", "json", "txt"};
+void check_sidecars(const std::vector<std::string>& suffixes, bool tree) {
+  std::set<std::string> extensions{"cls"};
+  if (tree) extensions.insert({"json", "txt"});  // ride along unasked
   for (const std::string& suffix : suffixes) {
     const auto refuse_it = [&](std::string_view why) { refuse(fmt::format("--sidecar '{}': {}", suffix, why)); };
     if (suffix.size() < 2 || suffix.size() > 24 || std::string_view("._-").find(suffix[0]) == std::string_view::npos) {
@@ -98,9 +126,18 @@ void check(const ShardSizes& sizes) {
   }
 }
 
+void check(const ListOptions& images) {
+  const bool of_list = !images.label_column.empty() || !images.label_separator.empty();
+  if (images.list.empty() && of_list) refuse("--label-column and --label-separator speak of a --list; there is none");
+  if (images.label_column.empty() && !images.label_separator.empty()) {
+    refuse("--label-separator divides labels; say which column has them: --label-column");
+  }
+}
+
 void check(const ShardingOptions& options) {
   check(static_cast<const ShardSizes&>(options));
-  check_sidecars(options.sidecars);
+  check(options.images);
+  check_sidecars(options.sidecars, options.images.list.empty());
   if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle contradict each other");
 }
 
@@ -122,6 +159,8 @@ std::map<std::string, std::string> option_texts(const ShardingOptions& options) 
   texts["shuffle"] = options.no_shuffle ? "none" : fmt::to_string(options.shuffle.value_or(0));
   texts["validate"] = EnumNames<Validate>::names[static_cast<std::size_t>(options.validate)];
   texts["on_bad"] = EnumNames<OnBad>::names[static_cast<std::size_t>(options.on_bad)];
+  if (!options.images.list.empty()) texts["list"] = "yes";
+  if (!options.metadata.empty()) texts["metadata"] = "yes";
   if (!options.sidecars.empty()) texts["sidecar"] = fmt::format("{}", fmt::join(options.sidecars, ","));
   return texts;
 }

@@ -36,11 +36,23 @@ struct ShardSizes {
   void describe(FieldVisitor& v);
 };
 
+/// Images that a file lists, in place of a tree of class folders.
+struct ListOptions {
+  std::string list;
+  std::string path_column = "path";
+  std::string label_column;
+  std::string label_separator;
+
+  void describe(FieldVisitor& v);
+};
+
 /// Options that decide which bytes a convert writes: common to plan and convert, kept in plan and manifest.
 struct ShardingOptions : ShardSizes {
   std::optional<std::uint64_t> shuffle;
   bool no_shuffle = false;
   std::string class_map;
+  ListOptions images;
+  std::string metadata;
   std::vector<std::string> sidecars;
   bool allow_empty = false;
   Validate validate = Validate::none;
@@ -54,6 +66,7 @@ inline constexpr std::uint64_t kDefaultShardBytes = 256U * 1024U * 1024U;
 
 /// Throws Error{usage} for combinations that contradict each other and names that no shard can have.
 void check(const ShardSizes& sizes);
+void check(const ListOptions& images);
 void check(const ShardingOptions& options);
 
 /// Their text form in plan and manifest, defaults filled in. Equal maps give equal shards. The name is not among them.

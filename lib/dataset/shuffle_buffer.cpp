@@ -4,7 +4,7 @@
 
 namespace shardkit {
 
-ShuffleBuffer shuffle_buffer_for(const SampleOrder& order) {
+ShuffleBuffer shuffle_buffer_for(const ShardedOrder& order) {
   constexpr std::uint64_t kMixed = 1000;
   constexpr std::uint64_t kClasses = 10;
   if (order.samples == 0) return {};

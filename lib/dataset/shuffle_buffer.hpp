@@ -5,7 +5,7 @@
 namespace shardkit {
 
 /// What the shuffle buffer of a loader has to cope with.
-struct SampleOrder {
+struct ShardedOrder {
   bool mixed = true;                ///< neighbours are of any class; otherwise shards hold runs of one class
   std::uint64_t largest_class = 0;  ///< samples
   std::uint64_t samples = 0;        ///< of the whole set
@@ -19,6 +19,6 @@ struct ShuffleBuffer {
 
 /// The buffer that a loader worker should use. Where shards are shuffled, 1000 samples do; in runs of one class a
 /// buffer mixes classes only when it spans several of them, and it should span ten. Never more than there are.
-ShuffleBuffer shuffle_buffer_for(const SampleOrder& order);
+ShuffleBuffer shuffle_buffer_for(const ShardedOrder& order);
 
 }  // namespace shardkit

@@ -61,7 +61,7 @@ SourceCheck::SourceCheck(const std::string& source, const Manifest& manifest, Co
     first_.push_back(images);
     images += owner.files.size();
     for (std::uint32_t f = 0; f < owner.files.size(); ++f) {
-      const std::string path = fmt::format("{}/{}", owner.name, owner.name_of(owner.files[f]));
+      const std::string path = owner.path_of(owner.files[f]);
       add_key(image_key(owner, owner.files[f]), {c, f});
       add_key(split_extension(path).stem, {c, f});
     }
@@ -81,12 +81,12 @@ std::string SourceCheck::path_of(const Place& place, std::string_view extension)
   const ScannedClass& owner = scan_.classes[place.class_index];
   const std::string_view image = owner.name_of(owner.files[place.file]);
   const std::string wanted = portable_extension(extension);
-  if (portable_extension(split_extension(image).extension) == wanted) return fmt::format("{}/{}", owner.name, image);
+  if (portable_extension(split_extension(image).extension) == wanted) return owner.path_of(owner.files[place.file]);
   auto sidecar = std::ranges::lower_bound(owner.sidecars, place.file, {}, &ScannedSidecar::image);
   for (; sidecar != owner.sidecars.end() && sidecar->image == place.file; ++sidecar) {
     const std::string_view name = owner.name_of(sidecar->file);
     if (portable_extension(name.substr(split_extension(image).stem.size())) == wanted)
-      return fmt::format("{}/{}", owner.name, name);
+      return owner.path_of(sidecar->file);
   }
   return {};
 }
@@ -173,8 +173,7 @@ void SourceCheck::note_missing(ProblemLog& log) const {
     const ScannedClass& owner = scan_.classes[c];
     for (std::size_t f = 0; f < owner.files.size(); ++f) {
       if (seen_[first_[c] + f]) continue;
-      log.add(ProblemCode::missing_from_shards, std::nullopt,
-              fmt::format("{}/{}", owner.name, owner.name_of(owner.files[f])));
+      log.add(ProblemCode::missing_from_shards, std::nullopt, owner.path_of(owner.files[f]));
     }
   }
 }

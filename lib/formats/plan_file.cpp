@@ -33,16 +33,29 @@ bool parse_file(std::string_view column, PlannedFile& file) {
          parse_signed(column.substr(second + 1), file.mtime_ns);
 }
 
-/// Columns: "+" class marked stem image sidecar...
-bool parse_sample(const std::vector<std::string_view>& columns, std::size_t classes, PlannedSample& sample) {
-  std::uint64_t class_index = 0;
-  if (columns.size() < 5 || columns[0] != "+" || !parse_number(columns[1], class_index) || class_index >= classes) {
+/// "-" where the sample has no class.
+bool parse_class(std::string_view column, std::size_t classes, std::optional<std::uint32_t>& class_index) {
+  class_index.reset();
+  if (column == "-") return true;
+  std::uint64_t number = 0;
+  if (!parse_number(column, number) || number >= classes) return false;
+  class_index = static_cast<std::uint32_t>(number);
+  return true;
+}
+
+/// Columns: "+" class marked stem image sidecar... json. Only the last starts with a brace, as JSON objects do.
+bool parse_sample(const std::vector<std::string_view>& columns, const PlanHead& head, PlannedSample& sample) {
+  if (columns.size() < 5 || columns[0] != "+" || !parse_class(columns[1], head.classes.size(), sample.class_index) ||
+      (!sample.class_index && !head.listed)) {
     return false;
   }
-  sample.class_index = static_cast<std::uint32_t>(class_index);
   sample.marked = columns[2] == "1";
   if (!unescape(columns[3], sample.stem) || !parse_file(columns[4], sample.image)) return false;
-  sample.sidecars.resize(columns.size() - 5);
+  std::size_t end = columns.size();
+  sample.json.clear();
+  if (columns.back().starts_with('{') && !unescape(columns[--end], sample.json)) return false;
+  if (end < 5) return false;
+  sample.sidecars.resize(end - 5);
   for (std::size_t i = 0; i < sample.sidecars.size(); ++i) {
     if (!parse_file(columns[i + 5], sample.sidecars[i])) return false;
   }
@@ -86,6 +99,9 @@ void PlanReader::read_head() {
     } else if (columns[0] == "skip" && columns.size() == 3) {
       IndexSkip& skip = head_.skipped.emplace_back();
       ok = unescape(columns[1], skip.path) && unescape(columns[2], skip.reason);
+    } else if (columns[0] == "listed" && columns.size() == 1) {
+      head_.listed = true;
+      ok = true;
     } else if (columns[0] == "parts" && columns.size() == 2) {
       ok = parse_number(columns[1], head_.parts.emplace());
     } else if (columns[0] == "input" && columns.size() == 4) {
@@ -172,32 +188,43 @@ void PlanReader::ShardLines::unreadable() const { plan_->damaged(lines_.line_off
 
 bool PlanReader::ShardReader::next(PlannedSample& sample) {
   if (!lines_.next()) return false;
-  if (!parse_sample(lines_.columns(), plan_->head_.classes.size(), sample)) lines_.unreadable();
+  if (!parse_sample(lines_.columns(), plan_->head_, sample)) lines_.unreadable();
   return true;
 }
 
 std::string label_text(std::uint64_t label) { return fmt::to_string(label); }
 
-std::string file_name(const PlannedSample& sample, const PlannedFile& file) {
+std::string file_path(const PlanHead& head, const PlannedSample& sample, const PlannedFile& file) {
   const bool joined = file.extension.starts_with('_') || file.extension.starts_with('-');
-  return fmt::format("{}{}{}", sample.stem, joined ? "" : ".", file.extension);
+  std::string path = head.listed ? std::string() : head.classes.at(sample.class_index.value()).name + '/';
+  path += sample.stem;
+  if (!joined) path += '.';
+  return path += file.extension;
 }
 
 std::string image_path(const PlanHead& head, const PlannedSample& sample) {
-  return fmt::format("{}/{}", head.classes.at(sample.class_index).name, file_name(sample, sample.image));
+  return file_path(head, sample, sample.image);
 }
 
 std::string sample_key(const PlanHead& head, const PlannedSample& sample) {
   const std::string path = image_path(head, sample);
-  const std::string_view stem = std::string_view(sample.stem).substr(sample.stem.rfind('/') + 1);
-  std::string key = portable_key(head.classes.at(sample.class_index).name, stem, path);
+  const std::string_view name = sample.class_index ? head.classes.at(*sample.class_index).name : std::string_view();
+  std::string key = image_key(name, path);
   return sample.marked ? marked_key(key, path) : key;
 }
 
 std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_digits) {
-  std::uint64_t bytes = tar_member_bytes(sample.image.size) + tar_member_bytes(label_digits);
+  std::uint64_t bytes = tar_member_bytes(sample.image.size);
+  if (label_digits > 0) bytes += tar_member_bytes(label_digits);
+  if (!sample.json.empty()) bytes += tar_member_bytes(sample.json.size());
   for (const PlannedFile& file : sample.sidecars) bytes += tar_member_bytes(file.size);
   return bytes;
+}
+
+std::vector<std::size_t> label_digits(const PlanHead& head) {
+  std::vector<std::size_t> digits;
+  for (const PlanClass& item : head.classes) digits.push_back(label_text(item.label).size());
+  return digits;
 }
 
 }  // namespace shardkit

@@ -31,11 +31,13 @@ struct PlannedFile {
 };
 
 struct PlannedSample {
-  std::uint32_t class_index = 0;  ///< into PlanHead::classes
-  bool marked = false;            ///< its key collides: marked_key() instead of portable_key()
-  std::string stem;               ///< path within the class folder, without the last dot and extension
+  std::optional<std::uint32_t> class_index = 0;  ///< into PlanHead::classes; empty: it has no label
+  bool marked = false;                           ///< its key collides: marked_key() instead of image_key()
+  /// Path without the last dot and extension: within the class folder, or, of a list's plan, below the source.
+  std::string stem;
   PlannedFile image;
   std::vector<PlannedFile> sidecars;  ///< files that share the stem, by extension
+  std::string json = {};              ///< text of a .json member that no file holds; at most kLongestPlannedJson bytes
   bool operator==(const PlannedSample&) const = default;
 };
 
@@ -54,12 +56,16 @@ struct PlanInput {
   bool operator==(const PlanInput&) const = default;
 };
 
+/// Its escaped form fits a line.
+inline constexpr std::size_t kLongestPlannedJson = 400'000;
+
 struct PlanHead {
   std::string name;                            ///< shard name prefix
   std::map<std::string, std::string> options;  ///< those that shape the output
   std::vector<PlanClass> classes;              ///< sorted by name
   std::vector<IndexSkip> skipped;              ///< files left out by the scan
   std::vector<PlanInput> inputs = {};          ///< of a reshard; none in a plan of convert
+  bool listed = false;                         ///< of a list of images, not of a tree of class folders
   std::optional<std::uint64_t> parts = {};  ///< to be worked in; for schedulers that do not tell, no part of the hash
   bool operator==(const PlanHead&) const = default;
 };
@@ -94,7 +100,7 @@ class PlanWriter {
   Xxh3Stream identity_;
   Xxh3Stream checksum_;
   std::vector<PlanShard> shards_;
-  std::vector<std::size_t> label_digits_;  ///< bytes of each class's .cls member
+  std::vector<std::size_t> label_digits_;
   std::uint64_t offset_ = 0;
   std::string line_;
   std::string identity_text_;
@@ -163,8 +169,8 @@ class PlanReader {
 /// The label as the .cls member holds it: ASCII digits, no newline.
 std::string label_text(std::uint64_t label);
 
-/// Name of one of the sample's files within its class folder.
-std::string file_name(const PlannedSample& sample, const PlannedFile& file);
+/// Path of one of the sample's files relative to the source.
+std::string file_path(const PlanHead& head, const PlannedSample& sample, const PlannedFile& file);
 
 /// Path of the sample's image relative to the source.
 std::string image_path(const PlanHead& head, const PlannedSample& sample);
@@ -172,7 +178,11 @@ std::string image_path(const PlanHead& head, const PlannedSample& sample);
 /// The key that the sample gets.
 std::string sample_key(const PlanHead& head, const PlannedSample& sample);
 
-/// Bytes that the sample takes in its shard: image, side-cars and label, each with header and padding.
+/// Bytes that the sample takes in its shard: image, side-cars, .json and label, each with header and padding.
+/// `label_digits`: bytes of the .cls member; nothing is there for 0.
 std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_digits);
+
+/// Bytes of the .cls member of samples of each class.
+std::vector<std::size_t> label_digits(const PlanHead& head);
 
 }  // namespace shardkit

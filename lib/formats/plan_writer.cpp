@@ -15,14 +15,14 @@ std::string escaped(std::string_view text) {
 
 }  // namespace
 
-PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink) {
+PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink), label_digits_(label_digits(head)) {
   std::string text(head.inputs.empty() ? kPlanMagic : kReshardMagic);
   text += '\n';
   text += fmt::format("name\t{}\n", escaped(head.name));
+  if (head.listed) text += "listed\n";
   for (const auto& [name, value] : head.options) text += fmt::format("option\t{}\t{}\n", name, escaped(value));
   for (const PlanClass& item : head.classes) {
     text += fmt::format("class\t{}\t{}\t{}\n", item.label, escaped(item.name), item.samples);
-    label_digits_.push_back(label_text(item.label).size());
   }
   for (const IndexSkip& skip : head.skipped) {
     text += fmt::format("skip\t{}\t{}\n", escaped(skip.path), escaped(skip.reason));
@@ -51,7 +51,8 @@ void PlanWriter::begin_shard() {
 }
 
 void PlanWriter::add(const PlannedSample& sample) {
-  line_ = fmt::format("+\t{}\t{}\t", sample.class_index, sample.marked ? 1 : 0);
+  line_ =
+      fmt::format("+\t{}\t{}\t", sample.class_index ? fmt::to_string(*sample.class_index) : "-", sample.marked ? 1 : 0);
   append_escaped(line_, sample.stem);
   identity_text_ = line_;
   const auto add_file = [&](const PlannedFile& file) {
@@ -64,7 +65,14 @@ void PlanWriter::add(const PlannedSample& sample) {
   };
   add_file(sample.image);
   for (const PlannedFile& file : sample.sidecars) add_file(file);
-  add_line(line_, identity_text_, sample_tar_bytes(sample, label_digits_.at(sample.class_index)));
+  if (!sample.json.empty()) {
+    std::string column = "\t";
+    append_escaped(column, sample.json);
+    identity_text_ += column;
+    line_ += column;
+  }
+  add_line(line_, identity_text_,
+           sample_tar_bytes(sample, sample.class_index ? label_digits_.at(*sample.class_index) : 0));
 }
 
 void PlanWriter::add_line(std::string_view line, std::string_view identity, std::uint64_t tar_bytes) {

@@ -68,11 +68,22 @@ std::string portable_component(std::string_view component) {
 }
 
 std::string portable_key(std::string_view class_name, std::string_view stem, std::string_view path) {
-  std::string key = portable_component(class_name) + '/' + portable_component(stem);
+  std::string key = class_name.empty() ? std::string() : portable_component(class_name) + '/';
+  key += portable_component(stem);
   if (key.size() <= kLongestKey) return key;
   key.resize(kLongestKey - kHashMark);
   while (key.ends_with('/')) key.pop_back();
   return key + '-' + to_hex(xxh3_64(as_bytes(path)));
+}
+
+std::string image_key(std::string_view class_name, std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  if (class_name.empty() && slash != std::string_view::npos) {
+    class_name = path.substr(0, slash);
+    class_name.remove_prefix(class_name.rfind('/') + 1);  // npos + 1 is 0
+  }
+  return portable_key(class_name, split_extension(name).stem, path);
 }
 
 std::string marked_key(const std::string& key, std::string_view path) {

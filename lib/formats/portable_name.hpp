@@ -15,9 +15,14 @@ inline constexpr std::size_t kLongestKey = 80;
 /// "__", which readers take for metadata, becomes "~5F_"; an empty component becomes "~".
 std::string portable_component(std::string_view component);
 
-/// "<class>/<stem>" of portable components. A key over kLongestKey is cut and ends with '-' and 16 hexadecimal digits
-/// of XXH3-64 over `path` (the image's path relative to the source), which also stands in the index.
+/// "<class>/<stem>" of portable components, "<stem>" alone where the class is empty. A key over kLongestKey is cut and
+/// ends with '-' and 16 hexadecimal digits of XXH3-64 over `path` (the image's path relative to the source), which also
+/// stands in the index.
 std::string portable_key(std::string_view class_name, std::string_view stem, std::string_view path);
+
+/// The key of the image at `path` (relative to the source): portable_key() of its class and its name without the last
+/// dot and extension. Without a class the image's folder stands in its place, or nothing where there is none.
+std::string image_key(std::string_view class_name, std::string_view path);
 
 /// `key` with '-' and 8 hexadecimal digits (the upper half of XXH3-64 over `path`): for images whose keys collide.
 std::string marked_key(const std::string& key, std::string_view path);

@@ -120,35 +120,3 @@ TEST_CASE("a draw is text: a number, or a share with a decimal point") {
   CHECK(SampleDraw("1").count(1000) == 1);
   CHECK(SampleDraw("1.0").count(1000) == 1000);
 }
-
-TEST_CASE("split sizes follow the ratios to the sample") {
-  const Filled f(1, 1003);
-  const std::vector<SplitShare> shares = parse_split({"a=0.7", "b=0.2", "c=0.1"});
-  Context ctx;
-  const auto sets = split_samples(f.table, input_order(f.table), shares, false, 0, ctx);
-  CHECK(sets[0].size() == 702);
-  CHECK(sets[1].size() == 201);
-  CHECK(sets[2].size() == 100);
-  std::set<std::uint32_t> all;
-  for (const SampleOrder& set : sets) all.insert(set.begin(), set.end());
-  CHECK(all.size() == 1003);
-}
-
-TEST_CASE("a stratified split divides every label and the whole alike, labels of one sample too") {
-  const std::vector<SplitShare> shares = parse_split({"a=0.7", "b=0.2", "c=0.1"});
-  const Filled f(1, 1003);
-  Context ctx;
-  const auto sets = split_samples(f.table, input_order(f.table), shares, true, 0, ctx);
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    CHECK(std::abs(static_cast<double>(sets[i].size()) - 1003 * shares[i].ratio) <= 1);
-    for (std::uint32_t label = 0; label < 4; ++label) {
-      const auto labelled =
-          std::ranges::count_if(sets[i], [&](std::uint32_t sample) { return f.table.record(sample).label == label; });
-      CHECK(std::abs(static_cast<double>(labelled) - 250.75 * shares[i].ratio) <= 2);
-    }
-  }
-  SampleOrder singles{0, 1, 2, 3};  // one of each label
-  const auto halves = split_samples(f.table, singles, parse_split({"x=0.5", "y=0.5"}), true, 0, ctx);
-  CHECK(halves[0].size() == 2);
-  CHECK(halves[1].size() == 2);
-}

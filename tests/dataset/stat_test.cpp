@@ -116,7 +116,7 @@ TEST_CASE("shuffled shards need the buffer that plan names, those in name order 
     sharding.no_shuffle = !shuffled;
     Context ctx;
     StringSink sink;
-    const PlanResult planned = write_plan(dir.path("src"), sharding, {}, sink, ctx);
+    const PlanResult planned = write_plan(scan_source(dir.path("src"), sharding, {}, {}, ctx), sharding, {}, sink, ctx);
     convert_tree(dir.path("src"), target, 6, shuffled);
     const StatResult result = stat_folder(target).result;
     CHECK(result.mixed == shuffled);

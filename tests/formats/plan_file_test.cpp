@@ -143,3 +143,57 @@ TEST_CASE("a reshard's plan names its inputs, and its hash does not depend on wh
   CHECK(lines.columns() == std::vector<std::string_view>{"=", "0", "line"});
   CHECK_FALSE(lines.next());
 }
+
+TEST_CASE("a list's plan has paths below the source, samples without a class, and .json members of its own") {
+  const PlanHead listed{"x", {}, {{"cat", 3, 1}}, {}, {}, true};
+  const std::vector<PlannedSample> samples{{0, false, "pool/0/a", {"jpg", 100, 1}, {{"_mask.png", 9, 2}}},
+                                           {std::nullopt, false, "pool/0/b.c", {"png", 5, 1}, {}, "{\"t\":\"a\\tb\"}"},
+                                           {std::nullopt, true, "d", {"png", 5, 1}, {}}};
+  StringSink sink;
+  PlanWriter writer(sink, listed);
+  writer.begin_shard();
+  for (const PlannedSample& sample : samples) writer.add(sample);
+  writer.finish();
+  MemorySource source(as_bytes(sink.text()));
+  const PlanReader plan(source, "p");
+  CHECK(plan.head() == listed);
+  auto reader = plan.read_shard(0);
+  for (const PlannedSample& expected : samples) {
+    PlannedSample sample;
+    CHECK(reader.next(sample));
+    CHECK(sample == expected);
+  }
+  CHECK(image_path(listed, samples[0]) == "pool/0/a.jpg");
+  CHECK(file_path(listed, samples[0], samples[0].sidecars[0]) == "pool/0/a_mask.png");
+  CHECK(sample_key(listed, samples[0]) == "cat/a");
+  CHECK(sample_key(listed, samples[1]) == "0/b~2Ec");
+  CHECK(sample_key(listed, samples[2]).starts_with("d-"));
+  // Image, side-car and label; image and .json; image.
+  CHECK(plan.shards()[0].bytes == (3 * 1024) + (2 * 1024) + 1024 + 1024);
+}
+
+TEST_CASE("what the .json members say is part of the hash") {
+  const auto hash_with = [](const char* json) {
+    StringSink sink;
+    PlanWriter writer(sink, {"x", {}, {}, {}, {}, true});
+    writer.begin_shard();
+    writer.add({std::nullopt, false, "a", {"jpg", 1, 1}, {}, json});
+    return writer.finish();
+  };
+  CHECK(hash_with("{\"a\":1}") != hash_with("{\"a\":2}"));
+}
+
+TEST_CASE("a sample without a class in the plan of a tree is damage, not a crash") {
+  StringSink sink;
+  PlanWriter writer(sink, {"x", {}, {{"cat", 0, 1}}, {}, {}, false});
+  writer.begin_shard();
+  writer.add_line("+\t-\t0\ta\tjpg:1:1", "", 1024);
+  writer.add_line("+\t0\t0\ta\t{}", "", 1024);
+  writer.finish();
+  MemorySource source(as_bytes(sink.text()));
+  const PlanReader plan(source, "p");
+  auto reader = plan.read_shard(0);
+  PlannedSample sample;
+  CHECK_THROWS_AS(reader.next(sample), Error);
+  CHECK_THROWS_AS(reader.next(sample), Error);
+}

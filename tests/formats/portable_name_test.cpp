@@ -90,3 +90,11 @@ TEST_CASE("a moved extension keeps its dots and its spelling but for case") {
   CHECK(portable_moved_extension("JPEG") == "jpeg");
   CHECK(portable_moved_extension("a b") == "a~20b");
 }
+
+TEST_CASE("an image's key is class and stem; without a class its folder stands there") {
+  CHECK(image_key("cat", "pool/0/a.b.jpg") == "cat/a~2Eb");
+  CHECK(image_key("", "pool/0/a.jpg") == "0/a");
+  CHECK(image_key("", "pool/a.jpg") == "pool/a");
+  CHECK(image_key("", "a.jpg") == "a");
+  CHECK(image_key("", "a") == "a");
+}

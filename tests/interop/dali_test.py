@@ -12,23 +12,33 @@ from wds2idx import IndexCreator  # noqa: E402
 
 
 @pipeline_def(batch_size=1, num_threads=1, device_id=None)
-def reader(shards):
-    image, label = fn.readers.webdataset(paths=[str(path) for path in shards],
-                                         index_paths=[str(path.with_suffix(".idx")) for path in shards],
-                                         ext=["jpg", "cls"], missing_component_behavior="error", name="reader")
+def reader(shards, indexed, options):
+    indexes = {"index_paths": [str(path.with_suffix(".idx")) for path in shards]} if indexed else {}
+    image, label = fn.readers.webdataset(paths=[str(path) for path in shards], ext=["jpg", "cls"],
+                                         missing_component_behavior="error", name="reader", **indexes, **options)
     return image, label
 
 
-def read(folder):
-    """Every sample by key: (image, label)."""
-    pipeline = reader(sorted(folder.glob("*.tar")))
+def epochs(folder, count=1, indexed=True, **options):
+    """[(key, (image, label))] for each epoch. `options` are the reader's own; of num_shards, shard_id's samples alone."""
+    pipeline = reader(sorted(folder.glob("*.tar")), indexed, options)
     pipeline.build()
-    found = {}
-    for _ in range(pipeline.epoch_size("reader")):
-        image, label = (output[0] for output in pipeline.run())
-        name = image.source_info().rsplit(":", 1)[1]
-        found[name.removesuffix(".jpg")] = (numpy.asarray(image).tobytes(), numpy.asarray(label).tobytes())
-    return found
+    whole, parts, part = pipeline.epoch_size("reader"), options.get("num_shards", 1), options.get("shard_id", 0)
+    samples = whole * (part + 1) // parts - whole * part // parts
+    for _ in range(count):
+        epoch = []
+        for _ in range(samples):
+            image, label = (output[0] for output in pipeline.run())
+            name = image.source_info().rsplit(":", 1)[1]
+            epoch.append((name.removesuffix(".jpg"), (numpy.asarray(image).tobytes(), numpy.asarray(label).tobytes())))
+        yield epoch
+
+
+def read(folder, **options):
+    """Every sample by key: (image, label)."""
+    (epoch,) = epochs(folder, **options)
+    assert len(dict(epoch)) == len(epoch), "a key came twice"
+    return dict(epoch)
 
 
 def theirs(shard):
@@ -45,6 +55,25 @@ class Dali(IndexTest):
         self.assertEqual(read(shards), samples)
         for shard in shards.glob("*.tar"):
             self.assertEqual(shard.with_suffix(".idx").read_text(), theirs(shard))
+
+    def test_reads_our_shards_without_an_index_too(self):
+        shards, samples = self.convert()
+        self.assertEqual(read(shards, indexed=False), samples)
+
+    def test_shuffles_every_sample_into_every_epoch(self):
+        shards, samples = self.convert("--index", "dali")
+        first, second = epochs(shards, 2, random_shuffle=True, initial_fill=30, seed=3)
+        for epoch in (first, second):
+            self.assertEqual(sorted(epoch), sorted(samples.items()))
+        self.assertNotEqual(first, second)
+
+    def test_parts_for_ranks_share_the_samples_without_overlap(self):
+        shards, samples = self.convert("--index", "dali")
+        for parts in (1, 2, 3, 4):
+            for shuffle in ({}, {"random_shuffle": True, "initial_fill": 10, "seed": 3}):
+                with self.subTest(parts=parts, shuffle=bool(shuffle)):
+                    pieces = [next(epochs(shards, num_shards=parts, shard_id=part, **shuffle)) for part in range(parts)]
+                    self.assertEqual(sorted(sum(pieces, [])), sorted(samples.items()))
 
     def test_reads_shards_of_any_dialect_by_our_index(self):
         for dialect in FORMATS:

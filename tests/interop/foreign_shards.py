@@ -23,15 +23,20 @@ def write_shard(path, members, dialect):
 
 
 class IndexTest(FolderTest):
-    """Shards to index: a convert's, and others'."""
+    """Shards for readers: a convert's, and others'."""
 
-    def convert(self, *options):
-        """(shards, {key: (image, label)}) of a small tree of random bytes."""
+    def small_tree(self):
+        """(tree of random bytes, {key: (image, label)})."""
         source = self.make_tree(classes=3, per_class=30)
-        shards = self.folder / "shards"
-        self.shardctl("convert", source, shards, "--samples", 40, *options)
         samples = {f"{path.parent.name}/{path.stem}": (path.read_bytes(), path.parent.name[-1].encode())
                    for path in source.glob("*/*.jpg")}
+        return source, samples
+
+    def convert(self, *options, limit=("--samples", 40)):
+        """(shards, {key: (image, label)}) of a small tree."""
+        source, samples = self.small_tree()
+        shards = self.folder / "shards"
+        self.shardctl("convert", source, shards, *limit, *options)
         return shards, samples
 
     def write_theirs(self, dialect):

@@ -2,14 +2,16 @@
 
 import os
 import pathlib
-import sys
 import unittest
+import unittest.mock
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
-from program import FolderTest, need, result_of, run  # noqa: E402
+from foreign_shards import IndexTest
+from program import FolderTest, need, result_of, run
 
 need("webdataset")
 import webdataset  # noqa: E402
+
+EVERYTHING = 10_000  # more shards or samples than any test has
 
 
 def verify(*args):
@@ -37,6 +39,77 @@ class OurShards(FolderTest):
         self.assertEqual(len({sample["__key__"] for sample in samples}), 201)
         report = result_of(verify(out))["result"]
         self.assertEqual(report["samples"], len(samples))
+
+
+class Training(IndexTest):
+    """What a training job reads: shards dealt out to ranks and their workers, then shuffled."""
+
+    def read(self, shards, rank=0, world=1, worker=0, workers=1, shuffle=None):
+        """[(key, (image, label))] that one worker gets; webdataset finds its place in the environment when torch is absent."""
+        place = {"RANK": rank, "WORLD_SIZE": world, "WORKER": worker, "NUM_WORKERS": workers}
+        with unittest.mock.patch.dict(os.environ, {name: str(number) for name, number in place.items()}):
+            dataset = webdataset.WebDataset(sorted(str(path) for path in shards.glob("*.tar")),
+                                            shardshuffle=EVERYTHING if shuffle is not None else False, seed=shuffle,
+                                            nodesplitter=webdataset.split_by_node, workersplitter=webdataset.split_by_worker)
+            if shuffle is not None:
+                dataset = dataset.shuffle(25, initial=10, seed=shuffle)
+            return [(sample["__key__"], (sample["jpg"], sample["cls"])) for sample in dataset]
+
+    def assert_each_once(self, pieces, samples):
+        """The pieces have no sample in common, and together they are `samples`, to the byte."""
+        self.assertEqual(sorted(item for piece in pieces for item in piece), sorted(samples.items()))
+
+    def test_shuffled_shards_and_samples_are_every_sample_once_in_another_order(self):
+        shards, samples = self.convert(limit=("--shards", 9))
+        orders = [self.read(shards), self.read(shards, shuffle=1), self.read(shards, shuffle=2)]
+        for order in orders:
+            self.assert_each_once([order], samples)
+        self.assertEqual(len({tuple(key for key, _ in order) for order in orders}), 3)
+
+    def test_ranks_and_workers_share_the_samples_without_overlap(self):
+        shards, samples = self.convert(limit=("--shards", 13))  # not a multiple of anything
+        for world in (1, 2, 3, 4):
+            for workers in (1, 2, 3):
+                with self.subTest(world=world, workers=workers):
+                    pieces = [self.read(shards, rank, world, worker, workers, shuffle=rank)
+                              for rank in range(world) for worker in range(workers)]
+                    self.assert_each_once(pieces, samples)
+
+    def test_multiple_of_gives_each_rank_and_worker_as_many_shards(self):
+        source, samples = self.small_tree()
+        for world, workers in ((2, 1), (3, 1), (4, 1), (2, 3)):
+            with self.subTest(world=world, workers=workers):
+                shards = self.folder / f"even-{world}-{workers}"
+                limits = ("--samples", 13, "--multiple-of", world * workers)  # 90 samples: 7 shards without it
+                planned = result_of(self.shardctl("plan", source, "-o", self.folder / "plan", *limits, "--json", "-"))
+                self.shardctl("convert", source, shards, *limits)
+                urls = sorted(shards.glob("*.tar"))
+                self.assertEqual(len(urls), planned["result"]["shards"])
+                self.assertEqual(len(urls) % (world * workers), 0)
+                pieces = [self.read(shards, rank, world, worker, workers)
+                          for rank in range(world) for worker in range(workers)]
+                self.assert_each_once(pieces, samples)
+                sizes = [len(piece) for piece in pieces]
+                self.assertLessEqual(max(sizes) - min(sizes), len(urls) // (world * workers))  # shards differ by one at most
+
+    def test_a_reshuffled_set_is_every_sample_once(self):
+        shards, samples = self.convert()
+        out = self.folder / "mixed"
+        self.shardctl("reshard", shards, out, "--shuffle", 5, "--shards", 8)
+        before, after = self.read(shards), self.read(out)
+        self.assertNotEqual([key for key, _ in before], [key for key, _ in after])
+        self.assert_each_once([after], samples)
+        self.assert_each_once([self.read(out, rank, 4, shuffle=3) for rank in range(4)], samples)
+
+    def test_the_sets_of_a_split_have_no_sample_in_common_and_none_is_lost(self):
+        shards, samples = self.convert()
+        for options in ((), ("--stratify",)):
+            with self.subTest(options):
+                out = self.folder / "-".join(["sets", *options])
+                self.shardctl("reshard", shards, out, "--split", "train=0.8,val=0.2", "--shards", 4, *options)
+                train, val = self.read(out / "train"), self.read(out / "val")
+                self.assertEqual((len(train), len(val)), (72, 18))
+                self.assert_each_once([train, val], samples)
 
 
 class TheirShards(FolderTest):

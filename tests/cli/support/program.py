@@ -24,7 +24,7 @@ def need(package, environment=""):
     python = venv / "bin/python3"
     if python.exists() and pathlib.Path(sys.prefix) != venv:
         os.execv(python, [str(python), *sys.argv])
-    everything = " --all" if environment == "energon" else ""
+    everything = " --all" if environment in ("energon", "hf", "torch") else ""
     sys.exit(f"FAILED: the Python package {package} is not installed. scripts/test{everything} makes an environment that "
              f"holds it, {venv}; see make_venv there")
 

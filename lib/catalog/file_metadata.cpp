@@ -1,0 +1,171 @@
+#include "catalog/file_metadata.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "io/file.hpp"
+#include "io/publish.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+/// Files whose metadata one worker asks for at a time: enough to share one open folder, few enough to spread a class.
+constexpr std::size_t kBatch = 32;
+
+/// The folder, its listing, and the wait meter's.
+constexpr unsigned kDescriptorsPerRead = 3;
+
+/// One batch of files of one class whose metadata is to be read.
+struct StatBatch {
+  ScannedClass* owner = nullptr;
+  std::size_t begin = 0;  ///< images first, then side-cars
+  std::size_t end = 0;
+};
+
+/// Deals the files of all classes out in batches. Thread-safe.
+class BatchDealer {
+ public:
+  explicit BatchDealer(std::vector<ScannedClass>& classes) : classes_(classes) {}
+
+  bool next(StatBatch& batch) {
+    const std::scoped_lock lock(mutex_);
+    while (class_ < classes_.size()) {
+      ScannedClass& owner = classes_[class_];
+      const std::size_t count = owner.files.size() + owner.sidecars.size();
+      if (file_ < count) {
+        batch = {&owner, file_, std::min(file_ + kBatch, count)};
+        file_ = batch.end;
+        return true;
+      }
+      ++class_;
+      file_ = 0;
+    }
+    return false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<ScannedClass>& classes_;
+  std::size_t class_ = 0;
+  std::size_t file_ = 0;
+};
+
+/// Marks a file that cannot be read; removed from its class when all are known.
+constexpr std::int64_t kUnreadable = INT64_MIN;
+
+class MetadataReader {
+ public:
+  MetadataReader(const std::string& root, ImageFolderScan& scan, Context& ctx) : root_(root), scan_(scan), ctx_(ctx) {}
+
+  void run(unsigned cores) {
+    BatchDealer dealer(scan_.classes);
+    AdaptiveWorkers workers(scan_limits(cores), ctx_.stop_token());
+    workers.run([&](WaitMeter& meter, const std::stop_token&) {
+      StatBatch batch;
+      if (!dealer.next(batch)) return false;
+      const WaitMeter::Scope waiting(meter);
+      read(batch);
+      ctx_.progress().items += batch.end - batch.begin;
+      return true;
+    });
+  }
+
+ private:
+  void read(const StatBatch& batch) {
+    ScannedClass& owner = *batch.owner;
+    const File folder = File::open_read(join_path(root_, owner.folder), O_DIRECTORY);
+    for (std::size_t i = batch.begin; i < batch.end; ++i) {
+      const std::size_t images = owner.files.size();
+      if (i < images) {
+        read(folder, owner, owner.files[i]);
+      } else {
+        read(folder, owner, owner.sidecars[i - images].file, scan_.listed);
+      }
+    }
+  }
+
+  /// `optional`: a list does not say which side-cars there are.
+  void read(const File& folder, const ScannedClass& owner, ScannedFile& file, bool optional = false) {
+    const char* name = owner.names.data() + file.name_offset;
+    struct stat info {};
+    if (::fstatat(folder.fd(), name, &info, 0) != 0) {
+      if (optional && errno == ENOENT) {
+        file.mtime_ns = kUnreadable;
+      } else {
+        add_problem(owner, file, system_error(errno, "read", join_path(folder.path(), name)));
+      }
+    } else if (!S_ISREG(info.st_mode)) {
+      const std::string path = join_path(folder.path(), name);
+      add_problem(owner, file, Error(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", path), path));
+    } else {
+      file.size = static_cast<std::uint64_t>(info.st_size);
+      file.mtime_ns = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+    }
+  }
+
+  void add_problem(const ScannedClass& owner, ScannedFile& file, Error error) {
+    if (!is_bad_file(error.code())) throw Error(error);
+    file.mtime_ns = kUnreadable;
+    const std::scoped_lock lock(mutex_);
+    scan_.problems.push_back({owner.path_of(file), std::move(error)});
+  }
+
+  const std::string& root_;
+  ImageFolderScan& scan_;
+  Context& ctx_;
+  std::mutex mutex_;
+};
+
+/// Drops the files that could not be read, and side-cars of images that were dropped.
+void drop_unreadable(ScannedClass& owner) {
+  std::vector<std::uint32_t> new_index(owner.files.size());
+  std::uint32_t kept = 0;
+  for (std::size_t i = 0; i < owner.files.size(); ++i) {
+    new_index[i] = kept;
+    if (owner.files[i].mtime_ns != kUnreadable) owner.files[kept++] = owner.files[i];
+  }
+  std::erase_if(owner.sidecars, [&](const ScannedSidecar& sidecar) {
+    const std::uint32_t at = new_index[sidecar.image];
+    const std::uint32_t after = sidecar.image + 1 < new_index.size() ? new_index[sidecar.image + 1] : kept;
+    return at == after || sidecar.file.mtime_ns == kUnreadable;
+  });
+  for (ScannedSidecar& sidecar : owner.sidecars) sidecar.image = new_index[sidecar.image];
+  owner.files.resize(kept);
+}
+
+void drop_unreadable(ImageFolderScan& scan) {
+  for (ScannedClass& item : scan.classes) drop_unreadable(item);
+  std::ranges::sort(scan.problems, {}, &ScanProblem::path);
+}
+
+}  // namespace
+
+InFlightLimits scan_limits(unsigned cores) { return {cores, 8, most_reads_in_flight(kDescriptorsPerRead)}; }
+
+void read_metadata(const std::string& root, ImageFolderScan& scan, unsigned cores, Context& ctx) {
+  MetadataReader(root, scan, ctx).run(cores);
+  ctx.throw_if_stopped();
+  if (!scan.problems.empty() || scan.listed) drop_unreadable(scan);
+}
+
+void leave_out(ImageFolderScan& scan, const FileJudge& judge) {
+  const std::size_t before = scan.problems.size();
+  for (ScannedClass& owner : scan.classes) {
+    for (ScannedFile& file : owner.files) {
+      std::optional<Error> error = judge(owner, file);
+      if (!error) continue;
+      file.mtime_ns = kUnreadable;
+      scan.problems.push_back({owner.path_of(file), std::move(*error)});
+    }
+  }
+  if (scan.problems.size() > before) drop_unreadable(scan);
+}
+
+}  // namespace shardkit

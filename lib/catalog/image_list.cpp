@@ -1,0 +1,121 @@
+#include "catalog/image_list.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "catalog/file_metadata.hpp"
+#include "catalog/image_table.hpp"
+#include "catalog/list_labels.hpp"
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "formats/portable_name.hpp"
+
+namespace shardkit {
+namespace {
+
+/// Turns the rows of a list into classes of files, metadata left out.
+class ListReader {
+ public:
+  ListReader(const std::string& root, const ImageListOptions& options, Context& ctx)
+      : options_(options), ctx_(ctx), table_(options.file, options.path_column, root), labels_(options) {
+    if (!options.label_column.empty()) table_.require_column(options.label_column, "--label-column");
+  }
+
+  void read() {
+    TableRow row;
+    nlohmann::ordered_json fields;
+    std::string path;
+    while (table_.next(row, fields, path)) {
+      if (!is_image_name(path)) {
+        fail_at_line(options_.file, row.line, fmt::format("'{}' is no image by its name (.jpg, .png, ...)", path));
+      }
+      add(row, fields, path);
+      ++ctx_.progress().items;
+      if (lines_.size() % 65536 == 0) ctx_.throw_if_stopped();
+    }
+    if (lines_.empty()) {
+      throw Error(ErrorCode::not_found, fmt::format("the list '{}' has no rows", options_.file), options_.file);
+    }
+    refuse_doubles();
+    sort();
+  }
+
+  ImageList take() { return {std::move(scan_), labels_.several()}; }
+
+ private:
+  void add(const TableRow& row, const nlohmann::ordered_json& fields, const std::string& path) {
+    ListedLabel label;
+    if (!options_.label_column.empty()) {
+      std::vector<ListedLabel> labels = labels_.read(fields, row.line);
+      if (!labels_.several()) label = std::move(labels.front());
+    }
+    const auto [place, fresh] = classes_.emplace(label.text, scan_.classes.size());
+    if (fresh) {
+      ScannedClass& item = scan_.classes.emplace_back();
+      item.name = label.text;
+      item.label = label.number;
+    }
+    ScannedClass& owner = scan_.classes[place->second];
+    owner.files.push_back({0, 0, owner.add_name(path), false});
+    lines_.emplace_back(xxh3_64(as_bytes(path)), row.line);
+  }
+
+  void refuse_doubles() {
+    std::ranges::sort(lines_);
+    for (std::size_t i = 1; i < lines_.size(); ++i) {
+      if (lines_[i - 1].first != lines_[i].first) continue;
+      fail_at_line(options_.file, lines_[i].second,
+                   fmt::format("the image of line {} again; give each image one row, its labels in one cell (see "
+                               "--label-separator)",
+                               lines_[i - 1].second));
+    }
+  }
+
+  void sort() {
+    for (ScannedClass& item : scan_.classes) {
+      std::ranges::sort(item.files, {}, [&](const ScannedFile& file) { return item.name_of(file); });
+    }
+    std::ranges::sort(scan_.classes, [](const ScannedClass& a, const ScannedClass& b) {
+      return std::pair(a.label.value_or(0), std::string_view(a.name)) <
+             std::pair(b.label.value_or(0), std::string_view(b.name));
+    });
+  }
+
+  const ImageListOptions& options_;
+  Context& ctx_;
+  ImageTable table_;
+  ListLabels labels_;
+  ImageFolderScan scan_{.listed = true, .classes = {}, .problems = {}};
+  std::map<std::string, std::size_t> classes_;                  ///< place in scan_.classes by name
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> lines_;  ///< XXH3-64 of each path, and its line
+};
+
+/// Adds the names that side-cars of these suffixes would have; the metadata will tell which are there.
+void add_sidecars(ScannedClass& owner, const std::vector<std::string>& suffixes) {
+  for (std::uint32_t i = 0; i < owner.files.size(); ++i) {
+    const std::string stem(split_extension(owner.name_of(owner.files[i])).stem);
+    for (const std::string& suffix : suffixes) {
+      owner.sidecars.push_back({i, {0, 0, owner.add_name(stem + suffix), false}});
+    }
+  }
+}
+
+}  // namespace
+
+ImageList scan_image_list(const std::string& root, const ImageListOptions& list, const ScanOptions& options,
+                          Context& ctx) {
+  ctx.progress().start("scan");
+  ListReader reader(root, list, ctx);
+  reader.read();
+  ImageList result = reader.take();
+  for (ScannedClass& item : result.scan.classes) add_sidecars(item, options.sidecars);
+  read_metadata(root, result.scan, options.cores, ctx);
+  return result;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "catalog/image_folder.hpp"
+#include "core/context.hpp"
+
+/// Sources that are no tree of class folders: a file lists the images and their labels.
+namespace shardkit {
+
+struct ImageListOptions {
+  std::string file;                  ///< CSV, TSV or JSON Lines (image_table.hpp)
+  std::string path_column = "path";  ///< the image's path below the source
+  std::string label_column = {};     ///< empty: the images have no labels
+  std::string label_separator = {};  ///< between the labels of one image in CSV and TSV; empty: each has one
+  bool labels_are_names = false;     ///< a class map gives the numbers: labels that are numbers are names, too
+};
+
+struct ImageList {
+  ImageFolderScan scan;
+  /// Images have any number of labels, in a list of JSON or set off by the separator. The scan has no classes then: the
+  /// labels are for the .json member (image_notes.hpp).
+  bool several_labels = false;
+};
+
+/// Reads a list and asks for the metadata of its images. Of several rows for an image the second is an error, as is
+/// what is no path, no image by its name, or no label, each with file and line. Labels that are all whole numbers stand
+/// for themselves; otherwise they are class names, and none of them may look like a number. Side-cars are only those
+/// that `scan.sidecars` asks for, where they are there. Throws Error{usage} for columns that are not there,
+/// Error{not_found} for a list without images, and what scan_image_folder() throws for a source that fails.
+ImageList scan_image_list(const std::string& root, const ImageListOptions& list, const ScanOptions& options,
+                          Context& ctx);
+
+}  // namespace shardkit

@@ -1,0 +1,56 @@
+#include "dataset/convert.hpp"
+
+namespace shardkit {
+
+void ConvertOptions::describe(FieldVisitor& v) {
+  v.field({"SRC", Unit::none,
+           "folder with one sub-folder of images per class, or with train/, val/ or test/ folders of that kind",
+           Role::positional},
+          source);
+  v.field({"DST", Unit::none, "folder for the shards: empty, or of the same convert to go on with", Role::positional},
+          target);
+  sharding.describe(v);
+  v.field({"split", Unit::none,
+           "divide the samples among DST/NAME folders with a manifest each, such as train=0.9,val=0.1; where a "
+           "sample goes depends on the keys and --seed alone",
+           Role::option, "NAME=RATIO,..."},
+          split);
+  v.field({"stratify", Unit::none, "divide so that each class is split in these ratios"}, stratify);
+  v.field({"seed", Unit::none, "of --split", Role::option, "SEED"}, seed);
+  v.field({"plan", Unit::none, "do what this plan says, without scanning (see `shardctl plan`)", Role::option, "FILE"},
+          plan);
+  v.field({"part", Unit::none,
+           "write only part I of N, counted from 0; auto: as the scheduler says (Slurm, Kubernetes "
+           "Indexed Job, MPI); `shardctl merge` joins the parts",
+           Role::option, "I/N|auto"},
+          part);
+  v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", Role::option, "N"}, parts);
+  v.field({"recheck", Unit::none, "read finished shards again and compare their checksums before trusting them"},
+          recheck);
+  v.field({"index", Unit::none,
+           "also write what other readers want: dali (<shard>.idx), wids (shardindex.json, takes each shard's MD5), "
+           "energon (<shard>.tar.idx, .nv-meta/)",
+           Role::option, "dali,wids,energon"},
+          index);
+  v.field({"threads", Unit::count,
+           "cores to use (default: those this process may use); reads in flight follow the "
+           "source's latency, not this"},
+          threads);
+}
+
+void SkippedFile::describe(FieldVisitor& v) {
+  v.field({"path", Unit::none, "relative to the source"}, path);
+  v.field({"reason", Unit::none, "why it is in no shard"}, reason);
+}
+
+void ConvertResult::describe(FieldVisitor& v) {
+  WrittenSets::describe(v);
+  v.field({"skipped", Unit::count, "source files left out"}, skipped);
+  v.field({"kept_bad", Unit::count, "images that failed validation and were kept"}, kept_bad);
+  v.field({"reads_in_flight", Unit::count, "threads that read at the same time"}, reads_in_flight);
+  v.field({"manifest", Unit::none, "the file that describes the shards; empty where there are several sets"}, manifest);
+  v.field({"plan_hash", Unit::none, "of the plan that was followed; empty where there are several sets"}, plan_hash);
+  v.field({"skipped_files", Unit::none, "at most 1000 of them"}, skipped_files);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,87 @@
+#include "catalog/image_notes.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "support/files.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+
+namespace {
+
+struct Tables {
+  TempDir dir;
+  ImageNotes notes;
+
+  std::string write(const char* name, const std::string& text) {
+    write_file(dir.path(name), text);
+    return dir.path(name);
+  }
+  void metadata(const char* name, const std::string& text) {
+    notes.add_metadata(write(name, text), "path", dir.path("src"));
+  }
+  void labels(const char* name, const std::string& text, const char* separator = "") {
+    ImageListOptions list;
+    list.file = write(name, text);
+    list.label_column = "tags";
+    list.label_separator = separator;
+    notes.add_labels(list, dir.path("src"));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a row becomes an object of all columns but the path, in their order") {
+  Tables csv;
+  csv.metadata("m.csv", "width,path,caption\n500,a.jpg,\"say \"\"hi\"\"\"\n");
+  CHECK(csv.notes.json_of("a.jpg") == R"({"width":"500","caption":"say \"hi\""})");
+  Tables json;
+  json.metadata("m.jsonl", "{\"z\":1.5,\"path\":\"a.jpg\",\"a\":[null,{\"b\":true}]}\n");
+  CHECK(json.notes.json_of("a.jpg") == R"({"z":1.5,"a":[null,{"b":true}]})");
+}
+
+TEST_CASE("several labels are a list, numbers where they are whole") {
+  Tables csv;
+  csv.labels("l.csv", "path,tags\na.jpg,cat;7;007\nb.jpg,\n", ";");
+  CHECK(csv.notes.json_of("a.jpg") == R"({"tags":["cat",7,"007"]})");
+  CHECK(csv.notes.json_of("b.jpg") == R"({"tags":[]})");
+  Tables json;
+  json.labels("l.jsonl", "{\"path\":\"a.jpg\",\"tags\":[3,\"x\"]}\n");
+  CHECK(json.notes.json_of("a.jpg") == R"({"tags":[3,"x"]})");
+}
+
+TEST_CASE("labels and metadata of one file stand side by side") {
+  Tables both;
+  both.labels("l.csv", "path,tags,w\na.jpg,cat;dog,5\n", ";");
+  both.metadata("l.csv", "path,tags,w\na.jpg,cat;dog,5\n");
+  CHECK(both.notes.json_of("a.jpg") == R"({"tags":["cat","dog"],"w":"5"})");
+}
+
+TEST_CASE("images without a row are not known, rows without an image are counted") {
+  Tables tables;
+  tables.metadata("m.csv", "path,x\nz.jpg,1\na.jpg,1\ny.jpg,1\n");
+  CHECK(tables.notes.knows("a.jpg"));
+  CHECK(!tables.notes.knows("b.jpg"));
+  CHECK(tables.notes.json_of("b.jpg").empty());
+  ImageFolderScan scan;
+  ScannedClass& owner = scan.classes.emplace_back();
+  owner.files.push_back({0, 0, owner.add_name("a.jpg"), false});
+  const ImageNotes::Unused unused = tables.notes.unused(scan);
+  CHECK(unused.rows == 2);
+  CHECK(unused.line == 2);
+}
+
+TEST_CASE("two rows for an image, and text that no JSON can hold, are refused with file and line") {
+  Tables tables;
+  CHECK_THROWS_WITH_AS(tables.metadata("m.csv", "path,x\na.jpg,1\na.jpg,2\n"), doctest::Contains("line 3"), Error);
+  tables.metadata("n.csv", "path,x\na.jpg,1\nb.jpg,\xff\n");
+  CHECK_THROWS_WITH_AS(tables.notes.json_of("b.jpg"), doctest::Contains("line 3: a value is not UTF-8"), Error);
+}
+
+TEST_CASE("a table that changes while it is used is noticed") {
+  Tables tables;
+  tables.metadata("m.csv", "path,x\na.jpg,1\n");
+  tables.write("m.csv", "path,x\n\"");
+  CHECK_THROWS_AS(tables.notes.json_of("a.jpg"), Error);
+}
