@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "catalog/file_metadata.hpp"
 #include "catalog/image_table.hpp"
@@ -26,13 +27,14 @@ class ListReader {
   }
 
   void read() {
-    ImageRow row;
-    while (table_.next(row)) {
-      if (!is_image_name(row.path)) {
-        fail_at_line(options_.file, row.place.line,
-                     fmt::format("'{}' is no image by its name (.jpg, .png, ...)", row.path));
+    TableRow row;
+    nlohmann::ordered_json fields;
+    std::string path;
+    while (table_.next(row, fields, path)) {
+      if (!is_image_name(path)) {
+        fail_at_line(options_.file, row.line, fmt::format("'{}' is no image by its name (.jpg, .png, ...)", path));
       }
-      add(row);
+      add(row, fields, path);
       ++ctx_.progress().items;
       if (lines_.size() % 65536 == 0) ctx_.throw_if_stopped();
     }
@@ -46,10 +48,10 @@ class ListReader {
   ImageList take() { return {std::move(scan_), labels_.several()}; }
 
  private:
-  void add(const ImageRow& row) {
+  void add(const TableRow& row, const nlohmann::ordered_json& fields, const std::string& path) {
     ListedLabel label;
     if (!options_.label_column.empty()) {
-      std::vector<ListedLabel> labels = labels_.read(row.fields, row.place.line);
+      std::vector<ListedLabel> labels = labels_.read(fields, row.line);
       if (!labels_.several()) label = std::move(labels.front());
     }
     const auto [place, fresh] = classes_.emplace(label.text, scan_.classes.size());
@@ -59,8 +61,8 @@ class ListReader {
       item.label = label.number;
     }
     ScannedClass& owner = scan_.classes[place->second];
-    owner.files.push_back({0, 0, owner.add_name(row.path), false});
-    lines_.emplace_back(xxh3_64(as_bytes(row.path)), row.place.line);
+    owner.files.push_back({0, 0, owner.add_name(path), false});
+    lines_.emplace_back(xxh3_64(as_bytes(path)), row.line);
   }
 
   void refuse_doubles() {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "catalog/list_labels.hpp"
 #include "core/error.hpp"
@@ -25,10 +26,12 @@ nlohmann::ordered_json label_value(const std::string& text) {
 
 RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const std::string& source)
     : table_(file, path_column, source) {
-  ImageRow row;
-  while (table_.next(row)) {
-    places_.push_back({xxh3_64(as_bytes(row.path)), row.place.offset, static_cast<std::uint32_t>(row.place.length),
-                       static_cast<std::uint32_t>(std::min<std::uint64_t>(row.place.line, UINT32_MAX))});
+  TableRow row;
+  nlohmann::ordered_json fields;
+  std::string path;
+  while (table_.next(row, fields, path)) {
+    places_.push_back({xxh3_64(as_bytes(path)), row.offset, static_cast<std::uint32_t>(row.length),
+                       static_cast<std::uint32_t>(std::min<std::uint64_t>(row.line, UINT32_MAX))});
   }
   std::ranges::sort(places_, {}, [](const Place& place) { return std::pair(place.path_hash, place.offset); });
   const auto twice = std::ranges::adjacent_find(places_, {}, &Place::path_hash);
@@ -42,6 +45,8 @@ const RowPlaces::Place* RowPlaces::find(std::string_view path) const {
   const auto at = std::ranges::lower_bound(places_, hash, {}, &Place::path_hash);
   return at == places_.end() || at->path_hash != hash ? nullptr : &*at;
 }
+
+nlohmann::ordered_json RowPlaces::fields(const Place& place) { return table_.row_at(place.offset, place.length); }
 
 void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const std::string& source) {
   metadata_ = std::make_unique<RowPlaces>(file, path_column, source);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "catalog/image_list.hpp"
 #include "catalog/image_table.hpp"
@@ -30,7 +30,7 @@ class RowPlaces {
   std::size_t number_of(const Place& place) const { return static_cast<std::size_t>(&place - places_.data()); }
   const std::vector<Place>& all() const { return places_; }
 
-  nlohmann::ordered_json fields(const Place& place) { return table_.row_at(place.offset, place.length); }
+  nlohmann::ordered_json fields(const Place& place);
   const ImageTable& table() const { return table_; }
 
  private:

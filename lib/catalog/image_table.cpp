@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 
@@ -47,20 +48,19 @@ void ImageTable::require_column(const std::string& column, std::string_view opti
               file_);
 }
 
-bool ImageTable::next(ImageRow& row) {
-  if (!rows_.next(row.place, row.fields)) return false;
-  const std::uint64_t line = row.place.line;
-  const auto cell = row.fields.find(path_column_);
-  if (cell == row.fields.end() || !cell->is_string()) {
-    fail_at_line(file_, line,
+bool ImageTable::next(TableRow& row, nlohmann::ordered_json& fields, std::string& path) {
+  if (!rows_.next(row, fields)) return false;
+  const auto cell = fields.find(path_column_);
+  if (cell == fields.end() || !cell->is_string()) {
+    fail_at_line(file_, row.line,
                  fmt::format("no text in '{}', which should hold the image's path; see --path-column", path_column_));
   }
   const std::string& text = cell->get_ref<const std::string&>();
-  if (text.empty()) fail_at_line(file_, line, "the image's path is empty");
-  if (text.find('\0') != std::string::npos) fail_at_line(file_, line, "the image's path holds a NUL byte");
-  row.path = below_source(text);
-  if (row.path.empty()) {
-    fail_at_line(file_, line, fmt::format("'{}' does not lie in the source '{}'", text, source_));
+  if (text.empty()) fail_at_line(file_, row.line, "the image's path is empty");
+  if (text.find('\0') != std::string::npos) fail_at_line(file_, row.line, "the image's path holds a NUL byte");
+  path = below_source(text);
+  if (path.empty()) {
+    fail_at_line(file_, row.line, fmt::format("'{}' does not lie in the source '{}'", text, source_));
   }
   return true;
 }

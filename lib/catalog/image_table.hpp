@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "formats/table_reader.hpp"
 #include "io/file.hpp"
@@ -13,12 +13,6 @@ namespace shardkit {
 
 /// Raises Error{corrupt} that names the table's file, its line and `text`.
 [[noreturn]] void fail_at_line(const std::string& file, std::uint64_t line, std::string_view text);
-
-struct ImageRow {
-  TableRow place;
-  std::string path;  ///< of the image, relative to the source
-  nlohmann::ordered_json fields;
-};
 
 /// A file with one row for each image and a column that holds its path: CSV, TSV or JSON Lines, told by its ending.
 ///
@@ -30,9 +24,9 @@ class ImageTable {
   /// throws.
   ImageTable(const std::string& file, const std::string& path_column, const std::string& source);
 
-  /// The next row; false at the end. Throws Error{corrupt} with file and
-  /// line for what is no row, or has no path, or one that leaves the source.
-  bool next(ImageRow& row);
+  /// The next row, its fields and its image's path, relative to the source; false at the end. Throws Error{corrupt}
+  /// with file and line for what is no row, or has no path, or one that leaves the source.
+  bool next(TableRow& row, nlohmann::ordered_json& fields, std::string& path);
 
   /// Throws Error{usage} where the header lacks the column. JSON Lines have none: there each row tells.
   void require_column(const std::string& column, std::string_view option) const;

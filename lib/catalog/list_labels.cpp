@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "catalog/image_table.hpp"
 #include "formats/tsv.hpp"
