@@ -7,9 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "catalog/image_list.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "dataset/sample_label.hpp"
+#include "formats/plan_file.hpp"
 #include "formats/portable_name.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -27,7 +29,7 @@ std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::vec
   std::vector<std::uint64_t> labels;
   for (const ScannedClass& item : scan.classes) {
     const auto found = by_name.find(item.name);
-    labels.push_back(found == by_name.end() ? labels.size() : found->second);
+    labels.push_back(found == by_name.end() ? item.label.value_or(labels.size()) : found->second);
   }
   return labels;
 }
@@ -44,28 +46,58 @@ std::vector<std::string> sidecars_of(const Manifest& manifest) {
   return suffixes;
 }
 
+/// Whether a class map numbered the classes, so that numbers in a list may be names.
+bool has_class_map(const std::vector<ManifestClass>& classes) {
+  return std::ranges::any_of(classes, [](const ManifestClass& item) { return item.name != label_text(item.label); });
+}
+
+ImageFolderScan scan_of(const std::string& source, const ListOptions& images, const Manifest& manifest, Context& ctx) {
+  const ScanOptions options{.allow_empty = true, .cores = usable_threads(), .sidecars = sidecars_of(manifest)};
+  if (!images.list.empty()) {
+    const ImageListOptions list{images.list, images.path_column, images.label_column, images.label_separator,
+                                has_class_map(manifest.classes)};
+    return scan_image_list(source, list, options, ctx).scan;
+  }
+  if (manifest.options.contains("list")) {
+    throw Error(ErrorCode::usage,
+                "these shards were made from a list of images: give it, too (--list, --path-column, --label-column)");
+  }
+  return scan_image_folder(source, options, ctx);
+}
+
 }  // namespace
 
-SourceCheck::SourceCheck(const std::string& source, const Manifest& manifest, Context& ctx)
+SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, const Manifest& manifest, Context& ctx)
     : source_(source),
-      scan_(scan_image_folder(
-          source, {.allow_empty = true, .cores = usable_threads(), .sidecars = sidecars_of(manifest)}, ctx)) {
+      resized_(manifest.options.contains("resize")),
+      noted_(manifest.options.contains("metadata")),
+      split_(manifest.options.contains("split")),
+      scan_(scan_of(source, images, manifest, ctx)) {
   if (!scan_.problems.empty()) throw Error(scan_.problems.front().error);
   mark_collisions(scan_);
-  labels_ = labels_of(scan_, manifest.classes);
+  const bool labelled = !scan_.listed || !scan_.classes.front().name.empty();
+  if (labelled) labels_ = labels_of(scan_, manifest.classes);
+  noted_ = noted_ || !labelled;
   seen_ = std::vector<std::atomic<bool>>(scan_.images());
   keys_.reserve(scan_.images());
-  std::size_t images = 0;
+  std::size_t count = 0;
   for (std::uint32_t c = 0; c < scan_.classes.size(); ++c) {
     const ScannedClass& owner = scan_.classes[c];
-    first_.push_back(images);
-    images += owner.files.size();
+    first_.push_back(count);
+    count += owner.files.size();
     for (std::uint32_t f = 0; f < owner.files.size(); ++f) {
-      const std::string path = owner.path_of(owner.files[f]);
       add_key(image_key(owner, owner.files[f]), {c, f});
-      add_key(split_extension(path).stem, {c, f});
+      add_key(split_extension(owner.path_of(owner.files[f])).stem, {c, f});
     }
   }
+}
+
+std::string SourceCheck::not_compared() const {
+  std::string text;
+  if (resized_) text += "; the bytes of images not, as they were resized";
+  if (noted_) text += "; .json members that hold rows of tables not";
+  if (split_) text += "; images of other sets of the split are not missed";
+  return text;
 }
 
 void SourceCheck::add_key(std::string_view key, const Place& place) {
@@ -91,6 +123,11 @@ std::string SourceCheck::path_of(const Place& place, std::string_view extension)
   return {};
 }
 
+std::string SourceCheck::image_path(const Place& place) const {
+  const ScannedClass& owner = scan_.classes[place.class_index];
+  return owner.path_of(owner.files[place.file]);
+}
+
 /// Compares the members of one shard with their files, piece by piece.
 class SourceCheck::Comparer final : public MemberWatcher {
  public:
@@ -101,16 +138,18 @@ class SourceCheck::Comparer final : public MemberWatcher {
     name_ = entry.name;
     place_ = owner_.find(name.key);
     is_label_ = lower_case(name.extension) == kLabelExtension;
-    if (place_ && is_label_) {
+    if (place_ && is_label_ && !owner_.labels_.empty()) {
       label_.start();
       return true;
     }
     const std::string path = place_ ? owner_.path_of(*place_, name.extension) : std::string();
+    if (path.empty() && place_ && owner_.noted_ && lower_case(name.extension) == "json") return false;
     if (path.empty()) {
       log_.add(ProblemCode::not_in_source, offset_, name_);
       return false;
     }
     owner_.seen_[owner_.first_[place_->class_index] + place_->file] = true;
+    if (owner_.resized_ && path == owner_.image_path(*place_)) return false;
     return open(path, entry.size);
   }
 
@@ -169,6 +208,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
 std::unique_ptr<MemberWatcher> SourceCheck::comparer(ProblemLog& log) { return std::make_unique<Comparer>(*this, log); }
 
 void SourceCheck::note_missing(ProblemLog& log) const {
+  if (split_) return;
   for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
     const ScannedClass& owner = scan_.classes[c];
     for (std::size_t f = 0; f < owner.files.size(); ++f) {

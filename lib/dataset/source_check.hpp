@@ -11,6 +11,7 @@
 #include "core/context.hpp"
 #include "dataset/member_watcher.hpp"
 #include "dataset/problem.hpp"
+#include "dataset/sharding_options.hpp"
 #include "formats/manifest.hpp"
 
 namespace shardkit {
@@ -20,9 +21,10 @@ namespace shardkit {
 /// other converters name them.
 class SourceCheck {
  public:
-  /// Scans `source`, with the side-cars that `manifest` says convert took. Labels are those that it gives to the class
-  /// names, or, when it has none, the classes' positions by name. Throws what scan_image_folder() throws.
-  SourceCheck(const std::string& source, const Manifest& manifest, Context& ctx);
+  /// Scans `source`, or takes the images of a list, with the side-cars that `manifest` says convert took. Labels are
+  /// those that it gives to the class names, or, when it has none, the classes' positions by name. Throws what
+  /// scan_source() throws.
+  SourceCheck(const std::string& source, const ListOptions& images, const Manifest& manifest, Context& ctx);
 
   /// What compares one shard's members; to be used by the one thread that reads it. `log` stays the caller's.
   std::unique_ptr<MemberWatcher> comparer(ProblemLog& log);
@@ -31,6 +33,8 @@ class SourceCheck {
   void note_missing(ProblemLog& log) const;
 
   std::uint64_t images() const { return scan_.images(); }
+  /// What of the shards the source cannot tell; empty when nothing.
+  std::string not_compared() const;
 
  private:
   class Comparer;
@@ -41,12 +45,16 @@ class SourceCheck {
 
   void add_key(std::string_view key, const Place& place);
   const Place* find(std::string_view key) const;
+  std::string image_path(const Place& place) const;
   /// Path below the source of the file that a member was made from; empty when there is none.
   std::string path_of(const Place& place, std::string_view extension) const;
 
   std::string source_;
+  bool resized_;  ///< images are others by intent
+  bool noted_;    ///< .json members hold rows of tables
+  bool split_;    ///< other images of the source are in other sets
   ImageFolderScan scan_;
-  std::vector<std::uint64_t> labels_;              ///< by class
+  std::vector<std::uint64_t> labels_;              ///< by class; empty where the images have none
   std::vector<std::size_t> first_;                 ///< number of a class's first image among all
   std::unordered_map<std::uint64_t, Place> keys_;  ///< by XXH3-64
   std::vector<std::atomic<bool>> seen_;            ///< by image

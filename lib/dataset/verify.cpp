@@ -32,6 +32,10 @@ class Verification {
         set_(resolve_shards(options.shards, ctx)),
         expected_(find_expectations(set_)),
         set_checker_(set_, expected_, reports_) {
+    check(options.images);
+    if (options.against.empty() && !options.images.list.empty()) {
+      throw Error(ErrorCode::usage, "--list says what --against compares with; there is no --against");
+    }
     result_.strict = options.strict;
     result_.depth = choose_depth();
     for (const ShardFile& shard : set_.shards) {
@@ -46,7 +50,8 @@ class Verification {
 
   VerifyResult run() {
     const auto start = std::chrono::steady_clock::now();
-    if (!options_.against.empty()) source_.emplace(options_.against, set_.manifest.value_or(Manifest{}), ctx_);
+    if (!options_.against.empty())
+      source_.emplace(options_.against, options_.images, set_.manifest.value_or(Manifest{}), ctx_);
     ctx_.progress().start("verify", set_.shards.size(), result_.bytes);
     check_shards();
     set_checker_.finish(ctx_);
@@ -182,8 +187,8 @@ void Verification::describe_checks() {
   }
   if (result_.depth == VerifyDepth::decode) checked.push_back(format_count(*result_.images, "image") + " by decoding");
   if (source_) {
-    checked.push_back(fmt::format("members and labels against {} in '{}'{}", format_count(source_->images(), "image"),
-                                  options_.against,
+    checked.push_back(fmt::format("members and labels against {} in '{}'{}{}", format_count(source_->images(), "image"),
+                                  options_.against, source_->not_compared(),
                                   set_checker_.is_whole() ? "" : "; not all shards were named, so none is missed"));
   }
   if (result_.depth == VerifyDepth::structure && !source_) {

@@ -10,6 +10,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/problem.hpp"
+#include "dataset/sharding_options.hpp"
 
 namespace shardkit {
 
@@ -28,6 +29,7 @@ struct VerifyOptions {
   std::vector<std::string> shards;
   VerifyDepth depth = VerifyDepth::auto_;
   std::string against = {};
+  ListOptions images = {};
   bool strict = false;
   std::optional<std::uint64_t> threads;
 

@@ -10,10 +10,11 @@ void VerifyOptions::describe(FieldVisitor& v) {
            "there are checksums"},
           depth);
   v.field({"against", Unit::none,
-           "compare every byte and label with the ImageFolder tree that the shards were made from, and name what is "
-           "missing, extra or different",
+           "compare every byte and label with the ImageFolder tree that the shards were made from, or with the images "
+           "of --list, and name what is missing, extra or different",
            Role::option, "SRC"},
           against);
+  images.describe(v);
   v.field({"strict", Unit::none, "count warnings as findings"}, strict);
   v.field({"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"},
           threads);
