@@ -31,6 +31,22 @@ bool is_tar_name(std::string_view name) {
   return name.ends_with(".tar") || name.find(".tar.") != std::string_view::npos || is_compressed_tar_name(name);
 }
 
+/// "; its folder 'train' does" for a folder of sets, as a split makes them.
+std::string hint_at_sets_below(const std::string& folder) {
+  std::error_code error;
+  std::set<std::string> sets;
+  for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
+    std::error_code ignored;  // no more than a hint
+    for (fs::directory_iterator below(item->path(), ignored), none; !ignored && below != none;
+         below.increment(ignored)) {
+      if (below->path().extension() != ".tar") continue;
+      sets.insert(item->path().string());
+      break;
+    }
+  }
+  return sets.empty() ? std::string() : fmt::format("; '{}' does: name each set's own folder", *sets.begin());
+}
+
 class Resolver {
  public:
   explicit Resolver(FolderTars tars) : tars_(tars) {}
@@ -88,7 +104,8 @@ class Resolver {
 
   [[noreturn]] void refuse_folder(const std::string& folder, bool holds_compressed) const {
     if (!holds_compressed) {
-      throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no *.tar file", folder), folder);
+      throw Error(ErrorCode::not_found,
+                  fmt::format("folder '{}' holds no *.tar file{}", folder, hint_at_sets_below(folder)), folder);
     }
     throw Error(ErrorCode::unsupported,
                 fmt::format("folder '{}' holds compressed tars alone, such as '{}', which cannot be read at random; "

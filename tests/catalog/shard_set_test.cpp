@@ -71,6 +71,13 @@ TEST_CASE("a folder of compressed tars alone is refused with the command that un
   CHECK(code_of({dir.path(), dir.path("empty")}) == ErrorCode::unsupported);
 }
 
+TEST_CASE("a folder of sets names one of them") {
+  TempDir dir;
+  write_file(dir.path("sets/train/a.tar"), "x");
+  write_file(dir.path("sets/notes/a.txt"), "x");
+  CHECK_THROWS_WITH_AS(resolve_shards({dir.path("sets")}), doctest::Contains("sets/train' does"), Error);
+}
+
 TEST_CASE("names say what is a compressed tar") {
   for (const char* name : {"x.tar.gz", "d.tar/x.tgz", "x.tar.zst", "x.tar.xz"}) CHECK(is_compressed_tar_name(name));
   for (const char* name : {"x.tar", "x.zip", "x.gz", "x.tar.tmp"}) CHECK_FALSE(is_compressed_tar_name(name));

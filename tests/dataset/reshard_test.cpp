@@ -443,9 +443,28 @@ TEST_CASE("options that contradict each other or say nothing are refused") {
   CHECK_FALSE(fs::exists(f.folder.path("out/manifest.json")));
 }
 
-TEST_CASE("filters that leave nothing are an error, not an empty set") {
+TEST_CASE("filters that leave nothing are an error, not an empty set, and so are inputs that hold nothing") {
   const Fixture f;
   ReshardOptions options = f.options("out");
   options.keys = {"z*"};
   CHECK(failure(options).code() == ErrorCode::not_found);
+  CHECK(says(failure(options), "the filters leave out all"));
+  const OneTar empty(TarBuilder().end());
+  CHECK(failure(empty.options()).code() == ErrorCode::not_found);
+  CHECK(says(failure(empty.options()), "there is no sample in 1 input"));
+}
+
+TEST_CASE("a sample of more than there are takes all with a warning") {
+  const Fixture f;
+  ReshardOptions options = f.options("out");
+  options.sample = "26";
+  Context ctx;
+  CHECK(reshard(options, ctx).samples == 25);
+  REQUIRE(ctx.warnings().size() == 1);
+  CHECK(ctx.warnings()[0].code == "sample_short");
+  options.sample = "25";
+  options.target = f.folder.path("exact");
+  Context quiet;
+  reshard(options, quiet);
+  CHECK(quiet.warnings().empty());
 }
