@@ -165,14 +165,24 @@ class Resolver {
     if (error == std::errc::no_such_file_or_directory) {
       throw Error(ErrorCode::not_found, fmt::format("shard '{}', named by '{}', is not there", path, named_by), path);
     }
+    if (error) refuse_special_file(path);
     if (error) throw system_error(error.value(), "read as a shard", path);
     add_once(path, bytes);
+  }
+
+  /// Who opens a pipe waits for its writer, for ever.
+  static void refuse_special_file(const std::string& path) {
+    std::error_code ignored;
+    if (!fs::is_other(path, ignored)) return;
+    throw Error(ErrorCode::unsupported,
+                fmt::format("'{}' is a pipe, socket or device; shards are files: they are read by offset", path), path);
   }
 
   /// A name that a folder lists: what is wrong with it is a finding about the set.
   void add_listed(const std::string& path) {
     std::error_code error;
     const std::uint64_t bytes = fs::file_size(path, error);
+    if (error) refuse_special_file(path);
     add_once(path, error ? 0 : bytes);
   }
 

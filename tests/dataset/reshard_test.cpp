@@ -209,6 +209,12 @@ TEST_CASE("classes that share a label keep their counts as long as an index know
   CHECK(f.manifest("out").classes ==
         std::vector<ManifestClass>{{"class_0", 0, 10}, {"class_2", 0, 4}, {"class_1", 1, 0}});
   CHECK(problems(f.folder.path("out")) == 0);
+  options.target = f.folder.path("one");
+  options.classes = {"class_2"};
+  run(options);
+  CHECK(f.manifest("one").classes[0].samples == 0);
+  CHECK(f.manifest("one").classes[1].samples == 4);
+  options.classes.clear();
   options.target = f.folder.path("good");
   options.drop_bad = true;  // the rest are no images
   run(options);
