@@ -376,6 +376,13 @@ TEST_CASE("one key twice in one tar is refused even with marks: the sample's mem
   ReshardOptions options = tar.options();
   options.mark_duplicates = true;
   CHECK(says(failure(options), "no neighbours"));
+
+  // Also where the key stands in a tar before that one as well.
+  tar.folder.write("first.tar", TarBuilder().file("a.jpg", "1").end());
+  options.inputs = {tar.folder.path("first.tar"), tar.folder.path("in.tar")};
+  const Error error = failure(options);
+  CHECK(says(error, "no neighbours"));
+  CHECK_FALSE(says(error, "first.tar"));
 }
 
 TEST_CASE("manifests that give one label two names are refused: the merged set would confuse classes") {
