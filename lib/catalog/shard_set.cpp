@@ -31,6 +31,22 @@ bool is_tar_name(std::string_view name) {
   return name.ends_with(".tar") || name.find(".tar.") != std::string_view::npos || is_compressed_tar_name(name);
 }
 
+/// "; its folder 'train' does" for a folder of sets, as a split makes them.
+std::string hint_at_sets_below(const std::string& folder) {
+  std::error_code error;
+  std::set<std::string> sets;
+  for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
+    std::error_code ignored;  // no more than a hint
+    for (fs::directory_iterator below(item->path(), ignored), none; !ignored && below != none;
+         below.increment(ignored)) {
+      if (below->path().extension() != ".tar") continue;
+      sets.insert(item->path().string());
+      break;
+    }
+  }
+  return sets.empty() ? std::string() : fmt::format("; '{}' does: name each set's own folder", *sets.begin());
+}
+
 class Resolver {
  public:
   explicit Resolver(FolderTars tars) : tars_(tars) {}
@@ -88,7 +104,8 @@ class Resolver {
 
   [[noreturn]] void refuse_folder(const std::string& folder, bool holds_compressed) const {
     if (!holds_compressed) {
-      throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no *.tar file", folder), folder);
+      throw Error(ErrorCode::not_found,
+                  fmt::format("folder '{}' holds no *.tar file{}", folder, hint_at_sets_below(folder)), folder);
     }
     throw Error(ErrorCode::unsupported,
                 fmt::format("folder '{}' holds compressed tars alone, such as '{}', which cannot be read at random; "
@@ -148,14 +165,24 @@ class Resolver {
     if (error == std::errc::no_such_file_or_directory) {
       throw Error(ErrorCode::not_found, fmt::format("shard '{}', named by '{}', is not there", path, named_by), path);
     }
+    if (error) refuse_special_file(path);
     if (error) throw system_error(error.value(), "read as a shard", path);
     add_once(path, bytes);
+  }
+
+  /// Who opens a pipe waits for its writer, for ever.
+  static void refuse_special_file(const std::string& path) {
+    std::error_code ignored;
+    if (!fs::is_other(path, ignored)) return;
+    throw Error(ErrorCode::unsupported,
+                fmt::format("'{}' is a pipe, socket or device; shards are files: they are read by offset", path), path);
   }
 
   /// A name that a folder lists: what is wrong with it is a finding about the set.
   void add_listed(const std::string& path) {
     std::error_code error;
     const std::uint64_t bytes = fs::file_size(path, error);
+    if (error) refuse_special_file(path);
     add_once(path, error ? 0 : bytes);
   }
 

@@ -42,8 +42,8 @@ bool is_compressed_tar_name(std::string_view name);
 /// "shardlist"). A shard that the manifest lists and the folder lacks is not an error here, nor is a name in a folder
 /// that is no readable file (its `bytes` are 0): verify and stage report it.
 /// Throws Error{not_found} for a path that is not there or a folder without shards, Error{usage} for something that is
-/// none of these, Error{unsupported} for a URL (object stores are not readable yet) and for a folder that holds
-/// compressed tars alone, unless `tars` is `all`.
+/// none of these, Error{unsupported} for a pipe or device, for a URL (object stores are not readable yet) and for a
+/// folder that holds compressed tars alone, unless `tars` is `all`.
 ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tars = FolderTars::plain);
 
 /// The same with a warning where compressed tars were passed over: for all that read shards in place.

@@ -70,9 +70,17 @@ class Settler {
       if (mark_ && tars.size() == same.size()) {
         to_mark_.insert(to_mark_.end(), same.begin(), same.end());
       } else {
-        if (repeated_keys_++ == 0 || same[0] < refused_.first) refused_ = {same[0], same[1]};
+        const auto pair = pair_to_name(same);
+        if (repeated_keys_++ == 0 || pair.first < refused_.first) refused_ = pair;
       }
     }
+  }
+
+  /// Two of one tar where marks were asked for: samples of several tars would have got them.
+  std::pair<std::uint32_t, std::uint32_t> pair_to_name(const std::vector<std::uint32_t>& same) const {
+    const auto input = [this](std::uint32_t sample) { return table_.read(sample).input; };
+    const auto twins = mark_ ? std::ranges::adjacent_find(same, {}, input) : same.end();
+    return twins == same.end() ? std::pair(same[0], same[1]) : std::pair(twins[0], twins[1]);
   }
 
   SampleTable& table_;

@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "dataset/extract_survey.hpp"
 #include "dataset/extract_target.hpp"
 #include "dataset/shard_tasks.hpp"
+#include "io/publish.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -29,6 +31,7 @@ class Extraction {
         places_(set_.manifest) {}
 
   ExtractResult run() {
+    refuse_own_folder();
     const ExtractNeed need = survey();
     check_room(options_.target, need, [this] { return present(); });
     const auto start = std::chrono::steady_clock::now();
@@ -46,6 +49,20 @@ class Extraction {
   }
 
  private:
+  /// Class folders among the shards would be part of the set for all who read it later.
+  void refuse_own_folder() const {
+    namespace fs = std::filesystem;
+    const fs::path target = fs::weakly_canonical(options_.target);
+    std::set<std::string> folders;
+    for (const ShardFile& shard : set_.shards) {
+      const std::string folder = parent_folder(shard.path);
+      if (!folders.insert(folder).second || fs::weakly_canonical(folder) != target) continue;
+      throw Error(ErrorCode::usage,
+                  fmt::format("the shards themselves lie in '{}'; choose another folder", options_.target),
+                  options_.target);
+    }
+  }
+
   /// Names and sizes of all shards, so that a bad one ends it before the first is written.
   ExtractNeed survey() {
     std::uint64_t bytes = 0;

@@ -27,9 +27,9 @@ void refuse_converted_set(const ShardSet& set) {
     throw Error(
         ErrorCode::conflict,
         fmt::format(
-            "'{}' was written by shardctl convert and also knows original paths and classes; there is "
-            "nothing to index but for other readers (--dali, --wids, --energon, once the convert has ended). Remove it "
-            "if the shards are no longer those that convert wrote",
+            "'{}' was written with the shards, by shardctl convert or reshard, and also knows original paths and "
+            "classes; there is nothing to index but for other readers (--dali, --wids, --energon, once those have "
+            "ended). Remove it if the shards are no longer those that were written with it",
             path),
         path);
   };

@@ -61,6 +61,16 @@ bool is_merged(const ConvertTarget& target) {
          read_manifest(read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
 }
 
+void refuse_without_plan(const ConvertTarget& target) {
+  if (std::filesystem::exists(target.state_path("plan"))) return;
+  throw Error(
+      ErrorCode::not_found,
+      fmt::format("'{}' has no .shardkit/plan, so that no convert or reshard wrote parts there; of a split merge "
+                  "each of its folders",
+                  target.folder()),
+      target.folder());
+}
+
 /// The parts wrote what lies beside each shard; what lies over all of them follows from that.
 void index_for_others(FileSystem& files, const std::string& folder, const std::vector<ManifestShard>& shards,
                       Context& ctx) {
@@ -74,7 +84,7 @@ void index_for_others(FileSystem& files, const std::string& folder, const std::v
 }  // namespace
 
 void MergeOptions::describe(FieldVisitor& v) {
-  v.field({"DST", Unit::none, "folder that the parts of a convert wrote to", Role::positional}, target);
+  v.field({"DST", Unit::none, "folder that the parts of a convert or reshard wrote to", Role::positional}, target);
   v.field({"recheck", Unit::none, "read every shard and compare its checksum"}, recheck);
 }
 
@@ -90,6 +100,7 @@ void MergeResult::describe(FieldVisitor& v) {
 MergeResult merge(const MergeOptions& options, Context& ctx) {
   const auto files = posix_file_system();
   ConvertTarget target(*files, options.target);
+  refuse_without_plan(target);
   target.open_plan();
   const std::vector<FoundPart> parts = find_parts(target);
   if (is_merged(target)) {
@@ -98,7 +109,7 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
     check_split(parts, to_hex(target.plan().hash()), options.target);
   } else {
     throw Error(ErrorCode::not_found,
-                fmt::format("'{}' has no parts to merge; run `shardctl convert --part I/N` first", options.target),
+                fmt::format("'{}' has no parts to merge; run convert or reshard with --part I/N first", options.target),
                 options.target);
   }
   std::vector<ShardSummary> summaries;

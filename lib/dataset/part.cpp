@@ -105,8 +105,10 @@ Environment process_environment() {
 Part parse_part(const std::string& text, std::optional<std::uint64_t> parts, const Environment& environment) {
   const Part part = text == "auto" ? from_environment(environment, parts) : from_text(text);
   if (part.index >= part.count) {
-    throw Error(ErrorCode::usage, fmt::format("part {} of {}: parts count from 0, so the last is {}", part.index,
-                                              part.count, part.count == 0 ? 0 : part.count - 1));
+    throw Error(ErrorCode::usage,
+                fmt::format("part {} of {}: {}", part.index, part.count,
+                            part.count == 0 ? "there is at least 1 part"
+                                            : fmt::format("parts count from 0, so the last is {}", part.count - 1)));
   }
   if (parts && *parts != part.count) {
     throw Error(ErrorCode::usage,

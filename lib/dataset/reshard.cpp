@@ -103,6 +103,10 @@ class Resharding {
     SampleOrder order = input_order(table);
     if (draw) {
       const std::uint64_t count = draw->count(order.size());
+      if (draw->wanted() > order.size()) {
+        ctx_.warn("sample_short", fmt::format("--sample {} takes all: there are {}", *options_.sample,
+                                              format_count(order.size(), "sample")));
+      }
       order = draw_samples(table, std::move(order), count, options_.seed);
     }
     result_.input_samples = gatherer.found();

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fnmatch.h>
 
 #include "core/error.hpp"
+#include "dataset/reshard_inputs.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tsv.hpp"
 
@@ -26,7 +28,7 @@ SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<Mani
     bool found = false;
     for (const ManifestClass& item : classes) {
       if (item.name != wanted) continue;
-      labels_.insert(item.label);
+      classes_[item.label].insert(item.name);
       found = true;
     }
     std::uint64_t label = 0;
@@ -38,10 +40,27 @@ SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<Mani
     }
     if (!found) labels_.insert(label);
   }
+  for (auto& [label, names] : names_by_label(classes)) {
+    if (!classes_.contains(label)) continue;
+    if (names.size() == 1) {
+      labels_.insert(label);
+    } else {
+      names_.emplace(label, std::move(names));
+    }
+  }
+}
+
+bool SampleFilter::keeps_class(const MovedSample& sample) const {
+  if (labels_.empty() && classes_.empty()) return true;
+  if (!sample.label) return false;
+  if (labels_.contains(*sample.label)) return true;
+  const auto names = names_.find(*sample.label);
+  return names != names_.end() &&
+         classes_.at(*sample.label).contains(names->second[class_of_path(sample, names->second)]);
 }
 
 bool SampleFilter::keeps(const MovedSample& sample) const {
-  if (!labels_.empty() && !(sample.label && labels_.contains(*sample.label))) return false;
+  if (!keeps_class(sample)) return false;
   const auto matches = [&](const std::string& glob) {
     return ::fnmatch(glob.c_str(), sample.source_key.c_str(), 0) == 0;
   };

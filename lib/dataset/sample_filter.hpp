@@ -20,12 +20,17 @@ class SampleFilter {
   /// them nor a number, and for sizes that exclude each other.
   SampleFilter(const ReshardOptions& options, const std::vector<ManifestClass>& classes);
 
-  /// By label, key in the input, and bytes of all members together.
+  /// By class or label, key in the input, and bytes of all members together. Of classes that share a label the
+  /// sample's path tells which it is of.
   bool keeps(const MovedSample& sample) const;
 
  private:
-  std::set<std::uint64_t> labels_;  ///< empty: any
-  std::vector<std::string> globs_;  ///< empty: any
+  bool keeps_class(const MovedSample& sample) const;
+
+  std::set<std::uint64_t> labels_;                           ///< of which all samples are wanted
+  std::map<std::uint64_t, std::set<std::string>> classes_;   ///< wanted by name, by label
+  std::map<std::uint64_t, std::vector<std::string>> names_;  ///< of labels that several classes share
+  std::vector<std::string> globs_;                           ///< empty: any
   std::uint64_t min_size_;
   std::uint64_t max_size_;
 };

@@ -9,6 +9,7 @@
 
 #include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "dataset/hard_links.hpp"
 #include "dataset/shard_tasks.hpp"
 #include "dataset/tar_samples.hpp"
@@ -41,6 +42,9 @@ void SampleGatherer::run(unsigned threads) {
     ++ctx_.progress().items;
   });
   table_.close();
+  if (found_ > 0) return;
+  throw Error(ErrorCode::not_found, fmt::format("there is no sample in {}; `shardctl ls` shows what there is",
+                                                format_count(inputs_.tars.size(), "input")));
 }
 
 /// False when there is no index that can be used.

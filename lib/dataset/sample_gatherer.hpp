@@ -21,7 +21,7 @@ class SampleGatherer {
   /// Reads each tar's index where it has one that fits its size, otherwise the tar's headers and labels, and puts what
   /// the filter keeps into the table, which is closed then. Throws Error{corrupt} with tar and offset for a tar that
   /// readers do not read whole or a sample with two members of one extension, Error{unsupported} for members that
-  /// portable shards cannot hold.
+  /// portable shards cannot hold, Error{not_found} when there is no sample at all.
   void run(unsigned threads);
 
   std::uint64_t found() const { return found_; }      ///< samples, kept or not

@@ -21,6 +21,8 @@ class SampleDraw {
   explicit SampleDraw(const std::string& text);
   /// How many of `available`.
   std::uint64_t count(std::uint64_t available) const;
+  /// The number asked for; 0 where a share was.
+  std::uint64_t wanted() const { return count_; }
 
  private:
   std::uint64_t count_ = 0;

@@ -38,6 +38,7 @@ void SetChecker::finish(Context& ctx) {
   check_kinds();
   compare_shard_lists();
   if (set_.folder.empty()) return;
+  for (std::size_t i = 0; i < set_.shards.size(); ++i) by_name_.emplace(set_.shards[i].name, i);
   compare_wids();
   compare_energon();
 }
@@ -138,17 +139,16 @@ void SetChecker::compare_shard_lists() {
 /// The shard that another program's index calls `shard`, held against what it says of it.
 void SetChecker::compare_foreign(const std::string& index, std::string_view shard, std::uint64_t samples,
                                  std::optional<std::uint64_t> bytes) {
-  const std::string_view name = shard.substr(shard.rfind('/') + 1);
-  for (std::size_t i = 0; i < set_.shards.size(); ++i) {
-    if (set_.shards[i].name != name) continue;
-    const auto note = [&](std::uint64_t said, std::uint64_t is, std::string_view what) {
-      if (said == is) return;
-      reports_[i].log.add(ProblemCode::foreign_index, std::nullopt, "",
-                          fmt::format("{} says {} {}, there are {}", index, said, what, is));
-    };
-    note(samples, reports_[i].samples, "samples");
-    note(bytes.value_or(set_.shards[i].bytes), set_.shards[i].bytes, "bytes");
-  }
+  const auto found = by_name_.find(shard.substr(shard.rfind('/') + 1));
+  if (found == by_name_.end()) return;
+  const std::size_t i = found->second;
+  const auto note = [&](std::uint64_t said, std::uint64_t is, std::string_view what) {
+    if (said == is) return;
+    reports_[i].log.add(ProblemCode::foreign_index, std::nullopt, "",
+                        fmt::format("{} says {} {}, there are {}", index, said, what, is));
+  };
+  note(samples, reports_[i].samples, "samples");
+  note(bytes.value_or(set_.shards[i].bytes), set_.shards[i].bytes, "bytes");
 }
 
 void SetChecker::compare_wids() {

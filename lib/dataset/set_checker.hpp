@@ -4,6 +4,8 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "catalog/shard_set.hpp"
@@ -61,6 +63,7 @@ class SetChecker {
   std::vector<ShardReport>& reports_;
   ProblemLog log_;
   std::vector<ProblemLog> missing_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;  ///< numbers of shards of one folder
   KeyTable keys_;
   std::mutex mutex_;
   std::map<std::uint64_t, std::uint64_t> samples_by_label_;

@@ -14,25 +14,37 @@
 #include "system/limits.hpp"
 
 namespace shardkit {
+namespace {
+
+/// Throws Error{conflict} when the tar is not what it was.
+std::shared_ptr<const File> open_unchanged(const ReshardInput& tar) {
+  auto file = std::make_shared<const File>(File::open_read(tar.tar()));
+  if (tar.unpacked) return file;  // nobody else knows it
+  struct stat info {};
+  if (::fstat(file->fd(), &info) != 0) throw system_error(errno, "stat", tar.path);
+  if (static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes &&
+      std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec == tar.identity.mtime_ns) {
+    return file;
+  }
+  throw Error(
+      ErrorCode::conflict,
+      fmt::format("'{}' has changed since its samples were listed; reshard again into an empty folder", tar.path),
+      tar.path);
+}
+
+}  // namespace
 
 InputFiles::InputFiles(const ReshardInputs& inputs, std::size_t most_open)
     : inputs_(inputs), most_open_(most_open), files_(inputs.tars.size()) {}
 
 std::shared_ptr<const File> InputFiles::open(std::size_t input) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (files_[input]) return files_[input];
+  }
+  std::shared_ptr<const File> file = open_unchanged(inputs_.tars[input]);  // not under the lock: it may take long
   const std::scoped_lock lock(mutex_);
   if (files_[input]) return files_[input];
-  const ReshardInput& tar = inputs_.tars[input];
-  auto file = std::make_shared<const File>(File::open_read(tar.tar()));
-  struct stat info {};
-  if (::fstat(file->fd(), &info) != 0) throw system_error(errno, "stat", tar.path);
-  const bool same = static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes &&
-                    std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec == tar.identity.mtime_ns;
-  if (!tar.unpacked && !same) {
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("'{}' has changed since its samples were listed; reshard again into an empty folder", tar.path),
-        tar.path);
-  }
   if (open_ < most_open_) {
     files_[input] = file;
     ++open_;

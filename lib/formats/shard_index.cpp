@@ -1,6 +1,7 @@
 #include "formats/shard_index.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -74,6 +75,16 @@ bool parse_sample(const std::vector<std::string_view>& columns, IndexSample& sam
   return true;
 }
 
+/// Of the member that ends last; the largest number for one that ends beyond it.
+std::uint64_t end_of_members(const IndexSample& sample) {
+  std::uint64_t end = 0;
+  for (const IndexMember& member : sample.members) {
+    const std::uint64_t left = std::numeric_limits<std::uint64_t>::max() - member.offset;
+    end = std::max(end, member.offset + std::min(member.size, left));
+  }
+  return end;
+}
+
 bool parse_skip(const std::vector<std::string_view>& columns, IndexSkip& skip) {
   return columns.size() == 3 && columns[0] == "!" && unescape(columns[1], skip.path) &&
          unescape(columns[2], skip.reason);
@@ -143,6 +154,7 @@ ShardSummary read_shard_index(ByteSource& source, const std::string& name, const
   Xxh3Stream hash;
   std::uint64_t samples = 0;
   std::uint64_t skipped = 0;
+  std::uint64_t members_end = 0;
   std::vector<std::string_view> columns;
   IndexSample sample;
   IndexSkip skip;
@@ -153,6 +165,7 @@ ShardSummary read_shard_index(ByteSource& source, const std::string& name, const
     split_columns(line, columns);
     if (columns[0] == "+" && parse_sample(columns, sample)) {
       ++samples;
+      members_end = std::max(members_end, end_of_members(sample));
       visitor.sample(std::move(sample));
     } else if (columns[0] == "!" && parse_skip(columns, skip)) {
       ++skipped;
@@ -167,6 +180,9 @@ ShardSummary read_shard_index(ByteSource& source, const std::string& name, const
   if (!(hash.digest() == checksum)) damaged(name, lines.line_offset(), "its checksum does not match its content");
   if (samples != summary.samples || skipped != summary.skipped) {
     damaged(name, lines.line_offset(), "its closing line counts other samples than it lists");
+  }
+  if (members_end > summary.bytes) {
+    damaged(name, lines.line_offset(), "a member that it lists ends beyond the shard's end");
   }
   if (lines.next_offset() != source.size()) damaged(name, lines.next_offset(), "bytes follow the closing line");
   return summary;

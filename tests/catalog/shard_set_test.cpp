@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "core/error.hpp"
 #include "support/files.hpp"
@@ -69,6 +70,13 @@ TEST_CASE("a folder of compressed tars alone is refused with the command that un
   CHECK(names(resolve_shards({dir.path()}, FolderTars::all)) == Names{"a.tar.gz"});
   fs::create_directory(dir.path("empty"));
   CHECK(code_of({dir.path(), dir.path("empty")}) == ErrorCode::unsupported);
+}
+
+TEST_CASE("a folder of sets names one of them") {
+  TempDir dir;
+  write_file(dir.path("sets/train/a.tar"), "x");
+  write_file(dir.path("sets/notes/a.txt"), "x");
+  CHECK_THROWS_WITH_AS(resolve_shards({dir.path("sets")}), doctest::Contains("sets/train' does"), Error);
 }
 
 TEST_CASE("names say what is a compressed tar") {
@@ -156,6 +164,13 @@ TEST_CASE("a pattern may be longer than any file name") {
     pattern += (i == 0 ? "" : ",") + number;
   }
   CHECK(resolve_shards({dir.path(pattern + "}.tar")}).shards.size() == 60);
+}
+
+TEST_CASE("a pipe is refused, whether named or found in a folder: who opens it may wait for ever") {
+  TempDir dir;
+  ::mkfifo(dir.path("p.tar").c_str(), 0600);
+  CHECK(code_of({dir.path("p.tar")}) == ErrorCode::unsupported);
+  CHECK(code_of({dir.path()}) == ErrorCode::unsupported);
 }
 
 TEST_CASE("a name in a folder that is no readable file is a shard of no bytes, for verify to report") {

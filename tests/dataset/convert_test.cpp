@@ -283,6 +283,12 @@ TEST_CASE("a plan and options that it fixes contradict each other") {
   CHECK(failure(options).code() == ErrorCode::usage);
 }
 
+TEST_CASE("merge says of a folder without a plan what it takes") {
+  const Fixture f;
+  Context ctx;
+  CHECK_THROWS_WITH_AS(merge({f.dir.path(), false}, ctx), doctest::Contains("of a split merge each"), Error);
+}
+
 TEST_CASE("merge refuses gaps, overlaps and missing shards, and may be repeated") {
   const Fixture f;
   Context ctx;

@@ -94,6 +94,17 @@ TEST_CASE("the same extract again keeps what is there and writes what is missing
   }
 }
 
+TEST_CASE("class folders are not put among the shards") {
+  ShardFolder folder;
+  folder.write("shards/s.tar", good_samples(2));
+  fs::create_symlink(folder.path("shards"), folder.path("link"));
+  for (const char* target : {"shards", "link", "shards/../shards/"}) {
+    CHECK_THROWS_WITH_AS(extract_to(folder.path("shards"), folder.path(target)), doctest::Contains("lie in"), Error);
+  }
+  CHECK(tree_content(folder.path("shards")).size() == 1);
+  CHECK_NOTHROW(extract_to(folder.path("shards"), folder.path("shards/tree")));
+}
+
 TEST_CASE("what a killed extract left is taken away") {
   const TempDir dir;
   ImageTree{.root = dir.path("src")}.make();

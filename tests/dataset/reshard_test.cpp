@@ -209,6 +209,12 @@ TEST_CASE("classes that share a label keep their counts as long as an index know
   CHECK(f.manifest("out").classes ==
         std::vector<ManifestClass>{{"class_0", 0, 10}, {"class_2", 0, 4}, {"class_1", 1, 0}});
   CHECK(problems(f.folder.path("out")) == 0);
+  options.target = f.folder.path("one");
+  options.classes = {"class_2"};
+  run(options);
+  CHECK(f.manifest("one").classes[0].samples == 0);
+  CHECK(f.manifest("one").classes[1].samples == 4);
+  options.classes.clear();
   options.target = f.folder.path("good");
   options.drop_bad = true;  // the rest are no images
   run(options);
@@ -370,6 +376,13 @@ TEST_CASE("one key twice in one tar is refused even with marks: the sample's mem
   ReshardOptions options = tar.options();
   options.mark_duplicates = true;
   CHECK(says(failure(options), "no neighbours"));
+
+  // Also where the key stands in a tar before that one as well.
+  tar.folder.write("first.tar", TarBuilder().file("a.jpg", "1").end());
+  options.inputs = {tar.folder.path("first.tar"), tar.folder.path("in.tar")};
+  const Error error = failure(options);
+  CHECK(says(error, "no neighbours"));
+  CHECK_FALSE(says(error, "first.tar"));
 }
 
 TEST_CASE("manifests that give one label two names are refused: the merged set would confuse classes") {
@@ -443,9 +456,28 @@ TEST_CASE("options that contradict each other or say nothing are refused") {
   CHECK_FALSE(fs::exists(f.folder.path("out/manifest.json")));
 }
 
-TEST_CASE("filters that leave nothing are an error, not an empty set") {
+TEST_CASE("filters that leave nothing are an error, not an empty set, and so are inputs that hold nothing") {
   const Fixture f;
   ReshardOptions options = f.options("out");
   options.keys = {"z*"};
   CHECK(failure(options).code() == ErrorCode::not_found);
+  CHECK(says(failure(options), "the filters leave out all"));
+  const OneTar empty(TarBuilder().end());
+  CHECK(failure(empty.options()).code() == ErrorCode::not_found);
+  CHECK(says(failure(empty.options()), "there is no sample in 1 input"));
+}
+
+TEST_CASE("a sample of more than there are takes all with a warning") {
+  const Fixture f;
+  ReshardOptions options = f.options("out");
+  options.sample = "26";
+  Context ctx;
+  CHECK(reshard(options, ctx).samples == 25);
+  REQUIRE(ctx.warnings().size() == 1);
+  CHECK(ctx.warnings()[0].code == "sample_short");
+  options.sample = "25";
+  options.target = f.folder.path("exact");
+  Context quiet;
+  reshard(options, quiet);
+  CHECK(quiet.warnings().empty());
 }

@@ -89,6 +89,16 @@ TEST_CASE("a changed byte is damage, wherever it is") {
   }
 }
 
+TEST_CASE("a member that lies beyond the end of its shard is damage, though the checksum fits") {
+  for (const IndexMember& member : {IndexMember{"jpg", 512, 3585, 0}, {"jpg", 4097, 0, 0}, {"jpg", 1, ~0ULL, 0}}) {
+    StringSink sink;
+    ShardIndexWriter writer(sink, "s-000000.tar", "");
+    writer.add(IndexSample{"k", 1, "", {member}});
+    writer.finish(4096, {1, 2});
+    CHECK(read_failure(sink.text()) == ErrorCode::corrupt);
+  }
+}
+
 TEST_CASE("bytes after the closing line are damage") { CHECK(read_failure(written() + "+\n") == ErrorCode::corrupt); }
 
 TEST_CASE("an index of another version is refused by its version") {
