@@ -81,7 +81,7 @@ constexpr ProblemKind kKinds[] = {
     {orphan_member, "orphan_member", kError, "a label or text without data beside it: loaders stop at such a sample",
      Remedy::drop_bad},
     {differing_members, "differing_members", kWarning,
-     "the sample has other members than most; Hugging Face datasets refuses the set, drops or invents the member"},
+     "the sample has other members than most; Hugging Face datasets refuses such sets or loses members"},
 
     {image_truncated, "image_truncated", kError, "the image ends before its last row; loaders stop or fill in gray",
      Remedy::drop_bad},
