@@ -10,7 +10,7 @@ import tarfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
-from program import PROGRAMS, FolderTest  # noqa: E402
+from program import PROGRAMS, FolderTest, memory_limit  # noqa: E402
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -55,7 +55,7 @@ class BadInput(FolderTest):
                                        stderr=stderr, env=environment)
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-        self.assertLess(usage.ru_maxrss * 1024, most)
+        self.assertLess(usage.ru_maxrss * 1024, memory_limit(PROGRAMS / "shardctl", most))
         return subprocess.CompletedProcess(process.args, process.returncode, "", report.read_text())
 
     def each_refuses(self, content, *texts, findings=3, tolerant=()):
