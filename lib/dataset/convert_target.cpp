@@ -55,7 +55,7 @@ void ConvertTarget::prepare() {
     if (name.starts_with('.') || name == "lost+found") continue;
     throw Error(
         ErrorCode::conflict,
-        fmt::format("'{}' holds '{}', which no convert of this plan made; choose an empty folder", folder_, name),
+        fmt::format("'{}' holds '{}', which no convert or reshard of this plan made; choose an empty folder", folder_, name),
         folder_);
   }
 }
