@@ -183,7 +183,10 @@ TEST_CASE("an image without a row of metadata stops the convert, is left out, or
   options = kept.options(kept.list());
   options.sharding.metadata = kept.table("m.csv", rows);
   options.sharding.on_bad = OnBad::keep;
-  CHECK(run(options).samples == 30);
+  Context keeping;
+  CHECK(convert(options, keeping).samples == 30);
+  CHECK(keeping.warnings().at(0).code == "images_without_metadata");
+  CHECK(contains(keeping.warnings().at(0).text, "1 image without a row"));
   CHECK(!kept.samples().at("pool/0.jpg").members.contains("json"));
 }
 
