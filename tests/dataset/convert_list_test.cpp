@@ -231,6 +231,8 @@ TEST_CASE("a list works through a plan, in parts, and resumes; other labels are 
   }
   merge({part.target, false}, ctx);
   CHECK(tree_content(part.target) == tree_content(options.target));
+  part.sharding.images.path_column = "file";
+  CHECK(contains(refusal(part, ErrorCode::usage), "--plan fixes images"));
 
   CHECK(run(options).shards_reused == 3);
   options.sharding.images.list = pool.list(true);
@@ -269,6 +271,13 @@ TEST_CASE("options that need a list are refused without one") {
   options.sharding.images.label_column.clear();
   options.sharding.images.label_separator = ";";
   CHECK(contains(refusal(options, ErrorCode::usage), "--label-column"));
+  options.sharding.images.label_separator.clear();
+  options.sharding.class_map = pool.table("classes.txt", "c0\nc1\n");
+  CHECK(contains(refusal(options, ErrorCode::usage), "--class-map numbers the labels"));
+  options = pool.options("");
+  options.sharding.images.label_column.clear();
+  options.sharding.images.path_column = "file";
+  CHECK(contains(refusal(options, ErrorCode::usage), "there is neither"));
 }
 
 TEST_CASE("a .json too long for a plan is refused with a way out") {
