@@ -118,11 +118,12 @@ PlannedSample Planner::sample_at(const Place& place) const {
 std::string Planner::json_of(const std::string& path) const {
   std::string json = source_.notes->json_of(path);
   if (json.size() > kLongestPlannedJson) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("the .json of '{}' would have {}, a plan holds at most {}; keep such data in a file beside "
-                            "the image",
-                            path, format_size(json.size()), format_size(kLongestPlannedJson)),
-                path);
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("the .json of '{}' would have {} bytes, a plan holds at most {}; keep such data in a file beside "
+                    "the image",
+                    path, format_count(json.size()), format_count(kLongestPlannedJson)),
+        path);
   }
   return json;
 }
