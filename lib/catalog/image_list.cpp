@@ -36,7 +36,7 @@ class ListReader {
       }
       add(row, fields, path);
       ++ctx_.progress().items;
-      if (lines_.size() % 65536 == 0) ctx_.throw_if_stopped();
+      if (lines_.size() % 4096 == 0) ctx_.throw_if_stopped();
     }
     if (lines_.empty()) {
       throw Error(ErrorCode::not_found, fmt::format("the list '{}' has no rows", options_.file), options_.file);
@@ -109,11 +109,12 @@ void add_sidecars(ScannedClass& owner, const std::vector<std::string>& suffixes)
 
 ImageList scan_image_list(const std::string& root, const ImageListOptions& list, const ScanOptions& options,
                           Context& ctx) {
-  ctx.progress().start("scan");
+  ctx.progress().start("list");
   ListReader reader(root, list, ctx);
   reader.read();
   ImageList result = reader.take();
   for (ScannedClass& item : result.scan.classes) add_sidecars(item, options.sidecars);
+  ctx.progress().start("scan");
   read_metadata(root, result.scan, options.cores, ctx);
   return result;
 }

@@ -24,12 +24,14 @@ nlohmann::ordered_json label_value(const std::string& text) {
 
 }  // namespace
 
-RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const std::string& source)
+RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx)
     : table_(file, path_column, source) {
+  ctx.progress().start("rows");
   TableRow row;
   nlohmann::ordered_json fields;
   std::string path;
   while (table_.next(row, fields, path)) {
+    if (++ctx.progress().items % 4096 == 0) ctx.throw_if_stopped();
     places_.push_back({xxh3_64(as_bytes(path)), row.offset, static_cast<std::uint32_t>(row.length),
                        static_cast<std::uint32_t>(std::min<std::uint64_t>(row.line, UINT32_MAX))});
   }
@@ -46,14 +48,17 @@ const RowPlaces::Place* RowPlaces::find(std::string_view path) const {
   return at == places_.end() || at->path_hash != hash ? nullptr : &*at;
 }
 
-nlohmann::ordered_json RowPlaces::fields(const Place& place) { return table_.row_at(place.offset, place.length); }
-
-void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const std::string& source) {
-  metadata_ = std::make_unique<RowPlaces>(file, path_column, source);
+nlohmann::ordered_json RowPlaces::fields(std::string_view path, const Place& place) {
+  return table_.row_at(path, place.offset, place.length);
 }
 
-void ImageNotes::add_labels(const ImageListOptions& list, const std::string& source) {
-  labels_ = std::make_unique<RowPlaces>(list.file, list.path_column, source);
+void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const std::string& source,
+                              Context& ctx) {
+  metadata_ = std::make_unique<RowPlaces>(file, path_column, source, ctx);
+}
+
+void ImageNotes::add_labels(const ImageListOptions& list, const std::string& source, Context& ctx) {
+  labels_ = std::make_unique<RowPlaces>(list.file, list.path_column, source, ctx);
   label_column_ = list.label_column;
   label_separator_ = list.label_separator;
 }
@@ -62,9 +67,10 @@ bool ImageNotes::knows(std::string_view path) const {
   return (!metadata_ || metadata_->find(path)) && (!labels_ || labels_->find(path));
 }
 
-nlohmann::ordered_json ImageNotes::labels_of(const RowPlaces::Place& place) {
-  nlohmann::ordered_json cell = std::move(labels_->fields(place)[label_column_]);
+nlohmann::ordered_json ImageNotes::labels_of(std::string_view path, const RowPlaces::Place& place) {
+  nlohmann::ordered_json cell = std::move(labels_->fields(path, place)[label_column_]);
   if (cell.is_array()) return cell;
+  if (!cell.is_string()) labels_->table().fail_changed(path);  // ListLabels saw one of the two
   nlohmann::ordered_json labels = nlohmann::ordered_json::array();
   for (const std::string& part : split_labels(cell.get_ref<const std::string&>(), label_separator_)) {
     labels.push_back(label_value(part));
@@ -78,11 +84,11 @@ std::string ImageNotes::json_of(std::string_view path) {
   const RowPlaces::Place* place = nullptr;
   if (labels_ && (place = labels_->find(path))) {
     last = labels_.get();
-    json[label_column_] = labels_of(*place);
+    json[label_column_] = labels_of(path, *place);
   }
   if (metadata_ && (place = metadata_->find(path))) {
     last = metadata_.get();
-    nlohmann::ordered_json fields = metadata_->fields(*place);
+    nlohmann::ordered_json fields = metadata_->fields(path, *place);
     fields.erase(metadata_->table().path_column());
     for (auto& [name, value] : fields.items()) {
       if (!json.contains(name)) json[name] = std::move(value);  // a label column in both is told as labels

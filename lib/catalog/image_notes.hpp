@@ -10,6 +10,7 @@
 
 #include "catalog/image_list.hpp"
 #include "catalog/image_table.hpp"
+#include "core/context.hpp"
 
 namespace shardkit {
 
@@ -17,7 +18,7 @@ namespace shardkit {
 class RowPlaces {
  public:
   /// Reads the whole table. Throws what ImageTable::next() throws, and Error{corrupt} for the second row of an image.
-  RowPlaces(const std::string& file, const std::string& path_column, const std::string& source);
+  RowPlaces(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx);
 
   struct Place {
     std::uint64_t path_hash = 0;  ///< XXH3-64
@@ -30,7 +31,8 @@ class RowPlaces {
   std::size_t number_of(const Place& place) const { return static_cast<std::size_t>(&place - places_.data()); }
   const std::vector<Place>& all() const { return places_; }
 
-  nlohmann::ordered_json fields(const Place& place);
+  /// The row of `path`, whose place this is. Throws Error{conflict} when it is not there any more.
+  nlohmann::ordered_json fields(std::string_view path, const Place& place);
   const ImageTable& table() const { return table_; }
 
  private:
@@ -44,9 +46,9 @@ class RowPlaces {
 class ImageNotes {
  public:
   /// Every image is to have a row of the file. Throws as RowPlaces.
-  void add_metadata(const std::string& file, const std::string& path_column, const std::string& source);
+  void add_metadata(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx);
   /// The list that the images are of.
-  void add_labels(const ImageListOptions& list, const std::string& source);
+  void add_labels(const ImageListOptions& list, const std::string& source, Context& ctx);
 
   bool empty() const { return !metadata_ && !labels_; }
   /// Whether the tables know the image, so that json_of() has something to say.
@@ -64,7 +66,7 @@ class ImageNotes {
   Unused unused(const ImageFolderScan& scan) const;
 
  private:
-  nlohmann::ordered_json labels_of(const RowPlaces::Place& place);
+  nlohmann::ordered_json labels_of(std::string_view path, const RowPlaces::Place& place);
 
   std::unique_ptr<RowPlaces> metadata_;
   std::unique_ptr<RowPlaces> labels_;

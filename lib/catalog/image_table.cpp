@@ -75,8 +75,21 @@ std::string ImageTable::below_source(std::string_view path) const {
   return text == "." || text == ".." || text.starts_with("../") ? std::string() : text;
 }
 
-nlohmann::ordered_json ImageTable::row_at(std::uint64_t offset, std::uint64_t length) {
-  return rows_.row_at(bytes_, offset, length);
+nlohmann::ordered_json ImageTable::row_at(std::string_view path, std::uint64_t offset, std::uint64_t length) {
+  nlohmann::ordered_json fields = rows_.row_at(bytes_, offset, length);
+  const auto cell = fields.find(path_column_);
+  if (cell == fields.end() || !cell->is_string() || below_source(cell->get_ref<const std::string&>()) != path) {
+    fail_changed(path);
+  }
+  return fields;
+}
+
+void ImageTable::fail_changed(std::string_view path) const {
+  throw Error(ErrorCode::conflict,
+              fmt::format("'{}' has changed while it was read: the row of '{}' is not what it was; run again when "
+                          "nothing writes to the file",
+                          file_, path),
+              file_);
 }
 
 }  // namespace shardkit

@@ -31,8 +31,12 @@ class ImageTable {
   /// Throws Error{usage} where the header lacks the column. JSON Lines have none: there each row tells.
   void require_column(const std::string& column, std::string_view option) const;
 
-  /// The fields of a row again, by its place. Thread-safe.
-  nlohmann::ordered_json row_at(std::uint64_t offset, std::uint64_t length);
+  /// The fields of the row of an image again, by its place. Throws Error{conflict} when another row stands there, or
+  /// none. Thread-safe.
+  nlohmann::ordered_json row_at(std::string_view path, std::uint64_t offset, std::uint64_t length);
+
+  /// Raises that Error{conflict}.
+  [[noreturn]] void fail_changed(std::string_view path) const;
 
   const std::string& file() const { return file_; }
   const std::string& path_column() const { return path_column_; }

@@ -88,7 +88,7 @@ class Conversion {
     }
     if (result_.kept_bad > 0) {
       ctx_.warn("bad_images_kept",
-                fmt::format("{} kept although validation failed", format_count(result_.kept_bad, "image")));
+                fmt::format("{} kept although bad (--on-bad keep)", format_count(result_.kept_bad, "image")));
     }
     if (result_.skipped > 0) {
       ctx_.warn("files_skipped",

@@ -46,7 +46,7 @@ void SkippedFile::describe(FieldVisitor& v) {
 void ConvertResult::describe(FieldVisitor& v) {
   WrittenSets::describe(v);
   v.field({"skipped", Unit::count, "source files left out"}, skipped);
-  v.field({"kept_bad", Unit::count, "images that failed validation and were kept"}, kept_bad);
+  v.field({"kept_bad", Unit::count, "images that failed validation, or could not be resized, and were kept"}, kept_bad);
   v.field({"resized", Unit::count, "images made smaller by this run (--resize)"}, resized);
   v.field({"resized_at_lower_quality", Unit::count,
            "of these: at a lower quality than asked for, not to become larger than they were"},

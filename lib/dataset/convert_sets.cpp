@@ -30,15 +30,26 @@ void refuse_target_in_source(const std::string& source, const std::string& targe
   }
 }
 
+/// Whoever reads the target would find one set and, in its folders, others.
+void refuse_sets_in_set(const ConvertTarget& target) {
+  if (!std::filesystem::exists(target.path_of(kManifestName)) && !std::filesystem::exists(target.state_path("plan"))) {
+    return;
+  }
+  throw Error(ErrorCode::conflict,
+              fmt::format("'{}' is the folder of one set of shards; choose another for several sets", target.folder()),
+              target.folder());
+}
+
 /// A given plan fixes what these options would; a contradiction would be ignored silently.
 void refuse_options_beside_plan(const ConvertOptions& options) {
   const ShardingOptions& given = options.sharding;
   const ShardingOptions none;
   if (option_texts(given) != option_texts(none) || given.name != none.name || !given.class_map.empty() ||
-      given.allow_empty || !given.images.label_column.empty() || !options.split.empty()) {
+      given.allow_empty || given.images.path_column != none.images.path_column || !given.images.label_column.empty() ||
+      !given.images.label_separator.empty() || !options.split.empty()) {
     throw Error(ErrorCode::usage,
-                "--plan fixes samples, size, shards, order, names, labels, split and validation; give those options "
-                "to `shardctl plan`");
+                "--plan fixes images, samples, size, shards, order, names, labels, metadata, resizing, split and "
+                "validation; give those options to `shardctl plan`");
   }
 }
 
@@ -132,6 +143,7 @@ class SetPlanner {
   }
 
   ConvertSet& add(const std::string& name, const std::string& source, const std::string& path) {
+    if (!name.empty()) refuse_sets_in_set(ConvertTarget(files_, options_.target));
     const std::string folder = name.empty() ? options_.target : join_path(options_.target, name);
     sets_.push_back(std::make_unique<ConvertSet>(ConvertSet{name, source, path, ConvertTarget(files_, folder), {}}));
     sets_.back()->target.prepare();

@@ -1,3 +1,6 @@
+#include <map>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "dataset/convert_target.hpp"
@@ -22,19 +25,19 @@ std::string option_difference(const PlanHead& before, const PlanHead& now) {
 }
 
 std::string class_difference(const PlanHead& before, const PlanHead& now) {
-  for (std::size_t i = 0; i < std::max(before.classes.size(), now.classes.size()); ++i) {
-    if (i >= now.classes.size()) return fmt::format("class '{}' is gone", before.classes[i].name);
-    if (i >= before.classes.size()) return fmt::format("class '{}' is new", now.classes[i].name);
-    const PlanClass& was = before.classes[i];
-    const PlanClass& is = now.classes[i];
-    if (was.name < is.name) return fmt::format("class '{}' is gone", was.name);
-    if (is.name < was.name) return fmt::format("class '{}' is new", is.name);
+  std::map<std::string_view, const PlanClass*> gone;
+  for (const PlanClass& was : before.classes) gone.emplace(was.name, &was);
+  for (const PlanClass& is : now.classes) {
+    const auto found = gone.find(is.name);
+    if (found == gone.end()) return fmt::format("class '{}' is new", is.name);
+    const PlanClass& was = *found->second;
     if (was.label != is.label) return fmt::format("class '{}' had label {}, has {}", is.name, was.label, is.label);
     if (was.samples != is.samples) {
       return fmt::format("class '{}' had {} images, has {}", is.name, was.samples, is.samples);
     }
+    gone.erase(found);
   }
-  return {};
+  return gone.empty() ? std::string() : fmt::format("class '{}' is gone", gone.begin()->first);
 }
 
 std::string sample_difference(const PlanReader& before, const PlanReader& now) {
@@ -55,6 +58,7 @@ std::string sample_difference(const PlanReader& before, const PlanReader& now) {
         return fmt::format("'{}' had {} bytes, has {}", path, was.image.size, is.image.size);
       }
       if (was.image != is.image) return fmt::format("'{}' was modified since", path);
+      if (was.json != is.json) return fmt::format("the .json of '{}' is another: its row has changed", path);
       return fmt::format("the side-cars of '{}' are others", path);
     }
   }

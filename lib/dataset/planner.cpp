@@ -20,12 +20,14 @@ Planner::Planner(const ScannedSource& source, const ShardingOptions& options, co
 PlanResult Planner::write(ByteSink& sink) {
   make_order();
   make_head();
+  ctx_.progress().start("sizes");
   const ShardCut cut = cut_shards(
       order_.size(), [this](std::uint64_t i) { return bytes_at(i); }, options_);
   if (cut.oversized > 0) {
     ctx_.warn("sample_over_shard_size", fmt::format("{} larger than --size: each gets a shard of its own",
                                                     format_count(cut.oversized, "sample")));
   }
+  ctx_.progress().start("plan", order_.size());
   PlanWriter writer(sink, head_);
   std::size_t next = 0;
   std::vector<std::size_t> seen_in(head_.classes.size(), 0);  // shard number + 1
@@ -35,6 +37,7 @@ PlanResult Planner::write(ByteSink& sink) {
     for (std::uint64_t i = 0; i < cut.samples[shard]; ++i, ++next) {
       const PlannedSample sample = sample_at(order_[next]);
       writer.add(sample);
+      note_sample();
       if (sample.class_index && std::exchange(seen_in[*sample.class_index], shard + 1) != shard + 1) ++classes;
     }
     count_classes(classes, shard, cut.samples.size());
@@ -115,16 +118,23 @@ PlannedSample Planner::sample_at(const Place& place) const {
 std::string Planner::json_of(const std::string& path) const {
   std::string json = source_.notes->json_of(path);
   if (json.size() > kLongestPlannedJson) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("the .json of '{}' would have {}, a plan holds at most {}; keep such data in a file beside "
-                            "the image",
-                            path, format_size(json.size()), format_size(kLongestPlannedJson)),
-                path);
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("the .json of '{}' would have {} bytes, a plan holds at most {}; keep such data in a file beside "
+                    "the image",
+                    path, format_count(json.size()), format_count(kLongestPlannedJson)),
+        path);
   }
   return json;
 }
 
+/// Rows of metadata make a sample cost 10 us and more, a shard of them seconds.
+void Planner::note_sample() const {
+  if (++ctx_.progress().items % 4096 == 0) ctx_.throw_if_stopped();
+}
+
 std::uint64_t Planner::bytes_at(std::uint64_t i) const {
+  note_sample();
   const PlannedSample sample = sample_at(order_[i]);
   return sample_tar_bytes(sample, sample.class_index ? label_digits_[*sample.class_index] : 0);
 }

@@ -32,6 +32,7 @@ class Planner {
   void make_head();
   PlannedSample sample_at(const Place& place) const;
   std::string json_of(const std::string& path) const;
+  void note_sample() const;
   std::uint64_t bytes_at(std::uint64_t i) const;
   void count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards);
   void summarise(const std::vector<PlanShard>& shards);

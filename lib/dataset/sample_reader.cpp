@@ -140,7 +140,12 @@ std::string SampleReader::image_problem(const PlannedSample& sample, Bytes conte
 }
 
 std::size_t SampleReader::resize_image(const PlannedSample& sample, MutableBytes content) {
-  if (sniff_image(content) != ImageKind::jpeg) {
+  const ImageKind kind = sniff_image(content);
+  if (kind == ImageKind::unknown && portable_extension(sample.image.extension) == "jpg") {
+    refuse_image(sample, "it cannot be resized: its first bytes are not those of an image");
+    return content.size();
+  }
+  if (kind != ImageKind::jpeg) {
     ++counts_.not_jpeg;
     return content.size();
   }

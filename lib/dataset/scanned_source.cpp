@@ -48,10 +48,10 @@ std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::str
 
 /// Reads --metadata and the labels of a list with several for an image.
 std::shared_ptr<ImageNotes> read_notes(const std::string& root, const ShardingOptions& options,
-                                       const std::optional<ImageListOptions>& labels) {
+                                       const std::optional<ImageListOptions>& labels, Context& ctx) {
   auto notes = std::make_shared<ImageNotes>();
-  if (!options.metadata.empty()) notes->add_metadata(options.metadata, options.images.path_column, root);
-  if (labels) notes->add_labels(*labels, root);
+  if (!options.metadata.empty()) notes->add_metadata(options.metadata, options.images.path_column, root, ctx);
+  if (labels) notes->add_labels(*labels, root, ctx);
   return notes->empty() ? nullptr : notes;
 }
 
@@ -70,6 +70,19 @@ void refuse_two_jsons(const ImageFolderScan& scan, const std::string& root) {
   }
 }
 
+void warn_of_images_without_rows(const ScannedSource& source, const ShardingOptions& options, Context& ctx) {
+  std::uint64_t without = 0;
+  for (const ScannedClass& owner : source.scan.classes) {
+    for (const ScannedFile& file : owner.files) {
+      if (!source.notes->knows(owner.path_of(file))) ++without;
+    }
+  }
+  if (without > 0) {
+    ctx.warn("images_without_metadata",
+             fmt::format("{} without a row in '{}': no .json", format_count(without, "image"), options.metadata));
+  }
+}
+
 void hold_against_notes(ScannedSource& source, const ShardingOptions& options, Context& ctx) {
   refuse_two_jsons(source.scan, source.root);
   if (options.metadata.empty()) return;
@@ -78,7 +91,7 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
     ctx.warn("metadata_rows_unused", fmt::format("{} of '{}' name no image of the source, the first in line {}",
                                                  format_count(unused.rows, "row"), options.metadata, unused.line));
   }
-  if (options.on_bad == OnBad::keep) return;
+  if (options.on_bad == OnBad::keep) return warn_of_images_without_rows(source, options, ctx);
   leave_out(source.scan, [&](const ScannedClass& owner, const ScannedFile& file) -> std::optional<Error> {
     const std::string path = owner.path_of(file);
     if (source.notes->knows(path)) return std::nullopt;
@@ -111,7 +124,7 @@ ScannedSource scan_source(const std::string& root, const ShardingOptions& option
     source.scan = std::move(list.scan);
     if (list.several_labels) several = list_options(options);
   }
-  source.notes = read_notes(root, options, several);
+  source.notes = read_notes(root, options, several, ctx);
   if (source.notes) hold_against_notes(source, options, ctx);
   mark_collisions(source.scan);
   source.labels = labels_of(source.scan, options.class_map, classes);

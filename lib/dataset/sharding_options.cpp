@@ -147,6 +147,12 @@ void check(const ListOptions& images) {
 void check(const ShardingOptions& options) {
   check(static_cast<const ShardSizes&>(options));
   check(options.images);
+  if (options.images.list.empty() && options.metadata.empty() && options.images.path_column != kDefaultPathColumn) {
+    refuse("--path-column speaks of --list and --metadata; there is neither");
+  }
+  if (!options.images.list.empty() && options.images.label_column.empty() && !options.class_map.empty()) {
+    refuse("--class-map numbers the labels of a --list; say which column has them: --label-column");
+  }
   check_sidecars(options.sidecars, options.images.list.empty());
   if (options.resize && (*options.resize == 0 || *options.resize > kLargestResize)) {
     refuse(fmt::format("--resize must be between 1 and {} pixels", kLargestResize));

@@ -36,10 +36,12 @@ struct ShardSizes {
   void describe(FieldVisitor& v);
 };
 
+inline constexpr const char* kDefaultPathColumn = "path";
+
 /// Images that a file lists, in place of a tree of class folders.
 struct ListOptions {
   std::string list;
-  std::string path_column = "path";
+  std::string path_column = kDefaultPathColumn;
   std::string label_column;
   std::string label_separator;
 

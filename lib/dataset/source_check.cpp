@@ -10,8 +10,8 @@
 #include "catalog/image_list.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/units.hpp"
 #include "dataset/sample_label.hpp"
-#include "formats/plan_file.hpp"
 #include "formats/portable_name.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -23,42 +23,23 @@ namespace {
 constexpr std::size_t kBlock = 1U << 20U;
 
 /// Labels of the classes of `scan`, in its order.
-std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::vector<ManifestClass>& classes) {
-  std::map<std::string_view, std::uint64_t> by_name;
-  for (const ManifestClass& item : classes) by_name.emplace(item.name, item.label);
+std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::map<std::string, std::uint64_t>& known) {
   std::vector<std::uint64_t> labels;
   for (const ScannedClass& item : scan.classes) {
-    const auto found = by_name.find(item.name);
-    labels.push_back(found == by_name.end() ? item.label.value_or(labels.size()) : found->second);
+    const auto found = known.find(item.name);
+    labels.push_back(found == known.end() ? item.label.value_or(labels.size()) : found->second);
   }
   return labels;
 }
 
-/// The suffixes that the convert was told.
-std::vector<std::string> sidecars_of(const Manifest& manifest) {
-  const auto option = manifest.options.find("sidecar");
-  std::vector<std::string> suffixes;
-  for (std::string_view text = option == manifest.options.end() ? std::string_view() : option->second; !text.empty();) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    suffixes.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return suffixes;
-}
-
-/// Whether a class map numbered the classes, so that numbers in a list may be names.
-bool has_class_map(const std::vector<ManifestClass>& classes) {
-  return std::ranges::any_of(classes, [](const ManifestClass& item) { return item.name != label_text(item.label); });
-}
-
-ImageFolderScan scan_of(const std::string& source, const ListOptions& images, const Manifest& manifest, Context& ctx) {
-  const ScanOptions options{.allow_empty = true, .cores = usable_threads(), .sidecars = sidecars_of(manifest)};
+ImageFolderScan scan_of(const std::string& source, const ListOptions& images, const ConvertFacts& facts, Context& ctx) {
+  const ScanOptions options{.allow_empty = true, .cores = usable_threads(), .sidecars = facts.sidecars};
   if (!images.list.empty()) {
     const ImageListOptions list{images.list, images.path_column, images.label_column, images.label_separator,
-                                has_class_map(manifest.classes)};
+                                facts.class_map};
     return scan_image_list(source, list, options, ctx).scan;
   }
-  if (manifest.options.contains("list")) {
+  if (facts.listed) {
     throw Error(ErrorCode::usage,
                 "these shards were made from a list of images: give it, too (--list, --path-column, --label-column)");
   }
@@ -67,37 +48,46 @@ ImageFolderScan scan_of(const std::string& source, const ListOptions& images, co
 
 }  // namespace
 
-SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, const Manifest& manifest, Context& ctx)
-    : source_(source),
-      resized_(manifest.options.contains("resize")),
-      noted_(manifest.options.contains("metadata")),
-      split_(manifest.options.contains("split")),
-      scan_(scan_of(source, images, manifest, ctx)) {
-  if (!scan_.problems.empty()) throw Error(scan_.problems.front().error);
+SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, ConvertFacts facts, Context& ctx)
+    : source_(source), facts_(std::move(facts)), scan_(scan_of(source, images, facts_, ctx)) {
+  if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
   mark_collisions(scan_);
   const bool labelled = !scan_.listed || !scan_.classes.front().name.empty();
-  if (labelled) labels_ = labels_of(scan_, manifest.classes);
-  noted_ = noted_ || !labelled;
+  if (labelled) labels_ = labels_of(scan_, facts_.labels);
+  facts_.noted = facts_.noted || !labelled;
   seen_ = std::vector<std::atomic<bool>>(scan_.images());
+  add_keys();
+}
+
+std::string SourceCheck::not_compared() const {
+  std::string text;
+  if (facts_.resized) text += "; the bytes of images not, as they were resized";
+  if (facts_.noted) text += "; .json members that hold rows of tables not";
+  if (!scan_.problems.empty()) {
+    text += fmt::format("; not {} that cannot be read, as convert left such out",
+                        format_count(scan_.problems.size(), "file"));
+  }
+  if (facts_.part_of_split) text += "; images of other sets of the split are not missed";
+  return text;
+}
+
+/// The keys that convert gives come first: an image that lies at <a>/<stem> with another label does not take the key
+/// of one that has label <a>.
+void SourceCheck::add_keys() {
   keys_.reserve(scan_.images());
   std::size_t count = 0;
   for (std::uint32_t c = 0; c < scan_.classes.size(); ++c) {
     const ScannedClass& owner = scan_.classes[c];
     first_.push_back(count);
     count += owner.files.size();
+    for (std::uint32_t f = 0; f < owner.files.size(); ++f) add_key(image_key(owner, owner.files[f]), {c, f});
+  }
+  for (std::uint32_t c = 0; c < scan_.classes.size(); ++c) {
+    const ScannedClass& owner = scan_.classes[c];
     for (std::uint32_t f = 0; f < owner.files.size(); ++f) {
-      add_key(image_key(owner, owner.files[f]), {c, f});
       add_key(split_extension(owner.path_of(owner.files[f])).stem, {c, f});
     }
   }
-}
-
-std::string SourceCheck::not_compared() const {
-  std::string text;
-  if (resized_) text += "; the bytes of images not, as they were resized";
-  if (noted_) text += "; .json members that hold rows of tables not";
-  if (split_) text += "; images of other sets of the split are not missed";
-  return text;
 }
 
 void SourceCheck::add_key(std::string_view key, const Place& place) {
@@ -143,13 +133,13 @@ class SourceCheck::Comparer final : public MemberWatcher {
       return true;
     }
     const std::string path = place_ ? owner_.path_of(*place_, name.extension) : std::string();
-    if (path.empty() && place_ && owner_.noted_ && lower_case(name.extension) == "json") return false;
+    if (path.empty() && place_ && owner_.facts_.noted && lower_case(name.extension) == "json") return false;
     if (path.empty()) {
       log_.add(ProblemCode::not_in_source, offset_, name_);
       return false;
     }
     owner_.seen_[owner_.first_[place_->class_index] + place_->file] = true;
-    if (owner_.resized_ && path == owner_.image_path(*place_)) return false;
+    if (owner_.facts_.resized && path == owner_.image_path(*place_)) return false;
     return open(path, entry.size);
   }
 
@@ -208,7 +198,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
 std::unique_ptr<MemberWatcher> SourceCheck::comparer(ProblemLog& log) { return std::make_unique<Comparer>(*this, log); }
 
 void SourceCheck::note_missing(ProblemLog& log) const {
-  if (split_) return;
+  if (facts_.part_of_split) return;
   for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
     const ScannedClass& owner = scan_.classes[c];
     for (std::size_t f = 0; f < owner.files.size(); ++f) {

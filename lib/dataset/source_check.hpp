@@ -9,10 +9,10 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/context.hpp"
+#include "dataset/convert_facts.hpp"
 #include "dataset/member_watcher.hpp"
 #include "dataset/problem.hpp"
 #include "dataset/sharding_options.hpp"
-#include "formats/manifest.hpp"
 
 namespace shardkit {
 
@@ -21,10 +21,10 @@ namespace shardkit {
 /// other converters name them.
 class SourceCheck {
  public:
-  /// Scans `source`, or takes the images of a list, with the side-cars that `manifest` says convert took. Labels are
-  /// those that it gives to the class names, or, when it has none, the classes' positions by name. Throws what
-  /// scan_source() throws.
-  SourceCheck(const std::string& source, const ListOptions& images, const Manifest& manifest, Context& ctx);
+  /// Scans `source`, or takes the images of a list, with the side-cars that convert was told. Labels are those that
+  /// `facts` give to the class names, or, where they have none, the classes' positions by name. Throws what
+  /// scan_source() throws, and the Error of a file that cannot be read, unless convert left such out.
+  SourceCheck(const std::string& source, const ListOptions& images, ConvertFacts facts, Context& ctx);
 
   /// What compares one shard's members; to be used by the one thread that reads it. `log` stays the caller's.
   std::unique_ptr<MemberWatcher> comparer(ProblemLog& log);
@@ -43,6 +43,7 @@ class SourceCheck {
     std::uint32_t file = 0;
   };
 
+  void add_keys();
   void add_key(std::string_view key, const Place& place);
   const Place* find(std::string_view key) const;
   std::string image_path(const Place& place) const;
@@ -50,9 +51,7 @@ class SourceCheck {
   std::string path_of(const Place& place, std::string_view extension) const;
 
   std::string source_;
-  bool resized_;  ///< images are others by intent
-  bool noted_;    ///< .json members hold rows of tables
-  bool split_;    ///< other images of the source are in other sets
+  ConvertFacts facts_;
   ImageFolderScan scan_;
   std::vector<std::uint64_t> labels_;              ///< by class; empty where the images have none
   std::vector<std::size_t> first_;                 ///< number of a class's first image among all

@@ -62,7 +62,7 @@ inline constexpr std::size_t kLongestPlannedJson = 400'000;
 struct PlanHead {
   std::string name;                            ///< shard name prefix
   std::map<std::string, std::string> options;  ///< those that shape the output
-  std::vector<PlanClass> classes;              ///< sorted by name
+  std::vector<PlanClass> classes;              ///< sorted by name; of a list with numbers by label
   std::vector<IndexSkip> skipped;              ///< files left out by the scan
   std::vector<PlanInput> inputs = {};          ///< of a reshard; none in a plan of convert
   bool listed = false;                         ///< of a list of images, not of a tree of class folders

@@ -110,7 +110,11 @@ void TableReader::read_header() {
   columns_.reserve(scanner_.field_count());
   for (const CsvField& field : scanner_.fields()) {
     const std::string& name = columns_.emplace_back(CsvScanner::value(text, field));
-    if (name.empty()) fail({fmt::format("column {} has no name; give it one", columns_.size()), field.begin});
+    if (name.empty()) {
+      fail({fmt::format("column {} has no name; give it one, or leave it out (pandas: to_csv(..., index=False))",
+                        columns_.size()),
+            field.begin});
+    }
     if (!names.insert(name).second) {
       fail({fmt::format("the column '{}' is named twice; rename one", name.substr(0, 100)), field.begin});
     }

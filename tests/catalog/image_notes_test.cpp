@@ -1,5 +1,8 @@
 #include "catalog/image_notes.hpp"
 
+#include <stop_token>
+#include <string>
+
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
@@ -13,20 +16,21 @@ namespace {
 struct Tables {
   TempDir dir;
   ImageNotes notes;
+  Context ctx;
 
   std::string write(const char* name, const std::string& text) {
     write_file(dir.path(name), text);
     return dir.path(name);
   }
   void metadata(const char* name, const std::string& text) {
-    notes.add_metadata(write(name, text), "path", dir.path("src"));
+    notes.add_metadata(write(name, text), "path", dir.path("src"), ctx);
   }
   void labels(const char* name, const std::string& text, const char* separator = "") {
     ImageListOptions list;
     list.file = write(name, text);
     list.label_column = "tags";
     list.label_separator = separator;
-    notes.add_labels(list, dir.path("src"));
+    notes.add_labels(list, dir.path("src"), ctx);
   }
 };
 
@@ -84,4 +88,23 @@ TEST_CASE("a table that changes while it is used is noticed") {
   tables.metadata("m.csv", "path,x\na.jpg,1\n");
   tables.write("m.csv", "path,x\n\"");
   CHECK_THROWS_AS(tables.notes.json_of("a.jpg"), Error);
+  tables.write("m.csv", "path,x\nb.jpg,1\n");
+  CHECK_THROWS_WITH_AS(tables.notes.json_of("a.jpg"), doctest::Contains("has changed while it was read"), Error);
+  Tables labels;
+  labels.labels("l.jsonl", "{\"path\":\"a.jpg\",\"tags\":[3]}\n");
+  labels.write("l.jsonl", "{\"path\":\"a.jpg\",\"tags\":333}\n");
+  CHECK_THROWS_WITH_AS(labels.notes.json_of("a.jpg"), doctest::Contains("has changed while it was read"), Error);
+}
+
+TEST_CASE("a stop ends the reading of a table of any length") {
+  TempDir dir;
+  std::string text = "path,x\n";
+  for (int i = 0; i < 5000; ++i) text += std::to_string(i) + ".jpg,1\n";
+  write_file(dir.path("m.csv"), text);
+  std::stop_source stop;
+  stop.request_stop();
+  Context ctx(stop.get_token());
+  ImageNotes notes;
+  CHECK_THROWS_WITH_AS(notes.add_metadata(dir.path("m.csv"), "path", dir.path("src"), ctx),
+                       doctest::Contains("stopped"), Error);
 }

@@ -157,6 +157,9 @@ TEST_CASE("metadata becomes each sample's .json, in trees and in lists") {
   options.sharding.metadata = pool.table("m.csv", rows);
   run(options);
   CHECK(pool.samples().at("pool/7.jpg").members.at("json") == R"({"width":"14"})");
+  rows.replace(rows.find("7.jpg,14"), 8, "7.jpg,15");
+  options.sharding.metadata = pool.table("m.csv", rows);
+  CHECK(contains(refusal(options, ErrorCode::conflict), "the .json of 'pool/7.jpg' is another"));
   options.target = pool.dir.path("tree");
   options.sharding.images = {};
   run(options);
@@ -183,7 +186,10 @@ TEST_CASE("an image without a row of metadata stops the convert, is left out, or
   options = kept.options(kept.list());
   options.sharding.metadata = kept.table("m.csv", rows);
   options.sharding.on_bad = OnBad::keep;
-  CHECK(run(options).samples == 30);
+  Context keeping;
+  CHECK(convert(options, keeping).samples == 30);
+  CHECK(keeping.warnings().at(0).code == "images_without_metadata");
+  CHECK(contains(keeping.warnings().at(0).text, "1 image without a row"));
   CHECK(!kept.samples().at("pool/0.jpg").members.contains("json"));
 }
 
@@ -228,10 +234,22 @@ TEST_CASE("a list works through a plan, in parts, and resumes; other labels are 
   }
   merge({part.target, false}, ctx);
   CHECK(tree_content(part.target) == tree_content(options.target));
+  part.sharding.images.path_column = "file";
+  CHECK(contains(refusal(part, ErrorCode::usage), "--plan fixes images"));
 
   CHECK(run(options).shards_reused == 3);
   options.sharding.images.list = pool.list(true);
-  CHECK(contains(refusal(options, ErrorCode::conflict), "class"));
+  CHECK(contains(refusal(options, ErrorCode::conflict), "class '0' is new"));
+}
+
+TEST_CASE("what changed in a list of numbers is told by number, not by text") {
+  const Pool pool;
+  ConvertOptions options = pool.options(pool.table("l.csv", "path,label\npool/1.jpg,2\npool/2.jpg,10\n"));
+  run(options);
+  pool.table("l.csv", "path,label\npool/1.jpg,2\npool/2.jpg,10\npool/3.jpg,3\n");
+  CHECK(contains(refusal(options, ErrorCode::conflict), "class '3' is new"));
+  pool.table("l.csv", "path,label\npool/1.jpg,2\n");
+  CHECK(contains(refusal(options, ErrorCode::conflict), "class '10' is gone"));
 }
 
 TEST_CASE("a listed image that is not there, or fails validation, is left out and its class counted right") {
@@ -266,6 +284,13 @@ TEST_CASE("options that need a list are refused without one") {
   options.sharding.images.label_column.clear();
   options.sharding.images.label_separator = ";";
   CHECK(contains(refusal(options, ErrorCode::usage), "--label-column"));
+  options.sharding.images.label_separator.clear();
+  options.sharding.class_map = pool.table("classes.txt", "c0\nc1\n");
+  CHECK(contains(refusal(options, ErrorCode::usage), "--class-map numbers the labels"));
+  options = pool.options("");
+  options.sharding.images.label_column.clear();
+  options.sharding.images.path_column = "file";
+  CHECK(contains(refusal(options, ErrorCode::usage), "there is neither"));
 }
 
 TEST_CASE("a .json too long for a plan is refused with a way out") {
@@ -274,5 +299,5 @@ TEST_CASE("a .json too long for a plan is refused with a way out") {
   options.sharding.images = {};
   options.sharding.on_bad = OnBad::keep;
   options.sharding.metadata = pool.table("m.csv", "path,w\npool/3.jpg," + std::string(500'000, 'x') + "\n");
-  CHECK(contains(refusal(options, ErrorCode::unsupported), "file beside"));
+  CHECK(contains(refusal(options, ErrorCode::unsupported), "500,008 bytes, a plan holds at most 400,000; keep such"));
 }

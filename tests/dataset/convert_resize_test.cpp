@@ -171,6 +171,16 @@ TEST_CASE("a damaged image is never made to look sound: it stops the convert, is
   CHECK(photos.members("keep").at("b/cut.jpg:jpg") == whole.substr(0, whole.size() / 2));
 }
 
+TEST_CASE("what is called .jpg and is no image of any kind is as bad as a damaged one") {
+  const Photos photos;
+  photos.write("b/none.JPEG", "<html>404</html>");
+  CHECK_THROWS_WITH_AS(run(photos.options("fail")), doctest::Contains("none.JPEG' is not a good image"), Error);
+  ConvertOptions options = photos.options("keep");
+  options.sharding.on_bad = OnBad::keep;
+  CHECK(run(options).kept_bad == 1);
+  CHECK(photos.members("keep").at("b/none.JPEG:jpg") == "<html>404</html>");
+}
+
 TEST_CASE("sizes and qualities that are none are refused") {
   const Photos photos;
   const auto refused = [&](std::optional<std::uint64_t> resize, std::optional<std::uint64_t> quality) {

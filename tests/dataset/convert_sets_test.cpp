@@ -140,6 +140,16 @@ TEST_CASE("a split works in parts, resumes, and refuses other ratios") {
   CHECK(contains(refusal(options, ErrorCode::conflict), "option split was train=0.75,val=0.25"));
 }
 
+TEST_CASE("several sets do not go into the folder of one") {
+  Fixture f;
+  f.tree.make();
+  ConvertOptions options = f.options("out");
+  run(options);
+  options.split = {"train=0.75", "val=0.25"};
+  CHECK(contains(refusal(options, ErrorCode::conflict), "is the folder of one set"));
+  CHECK(!fs::exists(f.dir.path("out/train")));
+}
+
 TEST_CASE("a skipped file of a split is counted once") {
   Fixture f;
   f.tree.make();

@@ -1,4 +1,6 @@
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -36,9 +38,9 @@ struct Source {
     Context ctx;
     shardkit::convert(options, ctx);
   }
-  VerifyResult verify(const std::string& folder = "out") const {
+  VerifyResult verify(const std::vector<std::string>& folders = {"out"}) const {
     VerifyOptions checking;
-    checking.shards = {dir.path(folder)};
+    for (const std::string& folder : folders) checking.shards.push_back(dir.path(folder));
     checking.against = options.source;
     checking.images = options.sharding.images;
     Context ctx;
@@ -102,11 +104,51 @@ TEST_CASE("one set of a split does not miss the images of the others") {
   Source source;
   source.options.split = {"train=0.5", "val=0.5"};
   source.convert();
-  CHECK(codes(source.verify("out/train")).empty());
-  CHECK(codes(source.verify("out/val")).empty());
+  CHECK(codes(source.verify({"out/train"})).empty());
+  CHECK(codes(source.verify({"out/val"})).empty());
   fs::remove(source.dir.path("src/a/1.jpg"));
-  CHECK(codes(source.verify("out/train")) + codes(source.verify("out/val")) ==
+  CHECK(codes(source.verify({"out/train"})) + codes(source.verify({"out/val"})) ==
         "not_in_source a/1.cls;not_in_source a/1.jpg;");
+}
+
+TEST_CASE("all sets of a split together are the source, by what their manifests say") {
+  Source source;
+  source.options.split = {"train=0.5", "val=0.5"};
+  source.options.sharding.resize = 16;
+  source.options.sharding.metadata = source.table("m.csv", "path,w\na/1.jpg,1\na/2.jpg,2\nb/3.jpg,3\nb/4.jpg,4\n");
+  source.options.sharding.class_map = source.table("classes.json", R"({"a": 7, "b": 3})");
+  source.convert();
+  const VerifyResult sound = source.verify({"out/train", "out/val"});
+  CHECK(sound.errors == 0);
+  CHECK(checked(sound, "resized"));
+  CHECK(!checked(sound, "other sets"));
+  source.write("c/5.jpg", make_jpeg());
+  CHECK(codes(source.verify({"out/val", "out/train"})).find("missing_from_shards c/5.jpg;") != std::string::npos);
+}
+
+TEST_CASE("a label that is the name of another image's folder does not confuse the two") {
+  Source source;
+  source.write("a/3.jpg", make_jpeg() + "another");
+  source.options.sharding.images.list = source.table("l.csv", "path,label\nb/3.jpg,a\na/3.jpg,b\n");
+  source.options.sharding.images.label_column = "label";
+  source.convert();
+  CHECK(codes(source.verify()).empty());
+}
+
+TEST_CASE("files that cannot be read are not missed where convert left such out, and end the check elsewhere") {
+  Source source;
+  source.options.sharding.images.list = source.table("l.csv", "path\na/1.jpg\ngone.jpg\n");
+  source.options.sharding.on_bad = OnBad::skip;
+  source.convert();
+  const VerifyResult sound = source.verify();
+  CHECK(codes(sound).empty());
+  CHECK(checked(sound, "not 1 file that cannot be read"));
+  source.options.sharding.on_bad = OnBad::fail;
+  source.options.target = source.dir.path("strict");
+  source.options.sharding.images.list = source.table("l.csv", "path\na/1.jpg\n");
+  source.convert();
+  source.table("l.csv", "path\na/1.jpg\ngone.jpg\n");
+  CHECK_THROWS_WITH_AS(source.verify({"strict"}), doctest::Contains("gone.jpg"), Error);
 }
 
 TEST_CASE("a list without a source to compare with is refused") {

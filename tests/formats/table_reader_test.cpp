@@ -124,7 +124,7 @@ TEST_CASE("values that are not UTF-8 are kept byte by byte") {
 TEST_CASE("a table without a header, or with one that does not tell columns apart, is refused") {
   check_error("", "1", "is empty", 0);
   check_error("\n\r\n", "3", "is empty", 3);
-  check_error("p,,q\n", "1", "column 2 has no name", 2);
+  check_error("p,,q\n", "1", "column 2 has no name; give it one, or leave it out", 2);
   check_error("p,q,\n", "1", "column 3 has no name", 4);
   check_error("\n\"\"\n", "2", "column 1 has no name", 2);
   check_error("p,q,\"p\"\n", "1", "'p' is named twice", 5);
