@@ -26,7 +26,7 @@ class Conversion {
       : options_(options), kinds_(parse_foreign_kinds(options.index)), ctx_(ctx), files_(files) {}
 
   ConvertResult run() {
-    if (!options_.part.empty() || options_.parts) choose_part();
+    if (options_.in_parts()) choose_part();
     const auto start = std::chrono::steady_clock::now();
     const std::vector<std::unique_ptr<ConvertSet>> sets = plan_sets(options_, files_, ctx_);
     result_.phases_seconds.scan = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -8,23 +8,18 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/sharding_options.hpp"
+#include "dataset/split.hpp"
+#include "dataset/write_options.hpp"
 #include "dataset/written_sets.hpp"
 #include "io/file_system.hpp"
 
 namespace shardkit {
 
-struct ConvertOptions {
+struct ConvertOptions : SplitOptions, WriteOptions {
   std::string source;
   std::string target;
   ShardingOptions sharding;
-  std::vector<std::string> split;
-  bool stratify = false;
-  std::uint64_t seed = 0;
   std::string plan;
-  std::string part;
-  std::optional<std::uint64_t> parts;
-  bool recheck = false;
-  std::vector<std::string> index;
   std::optional<std::uint64_t> threads;
 
   void describe(FieldVisitor& v);

@@ -10,28 +10,10 @@ void ConvertOptions::describe(FieldVisitor& v) {
   v.field({"DST", Unit::none, "folder for the shards: empty, or of the same convert to go on with", Role::positional},
           target);
   sharding.describe(v);
-  v.field({"split", Unit::none,
-           "divide the samples among DST/NAME folders with a manifest each, such as train=0.9,val=0.1; where a "
-           "sample goes depends on the keys and --seed alone",
-           Role::option, "NAME=RATIO,..."},
-          split);
-  v.field({"stratify", Unit::none, "divide so that each class is split in these ratios"}, stratify);
-  v.field({"seed", Unit::none, "of --split", Role::option, "SEED"}, seed);
+  SplitOptions::describe(v);
   v.field({"plan", Unit::none, "do what this plan says, without scanning (see `shardctl plan`)", Role::option, "FILE"},
           plan);
-  v.field({"part", Unit::none,
-           "write only part I of N, counted from 0; auto: as the scheduler says (Slurm, Kubernetes "
-           "Indexed Job, MPI); `shardctl merge` joins the parts",
-           Role::option, "I/N|auto"},
-          part);
-  v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", Role::option, "N"}, parts);
-  v.field({"recheck", Unit::none, "read finished shards again and compare their checksums before trusting them"},
-          recheck);
-  v.field({"index", Unit::none,
-           "also write what other readers want: dali (<shard>.idx), wids (shardindex.json, takes each shard's MD5), "
-           "energon (<shard>.tar.idx, .nv-meta/)",
-           Role::option, "dali,wids,energon"},
-          index);
+  WriteOptions::describe(v);
   v.field({"threads", Unit::count,
            "cores to use (default: those this process may use); reads in flight follow the "
            "source's latency, not this"},

@@ -71,10 +71,7 @@ class SetPlanner {
 
   Sets run() {
     refuse_target_in_source(options_.source, options_.target);
-    const SplitRule rule{parse_split(options_.split), options_.stratify, options_.seed};
-    if (rule.stratify && rule.shares.empty()) {
-      throw Error(ErrorCode::usage, "--stratify says how to --split; there is no --split");
-    }
+    const SplitRule rule = split_rule(options_);
     if (!options_.plan.empty()) {
       follow_plan();
     } else if (const SetFolders folders = set_folders(); !folders.names.empty()) {
@@ -123,23 +120,11 @@ class SetPlanner {
     for (const SplitShare& share : rule.shares) add(share.name, options_.source, "");
     const ScannedSource source = scan(options_.source, {});
     const std::vector<SampleOrder> orders = split_source(source, rule, ctx_);
+    for (std::size_t i = 0; i < sets_.size(); ++i) refuse_empty_set(sets_[i]->name, orders[i]);
     for (std::size_t i = 0; i < sets_.size(); ++i) {
-      if (orders[i].empty()) {
-        throw Error(ErrorCode::not_found, fmt::format("no sample would go to '{}'; change --split", sets_[i]->name));
-      }
-    }
-    for (std::size_t i = 0; i < sets_.size(); ++i) {
-      PlanScope scope{&orders[i], split_texts(sets_[i]->name), {}, i == 0};
+      PlanScope scope{&orders[i], split_texts(options_, sets_[i]->name), {}, i == 0};
       adopt(*sets_[i], source, scope);
     }
-  }
-
-  std::map<std::string, std::string> split_texts(const std::string& set) const {
-    std::map<std::string, std::string> texts{{"split", fmt::format("{}", fmt::join(options_.split, ","))},
-                                             {"set", set},
-                                             {"seed", fmt::to_string(options_.seed)}};
-    if (options_.stratify) texts["stratify"] = "yes";
-    return texts;
   }
 
   ConvertSet& add(const std::string& name, const std::string& source, const std::string& path) {

@@ -53,10 +53,10 @@ void ConvertTarget::prepare() {
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
     if (name.starts_with('.') || name == "lost+found") continue;
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("'{}' holds '{}', which no convert or reshard of this plan made; choose an empty folder", folder_, name),
-        folder_);
+    throw Error(ErrorCode::conflict,
+                fmt::format("'{}' holds '{}', which no convert or reshard of this plan made; choose an empty folder",
+                            folder_, name),
+                folder_);
   }
 }
 

@@ -31,9 +31,6 @@ void check(const ReshardOptions& options) {
   if (options.sort && options.shuffle) {
     throw Error(ErrorCode::usage, "--sort and --shuffle contradict each other");
   }
-  if (options.stratify && options.split.empty()) {
-    throw Error(ErrorCode::usage, "--stratify says how to --split; there is no --split");
-  }
 }
 
 /// A folder of shards that is being made.
@@ -50,10 +47,14 @@ struct OutputSet {
 class Resharding {
  public:
   Resharding(const ReshardOptions& options, Context& ctx, FileSystem& files)
-      : options_(options), ctx_(ctx), files_(files), shares_(parse_split(options.split)) {
+      : options_(options),
+        ctx_(ctx),
+        files_(files),
+        rule_(split_rule(options)),
+        kinds_(parse_foreign_kinds(options.index)) {
     check(options);
-    if (shares_.empty()) sets_.push_back(std::make_unique<OutputSet>(files, "", options.target));
-    for (const SplitShare& share : shares_) {
+    if (rule_.shares.empty()) sets_.push_back(std::make_unique<OutputSet>(files, "", options.target));
+    for (const SplitShare& share : rule_.shares) {
       sets_.push_back(std::make_unique<OutputSet>(files, share.name, join_path(options.target, share.name)));
     }
   }
@@ -62,7 +63,7 @@ class Resharding {
     const ExtensionMap extensions(options_.rename);
     std::optional<SampleDraw> draw;
     if (options_.sample) draw.emplace(*options_.sample);
-    if (!options_.part.empty() || options_.parts) {
+    if (options_.in_parts()) {
       part_ = parse_part(options_.part.empty() ? "auto" : options_.part, options_.parts, process_environment());
     }
     cores_ = thread_count(options_.threads);
@@ -128,22 +129,21 @@ class Resharding {
   }
 
   void divide(const SampleTable& table, SampleOrder order) {
-    if (shares_.empty()) {
-      sets_.front()->order = std::move(order);
-    } else {
-      const auto facts = [&](std::uint32_t sample) {
-        const SampleRecord& record = table.record(sample);
-        return SplitFacts{record.key_hash, record.label};
-      };
-      std::vector<SampleOrder> orders =
-          split_samples(std::move(order), {shares_, options_.stratify, options_.seed}, facts, ctx_);
-      for (std::size_t i = 0; i < sets_.size(); ++i) sets_[i]->order = std::move(orders[i]);
+    if (order.empty()) {
+      throw Error(ErrorCode::not_found, "no sample is left to write: the filters leave out all");
     }
-    for (const auto& set : sets_) {
-      if (!set->order.empty()) continue;
-      throw Error(ErrorCode::not_found, set->name.empty()
-                                            ? std::string("no sample is left to write: the filters leave out all")
-                                            : fmt::format("no sample would go to '{}'; change --split", set->name));
+    if (rule_.shares.empty()) {
+      sets_.front()->order = std::move(order);
+      return;
+    }
+    const auto facts = [&](std::uint32_t sample) {
+      const SampleRecord& record = table.record(sample);
+      return SplitFacts{record.key_hash, record.label};
+    };
+    std::vector<SampleOrder> orders = split_samples(std::move(order), rule_, facts, ctx_);
+    for (std::size_t i = 0; i < sets_.size(); ++i) {
+      refuse_empty_set(sets_[i]->name, orders[i]);
+      sets_[i]->order = std::move(orders[i]);
     }
   }
 
@@ -189,7 +189,7 @@ class Resharding {
     const PlanReader& plan = set.target.plan();
     ShardSource source(plan, inputs_, options_.drop_bad, cores_);
     const PlannedReport report =
-        write_planned_shards({set.target, source, part_, cores_, "reshard"}, set.rest, files_, ctx_);
+        write_planned_shards({set.target, source, part_, cores_, "reshard", kinds_}, set.rest, files_, ctx_);
     result_.add(set.name, report);
     report_dropped(report.skipped);
   }
@@ -211,7 +211,8 @@ class Resharding {
   const ReshardOptions& options_;
   Context& ctx_;
   FileSystem& files_;
-  std::vector<SplitShare> shares_;
+  SplitRule rule_;
+  const ForeignKinds kinds_;
   std::vector<std::unique_ptr<OutputSet>> sets_;
   std::optional<Part> part_;
   unsigned cores_ = 1;

@@ -9,12 +9,14 @@
 #include "core/fields.hpp"
 #include "dataset/convert.hpp"
 #include "dataset/sharding_options.hpp"
+#include "dataset/split.hpp"
+#include "dataset/write_options.hpp"
 #include "dataset/written_sets.hpp"
 #include "io/file_system.hpp"
 
 namespace shardkit {
 
-struct ReshardOptions {
+struct ReshardOptions : SplitOptions, WriteOptions {
   std::vector<std::string> inputs;
   std::string target;
   ShardSizes sizes;
@@ -25,15 +27,9 @@ struct ReshardOptions {
   std::optional<std::uint64_t> min_size;
   std::optional<std::uint64_t> max_size;
   std::optional<std::string> sample;
-  std::vector<std::string> split;
-  bool stratify = false;
-  std::uint64_t seed = 0;
   bool drop_bad = false;
   bool mark_duplicates = false;
   std::vector<std::string> rename;
-  std::string part;
-  std::optional<std::uint64_t> parts;
-  bool recheck = false;
   std::optional<std::uint64_t> threads;
 
   void describe(FieldVisitor& v);

@@ -33,13 +33,7 @@ void ReshardOptions::describe(FieldVisitor& v) {
            "depends on their keys and --seed alone",
            Role::option, "N|RATIO"},
           sample);
-  v.field({"split", Unit::none,
-           "divide the samples among OUT/NAME folders with a manifest each, such as train=0.9,val=0.1; where a "
-           "sample goes depends on the keys and --seed alone",
-           Role::option, "NAME=RATIO,..."},
-          split);
-  v.field({"stratify", Unit::none, "split so that all sets have the same mix of labels"}, stratify);
-  v.field({"seed", Unit::none, "of --sample and --split", Role::option, "SEED"}, seed);
+  SplitOptions::describe(v);
   v.field({"drop-bad", Unit::none,
            "judge each image as verify --depth decode does, and leave out samples with one that it counts as an error "
            "(image_truncated, image_corrupt, image_not_an_image, image_zero_pixels, image_too_large, "
@@ -52,14 +46,7 @@ void ReshardOptions::describe(FieldVisitor& v) {
   v.field({"rename", Unit::none, "write members of one extension with another, such as jpeg=jpg; may be repeated",
            Role::option, "OLD=NEW"},
           rename);
-  v.field({"part", Unit::none,
-           "write only part I of N, counted from 0; auto: as the scheduler says (Slurm, Kubernetes "
-           "Indexed Job, MPI); `shardctl merge` joins the parts, of a split in each folder",
-           Role::option, "I/N|auto"},
-          part);
-  v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", Role::option, "N"}, parts);
-  v.field({"recheck", Unit::none, "read finished shards again and compare their checksums before trusting them"},
-          recheck);
+  WriteOptions::describe(v);
   v.field({"threads", Unit::count,
            "cores to use (default: those this process may use); reads in flight follow the inputs' latency, not "
            "this"},

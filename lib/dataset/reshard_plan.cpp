@@ -36,10 +36,8 @@ std::map<std::string, std::string> plan_options(const ReshardOptions& options, c
   number("min_size_bytes", options.min_size);
   number("max_size_bytes", options.max_size);
   if (options.sample) texts["sample"] = *options.sample;
-  list("split", options.split);
-  if (!set.empty()) texts["set"] = set;
-  flag("stratify", options.stratify);
-  if (options.sample || !options.split.empty()) number("seed", options.seed);
+  texts.merge(split_texts(options, set));
+  if (options.sample) number("seed", options.seed);
   flag("drop_bad", options.drop_bad);
   flag("mark_duplicates", options.mark_duplicates);
   list("rename", options.rename);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.hpp"
 #include "core/prng.hpp"
@@ -87,6 +88,36 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
     refuse(fmt::format("the ratios of --split add up to {:g}, not to 1", sum));
   }
   return shares;
+}
+
+void SplitOptions::describe(FieldVisitor& v) {
+  v.field({"split", Unit::none,
+           "divide the samples among folders NAME of the target with a manifest each, such as train=0.9,val=0.1; where "
+           "a sample goes depends on the keys and --seed alone",
+           Role::option, "NAME=RATIO,..."},
+          split);
+  v.field({"stratify", Unit::none, "split so that all sets have the same mix of labels"}, stratify);
+  v.field({"seed", Unit::none, "of what --split (and reshard's --sample) leave to chance", Role::option, "SEED"}, seed);
+}
+
+SplitRule split_rule(const SplitOptions& options) {
+  SplitRule rule{parse_split(options.split), options.stratify, options.seed};
+  if (rule.stratify && rule.shares.empty()) refuse("--stratify says how to --split; there is no --split");
+  return rule;
+}
+
+std::map<std::string, std::string> split_texts(const SplitOptions& options, const std::string& name) {
+  if (options.split.empty()) return {};
+  std::map<std::string, std::string> texts{{"split", fmt::format("{}", fmt::join(options.split, ","))},
+                                           {"set", name},
+                                           {"seed", fmt::to_string(options.seed)}};
+  if (options.stratify) texts["stratify"] = "yes";
+  return texts;
+}
+
+void refuse_empty_set(const std::string& name, const SampleOrder& samples) {
+  if (!samples.empty()) return;
+  throw Error(ErrorCode::not_found, fmt::format("no sample would go to '{}'; change --split", name));
 }
 
 std::vector<SampleOrder> split_samples(SampleOrder order, const SplitRule& rule,

@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/context.hpp"
+#include "core/fields.hpp"
 
 /// Dividing samples among sets, such as train and val: --split of convert and reshard.
 namespace shardkit {
@@ -39,6 +42,23 @@ struct SplitRule {
   bool stratify = false;
   std::uint64_t seed = 0;
 };
+
+/// The division that a command line asks for: none without `split`.
+struct SplitOptions {
+  std::vector<std::string> split;
+  bool stratify = false;
+  std::uint64_t seed = 0;
+
+  void describe(FieldVisitor& v);
+};
+/// Throws what parse_split() throws, and Error{usage} for options that need a split where there is none.
+SplitRule split_rule(const SplitOptions& options);
+
+/// Their text form in plan and manifest of the set `name`; empty without a split.
+std::map<std::string, std::string> split_texts(const SplitOptions& options, const std::string& name);
+
+/// Throws Error{not_found} for a set that would get no sample.
+void refuse_empty_set(const std::string& name, const SampleOrder& samples);
 
 /// Divides the samples. In order of rank, then number, share k gets those from round(n * (r_1 + ... + r_k-1)) to
 /// round(n * (r_1 + ... + r_k)). When `stratify`, in order of the first output of Prng(seed XOR label), then rank, each

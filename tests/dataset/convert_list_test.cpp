@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "dataset/convert.hpp"
+#include "dataset/convert_support.hpp"
 #include "dataset/merge.hpp"
 #include "dataset/plan.hpp"
 #include "formats/manifest.hpp"
@@ -14,6 +14,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -80,23 +81,6 @@ struct Pool {
     return "pool/" + std::to_string(i) + ".jpg," + label + "\n";
   }
 };
-
-ConvertResult run(const ConvertOptions& options) {
-  Context ctx;
-  return convert(options, ctx);
-}
-
-std::string refusal(const ConvertOptions& options, ErrorCode code) {
-  try {
-    run(options);
-  } catch (const Error& error) {
-    CHECK(error.code() == code);
-    return error.what();
-  }
-  return "converted";
-}
-
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "dataset/convert.hpp"
+#include "dataset/convert_support.hpp"
 #include "dataset/merge.hpp"
 #include "dataset/verify.hpp"
 #include "formats/manifest.hpp"
@@ -16,6 +16,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -71,11 +72,6 @@ struct Photos {
     return found;
   }
 };
-
-ConvertResult run(const ConvertOptions& options) {
-  Context ctx;
-  return convert(options, ctx);
-}
 
 std::string size_of(const std::string& image) {
   const JpegHeader header = read_jpeg_header(as_bytes(image)).header;

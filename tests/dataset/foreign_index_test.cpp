@@ -5,6 +5,7 @@
 #include "core/md5.hpp"
 #include "dataset/convert.hpp"
 #include "dataset/merge.hpp"
+#include "dataset/reshard.hpp"
 #include "dataset/stage.hpp"
 #include "dataset/verify_support.hpp"
 #include "formats/manifest.hpp"
@@ -287,4 +288,35 @@ TEST_CASE("stage copies the indexes that lie beside the shards") {
   stage(options, ctx);
   const auto staged = public_files(f.dir.path("staged"));
   CHECK(staged == public_files(f.dir.path("out")));
+}
+
+TEST_CASE("reshard writes the indexes that index over its shards would, in each set of a split and in parts") {
+  const Converted f;
+  run(f.options("in", {}));
+  ReshardOptions options;
+  options.inputs = {f.dir.path("in")};
+  options.target = f.dir.path("out");
+  options.sizes.samples = 20;
+  options.split = {"train=0.7", "val=0.3"};
+  options.index = {"dali", "wids", "energon"};
+  Context ctx;
+  reshard(options, ctx);
+
+  options.target = f.dir.path("later");
+  options.index = {};
+  reshard(options, ctx);
+  options.target = f.dir.path("parts");
+  options.index = {"dali", "wids", "energon"};
+  for (const char* part : {"1/2", "0/2"}) {
+    options.part = part;
+    reshard(options, ctx);
+  }
+  for (const char* set : {"/train", "/val"}) {
+    index_for_all(f.dir.path("later") + set);
+    merge({.target = f.dir.path("parts") + set}, ctx);
+    const auto expected = f.content(std::string("out") + set);
+    CHECK(expected.contains("shard-000000.tar.idx"));
+    CHECK(f.content(std::string("later") + set) == expected);
+    CHECK(f.content(std::string("parts") + set) == expected);
+  }
 }
