@@ -6,8 +6,10 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "catalog/image_list.hpp"
+#include "catalog/set_folders.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
@@ -32,6 +34,18 @@ std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::map
   return labels;
 }
 
+/// Scanned as one tree, its sets would be taken for classes, and every member for one that is not there.
+void refuse_set_folders(const std::string& source) {
+  Context quiet;  // what convert warned of
+  const SetFolders sets = find_set_folders(source, quiet);
+  if (sets.names.empty()) return;
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("'{}' holds the sets {}: compare the shards of each with its own folder, such as --against {}",
+                  source, fmt::join(sets.names, ", "), join_path(source, sets.names.front())),
+      source);
+}
+
 ImageFolderScan scan_of(const std::string& source, const ListOptions& images, const ConvertFacts& facts, Context& ctx) {
   const ScanOptions options{.allow_empty = true, .cores = usable_threads(), .sidecars = facts.sidecars};
   if (!images.list.empty()) {
@@ -43,6 +57,7 @@ ImageFolderScan scan_of(const std::string& source, const ListOptions& images, co
     throw Error(ErrorCode::usage,
                 "these shards were made from a list of images: give it, too (--list, --path-column, --label-column)");
   }
+  refuse_set_folders(source);
   return scan_image_folder(source, options, ctx);
 }
 

@@ -135,6 +135,16 @@ TEST_CASE("a label that is the name of another image's folder does not confuse t
   CHECK(codes(source.verify()).empty());
 }
 
+TEST_CASE("each of a source's own sets is held against its own folder") {
+  Source source;
+  fs::remove_all(source.options.source);
+  for (const char* path : {"train/a/1.jpg", "train/b/2.jpg", "val/a/3.jpg"}) source.write(path, make_jpeg());
+  source.convert();
+  CHECK_THROWS_WITH_AS(source.verify({"out/train", "out/val"}), doctest::Contains("holds the sets train, val"), Error);
+  source.options.source = source.dir.path("src/val");
+  CHECK(codes(source.verify({"out/val"})).empty());
+}
+
 TEST_CASE("files that cannot be read are not missed where convert left such out, and end the check elsewhere") {
   Source source;
   source.options.sharding.images.list = source.table("l.csv", "path\na/1.jpg\ngone.jpg\n");
