@@ -78,7 +78,7 @@ ListedLabel ListLabels::label_of(const nlohmann::ordered_json& value, std::uint6
   }
   if (label.text.empty()) fail(line, "the label is empty");
   if (label.text.find('\0') != std::string::npos) fail(line, "the label holds a NUL byte");
-  if (options_.labels_are_names) return label;
+  if (options_.labels_are_names || several()) return label;  // only one label of an image is numbered
   std::uint64_t number = 0;
   if (parse_number(label.text, number)) {
     label.number = number;

@@ -18,8 +18,8 @@ struct ListedLabel {
   std::optional<std::uint64_t> number;  ///< where it is a whole number, then `text` is its shortest form
 };
 
-/// The labels of a list, read row by row, with what has to hold over all rows: labels are all whole numbers or all
-/// names, and each image has exactly one or each any number.
+/// The labels of a list, read row by row, with what has to hold over all rows: each image has exactly one label, and
+/// all are whole numbers or all are names; or each has any number of any labels.
 class ListLabels {
  public:
   /// `options` outlive it.

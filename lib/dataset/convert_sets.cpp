@@ -30,16 +30,6 @@ void refuse_target_in_source(const std::string& source, const std::string& targe
   }
 }
 
-/// Whoever reads the target would find one set and, in its folders, others.
-void refuse_sets_in_set(const ConvertTarget& target) {
-  if (!std::filesystem::exists(target.path_of(kManifestName)) && !std::filesystem::exists(target.state_path("plan"))) {
-    return;
-  }
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' is the folder of one set of shards; choose another for several sets", target.folder()),
-              target.folder());
-}
-
 /// A given plan fixes what these options would; a contradiction would be ignored silently.
 void refuse_options_beside_plan(const ConvertOptions& options) {
   const ShardingOptions& given = options.sharding;

@@ -60,6 +60,16 @@ void ConvertTarget::prepare() {
   }
 }
 
+/// Whoever reads the target would find one set and, in its folders, others.
+void refuse_sets_in_set(const ConvertTarget& target) {
+  if (!std::filesystem::exists(target.path_of(kManifestName)) && !std::filesystem::exists(target.state_path("plan"))) {
+    return;
+  }
+  throw Error(ErrorCode::conflict,
+              fmt::format("'{}' is the folder of one set of shards; choose another for several sets", target.folder()),
+              target.folder());
+}
+
 void ConvertTarget::adopt_plan(const std::function<void(ByteSink&)>& write) {
   const std::string path = state_path(kPlanName);
   if (!std::filesystem::exists(path)) {

@@ -63,6 +63,9 @@ class ConvertTarget {
   std::unique_ptr<PlanReader> plan_;
 };
 
+/// Throws Error{conflict} when `target` holds a set of its own: sets below it would lie among its shards.
+void refuse_sets_in_set(const ConvertTarget& target);
+
 /// ".shardkit/part-00000-of-00003.json" and back.
 std::string part_file_name(const Part& part);
 std::optional<Part> parse_part_file_name(std::string_view name);

@@ -20,32 +20,43 @@ Planner::Planner(const ScannedSource& source, const ShardingOptions& options, co
 PlanResult Planner::write(ByteSink& sink) {
   make_order();
   make_head();
-  ctx_.progress().start("sizes");
-  const ShardCut cut = cut_shards(
-      order_.size(), [this](std::uint64_t i) { return bytes_at(i); }, options_);
-  if (cut.oversized > 0) {
-    ctx_.warn("sample_over_shard_size", fmt::format("{} larger than --size: each gets a shard of its own",
-                                                    format_count(cut.oversized, "sample")));
-  }
+  const ShardCut shards = cut();
   ctx_.progress().start("plan", order_.size());
   PlanWriter writer(sink, head_);
   std::size_t next = 0;
   std::vector<std::size_t> seen_in(head_.classes.size(), 0);  // shard number + 1
-  for (std::size_t shard = 0; shard < cut.samples.size(); ++shard) {
+  for (std::size_t shard = 0; shard < shards.samples.size(); ++shard) {
     writer.begin_shard();
     std::uint64_t classes = 0;
-    for (std::uint64_t i = 0; i < cut.samples[shard]; ++i, ++next) {
+    for (std::uint64_t i = 0; i < shards.samples[shard]; ++i, ++next) {
       const PlannedSample sample = sample_at(order_[next]);
       writer.add(sample);
       note_sample();
       if (sample.class_index && std::exchange(seen_in[*sample.class_index], shard + 1) != shard + 1) ++classes;
     }
-    count_classes(classes, shard, cut.samples.size());
+    count_classes(classes, shard, shards.samples.size());
     ctx_.throw_if_stopped();
   }
   result_.plan_hash = to_hex(writer.finish());
   summarise(writer.shards());
   return std::move(result_);
+}
+
+ShardCut Planner::cut() {
+  ctx_.progress().start("sizes", order_.size());
+  std::vector<std::uint32_t> blocks;  // a sample costs 10 us and more where there is metadata: asked for once
+  blocks.reserve(order_.size());
+  for (const Place& place : order_) {
+    blocks.push_back(static_cast<std::uint32_t>(bytes_at(place) / kTarBlock));
+    note_sample();
+  }
+  const ShardCut cut = cut_shards(
+      blocks.size(), [&](std::uint64_t i) { return std::uint64_t{blocks[i]} * kTarBlock; }, options_);
+  if (cut.oversized > 0) {
+    ctx_.warn("sample_over_shard_size", fmt::format("{} larger than --size: each gets a shard of its own",
+                                                    format_count(cut.oversized, "sample")));
+  }
+  return cut;
 }
 
 void Planner::make_order() {
@@ -133,9 +144,8 @@ void Planner::note_sample() const {
   if (++ctx_.progress().items % 4096 == 0) ctx_.throw_if_stopped();
 }
 
-std::uint64_t Planner::bytes_at(std::uint64_t i) const {
-  note_sample();
-  const PlannedSample sample = sample_at(order_[i]);
+std::uint64_t Planner::bytes_at(const Place& place) const {
+  const PlannedSample sample = sample_at(place);
   return sample_tar_bytes(sample, sample.class_index ? label_digits_[*sample.class_index] : 0);
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/bytes.hpp"
 #include "dataset/plan.hpp"
+#include "dataset/shard_cutter.hpp"
 #include "formats/plan_file.hpp"
 
 namespace shardkit {
@@ -29,11 +30,12 @@ class Planner {
   };
 
   void make_order();
+  ShardCut cut();
   void make_head();
   PlannedSample sample_at(const Place& place) const;
   std::string json_of(const std::string& path) const;
   void note_sample() const;
-  std::uint64_t bytes_at(std::uint64_t i) const;
+  std::uint64_t bytes_at(const Place& place) const;
   void count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards);
   void summarise(const std::vector<PlanShard>& shards);
 

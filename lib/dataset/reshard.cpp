@@ -54,6 +54,7 @@ class Resharding {
         kinds_(parse_foreign_kinds(options.index)) {
     check(options);
     if (rule_.shares.empty()) sets_.push_back(std::make_unique<OutputSet>(files, "", options.target));
+    if (!rule_.shares.empty()) refuse_sets_in_set(ConvertTarget(files, options.target));
     for (const SplitShare& share : rule_.shares) {
       sets_.push_back(std::make_unique<OutputSet>(files, share.name, join_path(options.target, share.name)));
     }

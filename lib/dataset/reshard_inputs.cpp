@@ -73,6 +73,13 @@ void refuse_own_output(const std::string& folder, const std::vector<std::string>
   }
 }
 
+void note_options(const Manifest& manifest, std::map<std::string, std::string>& made_with) {
+  for (const char* name : {"list", "metadata", "on_bad", "quality", "resize", "sidecar"}) {
+    const auto option = manifest.options.find(name);
+    if (option != manifest.options.end()) made_with.insert(*option);
+  }
+}
+
 }  // namespace
 
 std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<ManifestClass>& classes) {
@@ -90,8 +97,11 @@ ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, cons
     const std::string folder = parent_folder(shard.path);
     if (!folders.insert(folder).second) continue;
     refuse_own_output(folder, targets);
-    const std::string manifest = join_path(folder, kManifestName);
-    if (fs::exists(manifest)) names.add(read_manifest(read_text_file(manifest), manifest), manifest);
+    const std::string path = join_path(folder, kManifestName);
+    if (!fs::exists(path)) continue;
+    const Manifest manifest = read_manifest(read_text_file(path), path);
+    names.add(manifest, path);
+    note_options(manifest, inputs.made_with);
   }
   inputs.classes = names.all();
   return inputs;

@@ -30,6 +30,9 @@ struct ReshardInputs {
   std::vector<ReshardInput> tars;
   /// Names of labels, from the manifests beside the tars; ordered by label, then name. Their counts are 0.
   std::vector<ManifestClass> classes;
+  /// Options of the converts that made them which explain where samples differ from their source (verify --against):
+  /// list, metadata, on_bad, quality, resize, sidecar. Of several values the first.
+  std::map<std::string, std::string> made_with;
 };
 
 /// The classes of each label; a class map may give several one label.

@@ -18,7 +18,8 @@ namespace shardkit {
 namespace {
 
 /// Options that shape the output, as plan and manifest keep them.
-std::map<std::string, std::string> plan_options(const ReshardOptions& options, const std::string& set) {
+std::map<std::string, std::string> plan_options(const ReshardOptions& options, const std::string& set,
+                                                const ReshardInputs& inputs) {
   std::map<std::string, std::string> texts = option_texts(options.sizes);
   const auto list = [&](const char* name, const std::vector<std::string>& values) {
     if (!values.empty()) texts[name] = fmt::format("{}", fmt::join(values, ","));
@@ -41,6 +42,7 @@ std::map<std::string, std::string> plan_options(const ReshardOptions& options, c
   flag("drop_bad", options.drop_bad);
   flag("mark_duplicates", options.mark_duplicates);
   list("rename", options.rename);
+  texts.insert(inputs.made_with.begin(), inputs.made_with.end());
   return texts;
 }
 
@@ -89,7 +91,8 @@ void refuse_larger_than_memory(const SampleTable& table, const SampleOrder& orde
 ReshardPlanned write_reshard_plan(const ReshardOptions& options, const std::string& set, const ReshardInputs& inputs,
                                   const SampleTable& table, const SampleOrder& order, ByteSink& sink, Context& ctx) {
   refuse_larger_than_memory(table, order);
-  PlanHead head{options.sizes.name, plan_options(options, set), plan_classes(inputs, table, order, ctx), {}, {}};
+  PlanHead head{
+      options.sizes.name, plan_options(options, set, inputs), plan_classes(inputs, table, order, ctx), {}, {}};
   for (const ReshardInput& input : inputs.tars) head.inputs.push_back(input.identity);
   const ShardCut cut = cut_shards(
       order.size(), [&](std::uint64_t i) { return table.tar_bytes(order[i]); }, options.sizes);

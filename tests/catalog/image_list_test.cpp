@@ -99,6 +99,9 @@ TEST_CASE("several labels for an image: arrays, or text with the separator") {
   csv.options.label_separator = ";";
   CHECK(csv.images() == ": a.jpg d e.jpg;");
   CHECK(csv.read().several_labels);
+  Listed tags("path,label\na.jpg,2022;sky\nd e.jpg,-1;1.5\n");  // nobody numbers them: any text goes
+  tags.options.label_separator = ";";
+  CHECK(tags.read().several_labels);
 }
 
 TEST_CASE("paths may be absolute and hold dots, as long as they lie in the source") {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 
+#include "core/error.hpp"
 #include "dataset/convert.hpp"
 #include "dataset/image_samples.hpp"
 #include "dataset/index.hpp"
@@ -289,6 +290,15 @@ TEST_CASE("a split is exact, without overlap, and each set has its own manifest"
   for (ReadMember& member : f.output("sets/val")) all.push_back(std::move(member));
   CHECK(sorted(std::move(all)) == f.input());
   CHECK(run(options).shards_written == 0);
+}
+
+TEST_CASE("sets are not put into the folder of one set") {
+  const Fixture f;
+  ReshardOptions options = f.options("out");
+  run(options);
+  options.split = {"train=0.8", "val=0.2"};
+  CHECK_THROWS_WITH_AS(run(options), doctest::Contains("is the folder of one set of shards"), Error);
+  CHECK(!fs::exists(f.folder.path("out/train")));
 }
 
 TEST_CASE("a stratified split divides each label by itself") {

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "dataset/convert.hpp"
 #include "dataset/image_samples.hpp"
+#include "dataset/reshard.hpp"
 #include "dataset/verify.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
@@ -159,6 +160,24 @@ TEST_CASE("files that cannot be read are not missed where convert left such out,
   source.convert();
   source.table("l.csv", "path\na/1.jpg\ngone.jpg\n");
   CHECK_THROWS_WITH_AS(source.verify({"strict"}), doctest::Contains("gone.jpg"), Error);
+}
+
+TEST_CASE("what a convert did to the samples is still known after a reshard") {
+  Source source;
+  source.write("a/2_mask.png", "a mask");
+  source.options.sharding.sidecars = {"_mask.png"};
+  source.options.sharding.resize = 16;
+  source.options.sharding.metadata = source.table("m.csv", "path,w\na/1.jpg,1\na/2.jpg,2\nb/3.jpg,3\nb/4.jpg,4\n");
+  source.convert();
+  ReshardOptions options;
+  options.inputs = {source.options.target};
+  options.target = source.dir.path("mixed");
+  options.shuffle = 3;
+  Context ctx;
+  reshard(options, ctx);
+  const VerifyResult result = source.verify({"mixed"});
+  CHECK(result.errors == 0);
+  CHECK(checked(result, "resized"));
 }
 
 TEST_CASE("a list without a source to compare with is refused") {
