@@ -12,6 +12,8 @@ class SystemClock final : public Clock {
  public:
   WallTime now() override { return std::chrono::system_clock::now(); }
 
+  Seconds monotonic() override { return std::chrono::steady_clock::now().time_since_epoch(); }
+
   void sleep(Seconds duration, const std::stop_token& stop) override {
     std::mutex mutex;
     std::condition_variable_any never;

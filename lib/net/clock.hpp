@@ -13,6 +13,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual WallTime now() = 0;
+  /// Seconds since some moment, which no correction of the time of day moves.
+  virtual Seconds monotonic() = 0;
   /// Throws Error{cancelled} as soon as a stop is requested, also before it waits.
   virtual void sleep(Seconds duration, const std::stop_token& stop) = 0;
 };
