@@ -40,8 +40,11 @@ void HttpStore::list(const std::string& /*prefix*/, const std::string& /*delimit
 std::optional<ObjectStore::Found> HttpStore::find(const std::string& key, const std::stop_token& stop) {
   Request request{key};
   request.headers.add("Range", range_header(0, 1));
-  const Answer answer = persist(
-      request, [](const HttpResponse&) { return BodyWriter(); }, stop);
+  // The one byte is read, so that the connection can be used again; a whole file is not.
+  const auto on_success = [](const HttpResponse& head) {
+    return head.status == 206 && head.content_length() == 1 ? [](Bytes) {} : BodyWriter();
+  };
+  const Answer answer = persist(request, on_success, stop);
   const int status = answer.response.status;
   if (status == 404 || status == 410) return std::nullopt;
   if (status != 416 && answer.error) throw Error(*answer.error);

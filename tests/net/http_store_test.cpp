@@ -47,6 +47,7 @@ TEST_CASE("a file is found by its first byte, and read by range with its version
   CHECK(found->object.version == "\"v1\"");
   CHECK(found->ranges);
   CHECK(web.get(found->object, 4, 3) == "456");
+  CHECK(web.server.requests().front().connection == web.server.requests().back().connection);
   const ServedRequest request = web.server.requests().back();
   CHECK(request.target == "/train/a%20b.tar");
   CHECK(request.header("if-match") == "\"v1\"");

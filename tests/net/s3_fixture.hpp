@@ -31,7 +31,8 @@ class NumberedKeys final : public shardkit::CredentialProvider {
 
 /// A bucket at a server that breaks as the test wants, with a clock that takes no time.
 struct S3Fixture {
-  explicit S3Fixture(std::string content = "0123456789", bool renews = true) : server(std::move(content)) {
+  explicit S3Fixture(std::string content = "0123456789", bool renews = true, const shardkit::HttpOptions& options = {})
+      : server(std::move(content)), http(options) {
     shardkit::CredentialChain chain;
     chain.push_back(std::make_unique<NumberedKeys>(renews));
     credentials = std::make_unique<shardkit::CredentialCache>(std::move(chain), clock);
@@ -46,12 +47,6 @@ struct S3Fixture {
     retry.random = [] { return 0.5; };
     retry.on_retry = [this](const shardkit::RetryEvent& event) { throttled += event.throttled ? 1 : 0; };
     return std::make_unique<shardkit::S3Store>("bucket", settings, http, cache, retry);
-  }
-
-  static shardkit::HttpOptions quick() {
-    shardkit::HttpOptions options;
-    options.stall = {10, shardkit::Seconds(0.3)};
-    return options;
   }
 
   shardkit::ObjectInfo object() const { return {"key", server.content().size(), "\"v1\""}; }
@@ -73,7 +68,7 @@ struct S3Fixture {
   ObjectServer server;
   FakeClock clock;
   std::atomic<int> throttled = 0;
-  shardkit::HttpPool http{quick()};
+  shardkit::HttpPool http;
   std::unique_ptr<shardkit::CredentialCache> credentials;
   std::unique_ptr<shardkit::S3Store> store;
   shardkit::Fetched fetched = shardkit::Fetched::whole;

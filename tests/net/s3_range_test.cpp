@@ -71,7 +71,9 @@ TEST_CASE("broken and dead connections are tried again") {
     }
     connection.close();
   };
-  S3Fixture s3;
+  HttpOptions impatient;
+  impatient.stall = {10, Seconds(0.3)};
+  S3Fixture s3("0123456789", true, impatient);
   s3.server.next({reset, stall, stall_within, trickle});
   CHECK(s3.get(0, 10) == "0123456789");
   CHECK(s3.server.requests().size() > 4);
