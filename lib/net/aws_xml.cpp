@@ -14,7 +14,8 @@ namespace shardkit {
 namespace {
 
 /// Blanks within texts belong to keys; entities are resolved; a document type, which could define its own, is not read.
-constexpr unsigned kParse = pugi::parse_cdata | pugi::parse_escapes | pugi::parse_ws_pcdata_single | pugi::parse_eol;
+/// Line ends stay as they are: radosgw's token is a raw key, which may hold a carriage return.
+constexpr unsigned kParse = pugi::parse_cdata | pugi::parse_escapes | pugi::parse_ws_pcdata_single;
 
 constexpr std::size_t kLongestMessage = 300;
 

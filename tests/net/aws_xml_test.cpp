@@ -48,6 +48,12 @@ TEST_CASE("keys are decoded only where the store says that it encoded them") {
   CHECK(read(kLast + "<Contents><Key> </Key><Size>1</Size></Contents>").page.objects[0].name == " ");
 }
 
+TEST_CASE("a token of bytes that XML should not hold comes as it is") {
+  const std::string token = "a\r\n\x01 b";
+  CHECK(read("<IsTruncated>true</IsTruncated><NextContinuationToken>" + token + "</NextContinuationToken>").next_token ==
+        token);
+}
+
 TEST_CASE("an empty listing is one") {
   CHECK(read(kLast).page.objects.empty());
   CHECK(read(kLast).next_token.empty());

@@ -23,7 +23,7 @@ ODD_KEYS = [
     "pipe|caret^grave`", "$dollar", "+", "%2F", "x" * 1024, "ß" * 512,
 ]
 
-PAGED = [f"page/é +%&=?/{i:05}" for i in range(1100)]
+PAGED = [f"page/é +%&=?<\r\n\x01/{i:05}" for i in range(1100)]
 
 
 def setUpModule():
