@@ -25,7 +25,8 @@ struct HttpOptions {
 HttpOptions http_options(const Environment& environment);
 
 /// One connection at a time over libcurl: HTTP/1.1, kept alive between requests, TLS always verified. For one thread at
-/// a time; HttpPool is for several.
+/// a time; HttpPool is for several. The program ignores SIGPIPE, as run_app() does: over TLS, writing to a connection
+/// that has gone would end it.
 class HttpClient final : public Http {
  public:
   explicit HttpClient(HttpOptions options);

@@ -50,8 +50,9 @@ TEST_CASE("keys are decoded only where the store says that it encoded them") {
 
 TEST_CASE("a token of bytes that XML should not hold comes as it is") {
   const std::string token = "a\r\n\x01 b";
-  CHECK(read("<IsTruncated>true</IsTruncated><NextContinuationToken>" + token + "</NextContinuationToken>").next_token ==
-        token);
+  CHECK(
+      read("<IsTruncated>true</IsTruncated><NextContinuationToken>" + token + "</NextContinuationToken>").next_token ==
+      token);
 }
 
 TEST_CASE("an empty listing is one") {

@@ -7,6 +7,7 @@
 //
 // Keys may hold bytes that no JSON can: they are printed percent-encoded.
 
+#include <csignal>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -82,6 +83,7 @@ json run(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // as run_app does
   try {
     std::cout << run(std::vector<std::string>(argv + 1, argv + argc)).dump() << '\n';
     return 0;

@@ -1,6 +1,7 @@
 #include "net/program_output.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -21,6 +22,12 @@ TEST_CASE("a program that fails, prints too much or takes too long is an error t
   CHECK(failure_of([] { program_output("yes", 100, Seconds(20), {}); }) == ErrorCode::denied);
   CHECK(failure_of([] { program_output("sleep 100 & sleep 100", 100, Seconds(0.1), {}); }).says("too long"));
   CHECK(failure_of([] { program_output("/no/such/program", 100, Seconds(20), {}); }) == ErrorCode::denied);
+}
+
+TEST_CASE("signals that this process ignores end the program as usual") {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  CHECK(failure_of([] { program_output("kill -PIPE $$; echo survived", 100, Seconds(20), {}); }) == ErrorCode::denied);
+  std::signal(SIGPIPE, before);
 }
 
 TEST_CASE("a stop ends it") {
