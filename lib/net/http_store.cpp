@@ -10,8 +10,6 @@
 namespace shardkit {
 namespace {
 
-constexpr std::size_t kLongestErrorBody = 1UL << 20U;
-
 /// N of a 416's "bytes */N".
 std::optional<std::uint64_t> size_of_unsatisfied(std::string_view content_range) {
   constexpr std::string_view unit = "bytes */";
@@ -82,10 +80,6 @@ RemoteStore::Answer HttpStore::attempt(const Request& request, const HeadHandler
   message.url = url_of(request.key);
   message.headers = request.headers;
   std::string body;
-  const auto on_head = [&](const HttpResponse& head) {
-    const bool success = head.status >= 200 && head.status < 300;
-    return success ? on_success(head) : collect_body(body, kLongestErrorBody)(head);
-  };
   const auto complete = [&](HttpRequest& next, bool own_host) {
     next.url.user = own_host ? base_.user : "";
     next.url.password = own_host ? base_.password : "";
@@ -93,7 +87,7 @@ RemoteStore::Answer HttpStore::attempt(const Request& request, const HeadHandler
   Answer answer;
   const std::string name = name_of(request.key);
   try {
-    answer.response = send_following(message, on_head, complete, {}, stop);
+    answer.response = send_following(message, by_status(on_success, body), complete, {}, stop);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::network) throw;
     return {{}, {Remedy::retry, ErrorCode::network, false}, error};

@@ -9,6 +9,7 @@ namespace shardkit {
 namespace {
 
 constexpr int kMostRedirects = 5;
+constexpr std::size_t kLongestErrorBody = 1UL << 20U;
 
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -112,6 +113,19 @@ HttpResponse RemoteStore::send_following(HttpRequest request, const HeadHandler&
     request.url = next_url(request.url, *location);
   }
   throw Error(ErrorCode::corrupt, fmt::format("'{}' redirects in circles", first.display()), first.display());
+}
+
+HeadHandler RemoteStore::by_status(const HeadHandler& on_success, std::string& error_body) {
+  return [&](const HttpResponse& head) -> BodyWriter {
+    if (head.status >= 200 && head.status < 300) return on_success(head);
+    error_body.clear();
+    return [&error_body, status = head.status](Bytes bytes) {
+      if (error_body.size() + bytes.size() > kLongestErrorBody) {
+        throw Error(ErrorCode::network, fmt::format("an answer with status {} has a body without end", status));
+      }
+      error_body += as_text(bytes);
+    };
+  };
 }
 
 }  // namespace shardkit

@@ -53,6 +53,10 @@ class RemoteStore : public ObjectStore {
   HttpResponse send_following(HttpRequest request, const HeadHandler& on_head, const Completion& complete,
                               const std::function<bool(const HttpResponse&)>& may_follow, const std::stop_token& stop);
 
+  /// Hands answers of 2xx to `on_success` and keeps the body of others in `error_body`. One without end is as good as
+  /// no answer: Error{network}. Both outlive the handler.
+  static HeadHandler by_status(const HeadHandler& on_success, std::string& error_body);
+
   const RetryOptions& retry() const { return retry_; }
 
  private:

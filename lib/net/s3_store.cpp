@@ -13,7 +13,6 @@ namespace shardkit {
 namespace {
 
 constexpr std::size_t kLongestPage = 16UL << 20U;  // a thousand keys of 1024 bytes, each three characters, and more
-constexpr std::size_t kLongestErrorBody = 1UL << 20U;
 constexpr int kMostRegions = 3;
 constexpr std::int64_t kTolerableSkew = 2;  // seconds; less is no reason
 
@@ -147,10 +146,6 @@ S3Store::Exchange S3Store::exchange(const Request& request, const HeadHandler& o
   message.url = s3_url(settings, bucket_, request.key);
   message.url.query = canonical_query(request.query);
   message.headers = request.headers;
-  const auto on_head = [&](const HttpResponse& head) {
-    const bool success = head.status >= 200 && head.status < 300;
-    return success ? on_success(head) : collect_body(result.body, kLongestErrorBody)(head);
-  };
   const auto complete = [&](HttpRequest& next, bool own_host) {
     if (own_host && result.credentials) sign(next, *result.credentials, settings.region);
   };
@@ -158,7 +153,8 @@ S3Store::Exchange S3Store::exchange(const Request& request, const HeadHandler& o
     const std::string_view region = response.headers.get("x-amz-bucket-region");
     return region.empty() || region == settings.region;
   };
-  result.response = send_following(std::move(message), on_head, complete, is_of_this_region, stop);
+  result.response =
+      send_following(std::move(message), by_status(on_success, result.body), complete, is_of_this_region, stop);
   return result;
 }
 

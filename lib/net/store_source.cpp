@@ -74,6 +74,7 @@ class StoreSource final : public ObjectSource {
  public:
   StoreSource(OpenStore open, std::stop_token stop)
       : open_(std::move(open)), stop_(std::move(stop)), location_(open_.store->location()) {
+    while (location_.ends_with('/')) location_.pop_back();
     if (!open_.key.empty() && !open_.key.ends_with('/')) open_.key += '/';
     if (!open_.key.empty()) location_ += '/' + open_.key.substr(0, open_.key.size() - 1);
   }

@@ -15,7 +15,7 @@ namespace shardkit {
 
 struct StoreOptions {
   S3Options s3;
-  HttpOptions http;
+  HttpOptions http = http_options(process_environment());
   RetryOptions retry;
 };
 

@@ -71,7 +71,6 @@ json get(const OpenStore& open, const std::string& offset, const std::string& le
 
 json run(const std::vector<std::string>& words) {
   StoreOptions options;
-  options.http = http_options(process_environment());
   options.retry.attempts = 3;
   options.s3.anonymous = process_environment()("NET_PROBE_ANONYMOUS").has_value();
   const OpenStore open = open_store(words.at(1), options);

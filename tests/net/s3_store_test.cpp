@@ -77,6 +77,13 @@ TEST_CASE("a store that lists nonsense is an error that says what is wrong") {
   CHECK(failure_of([&] { listed(s3); }) == ErrorCode::corrupt);
 }
 
+TEST_CASE("an error whose body has no end is as good as no answer") {
+  S3Fixture s3;
+  s3.server.next(
+      {ObjectServer::answer(503, "", std::string(3UL << 20U, 'x')), ObjectServer::answer(200, "", page({"a"}))});
+  CHECK(listed(s3) == Texts{"a"});
+}
+
 TEST_CASE("refusals are final, and say who refused what and why") {
   S3Fixture s3;
   s3.server.next({ObjectServer::s3_error(403, "AccessDenied", "", "<Message>No.</Message>")});

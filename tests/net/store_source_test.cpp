@@ -67,7 +67,8 @@ TEST_CASE("an object reads by range, as long as it is the version that was looke
 TEST_CASE("a web server without ranges is read as a stream") {
   ObjectServer server("0123456789");
   const auto whole = ObjectServer::answer(200, "ETag: \"v1\"\r\n", "0123456789");
-  const auto source = open_store_source(server.url("/data"), {}, {});
+  const auto source = open_store_source(server.url("/data/"), {}, {});
+  CHECK(source->location() == server.url("/data"));
   server.next({whole, whole, whole});
   const auto bytes = source->open(*source->find("x"));
   CHECK(read(*bytes, 3, 4) == "3456");
