@@ -1,6 +1,7 @@
 #include "net/credentials.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
@@ -26,14 +27,16 @@ bool same_key(const Credentials& a, const Credentials& b) {
 
 std::shared_ptr<const Credentials> CredentialCache::get(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  if (current_ && clock_.now() < refresh_at_) return current_;
-  if (!refreshing_) return refresh(lock, stop);
-  if (usable()) return current_;
-  const std::uint64_t failures = failures_;
-  changed_.wait(lock, stop, [&] { return !refreshing_; });
-  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for credentials");
-  if (failures_ != failures) throw Error(*failure_);
-  return current_;
+  while (true) {
+    if (current_ && clock_.now() < refresh_at_) return current_;
+    if (!refreshing_) return refresh(lock, stop);
+    if (usable()) return current_;
+    const std::uint64_t failures = failures_;
+    changed_.wait(lock, stop, [&] { return !refreshing_; });
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for credentials");
+    if (failures_ != failures) throw Error(*failure_);
+    if (current_) return current_;  // unless renew() has dropped them already
+  }
 }
 
 void CredentialCache::renew(const Credentials& expired, const std::stop_token& stop) {
@@ -58,6 +61,8 @@ std::shared_ptr<const Credentials> CredentialCache::refresh(std::unique_lock<std
     found = find(stop);
   } catch (const Error& error) {
     failure.emplace(error);
+  } catch (const std::exception& error) {  // the others must not wait for ever
+    failure.emplace(ErrorCode::io, error.what());
   }
   lock.lock();
   refreshing_ = false;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -153,6 +154,24 @@ TEST_CASE("many threads that need new ones ask once") {
   for (int i = 0; i < 8; ++i) group.spawn([&](const std::stop_token& stop) { cache.get(stop); });
   group.wait();
   CHECK(asked == 1);
+}
+
+TEST_CASE("threads that use credentials while others call them expired always have some") {
+  Lender lender;
+  TaskGroup group;
+  for (int i = 0; i < 4; ++i) {
+    group.spawn([&](const std::stop_token& stop) {
+      for (int round = 0; round < 200; ++round) lender.cache.renew(*lender.cache.get(stop), stop);
+    });
+  }
+  group.wait();
+  CHECK(lender.asked > 1);
+}
+
+TEST_CASE("a provider that fails in an unforeseen way holds nobody up") {
+  FakeClock clock;
+  CredentialCache cache(chain_of({[]() -> std::optional<Credentials> { throw std::runtime_error("odd"); }}), clock);
+  for (int i = 0; i < 2; ++i) CHECK(failure_of([&] { cache.get({}); }).says("odd"));
 }
 
 TEST_CASE("many threads that wait for a failure all get it, and a stop ends their wait") {
