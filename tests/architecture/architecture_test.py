@@ -21,6 +21,8 @@ FORBIDDEN = {
 LIBRARIES = {
     r"CLI/.*": {"lib/cli/parse.cpp"},
     r"archive.*\.h": {"lib/catalog/unpacked_tar.cpp"},
+    r"curl/.*": {"lib/net/http_client.cpp"},
+    r"pugixml\.hpp": {"lib/net/aws_xml.cpp"},
     r"nlohmann/json\.hpp": "any .cpp",
 }
 

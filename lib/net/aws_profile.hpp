@@ -1,0 +1,39 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "net/credential_providers.hpp"
+
+namespace shardkit {
+
+/// The settings of one profile by name, those of nested sections by "section.name".
+using AwsProfile = std::map<std::string, std::string>;
+
+/// The profiles of the shared config and credentials files, merged: what both say, the credentials file says.
+class AwsProfiles {
+ public:
+  /// Reads what AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE name, or ~/.aws/config and ~/.aws/credentials. Missing
+  /// files are empty.
+  explicit AwsProfiles(const CloudSurroundings& around);
+
+  /// Null when neither file has it.
+  const AwsProfile* find(const std::string& name) const;
+
+  /// Where was looked, for messages.
+  const std::string& places() const { return places_; }
+
+ private:
+  std::map<std::string, AwsProfile> profiles_;
+  std::string places_;
+};
+
+/// The profile to use: `asked`, or AWS_PROFILE, AWS_DEFAULT_PROFILE, "default".
+std::string profile_name(const std::string& asked, const Environment& environment);
+
+/// Adds the sections of one such file to `profiles`. In a config file they are "[profile x]" and "[default]"; in a
+/// credentials file "[x]". Lines that are no setting are passed over, as the SDKs do.
+void read_profiles(std::string_view text, bool is_config, std::map<std::string, AwsProfile>& profiles);
+
+}  // namespace shardkit

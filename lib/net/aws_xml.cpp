@@ -1,0 +1,124 @@
+#include "net/aws_xml.hpp"
+
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <pugixml.hpp>
+
+#include "core/error.hpp"
+#include "net/url.hpp"
+
+namespace shardkit {
+namespace {
+
+/// Blanks within texts belong to keys; entities are resolved; a document type, which could define its own, is not read.
+/// Line ends stay as they are: radosgw's token is a raw key, which may hold a carriage return.
+constexpr unsigned kParse = pugi::parse_cdata | pugi::parse_escapes | pugi::parse_ws_pcdata_single;
+
+constexpr std::size_t kLongestMessage = 300;
+
+class Document {
+ public:
+  explicit Document(std::string_view xml)
+      : parsed_(document_.load_buffer(xml.data(), xml.size(), kParse, pugi::encoding_utf8)) {}
+
+  const char* fault() const { return parsed_ ? nullptr : parsed_.description(); }
+  /// The outermost element, when it is called so.
+  pugi::xml_node root(const char* name) const {
+    const pugi::xml_node node = document_.document_element();
+    return fault() == nullptr && std::strcmp(node.name(), name) == 0 ? node : pugi::xml_node();
+  }
+
+ private:
+  pugi::xml_document document_;
+  pugi::xml_parse_result parsed_;
+};
+
+std::string text_of(const pugi::xml_node& parent, const char* name) { return parent.child_value(name); }
+
+[[noreturn]] void refuse(const std::string& url, std::string_view what) {
+  throw Error(ErrorCode::corrupt, fmt::format("'{}' answers with no listing of objects: {}", url, what), url);
+}
+
+class ListingReader {
+ public:
+  ListingReader(const pugi::xml_node& root, const std::string& url)
+      : root_(root), url_(url), is_encoded_(text_of(root, "EncodingType") == "url") {}
+
+  S3Listing read() const {
+    S3Listing listing;
+    for (const pugi::xml_node& entry : root_.children("Contents")) listing.page.objects.push_back(object(entry));
+    for (const pugi::xml_node& entry : root_.children("CommonPrefixes")) {
+      listing.page.prefixes.push_back(decoded(text_of(entry, "Prefix")));
+    }
+    const std::string truncated = text_of(root_, "IsTruncated");
+    if (truncated != "true" && truncated != "false") refuse(url_, "IsTruncated is missing");
+    if (truncated == "false") return listing;
+    listing.next_token = text_of(root_, "NextContinuationToken");  // never encoded, whatever EncodingType says
+    if (listing.next_token.empty()) refuse(url_, "it is not the last page and names no next one");
+    return listing;
+  }
+
+ private:
+  ObjectInfo object(const pugi::xml_node& entry) const {
+    ObjectInfo object;
+    object.name = decoded(text_of(entry, "Key"));
+    object.version = text_of(entry, "ETag");
+    const std::string size = text_of(entry, "Size");
+    const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), object.size);
+    if (object.name.empty()) refuse(url_, "an object has no Key");
+    if (size.empty() || error != std::errc() || end != size.data() + size.size()) {
+      refuse(url_, fmt::format("the object '{}' has no Size", object.name));
+    }
+    return object;
+  }
+
+  std::string decoded(std::string text) const { return is_encoded_ ? form_decode(text) : std::move(text); }
+
+  const pugi::xml_node root_;
+  const std::string& url_;
+  const bool is_encoded_;
+};
+
+/// One line without control characters, for messages.
+std::string printable(std::string text) {
+  if (text.size() > kLongestMessage) text.resize(kLongestMessage);
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return text;
+}
+
+}  // namespace
+
+S3Listing read_listing(std::string_view xml, const std::string& url) {
+  const Document document(xml);
+  if (document.fault() != nullptr) refuse(url, document.fault());
+  const pugi::xml_node root = document.root("ListBucketResult");
+  if (!root) refuse(url, "the element ListBucketResult is missing");
+  return ListingReader(root, url).read();
+}
+
+S3ErrorBody read_error_body(std::string_view xml) {
+  const Document document(xml);
+  pugi::xml_node error = document.root("Error");
+  if (!error) error = document.root("ErrorResponse").child("Error");  // STS
+  return {printable(text_of(error, "Code")), printable(text_of(error, "Message")), printable(text_of(error, "Region"))};
+}
+
+std::optional<StsGrant> read_sts_grant(std::string_view xml) {
+  const Document document(xml);
+  for (const char* action : {"AssumeRole", "AssumeRoleWithWebIdentity"}) {
+    const pugi::xml_node found = document.root(fmt::format("{}Response", action).c_str())
+                                     .child(fmt::format("{}Result", action).c_str())
+                                     .child("Credentials");
+    if (!found) continue;
+    return StsGrant{text_of(found, "AccessKeyId"), text_of(found, "SecretAccessKey"), text_of(found, "SessionToken"),
+                    text_of(found, "Expiration")};
+  }
+  return std::nullopt;
+}
+
+}  // namespace shardkit

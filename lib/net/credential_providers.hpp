@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "net/credentials.hpp"
+#include "net/environment.hpp"
+#include "net/http.hpp"
+
+/// The providers of the AWS SDKs' default chain, as "Understand credential providers" of the AWS SDKs and Tools
+/// reference has it.
+namespace shardkit {
+
+/// What providers look at and ask: the seam for tests. What the members refer to outlives all providers.
+struct CloudSurroundings {
+  Environment environment;
+  /// The content of a small file; empty when it is not there. Throws Error when it cannot be read.
+  std::function<std::optional<std::string>(const std::string& path)> file;
+  /// What a shell command prints. Throws Error when it fails.
+  std::function<std::string(const std::string& command, const std::stop_token& stop)> run;
+  Clock* clock = nullptr;
+  Http* http = nullptr;
+};
+
+/// This machine's files, programs and clock, over `http`.
+CloudSurroundings machine_surroundings(Http& http);
+
+/// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN.
+std::unique_ptr<CredentialProvider> environment_provider(CloudSurroundings around);
+
+/// AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN (IAM roles for service accounts), exchanged at STS.
+std::unique_ptr<CredentialProvider> web_identity_provider(CloudSurroundings around);
+
+/// The files ~/.aws/config and ~/.aws/credentials: fixed keys; role_arn by source_profile or web_identity_token_file;
+/// credential_process. `profile` empty: AWS_PROFILE, or "default". Sign-in by SSO, MFA and credential_source are
+/// refused by Error{unsupported} that says what to do instead; Error{not_found} for a profile that was named and is not
+/// there.
+std::unique_ptr<CredentialProvider> profile_provider(CloudSurroundings around, std::string profile = {});
+
+/// AWS_CONTAINER_CREDENTIALS_RELATIVE_URI (ECS) or _FULL_URI with a token (EKS Pod Identity). Plain HTTP goes to
+/// loopback, 169.254.170.2, 169.254.170.23 and [fd00:ec2::23] only: Error{denied} for others.
+std::unique_ptr<CredentialProvider> container_provider(CloudSurroundings around);
+
+/// The role of an EC2 instance by IMDSv2, unless AWS_EC2_METADATA_DISABLED is "true". Gives up within about a second
+/// where no metadata service answers.
+std::unique_ptr<CredentialProvider> instance_provider(CloudSurroundings around);
+
+/// All of them in the order above; of a named profile, that one alone.
+CredentialChain default_chain(const CloudSurroundings& around, const std::string& profile);
+
+}  // namespace shardkit

@@ -1,0 +1,251 @@
+#include "net/http_client.hpp"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include "core/error.hpp"
+#include "net/answer_reader.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr int kPollMs = 200;
+constexpr long kReadBufferBytes = 256L << 10U;
+
+/// libcurl's own start-up, once per process and never undone: other threads may be using it until the end.
+void initialise_curl() {
+  static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (once != CURLE_OK) throw Error(ErrorCode::unsupported, "libcurl cannot be initialised");
+}
+
+/// Programs that we start must not inherit connections.
+curl_socket_t open_socket(void* /*user*/, curlsocktype /*purpose*/, curl_sockaddr* address) {
+  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+ErrorCode error_code_of_curl(CURLcode code) {
+  switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_ISSUER_ERROR:
+      return ErrorCode::denied;
+    case CURLE_URL_MALFORMAT:
+      return ErrorCode::usage;
+    case CURLE_OUT_OF_MEMORY:         // what a line that passes libcurl's own bounds ends in
+    case CURLE_UNSUPPORTED_PROTOCOL:  // an answer that is not HTTP
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_BAD_CONTENT_ENCODING:
+      return ErrorCode::corrupt;
+    default:
+      return ErrorCode::network;
+  }
+}
+
+Error transfer_error(CURLcode code, const char* detail, const Url& url) {
+  const ErrorCode kind = error_code_of_curl(code);
+  std::string what = *detail != '\0' ? detail : curl_easy_strerror(code);
+  if (kind == ErrorCode::denied) {
+    what += "; where the server's authority is one of your own, name its certificate in SSL_CERT_FILE";
+  } else if (kind == ErrorCode::corrupt) {
+    what = fmt::format("the answer is no HTTP, or has a header line without end ({})", what);
+  }
+  return Error(kind, fmt::format("'{}': {}", url.display(), what), url.display());
+}
+
+}  // namespace
+
+/// What libcurl's callbacks work on while a request is under way.
+struct HttpClient::Transfer {
+  AnswerReader reader;
+  StallWatch stall;
+  RateLimit* rate_limit;
+  const std::stop_token& stop;
+  bool stopped = false;
+
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* user) {
+    auto& self = *static_cast<Transfer*>(user);
+    self.stall.came(size * count);
+    return self.reader.header({data, size * count}) ? size * count : CURL_WRITEFUNC_ERROR;
+  }
+
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user) {
+    auto& self = *static_cast<Transfer*>(user);
+    self.stall.came(size * count);
+    return self.wait_for_rate(size * count) && self.reader.body({data, size * count}) ? size * count
+                                                                                      : CURL_WRITEFUNC_ERROR;
+  }
+
+  /// False on a stop.
+  bool wait_for_rate(std::size_t bytes) noexcept {
+    try {
+      if (rate_limit != nullptr) rate_limit->take(bytes, stop);
+    } catch (const Error&) {
+      stopped = true;
+    }
+    return !stopped;
+  }
+};
+
+class HttpClient::Handles {
+ public:
+  Handles() : multi_(curl_multi_init()), easy_(curl_easy_init()) {
+    if (multi_ == nullptr || easy_ == nullptr) throw Error(ErrorCode::io, "no memory for a connection");
+  }
+  ~Handles() {
+    curl_slist_free_all(headers_);
+    curl_easy_cleanup(easy_);
+    curl_multi_cleanup(multi_);
+  }
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+
+  void prepare(const HttpRequest& request, const HttpOptions& options, Transfer& transfer) {
+    curl_easy_reset(easy_);  // connections stay
+    set_connection(request, options);
+    set_request(request);
+    set(CURLOPT_HEADERFUNCTION, &Transfer::on_header);
+    set(CURLOPT_HEADERDATA, static_cast<void*>(&transfer));
+    set(CURLOPT_WRITEFUNCTION, &Transfer::on_body);
+    set(CURLOPT_WRITEDATA, static_cast<void*>(&transfer));
+    detail_.fill('\0');
+    set(CURLOPT_ERRORBUFFER, detail_.data());
+  }
+
+  /// What libcurl ended with. Empty on a stop.
+  std::optional<CURLcode> perform(StallWatch& stall, const std::stop_token& stop) {
+    if (curl_multi_add_handle(multi_, easy_) != CURLM_OK) return CURLE_FAILED_INIT;
+    const Removal removal{*this};
+    const std::stop_callback wake(stop, [this] { curl_multi_wakeup(multi_); });
+    for (int running = 1; !stop.stop_requested();) {
+      if (curl_multi_perform(multi_, &running) != CURLM_OK) return CURLE_FAILED_INIT;
+      if (running == 0) return result();
+      const Seconds before = system_clock().monotonic();
+      curl_multi_poll(multi_, nullptr, 0, kPollMs, nullptr);
+      if (stall.waited(system_clock().monotonic() - before)) {
+        fmt::format_to_n(detail_.data(), detail_.size() - 1,
+                         "the connection is dead: next to nothing came for a while");
+        return CURLE_OPERATION_TIMEDOUT;
+      }
+    }
+    return std::nullopt;
+  }
+
+  const char* detail() const { return detail_.data(); }
+
+ private:
+  struct Removal {
+    Handles& handles;
+    ~Removal() { curl_multi_remove_handle(handles.multi_, handles.easy_); }
+  };
+
+  template <class T>
+  void set(CURLoption option, T value) {
+    if (curl_easy_setopt(easy_, option, value) == CURLE_OK) return;
+    throw Error(ErrorCode::unsupported, fmt::format("this libcurl ({}) lacks option {}; 7.88 or later is needed",
+                                                    curl_version(), static_cast<int>(option)));
+  }
+
+  void set_connection(const HttpRequest& request, const HttpOptions& options) {
+    set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_QUICK_EXIT, 1L);  // a stop does not wait for a name server
+    set(CURLOPT_PROTOCOLS_STR, "http,https");
+    set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+    set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+    set(CURLOPT_TCP_KEEPALIVE, 1L);
+    set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+    set(CURLOPT_BUFFERSIZE, kReadBufferBytes);
+    set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds(options.connect_timeout));
+    set(CURLOPT_TIMEOUT_MS, milliseconds(request.time_limit));
+    if (!options.ca_file.empty()) set(CURLOPT_CAINFO, options.ca_file.c_str());
+    if (!options.ca_folder.empty()) set(CURLOPT_CAPATH, options.ca_folder.c_str());
+    if (!request.may_use_proxy) set(CURLOPT_PROXY, "");
+  }
+
+  void set_request(const HttpRequest& request) {
+    set(CURLOPT_URL, request.url.text().c_str());
+    set(CURLOPT_PATH_AS_IS, 1L);
+    set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
+    if (request.method == "HEAD") set(CURLOPT_NOBODY, 1L);
+    if (request.method == "POST" || request.method == "PUT") {
+      set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+      set(CURLOPT_POSTFIELDS, request.body.c_str());
+    }
+    if (!request.url.user.empty()) {
+      set(CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC));
+      set(CURLOPT_USERNAME, request.url.user.c_str());
+      set(CURLOPT_PASSWORD, request.url.password.c_str());
+    }
+    curl_slist_free_all(std::exchange(headers_, nullptr));
+    add_header("User-Agent: shardkit");
+    add_header("Accept-Encoding: identity");
+    add_header("Expect:");  // no round trip before a small body
+    if (!request.headers.find("content-type")) add_header("Content-Type:");
+    for (const auto& [name, value] : request.headers.fields()) {
+      add_header(value.empty() ? name + ";" : fmt::format("{}: {}", name, value));
+    }
+    set(CURLOPT_HTTPHEADER, headers_);
+  }
+
+  void add_header(const std::string& line) {
+    curl_slist* longer = curl_slist_append(headers_, line.c_str());
+    if (longer == nullptr) throw Error(ErrorCode::io, "no memory for a request");
+    headers_ = longer;
+  }
+
+  CURLcode result() {
+    for (int left = 0;;) {
+      const CURLMsg* message = curl_multi_info_read(multi_, &left);
+      if (message == nullptr) return CURLE_GOT_NOTHING;
+      if (message->msg == CURLMSG_DONE) return message->data.result;
+    }
+  }
+
+  static long milliseconds(Seconds duration) {
+    return static_cast<long>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
+  }
+
+  CURLM* multi_;
+  CURL* easy_;
+  curl_slist* headers_ = nullptr;
+  std::array<char, CURL_ERROR_SIZE> detail_{};
+};
+
+HttpOptions http_options(const Environment& environment) {
+  HttpOptions options;
+  for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
+    if (options.ca_file.empty()) options.ca_file = environment(name).value_or("");
+  }
+  options.ca_folder = environment("SSL_CERT_DIR").value_or("");
+  return options;
+}
+
+HttpClient::HttpClient(HttpOptions options) : options_(std::move(options)) {
+  initialise_curl();
+  handles_ = std::make_unique<Handles>();
+}
+
+HttpClient::~HttpClient() = default;
+
+HttpResponse HttpClient::send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) {
+  Transfer transfer{AnswerReader(request, on_head, options_.header_limits), StallWatch(options_.stall),
+                    options_.rate_limit.get(), stop};
+  handles_->prepare(request, options_, transfer);
+  const auto code = handles_->perform(transfer.stall, stop);
+  if (!code || transfer.stopped) {
+    throw Error(ErrorCode::cancelled, "stopped while waiting for an answer", request.url.display());
+  }
+  if (!transfer.reader.refused()) {
+    if (*code != CURLE_OK) throw transfer_error(*code, handles_->detail(), request.url);
+    if (!transfer.reader.has_head()) throw transfer_error(CURLE_WEIRD_SERVER_REPLY, "", request.url);
+  }
+  return transfer.reader.response();
+}
+
+}  // namespace shardkit

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "net/object_store.hpp"
+#include "net/retry.hpp"
+
+namespace shardkit {
+
+/// What stores over HTTP have in common: persisting, redirects, ranges put together from several answers.
+class RemoteStore : public ObjectStore {
+ public:
+  Fetched get_range(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
+                    const std::stop_token& stop) override;
+  Fetched get_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
+                    const std::stop_token& stop) override;
+
+ protected:
+  RemoteStore(Http& http, RetryOptions retry) : http_(http), retry_(std::move(retry)) {}
+
+  /// A request to the store, before it is made one to a host.
+  struct Request {
+    std::string key;
+    std::string method = "GET";
+    QueryParameters query = {};
+    HttpHeaders headers = {};
+  };
+
+  /// What one attempt came to. `error` is set unless the verdict is done.
+  struct Answer {
+    HttpResponse response;
+    Verdict verdict;
+    std::optional<Error> error;
+  };
+
+  /// Sends `request` once; again only where that host or region says to ask another. A 2xx goes to `on_success`, the
+  /// body of any other answer makes the error.
+  virtual Answer attempt(const Request& request, const HeadHandler& on_success, const std::stop_token& stop) = 0;
+
+  /// How messages call an object.
+  virtual std::string name_of(const std::string& key) const = 0;
+
+  /// Attempts until there is an answer that no repetition would change, and returns it.
+  Answer persist(const Request& request, const HeadHandler& on_success, const std::stop_token& stop);
+
+  /// Signs or otherwise completes a request to `request.url`. `own_host`: it goes to the host that was asked at first,
+  /// which alone may see credentials.
+  using Completion = std::function<void(HttpRequest& request, bool own_host)>;
+  /// Sends `request` and follows redirects by hand, up to five, never from https to http. `may_follow` looks at an
+  /// answer before; empty: always.
+  HttpResponse send_following(HttpRequest request, const HeadHandler& on_head, const Completion& complete,
+                              const std::function<bool(const HttpResponse&)>& may_follow, const std::stop_token& stop);
+
+  /// Hands answers of 2xx to `on_success` and keeps the body of others in `error_body`. One without end is as good as
+  /// no answer: Error{network}. Both outlive the handler.
+  static HeadHandler by_status(const HeadHandler& on_success, std::string& error_body);
+
+  const RetryOptions& retry() const { return retry_; }
+
+ private:
+  Http& http_;
+  RetryOptions retry_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,122 @@
+#include "net/retry.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <mutex>
+#include <random>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "core/prng.hpp"
+#include "net/timestamp.hpp"
+
+namespace shardkit {
+namespace {
+
+using Names = std::span<const std::string_view>;
+
+constexpr std::array<std::string_view, 10> kThrottled{"SlowDown",
+                                                      "Throttling",
+                                                      "ThrottlingException",
+                                                      "ThrottledException",
+                                                      "RequestThrottled",
+                                                      "RequestLimitExceeded",
+                                                      "RequestThrottledException",
+                                                      "TooManyRequests",
+                                                      "ServiceUnavailable",
+                                                      "BandwidthLimitExceeded"};
+constexpr std::array<std::string_view, 6> kPassing{"RequestTimeout", "InternalError",           "InternalServerError",
+                                                   "BadDigest",      "PriorRequestNotComplete", "OperationAborted"};
+constexpr std::array<std::string_view, 5> kExpired{"ExpiredToken", "ExpiredTokenException", "RequestExpired",
+                                                   "TokenRefreshRequired", "InvalidToken"};
+constexpr std::array<std::string_view, 5> kMissing{"NoSuchKey", "NoSuchBucket", "NoSuchVersion", "NoSuchUpload",
+                                                   "NotFound"};
+
+bool is_one_of(std::string_view code, Names names) {
+  return std::find(names.begin(), names.end(), code) != names.end();
+}
+
+Verdict fatal(ErrorCode code) { return {Remedy::fatal, code, false}; }
+
+Verdict judge_status(int status) {
+  switch (status) {
+    case 408:
+    case 500:
+    case 502:
+    case 504:
+      return {Remedy::retry, ErrorCode::network, false};
+    case 429:
+    case 503:
+      return {Remedy::retry, ErrorCode::network, true};
+    case 401:
+    case 403:
+    case 407:
+      return fatal(ErrorCode::denied);
+    case 404:
+    case 410:
+      return fatal(ErrorCode::not_found);
+    case 409:
+    case 412:
+      return fatal(ErrorCode::conflict);
+    case 416:
+      return fatal(ErrorCode::corrupt);
+    default:
+      break;
+  }
+  if (status > 504 && status < 600 && status != 505)
+    return {Remedy::retry, ErrorCode::network, false};  // gateways' own
+  return fatal(ErrorCode::unsupported);
+}
+
+double library_random() {
+  static std::mutex mutex;
+  static Prng prng((static_cast<std::uint64_t>(std::random_device{}()) << 32U) | std::random_device{}());
+  const std::scoped_lock lock(mutex);
+  return prng.uniform();
+}
+
+}  // namespace
+
+Verdict judge(int status, std::string_view error_code) {
+  if (is_one_of(error_code, kThrottled)) return {Remedy::retry, ErrorCode::network, true};
+  if (is_one_of(error_code, kPassing)) return {Remedy::retry, ErrorCode::network, false};
+  if (is_one_of(error_code, kExpired)) return {Remedy::refresh_credentials, ErrorCode::denied, false};
+  if (is_one_of(error_code, kMissing)) return fatal(ErrorCode::not_found);
+  if (error_code == "RequestTimeTooSkewed") return {Remedy::correct_clock, ErrorCode::denied, false};
+  if (status >= 200 && status < 300) return error_code.empty() ? Verdict{} : fatal(ErrorCode::unsupported);
+  return judge_status(status);
+}
+
+void Attempts::failed(const Error& error, const Verdict& verdict, std::optional<Seconds> retry_after) {
+  ++failures_;
+  if (verdict.remedy == Remedy::fatal) throw error;
+  if (failures_ >= options_.attempts) {
+    throw Error(error.code(), fmt::format("{} (after {} attempts)", error.what(), failures_), error.path(),
+                error.offset());
+  }
+  const Seconds wait = wait_after(verdict, retry_after);
+  if (options_.on_retry) options_.on_retry({verdict.throttled, wait, error.what()});
+  options_.clock->sleep(wait, stop_);
+}
+
+Seconds Attempts::wait_after(const Verdict& verdict, std::optional<Seconds> retry_after) const {
+  const bool mended = verdict.remedy == Remedy::refresh_credentials || verdict.remedy == Remedy::correct_clock;
+  if (mended && failures_ == 1) return Seconds(0);
+  const double random = options_.random ? options_.random() : library_random();
+  const Seconds backoff = random * std::min(Seconds(std::exp2(failures_ - 1)), options_.longest_wait);
+  return std::max(backoff, std::min(retry_after.value_or(Seconds(0)), options_.longest_retry_after));
+}
+
+std::optional<Seconds> retry_after(const HttpHeaders& headers, WallTime now) {
+  const std::string_view text = headers.get("retry-after");
+  if (const auto date = parse_http_date(text)) return std::max<Seconds>(*date - now, Seconds(0));
+  unsigned seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return Seconds(seconds);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "net/clock.hpp"
+#include "net/http_message.hpp"
+
+/// What to do about an answer, in one place for all requests to stores.
+namespace shardkit {
+
+enum class Remedy {
+  done,                 ///< it is what was asked for
+  retry,                ///< the same again, later
+  refresh_credentials,  ///< with newer credentials
+  correct_clock,        ///< signed by the server's clock
+  fatal,                ///< no repetition helps
+};
+
+struct Verdict {
+  Remedy remedy = Remedy::done;
+  ErrorCode code = ErrorCode::network;  ///< of the error, should it come to one
+  bool throttled = false;               ///< the store asks for fewer requests: 503, 429, SlowDown, ...
+};
+
+/// Judges an answer by its status and the code in its XML (empty without one), as the AWS SDKs do: "Error responses" of
+/// the Amazon S3 API reference. An error code within a 200 counts. 412 is Error{conflict}.
+Verdict judge(int status, std::string_view error_code);
+
+/// Told of each repetition, from the thread that repeats: what counts retries and lowers the concurrency.
+struct RetryEvent {
+  bool throttled = false;
+  Seconds wait{0};
+  std::string reason;
+};
+
+struct RetryOptions {
+  unsigned attempts = 10;  ///< in a row without any progress
+  Seconds longest_wait{20};
+  Seconds longest_retry_after{120};
+  Clock* clock = &system_clock();
+  std::function<double()> random;                   ///< uniform in [0, 1), thread-safe; empty: the library's own
+  std::function<void(const RetryEvent&)> on_retry;  ///< may be empty; thread-safe
+};
+
+/// The attempts at one request: how long to wait between them (full jitter: a random share of 2^i seconds, capped), and
+/// when to give up. One thread.
+class Attempts {
+ public:
+  Attempts(const RetryOptions& options, const std::stop_token& stop) : options_(options), stop_(stop) {}
+
+  /// Takes in that an attempt failed and waits until the next one, at least for `retry_after`. Throws `error`, with the
+  /// number of attempts in its text, when that was the last; Error{cancelled} on a stop.
+  void failed(const Error& error, const Verdict& verdict, std::optional<Seconds> retry_after = {});
+
+  /// Bytes came: the count starts again.
+  void progressed() { failures_ = 0; }
+
+ private:
+  Seconds wait_after(const Verdict& verdict, std::optional<Seconds> retry_after) const;
+
+  const RetryOptions& options_;
+  const std::stop_token& stop_;
+  unsigned failures_ = 0;
+};
+
+/// The Retry-After of an answer: seconds, or a date that is compared with `now`. Never negative.
+std::optional<Seconds> retry_after(const HttpHeaders& headers, WallTime now);
+
+}  // namespace shardkit

@@ -1,0 +1,217 @@
+#include "net/s3_store.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "net/object_version.hpp"
+#include "net/timestamp.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kLongestPage = 16UL << 20U;  // a thousand keys of 1024 bytes, each three characters, and more
+constexpr int kMostRegions = 3;
+constexpr std::int64_t kTolerableSkew = 2;  // seconds; less is no reason
+
+/// The same address, in the form that is signed.
+void make_canonical(Url& url) {
+  QueryParameters parameters;
+  for (std::string_view rest = url.query; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('&'), rest.size());
+    const std::string_view pair = rest.substr(0, end);
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    parameters.emplace_back(percent_decode(pair.substr(0, equals)),
+                            percent_decode(pair.substr(std::min(equals + 1, pair.size()))));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  url.query = canonical_query(parameters);
+  url.path = percent_encode_path(percent_decode(url.path));
+}
+
+const char* remedy_for(const S3ErrorBody& body, int status) {
+  if (body.code == "SignatureDoesNotMatch" || body.code == "InvalidAccessKeyId") {
+    return "; the keys are not those of this store";
+  }
+  if (body.code == "InvalidObjectState") return "; it is archived and must be restored first";
+  if (status == 403) return "; these credentials may not read it, or it is not there and they may not list";
+  if (status == 401) return "; the store wants credentials";
+  return "";
+}
+
+}  // namespace
+
+/// An answer with what it was asked with.
+struct S3Store::Exchange {
+  HttpResponse response;
+  std::string body;  ///< of an answer that is no success
+  std::shared_ptr<const Credentials> credentials;
+  std::string region;
+};
+
+S3Store::S3Store(std::string bucket, S3Settings settings, Http& http, CredentialCache* credentials, RetryOptions retry)
+    : RemoteStore(http, std::move(retry)),
+      bucket_(std::move(bucket)),
+      location_("s3://" + bucket_),
+      credentials_(credentials),
+      settings_(std::move(settings)) {}
+
+std::string S3Store::name_of(const std::string& key) const { return S3Location{bucket_, key}.text(); }
+
+void S3Store::list(const std::string& prefix, const std::string& delimiter,
+                   const std::function<void(const ObjectPage&)>& each, const std::stop_token& stop) {
+  Request request{""};
+  for (std::string token;;) {
+    request.query = {{"list-type", "2"}, {"encoding-type", "url"}};  // XML cannot hold every key
+    if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
+    if (!delimiter.empty()) request.query.emplace_back("delimiter", delimiter);
+    if (!token.empty()) request.query.emplace_back("continuation-token", token);
+    S3Listing listing = list_page(request, stop);
+    each(listing.page);
+    if (listing.next_token.empty()) return;
+    if (listing.next_token == token) {
+      throw Error(ErrorCode::corrupt,
+                  fmt::format("'{}': the store gives the same page of its listing again", location_), location_);
+    }
+    token = std::move(listing.next_token);
+  }
+}
+
+/// A page that is broken, or holds an error although its status is 200, is asked for again as a failed request is.
+S3Listing S3Store::list_page(const Request& request, const std::stop_token& stop) {
+  for (Attempts attempts(retry(), stop);;) {
+    std::string text;
+    Answer answer = persist(request, collect_body(text, kLongestPage), stop);
+    if (answer.error) throw Error(*answer.error);
+    try {
+      return read_listing(text, location_);
+    } catch (const Error& broken) {
+      const S3ErrorBody body = read_error_body(text);
+      Verdict verdict = judge(answer.response.status, body.code);
+      if (body.code.empty()) verdict = {Remedy::retry, ErrorCode::corrupt, false};
+      answer.error = body.code.empty() ? broken : error_of(request, answer.response.status, body, verdict);
+      answer.verdict = verdict;
+    }
+    attempts.failed(*answer.error, answer.verdict);
+  }
+}
+
+std::optional<ObjectStore::Found> S3Store::find(const std::string& key, const std::stop_token& stop) {
+  const Answer answer = persist(
+      {key, "HEAD"}, [](const HttpResponse&) { return BodyWriter(); }, stop);
+  if (answer.response.status == 404) return std::nullopt;
+  if (answer.error) throw Error(*answer.error);
+  const auto size = answer.response.content_length();
+  if (size) return Found{{key, *size, object_version(answer.response.headers)}, true};
+  throw Error(ErrorCode::corrupt, fmt::format("'{}': the store does not tell its size", name_of(key)), name_of(key));
+}
+
+RemoteStore::Answer S3Store::attempt(const Request& request, const HeadHandler& on_success,
+                                     const std::stop_token& stop) {
+  for (int regions = 0;; ++regions) {
+    Exchange result;
+    try {
+      result = exchange(request, on_success, stop);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::network) throw;
+      return {{}, {Remedy::retry, ErrorCode::network, false}, error};
+    }
+    const int status = result.response.status;
+    if (status >= 200 && status < 300) return {std::move(result.response), {}, {}};
+    const S3ErrorBody body = reason_of(result, request, stop);
+    if (regions < kMostRegions && take_region(result.response, body, result.region)) continue;
+    Verdict verdict = judge(status, body.code);
+    if (verdict.remedy == Remedy::refresh_credentials) {
+      if (result.credentials)
+        credentials_->renew(*result.credentials, stop);
+      else
+        verdict.remedy = Remedy::fatal;
+    }
+    if (verdict.remedy == Remedy::correct_clock && !take_clock(result.response)) verdict.remedy = Remedy::fatal;
+    Error error = error_of(request, status, body, verdict);
+    return {std::move(result.response), verdict, std::move(error)};
+  }
+}
+
+S3Store::Exchange S3Store::exchange(const Request& request, const HeadHandler& on_success,
+                                    const std::stop_token& stop) {
+  Exchange result;
+  const S3Settings settings = this->settings();
+  result.region = settings.region;
+  if (credentials_ != nullptr) result.credentials = credentials_->get(stop);
+  HttpRequest message;
+  message.method = request.method;
+  message.url = s3_url(settings, bucket_, request.key);
+  message.url.query = canonical_query(request.query);
+  message.headers = request.headers;
+  const auto complete = [&](HttpRequest& next, bool own_host) {
+    if (own_host && result.credentials) sign(next, *result.credentials, settings.region);
+  };
+  const auto is_of_this_region = [&](const HttpResponse& response) {
+    const std::string_view region = response.headers.get("x-amz-bucket-region");
+    return region.empty() || region == settings.region;
+  };
+  result.response =
+      send_following(std::move(message), by_status(on_success, result.body), complete, is_of_this_region, stop);
+  return result;
+}
+
+void S3Store::sign(HttpRequest& request, const Credentials& credentials, const std::string& region) const {
+  make_canonical(request.url);
+  sign_v4(request, credentials.key, {region, "s3"}, retry().clock->now() + std::chrono::seconds(skew_seconds_.load()));
+}
+
+/// What the store says is wrong. An answer to HEAD has no body: the same asked by GET has.
+S3ErrorBody S3Store::reason_of(const Exchange& result, const Request& request, const std::stop_token& stop) {
+  const int status = result.response.status;
+  if (request.method != "HEAD" || (status != 400 && status != 403)) return read_error_body(result.body);
+  Request by_get{request.key, "GET", request.query, request.headers};
+  by_get.headers.set("Range", range_header(0, 1));
+  try {
+    return read_error_body(exchange(
+                               by_get, [](const HttpResponse&) { return BodyWriter(); }, stop)
+                               .body);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::network) throw;
+    return {};
+  }
+}
+
+Error S3Store::error_of(const Request& request, int status, const S3ErrorBody& body, const Verdict& verdict) const {
+  const std::string name = request.key.empty() ? location_ : name_of(request.key);
+  const S3Settings now = settings();
+  const std::string at = now.endpoint ? fmt::format(" at '{}'", now.endpoint->display()) : "";
+  return Error(verdict.code,
+               fmt::format("'{}'{}: status {}{}{}{}{}{}", name, at, status, body.code.empty() ? "" : " ", body.code,
+                           body.message.empty() ? "" : ": ", body.message, remedy_for(body, status)),
+               name);
+}
+
+/// True when the answer names a region that was not asked: from now on it is.
+bool S3Store::take_region(const HttpResponse& response, const S3ErrorBody& body, const std::string& used) {
+  std::string region(response.headers.get("x-amz-bucket-region"));
+  if (region.empty()) region = body.region;
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  if (region.empty() || region == used || region.find_first_not_of(allowed) != std::string::npos) return false;
+  const std::scoped_lock lock(mutex_);
+  settings_.region = region;
+  return true;
+}
+
+/// True when the store's clock differs from what we took for it.
+bool S3Store::take_clock(const HttpResponse& response) {
+  const auto date = parse_http_date(response.headers.get("date"));
+  if (!date) return false;
+  const auto skew = std::chrono::duration_cast<std::chrono::seconds>(*date - retry().clock->now()).count();
+  const std::int64_t before = skew_seconds_.exchange(skew);
+  return std::abs(skew - before) > kTolerableSkew;
+}
+
+S3Settings S3Store::settings() const {
+  const std::scoped_lock lock(mutex_);
+  return settings_;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,139 @@
+#include "net/store_source.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "net/http_pool.hpp"
+#include "net/http_store.hpp"
+#include "net/s3_store.hpp"
+
+namespace shardkit {
+namespace {
+
+/// Copies of a stream what lies in a window of it.
+class Window {
+ public:
+  Window(std::uint64_t offset, MutableBytes buffer) : offset_(offset), buffer_(buffer) {}
+
+  void take(Bytes bytes) {
+    const std::uint64_t from = std::max(at_, offset_);
+    const std::uint64_t to = std::min(at_ + bytes.size(), offset_ + buffer_.size());
+    if (from < to) std::memcpy(buffer_.data() + (from - offset_), bytes.data() + (from - at_), to - from);
+    at_ += bytes.size();
+  }
+
+ private:
+  std::uint64_t at_ = 0;
+  std::uint64_t offset_;
+  MutableBytes buffer_;
+};
+
+/// One version of one object.
+class StoreObject final : public ByteSource {
+ public:
+  StoreObject(ObjectStore& store, ObjectInfo object, std::string name, std::stop_token stop)
+      : store_(store), object_(std::move(object)), name_(std::move(name)), stop_(std::move(stop)) {}
+
+  std::uint64_t size() const override { return object_.size; }
+
+  std::size_t read_at(std::uint64_t offset, MutableBytes buffer) override {
+    if (offset >= object_.size || buffer.empty()) return 0;
+    const MutableBytes wanted = buffer.first(std::min<std::uint64_t>(buffer.size(), object_.size - offset));
+    Window window(0, wanted);
+    Fetched fetched = store_.get_range(
+        object_, offset, wanted.size(), [&](Bytes bytes) { window.take(bytes); }, stop_);
+    if (fetched == Fetched::no_ranges) fetched = read_whole(offset, wanted);
+    if (fetched == Fetched::whole) return wanted.size();
+    throw Error(
+        ErrorCode::io,
+        fmt::format("'{}' has changed since it was looked at; run the same command again once nobody writes it", name_),
+        name_, offset);
+  }
+
+ private:
+  Fetched read_whole(std::uint64_t offset, MutableBytes wanted) {
+    Window window(offset, wanted);
+    const auto start = [&]() -> BodyWriter {
+      window = Window(offset, wanted);
+      return [&](Bytes bytes) { window.take(bytes); };
+    };
+    return store_.get_whole(object_, start, stop_);
+  }
+
+  ObjectStore& store_;
+  ObjectInfo object_;
+  std::string name_;
+  std::stop_token stop_;
+};
+
+class StoreSource final : public ObjectSource {
+ public:
+  StoreSource(OpenStore open, std::stop_token stop)
+      : open_(std::move(open)), stop_(std::move(stop)), location_(open_.store->location()) {
+    while (location_.ends_with('/')) location_.pop_back();
+    if (!open_.key.empty() && !open_.key.ends_with('/')) open_.key += '/';
+    if (!open_.key.empty()) location_ += '/' + open_.key.substr(0, open_.key.size() - 1);
+  }
+
+  const std::string& location() const override { return location_; }
+
+  std::vector<ObjectInfo> list() override {
+    std::vector<ObjectInfo> found;
+    const auto add = [&](const ObjectPage& page) {
+      for (const ObjectInfo& object : page.objects) {
+        if (object.name.ends_with('/') || !object.name.starts_with(open_.key)) continue;
+        found.push_back({object.name.substr(open_.key.size()), object.size, object.version});
+      }
+    };
+    open_.store->list(open_.key, "", add, stop_);
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    return found;
+  }
+
+  std::optional<ObjectInfo> find(const std::string& name) override {
+    const auto found = open_.store->find(open_.key + name, stop_);
+    if (!found) return std::nullopt;
+    return ObjectInfo{name, found->object.size, found->object.version};
+  }
+
+  std::unique_ptr<ByteSource> open(const ObjectInfo& object) override {
+    return std::make_unique<StoreObject>(*open_.store, ObjectInfo{open_.key + object.name, object.size, object.version},
+                                         fmt::format("{}/{}", location_, object.name), stop_);
+  }
+
+ private:
+  OpenStore open_;
+  std::stop_token stop_;
+  std::string location_;
+};
+
+}  // namespace
+
+OpenStore open_store(const std::string& address, const StoreOptions& options) {
+  OpenStore open;
+  open.http = std::make_unique<HttpPool>(options.http);
+  if (is_http_url(address)) {
+    open.store = std::make_unique<HttpStore>(parse_url(address), *open.http, options.retry);
+    return open;
+  }
+  const S3Location location = parse_s3_location(address);
+  const CloudSurroundings around = machine_surroundings(*open.http);
+  if (!options.s3.anonymous) {
+    open.credentials = std::make_unique<CredentialCache>(default_chain(around, options.s3.profile), *around.clock);
+  }
+  open.store = std::make_unique<S3Store>(location.bucket, s3_settings(options.s3, around), *open.http,
+                                         open.credentials.get(), options.retry);
+  open.key = location.key;
+  return open;
+}
+
+std::unique_ptr<ObjectSource> open_store_source(const std::string& address, const StoreOptions& options,
+                                                std::stop_token stop) {
+  return std::make_unique<StoreSource>(open_store(address, options), std::move(stop));
+}
+
+}  // namespace shardkit

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/clock.hpp"
+
+/// Points of time as HTTP and AWS write them, all UTC and independent of locale and time zone.
+namespace shardkit {
+
+/// "20130524T000000Z": ISO 8601 basic, as SigV4 has it. The first eight characters are the day.
+std::string amz_timestamp(WallTime time);
+
+/// "2026-11-21T14:00:00Z", with or without a fraction of seconds; "+00:00" for Z is read too. Empty for anything else.
+std::optional<WallTime> parse_iso8601(std::string_view text);
+
+/// "Sun, 06 Nov 1994 08:49:37 GMT": the one form of RFC 9110 that servers may send. Empty for anything else.
+std::optional<WallTime> parse_http_date(std::string_view text);
+
+}  // namespace shardkit

@@ -1,0 +1,224 @@
+#include "net/url.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::string_view kUnreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+constexpr std::string_view kHexDigits = "0123456789ABCDEF";
+/// What may stand in a path or query as it is (RFC 3986, 3.3 and 3.4), and '%'.
+constexpr std::string_view kSentAsIs = "!$&'()*+,;=:@/?%";
+constexpr std::size_t kLongestBucket = 255;
+
+void append_encoded(std::string& out, char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  out += '%';
+  out += kHexDigits[byte >> 4U];
+  out += kHexDigits[byte & 15U];
+}
+
+std::string encode(std::string_view text, std::string_view also_kept) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    if (kUnreserved.find(c) != std::string_view::npos || also_kept.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      append_encoded(out, c);
+    }
+  }
+  return out;
+}
+
+std::optional<char> decoded_byte(std::string_view digits) {
+  unsigned value = 0;
+  if (digits.size() != 2) return std::nullopt;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + 2, value, 16);
+  if (error != std::errc() || end != digits.data() + 2) return std::nullopt;
+  return static_cast<char>(value);
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+[[noreturn]] void refuse(std::string_view what) {
+  throw Error(ErrorCode::usage, fmt::format("{}; an address is written http(s)://host[:port]/path", what));
+}
+
+bool is_scheme(std::string_view text, std::string_view scheme) {
+  return text.size() > scheme.size() && lower(text.substr(0, scheme.size())) == scheme;
+}
+
+std::uint16_t parse_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc() || end != text.data() + text.size() || port == 0) refuse("the URL has no valid port");
+  return port;
+}
+
+bool is_host(std::string_view host) {
+  constexpr std::string_view name = "abcdefghijklmnopqrstuvwxyz0123456789-._";
+  if (host.starts_with('[')) {
+    return host.size() > 2 && host.ends_with(']') &&
+           host.substr(1, host.size() - 2).find_first_not_of("0123456789abcdef:.") == std::string_view::npos;
+  }
+  return !host.empty() && host.find_first_not_of(name) == std::string_view::npos;
+}
+
+/// "host", "host:port", "[::1]:port"
+void parse_host_and_port(std::string_view text, Url& url) {
+  const std::size_t bracket = text.rfind(']');
+  const std::size_t colon = text.rfind(':');
+  if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
+    if (colon + 1 < text.size()) url.port = parse_port(text.substr(colon + 1));
+    text = text.substr(0, colon);
+  }
+  if (url.port == (url.scheme == "https" ? 443 : 80)) url.port = 0;
+  url.host = lower(text);
+  if (!is_host(url.host)) refuse("the URL has no valid host");
+}
+
+void parse_path_and_query(std::string_view text, Url& url) {
+  text = text.substr(0, text.find('#'));
+  const std::size_t question = text.find('?');
+  url.path = encode(text.substr(0, question), kSentAsIs);
+  url.query = question == std::string_view::npos ? "" : encode(text.substr(question + 1), kSentAsIs);
+  if (!url.path.starts_with('/')) url.path.insert(0, "/");
+}
+
+void refuse_control_characters(std::string_view text) {
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) refuse("the URL holds a control character");
+  }
+}
+
+}  // namespace
+
+std::string Url::authority() const { return port == 0 ? host : fmt::format("{}:{}", host, port); }
+
+std::string Url::text() const {
+  return fmt::format("{}://{}{}{}{}", scheme, authority(), path, query.empty() ? "" : "?", query);
+}
+
+std::string Url::display() const {
+  return fmt::format("{}://{}{}{}", scheme, authority(), path, query.empty() ? "" : "?...");
+}
+
+bool Url::same_origin(const Url& other) const {
+  return scheme == other.scheme && host == other.host && port == other.port;
+}
+
+Url parse_url(std::string_view text) {
+  refuse_control_characters(text);
+  Url url;
+  for (const char* scheme : {"http", "https"}) {
+    if (is_scheme(text, fmt::format("{}://", scheme))) url.scheme = scheme;
+  }
+  if (url.scheme.empty()) refuse("this is no http or https URL");
+  text.remove_prefix(url.scheme.size() + 3);
+  const std::size_t end = std::min(text.find_first_of("/?#"), text.size());
+  std::string_view authority = text.substr(0, end);
+  const std::size_t at = authority.rfind('@');
+  if (at != std::string_view::npos) {
+    const std::string_view login = authority.substr(0, at);
+    const std::size_t colon = login.find(':');
+    url.user = percent_decode(login.substr(0, colon));
+    if (colon != std::string_view::npos) url.password = percent_decode(login.substr(colon + 1));
+    refuse_control_characters(url.user);
+    refuse_control_characters(url.password);
+    authority.remove_prefix(at + 1);
+  }
+  parse_host_and_port(authority, url);
+  parse_path_and_query(text.substr(end), url);
+  return url;
+}
+
+Url resolve_location(const Url& base, std::string_view location) {
+  refuse_control_characters(location);
+  if (is_http_url(location)) return parse_url(location);
+  if (location.starts_with("//")) return parse_url(fmt::format("{}:{}", base.scheme, location));
+  if (location.substr(0, location.find_first_of("/?#")).find(':') != std::string_view::npos) {
+    refuse("the redirect leads to something that is no http or https URL");
+  }
+  Url url = base;
+  url.user.clear();
+  url.password.clear();
+  if (location.starts_with('/')) {
+    parse_path_and_query(location, url);
+  } else if (location.starts_with('?')) {
+    parse_path_and_query(base.path + std::string(location), url);
+  } else if (!location.empty() && !location.starts_with('#')) {
+    parse_path_and_query(base.path.substr(0, base.path.rfind('/') + 1) + std::string(location), url);
+  }
+  return url;
+}
+
+std::string S3Location::text() const { return fmt::format("s3://{}/{}", bucket, key); }
+
+S3Location parse_s3_location(std::string_view text) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  if (!is_s3_url(text)) {
+    throw Error(ErrorCode::usage, fmt::format("'{}' is no s3:// address; it is written s3://bucket/key", text));
+  }
+  text.remove_prefix(5);
+  const std::size_t slash = text.find('/');
+  S3Location location{std::string(text.substr(0, slash)), ""};
+  if (slash != std::string_view::npos) location.key = text.substr(slash + 1);
+  const std::string& bucket = location.bucket;
+  if (bucket.size() < 3 || bucket.size() > kLongestBucket ||
+      bucket.find_first_not_of(allowed) != std::string_view::npos || bucket.front() == '.') {
+    throw Error(ErrorCode::usage, fmt::format("'{}' is no bucket name: 3 to {} letters, digits, '.', '-' or '_'",
+                                              bucket, kLongestBucket));
+  }
+  return location;
+}
+
+bool is_http_url(std::string_view text) { return is_scheme(text, "http://") || is_scheme(text, "https://"); }
+
+bool is_s3_url(std::string_view text) { return is_scheme(text, "s3://"); }
+
+std::string percent_encode(std::string_view text) { return encode(text, ""); }
+
+std::string percent_encode_path(std::string_view text) { return encode(text, "/"); }
+
+std::string percent_decode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = text[i] == '%' ? decoded_byte(text.substr(i + 1, 2)) : std::nullopt;
+    out += byte.value_or(text[i]);
+    if (byte) i += 2;
+  }
+  return out;
+}
+
+std::string form_decode(std::string_view text) {
+  std::string blanks(text);
+  std::replace(blanks.begin(), blanks.end(), '+', ' ');
+  return percent_decode(blanks);
+}
+
+std::string canonical_query(const QueryParameters& parameters) {
+  QueryParameters encoded;
+  for (const auto& [name, value] : parameters) encoded.emplace_back(percent_encode(name), percent_encode(value));
+  std::sort(encoded.begin(), encoded.end());
+  std::string query;
+  for (const auto& [name, value] : encoded) {
+    query += fmt::format("{}{}={}", query.empty() ? "" : "&", name, value);
+  }
+  return query;
+}
+
+}  // namespace shardkit

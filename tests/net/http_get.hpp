@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "net/http_client.hpp"
+
+namespace shardkit_test {
+
+inline constexpr std::size_t kLargestBody = 1UL << 20U;
+
+struct Answer {
+  shardkit::HttpResponse head;
+  std::string body;
+};
+
+inline Answer get(const std::string& url, const std::stop_token& stop = {}, shardkit::HttpRequest request = {},
+                  const shardkit::HttpOptions& options = {}) {
+  shardkit::HttpClient client(options);
+  request.url = shardkit::parse_url(url);
+  Answer answer;
+  answer.head = client.send(request, shardkit::collect_body(answer.body, kLargestBody), stop);
+  return answer;
+}
+
+}  // namespace shardkit_test

@@ -1,0 +1,163 @@
+#include "net/http_store.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "net/fake_cloud.hpp"
+#include "net/http_pool.hpp"
+#include "net/object_server.hpp"
+#include "support/errors.hpp"
+
+using namespace shardkit;
+using namespace shardkit_test;
+
+namespace {
+
+/// Files below a URL of a server that breaks as the test wants.
+struct HttpFixture {
+  explicit HttpFixture(const std::string& target = "/train/", const std::string& login = "")
+      : store(parse_url("http://" + login + server.url(target).substr(7)), http, retry()) {}
+
+  RetryOptions retry() {
+    RetryOptions options;
+    options.clock = &clock;
+    return options;
+  }
+  std::string get(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length) {
+    std::string got;
+    fetched = store.get_range(object, offset, length, [&](Bytes bytes) { got += as_text(bytes); }, {});
+    return got;
+  }
+
+  FakeClock clock;
+  HttpPool http{HttpOptions{}};
+  ObjectServer server{"0123456789"};
+  HttpStore store;
+  Fetched fetched = Fetched::whole;
+};
+
+}  // namespace
+
+TEST_CASE("a file is found by its first byte, and read by range with its version pinned") {
+  HttpFixture web;
+  const auto found = web.store.find("a b.tar", {});
+  REQUIRE(found);
+  CHECK(found->object.size == 10);
+  CHECK(found->object.version == "\"v1\"");
+  CHECK(found->ranges);
+  CHECK(web.get(found->object, 4, 3) == "456");
+  CHECK(web.server.requests().front().connection == web.server.requests().back().connection);
+  const ServedRequest request = web.server.requests().back();
+  CHECK(request.target == "/train/a%20b.tar");
+  CHECK(request.header("if-match") == "\"v1\"");
+  web.server.set_etag("\"v2\"");
+  web.get(found->object, 4, 3);
+  CHECK(web.fetched == Fetched::changed);
+}
+
+TEST_CASE("a URL's query goes along with every file, and the URL itself is one") {
+  HttpFixture web("/train?sig=secret");
+  web.store.find("x", {});
+  web.store.find("", {});
+  CHECK(web.server.requests()[0].target == "/train/x?sig=secret");
+  CHECK(web.server.requests()[1].target == "/train?sig=secret");
+  CHECK(web.store.location().find("secret") == std::string::npos);
+  web.server.next({ObjectServer::answer(403)});
+  const Failure refused = failure_of([&] { web.store.find("x", {}); });
+  CHECK(refused == ErrorCode::denied);
+  CHECK_FALSE(refused.says("secret"));
+}
+
+TEST_CASE("a server without ranges is told, and one that does not say the size is refused") {
+  HttpFixture web;
+  web.server.next({ObjectServer::answer(200, "ETag: \"v1\"\r\n", "0123456789")});
+  const auto found = web.store.find("x", {});
+  CHECK_FALSE(found->ranges);
+  CHECK(found->object.size == 10);
+  web.server.next({ObjectServer::answer(200, "Content-Encoding: gzip\r\n", "compressed")});
+  const Failure compressed = failure_of([&] { web.store.find("x", {}); });
+  CHECK(compressed == ErrorCode::unsupported);
+  CHECK(compressed.says("gzip"));
+  web.server.next({[](const ServedRequest&, ServerConnection& connection) {
+    connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+  }});
+  CHECK(failure_of([&] { web.store.find("x", {}); }) == ErrorCode::unsupported);
+  web.server.next({ObjectServer::answer(206, "Content-Range: bytes 0-0/*\r\n", "0")});
+  CHECK(failure_of([&] { web.store.find("x", {}); }) == ErrorCode::unsupported);
+}
+
+TEST_CASE("an empty file has no first byte") {
+  HttpFixture web;
+  web.server.next({ObjectServer::answer(416, "Content-Range: bytes */0\r\n")});
+  const auto found = web.store.find("x", {});
+  REQUIRE(found);
+  CHECK(found->object.size == 0);
+  CHECK(web.get(found->object, 0, 0).empty());
+}
+
+TEST_CASE("what is not there is no error, what fails for a moment is asked again") {
+  HttpFixture web;
+  web.server.next({ObjectServer::answer(404)});
+  CHECK_FALSE(web.store.find("x", {}));
+  web.server.next({ObjectServer::answer(502), ObjectServer::answer(503), web.server.cut_after(0)});
+  CHECK(web.store.find("x", {})->object.size == 10);
+}
+
+TEST_CASE("without a strong ETag the date or the size tells versions apart") {
+  HttpFixture web;
+  web.server.next({ObjectServer::answer(206, "ETag: W/\"v1\"\r\nContent-Range: bytes 0-0/10\r\n", "0")});
+  const ObjectInfo weak = web.store.find("x", {})->object;
+  web.server.set_etag("W/\"v1\"");
+  CHECK(web.get(weak, 0, 3) == "012");
+  CHECK(web.server.requests().back().header("if-match").empty());
+  web.server.set_etag("W/\"v2\"");
+  web.get(weak, 0, 3);
+  CHECK(web.fetched == Fetched::changed);
+  const std::string date = "Sun, 30 Aug 2015 12:36:00 GMT";
+  web.server.next({ObjectServer::answer(206, "Last-Modified: " + date + "\r\nContent-Range: bytes 0-0/10\r\n", "0"),
+                   ObjectServer::answer(412)});
+  const ObjectInfo dated = web.store.find("x", {})->object;
+  web.get(dated, 0, 3);
+  CHECK(web.fetched == Fetched::changed);
+  CHECK(web.server.requests().back().header("if-unmodified-since") == date);
+}
+
+TEST_CASE("a login goes to its own host, not along a redirect to another") {
+  HttpFixture web("/train/", "me:pw@");
+  ObjectServer other("0123456789");
+  web.server.next({ObjectServer::answer(302, fmt::format("Location: {}\r\n", other.url("/elsewhere?ticket=1")))});
+  CHECK(web.get({"x", 10, ""}, 0, 10) == "0123456789");
+  CHECK(web.server.requests()[0].header("authorization") == "Basic bWU6cHc=");
+  CHECK(other.requests()[0].header("authorization").empty());
+  CHECK(other.requests()[0].target == "/elsewhere?ticket=1");
+  web.server.next({ObjectServer::answer(301, "Location: /moved\r\n")});
+  CHECK(web.get({"x", 10, ""}, 0, 10) == "0123456789");
+  CHECK(web.server.requests().back().target == "/moved");
+  CHECK(web.server.requests().back().header("authorization") == "Basic bWU6cHc=");
+  CHECK(web.store.location().find("pw") == std::string::npos);
+}
+
+TEST_CASE("a redirect from TLS to none is refused") {
+  class Downgrading final : public Http {
+   public:
+    HttpResponse send(const HttpRequest& request, const HeadHandler& on_head,
+                      const std::stop_token& /*stop*/) override {
+      ++requests;
+      CHECK(request.url.scheme == "https");
+      HttpResponse response{302, {{"Location", "http://host/x"}}};
+      on_head(response);
+      return response;
+    }
+    int requests = 0;
+  };
+  Downgrading http;
+  HttpStore store(parse_url("https://host/"), http);
+  CHECK(failure_of([&] { store.find("x", {}); }) == ErrorCode::denied);
+  CHECK(http.requests == 1);
+}
+
+TEST_CASE("HTTP has no listing") {
+  HttpFixture web;
+  CHECK(failure_of([&] { web.store.list("", "", [](const ObjectPage&) {}, {}); }) == ErrorCode::unsupported);
+}

@@ -1,0 +1,94 @@
+// Lets tests in Python drive the store client: one JSON document on standard output, exit 0; or the error as
+// {"error": {"code", "text"}}, exit 1.
+//
+//   net_probe list ADDRESS [DELIMITER]
+//   net_probe find ADDRESS
+//   net_probe get ADDRESS OFFSET LENGTH FILE    (LENGTH "all": in one stream)
+//
+// Keys may hold bytes that no JSON can: they are printed percent-encoded.
+
+#include <csignal>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "net/environment.hpp"
+#include "net/store_source.hpp"
+#include "net/url.hpp"
+
+using namespace shardkit;
+using nlohmann::json;
+
+namespace {
+
+json described(const ObjectInfo& object) {
+  return {{"key", percent_encode(object.name)}, {"size", object.size}, {"version", object.version}};
+}
+
+json list(const OpenStore& open, const std::string& delimiter) {
+  json result = {{"objects", json::array()}, {"prefixes", json::array()}, {"pages", 0}};
+  open.store->list(open.key, delimiter,
+                   [&](const ObjectPage& page) {
+                     result["pages"] = result["pages"].get<int>() + 1;
+                     for (const ObjectInfo& object : page.objects) result["objects"].push_back(described(object));
+                     for (const std::string& prefix : page.prefixes)
+                       result["prefixes"].push_back(percent_encode(prefix));
+                   },
+                   {});
+  return result;
+}
+
+json find(const OpenStore& open) {
+  const auto found = open.store->find(open.key, {});
+  if (!found) return nullptr;
+  json result = described(found->object);
+  result["ranges"] = found->ranges;
+  return result;
+}
+
+const char* name_of(Fetched fetched) {
+  if (fetched == Fetched::no_ranges) return "no_ranges";
+  return fetched == Fetched::whole ? "whole" : "changed";
+}
+
+json get(const OpenStore& open, const std::string& offset, const std::string& length, const std::string& path) {
+  const auto found = open.store->find(open.key, {});
+  if (!found) return nullptr;
+  std::ofstream out;
+  const auto start = [&]() -> BodyWriter {
+    out = std::ofstream(path, std::ios::binary);
+    return [&](Bytes bytes) { out << as_text(bytes); };
+  };
+  const Fetched fetched =
+      length == "all" ? open.store->get_whole(found->object, start, {})
+                      : open.store->get_range(found->object, std::stoull(offset), std::stoull(length), start(), {});
+  return {{"fetched", name_of(fetched)}};
+}
+
+json run(const std::vector<std::string>& words) {
+  StoreOptions options;
+  options.retry.attempts = 3;
+  options.s3.anonymous = process_environment()("NET_PROBE_ANONYMOUS").has_value();
+  const OpenStore open = open_store(words.at(1), options);
+  if (words[0] == "list") return list(open, words.size() > 2 ? words[2] : "");
+  if (words[0] == "find") return find(open);
+  return get(open, words.at(2), words.at(3), words.at(4));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // as run_app does
+  try {
+    std::cout << run(std::vector<std::string>(argv + 1, argv + argc)).dump() << '\n';
+    return 0;
+  } catch (const Error& error) {
+    const json failure = {{"code", error_code_name(error.code())}, {"text", error.what()}, {"path", error.path()}};
+    std::cout << json{{"error", failure}}.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/http_pool.hpp"
+#include "net/object_server.hpp"
+#include "net/s3_store.hpp"
+#include "support/errors.hpp"
+#include "support/fake_clock.hpp"
+
+namespace shardkit_test {
+
+/// Lends keys A1, A2, ... that last, a new one each time it is asked.
+class NumberedKeys final : public shardkit::CredentialProvider {
+ public:
+  explicit NumberedKeys(bool renews) : renews_(renews) {}
+  std::string name() const override { return "a test"; }
+  std::optional<shardkit::Credentials> find(const std::stop_token& /*stop*/) override {
+    if (renews_ || number_ == 0) ++number_;
+    return shardkit::Credentials{
+        {fmt::format("A{}", number_), shardkit::Secret("very-secret"), shardkit::Secret("the-token")}, {}, name()};
+  }
+
+ private:
+  bool renews_;
+  int number_ = 0;
+};
+
+/// A bucket at a server that breaks as the test wants, with a clock that takes no time.
+struct S3Fixture {
+  explicit S3Fixture(std::string content = "0123456789", bool renews = true, const shardkit::HttpOptions& options = {})
+      : server(std::move(content)), http(options) {
+    shardkit::CredentialChain chain;
+    chain.push_back(std::make_unique<NumberedKeys>(renews));
+    credentials = std::make_unique<shardkit::CredentialCache>(std::move(chain), clock);
+    store = make_store(credentials.get());
+  }
+
+  std::unique_ptr<shardkit::S3Store> make_store(shardkit::CredentialCache* cache) {
+    shardkit::S3Settings settings;
+    settings.endpoint = shardkit::parse_url(server.url());
+    shardkit::RetryOptions retry;
+    retry.clock = &clock;
+    retry.random = [] { return 0.5; };
+    retry.on_retry = [this](const shardkit::RetryEvent& event) { throttled += event.throttled ? 1 : 0; };
+    return std::make_unique<shardkit::S3Store>("bucket", settings, http, cache, retry);
+  }
+
+  shardkit::ObjectInfo object() const { return {"key", server.content().size(), "\"v1\""}; }
+
+  /// Bytes [offset, offset + length) of the object; what became of it is in `fetched`.
+  std::string get(std::uint64_t offset, std::uint64_t length, const std::stop_token& stop = {}) {
+    std::string got;
+    fetched = store->get_range(
+        object(), offset, length, [&](shardkit::Bytes bytes) { got += shardkit::as_text(bytes); }, stop);
+    return got;
+  }
+
+  std::vector<std::string> served(const std::string& header) const {
+    std::vector<std::string> values;
+    for (const ServedRequest& request : server.requests()) values.push_back(request.header(header));
+    return values;
+  }
+
+  ObjectServer server;
+  FakeClock clock;
+  std::atomic<int> throttled = 0;
+  shardkit::HttpPool http;
+  std::unique_ptr<shardkit::CredentialCache> credentials;
+  std::unique_ptr<shardkit::S3Store> store;
+  shardkit::Fetched fetched = shardkit::Fetched::whole;
+};
+
+}  // namespace shardkit_test

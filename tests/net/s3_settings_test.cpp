@@ -1,0 +1,71 @@
+#include "net/s3_settings.hpp"
+
+#include <doctest/doctest.h>
+
+#include "net/fake_cloud.hpp"
+#include "support/errors.hpp"
+
+using namespace shardkit;
+using shardkit_test::failure_of;
+using shardkit_test::FakeCloud;
+
+namespace {
+
+std::string url(const S3Settings& settings, const std::string& bucket, const std::string& key) {
+  return s3_url(settings, bucket, key).text();
+}
+
+}  // namespace
+
+TEST_CASE("region and endpoint come from option, environment, profile, in this order") {
+  FakeCloud cloud;
+  CHECK(s3_settings({}, cloud.around()).region == "us-east-1");
+  CHECK_FALSE(s3_settings({}, cloud.around()).endpoint);
+  cloud.files["/home/me/.aws/config"] =
+      "[default]\nregion = p\nendpoint_url = http://profile\n[profile work]\nregion = w\n";
+  CHECK(s3_settings({}, cloud.around()).region == "p");
+  CHECK(s3_settings({}, cloud.around()).endpoint->host == "profile");
+  CHECK(s3_settings({"work", "", "", false}, cloud.around()).region == "w");
+  CHECK_FALSE(s3_settings({"work", "", "", false}, cloud.around()).endpoint);
+  cloud.variables["AWS_DEFAULT_REGION"] = "d";
+  cloud.variables["AWS_ENDPOINT_URL"] = "http://general";
+  CHECK(s3_settings({}, cloud.around()).region == "d");
+  CHECK(s3_settings({}, cloud.around()).endpoint->host == "general");
+  cloud.variables["AWS_REGION"] = "r";
+  cloud.variables["AWS_ENDPOINT_URL_S3"] = "http://special:9000/s3";
+  CHECK(s3_settings({}, cloud.around()).region == "r");
+  CHECK(s3_settings({}, cloud.around()).endpoint->authority() == "special:9000");
+  const S3Settings given = s3_settings({"", "https://option", "o", false}, cloud.around());
+  CHECK(given.region == "o");
+  CHECK(given.endpoint->text() == "https://option/");
+}
+
+TEST_CASE("an endpoint that is no plain URL is refused") {
+  FakeCloud cloud;
+  for (const char* endpoint : {"host:9000", "s3://bucket", "http://user:pw@host", "http://host/?x=1"}) {
+    CAPTURE(endpoint);
+    CHECK(failure_of([&] { s3_settings({"", endpoint, "", false}, cloud.around()); }) == ErrorCode::usage);
+  }
+}
+
+TEST_CASE("AWS has a host for each bucket, but for names that do not fit one") {
+  S3Settings settings;
+  settings.region = "eu-west-1";
+  CHECK(url(settings, "my-bucket", "a b/c+d") == "https://my-bucket.s3.eu-west-1.amazonaws.com/a%20b/c%2Bd");
+  CHECK(url(settings, "my-bucket", "") == "https://my-bucket.s3.eu-west-1.amazonaws.com/");
+  CHECK(url(settings, "my-bucket", "/x//y") == "https://my-bucket.s3.eu-west-1.amazonaws.com//x//y");
+  CHECK(url(settings, "my.bucket", "k") == "https://s3.eu-west-1.amazonaws.com/my.bucket/k");
+  CHECK(url(settings, "My_Bucket", "k") == "https://s3.eu-west-1.amazonaws.com/My_Bucket/k");
+  settings.region = "cn-north-1";
+  CHECK(url(settings, "bucket", "k") == "https://bucket.s3.cn-north-1.amazonaws.com.cn/k");
+}
+
+TEST_CASE("other stores have buckets by path, below that of the endpoint") {
+  S3Settings settings;
+  settings.endpoint = parse_url("http://host:9000");
+  CHECK(url(settings, "bucket", "k") == "http://host:9000/bucket/k");
+  settings.endpoint = parse_url("http://aistore:51080/s3");
+  CHECK(url(settings, "bucket", "k") == "http://aistore:51080/s3/bucket/k");
+  settings.endpoint = parse_url("http://aistore:51080/s3/");
+  CHECK(url(settings, "bucket", "") == "http://aistore:51080/s3/bucket/");
+}

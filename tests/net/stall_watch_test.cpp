@@ -1,0 +1,21 @@
+#include "net/stall_watch.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace shardkit;
+
+TEST_CASE("a connection is dead when next to nothing came while it was waited for") {
+  StallWatch watch({1, Seconds(30)});
+  watch.came(100);
+  for (int i = 0; i < 29; ++i) CHECK_FALSE(watch.waited(Seconds(1)));
+  CHECK_FALSE(watch.waited(Seconds(1)));  // the window's end; it had its bytes
+  watch.came(29);
+  CHECK(watch.waited(Seconds(30)));
+}
+
+TEST_CASE("time in which nobody waited does not count") {
+  StallWatch watch({1, Seconds(30)});
+  CHECK_FALSE(watch.waited(Seconds(29)));
+  watch.came(30);
+  CHECK_FALSE(watch.waited(Seconds(1)));
+}

@@ -1,0 +1,127 @@
+"""Our client over TLS: an authority of one's own by the usual variables, and no trust without one. Proxies by theirs."""
+
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+CONTENT = bytes(range(256)) * 40
+
+
+class Files(http.server.BaseHTTPRequestHandler):
+    """One file at every path, by range; as a proxy it answers for every host."""
+
+    protocol_version = "HTTP/1.1"
+    asked = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        first, last = (int(part) for part in self.headers["Range"].removeprefix("bytes=").split("-"))
+        body = CONTENT[first:last + 1]
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {first}-{first + len(body) - 1}/{len(CONTENT)}")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def openssl(folder, *arguments):
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def make_certificates(folder):
+    """authority.pem, and server.pem with server.key that it vouches for, for 127.0.0.1 alone."""
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1")
+    openssl(folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "authority.key", "-out", "authority.pem",
+            "-subj", "/CN=A test's authority", "-days", "2")
+    openssl(folder, "req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr",
+            "-subj", "/CN=A test's server")
+    openssl(folder, "x509", "-req", "-in", "server.csr", "-CA", "authority.pem", "-CAkey", "authority.key",
+            "-CAcreateserial", "-extfile", "names", "-out", "server.pem", "-days", "2")
+
+
+class ServedTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="shardkit-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def serve(self, context=None):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Fresh", (Files,), {"asked": []}))
+        if context:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.handle_error = lambda *_: None  # clients that do not trust it leave
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return server
+
+    def probe(self, url, **environment):
+        clean = {name: value for name, value in os.environ.items()
+                 if not name.lower().endswith("_proxy") and not name.startswith(("SSL_", "CURL_", "AWS_"))}
+        finished = subprocess.run([os.environ["NET_PROBE"], "find", url], capture_output=True, text=True, timeout=60,
+                                  env={**clean, **environment})
+        return json.loads(finished.stdout)
+
+
+class Trust(ServedTest):
+    def setUp(self):
+        super().setUp()
+        make_certificates(self.folder)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.folder / "server.pem", self.folder / "server.key")
+        self.port = self.serve(context).server_port
+        self.authority = str(self.folder / "authority.pem")
+
+    def test_an_authority_of_ones_own_is_trusted_by_each_of_the_usual_variables(self):
+        for variable in ("SSL_CERT_FILE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE"):
+            found = self.probe(f"https://127.0.0.1:{self.port}/x", **{variable: self.authority})
+            self.assertEqual(found.get("size"), len(CONTENT), found)
+        hashed = self.folder / "hashed"
+        hashed.mkdir()
+        shutil.copy(self.authority, hashed)
+        openssl(hashed, "rehash", ".")
+        self.assertEqual(self.probe(f"https://127.0.0.1:{self.port}/x", SSL_CERT_DIR=str(hashed))["size"], len(CONTENT))
+
+    def test_without_it_the_server_is_not_trusted_and_that_is_final(self):
+        error = self.probe(f"https://127.0.0.1:{self.port}/x?token=secret")["error"]
+        self.assertEqual(error["code"], "denied")
+        self.assertIn("SSL_CERT_FILE", error["text"])
+        self.assertNotIn("secret", error["text"])
+
+    def test_a_certificate_for_another_name_is_not_trusted(self):
+        error = self.probe(f"https://localhost:{self.port}/x", SSL_CERT_FILE=self.authority)["error"]
+        self.assertEqual(error["code"], "denied")
+
+    def test_an_authority_that_cannot_be_read_is_named(self):
+        error = self.probe(f"https://127.0.0.1:{self.port}/x", SSL_CERT_FILE="/no/such/file")["error"]
+        self.assertEqual(error["code"], "denied")
+        self.assertIn("/no/such/file", error["text"])
+
+
+class Proxies(ServedTest):
+    def test_the_usual_variables_name_a_proxy_and_what_goes_without(self):
+        proxy = self.serve()
+        variables = {"http_proxy": f"http://127.0.0.1:{proxy.server_port}"}
+        self.assertEqual(self.probe("http://files.example/x", **variables)["size"], len(CONTENT))
+        self.assertEqual(proxy.RequestHandlerClass.asked, ["http://files.example/x"])
+        direct = self.serve()
+        self.probe(f"http://127.0.0.1:{direct.server_port}/x", **variables, no_proxy="127.0.0.1")
+        self.assertEqual(direct.RequestHandlerClass.asked, ["/x"])
+
+
+if __name__ == "__main__":
+    if shutil.which("openssl") is None:
+        print("SKIPPED: no openssl program to make certificates with: apt-get install openssl", file=sys.stderr)
+        sys.exit(77)
+    unittest.main()
