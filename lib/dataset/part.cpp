@@ -1,7 +1,5 @@
 #include "dataset/part.hpp"
 
-#include <cstdlib>
-
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -10,7 +8,7 @@
 namespace shardkit {
 namespace {
 
-std::optional<std::uint64_t> number(const Environment& environment, const char* name) {
+std::optional<std::uint64_t> number(const EnvironmentLookup& environment, const char* name) {
   const std::optional<std::string> text = environment(name);
   if (!text || text->empty()) return std::nullopt;
   std::uint64_t value = 0;
@@ -20,7 +18,7 @@ std::optional<std::uint64_t> number(const Environment& environment, const char* 
   return value;
 }
 
-std::optional<Part> rank_and_size(const Environment& environment, const char* rank, const char* size) {
+std::optional<Part> rank_and_size(const EnvironmentLookup& environment, const char* rank, const char* size) {
   const auto index = number(environment, rank);
   const auto count = number(environment, size);
   if (!index || !count) return std::nullopt;
@@ -29,11 +27,11 @@ std::optional<Part> rank_and_size(const Environment& environment, const char* ra
 
 /// A batch script has SLURM_PROCID=0 and SLURM_NTASKS of its whole job, but runs once; a step that srun started runs
 /// once per task.
-bool is_batch_script(const Environment& environment) {
+bool is_batch_script(const EnvironmentLookup& environment) {
   return environment("SLURM_JOB_ID") && !environment("SLURM_STEP_ID") && !environment("SLURM_STEP_NUM_TASKS");
 }
 
-std::optional<Part> slurm_step(const Environment& environment) {
+std::optional<Part> slurm_step(const EnvironmentLookup& environment) {
   if (const auto step = rank_and_size(environment, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")) return step;
   const auto step = rank_and_size(environment, "SLURM_PROCID", "SLURM_NTASKS");
   if (!step || step->count == 1 || !is_batch_script(environment)) return step;
@@ -43,7 +41,7 @@ std::optional<Part> slurm_step(const Environment& environment) {
                           step->count));
 }
 
-std::optional<Part> slurm(const Environment& environment) {
+std::optional<Part> slurm(const EnvironmentLookup& environment) {
   const std::optional<Part> step = slurm_step(environment);
   const auto task = number(environment, "SLURM_ARRAY_TASK_ID");
   if (!task) return step;
@@ -60,7 +58,7 @@ std::optional<Part> slurm(const Environment& environment) {
   return Part{array.index * step->count + step->index, array.count * step->count};
 }
 
-std::optional<Part> kubernetes(const Environment& environment, std::optional<std::uint64_t> parts) {
+std::optional<Part> kubernetes(const EnvironmentLookup& environment, std::optional<std::uint64_t> parts) {
   const auto index = number(environment, "JOB_COMPLETION_INDEX");
   if (!index) return std::nullopt;
   if (!parts) {
@@ -71,7 +69,7 @@ std::optional<Part> kubernetes(const Environment& environment, std::optional<std
   return Part{*index, *parts};
 }
 
-Part from_environment(const Environment& environment, std::optional<std::uint64_t> parts) {
+Part from_environment(const EnvironmentLookup& environment, std::optional<std::uint64_t> parts) {
   if (const auto part = rank_and_size(environment, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")) return *part;
   if (const auto part = slurm(environment)) return *part;
   if (const auto part = rank_and_size(environment, "PMI_RANK", "PMI_SIZE")) return *part;
@@ -94,15 +92,7 @@ Part from_text(const std::string& text) {
 
 }  // namespace
 
-Environment process_environment() {
-  return [](const char* name) -> std::optional<std::string> {
-    const char* value = std::getenv(name);
-    if (!value) return std::nullopt;
-    return value;
-  };
-}
-
-Part parse_part(const std::string& text, std::optional<std::uint64_t> parts, const Environment& environment) {
+Part parse_part(const std::string& text, std::optional<std::uint64_t> parts, const EnvironmentLookup& environment) {
   const Part part = text == "auto" ? from_environment(environment, parts) : from_text(text);
   if (part.index >= part.count) {
     throw Error(ErrorCode::usage,

@@ -30,7 +30,8 @@ class ObjectSource {
   virtual std::vector<ObjectInfo> list() = 0;
 
   /// Names, relative to the source, of what lies right below `folder` ("" for the source itself), in any order; folders
-  /// may be among them. One listing, and nothing is asked of single objects. Empty when there is no such folder.
+  /// may be among them. One listing, and nothing is asked of single objects. Empty when there is no such folder, and
+  /// where the source cannot list.
   virtual std::vector<std::string> names_in(const std::string& folder) = 0;
 
   /// One object as it is now; empty when it is not there.

@@ -77,7 +77,7 @@ const AwsProfile* AwsProfiles::find(const std::string& name) const {
   return found == profiles_.end() ? nullptr : &found->second;
 }
 
-std::string profile_name(const std::string& asked, const Environment& environment) {
+std::string profile_name(const std::string& asked, const EnvironmentLookup& environment) {
   if (!asked.empty()) return asked;
   if (const auto name = environment("AWS_PROFILE")) return *name;
   return environment("AWS_DEFAULT_PROFILE").value_or("default");

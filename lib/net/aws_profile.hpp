@@ -30,7 +30,7 @@ class AwsProfiles {
 };
 
 /// The profile to use: `asked`, or AWS_PROFILE, AWS_DEFAULT_PROFILE, "default".
-std::string profile_name(const std::string& asked, const Environment& environment);
+std::string profile_name(const std::string& asked, const EnvironmentLookup& environment);
 
 /// Adds the sections of one such file to `profiles`. In a config file they are "[profile x]" and "[default]"; in a
 /// credentials file "[x]". Lines that are no setting are passed over, as the SDKs do.

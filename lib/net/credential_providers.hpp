@@ -7,8 +7,8 @@
 #include <string>
 
 #include "net/credentials.hpp"
-#include "net/environment.hpp"
 #include "net/http.hpp"
+#include "system/environment_lookup.hpp"
 
 /// The providers of the AWS SDKs' default chain, as "Understand credential providers" of the AWS SDKs and Tools
 /// reference has it.
@@ -16,7 +16,7 @@ namespace shardkit {
 
 /// What providers look at and ask: the seam for tests. What the members refer to outlives all providers.
 struct CloudSurroundings {
-  Environment environment;
+  EnvironmentLookup environment;
   /// The content of a small file; empty when it is not there. Throws Error when it cannot be read.
   std::function<std::optional<std::string>(const std::string& path)> file;
   /// What a shell command prints. Throws Error when it fails.

@@ -217,7 +217,7 @@ class HttpClient::Handles {
   std::array<char, CURL_ERROR_SIZE> detail_{};
 };
 
-HttpOptions http_options(const Environment& environment) {
+HttpOptions http_options(const EnvironmentLookup& environment) {
   HttpOptions options;
   for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     if (options.ca_file.empty()) options.ca_file = environment(name).value_or("");

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "net/answer_reader.hpp"
-#include "net/environment.hpp"
 #include "net/http.hpp"
 #include "net/rate_limit.hpp"
 #include "net/stall_watch.hpp"
+#include "system/environment_lookup.hpp"
 
 namespace shardkit {
 
@@ -22,7 +22,7 @@ struct HttpOptions {
 
 /// The options that the environment asks for: certificates by AWS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE (the first
 /// that is set) and SSL_CERT_DIR. (Proxies by http_proxy, https_proxy, all_proxy, no_proxy need no option.)
-HttpOptions http_options(const Environment& environment);
+HttpOptions http_options(const EnvironmentLookup& environment);
 
 /// One connection at a time over libcurl: HTTP/1.1, kept alive between requests, TLS always verified. For one thread at
 /// a time; HttpPool is for several. The program ignores SIGPIPE, as run_app() does: over TLS, writing to a connection

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -92,6 +93,25 @@ class StoreSource final : public ObjectSource {
     open_.store->list(open_.key, "", add, stop_);
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     return found;
+  }
+
+  std::vector<std::string> names_in(const std::string& folder) override {
+    const std::string prefix = folder.empty() ? open_.key : open_.key + folder + '/';
+    std::vector<std::string> names;
+    const auto add = [&](std::string_view key) {
+      if (key.ends_with('/')) key.remove_suffix(1);
+      if (key.size() > prefix.size()) names.emplace_back(key.substr(open_.key.size()));
+    };
+    const auto add_page = [&](const ObjectPage& page) {
+      for (const ObjectInfo& object : page.objects) add(object.name);
+      for (const std::string& below : page.prefixes) add(below);
+    };
+    try {
+      open_.store->list(prefix, "/", add_page, stop_);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::unsupported) throw;  // plain HTTP lists nothing
+    }
+    return names;
   }
 
   std::optional<ObjectInfo> find(const std::string& name) override {

@@ -107,11 +107,11 @@ class BadInput(FolderTest):
     def test_a_compressed_bomb_under_a_tars_name(self):
         self.each_refuses(gzip.compress(bytes(64 * MIB)), "gzip data", "`shardctl reshard`")
 
-    def test_a_json_member_of_512_mib_is_never_held_whole_but_by_reshard(self):
+    def test_a_json_member_of_1_gib_is_never_held_whole_but_by_reshard(self):
         shard = self.folder / "bad.tar"
         with open(shard, "wb") as tar:  # a sparse file: a hole is the member
-            tar.write(GOOD + header("huge.json", 512 * MIB))
-            tar.seek(512 * MIB, os.SEEK_CUR)
+            tar.write(GOOD + header("huge.json", GIB))
+            tar.seek(GIB, os.SEEK_CUR)
             tar.write(member("huge.jpg", b"image") + member("huge.cls", b"2") + END)
         for arguments, _ in self.commands(shard):
             if arguments[0] in ("reshard", "extract"):
@@ -124,11 +124,11 @@ class BadInput(FolderTest):
         done = self.run_lean(["reshard", shard, self.folder / "small", "--max-size", "1MiB"])
         self.assertEqual(done.returncode, 0, done.stderr)
         # A sample that is wanted is held whole, and no more than that.
-        done = self.run_lean(["reshard", shard, self.folder / "all"], 768 * MIB)
+        done = self.run_lean(["reshard", shard, self.folder / "all"], GIB + 256 * MIB)
         self.assertEqual(done.returncode, 0, done.stderr)
         done = self.run_lean(["extract", shard, self.folder / "tree"])
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual((self.folder / "tree/2/huge.json").stat().st_size, 512 * MIB)
+        self.assertEqual((self.folder / "tree/2/huge.json").stat().st_size, GIB)
 
     def test_a_sample_larger_than_memory_is_refused_by_reshard_before_it_is_read(self):
         shard = self.folder / "bad.tar"

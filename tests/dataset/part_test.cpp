@@ -11,15 +11,16 @@ using namespace shardkit;
 namespace {
 
 Part automatic(std::map<std::string, std::string> variables, std::optional<std::uint64_t> parts = {}) {
-  return parse_part("auto", parts, [variables = std::move(variables)](const char* name) -> std::optional<std::string> {
-    const auto found = variables.find(name);
-    if (found == variables.end()) return std::nullopt;
-    return found->second;
-  });
+  return parse_part("auto", parts,
+                    [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {
+                      const auto found = variables.find(name);
+                      if (found == variables.end()) return std::nullopt;
+                      return found->second;
+                    });
 }
 
 Part explicit_part(const std::string& text, std::optional<std::uint64_t> parts = {}) {
-  return parse_part(text, parts, [](const char*) { return std::nullopt; });
+  return parse_part(text, parts, [](const std::string&) { return std::nullopt; });
 }
 
 }  // namespace

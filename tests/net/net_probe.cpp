@@ -16,9 +16,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "net/environment.hpp"
 #include "net/store_source.hpp"
 #include "net/url.hpp"
+#include "system/environment_lookup.hpp"
 
 using namespace shardkit;
 using nlohmann::json;

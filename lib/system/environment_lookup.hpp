@@ -7,9 +7,9 @@
 namespace shardkit {
 
 /// Looks up an environment variable; one that is set to nothing counts as not set. A seam for tests.
-using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// This process's.
-Environment process_environment();
+EnvironmentLookup process_environment();
 
 }  // namespace shardkit
