@@ -60,7 +60,8 @@ json get(const OpenStore& open, const std::string& offset, const std::string& le
   if (!found) return nullptr;
   std::ofstream out;
   const auto start = [&]() -> BodyWriter {
-    out = std::ofstream(path, std::ios::binary);
+    out.close();
+    out.open(path, std::ios::binary | std::ios::trunc);
     return [&](Bytes bytes) { out << as_text(bytes); };
   };
   const Fetched fetched =
