@@ -62,6 +62,9 @@ class SetPlanner {
   Sets run() {
     refuse_target_in_source(options_.source, options_.target);
     const SplitRule rule = split_rule(options_);
+    if (options_.seed != 0 && rule.shares.empty()) {
+      throw Error(ErrorCode::usage, "--seed is that of --split, and there is none; the order's is --shuffle SEED");
+    }
     if (!options_.plan.empty()) {
       follow_plan();
     } else if (const SetFolders folders = set_folders(); !folders.names.empty()) {

@@ -154,6 +154,9 @@ TEST_CASE("options of a split that make no sense are refused before anything is 
   options.stratify = true;
   CHECK(contains(refusal(options, ErrorCode::usage), "no --split"));
   options = f.options("out");
+  options.seed = 3;
+  CHECK(contains(refusal(options, ErrorCode::usage), "--shuffle SEED"));
+  options = f.options("out");
   options.split = {"train=0.75"};
   CHECK(contains(refusal(options, ErrorCode::usage), "add up to 0.75"));
   options.split = {"train=0.999999", "val=0.000001"};
