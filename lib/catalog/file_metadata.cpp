@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "io/file.hpp"
+#include "io/file_time.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
@@ -106,7 +107,7 @@ class MetadataReader {
       add_problem(owner, file, Error(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", path), path));
     } else {
       file.size = static_cast<std::uint64_t>(info.st_size);
-      file.mtime_ns = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+      file.mtime_ns = mtime_ns(info);
     }
   }
 

@@ -56,6 +56,8 @@ struct ImageFolderScan {
   std::uint64_t ignored = 0;          ///< files that are neither images nor side-cars
 
   std::uint64_t images() const;
+  /// False for a list without labels, or with several for an image: all of it is then one class without a name.
+  bool labelled() const { return !listed || !classes.front().name.empty(); }
 };
 
 struct ScanOptions {

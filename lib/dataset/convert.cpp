@@ -18,8 +18,6 @@
 namespace shardkit {
 namespace {
 
-constexpr std::size_t kMostSkippedListed = 1000;
-
 class Conversion {
  public:
   Conversion(const ConvertOptions& options, Context& ctx, FileSystem& files)
@@ -75,10 +73,7 @@ class Conversion {
     result_.resized_at_lower_quality += source.counts().other_quality;
     not_resized_ += source.counts().not_jpeg;
     result_.skipped += report.skipped.size();
-    for (const IndexSkip& skip : report.skipped) {
-      if (result_.skipped_files.size() == kMostSkippedListed) break;
-      result_.skipped_files.push_back({set.path + skip.path, skip.reason});
-    }
+    list_skipped(result_.skipped_files, report.skipped, set.path);
   }
 
   void warn_of_images() {

@@ -25,13 +25,6 @@ struct ConvertOptions : SplitOptions, WriteOptions {
   void describe(FieldVisitor& v);
 };
 
-struct SkippedFile {
-  std::string path;
-  std::string reason;
-
-  void describe(FieldVisitor& v);
-};
-
 struct ConvertResult : WrittenSets {
   std::uint64_t skipped = 0;
   std::uint64_t kept_bad = 0;

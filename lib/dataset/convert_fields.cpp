@@ -20,11 +20,6 @@ void ConvertOptions::describe(FieldVisitor& v) {
           threads);
 }
 
-void SkippedFile::describe(FieldVisitor& v) {
-  v.field({"path", Unit::none, "relative to the source"}, path);
-  v.field({"reason", Unit::none, "why it is in no shard"}, reason);
-}
-
 void ConvertResult::describe(FieldVisitor& v) {
   WrittenSets::describe(v);
   v.field({"skipped", Unit::count, "source files left out"}, skipped);

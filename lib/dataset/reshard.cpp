@@ -24,8 +24,6 @@
 namespace shardkit {
 namespace {
 
-constexpr std::size_t kMostDroppedListed = 1000;
-
 void check(const ReshardOptions& options) {
   check(options.sizes);
   if (options.sort && options.shuffle) {
@@ -192,15 +190,8 @@ class Resharding {
     const PlannedReport report =
         write_planned_shards({set.target, source, part_, cores_, "reshard", kinds_}, set.rest, files_, ctx_);
     result_.add(set.name, report);
-    report_dropped(report.skipped);
-  }
-
-  void report_dropped(const std::vector<IndexSkip>& dropped) {
-    result_.dropped += dropped.size();
-    for (const IndexSkip& skip : dropped) {
-      if (result_.dropped_samples.size() == kMostDroppedListed) break;
-      result_.dropped_samples.push_back({skip.path, skip.reason});
-    }
+    result_.dropped += report.skipped.size();
+    list_skipped(result_.dropped_samples, report.skipped);
   }
 
   void warn_of_dropped() {

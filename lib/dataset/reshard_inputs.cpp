@@ -14,6 +14,7 @@
 #include "core/units.hpp"
 #include "dataset/shard_tasks.hpp"
 #include "io/file.hpp"
+#include "io/file_time.hpp"
 
 namespace shardkit {
 namespace {
@@ -60,8 +61,7 @@ class ClassNames {
 PlanInput identity_of(const ShardFile& shard) {
   struct stat info {};
   if (::stat(shard.path.c_str(), &info) != 0) throw system_error(errno, "look at", shard.path);
-  return {shard.name, static_cast<std::uint64_t>(info.st_size),
-          std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
+  return {shard.name, static_cast<std::uint64_t>(info.st_size), mtime_ns(info)};
 }
 
 void refuse_own_output(const std::string& folder, const std::vector<std::string>& targets) {

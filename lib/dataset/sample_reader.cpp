@@ -13,6 +13,7 @@
 #include "formats/portable_name.hpp"
 #include "formats/ustar.hpp"
 #include "image/probe.hpp"
+#include "io/file_time.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit {
@@ -114,7 +115,7 @@ void SampleReader::read_file(const PlannedSample& sample, const PlannedFile& fil
   if (static_cast<std::uint64_t>(info.st_size) != file.size) {
     changed(fmt::format("{} bytes then, {} now", file.size, info.st_size));
   }
-  if (std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec != file.mtime_ns) {
+  if (mtime_ns(info) != file.mtime_ns) {
     changed("modified since");
   }
   const std::size_t got = opened.read_at(0, out);

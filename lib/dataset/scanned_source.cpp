@@ -26,7 +26,7 @@ std::map<std::string, std::uint64_t> places_of(const std::vector<std::string>& c
 
 std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::string& class_map,
                                      const std::vector<std::string>& classes) {
-  if (scan.listed && scan.classes.front().name.empty()) return {};
+  if (!scan.labelled()) return {};
   std::vector<std::uint64_t> labels;
   for (const ScannedClass& item : scan.classes) labels.push_back(item.label.value_or(labels.size()));
   if (class_map.empty() && classes.empty()) return labels;
@@ -103,12 +103,11 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
   });
 }
 
-ImageListOptions list_options(const ShardingOptions& options) {
-  const ListOptions& images = options.images;
-  return {images.list, images.path_column, images.label_column, images.label_separator, !options.class_map.empty()};
-}
-
 }  // namespace
+
+ImageListOptions image_list(const ListOptions& images, bool labels_are_names) {
+  return {images.list, images.path_column, images.label_column, images.label_separator, labels_are_names};
+}
 
 ScannedSource scan_source(const std::string& root, const ShardingOptions& options,
                           const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx) {
@@ -120,9 +119,10 @@ ScannedSource scan_source(const std::string& root, const ShardingOptions& option
   if (options.images.list.empty()) {
     source.scan = scan_image_folder(root, scanning, ctx);
   } else {
-    ImageList list = scan_image_list(root, list_options(options), scanning, ctx);
+    const ImageListOptions rows = image_list(options.images, !options.class_map.empty());
+    ImageList list = scan_image_list(root, rows, scanning, ctx);
     source.scan = std::move(list.scan);
-    if (list.several_labels) several = list_options(options);
+    if (list.several_labels) several = rows;
   }
   source.notes = read_notes(root, options, several, ctx);
   if (source.notes) hold_against_notes(source, options, ctx);

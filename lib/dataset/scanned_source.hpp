@@ -24,6 +24,9 @@ struct ScannedSource {
   double scan_seconds = 0;            ///< wall time
 };
 
+/// A list as the catalog reads it. `labels_are_names`: a class map numbers them.
+ImageListOptions image_list(const ListOptions& images, bool labels_are_names);
+
 /// Scans `root`, or takes the images of --list. A class gets its label from --class-map or else its place among
 /// `classes`, which are sorted and have all of them; empty: those of this source. Images without a row in --metadata
 /// become problems of the scan, unless

@@ -11,6 +11,7 @@
 #include "core/hash.hpp"
 #include "dataset/sample_label.hpp"
 #include "formats/ustar.hpp"
+#include "io/file_time.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -22,8 +23,7 @@ std::shared_ptr<const File> open_unchanged(const ReshardInput& tar) {
   if (tar.unpacked) return file;  // nobody else knows it
   struct stat info {};
   if (::fstat(file->fd(), &info) != 0) throw system_error(errno, "stat", tar.path);
-  if (static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes &&
-      std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec == tar.identity.mtime_ns) {
+  if (static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes && mtime_ns(info) == tar.identity.mtime_ns) {
     return file;
   }
   throw Error(

@@ -14,6 +14,7 @@
 #include "core/hash.hpp"
 #include "core/units.hpp"
 #include "dataset/sample_label.hpp"
+#include "dataset/scanned_source.hpp"
 #include "formats/portable_name.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -49,9 +50,7 @@ void refuse_set_folders(const std::string& source) {
 ImageFolderScan scan_of(const std::string& source, const ListOptions& images, const ConvertFacts& facts, Context& ctx) {
   const ScanOptions options{.allow_empty = true, .cores = usable_threads(), .sidecars = facts.sidecars};
   if (!images.list.empty()) {
-    const ImageListOptions list{images.list, images.path_column, images.label_column, images.label_separator,
-                                facts.class_map};
-    return scan_image_list(source, list, options, ctx).scan;
+    return scan_image_list(source, image_list(images, facts.class_map), options, ctx).scan;
   }
   if (facts.listed) {
     throw Error(ErrorCode::usage,
@@ -67,7 +66,7 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, C
     : source_(source), facts_(std::move(facts)), scan_(scan_of(source, images, facts_, ctx)) {
   if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
   mark_collisions(scan_);
-  const bool labelled = !scan_.listed || !scan_.classes.front().name.empty();
+  const bool labelled = scan_.labelled();
   if (labelled) labels_ = labels_of(scan_, facts_.labels);
   facts_.noted = facts_.noted || !labelled;
   seen_ = std::vector<std::atomic<bool>>(scan_.images());

@@ -3,6 +3,18 @@
 #include <algorithm>
 
 namespace shardkit {
+namespace {
+
+constexpr std::size_t kMostListed = 1000;
+
+}  // namespace
+
+void list_skipped(std::vector<SkippedFile>& listed, const std::vector<IndexSkip>& skipped, const std::string& folder) {
+  for (const IndexSkip& skip : skipped) {
+    if (listed.size() == kMostListed) break;
+    listed.push_back({folder + skip.path, skip.reason});
+  }
+}
 
 void WrittenSets::add(const std::string& name, const PlannedReport& report) {
   const Manifest& manifest = report.manifest;
@@ -22,6 +34,11 @@ void WrittenSets::add(const std::string& name, const PlannedReport& report) {
   const double elapsed = std::max(seconds_, 1e-9);
   files_per_second = static_cast<double>(samples_written_) / elapsed;
   bytes_per_second = static_cast<double>(bytes_written_) / elapsed;
+}
+
+void SkippedFile::describe(FieldVisitor& v) {
+  v.field({"path", Unit::none, "relative to the source"}, path);
+  v.field({"reason", Unit::none, "why it is in no shard"}, reason);
 }
 
 void WritePhases::describe(FieldVisitor& v) {

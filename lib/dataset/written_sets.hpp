@@ -31,6 +31,18 @@ struct WrittenSet {
   void describe(FieldVisitor& v);
 };
 
+/// A file or sample that is in no shard, and why.
+struct SkippedFile {
+  std::string path;
+  std::string reason;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Appends `skipped` to what a result lists, up to 1000 in all; `folder` goes in front of each path.
+void list_skipped(std::vector<SkippedFile>& listed, const std::vector<IndexSkip>& skipped,
+                  const std::string& folder = {});
+
 /// What convert and reshard report of the shards they wrote.
 struct WrittenSets {
   std::uint64_t samples = 0;
