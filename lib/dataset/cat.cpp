@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/ascii.hpp"
 #include "core/error.hpp"
 #include "dataset/key_search.hpp"
 #include "dataset/member_content.hpp"

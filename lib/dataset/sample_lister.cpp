@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/ascii.hpp"
 #include "core/error.hpp"
 #include "dataset/sample_label.hpp"
 #include "formats/sample_name.hpp"

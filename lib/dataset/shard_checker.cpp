@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/ascii.hpp"
 #include "core/hash.hpp"
 #include "dataset/member_names.hpp"
 

@@ -10,6 +10,7 @@
 
 #include "catalog/image_list.hpp"
 #include "catalog/set_folders.hpp"
+#include "core/ascii.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"

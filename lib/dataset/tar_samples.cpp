@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/ascii.hpp"
 #include "io/file.hpp"
 
 namespace shardkit {

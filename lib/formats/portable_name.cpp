@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/ascii.hpp"
 #include "core/hash.hpp"
 
 namespace shardkit {
@@ -39,7 +40,7 @@ std::string lower_portable(std::string_view text, std::string_view kept) {
     if (kept.find(c) != std::string_view::npos) {
       out += c;
     } else {
-      append_portable(out, c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+      append_portable(out, lower_case(c));
     }
   }
   return out;

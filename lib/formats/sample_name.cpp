@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "core/ascii.hpp"
+
 namespace shardkit {
 
 std::optional<SampleName> split_sample_name(std::string_view member) {
@@ -25,14 +27,6 @@ std::optional<SampleName> split_sample_name(std::string_view member) {
 bool is_metadata_name(std::string_view member) {
   const std::string_view first = member.substr(0, member.find('/'));
   return first.size() >= 4 && first.starts_with("__") && first.ends_with("__");
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
 }
 
 bool is_image_extension(std::string_view extension) {

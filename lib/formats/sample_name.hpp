@@ -25,9 +25,6 @@ std::optional<SampleName> split_sample_name(std::string_view member);
 /// True when the first path component is "__...__": readers skip such members.
 bool is_metadata_name(std::string_view member);
 
-/// ASCII letters in lower case, other bytes as they are.
-std::string lower_case(std::string_view text);
-
 /// True for the extensions, without their dot and in any case, that torchvision takes for images
 /// (torchvision/datasets/folder.py, IMG_EXTENSIONS).
 bool is_image_extension(std::string_view extension);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/ascii.hpp"
 #include "image/byte_order.hpp"
 #include "image/jpeg_header.hpp"
 
@@ -70,9 +71,7 @@ std::optional<ImageSize> jpeg_size(Bytes file) {
 /// The kind that an extension promises; unknown when it promises none.
 ImageKind promised_kind(std::string_view extension) {
   if (extension.starts_with('.')) extension.remove_prefix(1);
-  std::string lower(extension);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(extension);
   struct Promise {
     std::string_view extension;
     ImageKind kind;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "core/ascii.hpp"
+
 namespace shardkit {
 namespace {
 
@@ -49,8 +51,7 @@ void read_profiles(std::string_view text, bool is_config, std::map<std::string, 
     }
     const std::size_t equals = content.find('=');
     if (profile == nullptr || equals == std::string_view::npos) continue;
-    std::string name(trimmed(content.substr(0, equals)));
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::string name = lower_case(trimmed(content.substr(0, equals)));
     std::string_view value = trimmed(content.substr(equals + 1));
     value = trimmed(value.substr(0, std::min(value.find(" #"), value.find(" ;"))));
     const bool is_nested = kBlanks.find(line.front()) != std::string_view::npos && !nested.empty();

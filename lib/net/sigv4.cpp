@@ -9,6 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "core/ascii.hpp"
 #include "core/error.hpp"
 #include "net/timestamp.hpp"
 
@@ -63,10 +64,7 @@ struct CanonicalHeaders {
 CanonicalHeaders canonical_headers(const HttpRequest& request) {
   std::vector<HttpHeaders::Field> fields{{"host", request.url.authority()}};
   for (const auto& [name, value] : request.headers.fields()) {
-    std::string lower = name;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    fields.emplace_back(std::move(lower), trimmed(value));
+    fields.emplace_back(lower_case(name), trimmed(value));
   }
   std::stable_sort(fields.begin(), fields.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   CanonicalHeaders canonical;

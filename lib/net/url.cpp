@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/ascii.hpp"
 #include "core/error.hpp"
 
 namespace shardkit {
@@ -45,20 +46,12 @@ std::optional<char> decoded_byte(std::string_view digits) {
   return static_cast<char>(value);
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 [[noreturn]] void refuse(std::string_view what) {
   throw Error(ErrorCode::usage, fmt::format("{}; an address is written http(s)://host[:port]/path", what));
 }
 
 bool is_scheme(std::string_view text, std::string_view scheme) {
-  return text.size() > scheme.size() && lower(text.substr(0, scheme.size())) == scheme;
+  return text.size() > scheme.size() && lower_case(text.substr(0, scheme.size())) == scheme;
 }
 
 std::uint16_t parse_port(std::string_view text) {
@@ -86,7 +79,7 @@ void parse_host_and_port(std::string_view text, Url& url) {
     text = text.substr(0, colon);
   }
   if (url.port == (url.scheme == "https" ? 443 : 80)) url.port = 0;
-  url.host = lower(text);
+  url.host = lower_case(text);
   if (!is_host(url.host)) refuse("the URL has no valid host");
 }
 
