@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -37,6 +38,9 @@ class ByteSink {
   /// Appends all of `bytes` or throws Error{io, no_space}.
   virtual void write(Bytes bytes) = 0;
 };
+
+/// Takes bytes in order, as they come: at most 1 MiB at a time. May throw; who calls it passes that on.
+using BodyWriter = std::function<void(Bytes)>;
 
 /// A ByteSource over memory that the caller keeps alive.
 class MemorySource final : public ByteSource {

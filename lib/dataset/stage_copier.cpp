@@ -13,7 +13,7 @@
 namespace shardkit {
 namespace {
 
-constexpr std::size_t kBlock = 1U << 20U;              // stays in the second-level cache between read, hash and write
+constexpr std::size_t kBlock = 1U << 20U;              // stays in the second-level cache between read and hash
 constexpr std::uint64_t kWritebackStep = 8ULL << 20U;  // early, so that the closing sync finds little left to do
 
 void throw_if_stopped(const std::stop_token& stop) {
@@ -145,35 +145,26 @@ bool StageCopier::fetch(const StageFile& file, std::uint64_t from, Xxh3Stream& h
                             file.hash ? "the manifest" : "the listing", file.object.size),
                 path);
   }
-  const auto in = source_.open(*now);
   if (from == 0) files_.remove(partial);
   const auto out = from == 0 ? files_.create(partial) : files_.reopen(partial, from);
-  std::vector<std::byte> block(kBlock);
+  std::uint64_t done = from;
   std::uint64_t durable = from;
   ctx_.progress().bytes += from;
-  for (std::uint64_t done = from; done < file.object.size;) {
-    throw_if_stopped(stop);
-    const std::size_t got = in->read_at(done, block);
-    if (got == 0) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' ends at byte {} of {}", path, done, file.object.size), path,
-                  done);
-    }
-    const Bytes bytes = Bytes(block).first(got);
+  const auto write = [&](Bytes bytes) {
     if (file.hash) hash.update(bytes);
     out->write(bytes);
-    done += got;
-    fetched_ += got;
-    ctx_.progress().bytes += got;
-    if (done % kWritebackStep == 0) out->start_writeback(done);
-    if (done - durable >= part_bytes_) {
-      out->sync();
-      target_.journal().record(file.object.name, {false, done, file.pin()});
-      durable = done;
-    }
-  }
+    const std::uint64_t before = std::exchange(done, done + bytes.size());
+    fetched_ += bytes.size();
+    ctx_.progress().bytes += bytes.size();
+    if (done / kWritebackStep != before / kWritebackStep) out->start_writeback(done);
+    if (done - durable < part_bytes_) return;
+    out->sync();
+    target_.journal().record(file.object.name, {false, done, file.pin()});
+    durable = done;
+  };
+  const Fetched fetched = source_.fetch(*now, from, file.object.size - from, write, stop);
   out->sync();
-  const auto after = source_.find(file.object.name);
-  return after && after->version == now->version;
+  return fetched == Fetched::whole;
 }
 
 void StageCopier::put_in_place(const StageFile& file) {

@@ -21,19 +21,10 @@ namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 
-std::string text_of(ObjectSource& source, const ObjectInfo& object) {
-  const std::string path = join_path(source.location(), object.name);
-  if (object.size > kLargestManifest) throw Error(ErrorCode::corrupt, fmt::format("'{}' is too large", path), path);
-  std::string text(object.size, '\0');
-  const std::size_t got = source.open(object)->read_at(0, std::as_writable_bytes(std::span(text)));
-  text.resize(got);
-  return text;
-}
-
 std::string manifest_text(ObjectSource& source, const std::string& manifest) {
   if (!manifest.empty()) return read_text_file(manifest, kLargestManifest);
   const auto object = source.find(kManifestName);
-  if (object) return text_of(source, *object);
+  if (object) return fetch_text(source, *object, kLargestManifest, {});
   throw Error(
       ErrorCode::not_found,
       fmt::format("'{}' has no {}, so nothing says which bytes are right; make one with 'shardctl index {}', or "

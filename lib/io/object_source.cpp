@@ -17,6 +17,8 @@
 namespace shardkit {
 namespace {
 
+constexpr std::uint64_t kBlock = 1U << 20U;  // stays in the second-level cache between read, hash and write
+
 using FolderId = std::pair<dev_t, ino_t>;
 
 /// Size and modification time: what rsync's quick check goes by.
@@ -32,6 +34,13 @@ struct stat stat_of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) throw system_error(errno, "stat", path);
   return info;
+}
+
+/// Whether an open file has still the bytes of `object`, as far as can be told.
+bool is_version(const File& file, const ObjectInfo& object) {
+  struct stat info {};
+  if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
+  return object.version.empty() || version_of(info) == object.version;
 }
 
 /// The files of a local folder; links are followed.
@@ -71,15 +80,32 @@ class FolderSource final : public ObjectSource {
     return object_of(name, info);
   }
 
-  std::unique_ptr<ByteSource> open(const ObjectInfo& object) override {
-    auto file = std::make_unique<FileSource>(join_path(folder_, object.name));
-    struct stat info {};
-    if (::fstat(file->file().fd(), &info) != 0) throw system_error(errno, "stat", file->file().path());
-    if (version_of(info) == object.version) return file;
-    throw Error(ErrorCode::io,
-                fmt::format("'{}' has changed since it was looked at; run the same command again once nobody writes it",
-                            file->file().path()),
-                file->file().path());
+  Fetched fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
+                const std::stop_token& stop) override {
+    const std::string path = join_path(folder_, object.name);
+    File file;
+    try {
+      file = File::open_read(path);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::not_found) return Fetched::changed;
+      throw;
+    }
+    if (!is_version(file, object)) return Fetched::changed;
+    std::vector<std::byte> block(std::min<std::uint64_t>(kBlock, length));
+    for (std::uint64_t done = 0; done < length;) {
+      if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while reading", path);
+      const std::uint64_t want = std::min<std::uint64_t>(block.size(), length - done);
+      const std::size_t got = file.read_at(offset + done, std::span(block).first(want));
+      if (got == 0) return Fetched::changed;
+      write(Bytes(block).first(got));
+      done += got;
+    }
+    return is_version(file, object) ? Fetched::whole : Fetched::changed;
+  }
+
+  Fetched fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
+                      const std::stop_token& stop) override {
+    return fetch(object, 0, object.size, start(), stop);
   }
 
  private:
@@ -113,6 +139,24 @@ class FolderSource final : public ObjectSource {
 };
 
 }  // namespace
+
+std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint64_t limit,
+                       const std::stop_token& stop) {
+  const std::string path = join_path(source.location(), object.name);
+  if (object.size > limit) throw Error(ErrorCode::corrupt, fmt::format("'{}' is too large", path), path);
+  std::string text;
+  const auto start = [&]() -> BodyWriter {
+    text.clear();
+    return [&](Bytes bytes) { text += as_text(bytes); };
+  };
+  Fetched fetched = source.fetch(object, 0, object.size, start(), stop);
+  if (fetched == Fetched::no_ranges) fetched = source.fetch_whole(object, start, stop);
+  if (fetched == Fetched::whole) return text;
+  throw Error(
+      ErrorCode::io,
+      fmt::format("'{}' has changed since it was looked at; run the same command again once nobody writes it", path),
+      path);
+}
 
 std::unique_ptr<ObjectSource> open_object_source(const std::string& location) {
   if (location.find("://") != std::string::npos) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,13 @@ struct ObjectInfo {
   std::string name;  ///< relative to the source, folders parted by '/'
   std::uint64_t size = 0;
   std::string version;  ///< changes with the bytes as far as the source can tell: an ETag, or size and mtime of a file
+};
+
+/// What became of a request for bytes.
+enum class Fetched {
+  whole,      ///< all that was asked for came
+  no_ranges,  ///< the source gives objects as a whole only, and nothing was read: use fetch_whole()
+  changed,    ///< the object is another one by now, shorter or gone; bytes that came so far may be of either
 };
 
 /// Where bytes are fetched from. Thread-safe.
@@ -37,9 +46,21 @@ class ObjectSource {
   /// One object as it is now; empty when it is not there.
   virtual std::optional<ObjectInfo> find(const std::string& name) = 0;
 
-  /// Opens that very version for ranged reads. Throws Error{conflict} when the source holds another one by now.
-  virtual std::unique_ptr<ByteSource> open(const ObjectInfo& object) = 0;
+  /// Hands the bytes [offset, offset + length) of that very version to `write`, in order and each once. The range lies
+  /// within object.size; an empty version is any. Throws what the source and `write` throw; Error{cancelled} on a stop.
+  virtual Fetched fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
+                        const std::stop_token& stop) = 0;
+
+  /// All bytes of that version in one stream, from any source. `start` is called for each attempt, also when an earlier
+  /// one had delivered bytes, and returns what takes them from the first on.
+  virtual Fetched fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
+                              const std::stop_token& stop) = 0;
 };
+
+/// A small object as text, of that very version. Throws Error{corrupt} when it is larger than `limit`, Error{io} when
+/// it has changed.
+std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint64_t limit,
+                       const std::stop_token& stop);
 
 /// The source that a SRC operand names: a folder. Throws Error{not_found} when there is none, Error{usage} for a file,
 /// Error{unsupported} for a URL (object stores are not readable yet).

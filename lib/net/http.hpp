@@ -9,9 +9,6 @@
 
 namespace shardkit {
 
-/// Takes the bytes of a body in order, as they come: at most a few dozen KiB at a time. May throw; send() passes it on.
-using BodyWriter = std::function<void(Bytes)>;
-
 /// Called once for each answer, when status and headers are there; says where the body goes. An empty function refuses
 /// the body: it is not read, at the price of the connection.
 using HeadHandler = std::function<BodyWriter(const HttpResponse&)>;

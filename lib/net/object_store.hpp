@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "io/object_source.hpp"
-#include "net/http.hpp"
 
 namespace shardkit {
 
@@ -16,13 +15,6 @@ namespace shardkit {
 struct ObjectPage {
   std::vector<ObjectInfo> objects;
   std::vector<std::string> prefixes;  ///< of what lies below a delimiter, each with it at its end
-};
-
-/// What became of a request for bytes.
-enum class Fetched {
-  whole,      ///< all that was asked for came
-  no_ranges,  ///< the server answers a request for a range with the whole object, which was not read: use get_whole()
-  changed,    ///< the object is another one by now, shorter or gone; bytes that came so far are of the old one
 };
 
 /// Objects behind HTTP: an S3 bucket, or the files below a URL. Keys are bytes as the store has them, nothing encoded.

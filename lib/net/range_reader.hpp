@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "net/object_store.hpp"
+#include "io/object_source.hpp"
+#include "net/http_message.hpp"
 
 namespace shardkit {
 

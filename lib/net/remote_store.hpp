@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "net/http.hpp"
 #include "net/object_store.hpp"
 #include "net/retry.hpp"
 

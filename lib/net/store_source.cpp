@@ -1,11 +1,8 @@
 #include "net/store_source.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "net/http_pool.hpp"
@@ -14,62 +11,6 @@
 
 namespace shardkit {
 namespace {
-
-/// Copies of a stream what lies in a window of it.
-class Window {
- public:
-  Window(std::uint64_t offset, MutableBytes buffer) : offset_(offset), buffer_(buffer) {}
-
-  void take(Bytes bytes) {
-    const std::uint64_t from = std::max(at_, offset_);
-    const std::uint64_t to = std::min(at_ + bytes.size(), offset_ + buffer_.size());
-    if (from < to) std::memcpy(buffer_.data() + (from - offset_), bytes.data() + (from - at_), to - from);
-    at_ += bytes.size();
-  }
-
- private:
-  std::uint64_t at_ = 0;
-  std::uint64_t offset_;
-  MutableBytes buffer_;
-};
-
-/// One version of one object.
-class StoreObject final : public ByteSource {
- public:
-  StoreObject(ObjectStore& store, ObjectInfo object, std::string name, std::stop_token stop)
-      : store_(store), object_(std::move(object)), name_(std::move(name)), stop_(std::move(stop)) {}
-
-  std::uint64_t size() const override { return object_.size; }
-
-  std::size_t read_at(std::uint64_t offset, MutableBytes buffer) override {
-    if (offset >= object_.size || buffer.empty()) return 0;
-    const MutableBytes wanted = buffer.first(std::min<std::uint64_t>(buffer.size(), object_.size - offset));
-    Window window(0, wanted);
-    Fetched fetched = store_.get_range(
-        object_, offset, wanted.size(), [&](Bytes bytes) { window.take(bytes); }, stop_);
-    if (fetched == Fetched::no_ranges) fetched = read_whole(offset, wanted);
-    if (fetched == Fetched::whole) return wanted.size();
-    throw Error(
-        ErrorCode::io,
-        fmt::format("'{}' has changed since it was looked at; run the same command again once nobody writes it", name_),
-        name_, offset);
-  }
-
- private:
-  Fetched read_whole(std::uint64_t offset, MutableBytes wanted) {
-    Window window(offset, wanted);
-    const auto start = [&]() -> BodyWriter {
-      window = Window(offset, wanted);
-      return [&](Bytes bytes) { window.take(bytes); };
-    };
-    return store_.get_whole(object_, start, stop_);
-  }
-
-  ObjectStore& store_;
-  ObjectInfo object_;
-  std::string name_;
-  std::stop_token stop_;
-};
 
 class StoreSource final : public ObjectSource {
  public:
@@ -120,12 +61,19 @@ class StoreSource final : public ObjectSource {
     return ObjectInfo{name, found->object.size, found->object.version};
   }
 
-  std::unique_ptr<ByteSource> open(const ObjectInfo& object) override {
-    return std::make_unique<StoreObject>(*open_.store, ObjectInfo{open_.key + object.name, object.size, object.version},
-                                         fmt::format("{}/{}", location_, object.name), stop_);
+  Fetched fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
+                const std::stop_token& stop) override {
+    return open_.store->get_range(in_store(object), offset, length, write, stop);
+  }
+
+  Fetched fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
+                      const std::stop_token& stop) override {
+    return open_.store->get_whole(in_store(object), start, stop);
   }
 
  private:
+  ObjectInfo in_store(const ObjectInfo& object) const { return {open_.key + object.name, object.size, object.version}; }
+
   OpenStore open_;
   std::stop_token stop_;
   std::string location_;

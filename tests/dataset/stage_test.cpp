@@ -1,5 +1,6 @@
 #include "dataset/stage.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -65,8 +66,26 @@ class FakeSource final : public ObjectSource {
     if (found == content.end()) return std::nullopt;
     return ObjectInfo{name, found->second.size(), to_hex(xxh3_64(as_bytes(found->second)))};
   }
-  std::unique_ptr<ByteSource> open(const ObjectInfo& object) override {
-    return std::make_unique<Reader>(*this, object.name);
+  Fetched fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
+                const std::stop_token& stop) override {
+    std::string block;
+    for (std::uint64_t done = 0; done < length; done += block.size()) {
+      if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped");
+      const std::string& bytes = content.at(object.name);
+      block = bytes.substr(offset + done, std::min(kPart, length - done));
+      if (broken_ && broken_->first == object.name && offset + done + block.size() > broken_->second) {
+        throw Error(ErrorCode::io, "the cable was pulled", object.name, offset + done);
+      }
+      flip_in(block, object.name, offset + done);
+      bytes_read += block.size();
+      write(as_bytes(block));
+      if (after_read_) after_read_();
+    }
+    return find(object.name)->version == object.version ? Fetched::whole : Fetched::changed;
+  }
+  Fetched fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
+                      const std::stop_token& stop) override {
+    return fetch(object, 0, object.size, start(), stop);
   }
 
  private:
@@ -76,30 +95,12 @@ class FakeSource final : public ObjectSource {
     int times;
   };
 
-  class Reader final : public ByteSource {
-   public:
-    Reader(FakeSource& owner, std::string name) : owner_(owner), name_(std::move(name)) {}
-    std::uint64_t size() const override { return owner_.content.at(name_).size(); }
-    std::size_t read_at(std::uint64_t offset, MutableBytes buffer) override {
-      const auto& broken = owner_.broken_;
-      if (broken && broken->first == name_ && offset + buffer.size() > broken->second) {
-        throw Error(ErrorCode::io, "the cable was pulled", name_, offset);
-      }
-      const std::size_t got = MemorySource(as_bytes(owner_.content.at(name_))).read_at(offset, buffer);
-      auto& flip = owner_.flipped_;
-      if (flip.name == name_ && flip.times > 0 && flip.byte >= offset && flip.byte < offset + got) {
-        buffer[flip.byte - offset] ^= std::byte{1};
-        --flip.times;
-      }
-      owner_.bytes_read += got;
-      if (owner_.after_read_) owner_.after_read_();
-      return got;
-    }
-
-   private:
-    FakeSource& owner_;
-    std::string name_;
-  };
+  void flip_in(std::string& block, const std::string& name, std::uint64_t offset) {
+    if (flipped_.name != name || flipped_.times == 0) return;
+    if (flipped_.byte < offset || flipped_.byte >= offset + block.size()) return;
+    block[flipped_.byte - offset] ^= 1;
+    --flipped_.times;
+  }
 
   std::string location_ = "/fake";
   std::optional<std::pair<std::string, std::uint64_t>> broken_;

@@ -68,11 +68,47 @@ TEST_CASE("an object reads by range, as long as it is the version that was looke
   write_file(dir.path("src/a"), "0123456789");
   const auto source = open_object_source(dir.path("src"));
   const ObjectInfo object = *source->find("a");
-  std::string part(4, ' ');
-  CHECK(source->open(object)->read_at(3, std::as_writable_bytes(std::span(part))) == 4);
+  std::string part;
+  const auto append = [&](Bytes bytes) { part += as_text(bytes); };
+  CHECK(source->fetch(object, 3, 4, append, {}) == Fetched::whole);
   CHECK(part == "3456");
-  write_file(dir.path("src/a"), "01234567890");
-  CHECK(code_of([&] { source->open(object); }) == ErrorCode::io);
+  CHECK(fetch_text(*source, object, 10, {}) == "0123456789");
+  CHECK(code_of([&] { fetch_text(*source, object, 9, {}); }) == ErrorCode::corrupt);
+  SUBCASE("written anew") { write_file(dir.path("src/a"), "01234567890"); }
+  SUBCASE("gone") { std::filesystem::remove(dir.path("src/a")); }
+  CHECK(source->fetch(object, 3, 4, append, {}) == Fetched::changed);
+  CHECK(part == "3456");
+  CHECK(code_of([&] { fetch_text(*source, object, 10, {}); }) == ErrorCode::io);
+}
+
+TEST_CASE("an object that is written while it is read is told") {
+  const TempDir dir;
+  write_file(dir.path("src/a"), std::string(3U << 20U, 'x'));
+  const auto source = open_object_source(dir.path("src"));
+  const ObjectInfo object = *source->find("a");
+  SUBCASE("longer") {
+    const auto lengthen = [&](Bytes) { write_file(dir.path("src/a"), std::string(4U << 20U, 'y')); };
+    CHECK(source->fetch(object, 0, object.size, lengthen, {}) == Fetched::changed);
+  }
+  SUBCASE("shorter") {
+    const auto shorten = [&](Bytes) { std::filesystem::resize_file(dir.path("src/a"), 5); };
+    CHECK(source->fetch(object, 0, object.size, shorten, {}) == Fetched::changed);
+  }
+}
+
+TEST_CASE("a stop ends a read between two blocks") {
+  const TempDir dir;
+  write_file(dir.path("src/a"), std::string(3U << 20U, 'x'));
+  const auto source = open_object_source(dir.path("src"));
+  std::stop_source stop;
+  std::size_t came = 0;
+  const auto write = [&](Bytes bytes) {
+    came += bytes.size();
+    stop.request_stop();
+  };
+  const ObjectInfo object = *source->find("a");
+  CHECK(code_of([&] { source->fetch(object, 0, object.size, write, stop.get_token()); }) == ErrorCode::cancelled);
+  CHECK(came == 1U << 20U);
 }
 
 TEST_CASE("what cannot be a source is told apart") {
