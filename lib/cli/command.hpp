@@ -22,7 +22,7 @@ struct Example {
 
 /// Everything about a verb that is said in words. Literals.
 struct CommandText {
-  std::string_view name;
+  std::string_view name;         ///< one word, or two: "cache ls" is of the group "cache"
   std::string_view summary;      ///< one line, lower-case start, no final full stop
   std::string_view description;  ///< paragraphs, parted by an empty line
   std::vector<Example> examples = {};

@@ -7,6 +7,7 @@
 
 #include "cli/build_info.hpp"
 #include "cli/host.hpp"
+#include "cli/verbs.hpp"
 
 namespace shardkit {
 namespace {
@@ -67,7 +68,7 @@ std::string rfc3339(std::chrono::system_clock::time_point time) {
 
 std::string envelope_json(const Report& report) {
   Json json;
-  json["schema"] = "shardkit/" + std::string(report.verb);
+  json["schema"] = "shardkit/" + verb_slug(report.verb);
   json["schema_version"] = kSchemaVersion;
   json["tool"] = {{"name", report.program}, {"version", build_version()}, {"commit", build_commit()}};
   json["started_at"] = rfc3339(report.started_at);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/verbs.hpp"
+
 namespace shardkit {
 namespace {
 
@@ -54,7 +56,7 @@ void append(const std::vector<FieldNode>& nodes, const std::string& prefix, std:
 }  // namespace
 
 std::string prometheus_text(const Report& report) {
-  std::string prefix = "shardkit_" + std::string(report.verb);
+  std::string prefix = "shardkit_" + verb_slug(report.verb);
   std::replace(prefix.begin(), prefix.end(), '-', '_');
   const Outcome& outcome = report.outcome;
   const std::chrono::duration<double> started = report.started_at.time_since_epoch();

@@ -5,6 +5,7 @@
 #include "cli/common_options.hpp"
 #include "cli/documents.hpp"
 #include "cli/field_text.hpp"
+#include "cli/verbs.hpp"
 
 namespace shardkit {
 namespace {
@@ -136,7 +137,7 @@ std::string reference_page(const std::vector<App>& apps) {
     out += fmt::format("## {}\n\n{}: {}.\n\n| verb | does |\n|---|---|\n", app.name, app.name, app.summary);
     for (const Command& command : app.commands) {
       const CommandText& text = command.text();
-      out += fmt::format("| [{0}](#{1}-{0}) | {2} |\n", text.name, app.name, text.summary);
+      out += fmt::format("| [{}](#{}-{}) | {} |\n", text.name, app.name, verb_slug(text.name), text.summary);
     }
     out += "\n";
     for (const Command& command : app.commands) out += verb_section(app, command);

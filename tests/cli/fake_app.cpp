@@ -42,6 +42,16 @@ void FakeResult::describe(FieldVisitor& v) {
   v.field({"text", Unit::none, "what else there is to say"}, text);
 }
 
+namespace {
+
+shardkit::Command cache_verb(std::string_view name, std::string_view summary, Behaviour behaviour) {
+  return shardkit::make_command(
+      {.name = name, .summary = summary, .description = "Looks after a cache, or pretends to.", .prometheus = true},
+      behaviour);
+}
+
+}  // namespace
+
 shardkit::App fake_app(Behaviour behaviour) {
   return {.name = "fake",
           .summary = "pretend to work",
@@ -51,7 +61,9 @@ shardkit::App fake_app(Behaviour behaviour) {
                                                .examples = {{"fake work photos", "work on photos"}},
                                                .resumable = true,
                                                .prometheus = true},
-                                              behaviour)}};
+                                              behaviour),
+                       cache_verb("cache ls", "list what a cache holds", behaviour),
+                       cache_verb("cache warm", "read a cache into memory", behaviour)}};
 }
 
 Ran run_fake(Behaviour behaviour, const std::vector<std::string>& args) {

@@ -57,7 +57,8 @@ struct FakeResult {
 /// What "fake work" does; a function of the options and the context. Tests set it before they run the program.
 using Behaviour = FakeResult (*)(const FakeOptions&, shardkit::Context&);
 
-/// Program "fake" with the verb "work", which is resumable and has --prometheus.
+/// Program "fake" with the verb "work", which is resumable, and the group "cache" with the verbs "cache ls" and
+/// "cache warm". All have --prometheus.
 shardkit::App fake_app(Behaviour behaviour);
 
 struct Ran {

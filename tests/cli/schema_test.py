@@ -39,9 +39,9 @@ class EnvelopeTest(unittest.TestCase):
     program = "shardctl"
 
     def expect(self, verb, exit_code, *arguments):
-        code, envelope = run(self.program, verb, *arguments)
+        code, envelope = run(self.program, *verb.split(), *arguments)
         self.assertEqual(code, exit_code, envelope["error"])
-        schema = json.loads((SCHEMAS / f"{self.program}-{verb}.json").read_text())
+        schema = json.loads((SCHEMAS / f"{self.program}-{verb}.json".replace(" ", "-")).read_text())
         jsonschema.validate(envelope, schema, cls=jsonschema.Draft202012Validator)
         return envelope
 
