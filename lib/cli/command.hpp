@@ -29,6 +29,7 @@ struct CommandText {
   bool resumable = false;   ///< the same command after a kill goes on where it stopped
   bool prometheus = false;  ///< takes --prometheus FILE
   bool findings = false;    ///< its result has a list "problems": takes --junit FILE and --markdown FILE
+  bool soft_fail = false;   ///< takes --soft-fail: its failures are exit code 0 when the user wants that
   bool streams = false;     ///< writes to Context::output() while it works; has no report at its end
 };
 

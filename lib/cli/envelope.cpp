@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/build_info.hpp"
+#include "cli/failure_json.hpp"
 #include "cli/host.hpp"
 #include "cli/verbs.hpp"
 
@@ -47,14 +48,6 @@ Json to_json(const std::vector<Warning>& warnings) {
   return list;
 }
 
-Json to_json(const std::optional<Failure>& failure) {
-  if (!failure) return nullptr;
-  Json error = {{"code", failure->code}, {"text", failure->text}};
-  error["path"] = failure->path.empty() ? Json(nullptr) : Json(failure->path);
-  error["offset"] = failure->offset ? Json(*failure->offset) : Json(nullptr);
-  return error;
-}
-
 Json host_json() {
   HostInfo host = this_host();
   return to_object(field_tree([&](FieldVisitor& v) { host.describe(v); }));
@@ -77,7 +70,7 @@ std::string envelope_json(const Report& report) {
   json["options"] = to_object(report.options);
   json["result"] = report.outcome.failure ? Json(nullptr) : to_object(report.result);
   json["warnings"] = to_json(report.warnings);
-  json["error"] = to_json(report.outcome.failure);
+  json["error"] = report.outcome.failure ? failure_json(*report.outcome.failure) : Json(nullptr);
   json["status"] = report.outcome.status();
   json["exit_code"] = report.outcome.exit_code;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

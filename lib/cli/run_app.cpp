@@ -13,6 +13,7 @@
 #include "cli/command_run.hpp"
 #include "cli/help.hpp"
 #include "cli/parse.hpp"
+#include "cli/termination_message.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "system/limits.hpp"
@@ -28,9 +29,10 @@ bool asks_for_help(const std::string& word) { return word == "--help" || word ==
 int unknown_verb(const App& app, const std::string& group, const std::string& word,
                  const std::vector<std::string>& known, const Io& io) {
   const std::string meant = word.starts_with('-') ? "" : closest(word, known);
-  io.err << fmt::format(
-      "{0}: error: {1}{2}: there is no such verb{3}\n{0} {1}--help lists the verbs; options stand after the verb\n",
-      app.name, group, word, meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
+  const std::string error = fmt::format("{}: error: {}{}: there is no such verb{}", app.name, group, word,
+                                        meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
+  io.err << fmt::format("{}\n{} {}--help lists the verbs; options stand after the verb\n", error, app.name, group);
+  write_termination_message(io.termination_log, error, "");
   return kUsage;
 }
 
@@ -102,7 +104,8 @@ int run_app(const App& app, int argc, const char* const* argv) {
               is_terminal(STDERR_FILENO),
               wants_colour(STDOUT_FILENO),
               wants_colour(STDERR_FILENO),
-              isatty(STDOUT_FILENO) == 1};
+              isatty(STDOUT_FILENO) == 1,
+              kTerminationLog};
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   return run_app(app, args, io);
 }

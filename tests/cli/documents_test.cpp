@@ -37,7 +37,11 @@ Common options:
   --json FILE        write the result as JSON to FILE; - is standard output, then nothing else goes
                      there
   --prometheus FILE  write metrics to FILE for the textfile collector of Prometheus' node_exporter
+  --log text|json    form of standard error: lines for people, or a JSON object per line (default:
+                     text)
   --quiet            show no progress
+  --soft-fail        exit 0 although it failed, for prologs whose failure would drain the node; the
+                     error is still reported
   --help             show this help
 
 Examples:
