@@ -64,9 +64,8 @@ RankShards for_dali(const std::vector<std::uint64_t>& samples_per_shard, const R
   }
   result.warnings.push_back(
       {"loader_setting",
-       "these shards are enough for readers with stick_to_shard=True: without it DALI moves each rank on to the "
-       "samples "
-       "of another in each epoch. It opens every path of the set at its start: for a shard that is not staged give it "
+       "these shards are enough for readers with stick_to_shard=True: without it DALI moves each rank on to another's "
+       "samples in each epoch. It opens every path of the set at its start: for a shard that is not staged give it "
        "the path at the source, and an index for each"});
   return result;
 }
