@@ -20,8 +20,9 @@ def help_of(verb):
 
 
 def options_of(verb):
-    """Every spelling of an option that the verb's help knows."""
-    return set(re.findall(r"(?<![\w-])--?[a-z][a-z0-9-]*", help_of(verb)))
+    """Every spelling of an option that the verb's help lists."""
+    listed = re.findall(r"^  (?:(-[a-z]), )?(--[a-z][a-z0-9-]*)", help_of(verb), re.MULTILINE)
+    return {spelling for spellings in listed for spelling in spellings}
 
 
 def problems_of(words):
