@@ -61,7 +61,7 @@ std::vector<std::string> expanded(const std::string& operand) {
   if (pattern.find('{') == std::string::npos) return {};
   std::vector<std::string> operands = expand_braces(pattern);
   if (operands.size() == 1 && operands.front() == pattern) return {};
-  for (std::string& one : operands) one = operand.substr(0, begin) + one + operand.substr(end);
+  for (std::string& one : operands) one = fmt::format("{}{}{}", operand.substr(0, begin), one, operand.substr(end));
   return operands;
 }
 
