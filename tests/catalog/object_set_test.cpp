@@ -106,7 +106,7 @@ TEST_CASE("an object is named by its base name, and need not be there yet") {
     CAPTURE(root);
     for (const auto& [name, content] :
          std::vector<std::pair<std::string, std::string>>{{"a.tar", "1"}, {"b.idx", "22"}}) {
-      const ObjectSet set = open({root + "/data/" + name}, stores.server.options());
+      const ObjectSet set = open({fmt::format("{}/data/{}", root, name)}, stores.server.options());
       CHECK(set.listed);
       CHECK(set.names == Texts{name});
       CHECK(contents(set) == Texts{content});
