@@ -10,6 +10,7 @@
 #include "cli/documents.hpp"
 #include "cli/envelope.hpp"
 #include "cli/programs.hpp"
+#include "cli/verbs.hpp"
 
 namespace {
 
@@ -30,7 +31,7 @@ void write_reference(const fs::path& path) {
 void write_schemas(const fs::path& folder) {
   for (const shardkit::App& app : {shardkit::shardctl_app(), shardkit::iobench_app()}) {
     for (const shardkit::Command& command : app.commands) {
-      const std::string name = std::string(app.name) + "-" + std::string(command.text().name) + ".json";
+      const std::string name = std::string(app.name) + "-" + shardkit::verb_slug(command.text().name) + ".json";
       write(folder / name, shardkit::envelope_schema(app, command));
     }
   }

@@ -24,7 +24,8 @@ struct Io {
   bool err_is_terminal = false;  ///< progress is a bar that redraws itself
   bool out_colour = false;
   bool err_colour = false;
-  bool out_is_terminal = false;  ///< what a verb streams there would be torn by progress
+  bool out_is_terminal = false;      ///< what a verb streams there would be torn by progress
+  std::string termination_log = {};  ///< where an error goes as well when this file is there; empty: nowhere
 };
 
 /// Runs one command line and returns the exit code: the whole of main(). Ignores SIGPIPE for the process; SIGINT and

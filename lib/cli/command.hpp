@@ -22,13 +22,14 @@ struct Example {
 
 /// Everything about a verb that is said in words. Literals.
 struct CommandText {
-  std::string_view name;
+  std::string_view name;         ///< one word, or two: "cache ls" is of the group "cache"
   std::string_view summary;      ///< one line, lower-case start, no final full stop
   std::string_view description;  ///< paragraphs, parted by an empty line
   std::vector<Example> examples = {};
   bool resumable = false;   ///< the same command after a kill goes on where it stopped
   bool prometheus = false;  ///< takes --prometheus FILE
   bool findings = false;    ///< its result has a list "problems": takes --junit FILE and --markdown FILE
+  bool soft_fail = false;   ///< takes --soft-fail: its failures are exit code 0 when the user wants that
   bool streams = false;     ///< writes to Context::output() while it works; has no report at its end
 };
 

@@ -7,16 +7,19 @@
 #include <ostream>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/envelope.hpp"
 #include "cli/findings_report.hpp"
 #include "cli/help.hpp"
+#include "cli/message_text.hpp"
 #include "cli/messages.hpp"
 #include "cli/output_files.hpp"
 #include "cli/parse.hpp"
 #include "cli/progress_monitor.hpp"
 #include "cli/prometheus.hpp"
 #include "cli/signal_watch.hpp"
+#include "cli/termination_message.hpp"
 #include "cli/text_report.hpp"
 #include "core/error.hpp"
 
@@ -27,14 +30,12 @@ namespace {
 class CommandRun {
  public:
   CommandRun(const App& app, const Command& command, const Io& io)
-      : io_(io),
-        streams_(command.text().streams),
-        messages_(app.name, command.text(), io),
-        invocation_(command.prepare()) {
-    common_.with_prometheus = command.text().prometheus;
-    common_.with_findings = command.text().findings;
+      : io_(io), text_(command.text()), invocation_(command.prepare()) {
+    common_.with_prometheus = text_.prometheus;
+    common_.with_findings = text_.findings;
+    common_.with_soft_fail = text_.soft_fail;
     report_.program = app.name;
-    report_.verb = command.text().name;
+    report_.verb = text_.name;
     report_.started_at = std::chrono::system_clock::now();
   }
 
@@ -49,6 +50,7 @@ class CommandRun {
 
   /// Does the work unless parsing failed, then reports.
   int finish() {
+    messages_ = make_messages(common_.log, report_.program, text_, io_);
     const auto start = std::chrono::steady_clock::now();
     std::stop_source stop;
     std::optional<SignalWatch> watch;
@@ -58,27 +60,29 @@ class CommandRun {
     report_.warnings = context.warnings();
     report_.options = field_tree([&](FieldVisitor& v) { invocation_->describe_options(v); });
     report_.result = field_tree([&](FieldVisitor& v) { invocation_->describe_result(v); });
-    messages_.warnings(report_.warnings);
-    if (report_.outcome.failure && !output_closed_)
-      messages_.failure(*report_.outcome.failure, watch ? watch->signal() : 0);
+    if (common_.soft_fail) report_.outcome = softened(report_.outcome);
+    const int signal = watch ? watch->signal() : 0;
+    messages_->warnings(report_.warnings);
+    if (has_error()) messages_->failure(report_.outcome, signal);
     write_reports();
+    if (has_error()) write_termination(signal);
+    messages_->done(report_.outcome, report_.elapsed_seconds);
     return report_.outcome.exit_code;
   }
 
  private:
   void work(Context& context, const std::stop_source& stop, std::optional<SignalWatch>& watch) {
     try {
-      watch.emplace(stop, messages_.farewell());
+      watch.emplace(stop, [this](int signal) { take_leave(signal); });
       if (wants_json_file()) require_writable(*common_.json, "--json");
       if (common_.prometheus) require_writable(*common_.prometheus, "--prometheus");
       if (common_.junit) require_writable(*common_.junit, "--junit");
       if (common_.markdown) require_writable(*common_.markdown, "--markdown");
       OutputStream output(io_.out);
-      if (streams_ && !wants_json_stdout()) context.lend_output(output, common_.json.has_value());
+      if (text_.streams && !wants_json_stdout()) context.lend_output(output, common_.json.has_value());
       std::optional<ProgressMonitor> monitor;
       if (!common_.quiet && !(context.output() != nullptr && io_.out_is_terminal)) {
-        monitor.emplace(context.progress(), io_.err,
-                        io_.err_is_terminal ? ProgressLine::Style::bar : ProgressLine::Style::plain);
+        monitor.emplace(context.progress(), io_.err, progress_style());
       }
       run_streaming(context, output);
       report_.outcome = finished(invocation_->has_findings());
@@ -104,6 +108,31 @@ class CommandRun {
     output.flush();
   }
 
+  ProgressLine::Style progress_style() const {
+    if (common_.log == LogFormat::json) return ProgressLine::Style::json;
+    return io_.err_is_terminal ? ProgressLine::Style::bar : ProgressLine::Style::plain;
+  }
+
+  /// On a thread of the signal watch, just before it ends the process: no stream, which the command may be holding.
+  void take_leave(int signal) const {
+    const std::string words = messages_->farewell(signal);
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words.data(), words.size());
+    write_termination(kFarewell, how_to_go_on(text_));
+  }
+
+  void write_termination(std::string_view end, std::string_view go_on) const {
+    write_termination_message(io_.termination_log, fmt::format("{}: {}", report_.program, end),
+                              go_on.empty() ? "" : fmt::format("{}: {}", report_.program, go_on));
+  }
+
+  /// A wrong command line is not gone on with by repeating it.
+  void write_termination(int signal) const {
+    const Failure& failure = *report_.outcome.failure;
+    write_termination(failure_text(failure, signal), failure.code == "usage" ? "" : how_to_go_on(text_));
+  }
+
+  bool has_error() const { return report_.outcome.failure && !output_closed_; }
+
   bool wants_json_stdout() const { return common_.json == "-"; }
   bool wants_json_file() const { return common_.json && !wants_json_stdout(); }
 
@@ -125,22 +154,24 @@ class CommandRun {
   }
 
   void report_failed_output() {
-    const Outcome lost = failed(std::current_exception(), 0);
-    messages_.failure(*lost.failure, 0);
-    if (report_.outcome.exit_code == 0) report_.outcome = lost;
+    Outcome lost = failed(std::current_exception(), 0);
+    if (common_.soft_fail) lost = softened(lost);
+    if (report_.outcome.exit_code == 0 && report_.outcome.softened_from == 0) report_.outcome = lost;
+    lost.exit_code = report_.outcome.exit_code;
+    messages_->failure(lost, 0);
   }
 
   std::string standard_output() const {
     if (wants_json_stdout()) return envelope_json(report_);
-    if (report_.outcome.failure || streams_) return {};
+    if (report_.outcome.failure || text_.streams) return {};
     const std::string own = invocation_->render(io_.out_colour);
     return own.empty() ? text_report(report_.result) : own;
   }
 
   const Io& io_;
-  const bool streams_;
+  const CommandText& text_;
   bool output_closed_ = false;
-  Messages messages_;
+  std::unique_ptr<Messages> messages_;  ///< made when --log is known
   std::unique_ptr<Invocation> invocation_;
   CommonOptions common_;
   Report report_;

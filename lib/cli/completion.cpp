@@ -4,6 +4,7 @@
 #include "cli/command_doc.hpp"
 #include "cli/documents.hpp"
 #include "cli/field_text.hpp"
+#include "cli/verbs.hpp"
 
 namespace shardkit {
 namespace {
@@ -35,10 +36,10 @@ std::string quoted(std::string_view text) {
   return out + "'";
 }
 
-std::vector<std::string> verbs(const App& app) {
-  std::vector<std::string> names;
-  for (const Command& command : app.commands) names.emplace_back(command.text().name);
-  return names;
+std::vector<FirstWord> groups(const App& app) {
+  std::vector<FirstWord> words = first_words(app);
+  std::erase_if(words, [](const FirstWord& word) { return !word.is_group; });
+  return words;
 }
 
 /// One branch of the bash function: the words for "--option <here>" where it has choices, else the verb's options.
@@ -51,9 +52,20 @@ std::string bash_verb(const Command& command) {
     if (option.kind != FieldKind::choice) continue;
     choices += fmt::format("        --{}) words='{}' ;;\n", option.field.name, fmt::join(option.choices, " "));
   }
-  std::string out = fmt::format("    {})\n      options='{}'\n", doc.text.name, fmt::join(names, " "));
+  std::string out = fmt::format("    {})\n      options='{}'\n", verb_slug(doc.text.name), fmt::join(names, " "));
   if (!choices.empty()) out += fmt::format("      case \"$before\" in\n{}      esac\n", choices);
   return out + "      ;;\n";
+}
+
+/// After the first word of a group: offers the second, or joins both to the name that the branches of verbs have.
+std::string bash_group(const FirstWord& group) {
+  std::vector<std::string_view> verbs;
+  for (const Command* command : group.commands) verbs.push_back(last_word(command->text().name));
+  return fmt::format(
+      "  if [ \"$verb\" = {0} ]; then\n    if [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+      "      COMPREPLY=($(compgen -W '{1} --help' -- \"$word\"))\n      return\n    fi\n"
+      "    verb=\"{0}-${{COMP_WORDS[2]}}\"\n  fi\n",
+      group.word, fmt::join(verbs, " "));
 }
 
 /// The words after a colon in a zsh specification: choices, files or nothing.
@@ -75,13 +87,30 @@ std::string zsh_help(std::string_view help) {
 
 std::string zsh_verb(const Command& command) {
   const CommandDoc doc = document(command);
-  std::string out = fmt::format("    {})\n      _arguments \\\n", doc.text.name);
+  std::string out = fmt::format("    {})\n      _arguments \\\n", verb_slug(doc.text.name));
   for (const FieldNode& option : all_options(doc)) {
     const std::string spec =
         fmt::format("--{}[{}]{}", option.field.name, zsh_help(option.field.help), zsh_value(option));
     out += fmt::format("        {} \\\n", quoted(spec));
   }
   return out + "        '*:file:_files'\n      ;;\n";
+}
+
+/// One row for _describe.
+std::string zsh_word(std::string_view word, std::string_view summary) {
+  return fmt::format("      {}\n", quoted(fmt::format("{}:{}", word, summary)));
+}
+
+std::string zsh_group(const FirstWord& group) {
+  std::string out = fmt::format(
+      "  if [[ $verb == {} ]]; then\n    if (( CURRENT == 2 )); then\n      local -a verbs=(\n", group.word);
+  for (const Command* command : group.commands) {
+    out += zsh_word(last_word(command->text().name), command->text().summary);
+  }
+  return out + fmt::format(
+                   "      )\n      _describe verb verbs\n      return\n    fi\n    verb={}-$words[2]\n    shift words\n"
+                   "    (( CURRENT-- ))\n  fi\n",
+                   group.word);
 }
 
 /// Text within single quotes of fish, where a backslash escapes.
@@ -96,11 +125,15 @@ std::string fish_quoted(std::string_view text) {
 
 std::string fish_verb(const App& app, const Command& command) {
   const CommandDoc doc = document(command);
-  std::string out = fmt::format("complete -c {} -n __fish_use_subcommand -f -a {} -d {}\n", app.name, doc.text.name,
-                                fish_quoted(doc.text.summary));
+  const std::string_view group = verb_group(doc.text.name);
+  std::string out;
+  if (!group.empty()) {
+    out = fmt::format("complete -c {0} -n '__{0}_at {1}' -f -a {2} -d {3}\n", app.name, group, last_word(doc.text.name),
+                      fish_quoted(doc.text.summary));
+  }
   for (const FieldNode& option : all_options(doc)) {
-    out += fmt::format("complete -c {} -n '__fish_seen_subcommand_from {}' -l {} -d {}", app.name, doc.text.name,
-                       option.field.name, fish_quoted(option.field.help));
+    out += fmt::format("complete -c {0} -n '__{0}_in {1}' -l {2} -d {3}", app.name, doc.text.name, option.field.name,
+                       fish_quoted(option.field.help));
     if (option.field.short_name != 0) out += fmt::format(" -s {}", option.field.short_name);
     if (option.kind == FieldKind::choice) {
       out += fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
@@ -115,13 +148,17 @@ std::string fish_verb(const App& app, const Command& command) {
 }  // namespace
 
 std::string bash_completion(const App& app) {
+  std::vector<std::string_view> words;
+  for (const FirstWord& first : first_words(app)) words.push_back(first.word);
   std::string out = fmt::format(
       "# bash completion for {0}\n_{0}() {{\n  local word=\"${{COMP_WORDS[COMP_CWORD]}}\" "
-      "before=\"${{COMP_WORDS[COMP_CWORD-1]}}\" words='' options=''\n  COMPREPLY=()\n"
+      "before=\"${{COMP_WORDS[COMP_CWORD-1]}}\" words='' options=''\n  local verb=\"${{COMP_WORDS[1]}}\"\n  "
+      "COMPREPLY=()\n"
       "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W '{1} --help --version' -- \"$word\"))\n"
-      "    return\n  fi\n  [ \"$before\" = = ] && before=\"${{COMP_WORDS[COMP_CWORD-2]}}\"\n"
-      "  case \"${{COMP_WORDS[1]}}\" in\n",
-      app.name, fmt::join(verbs(app), " "));
+      "    return\n  fi\n  [ \"$before\" = = ] && before=\"${{COMP_WORDS[COMP_CWORD-2]}}\"\n",
+      app.name, fmt::join(words, " "));
+  for (const FirstWord& group : groups(app)) out += bash_group(group);
+  out += "  case \"$verb\" in\n";
   for (const Command& command : app.commands) out += bash_verb(command);
   out += fmt::format(
       "  esac\n  if [ -n \"$words\" ]; then\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
@@ -134,19 +171,27 @@ std::string bash_completion(const App& app) {
 std::string zsh_completion(const App& app) {
   std::string out =
       fmt::format("#compdef {0}\n_{0}() {{\n  if (( CURRENT == 2 )); then\n    local -a verbs=(\n", app.name);
-  for (const Command& command : app.commands) {
-    out += fmt::format("      {}\n", quoted(fmt::format("{}:{}", command.text().name, command.text().summary)));
-  }
-  out += fmt::format(
-      "    )\n    _describe verb verbs\n    return\n  fi\n  local verb=$words[2]\n  shift words\n"
-      "  (( CURRENT-- ))\n  case $verb in\n");
+  for (const FirstWord& first : first_words(app)) out += zsh_word(first.word, first.summary());
+  out +=
+      "    )\n    _describe verb verbs\n    return\n  fi\n  local verb=$words[2]\n  shift words\n  (( CURRENT-- ))\n";
+  for (const FirstWord& group : groups(app)) out += zsh_group(group);
+  out += "  case $verb in\n";
   for (const Command& command : app.commands) out += zsh_verb(command);
   return out + fmt::format("  esac\n}}\n_{0} \"$@\"\n", app.name);
 }
 
 std::string fish_completion(const App& app) {
-  std::string out =
-      fmt::format("complete -c {0} -n __fish_use_subcommand -f -l version -d 'show version and commit'\n", app.name);
+  std::string out = fmt::format(
+      "# Whether the command line so far is these words, or starts with them.\n"
+      "function __{0}_at\n  set -l words (commandline -opc)\n  test \"$words\" = \"$words[1] $argv\"\nend\n"
+      "function __{0}_in\n  set -l words (commandline -opc)\n"
+      "  string match -q -- \"$words[1] $argv *\" \"$words \"\nend\n"
+      "complete -c {0} -n __fish_use_subcommand -f -l version -d 'show version and commit'\n",
+      app.name);
+  for (const FirstWord& first : first_words(app)) {
+    out += fmt::format("complete -c {} -n __fish_use_subcommand -f -a {} -d {}\n", app.name, first.word,
+                       fish_quoted(first.summary()));
+  }
   for (const Command& command : app.commands) out += fish_verb(app, command);
   return out;
 }

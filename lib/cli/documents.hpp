@@ -15,7 +15,8 @@ std::string reference_page(const std::vector<App>& apps);
 /// A file's name and its text.
 using NamedText = std::pair<std::string, std::string>;
 
-/// Manual pages in section 1: one for the program, "shardctl.1", and one per verb, "shardctl-convert.1".
+/// Manual pages in section 1: one for the program, "shardctl.1", and one per verb, "shardctl-convert.1",
+/// "shardctl-cache-ls.1".
 std::vector<NamedText> manual_pages(const App& app);
 
 /// Completion scripts, named as the shells look for them: bash "shardctl", zsh "_shardctl", fish "shardctl.fish".

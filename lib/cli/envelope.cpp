@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/build_info.hpp"
+#include "cli/failure_json.hpp"
 #include "cli/host.hpp"
+#include "cli/verbs.hpp"
 
 namespace shardkit {
 namespace {
@@ -46,14 +48,6 @@ Json to_json(const std::vector<Warning>& warnings) {
   return list;
 }
 
-Json to_json(const std::optional<Failure>& failure) {
-  if (!failure) return nullptr;
-  Json error = {{"code", failure->code}, {"text", failure->text}};
-  error["path"] = failure->path.empty() ? Json(nullptr) : Json(failure->path);
-  error["offset"] = failure->offset ? Json(*failure->offset) : Json(nullptr);
-  return error;
-}
-
 Json host_json() {
   HostInfo host = this_host();
   return to_object(field_tree([&](FieldVisitor& v) { host.describe(v); }));
@@ -67,7 +61,7 @@ std::string rfc3339(std::chrono::system_clock::time_point time) {
 
 std::string envelope_json(const Report& report) {
   Json json;
-  json["schema"] = "shardkit/" + std::string(report.verb);
+  json["schema"] = "shardkit/" + verb_slug(report.verb);
   json["schema_version"] = kSchemaVersion;
   json["tool"] = {{"name", report.program}, {"version", build_version()}, {"commit", build_commit()}};
   json["started_at"] = rfc3339(report.started_at);
@@ -76,7 +70,7 @@ std::string envelope_json(const Report& report) {
   json["options"] = to_object(report.options);
   json["result"] = report.outcome.failure ? Json(nullptr) : to_object(report.result);
   json["warnings"] = to_json(report.warnings);
-  json["error"] = to_json(report.outcome.failure);
+  json["error"] = report.outcome.failure ? failure_json(*report.outcome.failure) : Json(nullptr);
   json["status"] = report.outcome.status();
   json["exit_code"] = report.outcome.exit_code;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -17,7 +17,7 @@ inline constexpr int kSchemaVersion = 1;
 /// Everything that goes into one envelope besides host and build.
 struct Report {
   std::string_view program;
-  std::string_view verb;
+  std::string_view verb;  ///< as typed: "stage", "cache ls"
   std::chrono::system_clock::time_point started_at;
   double elapsed_seconds = 0;
   std::vector<FieldNode> options;

@@ -3,6 +3,7 @@
 #include "cli/command_doc.hpp"
 #include "cli/envelope.hpp"
 #include "cli/host.hpp"
+#include "cli/verbs.hpp"
 
 namespace shardkit {
 namespace {
@@ -82,7 +83,7 @@ Json exit_codes() {
 
 std::string envelope_schema(const App& app, const Command& command) {
   const CommandDoc doc = document(command);
-  const std::string name = "shardkit/" + std::string(doc.text.name);
+  const std::string name = "shardkit/" + verb_slug(doc.text.name);
   Json properties;
   properties["schema"] = {{"const", name}};
   properties["schema_version"] = {{"const", kSchemaVersion}};

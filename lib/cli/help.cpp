@@ -18,6 +18,8 @@ struct Row {
   std::string text;
 };
 
+constexpr const char* kVerbsHelp = "show this help; after a verb, the help of that verb";
+
 /// Two columns; a name too wide for its column has the text below it.
 std::string two_columns(const std::vector<Row>& rows) {
   std::size_t column = 0;
@@ -49,6 +51,8 @@ Row row_of(const FieldNode& option) {
   return {option_spelling(option), text};
 }
 
+Row row_of(const Command& command) { return {std::string(command.text().name), std::string(command.text().summary)}; }
+
 std::string section(std::string_view title, const std::vector<Row>& rows) {
   return rows.empty() ? std::string() : fmt::format("\n{}:\n{}", title, two_columns(rows));
 }
@@ -78,13 +82,16 @@ std::string exit_codes() {
 std::string program_help(const App& app) {
   std::string out = fmt::format("{}: {}\n\nUsage: {} VERB [operands] [options]\n", app.name, app.summary, app.name);
   std::vector<Row> rows;
-  for (const Command& command : app.commands) {
-    rows.push_back({std::string(command.text().name), std::string(command.text().summary)});
-  }
-  out += section("Verbs", rows);
-  out += section("Options", {{"--help", "show this help; after a verb, the help of that verb"},
-                             {"--version", "show version and commit"}});
-  return out;
+  for (const Command& command : app.commands) rows.push_back(row_of(command));
+  return out + section("Verbs", rows) +
+         section("Options", {{"--help", kVerbsHelp}, {"--version", "show version and commit"}});
+}
+
+std::string group_help(const App& app, const FirstWord& group) {
+  std::vector<Row> rows;
+  for (const Command* command : group.commands) rows.push_back(row_of(*command));
+  return fmt::format("Usage: {} {} VERB [operands] [options]\n", app.name, group.word) + section("Verbs", rows) +
+         section("Options", {{"--help", kVerbsHelp}});
 }
 
 std::string command_help(const App& app, const Command& command) {

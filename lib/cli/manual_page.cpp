@@ -6,6 +6,7 @@
 #include "cli/command_doc.hpp"
 #include "cli/documents.hpp"
 #include "cli/field_text.hpp"
+#include "cli/verbs.hpp"
 
 /// Manual pages in the man(7) macros.
 namespace shardkit {
@@ -84,7 +85,7 @@ std::string examples(const CommandText& text) {
 
 std::string verb_page(const App& app, const Command& command) {
   const CommandDoc doc = document(command);
-  std::string out = heading(fmt::format("{}-{}", app.name, doc.text.name), doc.text.summary);
+  std::string out = heading(fmt::format("{}-{}", app.name, verb_slug(doc.text.name)), doc.text.summary);
   out += fmt::format(".SH SYNOPSIS\n.B {}\n", escaped(synopsis(app.name, doc.text.name, doc.options)));
   out += ".SH DESCRIPTION\n" + paragraphs(doc.text.description);
   if (doc.text.resumable) out += ".PP\nStopped or killed, the same command goes on where it was.\n";
@@ -99,7 +100,7 @@ std::string program_page(const App& app) {
   std::string out = heading(std::string(app.name), app.summary);
   out += fmt::format(".SH SYNOPSIS\n.B {} VERB [operands] [options]\n.SH VERBS\n", escaped(app.name));
   for (const Command& command : app.commands) {
-    out += tagged(fmt::format("{}-{}(1)", app.name, command.text().name), command.text().summary);
+    out += tagged(fmt::format("{}-{}(1)", app.name, verb_slug(command.text().name)), command.text().summary);
   }
   return out + exit_status();
 }
@@ -109,7 +110,7 @@ std::string program_page(const App& app) {
 std::vector<NamedText> manual_pages(const App& app) {
   std::vector<NamedText> pages{{fmt::format("{}.1", app.name), program_page(app)}};
   for (const Command& command : app.commands) {
-    pages.emplace_back(fmt::format("{}-{}.1", app.name, command.text().name), verb_page(app, command));
+    pages.emplace_back(fmt::format("{}-{}.1", app.name, verb_slug(command.text().name)), verb_page(app, command));
   }
   return pages;
 }

@@ -1,12 +1,13 @@
 #include "cli/messages.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <ostream>
 
 #include <fmt/format.h>
 
 #include "cli/field_text.hpp"
+#include "cli/json_messages.hpp"
+#include "cli/message_text.hpp"
 
 namespace shardkit {
 namespace {
@@ -15,43 +16,61 @@ constexpr std::size_t kMostWarnings = 20;
 constexpr std::string_view kRed = "\x1b[31m";
 constexpr std::string_view kYellow = "\x1b[33m";
 
-std::string painted(std::string_view text, std::string_view colour, bool wanted) {
-  return wanted ? fmt::format("{}{}\x1b[0m", colour, text) : std::string(text);
-}
+/// Lines for people: "shardctl: error: ...".
+class TextMessages final : public Messages {
+ public:
+  TextMessages(std::string_view program, const CommandText& text, const Io& io)
+      : program_(program), text_(text), io_(io) {}
+
+  /// For a signal also how to go on; for a usage error where the help is.
+  void failure(const Outcome& outcome, int signal) const override {
+    const Failure& failure = *outcome.failure;
+    say(failure_text(failure, signal, painted("error", kRed)));
+    if (was_stopped(failure)) io_.err << go_on_line();
+    if (outcome.softened_from != 0) say(soft_fail_text(outcome));
+    if (failure.code == "usage") io_.err << fmt::format("{} {} --help shows its options\n", program_, text_.name);
+  }
+
+  void done(const Outcome&, double) const override {}  // the report says it
+
+  std::string farewell(int) const override { return fmt::format("\n{}: {}\n{}", program_, kFarewell, go_on_line()); }
+
+ protected:
+  void warning(const Warning& warning) const override {
+    say(fmt::format("{}: {}", painted("warning", kYellow), printable(warning.text)));
+  }
+
+ private:
+  void say(std::string_view line) const { io_.err << fmt::format("{}: {}\n", program_, line); }
+
+  std::string go_on_line() const {
+    const std::string_view words = how_to_go_on(text_);
+    return words.empty() ? std::string() : fmt::format("{}: {}\n", program_, words);
+  }
+
+  std::string painted(std::string_view text, std::string_view colour) const {
+    return io_.err_colour ? fmt::format("{}{}\x1b[0m", colour, text) : std::string(text);
+  }
+
+  std::string_view program_;
+  const CommandText& text_;
+  const Io& io_;
+};
 
 }  // namespace
 
 void Messages::warnings(const std::vector<Warning>& warnings) const {
-  const std::string title = painted("warning", kYellow, io_.err_colour);
-  for (std::size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i) {
-    io_.err << fmt::format("{}: {}: {}\n", program_, title, printable(warnings[i].text));
-  }
-  if (warnings.size() > kMostWarnings) {
-    io_.err << fmt::format("{}: {}: {} more; --json lists them\n", program_, title,
-                           format_count(warnings.size() - kMostWarnings));
+  const std::size_t shown = std::min(warnings.size(), kMostWarnings);
+  for (std::size_t i = 0; i < shown; ++i) warning(warnings[i]);
+  if (warnings.size() > shown) {
+    warning({"more_warnings", fmt::format("{} more; --json lists them", format_count(warnings.size() - shown))});
   }
 }
 
-void Messages::failure(const Failure& failure, int signal) const {
-  if (failure.code == "cancelled") {
-    io_.err << fmt::format("{}: stopped by {}\n{}", program_, signal == SIGTERM ? "SIGTERM" : "SIGINT", how_to_go_on());
-    return;
-  }
-  io_.err << fmt::format("{}: {}: {}", program_, painted("error", kRed, io_.err_colour), printable(failure.text));
-  if (!failure.path.empty() && failure.text.find(failure.path) == std::string::npos) {
-    io_.err << fmt::format(" (in '{}')", printable(failure.path));
-  }
-  if (failure.offset) io_.err << fmt::format(" (at offset {})", *failure.offset);
-  io_.err << '\n';
-  if (failure.code == "usage") io_.err << fmt::format("{} {} --help shows its options\n", program_, text_.name);
-}
-
-std::string Messages::farewell() const {
-  return fmt::format("\n{}: told to stop, and leaving with work unfinished\n{}", program_, how_to_go_on());
-}
-
-std::string Messages::how_to_go_on() const {
-  return text_.resumable ? fmt::format("{}: the same command again goes on from here\n", program_) : std::string();
+std::unique_ptr<Messages> make_messages(LogFormat format, std::string_view program, const CommandText& text,
+                                        const Io& io) {
+  if (format == LogFormat::json) return std::make_unique<JsonMessages>(text, io.err);
+  return std::make_unique<TextMessages>(program, text, io);
 }
 
 }  // namespace shardkit

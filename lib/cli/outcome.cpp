@@ -55,6 +55,15 @@ std::string_view Outcome::status() const {
 
 Outcome finished(bool findings) { return {findings ? kFindings : 0, std::nullopt}; }
 
+Outcome softened(Outcome outcome) {
+  const int code = outcome.exit_code;
+  if (code == kFailed || code == kPermanent || code == kNoRoom) {
+    outcome.softened_from = code;
+    outcome.exit_code = 0;
+  }
+  return outcome;
+}
+
 Outcome failed(const std::exception_ptr& exception, int signal) {
   try {
     std::rethrow_exception(exception);

@@ -23,6 +23,7 @@ struct Failure {
 struct Outcome {
   int exit_code = 0;
   std::optional<Failure> failure;
+  int softened_from = 0;  ///< the exit code that --soft-fail made 0; 0 when it did not
 
   /// "ok", "findings" or "failed".
   std::string_view status() const;
@@ -34,5 +35,9 @@ Outcome finished(bool findings);
 /// The outcome of a command that threw; `signal` is the one that asked it to stop, 0 for none. The one place where
 /// errors become exit codes.
 Outcome failed(const std::exception_ptr& exception, int signal);
+
+/// What --soft-fail makes of it: a command that failed by its work ends with exit code 0. Wrong usage and signals keep
+/// their exit codes.
+Outcome softened(Outcome outcome);
 
 }  // namespace shardkit

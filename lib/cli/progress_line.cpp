@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/field_text.hpp"
+#include "cli/json_messages.hpp"
 #include "core/units.hpp"
 
 namespace shardkit {
@@ -57,6 +58,7 @@ std::string ProgressLine::update(const ProgressSample& now, double seconds) {
   last_items_ = now.items;
   if (!due(now, seconds)) return {};
   shown_at_ = seconds;
+  if (style_ == Style::json) return progress_json(now);
   const std::string text = describe(now, seconds);
   if (style_ == Style::plain) return text + "\n";
   bar_visible_ = true;

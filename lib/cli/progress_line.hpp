@@ -23,13 +23,13 @@ ProgressSample sample(const Progress& progress);
 /// tested without waiting.
 class ProgressLine {
  public:
-  enum class Style { bar, plain };
+  enum class Style { bar, plain, json };
 
   explicit ProgressLine(Style style) : style_(style) {}
 
   /// The text to print now; empty when it is not time yet or nothing is known. A bar is redrawn in place (it starts
   /// with a carriage return and has no newline) ten times a second at most; a plain line ends with a newline and
-  /// comes every 5 seconds.
+  /// comes every 5 seconds; so does a JSON line.
   std::string update(const ProgressSample& now, double seconds);
 
   /// What takes the bar off the screen; empty when none stands there.

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/verbs.hpp"
+
 namespace shardkit {
 namespace {
 
@@ -54,12 +56,12 @@ void append(const std::vector<FieldNode>& nodes, const std::string& prefix, std:
 }  // namespace
 
 std::string prometheus_text(const Report& report) {
-  std::string prefix = "shardkit_" + std::string(report.verb);
+  std::string prefix = "shardkit_" + verb_slug(report.verb);
   std::replace(prefix.begin(), prefix.end(), '-', '_');
   const Outcome& outcome = report.outcome;
   const std::chrono::duration<double> started = report.started_at.time_since_epoch();
   std::string out =
-      gauge(prefix + "_success", "1 when the last run was done without findings", outcome.exit_code == 0 ? 1 : 0);
+      gauge(prefix + "_success", "1 when the last run was done without findings", outcome.status() == "ok" ? 1 : 0);
   out += gauge(prefix + "_exit_code", "exit code of the last run", outcome.exit_code);
   out += gauge(prefix + "_elapsed_seconds", "wall-clock time of the last run", report.elapsed_seconds);
   out += gauge(prefix + "_finished_timestamp_seconds", "when the last run ended, seconds since 1970",

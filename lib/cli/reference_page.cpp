@@ -5,6 +5,7 @@
 #include "cli/common_options.hpp"
 #include "cli/documents.hpp"
 #include "cli/field_text.hpp"
+#include "cli/verbs.hpp"
 
 namespace shardkit {
 namespace {
@@ -101,6 +102,7 @@ std::string verb_section(const App& app, const Command& command) {
   out += options_table(doc.options);
   if (doc.text.prometheus) out += "\nTakes `--prometheus FILE` too.\n";
   if (doc.text.findings) out += "\nTakes `--junit FILE` and `--markdown FILE` too.\n";
+  if (doc.text.soft_fail) out += "\nTakes `--soft-fail` too.\n";
   if (doc.text.resumable) out += "\nStopped or killed, the same command goes on where it was.\n";
   out += "\nResult:\n\n| field | type | unit | meaning |\n|---|---|---|---|\n";
   append_rows(doc.result, "", out);
@@ -114,11 +116,24 @@ std::string common_section() {
       "is\n"
       "written here, `--version` the version and the commit.\n\n"
       "| option | meaning |\n|---|---|\n";
-  CommonOptions common{.with_prometheus = true, .with_findings = true};
+  CommonOptions common{.with_prometheus = true, .with_findings = true, .with_soft_fail = true};
   for (const FieldNode& option : field_tree([&](FieldVisitor& v) { common.describe(v); })) {
     out += fmt::format("| {} | {} |\n", code(option_spelling(option)), cell(option.field.help));
   }
-  out += "\nThe JSON envelope is described by `schema/<program>-<verb>.json` beside this page.\n\n";
+  out +=
+      "\nThe JSON envelope is described by `schema/<program>-<verb>.json` beside this page.\n\n"
+      "With `--log json` each line on standard error is one JSON object that starts with `time`, `level` (`info`,\n"
+      "`warning`, `error`) and `event`:\n\n"
+      "| event | members |\n|---|---|\n"
+      "| `progress` | `phase`, `items`, `items_total`, `bytes`, `bytes_total`; a total is 0 while unknown |\n"
+      "| `warning` | `code`, `text` |\n"
+      "| `error` | `code`, `text`, `path`, `offset`, `exit_code` |\n"
+      "| `stopped` | `signal`, `exit_code`, `text` |\n"
+      "| `soft_fail` | `text` |\n"
+      "| `done`, at the end of each command | `status`, `exit_code`, `elapsed_seconds` |\n\n"
+      "A command that fails or is stopped leaves its error in `/dev/termination-log` as well, where that file is "
+      "there,\n"
+      "as in a container of Kubernetes.\n\n";
   out += "| exit code | meaning |\n|---|---|\n";
   for (const ExitCode& exit : kExitCodes) out += fmt::format("| {} | {} |\n", exit.code, exit.meaning);
   return out + "\n";
@@ -136,7 +151,7 @@ std::string reference_page(const std::vector<App>& apps) {
     out += fmt::format("## {}\n\n{}: {}.\n\n| verb | does |\n|---|---|\n", app.name, app.name, app.summary);
     for (const Command& command : app.commands) {
       const CommandText& text = command.text();
-      out += fmt::format("| [{0}](#{1}-{0}) | {2} |\n", text.name, app.name, text.summary);
+      out += fmt::format("| [{}](#{}-{}) | {} |\n", text.name, app.name, verb_slug(text.name), text.summary);
     }
     out += "\n";
     for (const Command& command : app.commands) out += verb_section(app, command);

@@ -210,9 +210,12 @@ Command stage_command() {
            "Several at once into one folder wait for the first and use what it brought.",
        .examples = {{"shardctl stage /mnt/nfs/train /nvme/train", "all shards, verified"},
                     {"shardctl stage /mnt/nfs/train /nvme/train --limit 500GB", "exit code 5 when they need more"},
-                    {"shardctl stage /mnt/nfs/files /nvme/files --manifest none", "any files, checked by size only"}},
+                    {"shardctl stage /mnt/nfs/files /nvme/files --manifest none", "any files, checked by size only"},
+                    {"shardctl stage /mnt/nfs/train /nvme/train --log json --soft-fail",
+                     "in a Slurm prolog, which would drain the node if it failed"}},
        .resumable = true,
-       .prometheus = true},
+       .prometheus = true,
+       .soft_fail = true},
       stage);
 }
 

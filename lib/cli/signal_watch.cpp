@@ -33,7 +33,7 @@ int checked(int fd, std::string_view action) {
 
 }  // namespace
 
-SignalWatch::SignalWatch(std::stop_source stop, std::string farewell)
+SignalWatch::SignalWatch(std::stop_source stop, Farewell farewell)
     : stop_(std::move(stop)), farewell_(std::move(farewell)) {
   const sigset_t set = stop_signals();
   signals_ = checked(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "watch");
@@ -70,7 +70,10 @@ void SignalWatch::watch() {
 }
 
 void SignalWatch::leave() const {
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, farewell_.data(), farewell_.size());
+  try {
+    farewell_(signal_.load());
+  } catch (...) {  // out of memory: leaving comes before words
+  }
   _exit(128 + signal_.load());
 }
 

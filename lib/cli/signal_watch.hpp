@@ -2,19 +2,22 @@
 
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <stop_token>
-#include <string>
 #include <thread>
 
 namespace shardkit {
 
 /// While it lives, SIGINT and SIGTERM set the stop source instead of ending the process. If it still lives 1.8 s after
-/// the first signal, or at the second, it writes `farewell` to standard error and ends the process with 128 + signal.
+/// the first signal, or at the second, it calls `farewell` and ends the process with 128 + signal.
 ///
 /// Make it before any other thread: it blocks both signals in the calling thread, and new threads inherit that.
 class SignalWatch {
  public:
-  SignalWatch(std::stop_source stop, std::string farewell);
+  /// Says the last words; on a thread of the watch, while the command's may do anything.
+  using Farewell = std::function<void(int signal)>;
+
+  SignalWatch(std::stop_source stop, Farewell farewell);
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
@@ -31,7 +34,7 @@ class SignalWatch {
   [[noreturn]] void leave() const;
 
   std::stop_source stop_;
-  std::string farewell_;
+  Farewell farewell_;
   std::atomic<int> signal_{0};
   sigset_t before_{};
   int signals_ = -1;  ///< signalfd

@@ -37,7 +37,11 @@ Common options:
   --json FILE        write the result as JSON to FILE; - is standard output, then nothing else goes
                      there
   --prometheus FILE  write metrics to FILE for the textfile collector of Prometheus' node_exporter
+  --log text|json    form of standard error: lines for people, or a JSON object per line (default:
+                     text)
   --quiet            show no progress
+  --soft-fail        exit 0 although it failed, for prologs whose failure would drain the node; the
+                     error is still reported
   --help             show this help
 
 Examples:
@@ -68,7 +72,7 @@ TEST_CASE("the reference page has every option, result field and nested field of
 
 TEST_CASE("there is a manual page per program and verb, and troff finds nothing odd in it") {
   const auto pages = shardkit::manual_pages(fake_app(succeed));
-  REQUIRE(pages.size() == 2);
+  REQUIRE(pages.size() == 4);
   CHECK(pages[0].first == "fake.1");
   CHECK(pages[1].first == "fake-work.1");
   const std::string& page = pages[1].second;
@@ -78,17 +82,18 @@ TEST_CASE("there is a manual page per program and verb, and troff finds nothing 
   CHECK(contains(page, ".SH EXAMPLES\n"));
 }
 
-TEST_CASE("completion knows verbs, options and choices in every shell") {
+TEST_CASE("documents of a verb of two words: a hyphen in names and anchors, a blank where it is typed") {
   const shardkit::App app = fake_app(succeed);
-  const std::string bash = shardkit::bash_completion(app);
-  CHECK(contains(bash, "--timeout"));
-  CHECK(contains(bash, "--depth) words='structure checksum' ;;"));
-  const std::string zsh = shardkit::zsh_completion(app);
-  CHECK(contains(zsh, "'work:work on a folder'"));
-  CHECK(contains(zsh, "'--name[prefix of the shards'\\'' names]:PREFIX:_files'"));
-  const std::string fish = shardkit::fish_completion(app);
-  CHECK(contains(fish, "-l name -d 'prefix of the shards\\' names' -s n -r\n"));
-  CHECK(contains(fish, "-l depth -d 'how deep to look' -x -a 'structure checksum'\n"));
+  CHECK(contains(run_fake(succeed, {"--help"}).out,
+                 "  work        work on a folder\n  cache ls    list what a cache holds\n"));
+  const auto pages = shardkit::manual_pages(app);
+  CHECK(pages[2].first == "fake-cache-ls.1");
+  CHECK(contains(pages[2].second, ".SH NAME\nfake\\-cache\\-ls \\- list what"));
+  CHECK(contains(pages[2].second, ".SH SYNOPSIS\n.B fake cache ls SRC"));
+  CHECK(contains(pages[0].second, "fake\\-cache\\-ls(1)"));
+  const std::string reference = shardkit::reference_page({app});
+  CHECK(contains(reference, "| [cache ls](#fake-cache-ls) | list what a cache holds |\n"));
+  CHECK(contains(reference, "### fake cache ls\n\n`fake cache ls SRC [MORE...] [options]`\n"));
 }
 
 TEST_CASE("the verbs of both programs keep the house rules for texts") {

@@ -72,6 +72,13 @@ TEST_CASE("the envelope holds options, result and warnings under names that carr
   CHECK(json["error"].is_null());
 }
 
+TEST_CASE("a verb of two words has a hyphen in its schema's name") {
+  const Ran ran = run_fake(succeed, {"cache", "ls", "photos", "--json", "-"});
+  CHECK(Json::parse(ran.out)["schema"] == "shardkit/cache-ls");
+  const shardkit::App app = fake_app(succeed);
+  CHECK(schema_faults(shardkit::envelope_schema(app, app.commands[1]), ran.out).empty());
+}
+
 TEST_CASE("what is absent, NaN or infinite is null") {
   const Json result = json_of(rich_result, {"photos"})["result"];
   CHECK(result["files_per_second"].is_null());

@@ -42,6 +42,16 @@ void FakeResult::describe(FieldVisitor& v) {
   v.field({"text", Unit::none, "what else there is to say"}, text);
 }
 
+namespace {
+
+shardkit::Command cache_verb(std::string_view name, std::string_view summary, Behaviour behaviour) {
+  return shardkit::make_command(
+      {.name = name, .summary = summary, .description = "Looks after a cache, or pretends to.", .prometheus = true},
+      behaviour);
+}
+
+}  // namespace
+
 shardkit::App fake_app(Behaviour behaviour) {
   return {.name = "fake",
           .summary = "pretend to work",
@@ -50,14 +60,18 @@ shardkit::App fake_app(Behaviour behaviour) {
                                                .description = "Works on a folder, or pretends to.",
                                                .examples = {{"fake work photos", "work on photos"}},
                                                .resumable = true,
-                                               .prometheus = true},
-                                              behaviour)}};
+                                               .prometheus = true,
+                                               .soft_fail = true},
+                                              behaviour),
+                       cache_verb("cache ls", "list what a cache holds", behaviour),
+                       cache_verb("cache warm", "read a cache into memory", behaviour)}};
 }
 
-Ran run_fake(Behaviour behaviour, const std::vector<std::string>& args) {
+Ran run_fake(Behaviour behaviour, const std::vector<std::string>& args, const std::string& termination_log) {
   std::ostringstream out;
   std::ostringstream err;
-  const int exit_code = shardkit::run_app(fake_app(behaviour), args, {out, err});
+  const int exit_code =
+      shardkit::run_app(fake_app(behaviour), args, {.out = out, .err = err, .termination_log = termination_log});
   return {exit_code, out.str(), err.str()};
 }
 

@@ -57,7 +57,8 @@ struct FakeResult {
 /// What "fake work" does; a function of the options and the context. Tests set it before they run the program.
 using Behaviour = FakeResult (*)(const FakeOptions&, shardkit::Context&);
 
-/// Program "fake" with the verb "work", which is resumable and has --prometheus.
+/// Program "fake" with the verb "work", which is resumable and has --soft-fail, and the group "cache" with the
+/// verbs "cache ls" and "cache warm". All have --prometheus.
 shardkit::App fake_app(Behaviour behaviour);
 
 struct Ran {
@@ -66,8 +67,8 @@ struct Ran {
   std::string err;
 };
 
-/// Runs "fake ARGS" in this process.
-Ran run_fake(Behaviour behaviour, const std::vector<std::string>& args);
+/// Runs "fake ARGS" in this process; `termination_log` is as in Io.
+Ran run_fake(Behaviour behaviour, const std::vector<std::string>& args, const std::string& termination_log = {});
 
 /// A behaviour that returns a plain result.
 FakeResult succeed(const FakeOptions& options, shardkit::Context& context);

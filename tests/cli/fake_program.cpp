@@ -1,10 +1,12 @@
 // A program whose verbs behave badly or slowly on request; process_test.cpp starts it.
 
 #include <condition_variable>
-#include <cstdio>
+#include <cstdlib>
+#include <iostream>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <unistd.h>
 
@@ -71,10 +73,14 @@ shardkit::Command verb(std::string_view name, Sum (*run)(const NoOptions&, Conte
 
 }  // namespace
 
+/// With FAKE_TERMINATION_LOG=PATH its error goes there as well.
 int main(int argc, char** argv) {
-  return shardkit::run_app(
-      {.name = "fake",
-       .summary = "behave badly",
-       .commands = {verb("stuck", stuck), verb("tangled", tangled), verb("patient", patient), verb("count", count)}},
-      argc, argv);
+  const shardkit::App app{
+      .name = "fake",
+      .summary = "behave badly",
+      .commands = {verb("stuck", stuck), verb("tangled", tangled), verb("patient", patient), verb("count", count)}};
+  const char* log = std::getenv("FAKE_TERMINATION_LOG");
+  if (log == nullptr) return shardkit::run_app(app, argc, argv);
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  return shardkit::run_app(app, args, {.out = std::cout, .err = std::cerr, .termination_log = log});
 }

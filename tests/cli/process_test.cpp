@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
 using shardkit_test::Exit;
@@ -46,6 +47,42 @@ TEST_CASE("a command that ignores the stop is left behind") {
     CHECK(contains(exit.output, "leaving with work unfinished"));
     CHECK(contains(exit.output, "the same command again goes on from here"));
   }
+}
+
+TEST_CASE("with --log json a stop is told in JSON, whether the command heeds it or not") {
+  for (const auto& [verb, text] : {std::pair{"patient", "stopped by SIGTERM"},
+                                   std::pair{"stuck", "told to stop, and leaving with work unfinished"}}) {
+    Process process({kProgram, verb, "--log", "json"});
+    REQUIRE(process.wait_for("working"));
+    process.send(SIGTERM);
+    const Exit exit = process.finish();
+    CHECK(exit.code == 143);
+    CHECK(contains(exit.output, std::string(R"("level":"info","event":"stopped","signal":"SIGTERM","exit_code":143,)") +
+                                    R"("text":")" + text + "; the same command again goes on from here\"}\n"));
+    CHECK_FALSE(contains(exit.output, "fake:"));
+  }
+}
+
+TEST_CASE("a stop leaves its reason and how to go on for Kubernetes, whether the command heeds it or not") {
+  for (const auto& [verb, text] : {std::pair{"patient", "stopped by SIGTERM"},
+                                   std::pair{"stuck", "told to stop, and leaving with work unfinished"}}) {
+    const TempDir dir;
+    write_file(dir.path("log"), "");
+    Process process({kProgram, verb}, Process::Terminal::no, {"FAKE_TERMINATION_LOG=" + dir.path("log")});
+    REQUIRE(process.wait_for("working"));
+    process.send(SIGTERM);
+    process.finish();
+    CHECK(read_file(dir.path("log")) ==
+          std::string("fake: ") + text + "\nfake: the same command again goes on from here\n");
+  }
+}
+
+TEST_CASE("with --log json there is no bar on a terminal, and every line is JSON") {
+  const Exit exit =
+      Process({kProgram, "count", "--log", "json", "--json", "-"}, Process::Terminal::yes, {"TERM=xterm"}).finish();
+  CHECK_FALSE(contains(exit.output, "count ["));
+  CHECK_FALSE(contains(exit.output, "\x1b"));
+  CHECK(contains(exit.output, R"("event":"warning","code":"slow","text":"that was slow"})"));
 }
 
 TEST_CASE("a second signal ends the wait") {

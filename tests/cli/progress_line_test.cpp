@@ -45,6 +45,17 @@ TEST_CASE("elsewhere a plain line comes every five seconds, without escape seque
   CHECK(line.clear().empty());
 }
 
+TEST_CASE("a JSON line comes in the rhythm of plain lines and holds the numbers themselves") {
+  ProgressLine line(Style::json);
+  CHECK(line.update({"re\"ad", 0, 1000, 0, 9}, 0).empty());
+  CHECK(line.update({"re\"ad", 400, 1000, 6, 9}, 4.9).empty());
+  const std::string text = line.update({"re\"ad", 500, 1000, 7, 9}, 5);
+  CHECK(text.starts_with("{\"time\":\""));
+  CHECK(text.ends_with(R"(Z","level":"info","event":"progress","phase":"re\"ad","items":500,"items_total":1000,)"
+                       "\"bytes\":7,\"bytes_total\":9}\n"));
+  CHECK(line.clear().empty());
+}
+
 TEST_CASE("known bytes decide over share and time to go") {
   ProgressLine line(Style::plain);
   line.update(reading(0, 0, 4000), 0);

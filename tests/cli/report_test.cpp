@@ -90,6 +90,13 @@ TEST_CASE("metrics hold every number of the result and how the run ended") {
   CHECK_FALSE(contains(text, "headroom"));
 }
 
+TEST_CASE("metrics of a verb of two words are joined by underscores") {
+  const TempDir dir;
+  const std::string path = dir.path("fake.prom");
+  CHECK(run_fake(full, {"cache", "ls", "x", "--samples", "0", "--prometheus", path}).exit_code == 0);
+  CHECK(contains(text_of(path), "\nshardkit_cache_ls_bytes 3145728\n"));
+}
+
 TEST_CASE("metrics of a failed run say so and hold no result") {
   const TempDir dir;
   const std::string path = dir.path("fake.prom");

@@ -128,6 +128,46 @@ TEST_CASE("an unknown verb is wrong usage, with the nearest verb proposed") {
   CHECK(run_fake(succeed, {"--quiet", "work", "x"}).exit_code == 2);
 }
 
+TEST_CASE("a verb may have two words") {
+  const Ran ran = run_fake(succeed, {"cache", "ls", "x"});
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.out.find("5,000\n") != std::string::npos);
+  CHECK(run_fake(succeed, {"cache ls", "x"}).exit_code == 2);
+  const Ran wrong = run_fake(succeed, {"cache", "ls"});
+  CHECK(wrong.exit_code == 2);
+  CHECK(wrong.err == "fake: error: SRC: this operand is missing\nfake cache ls --help shows its options\n");
+}
+
+TEST_CASE("a group alone, or with --help, shows its verbs") {
+  const Ran alone = run_fake(succeed, {"cache"});
+  CHECK(alone.exit_code == 2);
+  CHECK(alone.out.empty());
+  CHECK(alone.err == R"(Usage: fake cache VERB [operands] [options]
+
+Verbs:
+  cache ls    list what a cache holds
+  cache warm  read a cache into memory
+
+Options:
+  --help  show this help; after a verb, the help of that verb
+)");
+  const Ran asked = run_fake(succeed, {"cache", "--help"});
+  CHECK(asked.exit_code == 0);
+  CHECK(asked.out == alone.err);
+  CHECK(asked.err.empty());
+  CHECK(run_fake(succeed, {"cache", "ls", "--help"}).out.starts_with("Usage: fake cache ls SRC"));
+}
+
+TEST_CASE("an unknown verb of a group, or an unknown group, has the nearest one proposed") {
+  CHECK(run_fake(succeed, {"cache", "lss"}).err ==
+        "fake: error: cache lss: there is no such verb; did you mean cache ls?\n"
+        "fake cache --help lists the verbs; options stand after the verb\n");
+  CHECK(run_fake(succeed, {"cache", "--quiet"}).err.find("did you mean") == std::string::npos);
+  CHECK(run_fake(succeed, {"cahce", "ls"}).err.find("cahce: there is no such verb; did you mean cache?") !=
+        std::string::npos);
+  CHECK(run_fake(succeed, {"ls", "x"}).exit_code == 2);
+}
+
 TEST_CASE("warnings go to standard error, twenty of them and a count") {
   const Ran few = run_fake(warn, {"work", "x", "--samples", "2"});
   CHECK(few.err == "fake: warning: odd thing 0\nfake: warning: odd thing 1\n");

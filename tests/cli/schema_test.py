@@ -39,9 +39,9 @@ class EnvelopeTest(unittest.TestCase):
     program = "shardctl"
 
     def expect(self, verb, exit_code, *arguments):
-        code, envelope = run(self.program, verb, *arguments)
+        code, envelope = run(self.program, *verb.split(), *arguments)
         self.assertEqual(code, exit_code, envelope["error"])
-        schema = json.loads((SCHEMAS / f"{self.program}-{verb}.json").read_text())
+        schema = json.loads((SCHEMAS / f"{self.program}-{verb}.json".replace(" ", "-")).read_text())
         jsonschema.validate(envelope, schema, cls=jsonschema.Draft202012Validator)
         return envelope
 
@@ -55,6 +55,7 @@ class Shardctl(EnvelopeTest):
             self.expect("convert", 0, photos, f"{folder}/shards")
             self.expect("stage", 0, f"{folder}/shards", f"{folder}/staged")
             self.expect("stage", 5, f"{folder}/shards", f"{folder}/none", "--limit", "1")
+            self.expect("stage", 0, f"{folder}/absent", f"{folder}/none", "--soft-fail")
             self.expect("convert", 4, f"{folder}/absent", f"{folder}/none")
             self.expect("convert", 2, photos, f"{folder}/none", "--size", "large")
             self.expect("merge", 4, f"{folder}/absent")

@@ -1,14 +1,19 @@
 """Indexes between shardctl and the real webdataset reader of NVIDIA DALI, which needs no GPU for it."""
 
+import os
 import unittest
 
 from foreign_shards import FORMATS, IndexTest, write_shard
 from program import need, run
+from rank_shards import RanksTest, samples_per_shard, shards_for
 
 need("nvidia", "dali")
 import numpy  # noqa: E402
 from nvidia.dali import fn, pipeline_def  # noqa: E402
 from wds2idx import IndexCreator  # noqa: E402
+
+
+BATCH = 4  # of the readers of ranks
 
 
 @pipeline_def(batch_size=1, num_threads=1, device_id=None)
@@ -94,6 +99,68 @@ class Dali(IndexTest):
     def test_an_index_that_it_could_not_read_is_refused(self):
         write_shard(self.folder / "s.tar", [("a.jpg", b"i"), ("b c.jpg", b"i")], "ustar")
         self.assert_error(run("shardctl", "index", self.folder / "s.tar", "--dali"), 4, "s.tar", "'b c.jpg'")
+
+
+@pipeline_def(batch_size=BATCH, num_threads=1, device_id=None)
+def rank_reader(paths, indexes, options):
+    return fn.readers.webdataset(paths=paths, ext=["jpg", "cls"], index_paths=indexes, missing_component_behavior="error",
+                                 **options)[0]
+
+
+class RanksOfANode(RanksTest):
+    """Which shards DALI has the ranks of a node read."""
+
+    def stage_among_hollow(self, node, name):
+        """Paths of a copy of the set in which all shards but the staged ones are zeros of the same size."""
+        paths = self.stage(node, name)
+        for path, whole in zip(paths, node.shards):
+            if not os.path.exists(path):
+                with open(path, "wb") as file:
+                    file.truncate(whole.stat().st_size)
+        return paths
+
+    def read_shards(self, node, paths, rank, **options):
+        """Numbers of the shards that a rank reads in two epochs and more; every image has the bytes of the whole set."""
+        indexes = [str(shard.with_suffix(".idx")) for shard in node.shards]
+        pipeline = rank_reader(paths, indexes, {"num_shards": node.world, "shard_id": rank, **options})
+        pipeline.build()
+        found = set()
+        for _ in range(2 * sum(samples_per_shard(node.shards[0].parent)) // BATCH):
+            (batch,) = pipeline.run()
+            for image in batch:
+                path, offset, _ = image.source_info().rsplit(":", 2)
+                number = paths.index(path)
+                content = node.shards[number].read_bytes()[int(offset):]
+                self.assertTrue(content.startswith(numpy.asarray(image).tobytes()), f"{path} has other bytes")
+                found.add(number)
+        return found
+
+    def test_read_the_shards_of_our_rank_and_no_others_when_they_stick_to_them(self):
+        orders = ({}, {"random_shuffle": True, "initial_fill": 1000, "seed": 3}, {"pad_last_batch": True})
+        for number, node in enumerate(self.nodes("dali", "--index", "dali")):
+            paths = self.stage_among_hollow(node, f"node-{number}")
+            for options in orders:
+                with self.subTest(str(node), **options):
+                    read = [self.read_shards(node, paths, rank, stick_to_shard=True, **options) for rank in node.ranks]
+                    self.assertEqual(set().union(*read), node.staged)
+
+    def test_read_every_shard_when_they_do_not_which_we_warn_of(self):
+        for node in self.nodes("dali", "--index", "dali", counts=[4]):
+            if len(node.ranks) < node.world:
+                with self.subTest(str(node)):
+                    self.assertEqual(self.read_shards(node, node.paths, node.ranks[0]), set(range(4)))
+                    self.assertEqual(node.warnings, ["loader_setting"])
+
+    def test_need_a_path_for_every_shard_also_for_those_they_do_not_read(self):
+        node = next(node for node in self.nodes("dali", "--index", "dali") if len(node.staged) < len(node.shards))
+        with self.assertRaises(RuntimeError):
+            self.read_shards(node, self.stage(node, "node"), node.ranks[0], stick_to_shard=True)
+
+    def test_fewer_samples_than_ranks_are_refused_by_both(self):
+        node = next(self.nodes("dali", "--index", "dali"))
+        with self.assertRaisesRegex(RuntimeError, "needs to be at least equal"):
+            self.read_shards(node._replace(world=91), node.paths, 0, stick_to_shard=True)
+        self.assertIn("90 samples cannot be divided among 91", shards_for("dali", "0", 91, [45, 45]))
 
 
 if __name__ == "__main__":

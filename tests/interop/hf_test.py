@@ -9,6 +9,7 @@ import unittest
 
 from foreign_shards import IndexTest
 from program import need, result_of
+from rank_shards import RanksTest
 
 need("datasets", "hf")
 CACHE = tempfile.TemporaryDirectory(prefix="shardkit-test-hf-")
@@ -122,6 +123,41 @@ class HuggingFace(IndexTest):
         result = result_of(self.shardctl("verify", shards, "--json", "-"))["result"]
         self.assertEqual({problem["code"] for problem in result["problems"]}, {"differing_members"})
         self.assertEqual((result["problems_total"], result["errors"]), (samples, 0))
+
+
+class RanksOfANode(RanksTest):
+    """Which shards split_dataset_by_node has the ranks of a node read."""
+
+    def read_shards(self, node, paths, rank, epoch=0, shuffle=False):
+        """Numbers of the shards that a rank reads, unless shard 0 has the columns found out."""
+        named = columns(jpg=datasets.Image(decode=False))
+        dataset = datasets.load_dataset("webdataset", data_files=paths, split="train", streaming=True, features=named)
+        part = split_dataset_by_node(dataset.shuffle(seed=1, buffer_size=10) if shuffle else dataset, rank, node.world)
+        part.set_epoch(epoch)
+        return {paths.index(sample["__url__"]) for sample in part}
+
+    def test_read_the_shards_of_our_rank_and_no_others_or_all_where_they_do_not_divide_evenly(self):
+        for node in self.nodes("hf", counts=(3, 4, 12)):
+            with self.subTest(str(node)):
+                read = [self.read_shards(node, node.paths, rank) for rank in node.ranks]
+                self.assertEqual(set().union(*read), node.staged)
+                uneven = len(node.shards) % node.world != 0
+                if len(node.ranks) == node.world:
+                    self.assertEqual(node.warnings, [])
+                else:
+                    self.assertEqual(node.warnings, ["all_shards_needed"] if uneven else ["loader_setting"])
+
+    def test_read_other_shards_when_shuffled_or_in_another_epoch_which_we_warn_of(self):
+        node = next(self.nodes("hf", counts=[12]))
+        self.assertEqual(self.read_shards(node, node.paths, 0), node.staged)
+        self.assertNotEqual(self.read_shards(node, node.paths, 0, shuffle=True), node.staged)
+        self.assertNotEqual(self.read_shards(node, node.paths, 0, epoch=1), node.staged)
+        self.assertEqual(node.warnings, ["loader_setting"])
+
+    def test_need_a_path_for_every_shard_also_for_those_they_do_not_read(self):
+        node = next(self.nodes("hf"))
+        with self.assertRaises(FileNotFoundError):
+            self.read_shards(node, self.stage(node, "node"), 0)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import unittest.mock
 
 from foreign_shards import IndexTest
 from program import FolderTest, need, result_of, run
+from rank_shards import RanksTest, samples_per_shard, shards_for
 
 need("webdataset")
 import webdataset  # noqa: E402
@@ -110,6 +111,33 @@ class Training(IndexTest):
                 train, val = self.read(out / "train"), self.read(out / "val")
                 self.assertEqual((len(train), len(val)), (72, 18))
                 self.assert_each_once([train, val], samples)
+
+
+class RanksOfANode(RanksTest):
+    """Which shards split_by_node has the ranks of a node open."""
+
+    def open_shards(self, urls, rank, world, shuffle=False):
+        """Numbers of the shards that a rank reads."""
+        place = {"RANK": str(rank), "WORLD_SIZE": str(world), "WORKER": "0", "NUM_WORKERS": "1"}
+        with unittest.mock.patch.dict(os.environ, place):
+            dataset = webdataset.WebDataset(urls, shardshuffle=EVERYTHING if shuffle else False, seed=shuffle or None,
+                                            nodesplitter=webdataset.split_by_node)
+            return {urls.index(sample["__url__"]) for sample in dataset}
+
+    def test_open_the_shards_of_our_rank_and_no_others_shuffled_or_not(self):
+        for number, node in enumerate(self.nodes("webdataset")):
+            with self.subTest(str(node)):
+                urls = self.stage(node, f"node-{number}")
+                for shuffle in (False, 1, 2):
+                    read = [self.open_shards(urls, rank, node.world, shuffle) for rank in node.ranks]
+                    self.assertEqual(set().union(*read), node.staged)
+                self.assertEqual(node.warnings, [])
+
+    def test_a_rank_without_a_shard_is_refused_where_webdataset_would_stop(self):
+        whole, _ = self.convert(limit=("--shards", 2))
+        with self.assertRaisesRegex(ValueError, "No samples found"):
+            self.open_shards(sorted(map(str, whole.glob("*.tar"))), 2, 3)
+        self.assertIn("rank 2 of 3 gets no shard", shards_for("webdataset", "2", 3, samples_per_shard(whole)))
 
 
 class TheirShards(FolderTest):

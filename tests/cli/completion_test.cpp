@@ -1,0 +1,66 @@
+#include <doctest/doctest.h>
+
+#include "cli/documents.hpp"
+#include "cli/fake_app.hpp"
+#include "support/files.hpp"
+#include "support/process.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit_test;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// What bash offers for the last of `words`.
+std::string offered_by_bash(const std::string& words) {
+  const TempDir dir;
+  write_file(dir.path("fake"), shardkit::bash_completion(fake_app(succeed)));
+  return Process({"bash", "-c",
+                  "source " + dir.path("fake") + "; COMP_WORDS=(" + words +
+                      "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _fake; echo \"${COMPREPLY[*]}\""})
+      .finish()
+      .output;
+}
+
+}  // namespace
+
+TEST_CASE("completion knows verbs, options and choices in every shell") {
+  const shardkit::App app = fake_app(succeed);
+  const std::string bash = shardkit::bash_completion(app);
+  CHECK(contains(bash, "--timeout"));
+  CHECK(contains(bash, "--depth) words='structure checksum' ;;"));
+  const std::string zsh = shardkit::zsh_completion(app);
+  CHECK(contains(zsh, "'work:work on a folder'"));
+  CHECK(contains(zsh, "'--name[prefix of the shards'\\'' names]:PREFIX:_files'"));
+  const std::string fish = shardkit::fish_completion(app);
+  CHECK(contains(fish, "-l name -d 'prefix of the shards\\' names' -s n -r\n"));
+  CHECK(contains(fish, "-l depth -d 'how deep to look' -x -a 'structure checksum'\n"));
+}
+
+TEST_CASE("completion offers a group once, and its verbs as the second word") {
+  const shardkit::App app = fake_app(succeed);
+  const std::string bash = shardkit::bash_completion(app);
+  CHECK(contains(bash, "compgen -W 'work cache --help --version'"));
+  CHECK(contains(bash, "compgen -W 'ls warm --help'"));
+  CHECK(contains(bash, "    cache-ls)\n      options='--size "));
+  const std::string zsh = shardkit::zsh_completion(app);
+  CHECK(contains(zsh, "'cache:ls, warm'"));
+  CHECK(contains(zsh, "'warm:read a cache into memory'"));
+  CHECK(contains(zsh, "    cache-warm)\n"));
+  const std::string fish = shardkit::fish_completion(app);
+  CHECK(contains(fish, "-n __fish_use_subcommand -f -a cache -d 'ls, warm'\n"));
+  CHECK(contains(fish, "-n '__fake_at cache' -f -a ls -d 'list what a cache holds'\n"));
+  CHECK(contains(fish, "-n '__fake_in cache ls' -l depth "));
+}
+
+TEST_CASE("bash completes verbs, groups, their verbs, options and choices") {
+  CHECK(offered_by_bash("fake ''") == "work cache --help --version\n");
+  CHECK(offered_by_bash("fake ca") == "cache\n");
+  CHECK(offered_by_bash("fake cache ''") == "ls warm --help\n");
+  CHECK(offered_by_bash("fake cache w") == "warm\n");
+  CHECK(offered_by_bash("fake cache ls --de") == "--depth\n");
+  CHECK(offered_by_bash("fake cache ls --depth ''") == "structure checksum\n");
+  CHECK(offered_by_bash("fake work --de") == "--depth\n");
+  CHECK(offered_by_bash("fake work cache ls") == "\n");
+}
