@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "catalog/shard_list.hpp"
 #include "core/error.hpp"
 #include "formats/brace_pattern.hpp"
-#include "formats/wids_index.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
@@ -122,35 +122,11 @@ class Resolver {
   }
 
   void add_list(const std::string& path) {
-    const std::string text = read_text_file(path);
-    const std::size_t before = shards_.size();
-    std::size_t begin = 0;
-    while (begin < text.size()) {
-      const std::size_t end = std::min(text.find('\n', begin), text.size());
-      std::string_view line = std::string_view(text).substr(begin, end - begin);
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      if (!line.empty()) add_relative(path, std::string(line));
-      begin = end + 1;
-    }
-    if (shards_.size() == before) {
-      throw Error(ErrorCode::not_found, fmt::format("list '{}' names no shard", path), path);
-    }
+    for (const std::string& shard : listed_shards(read_text_file(path), path)) add_relative(path, shard);
   }
 
   void add_wids(const std::string& path) {
-    const std::string text = read_text_file(path);
-    if (!is_wids_index(text)) {
-      throw Error(ErrorCode::usage,
-                  fmt::format("'{}' has no \"shardlist\", so it is no wids index; for a set with a manifest name its "
-                              "folder",
-                              path),
-                  path);
-    }
-    const WidsIndex index = read_wids_index(text, path);
-    for (const WidsShard& shard : index.shards) add_relative(path, shard.url);
-    if (index.shards.empty()) {
-      throw Error(ErrorCode::not_found, fmt::format("wids index '{}' names no shard", path), path);
-    }
+    for (const std::string& shard : wids_shards(read_text_file(path), path)) add_relative(path, shard);
   }
 
   /// A path as the file `from` names it.

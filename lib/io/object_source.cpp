@@ -36,6 +36,11 @@ struct stat stat_of(const std::string& path) {
   return info;
 }
 
+/// Who opens a pipe waits for its writer, for ever.
+[[noreturn]] void refuse_special_file(const std::string& path) {
+  throw Error(ErrorCode::unsupported, fmt::format("'{}' is neither a file nor a folder", path), path);
+}
+
 /// Whether an open file has still the bytes of `object`, as far as can be told.
 bool is_version(const File& file, const ObjectInfo& object) {
   struct stat info {};
@@ -77,6 +82,8 @@ class FolderSource final : public ObjectSource {
       if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
       throw system_error(errno, "stat", path);
     }
+    if (S_ISDIR(info.st_mode)) return std::nullopt;
+    if (!S_ISREG(info.st_mode)) refuse_special_file(path);
     return object_of(name, info);
   }
 
@@ -127,8 +134,7 @@ class FolderSource final : public ObjectSource {
       } else if (S_ISREG(info.st_mode)) {
         found.push_back(object_of(name, info));
       } else {
-        throw Error(ErrorCode::unsupported, fmt::format("'{}' is neither a file nor a folder", entry->path().string()),
-                    entry->path());
+        refuse_special_file(entry->path());
       }
     }
     if (error) throw system_error(error.value(), "list", folder);
@@ -140,9 +146,11 @@ class FolderSource final : public ObjectSource {
 
 }  // namespace
 
+std::string ObjectSource::address_of(const std::string& name) const { return join_path(location(), name); }
+
 std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint64_t limit,
                        const std::stop_token& stop) {
-  const std::string path = join_path(source.location(), object.name);
+  const std::string path = source.address_of(object.name);
   if (object.size > limit) throw Error(ErrorCode::corrupt, fmt::format("'{}' is too large", path), path);
   std::string text;
   const auto start = [&]() -> BodyWriter {

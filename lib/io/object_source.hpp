@@ -31,8 +31,11 @@ class ObjectSource {
  public:
   virtual ~ObjectSource() = default;
 
-  /// The source in full, for messages and records: an absolute path.
+  /// The source in full, for messages and records, with no secret in it: an absolute path, "s3://bucket/folder".
   virtual const std::string& location() const = 0;
+
+  /// One object in full, for messages, with no secret in it: what location() is to the whole.
+  virtual std::string address_of(const std::string& name) const;
 
   /// Everything below the source, by name. Throws Error{not_found, denied, io}; Error{conflict} for a folder link that
   /// leads into itself, Error{unsupported} for what is no file, such as a pipe.
@@ -43,7 +46,8 @@ class ObjectSource {
   /// where the source cannot list.
   virtual std::vector<std::string> names_in(const std::string& folder) = 0;
 
-  /// One object as it is now; empty when it is not there.
+  /// One object as it is now; empty when it is not there, or is a folder. Throws Error{unsupported} for what is
+  /// neither, such as a pipe.
   virtual std::optional<ObjectInfo> find(const std::string& name) = 0;
 
   /// Hands the bytes [offset, offset + length) of that very version to `write`, in order and each once. The range lies

@@ -31,7 +31,9 @@ void HttpStore::list(const std::string& /*prefix*/, const std::string& /*delimit
                      const std::function<void(const ObjectPage&)>& /*each*/, const std::stop_token& /*stop*/) {
   throw Error(
       ErrorCode::unsupported,
-      fmt::format("'{}': HTTP has no listing; name the files by a manifest, a brace pattern or a list", location_),
+      fmt::format("'{}': HTTP has no listing. Put a manifest.json beside the shards (`shardctl index` makes one) "
+                  "or name the files: by a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index (*.json)",
+                  location_),
       location_);
 }
 

@@ -14,6 +14,7 @@ class HttpStore final : public RemoteStore {
   HttpStore(Url base, Http& http, RetryOptions retry = {});
 
   const std::string& location() const override { return location_; }
+  std::string name_of(const std::string& key) const override { return url_of(key).display(); }
   void list(const std::string& prefix, const std::string& delimiter, const std::function<void(const ObjectPage&)>& each,
             const std::stop_token& stop) override;
   /// By a request for the first byte: not every server answers HEAD, and a presigned URL is good for GET alone. Throws
@@ -22,7 +23,6 @@ class HttpStore final : public RemoteStore {
 
  private:
   Answer attempt(const Request& request, const HeadHandler& on_success, const std::stop_token& stop) override;
-  std::string name_of(const std::string& key) const override { return url_of(key).display(); }
   Url url_of(const std::string& key) const;
   Found found_by(const std::string& key, const HttpResponse& response) const;
 

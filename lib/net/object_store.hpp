@@ -28,6 +28,9 @@ class ObjectStore {
   /// For messages and records, with no secret in it: "s3://bucket", "https://host/folder".
   virtual const std::string& location() const = 0;
 
+  /// The same of one object.
+  virtual std::string name_of(const std::string& key) const = 0;
+
   /// Calls `each` for one page after the other of the objects whose keys begin with `prefix`, in the store's order.
   /// With a `delimiter`, keys that hold it behind the prefix are rolled up into prefixes. Throws Error{unsupported}
   /// where there is no listing: plain HTTP.

@@ -40,9 +40,6 @@ class RemoteStore : public ObjectStore {
   /// body of any other answer makes the error.
   virtual Answer attempt(const Request& request, const HeadHandler& on_success, const std::stop_token& stop) = 0;
 
-  /// How messages call an object.
-  virtual std::string name_of(const std::string& key) const = 0;
-
   /// Attempts until there is an answer that no repetition would change, and returns it.
   Answer persist(const Request& request, const HeadHandler& on_success, const std::stop_token& stop);
 

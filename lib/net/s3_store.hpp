@@ -22,6 +22,7 @@ class S3Store final : public RemoteStore {
   S3Store(std::string bucket, S3Settings settings, Http& http, CredentialCache* credentials, RetryOptions retry = {});
 
   const std::string& location() const override { return location_; }
+  std::string name_of(const std::string& key) const override;
   /// By ListObjectsV2, a thousand keys a page, in the order of their bytes.
   void list(const std::string& prefix, const std::string& delimiter, const std::function<void(const ObjectPage&)>& each,
             const std::stop_token& stop) override;
@@ -30,7 +31,6 @@ class S3Store final : public RemoteStore {
 
  private:
   Answer attempt(const Request& request, const HeadHandler& on_success, const std::stop_token& stop) override;
-  std::string name_of(const std::string& key) const override;
 
   struct Exchange;
   Exchange exchange(const Request& request, const HeadHandler& on_success, const std::stop_token& stop);

@@ -22,6 +22,7 @@ class StoreSource final : public ObjectSource {
   }
 
   const std::string& location() const override { return location_; }
+  std::string address_of(const std::string& name) const override { return open_.store->name_of(open_.key + name); }
 
   std::vector<ObjectInfo> list() override {
     std::vector<ObjectInfo> found;
@@ -81,27 +82,36 @@ class StoreSource final : public ObjectSource {
 
 }  // namespace
 
-OpenStore open_store(const std::string& address, const StoreOptions& options) {
-  OpenStore open;
-  open.http = std::make_unique<HttpPool>(options.http);
-  if (is_http_url(address)) {
-    open.store = std::make_unique<HttpStore>(parse_url(address), *open.http, options.retry);
-    return open;
-  }
+StoreOpener::StoreOpener(StoreOptions options)
+    : options_(std::move(options)), http_(std::make_shared<HttpPool>(options_.http)) {}
+
+OpenStore StoreOpener::open(const std::string& address) {
+  if (is_http_url(address)) return open(parse_url(address));
   const S3Location location = parse_s3_location(address);
-  const CloudSurroundings around = machine_surroundings(*open.http);
-  if (!options.s3.anonymous) {
-    open.credentials = std::make_unique<CredentialCache>(default_chain(around, options.s3.profile), *around.clock);
+  const CloudSurroundings around = machine_surroundings(*http_);
+  if (!options_.s3.anonymous && !credentials_) {
+    credentials_ = std::make_shared<CredentialCache>(default_chain(around, options_.s3.profile), *around.clock);
   }
-  open.store = std::make_unique<S3Store>(location.bucket, s3_settings(options.s3, around), *open.http,
-                                         open.credentials.get(), options.retry);
-  open.key = location.key;
-  return open;
+  auto store = std::make_unique<S3Store>(location.bucket, s3_settings(options_.s3, around), *http_, credentials_.get(),
+                                         options_.retry);
+  return {http_, credentials_, std::move(store), location.key};
+}
+
+OpenStore StoreOpener::open(const Url& url) {
+  return {http_, nullptr, std::make_unique<HttpStore>(url, *http_, options_.retry), ""};
+}
+
+OpenStore open_store(const std::string& address, const StoreOptions& options) {
+  return StoreOpener(options).open(address);
+}
+
+std::unique_ptr<ObjectSource> store_source(OpenStore store, std::stop_token stop) {
+  return std::make_unique<StoreSource>(std::move(store), std::move(stop));
 }
 
 std::unique_ptr<ObjectSource> open_store_source(const std::string& address, const StoreOptions& options,
                                                 std::stop_token stop) {
-  return std::make_unique<StoreSource>(open_store(address, options), std::move(stop));
+  return store_source(open_store(address, options), std::move(stop));
 }
 
 }  // namespace shardkit

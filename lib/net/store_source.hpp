@@ -10,6 +10,7 @@
 #include "net/object_store.hpp"
 #include "net/retry.hpp"
 #include "net/s3_settings.hpp"
+#include "net/url.hpp"
 
 namespace shardkit {
 
@@ -21,19 +22,38 @@ struct StoreOptions {
 
 /// A store with what it stands on, and the key or prefix that its address named.
 struct OpenStore {
-  std::unique_ptr<Http> http;
-  std::unique_ptr<CredentialCache> credentials;  ///< null: anonymous, or plain HTTP
+  std::shared_ptr<Http> http;
+  std::shared_ptr<CredentialCache> credentials;  ///< null: anonymous, or plain HTTP
   std::unique_ptr<ObjectStore> store;
   std::string key;
+};
+
+/// Opens stores that share their connections and credentials: a thousand presigned URLs cost no more of them than one.
+/// The stores may outlive it. One thread at a time.
+class StoreOpener {
+ public:
+  explicit StoreOpener(StoreOptions options);
+
+  /// As open_store().
+  OpenStore open(const std::string& address);
+  OpenStore open(const Url& url);
+
+ private:
+  StoreOptions options_;
+  std::shared_ptr<Http> http_;
+  std::shared_ptr<CredentialCache> credentials_;
 };
 
 /// Opens s3://bucket/key or an http(s) URL, by this process's environment where `options` are silent. Nothing is sent
 /// yet. Throws Error{usage} for other addresses.
 OpenStore open_store(const std::string& address, const StoreOptions& options);
 
-/// The objects below an address as a source: s3://bucket/train and s3://bucket/train/ are the folder "train/". Names
-/// are relative to it. Objects whose names end in '/', which consoles make to show empty folders, are left out. What
-/// waits ends when `stop` is requested.
+/// The objects below the address of `store` as a source: s3://bucket/train and s3://bucket/train/ are the folder
+/// "train/". Names are relative to it; "" is the object at an http(s) URL itself. Objects whose names end in '/', which
+/// consoles make to show empty folders, are left out. What waits ends when `stop` is requested.
+std::unique_ptr<ObjectSource> store_source(OpenStore store, std::stop_token stop);
+
+/// The same for an address.
 std::unique_ptr<ObjectSource> open_store_source(const std::string& address, const StoreOptions& options,
                                                 std::stop_token stop);
 

@@ -170,6 +170,9 @@ S3Location parse_s3_location(std::string_view text) {
   S3Location location{std::string(text.substr(0, slash)), ""};
   if (slash != std::string_view::npos) location.key = text.substr(slash + 1);
   const std::string& bucket = location.bucket;
+  if (bucket.find('@') != std::string::npos) {
+    throw Error(ErrorCode::usage, "an s3:// address holds no keys; give them by the environment or a profile");
+  }
   if (bucket.size() < 3 || bucket.size() > kLongestBucket ||
       bucket.find_first_not_of(allowed) != std::string_view::npos || bucket.front() == '.') {
     throw Error(ErrorCode::usage, fmt::format("'{}' is no bucket name: 3 to {} letters, digits, '.', '-' or '_'",

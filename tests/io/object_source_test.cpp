@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "core/error.hpp"
 #include "support/files.hpp"
@@ -47,6 +48,17 @@ TEST_CASE("a folder lists its files by name, hidden ones and those behind links 
   CHECK_FALSE(source->find("a/d"));
   CHECK_FALSE(source->find("b/c"));
   CHECK(source->location() == std::filesystem::canonical(dir.path("src")));
+}
+
+TEST_CASE("a folder is no object of its source, and what is neither is refused") {
+  const TempDir dir;
+  write_file(dir.path("src/a/b"), "1");
+  REQUIRE(::mkfifo(dir.path("src/pipe").c_str(), 0600) == 0);
+  const auto source = open_object_source(dir.path("src"));
+  CHECK_FALSE(source->find("a"));
+  CHECK(source->find("a/b"));
+  CHECK(code_of([&] { source->find("pipe"); }) == ErrorCode::unsupported);
+  CHECK(source->address_of("a/b") == source->location() + "/a/b");
 }
 
 TEST_CASE("names right below a folder are told by one listing") {

@@ -73,6 +73,32 @@ TEST_CASE("a web server without ranges is read as a stream") {
   CHECK(fetch_text(*source, *object, 10, {}) == "0123456789");
 }
 
+TEST_CASE("an object's address shows no secret, and keeps the query behind the path") {
+  const auto web = open_store_source("http://me:pw@host/data?sig=secret", {}, {});
+  CHECK(web->address_of("a b.tar") == "http://host/data/a%20b.tar?...");
+  StoreOptions anonymous;
+  anonymous.s3.anonymous = true;
+  CHECK(open_store_source("s3://bucket/train", anonymous, {})->address_of("x/y") == "s3://bucket/train/x/y");
+}
+
+TEST_CASE("stores opened together share their connections, and outlive who opened them") {
+  ObjectServer server("0123456789");
+  std::unique_ptr<ObjectSource> one;
+  std::unique_ptr<ObjectSource> other;
+  {
+    StoreOpener opener(anonymous_at(server));
+    one = store_source(opener.open(server.url("/x.tar?sig=1")), {});
+    other = store_source(opener.open("s3://bucket/train"), {});
+  }
+  CHECK(one->find("")->size == 10);
+  one.reset();
+  CHECK(other->find("y"));
+  const auto requests = server.requests();
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[0].target == "/x.tar?sig=1");
+  CHECK(requests[0].connection == requests[1].connection);
+}
+
 TEST_CASE("other addresses are refused") {
   CHECK(failure_of([] { open_store("/a/folder", {}); }) == ErrorCode::usage);
   CHECK(failure_of([] { open_store("gs://bucket/x", {}); }) == ErrorCode::usage);

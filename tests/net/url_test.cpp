@@ -7,6 +7,12 @@
 using namespace shardkit;
 using shardkit_test::failure_of;
 
+TEST_CASE("keys in an s3:// address are refused, and not shown") {
+  const auto failure = failure_of([] { parse_s3_location("s3://KEY:SECRET@bucket/x"); });
+  CHECK(failure == ErrorCode::usage);
+  CHECK_FALSE(failure.says("SECRET"));
+}
+
 TEST_CASE("an http URL comes apart, and text() puts it together again") {
   const Url url = parse_url("https://Example.COM:8443/a/b%20c?x=1&y=2#part");
   CHECK(url.scheme == "https");

@@ -1,0 +1,146 @@
+#include "catalog/object_place.hpp"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "core/ascii.hpp"
+#include "core/error.hpp"
+#include "io/publish.hpp"
+
+namespace fs = std::filesystem;
+
+namespace shardkit {
+namespace {
+
+/// An absolute path without "." and "..". Where a ".." stands, links count as they do when it is opened.
+std::string absolute_path(const std::string& text) {
+  fs::path path = fs::absolute(text);
+  if (text.find("..") != std::string::npos) {
+    std::error_code ignored;  // a folder that is not there is found missing later
+    const fs::path folder = fs::weakly_canonical(path.parent_path(), ignored);
+    if (!ignored) path = folder / path.filename();
+  }
+  return path.lexically_normal().string();
+}
+
+ObjectPlace local_place(const std::string& text) { return {ObjectPlace::Kind::local, absolute_path(text).substr(1)}; }
+
+ObjectPlace http_place(Url url) {
+  ObjectPlace place{ObjectPlace::Kind::http, url.path.substr(1)};
+  url.path.resize(1);  // its first slash
+  place.url = std::move(url);
+  return place;
+}
+
+ObjectPlace s3_place(S3Location location) {
+  return {ObjectPlace::Kind::s3, std::move(location.key), std::move(location.bucket)};
+}
+
+/// `relative` seen from `folder`, which is empty or ends with a slash.
+std::string joined(std::string folder, std::string_view relative, const ObjectPlace& list) {
+  while (true) {
+    const std::size_t slash = relative.find('/');
+    const std::string_view component = relative.substr(0, slash);
+    if (component == "..") {
+      if (folder.empty()) {
+        throw Error(ErrorCode::usage, fmt::format("list '{}' names a path that leads out of its store", list.display()),
+                    list.display());
+      }
+      folder.pop_back();
+      folder.resize(folder.rfind('/') + 1);
+    } else if (component != ".") {
+      folder += relative.substr(0, slash == std::string_view::npos ? slash : slash + 1);
+    }
+    if (slash == std::string_view::npos) return folder;
+    relative.remove_prefix(slash + 1);
+  }
+}
+
+ObjectPlace place_in_s3_list(const ObjectPlace& list, const std::string& entry) {
+  if (entry.starts_with('/')) {
+    throw Error(ErrorCode::usage,
+                fmt::format("list '{}' names the local path '{}'; in a bucket name objects from the list's folder, or "
+                            "as s3://bucket/key",
+                            list.display(), entry),
+                list.display());
+  }
+  ObjectPlace place = list;
+  place.path = joined(list.folder().path, entry, list);
+  return place;
+}
+
+ObjectPlace place_in_http_list(const ObjectPlace& list, const std::string& entry) {
+  Url url = list.url;
+  url.user.clear();
+  url.password.clear();
+  url.query.clear();
+  const bool from_root = entry.starts_with('/');
+  const Url read = parse_url(join_path(url.text(), std::string_view(entry).substr(from_root ? 1 : 0)));
+  ObjectPlace place = list;
+  place.path = joined(from_root ? "" : list.folder().path, std::string_view(read.path).substr(1), list);
+  if (!read.query.empty()) place.url.query = read.query;
+  return place;
+}
+
+}  // namespace
+
+std::string ObjectPlace::store() const {
+  if (kind == Kind::local) return "/";
+  if (kind == Kind::s3) return fmt::format("s3://{}", bucket);
+  return fmt::format("{}://{}", url.scheme, url.authority());
+}
+
+std::string ObjectPlace::access() const {
+  return kind == Kind::http ? fmt::format("{}\n{}\n{}\n{}", store(), url.user, url.password, url.query) : store();
+}
+
+std::string ObjectPlace::display() const {
+  if (kind == Kind::local) return join_path("/", path);
+  if (kind == Kind::s3) return S3Location{bucket, path}.text();
+  return full_url().display();
+}
+
+ObjectPlace ObjectPlace::folder() const {
+  ObjectPlace folder = *this;
+  folder.path.resize(path.rfind('/') + 1);
+  return folder;
+}
+
+Url ObjectPlace::full_url() const {
+  Url full = url;
+  full.path = join_path("/", path);
+  return full;
+}
+
+bool is_address(std::string_view text) {
+  return text.find("://") != std::string_view::npos || text.starts_with("pipe:");
+}
+
+ObjectPlace parse_place(const std::string& text) {
+  if (!is_address(text)) return local_place(text);
+  const std::string scheme = lower_case(std::string_view(text).substr(0, text.find(':')));
+  if (scheme == "s3") return s3_place(parse_s3_location(text));
+  if (scheme == "http" || scheme == "https") return http_place(parse_url(text));
+  throw Error(ErrorCode::unsupported,
+              fmt::format("addresses of the kind '{}:' cannot be read; there are s3://bucket/key, http(s)://host/path "
+                          "and local paths. Google's buckets are read by s3:// with their S3 endpoint",
+                          scheme));
+}
+
+ObjectPlace place_in_list(const ObjectPlace& list, const std::string& entry) {
+  if (is_address(entry)) return parse_place(entry);
+  if (list.kind == ObjectPlace::Kind::s3) return place_in_s3_list(list, entry);
+  if (list.kind == ObjectPlace::Kind::http) return place_in_http_list(list, entry);
+  return local_place(entry.starts_with('/') ? entry : join_path(list.folder().display(), entry));
+}
+
+std::string decoded(const ObjectPlace& place, std::string_view path) {
+  return place.kind == ObjectPlace::Kind::http ? percent_decode(path) : std::string(path);
+}
+
+bool encodes_again(const ObjectPlace& place, std::string_view path) {
+  return place.kind != ObjectPlace::Kind::http || percent_encode_path(percent_decode(path)) == path;
+}
+
+}  // namespace shardkit
