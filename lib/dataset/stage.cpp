@@ -1,27 +1,33 @@
 #include "dataset/stage.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <mutex>
+#include <random>
 #include <set>
-#include <vector>
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include "catalog/object_set.hpp"
 #include "core/error.hpp"
-#include "dataset/stage_copier.hpp"
 #include "io/publish.hpp"
-#include "sync/task_group.hpp"
+#include "net/clock.hpp"
+#include "net/rate_limit.hpp"
+#include "staging/stage_target.hpp"
 #include "system/limits.hpp"
+#include "system/mounts.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit {
 namespace {
 
-/// While one copy waits for the disk others go on.
-constexpr std::uint64_t kLeastConcurrency = 4;
+constexpr std::uint64_t kConnectionBytes = 2ULL << 20U;  // libcurl's buffers, TLS, a block, the touched part of a stack
+constexpr std::uint64_t kMostMemory = 256ULL << 20U;
+constexpr std::uint64_t kMostConcurrency = 1024;
+constexpr unsigned kMostFolderReads = 32;
 
 std::uint64_t free_bytes(const std::string& folder) {
   struct statvfs info {};
@@ -38,8 +44,10 @@ void check_limit(std::uint64_t need, const StageOptions& options) {
 }
 
 /// Throws Error{no_space} when what is still to come exceeds the disk.
-void check_free_space(const StageTarget& target, const std::vector<StageFile>& wanted, std::uint64_t need) {
-  for (const StageFile& file : wanted) need -= std::min(file.object.size, target.bytes_present(file));
+void check_free_space(const StageTarget& target, const std::vector<StageFile>& wanted) {
+  std::uint64_t need = 0;
+  for (const StageFile& file : wanted)
+    need += file.object.size - std::min(file.object.size, target.bytes_present(file));
   const std::uint64_t free = free_bytes(target.folder());
   if (need <= free) return;
   throw Error(ErrorCode::no_space,
@@ -48,132 +56,255 @@ void check_free_space(const StageTarget& target, const std::vector<StageFile>& w
               target.folder());
 }
 
-void copy_all(StageCopier& copier, const std::vector<StageFile>& wanted, std::uint64_t concurrency, Context& ctx) {
-  std::atomic<std::size_t> next{0};
-  TaskGroup group(ctx.stop_token());
-  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(concurrency, wanted.size()); ++i) {
-    group.spawn([&](const std::stop_token& stop) {
-      for (std::size_t at = next++; at < wanted.size(); at = next++) {
-        copier.bring(wanted[at], stop);
-        ++ctx.progress().items;
-      }
-    });
-  }
-  group.wait();
-  ctx.throw_if_stopped();
-}
-
 /// A loader that opens *.tar would read these as well.
-void warn_of_strangers(const StageTarget& target, const std::vector<StageFile>& wanted, Context& ctx) {
-  std::set<std::string> names;
-  for (const StageFile& file : wanted) names.insert(file.object.name);
+void warn_of_strangers(StageTarget& target, Context& ctx) {
+  const StageJournal::State state = target.journal().state();
   for (const auto& entry : std::filesystem::directory_iterator(target.folder())) {
     const std::string name = entry.path().filename();
-    if (!name.ends_with(".tar") || name.starts_with('.') || names.contains(name)) continue;
+    if (!name.ends_with(".tar") || name.starts_with('.') || state.files.contains(name)) continue;
     ctx.warn("extra_shard", fmt::format("'{}' is no part of the set, but readers of *.tar will take it for one",
                                         entry.path().string()));
   }
 }
 
-StageResult result_of(const StagedMarker& marker) {
-  StageResult result;
-  result.files = marker.files;
-  result.bytes = marker.bytes;
-  result.bytes_reused = marker.bytes;
-  result.verified = marker.verified;
-  result.manifest_xxh3_128 = to_hex(marker.manifest);
-  return result;
-}
-
-StagedMarker marker_of(const ObjectSource& source, const StageSet& set, const std::vector<StageFile>& wanted) {
-  StagedMarker marker{source.location(), set.has_manifest() ? "checksum" : "size", set.hash(), wanted.size(), 0};
-  for (const StageFile& file : wanted) marker.bytes += file.object.size;
-  if (set.has_manifest()) {
-    ++marker.files;
-    marker.bytes += set.manifest_text().size();
-  }
-  return marker;
-}
-
 void check_options(const StageOptions& options) {
-  if (options.concurrency && *options.concurrency == 0) {
-    throw Error(ErrorCode::usage, "--concurrency 0 copies nothing; give 1 or more");
+  if (options.concurrency && (*options.concurrency == 0 || *options.concurrency > kMostConcurrency)) {
+    throw Error(ErrorCode::usage, fmt::format("--concurrency is 1 to {}", kMostConcurrency));
   }
+  if (options.bandwidth == 0) throw Error(ErrorCode::usage, "--bwlimit 0 copies nothing; give 1 or more");
+  if (options.memory && *options.memory < kConnectionBytes) {
+    throw Error(ErrorCode::usage, fmt::format("--memory is at least {}", format_size(kConnectionBytes)));
+  }
+  if (options.jitter < 0) throw Error(ErrorCode::usage, "--jitter is not negative");
 }
 
 /// A copy into the source or below it would stage itself.
-void check_apart(const std::string& source, const std::string& target) {
-  const std::string place = std::filesystem::weakly_canonical(target);
-  if (place == source || place.starts_with(source + "/")) {
-    throw Error(ErrorCode::usage, fmt::format("the target '{}' lies in the source; choose another folder", target),
-                target);
+void check_apart(const StageOptions& options) {
+  const std::string target = std::filesystem::weakly_canonical(options.target);
+  for (const std::string& operand : options.sources) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(operand, error)) continue;
+    if (!is_below(target, std::filesystem::canonical(operand))) continue;
+    throw Error(ErrorCode::usage,
+                fmt::format("the target '{}' lies in the source; choose another folder", options.target),
+                options.target);
   }
+}
+
+/// Locks and memory maps of network file systems are not to be relied on, and a copy there brings no speed.
+void check_local(const std::string& target) {
+  std::filesystem::path there = std::filesystem::absolute(target);
+  while (!std::filesystem::exists(there)) there = there.parent_path();
+  const StorageFacts facts = storage_of(std::filesystem::canonical(there));
+  if (facts.storage_class != StorageClass::network) return;
+  throw Error(ErrorCode::unsupported,
+              fmt::format("'{}' lies on a network file system ({}); choose a folder on a disk of this machine", target,
+                          facts.file_system),
+              target);
+}
+
+void wait_jitter(double longest, const std::stop_token& stop) {
+  if (longest <= 0) return;
+  std::random_device device;
+  system_clock().sleep(Seconds(std::uniform_real_distribution(0.0, longest)(device)), stop);
+}
+
+/// Requests that memory and descriptors allow: each has a connection or a source file, and a partial file.
+unsigned most_requests(const StageOptions& options, bool remote) {
+  const std::uint64_t memory = options.memory.value_or(std::min(kMostMemory, usable_memory() / 4));
+  const std::uint64_t by_memory = std::max<std::uint64_t>(1, memory / kConnectionBytes);
+  const std::uint64_t asked = options.concurrency.value_or(remote ? CopyLimits{}.maximum : kMostFolderReads);
+  return static_cast<unsigned>(std::min({asked, by_memory, std::uint64_t{most_reads_in_flight(2)}}));
+}
+
+CopyLimits copy_limits(const StageOptions& options, bool remote) {
+  CopyLimits limits;
+  limits.maximum = most_requests(options, remote);
+  const unsigned first = remote ? limits.start : std::max(4U, usable_threads());
+  limits.start = std::min(first, limits.maximum);
+  limits.steps.keep_cached = options.keep_cached;
+  if (options.bandwidth) {
+    const auto rate = std::make_shared<RateLimit>(*options.bandwidth);
+    limits.pace = [rate](std::uint64_t bytes, const std::stop_token& stop) { rate->take(bytes, stop); };
+  }
+  return limits;
+}
+
+/// Hears of requests that were repeated, and tells the copier that is at work.
+class RetryWatch {
+ public:
+  void note(const RetryEvent& event) {
+    const std::scoped_lock lock(mutex_);
+    ++retries_;
+    if (event.throttled && copier_ != nullptr) copier_->throttled();
+  }
+  void watch(StageCopier* copier) {
+    const std::scoped_lock lock(mutex_);
+    copier_ = copier;
+  }
+  std::uint64_t retries() const {
+    const std::scoped_lock lock(mutex_);
+    return retries_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::uint64_t retries_ = 0;
+  StageCopier* copier_ = nullptr;
+};
+
+/// One call of stage, from a source that is open.
+class Stage {
+ public:
+  Stage(FileSystem& files, ObjectSource& source, const StageWanted& wanted, const StageOptions& options,
+        CopyLimits limits, RetryWatch& retries, Context& ctx)
+      : files_(files),
+        source_(source),
+        options_(options),
+        limits_(std::move(limits)),
+        retries_(retries),
+        ctx_(ctx),
+        set_(source, wanted, ctx.stop_token()),
+        target_(files, options.target) {}
+
+  StageResult run() {
+    keep_ranks();
+    const StagedSetId id{set_.hash(), 0, source_.location()};
+    const std::vector<ObjectInfo> foreign = set_.foreign_indexes(source_);
+    if (target_.holds(id, set_.names(), foreign)) return result_in_place();
+    wanted_ = set_.files(source_, foreign, ctx_.stop_token());
+    check_limit(bytes(), options_);
+    ctx_.progress().start("wait for another stage into the same folder");
+    target_.join({id.hash, bytes(), id.source}, wanted_, may_replace(), ctx_.stop_token());
+    check_free_space(target_, wanted_);
+    ctx_.progress().start("copy", wanted_.size(), bytes());
+    return copy();
+  }
+
+ private:
+  void keep_ranks() {
+    const auto ranks = parse_ranks(options_.rank, options_.world);
+    if (!ranks) return;
+    RankShards kept = shards_of_ranks(set_.samples_per_shard(), *ranks, options_.split);
+    for (Warning& warning : kept.warnings) ctx_.warn(std::move(warning.code), std::move(warning.text));
+    set_.keep_shards(kept.shards);
+    subset_ = fmt::format("ranks {}-{} of {} by {}", ranks->first, ranks->last, ranks->world,
+                          EnumNames<RankSplit>::names[static_cast<std::size_t>(options_.split)]);
+  }
+
+  /// Files that follow their source without a manifest are brought up to date; any other finished set stays.
+  bool may_replace() const {
+    const auto marker = target_.marker();
+    return marker && !set_.has_manifest() && marker->source == source_.location();
+  }
+
+  StageResult copy() {
+    const auto start = std::chrono::steady_clock::now();
+    StageCopier copier(files_, source_, target_, limits_, ctx_);
+    retries_.watch(&copier);
+    try {
+      copier.bring(wanted_);
+    } catch (...) {
+      retries_.watch(nullptr);
+      throw;
+    }
+    retries_.watch(nullptr);
+    warn_of_strangers(target_, ctx_);
+    target_.finish(set_.manifest_text(), marker(), wanted_);
+    StageResult result = this->result();
+    result.bytes_fetched = copier.bytes_fetched() + set_.manifest_text().size();
+    result.bytes_reused = copier.bytes_reused();
+    result.retries = retries_.retries() + copier.refetched();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    result.bytes_per_second = static_cast<double>(result.bytes_fetched) / elapsed.count();
+    return result;
+  }
+
+  StagedMarker marker() const {
+    StagedMarker marker{source_.location(), verified(), set_.hash(), 0, 0, {}};
+    if (!subset_.empty()) marker.subsets = {subset_};
+    return marker;
+  }
+
+  std::string verified() const { return set_.has_manifest() ? "checksum" : "size"; }
+
+  std::uint64_t bytes() const {
+    std::uint64_t sum = set_.manifest_text().size();
+    for (const StageFile& file : wanted_) sum += file.object.size;
+    return sum;
+  }
+
+  StageResult result() const {
+    StageResult result;
+    result.files = wanted_.size() + (set_.has_manifest() ? 1 : 0);
+    result.bytes = bytes();
+    result.verified = verified();
+    result.manifest_xxh3_128 = to_hex(set_.hash());
+    return result;
+  }
+
+  /// Of a folder that holds all.
+  StageResult result_in_place() const {
+    StageResult result = this->result();
+    const std::vector<std::string> names = set_.names();
+    result.files = names.size();
+    result.bytes = 0;
+    for (const std::string& name : names) result.bytes += size_on_disk(target_.path_of(name)).value_or(0);
+    result.bytes_reused = result.bytes;
+    return result;
+  }
+
+  FileSystem& files_;
+  ObjectSource& source_;
+  const StageOptions& options_;
+  const CopyLimits limits_;
+  RetryWatch& retries_;
+  Context& ctx_;
+  StageSet set_;
+  StageTarget target_;
+  std::string subset_;  ///< empty: the whole set
+  std::vector<StageFile> wanted_;
+};
+
+StageWanted wanted_of(const ObjectSet& set, const StageOptions& options, Context& ctx) {
+  StageWanted wanted;
+  if (set.listed) wanted.names = set.names;
+  if (options.manifest == "none") return wanted;
+  if (!options.manifest.empty()) {
+    wanted.manifest_path = options.manifest;
+    return wanted;
+  }
+  wanted.manifest_name = set.manifest;
+  if (set.manifest.empty()) {
+    ctx.warn("no_manifest",
+             fmt::format("'{}' has no manifest.json, so nothing says which bytes are right: files are pinned by size "
+                         "and version only; 'shardctl index' makes one for shards",
+                         set.source->location()));
+  }
+  return wanted;
 }
 
 }  // namespace
 
-void StageOptions::describe(FieldVisitor& v) {
-  v.field({"SRC", Unit::none, "folder that holds the shards, their manifest and indexes", Role::positional}, source);
-  v.field({"DST", Unit::none, "folder to copy them to, on a local disk", Role::positional}, target);
-  v.field({"manifest", Unit::none,
-           "hold the bytes against this manifest instead of SRC/manifest.json; none copies all files of SRC and checks "
-           "their sizes only",
-           Role::option, "FILE|none"},
-          manifest);
-  v.field({"limit", Unit::bytes, "fail before anything is copied when the set is larger"}, limit);
-  v.field({"concurrency", Unit::count, "files copied at once; default: one per usable core, at least 4"}, concurrency);
-}
-
-void StageResult::describe(FieldVisitor& v) {
-  v.field({"files", Unit::count, "files of the set: shards, indexes and manifest"}, files);
-  v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
-  v.field({"bytes_fetched", Unit::bytes, "bytes read from the source"}, bytes_fetched);
-  v.field({"bytes_reused", Unit::bytes, "bytes that were in the target already"}, bytes_reused);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "fetched bytes over the time from start to durable"},
-          bytes_per_second);
-  v.field({"retries", Unit::count, "files fetched a second time because their bytes were wrong"}, retries);
-  v.field({"verified", Unit::none, "what the copy was held against: checksum (of the manifest) or size"}, verified);
-  v.field({"manifest_xxh3_128", Unit::none, "XXH3-128 of the manifest, as the marker names it"}, manifest_xxh3_128);
-}
-
 StageResult stage(const StageOptions& options, Context& ctx) {
-  const auto source = open_object_source(options.source);
-  check_apart(source->location(), options.target);
-  return stage_on(*posix_file_system(), *source, options, ctx);
+  check_options(options);
+  check_apart(options);
+  check_local(options.target);
+  wait_jitter(options.jitter, ctx.stop_token());
+  RetryWatch retries;
+  StoreOptions stores = options.access.store_options();
+  stores.retry.on_retry = [&](const RetryEvent& event) { retries.note(event); };
+  const ObjectSet set = open_objects(options.sources, stores, ctx.stop_token());
+  const bool remote = set.source->location().find("://") != std::string::npos;
+  const auto files = posix_file_system();
+  return Stage(*files, *set.source, wanted_of(set, options, ctx), options, copy_limits(options, remote), retries, ctx)
+      .run();
 }
 
-StageResult stage_on(FileSystem& files, ObjectSource& source, const StageOptions& options, Context& ctx,
-                     std::uint64_t part_bytes) {
-  const auto start = std::chrono::steady_clock::now();
-  check_options(options);
-  const StageSet set(source, options.manifest);
-  StageTarget target(files, options.target);
-  const std::vector<ObjectInfo> foreign = set.foreign_indexes(source);
-  if (const auto done = target.complete(set.hash(), foreign)) return result_of(*done);
-  const std::vector<StageFile> wanted = set.files(source);
-  const StagedMarker marker = marker_of(source, set, wanted);
-  check_limit(marker.bytes, options);
-  ctx.progress().start("wait for another stage into the same folder");
-  target.lock(ctx.stop_token());
-  if (const auto done = target.complete(set.hash(), foreign)) return result_of(*done);
-
-  check_free_space(target, wanted, marker.bytes);
-  target.adopt(set.hash(), wanted);
-  ctx.progress().start("copy", wanted.size(), marker.bytes);
-  StageCopier copier(files, source, target, ctx, part_bytes);
-  const std::uint64_t concurrency =
-      options.concurrency.value_or(std::max<std::uint64_t>(kLeastConcurrency, usable_threads()));
-  copy_all(copier, wanted, concurrency, ctx);
-  warn_of_strangers(target, wanted, ctx);
-  target.finish(set.manifest_text(), marker, wanted);
-
-  StageResult result = result_of(marker);
-  result.bytes_fetched = copier.bytes_fetched() + set.manifest_text().size();
-  result.bytes_reused = copier.bytes_reused();
-  result.retries = copier.retries();
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  result.bytes_per_second = static_cast<double>(result.bytes_fetched) / elapsed.count();
-  return result;
+StageResult stage_on(FileSystem& files, ObjectSource& source, const StageWanted& wanted, const StageOptions& options,
+                     Context& ctx, const CopyLimits& limits) {
+  RetryWatch retries;
+  return Stage(files, source, wanted, options, limits, retries, ctx).run();
 }
 
 }  // namespace shardkit

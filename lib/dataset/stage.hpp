@@ -3,20 +3,33 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "catalog/store_access.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "dataset/rank_shards.hpp"
 #include "io/file_system.hpp"
 #include "io/object_source.hpp"
+#include "staging/stage_copier.hpp"
+#include "staging/stage_set.hpp"
 
 namespace shardkit {
 
 struct StageOptions {
-  std::string source;
+  std::vector<std::string> sources;
   std::string target;
   std::string manifest;
+  std::optional<std::string> rank;
+  std::optional<std::uint64_t> world;
+  RankSplit split = RankSplit::webdataset;
   std::optional<std::uint64_t> limit;
   std::optional<std::uint64_t> concurrency;
+  std::optional<std::uint64_t> memory;
+  std::optional<std::uint64_t> bandwidth;
+  double jitter = 0;
+  bool keep_cached = false;
+  StoreAccess access;
 
   void describe(FieldVisitor& v);
 };
@@ -34,21 +47,19 @@ struct StageResult {
   void describe(FieldVisitor& v);
 };
 
-/// Copies a set of shards with its manifest and indexes to a local folder: `shardctl stage`. Every byte is held against
-/// the manifest on the way. The same call after a kill goes on inside the files it was copying; once all is in place it
-/// reads no data but the manifest, and brings only other readers' indexes that came to the source since. Calls into one
-/// folder wait for each other.
+/// Brings a set of files, or what some ranks read of it, to a local folder: `shardctl stage`. Every byte is held
+/// against the manifest where there is one. The same call after a kill goes on inside the files it was copying; once
+/// all is in place it reads no data but the manifest, and brings only other readers' indexes that came to the source
+/// since. Any number of calls may bring the same set to one folder at once: each file is fetched by one of them.
 ///
-/// Throws Error{not_found} for a missing source, manifest or shard; Error{corrupt} for source bytes that are not what
+/// Throws Error{not_found} for a missing source, manifest or file; Error{corrupt} for source bytes that are not what
 /// the manifest says, also when read again; Error{no_space} when the limit or the disk is too small, before anything is
-/// copied; Error{conflict} for a target that holds something else, or a source that changes meanwhile.
+/// copied; Error{conflict} for a target that holds something else; Error{unsupported} for a target on a network file
+/// system; Error{io} for a source that changes meanwhile, Error{network, denied} of object stores.
 StageResult stage(const StageOptions& options, Context& ctx);
 
-/// How many bytes of a file are copied between two moments at which they are made durable and may be resumed from.
-inline constexpr std::uint64_t kStagePartBytes = 64ULL << 20U;
-
-/// The same over given seams, for tests; `options.source` is not looked at.
-StageResult stage_on(FileSystem& files, ObjectSource& source, const StageOptions& options, Context& ctx,
-                     std::uint64_t part_bytes = kStagePartBytes);
+/// The same over given seams, for tests; `options.sources`, `manifest` and `access` are not looked at.
+StageResult stage_on(FileSystem& files, ObjectSource& source, const StageWanted& wanted, const StageOptions& options,
+                     Context& ctx, const CopyLimits& limits = {});
 
 }  // namespace shardkit

@@ -24,6 +24,7 @@ std::string write_staged_marker(const StagedMarker& marker) {
   root["manifest_xxh3_128"] = to_hex(marker.manifest);
   root["files"] = marker.files;
   root["bytes"] = marker.bytes;
+  if (!marker.subsets.empty()) root["subsets"] = marker.subsets;
   return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -38,6 +39,7 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
     root.at("verified").get_to(marker.verified);
     root.at("files").get_to(marker.files);
     root.at("bytes").get_to(marker.bytes);
+    if (root.contains("subsets")) root.at("subsets").get_to(marker.subsets);
     if (!parse_hex(root.at("manifest_xxh3_128").get<std::string>(), marker.manifest)) {
       throw Error(ErrorCode::corrupt, fmt::format("'{}': manifest_xxh3_128 is not 32 hexadecimal digits", path), path);
     }

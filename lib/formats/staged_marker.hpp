@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/hash.hpp"
 
@@ -11,11 +12,12 @@
 namespace shardkit {
 
 struct StagedMarker {
-  std::string source;    ///< where the files came from
-  std::string verified;  ///< "checksum": against a manifest; "size": not at all beyond that
-  Hash128 manifest;      ///< XXH3-128 of manifest.json; without one, of the list of names, sizes and versions
-  std::uint64_t files = 0;
+  std::string source;       ///< where the files came from
+  std::string verified;     ///< "checksum": against a manifest; "size": not at all beyond that
+  Hash128 manifest;         ///< XXH3-128 of manifest.json; without one, of the list of names, sizes and versions
+  std::uint64_t files = 0;  ///< that the folder holds by now
   std::uint64_t bytes = 0;
+  std::vector<std::string> subsets;  ///< what of the set is whole, as "ranks 0-3 of 8 by webdataset"; empty: all of it
   bool operator==(const StagedMarker&) const = default;
 };
 

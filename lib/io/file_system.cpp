@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +45,42 @@ class PosixFile final : public WritableFile {
   std::uint64_t written_back_ = 0;
 };
 
+class PosixPatchFile final : public PatchFile {
+ public:
+  explicit PosixPatchFile(File file) : file_(std::move(file)) {}
+
+  void write_at(std::uint64_t offset, Bytes bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t wrote = ::pwrite(file_.fd(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote <= 0) throw system_error(wrote < 0 ? errno : ENOSPC, "write", file_.path());
+      offset += static_cast<std::uint64_t>(wrote);
+      bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+    }
+  }
+
+  void resize(std::uint64_t size) override {
+    if (::ftruncate(file_.fd(), static_cast<off_t>(size)) != 0) throw system_error(errno, "resize", file_.path());
+  }
+
+  void sync() override {
+    if (::fdatasync(file_.fd()) != 0) throw system_error(errno, "sync", file_.path());
+  }
+
+  void start_writeback(std::uint64_t offset, std::uint64_t length) override {
+    ::sync_file_range(file_.fd(), static_cast<off_t>(offset), static_cast<off_t>(length), SYNC_FILE_RANGE_WRITE);
+  }
+
+  void drop_cached(std::uint64_t end) override {
+    ::posix_fadvise(file_.fd(), 0, static_cast<off_t>(end), POSIX_FADV_DONTNEED);
+  }
+
+  const File& file() const override { return file_; }
+
+ private:
+  File file_;
+};
+
 class PosixFileSystem final : public FileSystem {
  public:
   std::unique_ptr<WritableFile> create(const std::string& path) override {
@@ -65,6 +102,26 @@ class PosixFileSystem final : public FileSystem {
     auto file = std::make_unique<PosixFile>(std::move(opened));
     file->truncate(size);
     return file;
+  }
+
+  std::unique_ptr<PatchFile> open_patch(const std::string& path) override {
+    while (true) {
+      File file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644), path);
+      if (!file) throw system_error(errno, "open", path);
+      const LockAttempt lock = try_lock(file);
+      if (lock == LockAttempt::held_elsewhere) return nullptr;
+      if (lock == LockAttempt::no_locks_here) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("the file system of '{}' keeps no locks; choose a folder on a local disk", path), path);
+      }
+      if (has_name(file, path)) return std::make_unique<PosixPatchFile>(std::move(file));
+    }
+  }
+
+  std::unique_ptr<WritableFile> open_append(const std::string& path) override {
+    File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644), path);
+    if (!file) throw system_error(errno, "open", path);
+    return std::make_unique<PosixFile>(std::move(file));
   }
 
   void create_directories(const std::string& path) override {
@@ -134,6 +191,14 @@ class PosixFileSystem final : public FileSystem {
   static bool is_linked(const File& file) {
     struct stat info {};
     return ::fstat(file.fd(), &info) != 0 || info.st_nlink > 0;
+  }
+
+  /// False when `path` is another file by now: who held the lock before has renamed or removed it.
+  static bool has_name(const File& file, const std::string& path) {
+    struct stat open {};
+    struct stat named {};
+    return ::fstat(file.fd(), &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+           open.st_ino == named.st_ino;
   }
 };
 

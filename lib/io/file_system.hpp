@@ -24,6 +24,25 @@ class WritableFile : public ByteSink {
   virtual void truncate(std::uint64_t size) = 0;
 };
 
+/// A file that is put together in any order. While it is open its lock is held, so that no other process and no other
+/// handle writes it. Threads may write apart from each other; sync() makes durable what was written before it began.
+class PatchFile {
+ public:
+  virtual ~PatchFile() = default;
+
+  virtual void write_at(std::uint64_t offset, Bytes bytes) = 0;
+  /// Cuts or lengthens the file to `size` bytes.
+  virtual void resize(std::uint64_t size) = 0;
+  /// As WritableFile::sync().
+  virtual void sync() = 0;
+  /// Hints that a range may go to disk now; does not wait.
+  virtual void start_writeback(std::uint64_t offset, std::uint64_t length) = 0;
+  /// Hints that what of the first `end` bytes is on disk need not stay in memory.
+  virtual void drop_cached(std::uint64_t end) = 0;
+  /// For reading back.
+  virtual const File& file() const = 0;
+};
+
 /// Thread-safe.
 class FileSystem {
  public:
@@ -35,6 +54,12 @@ class FileSystem {
   /// Opens a file that create() made earlier, cuts it to its first `size` bytes and appends there. Throws
   /// Error{not_found} when it is gone.
   virtual std::unique_ptr<WritableFile> reopen(const std::string& path, std::uint64_t size) = 0;
+  /// Opens the file at `path`, made when it is missing, and takes its lock; null when another holds that. Throws
+  /// Error{unsupported} where the file system keeps no locks.
+  virtual std::unique_ptr<PatchFile> open_patch(const std::string& path) = 0;
+  /// Opens the file at `path`, made when it is missing, to append to it. Several processes may: each write() of theirs
+  /// stays in one piece.
+  virtual std::unique_ptr<WritableFile> open_append(const std::string& path) = 0;
   /// Makes `path` and its parents; fine when they are there.
   virtual void create_directories(const std::string& path) = 0;
   /// Atomically puts `from` in the place of `to`, whether or not `to` is there.

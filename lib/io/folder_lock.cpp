@@ -10,22 +10,44 @@
 #include "core/error.hpp"
 
 namespace shardkit {
+namespace {
 
-FolderLock::FolderLock(const std::string& path, const std::stop_token& stop)
+/// F_OFD_SETLK over the whole file; the errno, 0 when it was done.
+int set_lock(int fd, short type) {
+  struct flock whole {};
+  whole.l_type = type;
+  while (::fcntl(fd, F_OFD_SETLK, &whole) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+}  // namespace
+
+FolderLock::FolderLock(const std::string& path)
     : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644), path) {
   if (!file_) throw system_error(errno, "open", path);
-  struct flock whole {};
-  whole.l_type = F_WRLCK;
+}
+
+FolderLock::FolderLock(const std::string& path, const std::stop_token& stop) : FolderLock(path) {
+  while (!try_take(Hold::exclusive)) wait_for_lock(path, stop);
+}
+
+bool FolderLock::try_take(Hold hold) {
+  const int error = set_lock(file_.fd(), hold == Hold::shared ? F_RDLCK : F_WRLCK);
+  if (error == EAGAIN || error == EACCES) return false;
+  if (error == 0) return true;
+  throw Error(ErrorCode::unsupported,
+              fmt::format("the file system of '{}' keeps no locks; choose a folder on a local disk", file_.path()),
+              file_.path());
+}
+
+void FolderLock::release() { set_lock(file_.fd(), F_UNLCK); }
+
+void wait_for_lock(const std::string& path, const std::stop_token& stop) {
+  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, fmt::format("stopped while waiting for '{}'", path));
   // Asking again and again, because a wait in the kernel would not end with the stop token.
-  while (::fcntl(file_.fd(), F_OFD_SETLK, &whole) != 0) {
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN && errno != EACCES) {
-      throw Error(ErrorCode::unsupported,
-                  fmt::format("the file system of '{}' keeps no locks; choose a folder on a local disk", path), path);
-    }
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, fmt::format("stopped while waiting for '{}'", path));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
 }  // namespace shardkit

@@ -7,17 +7,29 @@
 
 namespace shardkit {
 
-/// One process at a time among all that lock the same file; the kernel ends the lock with the process, however it dies.
-/// An open file description lock, which unlike flock() is refused rather than ignored where a network file system
-/// cannot keep it, and which tells containers apart, as process numbers do not.
+enum class Hold { shared, exclusive };
+
+/// One process at a time, or several that share, among all that lock the same file; the kernel ends the lock with the
+/// process, however it dies. An open file description lock, which unlike flock() is refused rather than ignored where a
+/// network file system cannot keep it, and which tells containers apart, as process numbers do not.
 class FolderLock {
  public:
+  /// Makes the file if need be; nothing is held yet.
+  explicit FolderLock(const std::string& path);
   /// Makes the file if need be and waits until nobody else holds it. Throws Error{cancelled} when `stop` comes first,
   /// Error{unsupported} where the file system keeps no locks.
   FolderLock(const std::string& path, const std::stop_token& stop);
 
+  /// Takes the lock, or turns the one that is held into this one, without waiting. False, with nothing changed, when
+  /// another's is in the way. Throws Error{unsupported}.
+  bool try_take(Hold hold);
+  void release();
+
  private:
   File file_;
 };
+
+/// Waits a little before a lock is tried again. Throws Error{cancelled} once `stop` asks; `path` is for the message.
+void wait_for_lock(const std::string& path, const std::stop_token& stop);
 
 }  // namespace shardkit

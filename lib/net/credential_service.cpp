@@ -76,7 +76,7 @@ ServiceAnswer ask_service(const CloudSurroundings& around, const HttpRequest& re
       if (error.code() != ErrorCode::network) throw;
       failure.emplace(ErrorCode::network, fmt::format("{}: {}", what, error.what()), error.path());
     }
-    tries.failed(*failure, {Remedy::retry, ErrorCode::network, false});
+    tries.failed(*failure, {AnswerRemedy::retry, ErrorCode::network, false});
   }
 }
 

@@ -92,10 +92,10 @@ RemoteStore::Answer HttpStore::attempt(const Request& request, const HeadHandler
     answer.response = send_following(message, by_status(on_success, body), complete, {}, stop);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::network) throw;
-    return {{}, {Remedy::retry, ErrorCode::network, false}, error};
+    return {{}, {AnswerRemedy::retry, ErrorCode::network, false}, error};
   }
   answer.verdict = judge(answer.response.status, "");
-  if (answer.verdict.remedy != Remedy::done) {
+  if (answer.verdict.remedy != AnswerRemedy::done) {
     answer.error.emplace(answer.verdict.code,
                          fmt::format("'{}': the server answers with status {}", name, answer.response.status), name);
   }

@@ -38,7 +38,7 @@ RemoteStore::Answer RemoteStore::persist(const Request& request, const HeadHandl
                                          const std::stop_token& stop) {
   for (Attempts attempts(retry_, stop);;) {
     Answer answer = attempt(request, on_success, stop);
-    if (answer.verdict.remedy == Remedy::done || answer.verdict.remedy == Remedy::fatal) return answer;
+    if (answer.verdict.remedy == AnswerRemedy::done || answer.verdict.remedy == AnswerRemedy::fatal) return answer;
     attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry_.clock->now()));
   }
 }
@@ -56,8 +56,8 @@ Fetched RemoteStore::get_range(const ObjectInfo& object, std::uint64_t offset, s
     if (reader.done()) break;
     if (const auto meaning = meaning_of(answer.response.status)) return *meaning;
     if (reader.next() > before) attempts.progressed();
-    if (answer.verdict.remedy == Remedy::done) {
-      answer.verdict = {Remedy::retry, ErrorCode::network, false};
+    if (answer.verdict.remedy == AnswerRemedy::done) {
+      answer.verdict = {AnswerRemedy::retry, ErrorCode::network, false};
       answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer ends early", name), name, reader.next());
     }
     attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry_.clock->now()));
@@ -89,9 +89,9 @@ Fetched RemoteStore::get_whole(const ObjectInfo& object, const std::function<Bod
     Answer answer = attempt(request, on_success, stop);
     if (is_other) return Fetched::changed;
     if (const auto meaning = meaning_of(answer.response.status)) return *meaning;
-    if (answer.verdict.remedy == Remedy::done) {
+    if (answer.verdict.remedy == AnswerRemedy::done) {
       if (received == object.size) return Fetched::whole;
-      answer.verdict = {Remedy::retry, ErrorCode::network, false};
+      answer.verdict = {AnswerRemedy::retry, ErrorCode::network, false};
       answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer ends early", name), name, received);
     }
     attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry_.clock->now()));

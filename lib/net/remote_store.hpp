@@ -32,7 +32,7 @@ class RemoteStore : public ObjectStore {
   /// What one attempt came to. `error` is set unless the verdict is done.
   struct Answer {
     HttpResponse response;
-    Verdict verdict;
+    AnswerVerdict verdict;
     std::optional<Error> error;
   };
 

@@ -39,18 +39,18 @@ bool is_one_of(std::string_view code, Names names) {
   return std::find(names.begin(), names.end(), code) != names.end();
 }
 
-Verdict fatal(ErrorCode code) { return {Remedy::fatal, code, false}; }
+AnswerVerdict fatal(ErrorCode code) { return {AnswerRemedy::fatal, code, false}; }
 
-Verdict judge_status(int status) {
+AnswerVerdict judge_status(int status) {
   switch (status) {
     case 408:
     case 500:
     case 502:
     case 504:
-      return {Remedy::retry, ErrorCode::network, false};
+      return {AnswerRemedy::retry, ErrorCode::network, false};
     case 429:
     case 503:
-      return {Remedy::retry, ErrorCode::network, true};
+      return {AnswerRemedy::retry, ErrorCode::network, true};
     case 401:
     case 403:
     case 407:
@@ -67,7 +67,7 @@ Verdict judge_status(int status) {
       break;
   }
   if (status > 504 && status < 600 && status != 505)
-    return {Remedy::retry, ErrorCode::network, false};  // gateways' own
+    return {AnswerRemedy::retry, ErrorCode::network, false};  // gateways' own
   return fatal(ErrorCode::unsupported);
 }
 
@@ -80,19 +80,19 @@ double library_random() {
 
 }  // namespace
 
-Verdict judge(int status, std::string_view error_code) {
-  if (is_one_of(error_code, kThrottled)) return {Remedy::retry, ErrorCode::network, true};
-  if (is_one_of(error_code, kPassing)) return {Remedy::retry, ErrorCode::network, false};
-  if (is_one_of(error_code, kExpired)) return {Remedy::refresh_credentials, ErrorCode::denied, false};
+AnswerVerdict judge(int status, std::string_view error_code) {
+  if (is_one_of(error_code, kThrottled)) return {AnswerRemedy::retry, ErrorCode::network, true};
+  if (is_one_of(error_code, kPassing)) return {AnswerRemedy::retry, ErrorCode::network, false};
+  if (is_one_of(error_code, kExpired)) return {AnswerRemedy::refresh_credentials, ErrorCode::denied, false};
   if (is_one_of(error_code, kMissing)) return fatal(ErrorCode::not_found);
-  if (error_code == "RequestTimeTooSkewed") return {Remedy::correct_clock, ErrorCode::denied, false};
-  if (status >= 200 && status < 300) return error_code.empty() ? Verdict{} : fatal(ErrorCode::unsupported);
+  if (error_code == "RequestTimeTooSkewed") return {AnswerRemedy::correct_clock, ErrorCode::denied, false};
+  if (status >= 200 && status < 300) return error_code.empty() ? AnswerVerdict{} : fatal(ErrorCode::unsupported);
   return judge_status(status);
 }
 
-void Attempts::failed(const Error& error, const Verdict& verdict, std::optional<Seconds> retry_after) {
+void Attempts::failed(const Error& error, const AnswerVerdict& verdict, std::optional<Seconds> retry_after) {
   ++failures_;
-  if (verdict.remedy == Remedy::fatal) throw error;
+  if (verdict.remedy == AnswerRemedy::fatal) throw error;
   if (failures_ >= options_.attempts) {
     throw Error(error.code(), fmt::format("{} (after {} attempts)", error.what(), failures_), error.path(),
                 error.offset());
@@ -102,8 +102,9 @@ void Attempts::failed(const Error& error, const Verdict& verdict, std::optional<
   options_.clock->sleep(wait, stop_);
 }
 
-Seconds Attempts::wait_after(const Verdict& verdict, std::optional<Seconds> retry_after) const {
-  const bool mended = verdict.remedy == Remedy::refresh_credentials || verdict.remedy == Remedy::correct_clock;
+Seconds Attempts::wait_after(const AnswerVerdict& verdict, std::optional<Seconds> retry_after) const {
+  const bool mended =
+      verdict.remedy == AnswerRemedy::refresh_credentials || verdict.remedy == AnswerRemedy::correct_clock;
   if (mended && failures_ == 1) return Seconds(0);
   const double random = options_.random ? options_.random() : library_random();
   const Seconds backoff = random * std::min(Seconds(std::exp2(failures_ - 1)), options_.longest_wait);

@@ -13,7 +13,7 @@
 /// What to do about an answer, in one place for all requests to stores.
 namespace shardkit {
 
-enum class Remedy {
+enum class AnswerRemedy {
   done,                 ///< it is what was asked for
   retry,                ///< the same again, later
   refresh_credentials,  ///< with newer credentials
@@ -21,15 +21,15 @@ enum class Remedy {
   fatal,                ///< no repetition helps
 };
 
-struct Verdict {
-  Remedy remedy = Remedy::done;
+struct AnswerVerdict {
+  AnswerRemedy remedy = AnswerRemedy::done;
   ErrorCode code = ErrorCode::network;  ///< of the error, should it come to one
   bool throttled = false;               ///< the store asks for fewer requests: 503, 429, SlowDown, ...
 };
 
 /// Judges an answer by its status and the code in its XML (empty without one), as the AWS SDKs do: "Error responses" of
 /// the Amazon S3 API reference. An error code within a 200 counts. 412 is Error{conflict}.
-Verdict judge(int status, std::string_view error_code);
+AnswerVerdict judge(int status, std::string_view error_code);
 
 /// Told of each repetition, from the thread that repeats: what counts retries and lowers the concurrency.
 struct RetryEvent {
@@ -55,13 +55,13 @@ class Attempts {
 
   /// Takes in that an attempt failed and waits until the next one, at least for `retry_after`. Throws `error`, with the
   /// number of attempts in its text, when that was the last; Error{cancelled} on a stop.
-  void failed(const Error& error, const Verdict& verdict, std::optional<Seconds> retry_after = {});
+  void failed(const Error& error, const AnswerVerdict& verdict, std::optional<Seconds> retry_after = {});
 
   /// Bytes came: the count starts again.
   void progressed() { failures_ = 0; }
 
  private:
-  Seconds wait_after(const Verdict& verdict, std::optional<Seconds> retry_after) const;
+  Seconds wait_after(const AnswerVerdict& verdict, std::optional<Seconds> retry_after) const;
 
   const RetryOptions& options_;
   const std::stop_token& stop_;

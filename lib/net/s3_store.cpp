@@ -89,8 +89,8 @@ S3Listing S3Store::list_page(const Request& request, const std::stop_token& stop
       return read_listing(text, location_);
     } catch (const Error& broken) {
       const S3ErrorBody body = read_error_body(text);
-      Verdict verdict = judge(answer.response.status, body.code);
-      if (body.code.empty()) verdict = {Remedy::retry, ErrorCode::corrupt, false};
+      AnswerVerdict verdict = judge(answer.response.status, body.code);
+      if (body.code.empty()) verdict = {AnswerRemedy::retry, ErrorCode::corrupt, false};
       answer.error = body.code.empty() ? broken : error_of(request, answer.response.status, body, verdict);
       answer.verdict = verdict;
     }
@@ -116,20 +116,21 @@ RemoteStore::Answer S3Store::attempt(const Request& request, const HeadHandler& 
       result = exchange(request, on_success, stop);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::network) throw;
-      return {{}, {Remedy::retry, ErrorCode::network, false}, error};
+      return {{}, {AnswerRemedy::retry, ErrorCode::network, false}, error};
     }
     const int status = result.response.status;
     if (status >= 200 && status < 300) return {std::move(result.response), {}, {}};
     const S3ErrorBody body = reason_of(result, request, stop);
     if (regions < kMostRegions && take_region(result.response, body, result.region)) continue;
-    Verdict verdict = judge(status, body.code);
-    if (verdict.remedy == Remedy::refresh_credentials) {
+    AnswerVerdict verdict = judge(status, body.code);
+    if (verdict.remedy == AnswerRemedy::refresh_credentials) {
       if (result.credentials)
         credentials_->renew(*result.credentials, stop);
       else
-        verdict.remedy = Remedy::fatal;
+        verdict.remedy = AnswerRemedy::fatal;
     }
-    if (verdict.remedy == Remedy::correct_clock && !take_clock(result.response)) verdict.remedy = Remedy::fatal;
+    if (verdict.remedy == AnswerRemedy::correct_clock && !take_clock(result.response))
+      verdict.remedy = AnswerRemedy::fatal;
     Error error = error_of(request, status, body, verdict);
     return {std::move(result.response), verdict, std::move(error)};
   }
@@ -179,7 +180,8 @@ S3ErrorBody S3Store::reason_of(const Exchange& result, const Request& request, c
   }
 }
 
-Error S3Store::error_of(const Request& request, int status, const S3ErrorBody& body, const Verdict& verdict) const {
+Error S3Store::error_of(const Request& request, int status, const S3ErrorBody& body,
+                        const AnswerVerdict& verdict) const {
   const std::string name = request.key.empty() ? location_ : name_of(request.key);
   const S3Settings now = settings();
   const std::string at = now.endpoint ? fmt::format(" at '{}'", now.endpoint->display()) : "";

@@ -3,12 +3,15 @@
     SHARDKIT_PROGRAMS=build/dev/apps python3 tests/cli/schema_test.py
 """
 
+import functools
+import http.server
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
@@ -33,6 +36,32 @@ class Schemas(unittest.TestCase):
         self.assertTrue(files)
         for file in files:
             jsonschema.Draft202012Validator.check_schema(json.loads(file.read_text()))
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+class QuietServer(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_):
+        """A client that has measured enough leaves in the middle of an answer."""
+
+
+class WebServer:
+    """Serves a folder over HTTP, without ranges, as long as the with block lasts."""
+
+    def __init__(self, folder):
+        handler = functools.partial(QuietHandler, directory=folder)
+        self.server = QuietServer(("127.0.0.1", 0), handler)
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 class EnvelopeTest(unittest.TestCase):
@@ -101,6 +130,21 @@ class Iobench(EnvelopeTest):
             self.assertIn("limiting_stage", run_result["result"]["verdict"])
             short = self.expect("run", 3, shards, "--budget", "1s", "--preset", "unet3d-b200", "--gpus", "100000")
             self.assertFalse(short["result"]["verdict"]["ok"])
+
+    def test_reading_from_a_store_ends_in_stream_or_stage(self):
+        with tempfile.TemporaryDirectory() as folder, WebServer(folder) as url:
+            pathlib.Path(folder, "a.tar").write_bytes(bytes(1 << 20))
+            quick = [f"{url}/a.tar", "--threads", "2", "--budget", "1s"]
+            plain = self.expect("read", 0, *quick)
+            self.assertIsNone(plain["result"]["store"]["streaming"])
+            self.assertIsNone(plain["result"]["samples_per_second"])
+            stream = self.expect("read", 0, *quick, "--required-rate", "1")
+            self.assertEqual(stream["result"]["store"]["streaming"]["verdict"], "stream")
+            stage = self.expect("read", 3, *quick, "--required-rate", "1000TB/s")
+            self.assertEqual(stage["result"]["store"]["streaming"]["verdict"], "stage")
+            self.expect("read", 2, *quick, "--cache", "cold")
+            self.expect("read", 2, *quick, folder)
+            self.expect("read", 4, f"{url}/absent.tar", "--budget", "1s")
 
     def test_metrics_of_a_run_are_written(self):
         with tempfile.TemporaryDirectory() as folder:

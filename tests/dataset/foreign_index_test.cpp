@@ -283,7 +283,7 @@ TEST_CASE("stage copies the indexes that lie beside the shards") {
   run(f.options("out"));
   Context ctx;
   StageOptions options;
-  options.source = f.dir.path("out");
+  options.sources = {f.dir.path("out")};
   options.target = f.dir.path("staged");
   stage(options, ctx);
   const auto staged = public_files(f.dir.path("staged"));

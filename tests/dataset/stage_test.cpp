@@ -69,9 +69,11 @@ class FakeSource final : public ObjectSource {
   Fetched fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
                 const std::stop_token& stop) override {
     std::string block;
+    if (!find(object.name)) return Fetched::changed;
     for (std::uint64_t done = 0; done < length; done += block.size()) {
       if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped");
       const std::string& bytes = content.at(object.name);
+      if (offset + done >= bytes.size()) return Fetched::changed;
       block = bytes.substr(offset + done, std::min(kPart, length - done));
       if (broken_ && broken_->first == object.name && offset + done + block.size() > broken_->second) {
         throw Error(ErrorCode::io, "the cable was pulled", object.name, offset + done);
@@ -81,7 +83,7 @@ class FakeSource final : public ObjectSource {
       write(as_bytes(block));
       if (after_read_) after_read_();
     }
-    return find(object.name)->version == object.version ? Fetched::whole : Fetched::changed;
+    return object.version.empty() || find(object.name)->version == object.version ? Fetched::whole : Fetched::changed;
   }
   Fetched fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
                       const std::stop_token& stop) override {
@@ -142,13 +144,23 @@ struct Shards {
 StageOptions into(const std::string& target) {
   StageOptions options;
   options.target = target;
-  options.concurrency = 1;
   return options;
 }
 
+/// What stage() makes of --manifest.
+StageWanted wanted(const StageOptions& options) {
+  StageWanted wanted;
+  if (options.manifest.empty()) wanted.manifest_name = "manifest.json";
+  if (!options.manifest.empty() && options.manifest != "none") wanted.manifest_path = options.manifest;
+  return wanted;
+}
+
+/// One request at a time, in steps as small as a test needs.
+CopyLimits steps(std::uint64_t bytes = kPart) { return {1, 1, 64 * kPart, {bytes, false}, {}}; }
+
 StageResult run(ObjectSource& source, const StageOptions& options) {
   Context ctx;
-  return stage_on(*posix_file_system(), source, options, ctx, kPart);
+  return stage_on(*posix_file_system(), source, wanted(options), options, ctx, steps());
 }
 
 /// The error that staging ends with; fails the test when it ends without.
@@ -166,10 +178,19 @@ bool says(const Error& error, std::string_view text) {
   return std::string_view(error.what()).find(text) != std::string_view::npos;
 }
 
+/// The only partial file of a target.
+std::string partial_in(const std::string& target) {
+  for (const auto& entry : std::filesystem::directory_iterator(target + "/.shardkit/staging")) {
+    if (entry.path().extension() == ".partial") return entry.path();
+  }
+  FAIL("there is no partial file");
+  return {};
+}
+
 /// What a target holds besides the stage's own records.
 std::map<std::string, std::string> staged_content(const std::string& target) {
   auto content = tree_content(target);
-  for (const char* own : {"staged.json", "stage.journal", "stage.lock"}) {
+  for (const char* own : {"staged.json", "staged.lock", "stage.journal", "stage.lock"}) {
     content.erase(std::string(".shardkit/") + own);
   }
   return content;
@@ -272,9 +293,7 @@ TEST_CASE("a stage that broke inside a file goes on there") {
     CHECK(run(source, options).bytes_reused == 0);
   }
   SUBCASE("but not where the partial file got shorter than the journal says") {
-    for (const auto& entry : std::filesystem::directory_iterator(dir.path("out/.shardkit/staging"))) {
-      std::filesystem::resize_file(entry.path(), kPart);
-    }
+    std::filesystem::resize_file(partial_in(dir.path("out")), kPart);
     CHECK(run(source, options).bytes_reused == 0);
   }
   CHECK(staged_content(dir.path("out")) == source.content);
@@ -299,7 +318,7 @@ TEST_CASE("a partial file that rotted is noticed by its checksum and fetched ane
   source.break_at("big.tar", 2 * kPart);
   CHECK(failure(source, options).code() == ErrorCode::io);
   source.mend();
-  const std::string partial = std::filesystem::directory_iterator(options.target + "/.shardkit/staging")->path();
+  const std::string partial = partial_in(options.target);
   std::string rotten = read_file(partial);
   SUBCASE("rotten") {
     rotten[12345] ^= 1;
@@ -373,7 +392,7 @@ TEST_CASE("what is missing or of another size in the source is named") {
     source.content.erase("manifest.json");
     const Error error = failure(source, options);
     CHECK(error.code() == ErrorCode::not_found);
-    CHECK(says(error, "--manifest none"));
+    CHECK(says(error, "manifest.json"));
     CHECK_FALSE(std::filesystem::exists(options.target));
   }
   SUBCASE("truncated shard") {
@@ -459,7 +478,7 @@ TEST_CASE("a stranger's tar beside the shards is left alone and warned of") {
   const StageOptions options = into(shards.dir.path("out"));
   write_file(options.target + "/other.tar", "x");
   Context ctx;
-  stage_on(*posix_file_system(), source, options, ctx, kPart);
+  stage_on(*posix_file_system(), source, wanted(options), options, ctx, steps());
   REQUIRE(ctx.warnings().size() == 1);
   CHECK(ctx.warnings()[0].code == "extra_shard");
   CHECK(read_file(options.target + "/other.tar") == "x");
@@ -467,14 +486,14 @@ TEST_CASE("a stranger's tar beside the shards is left alone and warned of") {
 
 TEST_CASE("a stop keeps what is resumable") {
   FakeSource source;
-  source.content["big.bin"] = noise(4 * kPart, 1);
+  source.content["big.bin"] = noise(6 * kPart, 1);
   const TempDir dir;
   StageOptions options = into(dir.path("out"));
   options.manifest = "none";
   std::stop_source stop;
   source.at_byte(2 * kPart + 1, [&] { stop.request_stop(); });
   Context ctx(stop.get_token());
-  CHECK_THROWS_AS(stage_on(*posix_file_system(), source, options, ctx, kPart), Error);
+  CHECK_THROWS_AS(stage_on(*posix_file_system(), source, wanted(options), options, ctx, steps()), Error);
   CHECK_FALSE(std::filesystem::exists(dir.path("out/big.bin")));
   CHECK(run(source, options).bytes_reused >= 2 * kPart);
   CHECK(staged_content(dir.path("out")) == source.content);
@@ -506,7 +525,7 @@ TEST_CASE("a failure at any moment of a set without hashes leaves nothing that t
     files.fail_at(moment, ErrorCode::io);
     Context ctx;
     try {
-      stage_on(files, source, options, ctx, kPart);
+      stage_on(files, source, wanted(options), options, ctx, steps());
     } catch (const Error&) {
     }
     for (const auto& [path, content] : files.after_power_cut()) {
@@ -516,7 +535,10 @@ TEST_CASE("a failure at any moment of a set without hashes leaves nothing that t
     CHECK(staged_content(options.target) == source.content);
     options.target = dir.path("after");
     run(source, options);
-    CHECK(staged_content(options.target) == source.content);
+    auto staged = staged_content(options.target);
+    // Of a rename this file system may keep both names.
+    std::erase_if(staged, [](const auto& item) { return item.first.starts_with(".shardkit/staging/"); });
+    CHECK(staged == source.content);
     if (!files.failed()) break;
   }
 }
@@ -540,7 +562,8 @@ TEST_CASE("a power cut at any moment leaves no marker over less than the whole, 
     files.fail_at(moment, ErrorCode::io);
     Context ctx;
     try {
-      stage_on(files, source, into(attempt.path("out")), ctx, 64 * 1024);
+      const StageOptions options = into(attempt.path("out"));
+      stage_on(files, source, wanted(options), options, ctx, steps(64 * 1024));
     } catch (const Error&) {
     }
     for (const auto& [path, content] : files.after_power_cut()) {

@@ -8,7 +8,7 @@ using namespace shardkit;
 
 namespace {
 
-const StagedMarker kMarker{"/mnt/train", "checksum", {0x0123456789abcdef, 7}, 12, 34'000'000'000};
+const StagedMarker kMarker{"/mnt/train", "checksum", {0x0123456789abcdef, 7}, 12, 34'000'000'000, {}};
 
 }  // namespace
 
@@ -16,6 +16,13 @@ TEST_CASE("a staged marker reads back as written, and says its hash as xxh128sum
   const std::string text = write_staged_marker(kMarker);
   CHECK(read_staged_marker(text, "m") == kMarker);
   CHECK(text.find("\"0123456789abcdef0000000000000007\"") != std::string::npos);
+  CHECK(text.find("subsets") == std::string::npos);
+}
+
+TEST_CASE("a marker of a part of a set says which part") {
+  StagedMarker part = kMarker;
+  part.subsets = {"ranks 0-3 of 8 by webdataset"};
+  CHECK(read_staged_marker(write_staged_marker(part), "m") == part);
 }
 
 TEST_CASE("a damaged staged marker is corrupt, wherever it was cut") {

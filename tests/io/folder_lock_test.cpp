@@ -39,3 +39,16 @@ TEST_CASE("a lock in a folder that is not there is an error") {
   const TempDir dir;
   CHECK_THROWS_AS(FolderLock(dir.path("absent/lock"), {}), Error);
 }
+
+TEST_CASE("several may share a lock, which nobody can hold alone meanwhile, and the last of them can make it his own") {
+  const TempDir dir;
+  FolderLock one(dir.path("lock"));
+  FolderLock two(dir.path("lock"));
+  CHECK(one.try_take(Hold::exclusive));
+  CHECK_FALSE(two.try_take(Hold::shared));
+  CHECK(one.try_take(Hold::shared));
+  CHECK(two.try_take(Hold::shared));
+  CHECK_FALSE(one.try_take(Hold::exclusive));
+  two.release();
+  CHECK(one.try_take(Hold::exclusive));
+}

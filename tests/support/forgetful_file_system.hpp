@@ -33,6 +33,17 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     node->written.resize(size);
     return std::make_unique<Recorder>(*this, std::move(real), node);
   }
+  std::unique_ptr<shardkit::PatchFile> open_patch(const std::string& path) override {
+    step();
+    auto real = real_->open_patch(path);
+    if (!real) return nullptr;
+    return std::make_unique<PatchRecorder>(*this, std::move(real), node_of(path));
+  }
+  std::unique_ptr<shardkit::WritableFile> open_append(const std::string& path) override {
+    step();
+    auto real = real_->open_append(path);
+    return std::make_unique<Recorder>(*this, std::move(real), node_of(path));
+  }
   void create_directories(const std::string& path) override {
     step();
     real_->create_directories(path);
@@ -140,6 +151,50 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     std::unique_ptr<shardkit::WritableFile> real_;
     std::shared_ptr<Node> node_;
   };
+
+  class PatchRecorder final : public shardkit::PatchFile {
+   public:
+    PatchRecorder(ForgetfulFileSystem& owner, std::unique_ptr<shardkit::PatchFile> real, std::shared_ptr<Node> node)
+        : owner_(owner), real_(std::move(real)), node_(std::move(node)) {}
+    void write_at(std::uint64_t offset, shardkit::Bytes bytes) override {
+      owner_.step();
+      real_->write_at(offset, bytes);
+      const std::scoped_lock lock(owner_.mutex_);
+      std::string& text = node_->written;
+      if (text.size() < offset + bytes.size()) text.resize(offset + bytes.size());
+      text.replace(offset, bytes.size(), shardkit::as_text(bytes));
+    }
+    void resize(std::uint64_t size) override {
+      owner_.step();
+      real_->resize(size);
+      const std::scoped_lock lock(owner_.mutex_);
+      node_->written.resize(size);
+    }
+    void sync() override {
+      owner_.step();
+      real_->sync();
+      const std::scoped_lock lock(owner_.mutex_);
+      node_->durable = node_->written;
+    }
+    void start_writeback(std::uint64_t offset, std::uint64_t length) override {
+      real_->start_writeback(offset, length);
+    }
+    void drop_cached(std::uint64_t end) override { real_->drop_cached(end); }
+    const shardkit::File& file() const override { return real_->file(); }
+
+   private:
+    ForgetfulFileSystem& owner_;
+    std::unique_ptr<shardkit::PatchFile> real_;
+    std::shared_ptr<Node> node_;
+  };
+
+  /// What is known of the file at `path`; a new one when it is none of ours.
+  std::shared_ptr<Node> node_of(const std::string& path) {
+    const std::scoped_lock lock(mutex_);
+    std::shared_ptr<Node>& node = names_[path];
+    if (!node) node = std::make_shared<Node>();
+    return node;
+  }
 
   std::unique_ptr<shardkit::WritableFile> recorded(const std::string& path,
                                                    std::unique_ptr<shardkit::WritableFile> real) {

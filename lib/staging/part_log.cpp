@@ -1,0 +1,98 @@
+#include "staging/part_log.hpp"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "formats/tsv.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::string_view kFormat = "shardkit-parts 1";
+constexpr std::uint64_t kLongestLog = 64ULL << 20U;
+
+std::string head_line(const PartialOf& of) {
+  std::string line = fmt::format("{}\t{}\t", kFormat, of.size);
+  append_escaped(line, of.pin);
+  line += '\t';
+  append_escaped(line, of.name);
+  return line + "\n";
+}
+
+bool read_head(std::string_view line, PartialOf& of) {
+  std::vector<std::string_view> columns;
+  split_columns(line, columns);
+  return columns.size() == 4 && columns[0] == kFormat && parse_number(columns[1], of.size) &&
+         unescape(columns[2], of.pin) && unescape(columns[3], of.name);
+}
+
+/// "begin-end<tab>begin-end...<tab>."; the dot tells a whole line from one cut at a digit.
+bool read_ranges(std::string_view line, std::uint64_t size, RangeSet& ranges) {
+  std::vector<std::string_view> columns;
+  split_columns(line, columns);
+  if (columns.empty() || columns.back() != ".") return false;
+  columns.pop_back();
+  RangeSet read;
+  for (const std::string_view column : columns) {
+    const std::size_t dash = column.find('-');
+    ByteRange range;
+    if (dash == std::string_view::npos || !parse_number(column.substr(0, dash), range.begin) ||
+        !parse_number(column.substr(dash + 1), range.end) || range.begin > range.end || range.end > size) {
+      return false;
+    }
+    read.add(range);
+  }
+  ranges = std::move(read);
+  return true;
+}
+
+/// Takes the first line off `text`; false when there is no whole one left.
+bool next_line(std::string_view& text, std::string_view& line) {
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos) return false;
+  line = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return true;
+}
+
+}  // namespace
+
+std::optional<PartRecord> read_part_log(std::string_view text) {
+  PartRecord record;
+  std::string_view line;
+  if (!next_line(text, line) || !read_head(line, record.of)) return std::nullopt;
+  while (next_line(text, line)) read_ranges(line, record.of.size, record.durable);
+  return record;
+}
+
+RangeSet PartLog::read(const PartialOf& of) const {
+  try {
+    auto record = read_part_log(read_text_file(path_, kLongestLog));
+    if (record && record->of == of) return std::move(record->durable);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found && error.code() != ErrorCode::corrupt) throw;
+  }
+  return {};
+}
+
+void PartLog::record(const PartialOf& of, const RangeSet& durable) {
+  std::string line;
+  for (const ByteRange& range : durable.ranges()) line += fmt::format("{}-{}\t", range.begin, range.end);
+  line += ".\n";
+  if (file_) return file_->write(as_bytes(line));
+  // At once in the place of an older log, which counts until then.
+  publish(files_, path_, as_bytes(head_line(of) + line));
+  file_ = files_.open_append(path_);
+}
+
+void PartLog::remove() {
+  file_.reset();
+  files_.remove(path_);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,291 @@
+#include "staging/stage_copier.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "formats/shard_index.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kBlock = 1U << 20U;
+constexpr std::uint64_t kSmallShare = 8;  // of what is copied between two syncs
+
+Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
+  const File file = File::open_read(path);
+  std::vector<std::byte> block(kBlock);
+  Xxh3Stream hash;
+  for (std::uint64_t done = 0;;) {
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while checking", path);
+    const std::size_t got = file.read_at(done, block);
+    if (got == 0) return hash.digest();
+    hash.update(Bytes(block).first(got));
+    done += got;
+  }
+}
+
+/// What is wrong with a copied file whose bytes have `found`, in words; empty when nothing is. An index has no checksum
+/// in the manifest but one in itself, and says which shard it belongs to.
+std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found) {
+  if (file.hash && !(found == *file.hash)) {
+    return fmt::format("the manifest says XXH3-128 {}, its bytes have {}", to_hex(*file.hash), to_hex(found));
+  }
+  if (!file.indexed) return std::nullopt;
+  try {
+    FileSource index(path);
+    const ShardSummary summary = read_shard_index(index, path, {});
+    if (summary.shard == file.indexed->name && summary.bytes == file.indexed->bytes &&
+        summary.xxh3_128 == file.indexed->xxh3_128) {
+      return std::nullopt;
+    }
+    return fmt::format("the manifest says shard '{}' with XXH3-128 {}, it describes '{}' with {}", file.indexed->name,
+                       to_hex(file.indexed->xxh3_128), summary.shard, to_hex(summary.xxh3_128));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;
+    return error.what();
+  }
+}
+
+Error stranger_error(const std::string& path) {
+  return Error(
+      ErrorCode::conflict,
+      fmt::format("'{}' is there already, was not made by shardctl stage and has other bytes or none to check it "
+                  "by; remove it or choose an empty folder",
+                  path),
+      path);
+}
+
+Error busy_error(const std::string& path) {
+  return Error(
+      ErrorCode::io,
+      fmt::format("'{}' changed while it was copied, twice; run the same command again once nobody writes it", path),
+      path);
+}
+
+Error corrupt_error(const std::string& path, const std::string& what) {
+  return Error(ErrorCode::corrupt,
+               fmt::format("'{}' is not what it should be, also when read again: {}; mend the source, or let 'shardctl "
+                           "verify --depth checksum' tell how much of it is damaged",
+                           path, what),
+               path);
+}
+
+}  // namespace
+
+StageCopier::StageCopier(FileSystem& files, ObjectSource& source, StageTarget& target, CopyLimits limits, Context& ctx)
+    : files_(files),
+      source_(source),
+      target_(target),
+      limits_(std::move(limits)),
+      ctx_(ctx),
+      small_files_(limits_.steps.save_bytes / kSmallShare,
+                   [this](const std::vector<CopiedFile>& batch) {
+                     files_.sync_all(target_.contained().root());
+                     put_in_place(batch);
+                   }),
+      workers_(limits_.start, limits_.maximum, ctx.stop_token()) {}
+
+void StageCopier::bring(const std::vector<StageFile>& wanted) {
+  wanted_ = &wanted;
+  queue_ = std::make_unique<CopyQueue>(wanted.size(),
+                                       CopyQueue::Calls{[this](std::size_t number) { return open((*wanted_)[number]); },
+                                                        [this] { small_files_.flush(); }});
+  try {
+    workers_.run([this] { return worker(); });
+  } catch (...) {
+    keep_unfinished();
+    throw;
+  }
+  ctx_.throw_if_stopped();
+  small_files_.flush();
+}
+
+ClimbingWorkers::Step StageCopier::worker() {
+  return [this, last = std::shared_ptr<FileCopy>()](const std::stop_token& stop) mutable {
+    const auto work = queue_->next(std::move(last), limits_.range_bytes, stop);
+    if (!work) return false;
+    fetch(*work, stop);
+    last = work->copy;
+    return true;
+  };
+}
+
+CopyQueue::Opened StageCopier::open(const StageFile& file) {
+  using As = CopyQueue::Opened::As;
+  if (is_in_place(file)) {
+    count_present(file);
+    return {As::in_place, {}};
+  }
+  const std::string partial = target_.partial_path(file.object.name);
+  auto out = files_.open_patch(partial);
+  if (!out) return {As::elsewhere, {}};
+  target_.journal().refresh();
+  if (is_in_place(file)) {  // another has finished it just now
+    files_.remove(partial);
+    count_present(file);
+    return {As::in_place, {}};
+  }
+  auto copy = std::make_shared<FileCopy>(file, std::move(out), PartLog(files_, target_.part_log_path(file.object.name)),
+                                         limits_.steps);
+  ctx_.progress().bytes += copy->resumed_bytes();
+  return {As::copy, std::move(copy)};
+}
+
+void StageCopier::count_present(const StageFile& file) {
+  reused_ += file.object.size;
+  ctx_.progress().bytes += file.object.size;
+  ++ctx_.progress().items;
+}
+
+/// Whether the target holds the file already. One that nobody's journal knows is taken over when its bytes are right.
+bool StageCopier::is_in_place(const StageFile& file) {
+  const std::string path = target_.path_of(file.object.name);
+  const auto size = size_on_disk(path);
+  if (!size) return false;
+  auto known = target_.journal().find(file.object.name);
+  if (!known) {
+    target_.journal().refresh();
+    known = target_.journal().find(file.object.name);
+  }
+  if (known) return known->pin == file.pin() && *size == file.object.size && known->bytes == *size;
+  if (*size == file.object.size && is_right_copy(file, path)) return true;
+  throw stranger_error(path);
+}
+
+bool StageCopier::is_right_copy(const StageFile& file, const std::string& path) {
+  if (!file.hash && !file.indexed) return false;
+  const Hash128 hash = hash_of_file(path, ctx_.stop_token());
+  if (mismatch(file, path, hash)) return false;
+  target_.journal().record(file.object.name, {file.object.size, file.pin(), hash});
+  return true;
+}
+
+void StageCopier::fetch(const CopyQueue::Work& work, const std::stop_token& stop) {
+  FileCopy& copy = *work.copy;
+  std::uint64_t reached = work.range.begin;
+  try {
+    if (!work.range.empty() && fetch_range(copy, work.range, reached, stop) != Fetched::whole) copy.mark_outdated();
+    copy.tend(stop);
+  } catch (const OutdatedBytes&) {
+  } catch (...) {
+    copy.release(work.range, reached);
+    throw;
+  }
+  if (copy.release(work.range, reached)) settle(work.copy, stop);
+}
+
+Fetched StageCopier::fetch_range(FileCopy& copy, ByteRange range, std::uint64_t& reached, const std::stop_token& stop) {
+  const BodyWriter write = [&](Bytes bytes) {
+    came(bytes.size(), stop);
+    copy.write(reached, bytes);
+    reached += bytes.size();
+  };
+  const ObjectInfo& object = copy.file().object;
+  if (!copy.whole_only()) {
+    const Fetched fetched = source_.fetch(object, range.begin, range.size(), write, stop);
+    if (fetched == Fetched::no_ranges) copy.mark_rangeless();
+    return fetched;
+  }
+  const auto start = [&] {
+    copy.rewind();
+    reached = 0;
+    return write;
+  };
+  return source_.fetch_whole(object, start, stop);
+}
+
+void StageCopier::came(std::uint64_t bytes, const std::stop_token& stop) {
+  if (limits_.pace) limits_.pace(bytes, stop);
+  fetched_ += bytes;
+  ctx_.progress().bytes += bytes;
+  workers_.moved(bytes);
+}
+
+/// Ends a file that is whole, or begins it anew when its bytes are wrong or outdated.
+void StageCopier::settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop) {
+  const StageFile& file = copy->file();
+  const std::string path = join_path(source_.location(), file.object.name);
+  if (copy->rangeless() && !copy->whole_only()) {
+    copy->start_over_as_whole();
+    return queue_->wake();
+  }
+  if (copy->outdated()) return start_over(copy, busy_error(path));
+  const Hash128 hash = copy->finish_hash(stop);
+  if (const auto wrong = mismatch(file, target_.partial_path(file.object.name), hash)) {
+    return start_over(copy, corrupt_error(path, *wrong));
+  }
+  reused_ += copy->resumed_bytes();
+  if (small_files_.takes(file.object.size)) {
+    small_files_.add({copy, hash});
+  } else {
+    copy->sync();
+    put_in_place({{copy, hash}});
+  }
+  ++ctx_.progress().items;
+  queue_->finished(copy);
+}
+
+/// Begins a file anew with the object as it is now; the second time that ends in `reason`.
+void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error& reason) {
+  const StageFile& file = copy->file();
+  if (copy->restarts() > 0) {
+    queue_->finished(copy);
+    copy->close();
+    files_.remove(target_.partial_path(file.object.name));
+    throw Error(reason);
+  }
+  const std::string path = join_path(source_.location(), file.object.name);
+  const auto now = source_.find(file.object.name);
+  if (!now) throw Error(ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
+  if (now->size != file.object.size && file.hash) {
+    throw Error(ErrorCode::corrupt,
+                fmt::format("'{}' has {} bytes; the manifest says {}", path, now->size, file.object.size), path);
+  }
+  ++refetched_;
+  copy->start_over(file.hash ? file.object : *now);
+  queue_->wake();
+}
+
+/// Gives files that are durable their names. Who sees a name may rely on its bytes; who sees a record looks for the
+/// name too.
+void StageCopier::put_in_place(const std::vector<CopiedFile>& batch) {
+  for (const CopiedFile& copied : batch) {
+    const StageFile& file = copied.copy->file();
+    target_.journal().record(file.object.name, {file.object.size, file.pin(), copied.hash});
+  }
+  // Before the names: a file in place that no journal knows and no hash vouches for would count as a stranger's.
+  target_.journal().sync();
+  for (const CopiedFile& copied : batch) {
+    const std::string& name = copied.copy->file().object.name;
+    make_parent(name);
+    files_.rename(target_.partial_path(name), target_.path_of(name));
+    copied.copy->close();
+  }
+}
+
+void StageCopier::make_parent(const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  if (slash == std::string::npos) return;
+  const std::scoped_lock lock(folders_mutex_);
+  std::string folder = name.substr(0, slash);
+  if (folders_.contains(folder)) return;
+  target_.contained().folder(folder, true);
+  folders_.insert(std::move(folder));
+}
+
+/// What came before a failure or a stop is kept as far as it can be; the failure itself is what the user hears of.
+void StageCopier::keep_unfinished() noexcept {
+  try {
+    small_files_.flush();
+    for (const auto& copy : queue_->unfinished()) {
+      if (!small_files_.takes(copy->file().object.size)) copy->save();
+    }
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
+}  // namespace shardkit

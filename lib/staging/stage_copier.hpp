@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/error.hpp"
+#include "io/object_source.hpp"
+#include "staging/copy_queue.hpp"
+#include "staging/file_copy.hpp"
+#include "staging/small_files.hpp"
+#include "staging/stage_target.hpp"
+#include "sync/climbing_workers.hpp"
+
+namespace shardkit {
+
+struct CopyLimits {
+  unsigned start = 16;     ///< requests under way at first
+  unsigned maximum = 128;  ///< never more
+  /// No request asks for more.
+  std::uint64_t range_bytes = 16ULL << 20U;
+  CopySteps steps;
+  /// Called with the size of each piece before it is stored; waits to keep to a rate. May be empty.
+  std::function<void(std::uint64_t bytes, const std::stop_token& stop)> pace;
+};
+
+/// Brings files from a source to a target, checked: one pool of requests for ranges of all of them.
+class StageCopier {
+ public:
+  /// What is referred to outlives the copier; `target` is joined.
+  StageCopier(FileSystem& files, ObjectSource& source, StageTarget& target, CopyLimits limits, Context& ctx);
+
+  /// Sees to it that the target holds all of `wanted`: keeps what is there, goes on where an earlier copy stopped,
+  /// waits for what another process brings, else copies. Bytes that are not what they should be, or that changed
+  /// meanwhile, are fetched a second time before the source is called corrupt (or, Error{io}, in use). However it
+  /// ends, what is resumable is kept. Once.
+  void bring(const std::vector<StageFile>& wanted);
+
+  /// From any thread: the source asks for fewer requests.
+  void throttled() { workers_.throttled(); }
+
+  std::uint64_t bytes_fetched() const { return fetched_; }
+  /// Bytes that were in the target, or that others brought meanwhile.
+  std::uint64_t bytes_reused() const { return reused_; }
+  /// Files that were fetched a second time.
+  std::uint64_t refetched() const { return refetched_; }
+
+ private:
+  CopyQueue::Opened open(const StageFile& file);
+  bool is_in_place(const StageFile& file);
+  bool is_right_copy(const StageFile& file, const std::string& path);
+  void count_present(const StageFile& file);
+
+  ClimbingWorkers::Step worker();
+  void fetch(const CopyQueue::Work& work, const std::stop_token& stop);
+  Fetched fetch_range(FileCopy& copy, ByteRange range, std::uint64_t& reached, const std::stop_token& stop);
+  void came(std::uint64_t bytes, const std::stop_token& stop);
+  void settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop);
+  void start_over(const std::shared_ptr<FileCopy>& copy, const Error& reason);
+  void put_in_place(const std::vector<CopiedFile>& batch);
+  void make_parent(const std::string& name);
+  void keep_unfinished() noexcept;
+
+  FileSystem& files_;
+  ObjectSource& source_;
+  StageTarget& target_;
+  const CopyLimits limits_;
+  Context& ctx_;
+  const std::vector<StageFile>* wanted_ = nullptr;
+  SmallFiles small_files_;
+  std::unique_ptr<CopyQueue> queue_;
+  ClimbingWorkers workers_;
+  std::atomic<std::uint64_t> fetched_{0};
+  std::atomic<std::uint64_t> reused_{0};
+  std::atomic<std::uint64_t> refetched_{0};
+  std::mutex folders_mutex_;
+  std::set<std::string> folders_;  ///< that are there, below the target
+};
+
+}  // namespace shardkit

@@ -1,0 +1,115 @@
+#include "staging/stage_journal.hpp"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "formats/tsv.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::string_view kSet = "set";
+constexpr std::string_view kFile = "file";
+
+std::string line_of(std::string_view kind, std::uint64_t bytes, const Hash128& hash, std::string_view pin,
+                    std::string_view name) {
+  std::string line = fmt::format("{}\t{}\t{}\t", kind, bytes, to_hex(hash));
+  append_escaped(line, pin);
+  line += '\t';
+  append_escaped(line, name);
+  return line + "\n";
+}
+
+std::string line_of(const StagedSetId& set) { return line_of(kSet, set.bytes, set.hash, "", set.source); }
+
+std::string line_of(const std::string& name, const StagedFile& file) {
+  return line_of(kFile, file.bytes, file.hash, file.pin, name);
+}
+
+void take_line(std::string_view line, StageJournal::State& state, std::vector<std::string_view>& columns) {
+  split_columns(line, columns);
+  StagedFile file;
+  std::string name;
+  if (columns.size() != 5 || !parse_number(columns[1], file.bytes) || !parse_hex(columns[2], file.hash) ||
+      !unescape(columns[3], file.pin) || !unescape(columns[4], name)) {
+    return;
+  }
+  if (columns[0] == kSet) state.set = StagedSetId{file.hash, file.bytes, std::move(name)};
+  if (columns[0] == kFile) state.files[name] = std::move(file);
+}
+
+}  // namespace
+
+void StageJournal::take(std::string_view text, State& state) {
+  std::vector<std::string_view> columns;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    take_line(text.substr(0, end), state, columns);
+    state.read += end + 1;
+    text.remove_prefix(end + 1);
+  }
+}
+
+StageJournal::State StageJournal::read(const std::string& path) {
+  State state;
+  try {
+    take(read_text_file(path), state);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+  }
+  return state;
+}
+
+void StageJournal::rewrite(FileSystem& files, const std::string& path, const State& state) {
+  std::string text;
+  if (state.set) text += line_of(*state.set);
+  for (const auto& [name, file] : state.files) text += line_of(name, file);
+  publish(files, path, as_bytes(text));
+}
+
+StageJournal::StageJournal(FileSystem& files, std::string path) : path_(std::move(path)), state_(read(path_)) {
+  file_ = files.open_append(path_);
+}
+
+std::optional<StagedFile> StageJournal::find(const std::string& name) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = state_.files.find(name);
+  if (found == state_.files.end()) return std::nullopt;
+  return found->second;
+}
+
+void StageJournal::refresh() {
+  const std::scoped_lock lock(mutex_);
+  take_news();
+}
+
+void StageJournal::take_news() {
+  const File file = File::open_read(path_);
+  const std::uint64_t size = file.size();
+  if (size <= state_.read) return;
+  std::string text(size - state_.read, '\0');
+  text.resize(file.read_at(state_.read, std::as_writable_bytes(std::span(text))));
+  take(text, state_);
+}
+
+void StageJournal::record(const std::string& name, const StagedFile& file) {
+  const std::scoped_lock lock(mutex_);
+  file_->write(as_bytes(line_of(name, file)));
+  state_.files[name] = file;
+}
+
+void StageJournal::sync() {
+  const std::scoped_lock lock(mutex_);
+  file_->sync();
+}
+
+StageJournal::State StageJournal::state() const {
+  const std::scoped_lock lock(mutex_);
+  return state_;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/hash.hpp"
+#include "io/file_system.hpp"
+
+namespace shardkit {
+
+/// The set that a folder is for.
+struct StagedSetId {
+  Hash128 hash;             ///< StageSet::hash()
+  std::uint64_t bytes = 0;  ///< that it will take in the end, as far as is known
+  std::string source;
+
+  bool is(const StagedSetId& other) const { return hash == other.hash; }
+};
+
+/// A file that is in place.
+struct StagedFile {
+  std::uint64_t bytes = 0;
+  std::string pin;  ///< StageFile::pin() of the bytes
+  Hash128 hash;     ///< XXH3-128 of the bytes
+};
+
+/// What a stage has brought, `.shardkit/stage.journal` (docs/formats.md, "Stage journal"): which set the folder is for,
+/// then a line per file that got its name, after its bytes were made durable. Several processes append to it; the last
+/// line about a file counts, and one cut by a power cut is left out. Thread-safe.
+class StageJournal {
+ public:
+  struct State {
+    std::optional<StagedSetId> set;
+    std::map<std::string, StagedFile> files;  ///< by name
+    std::uint64_t read = 0;                   ///< bytes of the journal that this state is of
+  };
+
+  /// What whole lines of a journal say; takes them into `state`.
+  static void take(std::string_view text, State& state);
+  /// What the journal at `path` says; nothing where there is none.
+  static State read(const std::string& path);
+  /// Publishes a journal that says `state` in the place of the one at `path`. Only for who holds the folder alone.
+  static void rewrite(FileSystem& files, const std::string& path, const State& state);
+
+  /// Opens the journal at `path`, which is there, to append to it.
+  StageJournal(FileSystem& files, std::string path);
+
+  std::optional<StagedFile> find(const std::string& name) const;
+  /// Takes in what others have appended since.
+  void refresh();
+  void record(const std::string& name, const StagedFile& file);
+  /// Makes all records durable.
+  void sync();
+  /// A copy.
+  State state() const;
+
+ private:
+  void take_news();
+
+  const std::string path_;
+  mutable std::mutex mutex_;
+  State state_;
+  std::unique_ptr<WritableFile> file_;
+};
+
+}  // namespace shardkit

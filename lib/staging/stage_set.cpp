@@ -1,0 +1,200 @@
+#include "staging/stage_set.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string_view>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "catalog/object_lookup.hpp"
+#include "catalog/object_names.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "formats/dali_index.hpp"
+#include "formats/energon_index.hpp"
+#include "formats/shard_index.hpp"
+#include "formats/tsv.hpp"
+#include "formats/wids_index.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+#include "staging/stage_target.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
+constexpr unsigned kLookups = 32;  // at a time
+
+std::string text_of_manifest(ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
+  if (!wanted.manifest_path.empty()) return read_text_file(wanted.manifest_path, kLargestManifest);
+  if (wanted.manifest_name.empty()) return {};
+  const auto object = source.find(wanted.manifest_name);
+  const std::string path = join_path(source.location(), wanted.manifest_name);
+  if (!object) throw Error(ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
+  return fetch_text(source, *object, kLargestManifest, stop);
+}
+
+[[noreturn]] void refuse_missing(const ObjectSource& source, const std::string& name, std::string_view remedy) {
+  const std::string path = join_path(source.location(), name);
+  throw Error(ErrorCode::not_found, fmt::format("'{}' is missing{}", path, remedy), path);
+}
+
+/// Those of `names`, or all files but what a stage into the source itself left.
+std::vector<ObjectInfo> objects_of(ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
+  std::vector<ObjectInfo> objects;
+  if (wanted.names) {
+    const auto found = find_all(source, *wanted.names, kLookups, stop);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!found[i]) refuse_missing(source, (*wanted.names)[i], "");
+      objects.push_back(*found[i]);
+    }
+    return objects;
+  }
+  objects = source.list();
+  std::erase_if(objects, [](const ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
+  if (!objects.empty()) return objects;
+  throw Error(ErrorCode::not_found, fmt::format("'{}' holds no files", source.location()), source.location());
+}
+
+Hash128 hash_of(const std::vector<ObjectInfo>& objects) {
+  Xxh3Stream hash;
+  for (const ObjectInfo& object : objects) {
+    std::string line;
+    append_escaped(line, object.name);
+    line += fmt::format("\t{}\t{}\n", object.size, object.version);
+    hash.update(as_bytes(line));
+  }
+  return hash.digest();
+}
+
+bool is_shard(std::string_view name) { return name.ends_with(".tar"); }
+
+/// What lies beside a shard for its readers.
+std::vector<std::string> companions(const std::string& shard) {
+  return {shard_index_path(shard), dali_index_name(shard), energon_index_name(shard)};
+}
+
+}  // namespace
+
+std::string StageFile::pin() const {
+  if (hash) return to_hex(*hash);
+  // A shard's checksum belongs to its index's pin: an index of other bytes must not be taken over.
+  return indexed ? fmt::format("{}/{}", to_hex(indexed->xxh3_128), object.version) : object.version;
+}
+
+StageSet::StageSet(ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop)
+    : manifest_text_(text_of_manifest(source, wanted, stop)) {
+  std::vector<std::string> names;
+  if (has_manifest()) {
+    const std::string path =
+        wanted.manifest_path.empty() ? join_path(source.location(), wanted.manifest_name) : wanted.manifest_path;
+    shards_ = read_manifest(manifest_text_, path).shards;
+    hash_ = xxh3_128(as_bytes(manifest_text_));
+    if (wanted.names) select(*wanted.names, path);
+    for (const ManifestShard& shard : shards_) names.push_back(shard.name);
+  } else {
+    objects_ = objects_of(source, wanted, stop);
+    std::ranges::sort(objects_, {}, &ObjectInfo::name);
+    hash_ = hash_of(objects_);
+    for (const ObjectInfo& object : objects_) names.push_back(object.name);
+  }
+  check_names(names, source.location());
+}
+
+/// Keeps the shards of these names.
+void StageSet::select(const std::vector<std::string>& names, const std::string& manifest) {
+  const std::set<std::string_view> wanted(names.begin(), names.end());
+  std::erase_if(shards_, [&](const ManifestShard& shard) { return !wanted.contains(shard.name); });
+  if (shards_.size() == wanted.size()) return;
+  throw Error(ErrorCode::not_found,
+              fmt::format("'{}' lists {} of the {} named; leave out --manifest, or give the one of these shards",
+                          manifest, shards_.size(), format_count(wanted.size(), "shard")),
+              manifest);
+}
+
+std::vector<std::uint64_t> StageSet::samples_per_shard() const {
+  std::vector<std::uint64_t> samples;
+  if (has_manifest()) {
+    std::vector<ManifestShard> sorted = shards_;
+    std::ranges::sort(sorted, {}, &ManifestShard::name);
+    for (const ManifestShard& shard : sorted) samples.push_back(shard.samples);
+  }
+  for (const ObjectInfo& object : objects_) {
+    if (is_shard(object.name)) samples.push_back(1);
+  }
+  return samples;
+}
+
+void StageSet::keep_shards(const std::vector<std::size_t>& numbers) {
+  std::vector<std::string> shards;
+  for (const ManifestShard& shard : shards_) shards.push_back(shard.name);
+  for (const ObjectInfo& object : objects_) {
+    if (is_shard(object.name)) shards.push_back(object.name);
+  }
+  std::ranges::sort(shards);
+  std::set<std::string> gone;
+  const std::set<std::size_t> kept(numbers.begin(), numbers.end());
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    if (kept.contains(i)) continue;
+    gone.insert(shards[i]);
+    for (std::string& companion : companions(shards[i])) gone.insert(std::move(companion));
+  }
+  std::erase_if(shards_, [&](const ManifestShard& shard) { return gone.contains(shard.name); });
+  std::erase_if(objects_, [&](const ObjectInfo& object) { return gone.contains(object.name); });
+}
+
+std::vector<std::string> StageSet::names() const {
+  std::vector<std::string> names;
+  if (has_manifest()) names.push_back(kManifestName);
+  for (const ManifestShard& shard : shards_) {
+    names.push_back(shard.name);
+    names.push_back(shard_index_path(shard.name));
+  }
+  for (const ObjectInfo& object : objects_) names.push_back(object.name);
+  return names;
+}
+
+std::vector<StageFile> StageSet::files(ObjectSource& source, const std::vector<ObjectInfo>& foreign,
+                                       const std::stop_token& stop) const {
+  std::vector<StageFile> files;
+  for (const ObjectInfo& object : objects_) files.push_back({object, {}, {}});
+  std::vector<std::string> names;
+  for (const ManifestShard& shard : shards_) {
+    files.push_back({{shard.name, shard.bytes, {}}, shard.xxh3_128, {}});
+    names.push_back(shard_index_path(shard.name));
+  }
+  for (const ObjectInfo& index : foreign) names.push_back(index.name);
+  const auto found = find_all(source, names, kLookups, stop);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const bool is_ours = i < shards_.size();
+    if (!found[i] && is_ours) {
+      refuse_missing(source, names[i], fmt::format("; make it with 'shardctl index {}'", source.location()));
+    }
+    if (found[i]) files.push_back({*found[i], {}, is_ours ? std::optional(shards_[i]) : std::nullopt});
+  }
+  return files;
+}
+
+std::vector<ObjectInfo> StageSet::foreign_indexes(ObjectSource& source) const {
+  if (!has_manifest()) return {};  // listed with all else
+  std::vector<std::string> there = source.names_in("");
+  std::ranges::move(source.names_in(kEnergonFolder), std::back_inserter(there));
+  std::unordered_set<std::string> of_shards;
+  for (const ManifestShard& shard : shards_) {
+    of_shards.insert({dali_index_name(shard.name), energon_index_name(shard.name)});
+  }
+  std::vector<ObjectInfo> found;
+  std::ranges::sort(there);
+  for (const std::string& name : there) {
+    if (of_shards.contains(name)) found.push_back({name, 0, {}});
+    const bool of_set =
+        name == kWidsIndexName || name == kEnergonInfoName || name == kEnergonSplitName || name == kEnergonDatasetName;
+    if (!of_set) continue;
+    if (auto object = source.find(name)) found.push_back(std::move(*object));
+  }
+  return found;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,211 @@
+#include "staging/stage_target.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "core/error.hpp"
+#include "formats/manifest.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr const char* kMarkerName = "staged.json";
+constexpr const char* kMarkerLockName = "staged.lock";
+constexpr const char* kJournalName = "stage.journal";
+constexpr const char* kLockName = "stage.lock";
+constexpr const char* kPartialFolder = "staging";
+constexpr const char* kLeaseFolder = "leases";
+constexpr std::uint64_t kDiskBlock = 512;
+
+std::optional<struct stat> stat_at(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) return info;
+  if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+  throw system_error(errno, "stat", path);
+}
+
+/// The name of `path` below the partial folder, without its ending.
+std::string stem_of(const std::filesystem::path& path) { return path.stem().string(); }
+
+void add_once(std::vector<std::string>& all, const std::vector<std::string>& more) {
+  for (const std::string& item : more) {
+    if (std::ranges::find(all, item) == all.end()) all.push_back(item);
+  }
+}
+
+}  // namespace
+
+StageTarget::StageTarget(FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {
+  while (folder_.size() > 1 && folder_.ends_with('/'))
+    folder_.pop_back();  // so that it equals a file's parent_folder()
+}
+
+bool StageTarget::is_own_state(const std::string& name) {
+  const std::string state = std::string(kStateFolder) + "/";
+  for (const char* own : {kMarkerName, kMarkerLockName, kJournalName, kLockName}) {
+    if (name == state + own) return true;
+  }
+  return name.starts_with(state + kPartialFolder + "/") || name.starts_with(state + kLeaseFolder + "/");
+}
+
+std::string StageTarget::path_of(const std::string& name) const { return join_path(folder_, name); }
+
+std::string StageTarget::state_path(std::string_view name) const { return join_path(path_of(kStateFolder), name); }
+
+std::string StageTarget::partial_path(const std::string& name) const {
+  return join_path(state_path(kPartialFolder), to_hex(xxh3_128(as_bytes(name))) + ".partial");
+}
+
+std::string StageTarget::part_log_path(const std::string& name) const {
+  return join_path(state_path(kPartialFolder), to_hex(xxh3_128(as_bytes(name))) + ".parts");
+}
+
+std::optional<StagedMarker> StageTarget::marker() const {
+  const std::string path = state_path(kMarkerName);
+  if (!size_on_disk(path)) return std::nullopt;
+  return read_staged_marker(read_text_file(path, 1U << 20U), path);
+}
+
+bool StageTarget::holds(const StagedSetId& set, const std::vector<std::string>& names,
+                        const std::vector<ObjectInfo>& foreign) const {
+  const auto found = marker();
+  if (!found || !(found->manifest == set.hash)) return false;
+  const StageJournal::State state = StageJournal::read(state_path(kJournalName));
+  const auto is_there = [&](const std::string& name) {
+    const auto entry = state.files.find(name);
+    return entry != state.files.end() && size_on_disk(path_of(name)) == entry->second.bytes;
+  };
+  if (!state.set || !state.set->is(set) || !std::ranges::all_of(names, is_there)) return false;
+  return std::ranges::all_of(foreign, [&](const ObjectInfo& index) {
+    return is_there(index.name) && (index.version.empty() || state.files.at(index.name).pin == index.version);
+  });
+}
+
+void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace,
+                       const std::stop_token& stop) {
+  files_.create_directories(state_path(kPartialFolder));
+  contained_ = std::make_unique<ContainedFolder>(folder_);
+  lock_.emplace(state_path(kLockName));
+  while (!take_alone(set, wanted, may_replace)) {
+    if (lock_->try_take(Hold::shared)) {
+      const StageJournal::State state = StageJournal::read(state_path(kJournalName));
+      if (state.set && state.set->is(set)) break;
+      lock_->release();
+    }
+    wait_for_lock(folder_, stop);
+  }
+  journal_ = std::make_unique<StageJournal>(files_, state_path(kJournalName));
+}
+
+/// Prepares the folder when nobody else is at work in it; false when somebody is.
+bool StageTarget::take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace) {
+  if (!lock_->try_take(Hold::exclusive)) return false;
+  adopt(set, wanted, may_replace);
+  lock_->try_take(Hold::shared);  // no other can be in the way of ours
+  return true;
+}
+
+void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace) {
+  const auto found = marker();
+  if (found && !(found->manifest == set.hash) && !may_replace) {
+    throw Error(
+        ErrorCode::conflict,
+        fmt::format("'{}' holds a finished copy of another set (from '{}', manifest {}; asked for is {}); choose "
+                    "an empty folder, or remove this one once nobody reads it",
+                    folder_, found->source, to_hex(found->manifest), to_hex(set.hash)),
+        folder_);
+  }
+  if (found) {
+    files_.remove(state_path(kMarkerName));
+    files_.sync_directory(path_of(kStateFolder));
+  }
+  for (const std::string& folder : {folder_, path_of(kStateFolder), state_path(kPartialFolder)}) {
+    remove_stale_temps(files_, folder);
+  }
+  StageJournal::State state = StageJournal::read(state_path(kJournalName));
+  if (state.set && state.set->is(set)) {
+    remove_partials(state, nullptr);  // all the rest is of use, for other parts of the set too
+  } else {
+    std::set<std::string> kept;
+    for (const StageFile& file : wanted) kept.insert(stem_of(partial_path(file.object.name)));
+    forget_outdated(state, wanted);
+    remove_partials(state, &kept);
+  }
+  state.set = set;
+  StageJournal::rewrite(files_, state_path(kJournalName), state);
+}
+
+/// Removes what a copy of another set brought and these files do not need. Only what is named in the journal is ours.
+void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted) {
+  std::map<std::string, std::string> pins;
+  for (const StageFile& file : wanted) pins.emplace(file.object.name, file.pin());
+  std::erase_if(state.files, [&](const auto& item) {
+    const auto pin = pins.find(item.first);
+    if (pin != pins.end() && pin->second == item.second.pin) return false;
+    files_.remove(path_of(item.first));
+    return true;
+  });
+}
+
+/// Removes partial files and logs of files that are in place, and, when `kept` is given, all but those.
+void StageTarget::remove_partials(const StageJournal::State& state, const std::set<std::string>* kept) {
+  std::set<std::string> in_place;
+  for (const auto& [name, file] : state.files) {
+    if (size_on_disk(path_of(name)) == file.bytes) in_place.insert(stem_of(partial_path(name)));
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(state_path(kPartialFolder))) {
+    const std::string stem = stem_of(entry.path());
+    if (in_place.contains(stem) || (kept != nullptr && !kept->contains(stem))) files_.remove(entry.path());
+  }
+}
+
+std::uint64_t StageTarget::bytes_present(const StageFile& file) const {
+  if (const auto size = size_on_disk(path_of(file.object.name))) return *size;
+  const auto partial = stat_at(partial_path(file.object.name));
+  if (!partial) return 0;
+  return std::min(file.object.size, static_cast<std::uint64_t>(partial->st_blocks) * kDiskBlock);
+}
+
+void StageTarget::finish(const std::string& manifest_text, StagedMarker marker, const std::vector<StageFile>& wanted) {
+  const FolderLock alone(state_path(kMarkerLockName), {});  // held for milliseconds
+  if (!manifest_text.empty()) {
+    publish(files_, path_of(kManifestName), as_bytes(manifest_text));
+    journal_->record(kManifestName, {manifest_text.size(), to_hex(marker.manifest), marker.manifest});
+  }
+  journal_->refresh();
+  journal_->sync();
+  std::set<std::string> folders{folder_};
+  for (const StageFile& file : wanted) {
+    for (std::string up = parent_folder(path_of(file.object.name)); folders.insert(up).second;) up = parent_folder(up);
+  }
+  for (const std::string& folder : folders) files_.sync_directory(folder);
+  const auto before = this->marker();
+  if (before && before->manifest == marker.manifest) {
+    const bool is_whole = before->subsets.empty() || marker.subsets.empty();
+    add_once(marker.subsets, before->subsets);
+    if (is_whole) marker.subsets.clear();
+  }
+  for (const auto& [name, file] : journal_->state().files) {
+    ++marker.files;
+    marker.bytes += file.bytes;
+  }
+  const std::string text = write_staged_marker(marker);
+  publish(files_, state_path(kMarkerName), as_bytes(text));
+}
+
+std::optional<std::uint64_t> size_on_disk(const std::string& path) {
+  const auto info = stat_at(path);
+  if (!info) return std::nullopt;
+  return static_cast<std::uint64_t>(info->st_size);
+}
+
+}  // namespace shardkit

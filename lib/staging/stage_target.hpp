@@ -1,0 +1,72 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "formats/staged_marker.hpp"
+#include "io/contained_folder.hpp"
+#include "io/folder_lock.hpp"
+#include "staging/stage_journal.hpp"
+#include "staging/stage_set.hpp"
+
+namespace shardkit {
+
+/// The folder that stages fill, and what they keep there in `.shardkit`: a lock, a journal, partial files with their
+/// logs, leases, and at the end the marker. Several processes may fill it with the same set at the same time.
+class StageTarget {
+ public:
+  StageTarget(FileSystem& files, std::string folder);
+
+  /// True for the names, relative to a folder, that a stage keeps for itself.
+  static bool is_own_state(const std::string& name);
+
+  /// True when the folder says that it holds all of `set` that `files` name, with their sizes, and the indexes
+  /// `foreign`, in their version where they have one. Reads no data and changes nothing.
+  bool holds(const StagedSetId& set, const std::vector<std::string>& names,
+             const std::vector<ObjectInfo>& foreign) const;
+  std::optional<StagedMarker> marker() const;
+
+  /// Makes the folder and joins those that fill it with `set`, or takes it for that set: removes what an unfinished
+  /// copy of another left and `wanted` does not replace, and the marker. Waits while it is filled with another set.
+  /// Throws Error{conflict} for a finished copy of another set, unless `may_replace`: then that is removed.
+  void join(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace,
+            const std::stop_token& stop);
+
+  /// Bytes of `file` that are in place or in its partial file, for the reckoning of room.
+  std::uint64_t bytes_present(const StageFile& file) const;
+
+  /// Publishes `manifest_text`, if any, then makes all names durable, then publishes the marker. Its `subsets` get
+  /// those of the marker that stood there.
+  void finish(const std::string& manifest_text, StagedMarker marker, const std::vector<StageFile>& wanted);
+
+  std::string path_of(const std::string& name) const;
+  /// Where a file is gathered before it gets its name, and its part log.
+  std::string partial_path(const std::string& name) const;
+  std::string part_log_path(const std::string& name) const;
+  std::string state_path(std::string_view name) const;
+  /// The folder itself, once it is joined.
+  const ContainedFolder& contained() const { return *contained_; }
+  StageJournal& journal() { return *journal_; }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  bool take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace);
+  void adopt(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace);
+  void forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted);
+  void remove_partials(const StageJournal::State& state, const std::set<std::string>* kept);
+
+  FileSystem& files_;
+  std::string folder_;
+  std::optional<FolderLock> lock_;
+  std::unique_ptr<ContainedFolder> contained_;
+  std::unique_ptr<StageJournal> journal_;
+};
+
+/// Size of the file at `path`; empty when there is none.
+std::optional<std::uint64_t> size_on_disk(const std::string& path);
+
+}  // namespace shardkit

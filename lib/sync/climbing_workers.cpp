@@ -1,0 +1,80 @@
+#include "sync/climbing_workers.hpp"
+
+#include <system_error>
+#include <utility>
+
+namespace shardkit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kInterval = std::chrono::milliseconds(250);
+
+}  // namespace
+
+ClimbingWorkers::ClimbingWorkers(unsigned start, unsigned maximum, std::stop_token parent)
+    : parent_(std::move(parent)), climb_(start, maximum) {}
+
+void ClimbingWorkers::run(const std::function<Step()>& make_step) {
+  TaskGroup group(parent_);
+  group_ = &group;
+  make_step_ = &make_step;
+  finished_ = false;
+  measured_at_ = Clock::now();
+  {
+    const std::scoped_lock lock(mutex_);
+    add_threads();
+  }
+  group.wait();
+}
+
+/// Where the system refuses another thread (a pids limit), those that are there do the work.
+void ClimbingWorkers::add_threads() {
+  try {
+    for (; threads_ < climb_.level(); ++threads_) {
+      group_->spawn([this, number = threads_](const std::stop_token& stop) { work(number, stop); });
+    }
+  } catch (const std::system_error&) {
+    if (threads_ == 0) throw;
+  }
+}
+
+void ClimbingWorkers::work(unsigned number, const std::stop_token& stop) {
+  const Step step = (*make_step_)();
+  while (wait_for_turn(number, stop)) {
+    if (step(stop)) continue;
+    const std::scoped_lock lock(mutex_);
+    finished_ = true;
+    turn_.notify_all();
+    return;
+  }
+}
+
+/// False when the work is done or to be left.
+bool ClimbingWorkers::wait_for_turn(unsigned number, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  turn_.wait(lock, stop, [&] { return finished_ || number < climb_.level(); });
+  return !finished_ && !stop.stop_requested();
+}
+
+void ClimbingWorkers::moved(std::uint64_t bytes) {
+  bytes_ += bytes;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  const auto now = Clock::now();
+  if (now - measured_at_ >= kInterval) measure(now);
+}
+
+void ClimbingWorkers::measure(Clock::time_point now) {
+  const std::chrono::duration<double> seconds = now - std::exchange(measured_at_, now);
+  climb_.measured(static_cast<double>(bytes_.exchange(0)) / seconds.count(), throttled_.exchange(false));
+  if (!finished_) add_threads();
+  turn_.notify_all();
+}
+
+unsigned ClimbingWorkers::level() const {
+  const std::scoped_lock lock(mutex_);
+  return climb_.level();
+}
+
+}  // namespace shardkit

@@ -1,0 +1,74 @@
+#include "staging/part_log.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "support/files.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+
+namespace {
+
+const PartialOf kShard{"train/shard\t000.tar", "\"etag\"", 100};
+
+RangeSet set_of(std::initializer_list<ByteRange> ranges) {
+  RangeSet set;
+  for (const ByteRange& range : ranges) set.add(range);
+  return set;
+}
+
+}  // namespace
+
+TEST_CASE("a log tells what was durable last, and of which bytes") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  PartLog log(*files, dir.path("x.parts"));
+  CHECK(log.read(kShard).ranges().empty());
+  log.record(kShard, set_of({{0, 10}}));
+  log.record(kShard, set_of({{0, 20}, {30, 40}}));
+  CHECK(PartLog(*files, dir.path("x.parts")).read(kShard).ranges() == set_of({{0, 20}, {30, 40}}).ranges());
+  SUBCASE("of another version nothing") {
+    CHECK(log.read({kShard.name, "\"other\"", 100}).ranges().empty());
+    CHECK(log.read({kShard.name, kShard.pin, 101}).ranges().empty());
+    CHECK(log.read({"other", kShard.pin, 100}).ranges().empty());
+  }
+  SUBCASE("a later run takes the old one's place at once") {
+    PartLog next(*files, dir.path("x.parts"));
+    next.record(kShard, set_of({{0, 50}}));
+    CHECK(PartLog(*files, dir.path("x.parts")).read(kShard).ranges() == set_of({{0, 50}}).ranges());
+  }
+  SUBCASE("removed") {
+    log.remove();
+    CHECK(log.read(kShard).ranges().empty());
+  }
+}
+
+TEST_CASE("a line that a power cut left half is as if it had not been written") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  PartLog log(*files, dir.path("x.parts"));
+  log.record(kShard, set_of({{0, 10}}));
+  const std::size_t first = read_file(dir.path("x.parts")).size();
+  log.record(kShard, set_of({{0, 87}}));
+  const std::string text = read_file(dir.path("x.parts"));
+  for (std::size_t cut = 0; cut < text.size(); ++cut) {
+    const auto record = read_part_log(text.substr(0, cut));
+    const std::uint64_t expected = cut < first ? 0 : 10;
+    CHECK((record ? record->durable.total() : 0) == expected);
+  }
+  CHECK(read_part_log(text)->durable.total() == 87);
+}
+
+TEST_CASE("what is no log is none, and ranges beyond the file do not count") {
+  CHECK_FALSE(read_part_log(""));
+  CHECK_FALSE(read_part_log("shardkit-parts 2\t10\tpin\tname\n"));
+  CHECK_FALSE(read_part_log("something else\n"));
+  const std::string head = "shardkit-parts 1\t10\tpin\tname\n";
+  CHECK(read_part_log(head)->durable.total() == 0);
+  for (const char* bad : {"0-11\t.\n", "5-4\t.\n", "0-5\n", "x\t.\n", "0-\t.\n"}) {
+    CHECK(read_part_log(head + bad)->durable.total() == 0);
+  }
+  CHECK(read_part_log(head + "0-3\t.\n0-99\t.\n")->durable.total() == 3);
+}

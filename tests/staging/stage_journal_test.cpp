@@ -1,0 +1,73 @@
+#include "staging/stage_journal.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "support/files.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+
+namespace {
+
+const Hash128 kHash{1, 2};
+
+struct JournalFixture {
+  JournalFixture() {
+    StageJournal::State state;
+    state.set = StagedSetId{kHash, 100, "s3://bucket/train\twith tab"};
+    state.files["a\n.tar"] = {10, "pin of\ta", {3, 4}};
+    StageJournal::rewrite(*files, path, state);
+  }
+
+  TempDir dir;
+  std::string path = dir.path("stage.journal");
+  std::unique_ptr<FileSystem> files = posix_file_system();
+};
+
+}  // namespace
+
+TEST_CASE("a journal reads back what it was given, whatever the names") {
+  const JournalFixture fixture;
+  const auto state = StageJournal::read(fixture.path);
+  REQUIRE(state.set);
+  CHECK(state.set->is({kHash, 0, ""}));
+  CHECK(state.set->bytes == 100);
+  CHECK(state.set->source == "s3://bucket/train\twith tab");
+  REQUIRE(state.files.size() == 1);
+  CHECK(state.files.at("a\n.tar").bytes == 10);
+  CHECK(state.files.at("a\n.tar").pin == "pin of\ta");
+  CHECK(state.files.at("a\n.tar").hash == Hash128{3, 4});
+  CHECK(StageJournal::read(fixture.dir.path("absent")).files.empty());
+}
+
+TEST_CASE("several processes append, and each learns of the others' records") {
+  const JournalFixture fixture;
+  StageJournal one(*fixture.files, fixture.path);
+  StageJournal two(*fixture.files, fixture.path);
+  one.record("b", {20, "v1", {}});
+  two.record("c", {30, "v1", {}});
+  one.record("b", {21, "v2", {}});
+  CHECK_FALSE(one.find("c"));
+  CHECK(two.find("a\n.tar"));
+  one.refresh();
+  two.refresh();
+  CHECK(one.find("c")->bytes == 30);
+  CHECK(two.find("b")->pin == "v2");
+  CHECK(StageJournal::read(fixture.path).files.size() == 3);
+}
+
+TEST_CASE("a line that was cut, and lines of another kind, are left out") {
+  const JournalFixture fixture;
+  const std::string text = read_file(fixture.path);
+  for (std::size_t cut = 0; cut < text.size(); ++cut) {
+    StageJournal::State state;
+    StageJournal::take(text.substr(0, cut), state);
+    CHECK(state.files.empty());
+  }
+  StageJournal::State state;
+  StageJournal::take("x\t1\t2\nfile\t1\tnot a hash\tpin\tname\n\nfile\tx\t" + to_hex(kHash) + "\tp\tn\n", state);
+  CHECK(state.files.empty());
+  CHECK_FALSE(state.set);
+}
