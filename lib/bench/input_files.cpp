@@ -41,17 +41,8 @@ bool holds_shards(const std::string& folder) {
 
 /// True for a text whose first line names a shard: captions and labels are .txt too.
 bool is_shard_list(const std::string& path) {
-  std::string text(64U << 10U, '\0');
-  text.resize(File::open_read(path).read_at(0, std::as_writable_bytes(std::span(text))));
-  const std::size_t begin = std::min(text.find_first_not_of("\r\n"), text.size());
-  const std::string line = text.substr(begin, text.find_first_of("\r\n", begin) - begin);
+  const std::string line = first_line(path);
   return is_tar_name(line) || line.find("://") != std::string::npos;
-}
-
-/// An index of shards is small; what is larger is data.
-bool is_shard_index(const std::string& path) {
-  constexpr std::uintmax_t kMostBytes = 64U << 20U;
-  return fs::file_size(path) <= kMostBytes && is_wids_index(read_text_file(path));
 }
 
 /// True for what resolve_shards() takes: not there under this name (a pattern or URL), a tar, or a list of tars.
@@ -146,6 +137,18 @@ class InputFinder {
 };
 
 }  // namespace
+
+std::string first_line(const std::string& path) {
+  std::string text(64U << 10U, '\0');
+  text.resize(File::open_read(path).read_at(0, std::as_writable_bytes(std::span(text))));
+  const std::size_t begin = std::min(text.find_first_not_of("\r\n"), text.size());
+  return text.substr(begin, text.find_first_of("\r\n", begin) - begin);
+}
+
+bool is_shard_index(const std::string& path) {
+  constexpr std::uintmax_t kMostBytes = 64U << 20U;
+  return fs::file_size(path) <= kMostBytes && is_wids_index(read_text_file(path));
+}
 
 std::string index_path(const InputFile& shard) {
   const fs::path path(shard.path);

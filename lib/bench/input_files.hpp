@@ -29,6 +29,11 @@ struct InputSet {
 /// there is nothing to read, Error{usage} for pipes, devices and sockets, Error{cancelled} on a stop.
 InputSet find_input(const std::vector<std::string>& operands, Context& context);
 
+/// The first 64 KiB of a text at most, up to the end of the first line that is not empty.
+std::string first_line(const std::string& path);
+/// True for a wids index; an index of shards is small, what is larger is data.
+bool is_shard_index(const std::string& path);
+
 /// Where our index of a shard lies when it has one.
 std::string index_path(const InputFile& shard);
 

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "bench/read_work.hpp"
+#include "bench/store_objects.hpp"
+#include "bench/store_read.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
 #include "io/aligned_buffer.hpp"
@@ -19,19 +21,23 @@ namespace shardkit {
 namespace {
 
 constexpr std::uint64_t kMostThreads = 4096;
-constexpr std::uint64_t kLeastBlock = 512;
-constexpr std::uint64_t kMostBlock = 1U << 30U;
+constexpr std::uint64_t kBlock = 256U << 10U;
+constexpr const char* kEngine = "pread";
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
 void check_options(const ReadOptions& options, std::uint64_t threads) {
   if (threads == 0 || threads > kMostThreads) refuse(fmt::format("--threads: expected 1 to {}", kMostThreads));
-  if (options.block < kLeastBlock || options.block > kMostBlock) refuse("--block: expected 512 B to 1 GiB");
-  if (options.direct && options.block % AlignedBuffer::kAlignment != 0) {
+  check_block(options);
+  if (options.direct && options.block.value_or(kBlock) % AlignedBuffer::kAlignment != 0) {
     refuse("--block: with --direct expected a multiple of 4096 bytes");
   }
   if (options.samples == 0U) refuse("--samples: expected at least 1");
   if (options.budget && *options.budget <= 0) refuse("--budget: expected more than 0 seconds");
+  if (const std::string given = options.store.given(); !given.empty()) {
+    refuse(fmt::format("{} is for what lies behind s3:// and http(s)://; `iobench run` holds local data against a job",
+                       given));
+  }
 }
 
 /// Each thread has a buffer for what it reads at once.
@@ -110,7 +116,7 @@ ReadResult describe_run(const ReadOptions& options, std::span<const InputFile> f
   result.mode = options.mode;
   result.direct = options.direct;
   result.threads = threads;
-  result.block = options.block;
+  result.block = options.block.value_or(kBlock);
   result.files = files.size();
   result.cache.requested = options.cache;
   result.storage = storage_of(files.front().path);
@@ -119,20 +125,22 @@ ReadResult describe_run(const ReadOptions& options, std::span<const InputFile> f
 
 void add_measurement(const Timing& timing, const std::vector<ReadTally>& tallies, ReadResult& result) {
   LatencyHistogram latency;
+  std::uint64_t samples = 0;
   std::uint64_t sample_bytes = 0;
   for (const ReadTally& tally : tallies) {
     latency.merge(tally.latency);
     sample_bytes += tally.sample_bytes;
     result.bytes += tally.bytes;
-    result.samples += tally.samples;
+    samples += tally.samples;
   }
   result.operations = latency.count();
   result.latency = latency.quantiles();
   result.read_seconds = timing.seconds;
   result.cpu_seconds = timing.cpu_seconds;
   result.bytes_per_second = static_cast<double>(result.bytes) / timing.seconds;
-  result.samples_per_second = static_cast<double>(result.samples) / timing.seconds;
-  if (result.samples > 0) result.mean_sample = static_cast<double>(sample_bytes) / static_cast<double>(result.samples);
+  result.samples = samples;
+  result.samples_per_second = static_cast<double>(samples) / timing.seconds;
+  result.mean_sample = samples > 0 ? static_cast<double>(sample_bytes) / static_cast<double>(samples) : 0;
   result.bytes_per_second_interval = rate_interval(timing);
   result.steady = std::abs(relative_drift(timing.rates)) <= kSteadyDrift;
 }
@@ -156,7 +164,7 @@ void read_parts(std::span<const InputFile> files, const ReadEngine& engine, cons
   std::uint64_t bytes = 0;
   for (const InputFile& file : files) bytes += file.bytes;
   context.progress().start("reading", 0, bytes);
-  SequentialWork work(files, engine, options.block, limits_of(options), context);
+  SequentialWork work(files, engine, options.block.value_or(kBlock), limits_of(options), context);
   run_work(work, context, result);
   if (work.parts() >= result.threads) return;
   result.hints.push_back(
@@ -177,7 +185,19 @@ void read_samples(std::span<const InputFile> files, const ReadEngine& engine, st
 
 }  // namespace
 
+void check_block(const ReadOptions& options) {
+  constexpr std::uint64_t kLeastBlock = 512;
+  constexpr std::uint64_t kMostBlock = 1U << 30U;
+  if (!options.block || (*options.block >= kLeastBlock && *options.block <= kMostBlock)) return;
+  refuse("--block: expected 512 B to 1 GiB");
+}
+
 ReadResult read(const ReadOptions& options, Context& context) {
+  const auto in_stores = std::ranges::count_if(options.paths, lies_in_store);
+  if (in_stores > 0 && static_cast<std::size_t>(in_stores) < options.paths.size()) {
+    refuse("PATH: some are local, some are behind URLs; measure them apart");
+  }
+  if (in_stores > 0) return read_store(options, context);
   return read(options, find_input(options.paths, context), context);
 }
 
@@ -185,11 +205,11 @@ ReadResult read(const ReadOptions& options, const InputSet& input, Context& cont
   const std::uint64_t threads = options.threads.value_or(usable_threads());
   check_options(options, threads);
   const bool random = options.mode == ReadMode::random;
-  const auto engine = make_read_engine(options.engine, {.direct = options.direct, .random = random});
+  const auto engine = make_read_engine(options.engine.value_or(kEngine), {.direct = options.direct, .random = random});
   check_sparse(input.files, options.direct || options.cache == CacheRequest::cold, context);
   std::vector<SampleRef> order;
   if (random) order = random_order(input, options, context);  // before caches are made cold: it reads headers
-  check_memory(threads, random ? largest_read(order) : options.block);
+  check_memory(threads, random ? largest_read(order) : options.block.value_or(kBlock));
   const std::size_t prepared = prepare_cache(input.files, options.cache, options.prepare_seconds, context);
   const auto files = std::span(input.files).first(prepared);
   ReadResult result = describe_run(options, files, threads);
@@ -202,7 +222,7 @@ ReadResult read(const ReadOptions& options, const InputSet& input, Context& cont
     read_parts(files, *engine, options, context, result);
   }
   result.cache.residency_after_ratio = residency(files, context);
-  if (result.samples == 0) context.warn("no_samples", "no whole sample was read, so samples per second say nothing");
+  if (result.samples == 0U) context.warn("no_samples", "no whole sample was read, so samples per second say nothing");
   if (prepared < input.files.size()) {
     result.hints.push_back(
         fmt::format("{} of {} files were read: there was no time to bring the caches of more into "

@@ -3,16 +3,23 @@
 namespace shardkit {
 
 void ReadOptions::describe(FieldVisitor& v) {
-  v.field({"PATH", Unit::none, "shards, files, or folders of either", Role::positional}, paths);
+  v.field({"PATH", Unit::none,
+           "shards, files, or folders of either; or URLs: s3://bucket/prefix, http(s)://host/file, patterns and lists "
+           "of them",
+           Role::positional},
+          paths);
   v.field({"mode", Unit::none, "whole files in blocks, or single samples in random order"}, mode);
-  v.field({"threads", Unit::count, "reads in flight; as many as the process may keep cores busy"}, threads);
-  v.field({"block", Unit::bytes, "bytes per read in sequential mode"}, block);
-  v.field({"engine", Unit::none, "how files are read; there is pread", Role::option, "NAME"}, engine);
+  v.field({"threads", Unit::count,
+           "reads in flight; default: as many as the process may keep cores busy; of a store the most connections, 64"},
+          threads);
+  v.field({"block", Unit::bytes, "bytes per read in sequential mode; default: 256KiB, of a store 8MiB"}, block);
+  v.field({"engine", Unit::none, "how files are read; there is pread, the default", Role::option, "NAME"}, engine);
   v.field({"direct", Unit::none, "read past the page cache (O_DIRECT)"}, direct);
   v.field({"cache", Unit::none, "state of the page cache to start from; fails when it cannot be had"}, cache);
   v.field({"samples", Unit::count, "stop after this many samples"}, samples);
-  v.field({"budget", Unit::seconds, "stop after this time"}, budget);
-  v.field({"seed", Unit::none, "order of the random samples"}, seed);
+  v.field({"budget", Unit::seconds, "stop after this time; of a store default 28s"}, budget);
+  v.field({"seed", Unit::none, "order of the random samples, or of the requests to a store"}, seed);
+  store.describe(v);
 }
 
 void DeviceActivity::describe(FieldVisitor& v) {
@@ -24,6 +31,10 @@ void DeviceActivity::describe(FieldVisitor& v) {
 }
 
 void ReadResult::describe(FieldVisitor& v) {
+  v.field({"store", Unit::none,
+           "of a store: stream or stage, and what each number of connections gave; the figures "
+           "beside it are those of the knee"},
+          store);
   v.field({"mode", Unit::none, "how files were read"}, mode);
   v.field({"engine", Unit::none, "what read them"}, engine);
   v.field({"direct", Unit::none, "past the page cache"}, direct);
@@ -31,7 +42,9 @@ void ReadResult::describe(FieldVisitor& v) {
   v.field({"block", Unit::bytes, "bytes per read in sequential mode"}, block);
   v.field({"files", Unit::count, "files or shards named"}, files);
   v.field({"bytes", Unit::bytes, "bytes read"}, bytes);
-  v.field({"samples", Unit::count, "samples read; a file that is no shard is one"}, samples);
+  v.field(
+      {"samples", Unit::count, "samples read; a file that is no shard is one; none: of a store they are not counted"},
+      samples);
   v.field({"operations", Unit::count, "reads"}, operations);
   v.field({"read_seconds", Unit::seconds, "time they took"}, read_seconds);
   v.field({"cpu_seconds", Unit::seconds, "processor time they took"}, cpu_seconds);

@@ -107,8 +107,8 @@ MeasuredNode measured_node(const RunResult& result, std::uint64_t cores) {
   node.read_bytes_per_second = read.bytes_per_second;
   node.cache_state = read.cache.state;
   node.dev_shm = result.environment.dev_shm;
-  node.sample_bytes = read.mean_sample;
-  node.read_cpu_seconds = read.cpu_seconds / static_cast<double>(read.bytes) * read.mean_sample;
+  node.sample_bytes = read.mean_sample.value_or(0);
+  node.read_cpu_seconds = read.cpu_seconds / static_cast<double>(read.bytes) * node.sample_bytes;
   if (result.decode && result.decode->samples_per_second_per_core > 0) {
     node.decode_samples_per_second = result.decode->samples_per_second;
     node.decode_cpu_seconds = 1 / result.decode->samples_per_second_per_core;
@@ -155,7 +155,7 @@ RunResult run(const RunOptions& options, Context& context) {
   result.environment = look_at_environment(input.files.front().path, context);
   const std::uint64_t cores = options.threads.value_or(result.environment.usable_threads);
   result.read = measure_read(options, input, cores, context);
-  if (result.read.samples == 0) {
+  if (result.read.samples.value_or(0) == 0) {
     throw Error(ErrorCode::not_found,
                 fmt::format("no whole sample was read from '{}' within {}; is it the right folder?",
                             options.paths.front(), format_duration(result.read.read_seconds)),

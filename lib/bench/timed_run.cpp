@@ -22,12 +22,6 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-double cpu_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
-}
-
 /// Notes the counter's rate slice by slice until it is asked to stop.
 void watch(const std::atomic<std::uint64_t>& counter, const std::stop_token& stop, std::vector<double>& rates) {
   std::mutex mutex;
@@ -48,6 +42,12 @@ void watch(const std::atomic<std::uint64_t>& counter, const std::stop_token& sto
 
 }  // namespace
 
+double process_cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+}
+
 Clock::time_point moment_in(double seconds) {
   constexpr double kYears = 1e8;
   return Clock::now() +
@@ -57,7 +57,7 @@ Clock::time_point moment_in(double seconds) {
 Timing timed_run(unsigned threads, const std::function<void(unsigned thread, const std::stop_token& stop)>& work,
                  const std::atomic<std::uint64_t>& counter, const std::stop_token& parent) {
   Timing timing;
-  const double cpu_before = cpu_seconds();
+  const double cpu_before = process_cpu_seconds();
   const Clock::time_point begin = Clock::now();
   {
     std::jthread watcher([&](const std::stop_token& stop) { watch(counter, stop, timing.rates); });
@@ -68,7 +68,7 @@ Timing timed_run(unsigned threads, const std::function<void(unsigned thread, con
     group.wait();
     timing.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   }
-  timing.cpu_seconds = cpu_seconds() - cpu_before;
+  timing.cpu_seconds = process_cpu_seconds() - cpu_before;
   return timing;
 }
 

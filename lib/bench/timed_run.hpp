@@ -37,6 +37,9 @@ struct RateInterval {
   }
 };
 
+/// Processor time of the whole process so far, user and system.
+double process_cpu_seconds();
+
 /// The rate's interval; empty for a run shorter than two slices.
 std::optional<RateInterval> rate_interval(const Timing& timing);
 

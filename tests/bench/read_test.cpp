@@ -59,7 +59,7 @@ TEST_CASE("sequential reading counts every byte and every sample of shards made 
     CHECK(result.engine == "pread");
     CHECK(result.latency.max >= result.latency.p50);
     CHECK(result.bytes_per_second > 0);
-    CHECK(result.samples_per_second == doctest::Approx(42 / result.read_seconds));
+    CHECK(*result.samples_per_second == doctest::Approx(42 / result.read_seconds));
   }
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("large files are read in parts, so that all threads have work, and sti
   CHECK(result.samples == 1);
   CHECK(result.bytes == 130 * kMiB);
   CHECK(result.operations == 130);
-  CHECK(result.mean_sample == 130 * kMiB);
+  CHECK(result.mean_sample.value() == 130 * kMiB);
   CHECK_FALSE(has_hint(result, "had something to read"));
   options.threads = 4;
   CHECK(has_hint(read_quietly(options), "only 3 of the 4 threads"));
@@ -160,14 +160,14 @@ TEST_CASE("the mean size of a sample is that of whole ones") {
   const ShardFolder folder;
   write_shards(folder);
   ReadOptions options = read_options(folder.path("a.tar"));
-  CHECK(read_quietly(options).mean_sample ==
+  CHECK(read_quietly(options).mean_sample.value() ==
         doctest::Approx(static_cast<double>(std::filesystem::file_size(folder.path("a.tar"))) / 30));
   options.threads = 1;
   options.block = 512;
   options.samples = 1;  // the second sample's header has to come by to end the first
   const ReadResult one = read_quietly(options);
   CHECK(one.samples == 1);
-  CHECK(one.mean_sample < static_cast<double>(one.bytes));
+  CHECK(*one.mean_sample < static_cast<double>(one.bytes));
 }
 
 TEST_CASE("plain files are samples; hidden ones and folders' names do not count") {
@@ -218,7 +218,6 @@ TEST_CASE("what is not there or no file is a clear error") {
   CHECK(code_of(read_options(dir.path("pipe"))) == ErrorCode::usage);
   CHECK(code_of(read_options("/dev/null")) == ErrorCode::usage);
   CHECK(code_of(read_options("/proc/self/status")) == ErrorCode::not_found);
-  CHECK(code_of(read_options("s3://bucket/x")) == ErrorCode::unsupported);
   CHECK(code_of(ReadOptions{}) == ErrorCode::usage);
 }
 
