@@ -17,6 +17,7 @@ std::optional<CopyQueue::Work> CopyQueue::next(std::shared_ptr<FileCopy> last, s
                                                const std::stop_token& stop) {
   while (true) {
     if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while copying");
+    const std::uint64_t seen = changes_;
     if (last) {
       if (const auto range = last->claim(longest)) return Work{std::move(last), *range};
     }
@@ -29,7 +30,7 @@ std::optional<CopyQueue::Work> CopyQueue::next(std::shared_ptr<FileCopy> last, s
     std::unique_lock lock(mutex_);
     if (open_.empty() && opening_ == 0 && elsewhere_.empty()) return std::nullopt;
     if (look_elsewhere(lock)) continue;
-    changed_.wait_for(lock, stop, kLookAgain, [] { return false; });
+    changed_.wait_for(lock, stop, kLookAgain, [&] { return changes_ != seen; });
   }
 }
 
@@ -47,7 +48,7 @@ std::shared_ptr<FileCopy> CopyQueue::open_one(std::size_t number) {
   --opening_;
   if (opened.as == Opened::As::elsewhere) elsewhere_.push_back(number);
   if (opened.as == Opened::As::copy) open_.push_back(opened.copy);
-  changed_.notify_all();
+  note_change();
   return opened.copy;
 }
 
@@ -77,6 +78,17 @@ bool CopyQueue::look_elsewhere(std::unique_lock<std::mutex>& lock) {
 void CopyQueue::finished(const std::shared_ptr<FileCopy>& copy) {
   const std::scoped_lock lock(mutex_);
   std::erase(open_, copy);
+  note_change();
+}
+
+void CopyQueue::wake() {
+  const std::scoped_lock lock(mutex_);
+  note_change();
+}
+
+/// Called with the lock held.
+void CopyQueue::note_change() {
+  ++changes_;
   changed_.notify_all();
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -43,7 +45,7 @@ class CopyQueue {
   /// The file is there.
   void finished(const std::shared_ptr<FileCopy>& copy);
   /// Something can be claimed again.
-  void wake() { changed_.notify_all(); }
+  void wake();
 
   /// Files being fetched: what is left when the work ended before its time.
   std::vector<std::shared_ptr<FileCopy>> unfinished();
@@ -53,11 +55,13 @@ class CopyQueue {
   std::shared_ptr<FileCopy> open_one(std::size_t number);
   std::optional<Work> help(std::uint64_t longest);
   bool look_elsewhere(std::unique_lock<std::mutex>& lock);
+  void note_change();
 
   const std::size_t files_;
   const Calls calls_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
+  std::atomic<std::uint64_t> changes_{0};  ///< so far, of what a worker may wait for
   std::size_t next_ = 0;
   std::size_t opening_ = 0;
   std::vector<std::shared_ptr<FileCopy>> open_;
