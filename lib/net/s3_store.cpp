@@ -49,6 +49,7 @@ struct S3Store::Exchange {
   std::string body;  ///< of an answer that is no success
   std::shared_ptr<const Credentials> credentials;
   std::string region;
+  std::int64_t skew_seconds = 0;  ///< of the store's clock, as it was taken for
 };
 
 S3Store::S3Store(std::string bucket, S3Settings settings, Http& http, CredentialCache* credentials, RetryOptions retry)
@@ -129,7 +130,7 @@ RemoteStore::Answer S3Store::attempt(const Request& request, const HeadHandler& 
       else
         verdict.remedy = AnswerRemedy::fatal;
     }
-    if (verdict.remedy == AnswerRemedy::correct_clock && !take_clock(result.response))
+    if (verdict.remedy == AnswerRemedy::correct_clock && !take_clock(result.response, result.skew_seconds))
       verdict.remedy = AnswerRemedy::fatal;
     Error error = error_of(request, status, body, verdict);
     return {std::move(result.response), verdict, std::move(error)};
@@ -141,6 +142,7 @@ S3Store::Exchange S3Store::exchange(const Request& request, const HeadHandler& o
   Exchange result;
   const S3Settings settings = this->settings();
   result.region = settings.region;
+  result.skew_seconds = skew_seconds_;
   if (credentials_ != nullptr) result.credentials = credentials_->get(stop);
   HttpRequest message;
   message.method = request.method;
@@ -148,7 +150,7 @@ S3Store::Exchange S3Store::exchange(const Request& request, const HeadHandler& o
   message.url.query = canonical_query(request.query);
   message.headers = request.headers;
   const auto complete = [&](HttpRequest& next, bool own_host) {
-    if (own_host && result.credentials) sign(next, *result.credentials, settings.region);
+    if (own_host && result.credentials) sign(next, result);
   };
   const auto is_of_this_region = [&](const HttpResponse& response) {
     const std::string_view region = response.headers.get("x-amz-bucket-region");
@@ -159,9 +161,10 @@ S3Store::Exchange S3Store::exchange(const Request& request, const HeadHandler& o
   return result;
 }
 
-void S3Store::sign(HttpRequest& request, const Credentials& credentials, const std::string& region) const {
+void S3Store::sign(HttpRequest& request, const Exchange& with) const {
   make_canonical(request.url);
-  sign_v4(request, credentials.key, {region, "s3"}, retry().clock->now() + std::chrono::seconds(skew_seconds_.load()));
+  sign_v4(request, with.credentials->key, {with.region, "s3"},
+          retry().clock->now() + std::chrono::seconds(with.skew_seconds));
 }
 
 /// What the store says is wrong. An answer to HEAD has no body: the same asked by GET has.
@@ -202,13 +205,13 @@ bool S3Store::take_region(const HttpResponse& response, const S3ErrorBody& body,
   return true;
 }
 
-/// True when the store's clock differs from what we took for it.
-bool S3Store::take_clock(const HttpResponse& response) {
+/// True when the store's clock differs from what a request took for it; another may have put it right meanwhile.
+bool S3Store::take_clock(const HttpResponse& response, std::int64_t used) {
   const auto date = parse_http_date(response.headers.get("date"));
   if (!date) return false;
   const auto skew = std::chrono::duration_cast<std::chrono::seconds>(*date - retry().clock->now()).count();
-  const std::int64_t before = skew_seconds_.exchange(skew);
-  return std::abs(skew - before) > kTolerableSkew;
+  skew_seconds_ = skew;
+  return std::abs(skew - used) > kTolerableSkew;
 }
 
 S3Settings S3Store::settings() const {

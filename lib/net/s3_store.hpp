@@ -34,11 +34,11 @@ class S3Store final : public RemoteStore {
 
   struct Exchange;
   Exchange exchange(const Request& request, const HeadHandler& on_success, const std::stop_token& stop);
-  void sign(HttpRequest& request, const Credentials& credentials, const std::string& region) const;
+  void sign(HttpRequest& request, const Exchange& with) const;
   S3ErrorBody reason_of(const Exchange& result, const Request& request, const std::stop_token& stop);
   Error error_of(const Request& request, int status, const S3ErrorBody& body, const AnswerVerdict& verdict) const;
   bool take_region(const HttpResponse& response, const S3ErrorBody& body, const std::string& used);
-  bool take_clock(const HttpResponse& response);
+  bool take_clock(const HttpResponse& response, std::int64_t used);
   S3Listing list_page(const Request& request, const std::stop_token& stop);
   S3Settings settings() const;
 
