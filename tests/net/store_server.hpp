@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -20,13 +22,15 @@
 namespace shardkit_test {
 
 /// A server of files: a web server of what lies at "/path", and a store with S3's listing whose buckets are the first
-/// parts of the paths: "/bucket/key". Ranges work.
+/// parts of the paths: "/bucket/key". Ranges and If-Match work. A test can have any request answered otherwise, and
+/// change files meanwhile.
 class StoreServer {
  public:
   /// By path, without the slash in front.
   using Files = std::map<std::string, std::string>;
 
   StoreServer(std::initializer_list<Files::value_type> files) : files_(files) {}
+  explicit StoreServer(Files files) : files_(std::move(files)) {}
 
   /// Answers requests for that path, whether it is there or not, with a status and nothing else.
   void refuse(const std::string& path, int status) {
@@ -34,7 +38,56 @@ class StoreServer {
     refused_[path] = status;
   }
 
-  const Files& files() const { return files_; }
+  /// Looks at each request before the server does; true when it has answered. Empty: at none.
+  using Hook = std::function<bool(const ServedRequest&, ServerConnection&)>;
+  void set_hook(Hook hook) {
+    const std::scoped_lock lock(mutex_);
+    hook_ = std::make_shared<const Hook>(std::move(hook));
+  }
+
+  /// Another object at that path from now on, with an ETag of its own.
+  void replace(const std::string& path, std::string content) {
+    const std::scoped_lock lock(mutex_);
+    files_[path] = std::move(content);
+    ++versions_[path];
+  }
+  void erase(const std::string& path) {
+    const std::scoped_lock lock(mutex_);
+    files_.erase(path);
+  }
+
+  Files files() const {
+    const std::scoped_lock lock(mutex_);
+    return files_;
+  }
+
+  struct Reply {
+    int status = 0;
+    std::string headers;  ///< but Content-Length
+    std::string body;
+  };
+  /// What a request for a file is answered with.
+  Reply reply_to(const ServedRequest& request) const {
+    const std::scoped_lock lock(mutex_);
+    const std::string path = path_of(request);
+    const auto file = files_.find(path);
+    if (file == files_.end()) return {404, "", ""};
+    const std::string& content = file->second;
+    const std::string etag = etag_of(path);
+    const std::string headers = fmt::format("ETag: {}\r\n", etag);
+    const std::string match = request.header("if-match");
+    if (!match.empty() && match != etag) return {412, headers, ""};
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    if (std::sscanf(request.header("range").c_str(), "bytes=%lu-%lu", &first, &last) != 2) {
+      return {200, headers, content};
+    }
+    if (first >= content.size()) return {416, fmt::format("Content-Range: bytes */{}\r\n", content.size()), ""};
+    last = std::min<std::uint64_t>(last, content.size() - 1);
+    return {206, fmt::format("{}Content-Range: bytes {}-{}/{}\r\n", headers, first, last, content.size()),
+            content.substr(first, last - first + 1)};
+  }
+
   std::string url(std::string_view target = "") const { return server_.url(target); }
   /// The same with a login before the host.
   std::string url_with_login(std::string_view login, std::string_view target) const {
@@ -70,6 +123,7 @@ class StoreServer {
     std::set<std::string> rolled_up;
     std::string body;
     bool is_bucket = false;
+    const std::scoped_lock lock(mutex_);
     for (const auto& [path, content] : files_) {
       if (!path.starts_with(bucket + "/")) continue;
       is_bucket = true;
@@ -80,8 +134,8 @@ class StoreServer {
         rolled_up.insert(key.substr(0, end + 1));
         continue;
       }
-      body += fmt::format("<Contents><Key>{}</Key><Size>{}</Size><ETag>\"v1\"</ETag></Contents>",
-                          shardkit::percent_encode(key), content.size());
+      body += fmt::format("<Contents><Key>{}</Key><Size>{}</Size><ETag>{}</ETag></Contents>",
+                          shardkit::percent_encode(key), content.size(), etag_of(path));
     }
     if (!is_bucket) return connection.answer(404, "", "<Error><Code>NoSuchBucket</Code></Error>");
     for (const std::string& folder : rolled_up) {
@@ -93,36 +147,31 @@ class StoreServer {
                                   body));
   }
 
-  static void give(const std::string& content, const ServedRequest& request, ServerConnection& connection) {
-    std::uint64_t first = 0;
-    std::uint64_t last = 0;
-    if (std::sscanf(request.header("range").c_str(), "bytes=%lu-%lu", &first, &last) != 2) {
-      connection.answer_head(200, "ETag: \"v1\"\r\n", content.size());
-      if (request.method != "HEAD") connection.send(content);
-      return;
+  void handle(const ServedRequest& request, ServerConnection& connection) const {
+    if (const auto hook = this->hook(); hook && *hook && (*hook)(request, connection)) return;
+    const std::string path = path_of(request);
+    if (const int refusal = refusal_of(path); refusal != 0) return connection.answer_head(refusal, "", 0);
+    if (request.target.find("list-type=2") != std::string::npos) {
+      return list(path.substr(0, path.find('/')), request, connection);
     }
-    if (first >= content.size()) {
-      return connection.answer(416, fmt::format("Content-Range: bytes */{}\r\n", content.size()), "");
-    }
-    last = std::min<std::uint64_t>(last, content.size() - 1);
-    connection.answer(206,
-                      fmt::format("ETag: \"v1\"\r\nContent-Range: bytes {}-{}/{}\r\n", first, last, content.size()),
-                      content.substr(first, last - first + 1));
+    const Reply reply = reply_to(request);
+    connection.answer_head(reply.status, reply.headers, reply.body.size());
+    if (request.method != "HEAD") connection.send(reply.body);
   }
 
-  void handle(const ServedRequest& request, ServerConnection& connection) const {
-    const std::string path = shardkit::percent_decode(request.path()).substr(1);
-    const int refusal = refusal_of(path);
-    const auto file = files_.find(path);
-    if (refusal != 0) {
-      connection.answer_head(refusal, "", 0);
-    } else if (request.target.find("list-type=2") != std::string::npos) {
-      list(path.substr(0, path.find('/')), request, connection);
-    } else if (file == files_.end()) {
-      connection.answer_head(404, "", 0);
-    } else {
-      give(file->second, request, connection);
-    }
+  static std::string path_of(const ServedRequest& request) {
+    return shardkit::percent_decode(request.path()).substr(1);
+  }
+
+  /// Called with the lock held.
+  std::string etag_of(const std::string& path) const {
+    const auto version = versions_.find(path);
+    return fmt::format("\"v{}\"", version == versions_.end() ? 1 : version->second + 1);
+  }
+
+  std::shared_ptr<const Hook> hook() const {
+    const std::scoped_lock lock(mutex_);
+    return hook_;
   }
 
   int refusal_of(const std::string& path) const {
@@ -131,8 +180,10 @@ class StoreServer {
     return found == refused_.end() ? 0 : found->second;
   }
 
-  const Files files_;
   mutable std::mutex mutex_;
+  Files files_;
+  std::map<std::string, int> versions_;
+  std::shared_ptr<const Hook> hook_;
   std::map<std::string, int> refused_;
   FaultServer server_{
       [this](const ServedRequest& request, ServerConnection& connection) { handle(request, connection); }};
