@@ -22,9 +22,21 @@
 #include "cli/termination_message.hpp"
 #include "cli/text_report.hpp"
 #include "core/error.hpp"
+#include "net/url.hpp"
 
 namespace shardkit {
 namespace {
+
+/// Addresses may hold logins and signatures, which no report is to show.
+void hide_secrets(std::vector<FieldNode>& nodes) {
+  for (FieldNode& node : nodes) {
+    if (auto* text = std::get_if<std::string>(&node.value)) *text = without_secrets(*text);
+    if (auto* texts = std::get_if<std::vector<std::string>>(&node.value)) {
+      for (std::string& text : *texts) text = without_secrets(text);
+    }
+    hide_secrets(node.children);
+  }
+}
 
 /// One command line on its way from arguments to exit code.
 class CommandRun {
@@ -59,6 +71,7 @@ class CommandRun {
     report_.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report_.warnings = context.warnings();
     report_.options = field_tree([&](FieldVisitor& v) { invocation_->describe_options(v); });
+    hide_secrets(report_.options);
     report_.result = field_tree([&](FieldVisitor& v) { invocation_->describe_result(v); });
     if (common_.soft_fail) report_.outcome = softened(report_.outcome);
     const int signal = watch ? watch->signal() : 0;

@@ -183,6 +183,16 @@ S3Location parse_s3_location(std::string_view text) {
 
 bool is_http_url(std::string_view text) { return is_scheme(text, "http://") || is_scheme(text, "https://"); }
 
+std::string without_secrets(std::string_view text) {
+  if (!is_http_url(text)) return std::string(text);
+  const std::size_t host = text.find("//") + 2;
+  const std::size_t at = text.substr(0, text.find_first_of("/?#", host)).rfind('@');
+  const std::size_t query = std::min(text.find('?'), text.size());
+  const std::size_t begin = at == std::string_view::npos ? host : at + 1;
+  return fmt::format("{}{}{}", text.substr(0, host), text.substr(begin, query - begin),
+                     query == text.size() ? "" : "?...");
+}
+
 bool is_s3_url(std::string_view text) { return is_scheme(text, "s3://"); }
 
 std::string percent_encode(std::string_view text) { return encode(text, ""); }

@@ -53,6 +53,10 @@ Json json_of(Behaviour behaviour, std::vector<std::string> args) {
 
 }  // namespace
 
+TEST_CASE("an option that is an address is shown without its login and its query") {
+  CHECK(json_of(succeed, {"https://me:hush@host/x.tar?sig=hush"})["options"]["src"] == "https://host/x.tar?...");
+}
+
 TEST_CASE("the envelope holds options, result and warnings under names that carry units") {
   const Json json = json_of(rich_result, {"photos", "--size", "1MiB"});
   CHECK(json["schema"] == "shardkit/work");

@@ -93,6 +93,16 @@ TEST_CASE("an S3 location is a bucket and a key that nothing decodes") {
   }
 }
 
+TEST_CASE("a text of a command line is shown without login and query") {
+  CHECK(without_secrets("http://me:hush@host:80/a@b?sig=hush") == "http://host:80/a@b?...");
+  CHECK(without_secrets("HTTPS://me@ho:hush@host") == "HTTPS://host");
+  CHECK(without_secrets("https://host/x-{0..2}.tar?sig=hush") == "https://host/x-{0..2}.tar?...");
+  CHECK(without_secrets("https://host?sig=hush@x") == "https://host?...");
+  CHECK(without_secrets("http://host/x.tar") == "http://host/x.tar");
+  CHECK(without_secrets("what?/me:hush@host") == "what?/me:hush@host");
+  CHECK(without_secrets("s3://bucket/what?") == "s3://bucket/what?");
+}
+
 TEST_CASE("percent-encoding leaves the unreserved alone and writes capitals") {
   CHECK(percent_encode("azAZ09-._~") == "azAZ09-._~");
   CHECK(percent_encode("a b+c=d&e/\xff") == "a%20b%2Bc%3Dd%26e%2F%FF");
