@@ -1,5 +1,7 @@
 #include "net/http_store.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -20,6 +22,14 @@ std::optional<std::uint64_t> size_of_unsatisfied(std::string_view content_range)
   const auto [stop, error] = std::from_chars(content_range.data(), end, size);
   if (error != std::errc() || stop != end) return std::nullopt;
   return size;
+}
+
+/// Whether what comes is packed for the way only. A name that says so is of a file that lies packed on the server.
+bool is_packed_for_the_way(const HttpHeaders& headers, std::string_view path) {
+  const std::string_view encoding = headers.get("content-encoding");
+  if (encoding.empty() || encoding == "identity") return false;
+  constexpr std::array<std::string_view, 8> packed{".gz", ".tgz", ".zst", ".br", ".xz", ".bz2", ".Z", ".tzst"};
+  return std::ranges::none_of(packed, [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
 }  // namespace
@@ -55,15 +65,16 @@ ObjectStore::Found HttpStore::found_by(const std::string& key, const HttpRespons
   const std::string_view content_range = response.headers.get("content-range");
   std::optional<std::uint64_t> size;
   bool ranges = true;
-  if (response.status == 206) {
+  if (is_packed_for_the_way(response.headers, url_of(key).path)) {
+    size = std::nullopt;
+  } else if (response.status == 206) {
     const auto range = parse_content_range(content_range);
     size = range ? range->total : std::nullopt;
   } else if (response.status == 416) {
     size = size_of_unsatisfied(content_range);
   } else {
-    const std::string_view encoding = response.headers.get("content-encoding");
     ranges = false;
-    size = encoding.empty() || encoding == "identity" ? response.content_length() : std::nullopt;
+    size = response.content_length();
   }
   const std::string name = name_of(key);
   if (size) return {{key, *size, object_version(response.headers)}, ranges};

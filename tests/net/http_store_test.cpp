@@ -79,6 +79,10 @@ TEST_CASE("a server without ranges is told, and one that does not say the size i
   const Failure compressed = failure_of([&] { web.store.find("x", {}); });
   CHECK(compressed == ErrorCode::unsupported);
   CHECK(compressed.says("gzip"));
+  const char* packed = "Content-Encoding: gzip\r\nContent-Range: bytes 0-0/9\r\n";
+  web.server.next({ObjectServer::answer(206, packed, "0"), ObjectServer::answer(206, packed, "0")});
+  CHECK(failure_of([&] { web.store.find("x.tar", {}); }) == ErrorCode::unsupported);
+  CHECK(web.store.find("x.tar.gz", {})->object.size == 9);
   web.server.next({[](const ServedRequest&, ServerConnection& connection) {
     connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
   }});
