@@ -11,25 +11,8 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, FolderTest, can_mount, result_of, run, start, strace, tree  # noqa: E402
-
-OWN_RECORDS = {".shardkit/staged.json", ".shardkit/staged.lock", ".shardkit/stage.journal", ".shardkit/stage.lock"}
-
-
-def staged(folder):
-    return {name: content for name, content in tree(folder).items() if name not in OWN_RECORDS}
-
-
-class StageTest(FolderTest):
-    def make_shards(self, per_class=60, size=60_000, samples=30):
-        src = self.make_tree(classes=3, per_class=per_class, size=size)
-        shards = self.folder / "shards"
-        self.assertEqual(run("shardctl", "convert", src, shards, "--samples", samples).returncode, 0)
-        (shards / ".shardkit/plan").unlink()  # not part of what is staged
-        return shards
-
-    def stage(self, *args):
-        return run("shardctl", "stage", *args, "--json", "-")
+from program import PROGRAMS, can_mount, result_of, run, start, strace, tree  # noqa: E402
+from staging import StageTest, staged  # noqa: E402
 
 
 class Kills(StageTest):
