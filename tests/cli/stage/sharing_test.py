@@ -1,0 +1,150 @@
+"""Many shardctl stage into one folder at once, some of them killed: each file is fetched once, and every byte is right.
+
+SHARDKIT_SHARING_ROUNDS: how many rounds with kills there are."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import PROGRAMS, tree  # noqa: E402
+from staging import StageTest, staged  # noqa: E402
+
+ROUNDS = int(os.environ.get("SHARDKIT_SHARING_ROUNDS", "6"))
+PROCESSES = 8
+MB = 1_000_000
+LARGEST = 8 * MB
+AT_ONCE = 4  # files that one process works at
+BATCH = 64 << 20  # small files that one process gathers before it makes them durable
+
+
+class SharingTest(StageTest):
+    def setUp(self):
+        super().setUp()
+        self.out = self.folder / "out"
+        self.started = 0
+
+    def make_files(self, count=40):
+        source = self.folder / "files"
+        source.mkdir()
+        block = os.urandom(LARGEST)
+        for i in range(count):
+            size = MB + random.randrange(LARGEST - MB)
+            (source / f"{i:02}.bin").write_bytes(block[i:i + size - 8] + i.to_bytes(8, "big"))
+        return source
+
+    def start(self, *args):
+        self.started += 1
+        log = (self.folder / f"stderr-{self.started}").open("w")
+        self.addCleanup(log.close)
+        command = [str(PROGRAMS / "shardctl"), "stage", *map(str, args), "--json", str(self.folder / f"json-{self.started}")]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
+        process.number = self.started
+        self.addCleanup(process.kill)
+        return process
+
+    def stderr_of(self, process):
+        return (self.folder / f"stderr-{process.number}").read_text()
+
+    def result_of(self, process):
+        self.assertEqual(process.wait(timeout=120), 0, self.stderr_of(process))
+        return json.loads((self.folder / f"json-{process.number}").read_text())["result"]
+
+    def assert_whole(self, expected):
+        self.assertEqual(staged(self.out), expected)
+        marker = json.loads((self.out / ".shardkit/staged.json").read_text())
+        self.assertEqual(marker["files"], len(expected))
+
+
+class Kills(SharingTest):
+    def test_whoever_is_killed_the_others_bring_the_set_and_fetch_nothing_twice_but_what_was_lost(self):
+        random.seed(11)
+        source = self.make_files()
+        expected = tree(source)
+        total = sum(path.stat().st_size for path in source.iterdir())
+        for number in range(ROUNDS):
+            with self.subTest(round=number):
+                self.round(source, expected, total, replace=number % 2 == 0)
+                subprocess.run(["rm", "-rf", str(self.out)], check=True)
+
+    def round(self, source, expected, total, replace):
+        command = (source, self.out, "--manifest", "none", "--bwlimit", "20MB", "--concurrency", AT_ONCE)
+        processes = [self.start(*command) for _ in range(PROCESSES)]
+        killed = 0
+        for _ in range(3):
+            time.sleep(random.uniform(0.05, 0.5))
+            victim = processes.pop(random.randrange(len(processes)))
+            if victim.poll() is None:
+                victim.send_signal(signal.SIGKILL)
+                killed += 1
+            victim.wait()
+            if replace:
+                processes.append(self.start(*command))
+        results = [self.result_of(process) for process in processes]
+        self.assert_whole(expected)
+        fetched = sum(result["bytes_fetched"] for result in results)
+        self.assertLessEqual(fetched, total + killed * (BATCH + AT_ONCE * LARGEST))
+        for result in results:
+            self.assertEqual(result["bytes"], total)
+            self.assertEqual(result["retries"], 0)
+            self.assertLessEqual(result["bytes_reused"], total)
+        self.assertEqual(list(self.out.glob(".shardkit/staging/*")), [])
+
+
+class Together(SharingTest):
+    def test_with_nobody_killed_each_byte_is_fetched_once_and_all_of_them_tell_how_it_goes(self):
+        source = self.make_files(16)
+        total = sum(path.stat().st_size for path in source.iterdir())
+        processes = [self.start(source, self.out, "--manifest", "none", "--bwlimit", "1500kB") for _ in range(PROCESSES)]
+        results = [self.result_of(process) for process in processes]
+        self.assert_whole(tree(source))
+        self.assertEqual(sum(result["bytes_fetched"] for result in results), total)
+        for process, result in zip(processes, results):
+            self.assertEqual(result["bytes_fetched"] + result["bytes_reused"], total)
+            self.assertRegex(self.stderr_of(process), r"copy \d+ %  \d+/16")
+
+    def test_one_that_has_nothing_to_do_but_wait_tells_how_it_goes(self):
+        source = self.folder / "files"
+        source.mkdir()
+        for i in range(2):
+            (source / f"{i}.bin").write_bytes(os.urandom(16 * MB))
+        first = self.start(source, self.out, "--manifest", "none", "--bwlimit", "5MB")
+        while not list(self.out.glob(".shardkit/staging/*.partial")):
+            time.sleep(0.01)
+        time.sleep(0.5)
+        second = self.start(source, self.out, "--manifest", "none")
+        self.assertEqual(self.result_of(first)["bytes_fetched"] + self.result_of(second)["bytes_fetched"], 32 * MB)
+        self.assertIn("copy", self.stderr_of(second))
+        self.assert_whole(tree(source))
+
+
+class Ranks(SharingTest):
+    def stage_ranks(self, shards, at_once):
+        starts = []
+        for rank in range(4):
+            starts.append(self.start(shards, self.out, "--rank", rank, "--world", 4))
+            if not at_once:
+                starts[-1].wait(timeout=60)
+        return [self.result_of(process) for process in starts]
+
+    def test_ranks_bring_their_shards_into_one_folder_at_once_or_in_turn(self):
+        shards = self.make_shards(per_class=80)
+        for at_once in (True, False):
+            with self.subTest(at_once=at_once):
+                self.stage_ranks(shards, at_once)
+                self.assertEqual(staged(self.out), tree(shards))
+                marker = json.loads((self.out / ".shardkit/staged.json").read_text())
+                self.assertEqual(sorted(marker["subsets"]), [f"ranks {r}-{r} of 4 by webdataset" for r in range(4)])
+                whole = self.start(shards, self.out)
+                self.assertEqual(self.result_of(whole)["bytes_fetched"], 0)
+                subprocess.run(["rm", "-rf", str(self.out)], check=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
