@@ -169,3 +169,41 @@ TEST_CASE("a power cut at any moment leaves no marker over less than the whole, 
     }
   }
 }
+
+TEST_CASE("the same with several requests at a time, whose ranges of one file come in any order") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  const CopyLimits limits{3, 3, 16 * 1024, {32 * 1024, false}, {}};
+  std::uint64_t reused = 0;
+  for (std::uint64_t moment = 1;; moment += 2) {
+    CAPTURE(moment);
+    const TempDir attempt;
+    ForgetfulFileSystem files;
+    files.fail_at(moment, ErrorCode::io);
+    const StageOptions options = into(attempt.path("out"));
+    Context ctx;
+    try {
+      stage_on(files, source, wanted(options), options, ctx, limits);
+    } catch (const Error&) {
+    }
+    // A disk may write names before contents.
+    const auto left = moment % 4 == 1 ? files.after_power_cut() : files.after_power_cut_names_first();
+    for (const auto& [path, content] : left) {
+      write_file(attempt.path("after") + path.substr(options.target.size()), content);
+    }
+    const bool is_marked = std::filesystem::exists(attempt.path("after/.shardkit/staged.json")) && moment % 4 == 1;
+    const StageOptions after = into(attempt.path("after"));
+    const StageResult result = stage_on(*posix_file_system(), source, wanted(after), after, ctx, limits);
+    if (is_marked) CHECK(result.bytes_fetched == 0);
+    reused += result.bytes_reused;
+    auto staged = staged_content(after.target);
+    std::erase_if(staged, [](const auto& item) { return item.first.ends_with(".tmp"); });
+    std::erase_if(staged, [](const auto& item) { return item.first.starts_with(".shardkit/staging/"); });
+    REQUIRE((staged == shards.content));
+    if (!files.failed()) {
+      CHECK(moment > 60);
+      break;
+    }
+  }
+  CHECK(reused > 0);
+}

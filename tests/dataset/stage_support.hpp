@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,7 +26,8 @@ using namespace shardkit;
 
 inline constexpr std::uint64_t kPart = 1U << 20U;
 
-/// A source in memory that counts what is read, and can break.
+/// A source in memory that counts what is read, and can break. Reads from several threads are fine as long as nothing
+/// is done after them.
 class FakeSource final : public ObjectSource {
  public:
   /// Reads of `name` at or after `byte` throw Error{io}.
@@ -76,8 +79,11 @@ class FakeSource final : public ObjectSource {
       if (broken_ && broken_->first == object.name && offset + done + block.size() > broken_->second) {
         throw Error(ErrorCode::io, "the cable was pulled", object.name, offset + done);
       }
-      flip_in(block, object.name, offset + done);
-      bytes_read += block.size();
+      {
+        const std::scoped_lock lock(*mutex_);
+        flip_in(block, object.name, offset + done);
+        bytes_read += block.size();
+      }
       write(as_bytes(block));
       if (after_read_) after_read_();
     }
@@ -106,6 +112,7 @@ class FakeSource final : public ObjectSource {
   std::optional<std::pair<std::string, std::uint64_t>> broken_;
   Flip flipped_{"", 0, 0};
   std::function<void()> after_read_;
+  std::shared_ptr<std::mutex> mutex_ = std::make_shared<std::mutex>();
 };
 
 inline std::string noise(std::size_t bytes, std::uint64_t seed) {

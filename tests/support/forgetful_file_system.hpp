@@ -70,7 +70,10 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     step();
     real_->sync_all(folder);
     const std::scoped_lock lock(mutex_);
-    for (const auto& [name, node] : names_) node->durable = node->written;
+    for (const auto& [name, node] : names_) {
+      node->durable = node->written;
+      node->durable_changes = node->changes;
+    }
     durable_names_ = names_;
   }
   void sync_directory(const std::string& path) override {
@@ -121,6 +124,9 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
   struct Node {
     std::string written;
     std::string durable;
+    // Of files that several threads write: a sync promises nothing about what is written while it runs.
+    std::uint64_t changes = 0;
+    std::uint64_t durable_changes = 0;
   };
 
   class Recorder final : public shardkit::WritableFile {
@@ -163,18 +169,27 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
       std::string& text = node_->written;
       if (text.size() < offset + bytes.size()) text.resize(offset + bytes.size());
       text.replace(offset, bytes.size(), shardkit::as_text(bytes));
+      ++node_->changes;
     }
     void resize(std::uint64_t size) override {
       owner_.step();
       real_->resize(size);
       const std::scoped_lock lock(owner_.mutex_);
       node_->written.resize(size);
+      ++node_->changes;
     }
     void sync() override {
       owner_.step();
+      Node before;
+      {
+        const std::scoped_lock lock(owner_.mutex_);
+        before = *node_;
+      }
       real_->sync();
       const std::scoped_lock lock(owner_.mutex_);
-      node_->durable = node_->written;
+      if (before.changes < node_->durable_changes) return;  // another, later sync was quicker
+      node_->durable = before.written;
+      node_->durable_changes = before.changes;
     }
     void start_writeback(std::uint64_t offset, std::uint64_t length) override {
       real_->start_writeback(offset, length);
