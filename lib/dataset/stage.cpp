@@ -75,6 +75,9 @@ void check_options(const StageOptions& options) {
   if (options.memory && *options.memory < kConnectionBytes) {
     throw Error(ErrorCode::usage, fmt::format("--memory is at least {}", format_size(kConnectionBytes)));
   }
+  parse_ranks(options.rank, options.world);
+  parse_rank_split(options.split);
+  if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split says how --rank divides; give both");
   if (options.jitter < 0) throw Error(ErrorCode::usage, "--jitter is not negative");
 }
 
@@ -168,6 +171,7 @@ class Stage {
         target_(files, options.target) {}
 
   StageResult run() {
+    warn_of_missing_manifest();
     keep_ranks();
     const StagedSetId id{set_.hash(), 0, source_.location()};
     const std::vector<ObjectInfo> foreign = set_.foreign_indexes(source_);
@@ -182,14 +186,23 @@ class Stage {
   }
 
  private:
+  void warn_of_missing_manifest() {
+    if (set_.has_manifest() || options_.manifest == "none") return;
+    ctx_.warn("no_manifest",
+              fmt::format("'{}' has no manifest.json, so nothing says which bytes are right: files are pinned by size "
+                          "and version only; 'shardctl index' makes one for shards",
+                          source_.location()));
+  }
+
   void keep_ranks() {
     const auto ranks = parse_ranks(options_.rank, options_.world);
     if (!ranks) return;
-    RankShards kept = shards_of_ranks(set_.samples_per_shard(), *ranks, options_.split);
+    const RankSplit split = parse_rank_split(options_.split);
+    RankShards kept = shards_of_ranks(set_.samples_per_shard(), *ranks, split);
     for (Warning& warning : kept.warnings) ctx_.warn(std::move(warning.code), std::move(warning.text));
     set_.keep_shards(kept.shards);
     subset_ = fmt::format("ranks {}-{} of {} by {}", ranks->first, ranks->last, ranks->world,
-                          EnumNames<RankSplit>::names[static_cast<std::size_t>(options_.split)]);
+                          EnumNames<RankSplit>::names[static_cast<std::size_t>(split)]);
   }
 
   /// Files that follow their source without a manifest are brought up to date; any other finished set stays.
@@ -266,7 +279,7 @@ class Stage {
   std::vector<StageFile> wanted_;
 };
 
-StageWanted wanted_of(const ObjectSet& set, const StageOptions& options, Context& ctx) {
+StageWanted wanted_of(const ObjectSet& set, const StageOptions& options) {
   StageWanted wanted;
   if (set.listed) wanted.names = set.names;
   if (options.manifest == "none") return wanted;
@@ -275,12 +288,6 @@ StageWanted wanted_of(const ObjectSet& set, const StageOptions& options, Context
     return wanted;
   }
   wanted.manifest_name = set.manifest;
-  if (set.manifest.empty()) {
-    ctx.warn("no_manifest",
-             fmt::format("'{}' has no manifest.json, so nothing says which bytes are right: files are pinned by size "
-                         "and version only; 'shardctl index' makes one for shards",
-                         set.source->location()));
-  }
   return wanted;
 }
 
@@ -297,8 +304,7 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   const ObjectSet set = open_objects(options.sources, stores, ctx.stop_token());
   const bool remote = set.source->location().find("://") != std::string::npos;
   const auto files = posix_file_system();
-  return Stage(*files, *set.source, wanted_of(set, options, ctx), options, copy_limits(options, remote), retries, ctx)
-      .run();
+  return Stage(*files, *set.source, wanted_of(set, options), options, copy_limits(options, remote), retries, ctx).run();
 }
 
 StageResult stage_on(FileSystem& files, ObjectSource& source, const StageWanted& wanted, const StageOptions& options,

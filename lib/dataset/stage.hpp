@@ -22,7 +22,7 @@ struct StageOptions {
   std::string manifest;
   std::optional<std::string> rank;
   std::optional<std::uint64_t> world;
-  RankSplit split = RankSplit::webdataset;
+  std::optional<std::string> split;
   std::optional<std::uint64_t> limit;
   std::optional<std::uint64_t> concurrency;
   std::optional<std::uint64_t> memory;

@@ -124,15 +124,17 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
                     folder_, found->source, to_hex(found->manifest), to_hex(set.hash)),
         folder_);
   }
-  if (found) {
-    files_.remove(state_path(kMarkerName));
-    files_.sync_directory(path_of(kStateFolder));
-  }
   for (const std::string& folder : {folder_, path_of(kStateFolder), state_path(kPartialFolder)}) {
     remove_stale_temps(files_, folder);
   }
   StageJournal::State state = StageJournal::read(state_path(kJournalName));
-  if (state.set && state.set->is(set)) {
+  const bool is_same = state.set && state.set->is(set);
+  const auto is_there = [&](const auto& item) { return size_on_disk(path_of(item.first)) == item.second.bytes; };
+  if (found && !(is_same && std::ranges::all_of(state.files, is_there))) {
+    files_.remove(state_path(kMarkerName));
+    files_.sync_directory(path_of(kStateFolder));
+  }
+  if (is_same) {
     remove_partials(state, nullptr);  // all the rest is of use, for other parts of the set too
   } else {
     std::set<std::string> kept;

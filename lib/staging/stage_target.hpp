@@ -31,8 +31,9 @@ class StageTarget {
   std::optional<StagedMarker> marker() const;
 
   /// Makes the folder and joins those that fill it with `set`, or takes it for that set: removes what an unfinished
-  /// copy of another left and `wanted` does not replace, and the marker. Waits while it is filled with another set.
-  /// Throws Error{conflict} for a finished copy of another set, unless `may_replace`: then that is removed.
+  /// copy of another left and `wanted` does not replace, and a marker that says more than is there. Waits while it is
+  /// filled with another set. Throws Error{conflict} for a finished copy of another set, unless `may_replace`: then
+  /// that is removed.
   void join(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace,
             const std::stop_token& stop);
 
