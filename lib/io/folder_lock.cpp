@@ -44,6 +44,16 @@ bool FolderLock::try_take(Hold hold) {
 
 void FolderLock::release() { set_lock(file_.fd(), F_UNLCK); }
 
+bool is_locked(const std::string& path) {
+  const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC), path);
+  if (!file && errno == ENOENT) return false;
+  if (!file) throw system_error(errno, "open", path);
+  struct flock other {};
+  other.l_type = F_WRLCK;
+  if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "look at the lock of", path);
+  return other.l_type != F_UNLCK;
+}
+
 void wait_for_lock(const std::string& path, const std::stop_token& stop) {
   if (stop.stop_requested()) throw Error(ErrorCode::cancelled, fmt::format("stopped while waiting for '{}'", path));
   // Asking again and again, because a wait in the kernel would not end with the stop token.
