@@ -25,7 +25,7 @@ int set_lock(int fd, short type) {
 }  // namespace
 
 FolderLock::FolderLock(const std::string& path)
-    : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644), path) {
+    : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644), path) {
   if (!file_) throw system_error(errno, "open", path);
 }
 
