@@ -124,6 +124,18 @@ bool evict(FileSystem& files, const std::string& folder, WallTime now, const std
   return true;
 }
 
+bool discard(FileSystem& files, const std::string& folder, const std::vector<std::string>& names, WallTime now) {
+  const ContainedFolder root(folder);
+  FolderLock lock(join_path(folder, kStageLockPath));
+  if (!lock.try_take(Hold::exclusive) || is_leased(folder, now)) return false;
+  const StageJournal::State journal = StageJournal::read(join_path(folder, kStageJournalPath));
+  remove_durably(files, root, kStagedMarkerPath);
+  for (const std::string& name : names) {
+    if (journal.files.contains(name) && can_be_a_file(name, folder)) remove_file(files, root, name);
+  }
+  return true;
+}
+
 Leftovers sweep_leftovers(FileSystem& files, const std::string& folder, WallTime now, bool remove) {
   const ContainedFolder root(folder);
   FolderLock lock(join_path(folder, kStageLockPath));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "io/file_system.hpp"
 #include "net/clock.hpp"
@@ -15,6 +16,10 @@ namespace shardkit {
 /// which this or a stage goes on. The lock stays, somebody may be waiting for it. False, with nothing changed, when
 /// somebody is at work in the folder, or leases it at `now`. Throws Error{cancelled} between files.
 bool evict(FileSystem& files, const std::string& folder, WallTime now, const std::stop_token& stop);
+
+/// Removes the marker and then these files, which their journal names, so that the next stage brings them again. False,
+/// with nothing changed, where evict() would not go.
+bool discard(FileSystem& files, const std::string& folder, const std::vector<std::string>& names, WallTime now);
 
 struct Leftovers {
   std::uint64_t files = 0;

@@ -103,6 +103,21 @@ TEST_CASE("an eviction that is stopped leaves a partial copy without a marker, a
   CHECK(tree_content(dir.path()) == Content{{".shardkit/stage.lock", ""}});
 }
 
+TEST_CASE("a damaged file is discarded with the marker, so that a stage brings it again") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  StagedSample{dir.path(), {{"1.tar", "one"}, {"2.tar", "two"}}}.make();
+  write_file(dir.path("mine"), "mine");
+  take_lease(*files, dir.path(), {"a", "", kNow, kNow + 1s});
+  CHECK_FALSE(discard(*files, dir.path(), {"2.tar"}, kNow));
+  CHECK(read_file(dir.path("2.tar")) == "two");
+  CHECK(discard(*files, dir.path(), {"2.tar", "mine"}, kNow + 1s));
+  CHECK_FALSE(std::filesystem::exists(dir.path("2.tar")));
+  CHECK_FALSE(std::filesystem::exists(dir.path(".shardkit/staged.json")));
+  CHECK(read_file(dir.path("1.tar")) == "one");
+  CHECK(read_file(dir.path("mine")) == "mine");
+}
+
 TEST_CASE("leftovers are ended leases and parts that nobody will go on with") {
   const TempDir dir;
   const auto files = posix_file_system();
