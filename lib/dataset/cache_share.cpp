@@ -104,12 +104,25 @@ CacheShare::CacheShare(FileSystem& files, StageTarget& target, const CacheShareO
       owner_(options.owner.empty() ? default_lease_owner(process_environment()) : options.owner) {}
 
 bool CacheShare::keep(const std::function<bool()>& still_holds) {
-  if (options_.lease > 0) {
-    FolderLock lock(target_.path_of(kStageLockPath));  // nobody evicts while it is shared
-    if (!lock.try_take(Hold::shared) || !still_holds()) return false;
-    take_lease();
+  try {
+    if (options_.lease > 0 && !keep_by_lease(still_holds)) return false;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::denied) throw;
+    throw Error(
+        error.code(),
+        fmt::format("{}; all is in place, and --lease 0 needs no leave to write there, but nothing then keeps it "
+                    "from eviction",
+                    error.what()),
+        error.path());
   }
   mark_used(target_.folder());
+  return true;
+}
+
+bool CacheShare::keep_by_lease(const std::function<bool()>& still_holds) {
+  FolderLock lock(target_.path_of(kStageLockPath));  // nobody evicts while it is shared
+  if (!lock.try_take(Hold::shared) || !still_holds()) return false;
+  take_lease();
   return true;
 }
 

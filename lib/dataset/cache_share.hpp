@@ -54,6 +54,7 @@ class CacheShare {
   void take_lease();
 
  private:
+  bool keep_by_lease(const std::function<bool()>& still_holds);
   bool counts() const { return options_.limit || !options_.cache.empty(); }
 
   FileSystem& files_;

@@ -147,3 +147,13 @@ TEST_CASE("leftovers are ended leases and parts that nobody will go on with") {
     CHECK(read_leases(dir.path()).size() == 1);
   }
 }
+
+TEST_CASE("no file goes before it is durable that the marker is gone") {
+  const TempDir dir;
+  ForgetfulFileSystem files;
+  StagedSample{dir.path(), {{"1.tar", "one"}}}.make();
+  files.fail_at(1, ErrorCode::io);  // the sync behind the marker's removal
+  CHECK(failure_of([&] { evict(files, dir.path(), kNow, {}); }) == ErrorCode::io);
+  CHECK_FALSE(std::filesystem::exists(dir.path(".shardkit/staged.json")));
+  CHECK(read_file(dir.path("1.tar")) == "one");
+}

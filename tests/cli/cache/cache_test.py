@@ -67,9 +67,10 @@ class Listing(CacheTest):
         script = (f"mount --bind {self.cache} {self.cache} && mount -o remount,ro,bind {self.cache} && "
                   f"{shardctl} cache ls {self.cache} && {shardctl} cache warm {self.cache} && "
                   f"{shardctl} cache check {self.cache} && "
-                  f"{shardctl} stage {self.folder}/src/a {self.cache}/a --manifest none --lease 0")
+                  f"{shardctl} stage {self.folder}/src/a {self.cache}/a --manifest none --lease 0 && "
+                  f"{shardctl} stage {self.folder}/src/a {self.cache}/a --manifest none")
         finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
-        self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+        self.assert_error(finished, 4, "all is in place", "--lease 0")
 
     def test_names_cannot_steer_the_terminal(self):
         self.stage_well("a", "--owner", "\x1b[31mred")
