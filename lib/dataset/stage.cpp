@@ -13,13 +13,14 @@
 
 #include "catalog/object_set.hpp"
 #include "core/error.hpp"
+#include "dataset/cache_share.hpp"
+#include "dataset/local_folder.hpp"
 #include "io/publish.hpp"
 #include "net/clock.hpp"
 #include "net/rate_limit.hpp"
 #include "staging/stage_target.hpp"
 #include "system/limits.hpp"
 #include "system/mounts.hpp"
-#include "system/storage.hpp"
 
 namespace shardkit {
 namespace {
@@ -33,14 +34,6 @@ std::uint64_t free_bytes(const std::string& folder) {
   struct statvfs info {};
   if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", folder);
   return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
-}
-
-void check_limit(std::uint64_t need, const StageOptions& options) {
-  if (!options.limit || need <= *options.limit) return;
-  throw Error(ErrorCode::no_space,
-              fmt::format("{} are needed, and --limit allows {}; raise it or stage a smaller set", format_size(need),
-                          format_size(*options.limit)),
-              options.target);
 }
 
 /// Throws Error{no_space} when what is still to come exceeds the disk.
@@ -92,18 +85,6 @@ void check_apart(const StageOptions& options) {
                 fmt::format("the target '{}' lies in the source; choose another folder", options.target),
                 options.target);
   }
-}
-
-/// Locks and memory maps of network file systems are not to be relied on, and a copy there brings no speed.
-void check_local(const std::string& target) {
-  std::filesystem::path there = std::filesystem::absolute(target);
-  while (!std::filesystem::exists(there)) there = there.parent_path();
-  const StorageFacts facts = storage_of(std::filesystem::canonical(there));
-  if (facts.storage_class != StorageClass::network) return;
-  throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' lies on a network file system ({}); choose a folder on a disk of this machine", target,
-                          facts.file_system),
-              target);
 }
 
 void wait_jitter(double longest, const std::stop_token& stop) {
@@ -168,18 +149,22 @@ class Stage {
         retries_(retries),
         ctx_(ctx),
         set_(source, wanted, ctx.stop_token()),
-        target_(files, options.target) {}
+        target_(files, options.target),
+        share_(files, target_, options.share, system_clock(), ctx) {}
 
   StageResult run() {
     warn_of_missing_manifest();
     keep_ranks();
     const StagedSetId id{set_.hash(), 0, source_.location()};
     const std::vector<ObjectInfo> foreign = set_.foreign_indexes(source_);
-    if (target_.holds(id, set_.names(), foreign)) return result_in_place();
+    const auto holds_all = [&] { return target_.holds(id, set_.names(), foreign); };
+    if (holds_all() && share_.keep(holds_all)) return result_in_place();
     wanted_ = set_.files(source_, foreign, ctx_.stop_token());
-    check_limit(bytes(), options_);
+    share_.check_room(id, wanted_, set_.manifest_text().size());
     ctx_.progress().start("wait for another stage into the same folder");
-    target_.join({id.hash, bytes(), id.source}, wanted_, may_replace(), ctx_.stop_token());
+    const auto replace = [&](const StagedMarker& found) { share_.check_replace(found, id, is_update(found)); };
+    target_.join(id, wanted_, replace, ctx_.stop_token());
+    share_.take_room(id, wanted_, set_.manifest_text().size());
     check_free_space(target_, wanted_);
     ctx_.progress().start("copy", wanted_.size(), bytes());
     return copy();
@@ -205,11 +190,8 @@ class Stage {
                           EnumNames<RankSplit>::names[static_cast<std::size_t>(split)]);
   }
 
-  /// Files that follow their source without a manifest are brought up to date; any other finished set stays.
-  bool may_replace() const {
-    const auto marker = target_.marker();
-    return marker && !set_.has_manifest() && marker->source == source_.location();
-  }
+  /// Files that follow their source without a manifest are brought up to date.
+  bool is_update(const StagedMarker& found) const { return !set_.has_manifest() && found.source == source_.location(); }
 
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
@@ -224,6 +206,7 @@ class Stage {
     retries_.watch(nullptr);
     warn_of_strangers(target_, ctx_);
     target_.finish(set_.manifest_text(), marker(), wanted_);
+    share_.take_lease();
     StageResult result = this->result();
     result.bytes_fetched = copier.bytes_fetched() + set_.manifest_text().size();
     result.bytes_reused = copier.bytes_reused();
@@ -275,6 +258,7 @@ class Stage {
   Context& ctx_;
   StageSet set_;
   StageTarget target_;
+  CacheShare share_;
   std::string subset_;  ///< empty: the whole set
   std::vector<StageFile> wanted_;
 };
@@ -296,6 +280,7 @@ StageWanted wanted_of(const ObjectSet& set, const StageOptions& options) {
 StageResult stage(const StageOptions& options, Context& ctx) {
   check_options(options);
   check_apart(options);
+  check(options.share, options.target);
   check_local(options.target);
   wait_jitter(options.jitter, ctx.stop_token());
   RetryWatch retries;

@@ -23,7 +23,7 @@ void StageOptions::describe(FieldVisitor& v) {
            "datasets)",
            Role::option, "LOADER"},
           split);
-  v.field({"limit", Unit::bytes, "fail before anything is copied when the set is larger"}, limit);
+  share.describe(v);
   v.field({"concurrency", Unit::count,
            "requests under way, at most; default: as many as move the most bytes, up to 128 (32 from folders)"},
           concurrency);

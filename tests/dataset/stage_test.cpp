@@ -193,6 +193,7 @@ std::map<std::string, std::string> staged_content(const std::string& target) {
   for (const char* own : {"staged.json", "staged.lock", "stage.journal", "stage.lock"}) {
     content.erase(std::string(".shardkit/") + own);
   }
+  std::erase_if(content, [](const auto& item) { return item.first.starts_with(".shardkit/leases/"); });
   return content;
 }
 
@@ -419,7 +420,7 @@ TEST_CASE("a limit below the need is an error before anything is made") {
   const Shards shards;
   FakeSource source = shards.fake();
   StageOptions options = into(shards.dir.path("out"));
-  options.limit = 100'000;
+  options.share.limit = 100'000;
   const Error error = failure(source, options);
   CHECK(error.code() == ErrorCode::no_space);
   CHECK_FALSE(std::filesystem::exists(options.target));
