@@ -1,5 +1,8 @@
 #include "staging/stage_copier.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -85,10 +88,12 @@ StageCopier::StageCopier(FileSystem& files, ObjectSource& source, StageTarget& t
                      files_.sync_all(target_.contained().root());
                      put_in_place(batch);
                    }),
-      workers_(limits_.start, limits_.maximum, ctx.stop_token()) {}
+      workers_(limits_.start, limits_.maximum, ctx.stop_token()),
+      range_size_(limits_.range_bytes) {}
 
 void StageCopier::bring(const std::vector<StageFile>& wanted) {
   wanted_ = &wanted;
+  for (const StageFile& file : wanted) left_ += file.object.size;
   queue_ = std::make_unique<CopyQueue>(wanted.size(),
                                        CopyQueue::Calls{[this](std::size_t number) { return open((*wanted_)[number]); },
                                                         [this] { small_files_.flush(); }});
@@ -105,7 +110,7 @@ void StageCopier::bring(const std::vector<StageFile>& wanted) {
 ClimbingWorkers::Step StageCopier::worker() {
   return [this, last = std::shared_ptr<FileCopy>(),
           writer = std::make_shared<RangeWriter>()](const std::stop_token& stop) mutable {
-    const auto work = queue_->next(std::move(last), limits_.range_bytes, stop);
+    const auto work = queue_->next(std::move(last), range_size_.bytes(left_, workers_.level()), stop);
     if (!work) return false;
     fetch(*work, *writer, stop);
     last = work->copy;
@@ -139,6 +144,7 @@ CopyQueue::Opened StageCopier::open(const StageFile& file) {
 
 void StageCopier::count_present(const StageFile& file) {
   reused_ += file.object.size;
+  left_ -= std::min<std::uint64_t>(left_, file.object.size);
   ctx_.progress().bytes += file.object.size - forget_elsewhere(file);
   ++ctx_.progress().items;
 }
@@ -210,16 +216,31 @@ Fetched StageCopier::fetch_range(FileCopy& copy, ByteRange range, RangeWriter& w
     };
     fetched = source_.fetch_whole(object, start, stop);
   } else {
-    fetched = source_.fetch(object, range.begin, range.size(), write, stop);
+    fetched = fetch_part(copy, range, write, stop);
   }
   if (fetched == Fetched::no_ranges) copy.mark_rangeless();
   if (fetched == Fetched::whole) writer.flush();
   return fetched;
 }
 
+Fetched StageCopier::fetch_part(FileCopy& copy, ByteRange range, const BodyWriter& write, const std::stop_token& stop) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  std::optional<Clock::time_point> first;
+  const auto timed = [&](Bytes bytes) {
+    if (!first) first = Clock::now();
+    write(bytes);
+  };
+  const Fetched fetched = source_.fetch(copy.file().object, range.begin, range.size(), timed, stop);
+  const auto seconds = [&](Clock::time_point end) { return std::chrono::duration<double>(end - start).count(); };
+  if (first && range.size() >= limits_.range_bytes) range_size_.took(seconds(*first), seconds(Clock::now()));
+  return fetched;
+}
+
 void StageCopier::came(std::uint64_t bytes, const std::stop_token& stop) {
   if (limits_.pace) limits_.pace(bytes, stop);
   fetched_ += bytes;
+  left_ -= std::min<std::uint64_t>(left_, bytes);
   ctx_.progress().bytes += bytes;
   workers_.moved(bytes);
 }

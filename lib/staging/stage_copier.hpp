@@ -17,6 +17,7 @@
 #include "io/object_source.hpp"
 #include "staging/copy_queue.hpp"
 #include "staging/file_copy.hpp"
+#include "staging/range_size.hpp"
 #include "staging/range_writer.hpp"
 #include "staging/small_files.hpp"
 #include "staging/stage_target.hpp"
@@ -27,7 +28,7 @@ namespace shardkit {
 struct CopyLimits {
   unsigned start = 16;     ///< requests under way at first
   unsigned maximum = 128;  ///< never more
-  /// No request asks for more.
+  /// What a request asks for at first.
   std::uint64_t range_bytes = 16ULL << 20U;
   CopySteps steps;
   /// Called with the size of each piece before it is stored; waits to keep to a rate. May be empty.
@@ -47,7 +48,10 @@ class StageCopier {
   void bring(const std::vector<StageFile>& wanted);
 
   /// From any thread: the source asks for fewer requests.
-  void throttled() { workers_.throttled(); }
+  void throttled() {
+    workers_.throttled();
+    range_size_.throttled();
+  }
 
   std::uint64_t bytes_fetched() const { return fetched_; }
   /// Bytes that were in the target, or that others brought meanwhile.
@@ -66,6 +70,7 @@ class StageCopier {
   ClimbingWorkers::Step worker();
   void fetch(const CopyQueue::Work& work, RangeWriter& writer, const std::stop_token& stop);
   Fetched fetch_range(FileCopy& copy, ByteRange range, RangeWriter& writer, const std::stop_token& stop);
+  Fetched fetch_part(FileCopy& copy, ByteRange range, const BodyWriter& write, const std::stop_token& stop);
   void came(std::uint64_t bytes, const std::stop_token& stop);
   void settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop);
   void start_over(const std::shared_ptr<FileCopy>& copy, const Error& reason);
@@ -82,6 +87,8 @@ class StageCopier {
   SmallFiles small_files_;
   std::unique_ptr<CopyQueue> queue_;
   ClimbingWorkers workers_;
+  RangeSize range_size_;
+  std::atomic<std::uint64_t> left_{0};  ///< bytes that are not here yet, about
   std::atomic<std::uint64_t> fetched_{0};
   std::atomic<std::uint64_t> reused_{0};
   std::atomic<std::uint64_t> refetched_{0};
