@@ -1,14 +1,12 @@
 #include "cli/envelope.hpp"
 
-#include <ctime>
-
-#include <fmt/chrono.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/build_info.hpp"
 #include "cli/failure_json.hpp"
 #include "cli/host.hpp"
 #include "cli/verbs.hpp"
+#include "net/timestamp.hpp"
 
 namespace shardkit {
 namespace {
@@ -54,10 +52,6 @@ Json host_json() {
 }
 
 }  // namespace
-
-std::string rfc3339(std::chrono::system_clock::time_point time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
-}
 
 std::string envelope_json(const Report& report) {
   Json json;

@@ -33,7 +33,4 @@ std::string envelope_json(const Report& report);
 /// The JSON Schema (draft 2020-12) of the envelope of one verb.
 std::string envelope_schema(const App& app, const Command& command);
 
-/// "2026-01-31T12:00:00Z"
-std::string rfc3339(std::chrono::system_clock::time_point time);
-
 }  // namespace shardkit

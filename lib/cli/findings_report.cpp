@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/field_text.hpp"
+#include "net/timestamp.hpp"
 
 namespace shardkit {
 namespace {

@@ -9,6 +9,7 @@
 #include "cli/envelope.hpp"
 #include "cli/failure_json.hpp"
 #include "cli/message_text.hpp"
+#include "net/timestamp.hpp"
 
 namespace shardkit {
 namespace {

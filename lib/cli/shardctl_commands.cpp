@@ -1,3 +1,4 @@
+#include "cli/cache_commands.hpp"
 #include "cli/command.hpp"
 #include "cli/ls_lines.hpp"
 #include "cli/programs.hpp"
@@ -207,9 +208,13 @@ Command stage_command() {
            "Copies shards, indexes and manifest, holds every byte against the manifest's checksums on the way, "
            "and ends with a marker, DST/.shardkit/staged.json.\n\nThe same command after a kill goes on "
            "inside the files it was copying. With all in place it takes milliseconds and reads no data. "
-           "Several at once into one folder wait for the first and use what it brought.",
+           "Several at once into one folder wait for the first and use what it brought.\n\nA lease keeps DST from "
+           "eviction for --lease after that, because who stages is gone before the readers come. With --cache and "
+           "--limit sets beside it that nobody leases make room, those used least recently first.",
        .examples = {{"shardctl stage /mnt/nfs/train /nvme/train", "all shards, verified"},
                     {"shardctl stage /mnt/nfs/train /nvme/train --limit 500GB", "exit code 5 when they need more"},
+                    {"shardctl stage s3://data/train /nvme/cache/train --cache /nvme/cache --limit 2TB --lease 25h",
+                     "in a cache that jobs share"},
                     {"shardctl stage /mnt/nfs/files /nvme/files --manifest none", "any files, checked by size only"},
                     {"shardctl stage /mnt/nfs/train /nvme/train --log json --soft-fail",
                      "in a Slurm prolog, which would drain the node if it failed"}},
@@ -222,11 +227,13 @@ Command stage_command() {
 }  // namespace
 
 App shardctl_app() {
-  return {.name = "shardctl",
+  App app{.name = "shardctl",
           .summary = "turn image folders into WebDataset shards; verify, reshard, inspect and stage them",
           .commands = {synth_command(), plan_command(), convert_command(), merge_command(), verify_command(),
                        reshard_command(), index_command(), stat_command(), ls_command(), cat_command(),
                        extract_command(), stage_command()}};
+  for (Command& command : cache_commands()) app.commands.push_back(std::move(command));
+  return app;
 }
 
 }  // namespace shardkit

@@ -21,6 +21,9 @@ struct EnumNames<RankSplit> {
   static constexpr std::array<std::string_view, 3> names{"webdataset", "dali", "hf"};
 };
 
+/// Reads --split; webdataset without one. Throws Error{usage} for another name.
+RankSplit parse_rank_split(const std::optional<std::string>& name);
+
 /// The ranks `first` to `last`, both among them, of `world` in all; ranks count from 0.
 struct Ranks {
   std::uint64_t first = 0;

@@ -13,13 +13,14 @@
 
 #include "catalog/object_set.hpp"
 #include "core/error.hpp"
+#include "dataset/cache_share.hpp"
+#include "dataset/local_folder.hpp"
 #include "io/publish.hpp"
 #include "net/clock.hpp"
 #include "net/rate_limit.hpp"
 #include "staging/stage_target.hpp"
 #include "system/limits.hpp"
 #include "system/mounts.hpp"
-#include "system/storage.hpp"
 
 namespace shardkit {
 namespace {
@@ -33,14 +34,6 @@ std::uint64_t free_bytes(const std::string& folder) {
   struct statvfs info {};
   if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", folder);
   return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
-}
-
-void check_limit(std::uint64_t need, const StageOptions& options) {
-  if (!options.limit || need <= *options.limit) return;
-  throw Error(ErrorCode::no_space,
-              fmt::format("{} are needed, and --limit allows {}; raise it or stage a smaller set", format_size(need),
-                          format_size(*options.limit)),
-              options.target);
 }
 
 /// Throws Error{no_space} when what is still to come exceeds the disk.
@@ -75,6 +68,9 @@ void check_options(const StageOptions& options) {
   if (options.memory && *options.memory < kConnectionBytes) {
     throw Error(ErrorCode::usage, fmt::format("--memory is at least {}", format_size(kConnectionBytes)));
   }
+  parse_ranks(options.rank, options.world);
+  parse_rank_split(options.split);
+  if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split says how --rank divides; give both");
   if (options.jitter < 0) throw Error(ErrorCode::usage, "--jitter is not negative");
 }
 
@@ -89,18 +85,6 @@ void check_apart(const StageOptions& options) {
                 fmt::format("the target '{}' lies in the source; choose another folder", options.target),
                 options.target);
   }
-}
-
-/// Locks and memory maps of network file systems are not to be relied on, and a copy there brings no speed.
-void check_local(const std::string& target) {
-  std::filesystem::path there = std::filesystem::absolute(target);
-  while (!std::filesystem::exists(there)) there = there.parent_path();
-  const StorageFacts facts = storage_of(std::filesystem::canonical(there));
-  if (facts.storage_class != StorageClass::network) return;
-  throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' lies on a network file system ({}); choose a folder on a disk of this machine", target,
-                          facts.file_system),
-              target);
 }
 
 void wait_jitter(double longest, const std::stop_token& stop) {
@@ -165,38 +149,49 @@ class Stage {
         retries_(retries),
         ctx_(ctx),
         set_(source, wanted, ctx.stop_token()),
-        target_(files, options.target) {}
+        target_(files, options.target),
+        share_(files, target_, options.share, system_clock(), ctx) {}
 
   StageResult run() {
+    warn_of_missing_manifest();
     keep_ranks();
     const StagedSetId id{set_.hash(), 0, source_.location()};
     const std::vector<ObjectInfo> foreign = set_.foreign_indexes(source_);
-    if (target_.holds(id, set_.names(), foreign)) return result_in_place();
+    const auto holds_all = [&] { return target_.holds(id, set_.names(), foreign); };
+    if (holds_all() && share_.keep(holds_all)) return result_in_place();
     wanted_ = set_.files(source_, foreign, ctx_.stop_token());
-    check_limit(bytes(), options_);
+    share_.check_room(id, wanted_, set_.manifest_text().size());
     ctx_.progress().start("wait for another stage into the same folder");
-    target_.join({id.hash, bytes(), id.source}, wanted_, may_replace(), ctx_.stop_token());
+    const auto replace = [&](const StagedMarker& found) { share_.check_replace(found, id, is_update(found)); };
+    target_.join(id, wanted_, replace, ctx_.stop_token());
+    share_.take_room(id, wanted_, set_.manifest_text().size());
     check_free_space(target_, wanted_);
     ctx_.progress().start("copy", wanted_.size(), bytes());
     return copy();
   }
 
  private:
+  void warn_of_missing_manifest() {
+    if (set_.has_manifest() || options_.manifest == "none") return;
+    ctx_.warn("no_manifest",
+              fmt::format("'{}' has no manifest.json, so nothing says which bytes are right: files are pinned by size "
+                          "and version only; 'shardctl index' makes one for shards",
+                          source_.location()));
+  }
+
   void keep_ranks() {
     const auto ranks = parse_ranks(options_.rank, options_.world);
     if (!ranks) return;
-    RankShards kept = shards_of_ranks(set_.samples_per_shard(), *ranks, options_.split);
+    const RankSplit split = parse_rank_split(options_.split);
+    RankShards kept = shards_of_ranks(set_.samples_per_shard(), *ranks, split);
     for (Warning& warning : kept.warnings) ctx_.warn(std::move(warning.code), std::move(warning.text));
     set_.keep_shards(kept.shards);
     subset_ = fmt::format("ranks {}-{} of {} by {}", ranks->first, ranks->last, ranks->world,
-                          EnumNames<RankSplit>::names[static_cast<std::size_t>(options_.split)]);
+                          EnumNames<RankSplit>::names[static_cast<std::size_t>(split)]);
   }
 
-  /// Files that follow their source without a manifest are brought up to date; any other finished set stays.
-  bool may_replace() const {
-    const auto marker = target_.marker();
-    return marker && !set_.has_manifest() && marker->source == source_.location();
-  }
+  /// Files that follow their source without a manifest are brought up to date.
+  bool is_update(const StagedMarker& found) const { return !set_.has_manifest() && found.source == source_.location(); }
 
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
@@ -211,6 +206,7 @@ class Stage {
     retries_.watch(nullptr);
     warn_of_strangers(target_, ctx_);
     target_.finish(set_.manifest_text(), marker(), wanted_);
+    share_.take_lease();
     StageResult result = this->result();
     result.bytes_fetched = copier.bytes_fetched() + set_.manifest_text().size();
     result.bytes_reused = copier.bytes_reused();
@@ -262,11 +258,12 @@ class Stage {
   Context& ctx_;
   StageSet set_;
   StageTarget target_;
+  CacheShare share_;
   std::string subset_;  ///< empty: the whole set
   std::vector<StageFile> wanted_;
 };
 
-StageWanted wanted_of(const ObjectSet& set, const StageOptions& options, Context& ctx) {
+StageWanted wanted_of(const ObjectSet& set, const StageOptions& options) {
   StageWanted wanted;
   if (set.listed) wanted.names = set.names;
   if (options.manifest == "none") return wanted;
@@ -275,12 +272,6 @@ StageWanted wanted_of(const ObjectSet& set, const StageOptions& options, Context
     return wanted;
   }
   wanted.manifest_name = set.manifest;
-  if (set.manifest.empty()) {
-    ctx.warn("no_manifest",
-             fmt::format("'{}' has no manifest.json, so nothing says which bytes are right: files are pinned by size "
-                         "and version only; 'shardctl index' makes one for shards",
-                         set.source->location()));
-  }
   return wanted;
 }
 
@@ -289,6 +280,7 @@ StageWanted wanted_of(const ObjectSet& set, const StageOptions& options, Context
 StageResult stage(const StageOptions& options, Context& ctx) {
   check_options(options);
   check_apart(options);
+  check(options.share, options.target);
   check_local(options.target);
   wait_jitter(options.jitter, ctx.stop_token());
   RetryWatch retries;
@@ -297,8 +289,7 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   const ObjectSet set = open_objects(options.sources, stores, ctx.stop_token());
   const bool remote = set.source->location().find("://") != std::string::npos;
   const auto files = posix_file_system();
-  return Stage(*files, *set.source, wanted_of(set, options, ctx), options, copy_limits(options, remote), retries, ctx)
-      .run();
+  return Stage(*files, *set.source, wanted_of(set, options), options, copy_limits(options, remote), retries, ctx).run();
 }
 
 StageResult stage_on(FileSystem& files, ObjectSource& source, const StageWanted& wanted, const StageOptions& options,

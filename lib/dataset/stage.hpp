@@ -8,6 +8,7 @@
 #include "catalog/store_access.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "dataset/cache_share.hpp"
 #include "dataset/rank_shards.hpp"
 #include "io/file_system.hpp"
 #include "io/object_source.hpp"
@@ -22,8 +23,8 @@ struct StageOptions {
   std::string manifest;
   std::optional<std::string> rank;
   std::optional<std::uint64_t> world;
-  RankSplit split = RankSplit::webdataset;
-  std::optional<std::uint64_t> limit;
+  std::optional<std::string> split;
+  CacheShareOptions share;
   std::optional<std::uint64_t> concurrency;
   std::optional<std::uint64_t> memory;
   std::optional<std::uint64_t> bandwidth;

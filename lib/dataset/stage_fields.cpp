@@ -18,8 +18,12 @@ void StageOptions::describe(FieldVisitor& v) {
            Role::option, "R|R-S"},
           rank);
   v.field({"world", Unit::count, "ranks of the whole job, for --rank"}, world);
-  v.field({"split", Unit::none, "the loader that divides shards among ranks, for --rank"}, split);
-  v.field({"limit", Unit::bytes, "fail before anything is copied when the set is larger"}, limit);
+  v.field({"split", Unit::none,
+           "the loader that divides shards among ranks, for --rank: webdataset (the default), dali or hf (Hugging Face "
+           "datasets)",
+           Role::option, "LOADER"},
+          split);
+  share.describe(v);
   v.field({"concurrency", Unit::count,
            "requests under way, at most; default: as many as move the most bytes, up to 128 (32 from folders)"},
           concurrency);

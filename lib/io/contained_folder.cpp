@@ -50,6 +50,16 @@ std::optional<File> ContainedFolder::folder(std::string_view relative, bool make
   return current;
 }
 
+void ContainedFolder::remove_if_empty(std::string_view relative) const {
+  const std::size_t slash = relative.rfind('/');
+  const bool is_top = slash == std::string_view::npos;
+  const auto parent = folder(is_top ? "" : relative.substr(0, slash), false);
+  if (!parent) return;
+  const std::string name(is_top ? relative : relative.substr(slash + 1));
+  if (::unlinkat(parent->fd(), name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTDIR) return;
+  if (errno != ENOTEMPTY && errno != EEXIST) throw system_error(errno, "remove", join_path(parent->path(), name));
+}
+
 Standing standing_at(const File& folder, const std::string& name) {
   struct stat info {};
   if (::fstatat(folder.fd(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {

@@ -24,6 +24,10 @@ class ContainedFolder {
   /// file stands in the way.
   std::optional<File> folder(std::string_view relative, bool make) const;
 
+  /// Removes the folder `relative`, which is not the folder itself, when it is empty; else, and when it is gone, does
+  /// nothing. Throws as folder().
+  void remove_if_empty(std::string_view relative) const;
+
   /// The folder itself.
   const File& root() const { return root_; }
 

@@ -1,5 +1,6 @@
 #include "io/file_system.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -50,13 +51,11 @@ class PosixPatchFile final : public PatchFile {
   explicit PosixPatchFile(File file) : file_(std::move(file)) {}
 
   void write_at(std::uint64_t offset, Bytes bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t wrote = ::pwrite(file_.fd(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote <= 0) throw system_error(wrote < 0 ? errno : ENOSPC, "write", file_.path());
-      offset += static_cast<std::uint64_t>(wrote);
-      bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+    if (is_direct_ && is_aligned(offset, bytes)) {
+      if (write_to(direct_, offset, bytes) != EINVAL) return;
+      is_direct_ = false;  // the file system has taken the flag and not meant it
     }
+    if (write_to(file_, offset, bytes) != 0) throw system_error(EINVAL, "write", file_.path());
   }
 
   void resize(std::uint64_t size) override {
@@ -67,8 +66,21 @@ class PosixPatchFile final : public PatchFile {
     if (::fdatasync(file_.fd()) != 0) throw system_error(errno, "sync", file_.path());
   }
 
+  void reserve(std::uint64_t size) override {
+    if (file_.size() >= size || ::fallocate(file_.fd(), 0, 0, static_cast<off_t>(size)) == 0) return;
+    if (errno != EOPNOTSUPP && errno != ENOSYS) throw system_error(errno, "take room for", file_.path());
+    resize(size);
+  }
+
+  void bypass_cache() override {
+    direct_ = File(::open(fmt::format("/proc/self/fd/{}", file_.fd()).c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC),
+                   file_.path());
+    is_direct_ = static_cast<bool>(direct_);
+  }
+
   void start_writeback(std::uint64_t offset, std::uint64_t length) override {
-    ::sync_file_range(file_.fd(), static_cast<off_t>(offset), static_cast<off_t>(length), SYNC_FILE_RANGE_WRITE);
+    if (!is_direct_)
+      ::sync_file_range(file_.fd(), static_cast<off_t>(offset), static_cast<off_t>(length), SYNC_FILE_RANGE_WRITE);
   }
 
   void drop_cached(std::uint64_t end) override {
@@ -78,7 +90,29 @@ class PosixPatchFile final : public PatchFile {
   const File& file() const override { return file_; }
 
  private:
+  static constexpr std::uint64_t kBlock = 4096;  // what every disk and file system accepts
+
+  static bool is_aligned(std::uint64_t offset, Bytes bytes) {
+    return offset % kBlock == 0 && bytes.size() % kBlock == 0 &&
+           reinterpret_cast<std::uintptr_t>(bytes.data()) % kBlock == 0;
+  }
+
+  /// EINVAL when that is what the first write ends with, else 0 or an Error.
+  static int write_to(const File& file, std::uint64_t offset, Bytes bytes) {
+    for (bool first = true; !bytes.empty(); first = false) {
+      const ssize_t wrote = ::pwrite(file.fd(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote < 0 && errno == EINVAL && first) return EINVAL;
+      if (wrote <= 0) throw system_error(wrote < 0 ? errno : ENOSPC, "write", file.path());
+      offset += static_cast<std::uint64_t>(wrote);
+      bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+    }
+    return 0;
+  }
+
   File file_;
+  File direct_;  ///< the same file
+  std::atomic<bool> is_direct_ = false;
 };
 
 class PosixFileSystem final : public FileSystem {

@@ -25,7 +25,7 @@ int set_lock(int fd, short type) {
 }  // namespace
 
 FolderLock::FolderLock(const std::string& path)
-    : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644), path) {
+    : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644), path) {
   if (!file_) throw system_error(errno, "open", path);
 }
 
@@ -43,6 +43,16 @@ bool FolderLock::try_take(Hold hold) {
 }
 
 void FolderLock::release() { set_lock(file_.fd(), F_UNLCK); }
+
+bool is_locked(const std::string& path) {
+  const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC), path);
+  if (!file && errno == ENOENT) return false;
+  if (!file) throw system_error(errno, "open", path);
+  struct flock other {};
+  other.l_type = F_WRLCK;
+  if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "look at the lock of", path);
+  return other.l_type != F_UNLCK;
+}
 
 void wait_for_lock(const std::string& path, const std::stop_token& stop) {
   if (stop.stop_requested()) throw Error(ErrorCode::cancelled, fmt::format("stopped while waiting for '{}'", path));

@@ -29,6 +29,10 @@ class FolderLock {
   File file_;
 };
 
+/// Whether somebody holds the lock whose file is at `path`, shared or alone; false without such a file. Changes
+/// nothing: the folder may be mounted read-only. By the time of the answer it may have changed.
+bool is_locked(const std::string& path);
+
 /// Waits a little before a lock is tried again. Throws Error{cancelled} once `stop` asks; `path` is for the message.
 void wait_for_lock(const std::string& path, const std::stop_token& stop);
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "io/aligned_buffer.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
@@ -98,13 +99,14 @@ class FolderSource final : public ObjectSource {
       throw;
     }
     if (!is_version(file, object)) return Fetched::changed;
-    std::vector<std::byte> block(std::min<std::uint64_t>(kBlock, length));
+    AlignedBuffer memory;
+    const MutableBytes block = memory.get(std::min<std::uint64_t>(kBlock, length));
     for (std::uint64_t done = 0; done < length;) {
       if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while reading", path);
       const std::uint64_t want = std::min<std::uint64_t>(block.size(), length - done);
-      const std::size_t got = file.read_at(offset + done, std::span(block).first(want));
+      const std::size_t got = file.read_at(offset + done, block.first(want));
       if (got == 0) return Fetched::changed;
-      write(Bytes(block).first(got));
+      write(block.first(got));
       done += got;
     }
     return is_version(file, object) ? Fetched::whole : Fetched::changed;

@@ -43,10 +43,16 @@ std::optional<WallTime> time_of(const Parts& parts) {
 }  // namespace
 
 std::string amz_timestamp(WallTime time) {
+  std::string text = rfc3339(time);
+  std::erase_if(text, [](char c) { return c == '-' || c == ':'; });
+  return text;
+}
+
+std::string rfc3339(WallTime time) {
   const auto days = std::chrono::floor<std::chrono::days>(time);
   const year_month_day date(days);
   const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::seconds>(time - days));
-  return fmt::format("{:04}{:02}{:02}T{:02}{:02}{:02}Z", static_cast<int>(date.year()),
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
                      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
                      clock.minutes().count(), clock.seconds().count());
 }

@@ -6,11 +6,14 @@
 
 #include "net/clock.hpp"
 
-/// Points of time as HTTP and AWS write them, all UTC and independent of locale and time zone.
+/// Points of time as RFC 3339, HTTP and AWS write them, all UTC and independent of locale and time zone.
 namespace shardkit {
 
 /// "20130524T000000Z": ISO 8601 basic, as SigV4 has it. The first eight characters are the day.
 std::string amz_timestamp(WallTime time);
+
+/// "2026-01-31T12:00:00Z": to the second, fractions cut off.
+std::string rfc3339(WallTime time);
 
 /// "2026-11-21T14:00:00Z", with or without a fraction of seconds; "+00:00" for Z is read too. Empty for anything else.
 std::optional<WallTime> parse_iso8601(std::string_view text);

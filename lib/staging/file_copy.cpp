@@ -21,8 +21,16 @@ FileCopy::FileCopy(StageFile file, std::unique_ptr<PatchFile> out, PartLog log, 
   // Shorter than the log says: somebody else has been at it.
   if (const auto ranges = have_.ranges(); !ranges.empty() && ranges.back().end > there) have_.clear();
   if (have_.total() == 0) out_->resize(0);
+  prepare();
   taken_ = have_;
   resumed_ = have_.total();
+}
+
+/// Room for the whole file, and for a large one the way past the page cache.
+void FileCopy::prepare() {
+  if (file_.object.size < steps_.large_bytes()) return;
+  out_->reserve(file_.object.size);
+  if (!steps_.keep_cached) out_->bypass_cache();
 }
 
 std::optional<ByteRange> FileCopy::claim(std::uint64_t longest) {
@@ -78,6 +86,7 @@ void FileCopy::tend(const std::stop_token& stop) {
 void FileCopy::forget() {
   log_.remove();
   out_->resize(0);
+  prepare();
   const std::scoped_lock lock(mutex_);
   have_.clear();
   taken_.clear();

@@ -24,6 +24,9 @@ struct CopySteps {
   std::uint64_t save_bytes = 32ULL << 20U;
   /// Whether the page cache may keep what was written; it counts against a pod.
   bool keep_cached = false;
+
+  /// Files from this size on are worth a sync and a log of their own.
+  std::uint64_t large_bytes() const { return save_bytes / 8; }
 };
 
 /// One file on its way into the folder: which of its bytes are here, which are being fetched, and the hash of its
@@ -81,6 +84,7 @@ class FileCopy {
   void save();
 
  private:
+  void prepare();
   void forget();
   void catch_up(const std::stop_token& stop);
   void hash_stored(ByteRange range, const std::stop_token& stop);

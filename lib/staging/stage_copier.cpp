@@ -1,5 +1,8 @@
 #include "staging/stage_copier.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,7 +15,6 @@ namespace shardkit {
 namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;
-constexpr std::uint64_t kSmallShare = 8;  // of what is copied between two syncs
 
 Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
   const File file = File::open_read(path);
@@ -81,15 +83,17 @@ StageCopier::StageCopier(FileSystem& files, ObjectSource& source, StageTarget& t
       target_(target),
       limits_(std::move(limits)),
       ctx_(ctx),
-      small_files_(limits_.steps.save_bytes / kSmallShare,
+      small_files_(limits_.steps.large_bytes() - 1,
                    [this](const std::vector<CopiedFile>& batch) {
                      files_.sync_all(target_.contained().root());
                      put_in_place(batch);
                    }),
-      workers_(limits_.start, limits_.maximum, ctx.stop_token()) {}
+      workers_(limits_.start, limits_.maximum, ctx.stop_token()),
+      range_size_(limits_.range_bytes) {}
 
 void StageCopier::bring(const std::vector<StageFile>& wanted) {
   wanted_ = &wanted;
+  for (const StageFile& file : wanted) left_ += file.object.size;
   queue_ = std::make_unique<CopyQueue>(wanted.size(),
                                        CopyQueue::Calls{[this](std::size_t number) { return open((*wanted_)[number]); },
                                                         [this] { small_files_.flush(); }});
@@ -104,10 +108,11 @@ void StageCopier::bring(const std::vector<StageFile>& wanted) {
 }
 
 ClimbingWorkers::Step StageCopier::worker() {
-  return [this, last = std::shared_ptr<FileCopy>()](const std::stop_token& stop) mutable {
-    const auto work = queue_->next(std::move(last), limits_.range_bytes, stop);
+  return [this, last = std::shared_ptr<FileCopy>(),
+          writer = std::make_shared<RangeWriter>()](const std::stop_token& stop) mutable {
+    const auto work = queue_->next(std::move(last), range_size_.bytes(left_, workers_.level()), stop);
     if (!work) return false;
-    fetch(*work, stop);
+    fetch(*work, *writer, stop);
     last = work->copy;
     return true;
   };
@@ -121,7 +126,10 @@ CopyQueue::Opened StageCopier::open(const StageFile& file) {
   }
   const std::string partial = target_.partial_path(file.object.name);
   auto out = files_.open_patch(partial);
-  if (!out) return {As::elsewhere, {}};
+  if (!out) {
+    show_progress_elsewhere(file);
+    return {As::elsewhere, {}};
+  }
   target_.journal().refresh();
   if (is_in_place(file)) {  // another has finished it just now
     files_.remove(partial);
@@ -130,14 +138,30 @@ CopyQueue::Opened StageCopier::open(const StageFile& file) {
   }
   auto copy = std::make_shared<FileCopy>(file, std::move(out), PartLog(files_, target_.part_log_path(file.object.name)),
                                          limits_.steps);
-  ctx_.progress().bytes += copy->resumed_bytes();
+  ctx_.progress().bytes += copy->resumed_bytes() - forget_elsewhere(file);
   return {As::copy, std::move(copy)};
 }
 
 void StageCopier::count_present(const StageFile& file) {
   reused_ += file.object.size;
-  ctx_.progress().bytes += file.object.size;
+  left_ -= std::min<std::uint64_t>(left_, file.object.size);
+  ctx_.progress().bytes += file.object.size - forget_elsewhere(file);
   ++ctx_.progress().items;
+}
+
+/// Who waits for another process sees it move on, as its part log tells.
+void StageCopier::show_progress_elsewhere(const StageFile& file) {
+  const PartLog log(files_, target_.part_log_path(file.object.name));
+  const std::uint64_t there = log.read({file.object.name, file.pin(), file.object.size}).total();
+  const std::scoped_lock lock(elsewhere_mutex_);
+  ctx_.progress().bytes += there - std::exchange(elsewhere_[file.object.name], there);
+}
+
+/// What the progress has counted of a file that others were bringing.
+std::uint64_t StageCopier::forget_elsewhere(const StageFile& file) {
+  const std::scoped_lock lock(elsewhere_mutex_);
+  const auto node = elsewhere_.extract(file.object.name);
+  return node ? node.mapped() : 0;
 }
 
 /// Whether the target holds the file already. One that nobody's journal knows is taken over when its bytes are right.
@@ -163,43 +187,60 @@ bool StageCopier::is_right_copy(const StageFile& file, const std::string& path) 
   return true;
 }
 
-void StageCopier::fetch(const CopyQueue::Work& work, const std::stop_token& stop) {
+void StageCopier::fetch(const CopyQueue::Work& work, RangeWriter& writer, const std::stop_token& stop) {
   FileCopy& copy = *work.copy;
-  std::uint64_t reached = work.range.begin;
+  writer.begin(copy, work.range.begin);
   try {
-    if (!work.range.empty() && fetch_range(copy, work.range, reached, stop) != Fetched::whole) copy.mark_outdated();
+    if (!work.range.empty() && fetch_range(copy, work.range, writer, stop) != Fetched::whole) copy.mark_outdated();
     copy.tend(stop);
   } catch (const OutdatedBytes&) {
   } catch (...) {
-    copy.release(work.range, reached);
+    copy.release(work.range, writer.stored());
     throw;
   }
-  if (copy.release(work.range, reached)) settle(work.copy, stop);
+  if (copy.release(work.range, writer.stored())) settle(work.copy, stop);
 }
 
-Fetched StageCopier::fetch_range(FileCopy& copy, ByteRange range, std::uint64_t& reached, const std::stop_token& stop) {
+Fetched StageCopier::fetch_range(FileCopy& copy, ByteRange range, RangeWriter& writer, const std::stop_token& stop) {
   const BodyWriter write = [&](Bytes bytes) {
     came(bytes.size(), stop);
-    copy.write(reached, bytes);
-    reached += bytes.size();
+    writer.take(bytes);
   };
   const ObjectInfo& object = copy.file().object;
-  if (!copy.whole_only()) {
-    const Fetched fetched = source_.fetch(object, range.begin, range.size(), write, stop);
-    if (fetched == Fetched::no_ranges) copy.mark_rangeless();
-    return fetched;
+  Fetched fetched = Fetched::whole;
+  if (copy.whole_only()) {
+    const auto start = [&] {
+      copy.rewind();
+      writer.begin(copy, 0);
+      return write;
+    };
+    fetched = source_.fetch_whole(object, start, stop);
+  } else {
+    fetched = fetch_part(copy, range, write, stop);
   }
-  const auto start = [&] {
-    copy.rewind();
-    reached = 0;
-    return write;
+  if (fetched == Fetched::no_ranges) copy.mark_rangeless();
+  if (fetched == Fetched::whole) writer.flush();
+  return fetched;
+}
+
+Fetched StageCopier::fetch_part(FileCopy& copy, ByteRange range, const BodyWriter& write, const std::stop_token& stop) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  std::optional<Clock::time_point> first;
+  const auto timed = [&](Bytes bytes) {
+    if (!first) first = Clock::now();
+    write(bytes);
   };
-  return source_.fetch_whole(object, start, stop);
+  const Fetched fetched = source_.fetch(copy.file().object, range.begin, range.size(), timed, stop);
+  const auto seconds = [&](Clock::time_point end) { return std::chrono::duration<double>(end - start).count(); };
+  if (first && range.size() >= limits_.range_bytes) range_size_.took(seconds(*first), seconds(Clock::now()));
+  return fetched;
 }
 
 void StageCopier::came(std::uint64_t bytes, const std::stop_token& stop) {
   if (limits_.pace) limits_.pace(bytes, stop);
   fetched_ += bytes;
+  left_ -= std::min<std::uint64_t>(left_, bytes);
   ctx_.progress().bytes += bytes;
   workers_.moved(bytes);
 }

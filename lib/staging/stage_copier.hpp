@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,8 @@
 #include "io/object_source.hpp"
 #include "staging/copy_queue.hpp"
 #include "staging/file_copy.hpp"
+#include "staging/range_size.hpp"
+#include "staging/range_writer.hpp"
 #include "staging/small_files.hpp"
 #include "staging/stage_target.hpp"
 #include "sync/climbing_workers.hpp"
@@ -25,7 +28,7 @@ namespace shardkit {
 struct CopyLimits {
   unsigned start = 16;     ///< requests under way at first
   unsigned maximum = 128;  ///< never more
-  /// No request asks for more.
+  /// What a request asks for at first.
   std::uint64_t range_bytes = 16ULL << 20U;
   CopySteps steps;
   /// Called with the size of each piece before it is stored; waits to keep to a rate. May be empty.
@@ -45,7 +48,10 @@ class StageCopier {
   void bring(const std::vector<StageFile>& wanted);
 
   /// From any thread: the source asks for fewer requests.
-  void throttled() { workers_.throttled(); }
+  void throttled() {
+    workers_.throttled();
+    range_size_.throttled();
+  }
 
   std::uint64_t bytes_fetched() const { return fetched_; }
   /// Bytes that were in the target, or that others brought meanwhile.
@@ -58,10 +64,13 @@ class StageCopier {
   bool is_in_place(const StageFile& file);
   bool is_right_copy(const StageFile& file, const std::string& path);
   void count_present(const StageFile& file);
+  void show_progress_elsewhere(const StageFile& file);
+  std::uint64_t forget_elsewhere(const StageFile& file);
 
   ClimbingWorkers::Step worker();
-  void fetch(const CopyQueue::Work& work, const std::stop_token& stop);
-  Fetched fetch_range(FileCopy& copy, ByteRange range, std::uint64_t& reached, const std::stop_token& stop);
+  void fetch(const CopyQueue::Work& work, RangeWriter& writer, const std::stop_token& stop);
+  Fetched fetch_range(FileCopy& copy, ByteRange range, RangeWriter& writer, const std::stop_token& stop);
+  Fetched fetch_part(FileCopy& copy, ByteRange range, const BodyWriter& write, const std::stop_token& stop);
   void came(std::uint64_t bytes, const std::stop_token& stop);
   void settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop);
   void start_over(const std::shared_ptr<FileCopy>& copy, const Error& reason);
@@ -78,9 +87,13 @@ class StageCopier {
   SmallFiles small_files_;
   std::unique_ptr<CopyQueue> queue_;
   ClimbingWorkers workers_;
+  RangeSize range_size_;
+  std::atomic<std::uint64_t> left_{0};  ///< bytes that are not here yet, about
   std::atomic<std::uint64_t> fetched_{0};
   std::atomic<std::uint64_t> reused_{0};
   std::atomic<std::uint64_t> refetched_{0};
+  std::mutex elsewhere_mutex_;
+  std::map<std::string, std::uint64_t> elsewhere_;  ///< what the progress has of files that other processes bring
   std::mutex folders_mutex_;
   std::set<std::string> folders_;  ///< that are there, below the target
 };

@@ -96,6 +96,14 @@ void StageJournal::take_news() {
   take(text, state_);
 }
 
+void StageJournal::announce(std::uint64_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  take_news();
+  if (!state_.set || bytes <= state_.set->bytes) return;
+  state_.set->bytes = bytes;
+  file_->write(as_bytes(line_of(*state_.set)));
+}
+
 void StageJournal::record(const std::string& name, const StagedFile& file) {
   const std::scoped_lock lock(mutex_);
   file_->write(as_bytes(line_of(name, file)));

@@ -53,6 +53,8 @@ class StageJournal {
   std::optional<StagedFile> find(const std::string& name) const;
   /// Takes in what others have appended since.
   void refresh();
+  /// Raises the bytes that the set will take, for others to see; never lowers them.
+  void announce(std::uint64_t bytes);
   void record(const std::string& name, const StagedFile& file);
   /// Makes all records durable.
   void sync();

@@ -90,12 +90,12 @@ bool StageTarget::holds(const StagedSetId& set, const std::vector<std::string>& 
   });
 }
 
-void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace,
+void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace,
                        const std::stop_token& stop) {
   files_.create_directories(state_path(kPartialFolder));
   contained_ = std::make_unique<ContainedFolder>(folder_);
   lock_.emplace(state_path(kLockName));
-  while (!take_alone(set, wanted, may_replace)) {
+  while (!take_alone(set, wanted, check_replace)) {
     if (lock_->try_take(Hold::shared)) {
       const StageJournal::State state = StageJournal::read(state_path(kJournalName));
       if (state.set && state.set->is(set)) break;
@@ -107,32 +107,31 @@ void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wan
 }
 
 /// Prepares the folder when nobody else is at work in it; false when somebody is.
-bool StageTarget::take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace) {
+bool StageTarget::take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted,
+                             const CheckReplace& check_replace) {
   if (!lock_->try_take(Hold::exclusive)) return false;
-  adopt(set, wanted, may_replace);
+  adopt(set, wanted, check_replace);
   lock_->try_take(Hold::shared);  // no other can be in the way of ours
   return true;
 }
 
-void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace) {
+void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wanted,
+                        const CheckReplace& check_replace) {
   const auto found = marker();
-  if (found && !(found->manifest == set.hash) && !may_replace) {
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format("'{}' holds a finished copy of another set (from '{}', manifest {}; asked for is {}); choose "
-                    "an empty folder, or remove this one once nobody reads it",
-                    folder_, found->source, to_hex(found->manifest), to_hex(set.hash)),
-        folder_);
-  }
-  if (found) {
-    files_.remove(state_path(kMarkerName));
-    files_.sync_directory(path_of(kStateFolder));
+  if (found && !(found->manifest == set.hash)) {
+    check_replace(*found);
   }
   for (const std::string& folder : {folder_, path_of(kStateFolder), state_path(kPartialFolder)}) {
     remove_stale_temps(files_, folder);
   }
   StageJournal::State state = StageJournal::read(state_path(kJournalName));
-  if (state.set && state.set->is(set)) {
+  const bool is_same = state.set && state.set->is(set);
+  const auto is_there = [&](const auto& item) { return size_on_disk(path_of(item.first)) == item.second.bytes; };
+  if (found && !(is_same && std::ranges::all_of(state.files, is_there))) {
+    files_.remove(state_path(kMarkerName));
+    files_.sync_directory(path_of(kStateFolder));
+  }
+  if (is_same) {
     remove_partials(state, nullptr);  // all the rest is of use, for other parts of the set too
   } else {
     std::set<std::string> kept;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -19,6 +20,8 @@ namespace shardkit {
 /// logs, leases, and at the end the marker. Several processes may fill it with the same set at the same time.
 class StageTarget {
  public:
+  using CheckReplace = std::function<void(const StagedMarker& found)>;
+
   StageTarget(FileSystem& files, std::string folder);
 
   /// True for the names, relative to a folder, that a stage keeps for itself.
@@ -31,9 +34,11 @@ class StageTarget {
   std::optional<StagedMarker> marker() const;
 
   /// Makes the folder and joins those that fill it with `set`, or takes it for that set: removes what an unfinished
-  /// copy of another left and `wanted` does not replace, and the marker. Waits while it is filled with another set.
-  /// Throws Error{conflict} for a finished copy of another set, unless `may_replace`: then that is removed.
-  void join(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace,
+  /// copy of another left and `wanted` does not replace, and a marker that says more than is there. Waits while it is
+  /// filled with another set. A finished copy of another set is removed when `check_replace`, which is called while
+  /// nobody else can be at work or take a lease, does not throw for its marker. What is announced of the set is 0
+  /// bytes.
+  void join(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace,
             const std::stop_token& stop);
 
   /// Bytes of `file` that are in place or in its partial file, for the reckoning of room.
@@ -54,8 +59,8 @@ class StageTarget {
   const std::string& folder() const { return folder_; }
 
  private:
-  bool take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace);
-  void adopt(const StagedSetId& set, const std::vector<StageFile>& wanted, bool may_replace);
+  bool take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);
+  void adopt(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);
   void forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted);
   void remove_partials(const StageJournal::State& state, const std::set<std::string>* kept);
 

@@ -13,7 +13,7 @@ from typing import Callable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
-SMALL_PEERS = ["webdataset", "numpy", "pillow", "simplejpeg", "opencv-python-headless"]
+SMALL_PEERS = ["webdataset", "numpy", "pillow", "simplejpeg", "opencv-python-headless", "s5cmd"]
 LARGE_PEERS = ["torchvision", "nvidia-dali-cuda120"]
 
 
@@ -90,7 +90,7 @@ class Bench:
         return finished.stdout
 
     def time_once(self, contender, before):
-        """Seconds, and the peak memory in bytes of the largest process."""
+        """Seconds, CPU seconds, and the peak memory in bytes of the largest process."""
         if contender.output:
             shutil.rmtree(contender.output, ignore_errors=True)
             contender.output.mkdir(parents=True)
@@ -107,30 +107,34 @@ class Bench:
             if process.returncode != 0:
                 complaints.seek(0)
                 raise SystemExit(f"bench-peers: {contender.name} failed:\n{printed}{complaints.read()}")
-        return (contender.seconds(printed) if contender.seconds else elapsed), usage.ru_maxrss * 1024
+        seconds = contender.seconds(printed) if contender.seconds else elapsed
+        return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
     def compare(self, title, contenders, before=lambda: None, note=""):
         """Runs all contenders in turn, --runs times after one warm-up, and prints the table. The first is ours."""
         times = {contender.name: [] for contender in contenders}
+        cpu = {contender.name: [] for contender in contenders}
         memory = dict.fromkeys(times, 0)
         for turn in range(self.options.runs + 1):
             for contender in contenders:
-                seconds, peak = self.time_once(contender, before)
+                seconds, busy, peak = self.time_once(contender, before)
                 memory[contender.name] = max(memory[contender.name], peak)
                 if turn > 0:
                     times[contender.name].append(seconds)
+                    cpu[contender.name].append(busy)
         for contender in contenders:
             if contender.output:
                 shutil.rmtree(contender.output, ignore_errors=True)
         ours = statistics.median(times[contenders[0].name])
         print(f"### {title}\n\n{note}\n" if note else f"### {title}\n")
-        print("| | median s | range s | peak MB | ours is |\n|---|---|---|---|---|")
+        print("| | median s | range s | CPU s | peak MB | ours is |\n|---|---|---|---|---|---|")
         for name, values in times.items():
             median = statistics.median(values)
             ratio = "" if name == contenders[0].name else f"{median / ours:.2f} x as fast"
             # A child starts as a copy of this interpreter, whose size the kernel counts as its own.
             peak = f"{memory[name] / 1e6:.0f}" if memory[name] > 25e6 else "< 25"
-            print(f"| {name} | {median:.3f} | {min(values):.3f} - {max(values):.3f} | {peak} | {ratio} |")
+            print(f"| {name} | {median:.3f} | {min(values):.3f} - {max(values):.3f} | {statistics.median(cpu[name]):.2f} | "
+                  f"{peak} | {ratio} |")
         print(flush=True)
 
 

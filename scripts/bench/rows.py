@@ -7,6 +7,7 @@ import sys
 import time
 
 import set_rows
+import store_rows
 from fio import fio_contenders
 from harness import HERE, Contender, drop_caches, shell, warm
 
@@ -122,4 +123,5 @@ ROWS = {
     "decode-1": decode_row(1),
     "decode-2": decode_row(2),
     **set_rows.ROWS,
+    **store_rows.ROWS,
 }

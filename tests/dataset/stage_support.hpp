@@ -198,6 +198,7 @@ inline std::map<std::string, std::string> staged_content(const std::string& targ
   for (const char* own : {"staged.json", "staged.lock", "stage.journal", "stage.lock"}) {
     content.erase(std::string(".shardkit/") + own);
   }
+  std::erase_if(content, [](const auto& item) { return item.first.starts_with(".shardkit/leases/"); });
   return content;
 }
 

@@ -85,7 +85,7 @@ TEST_CASE("a limit below the need is an error before anything is made") {
   const Shards shards;
   FakeSource source = shards.fake();
   StageOptions options = into(shards.dir.path("out"));
-  options.limit = 100'000;
+  options.share.limit = 100'000;
   const Error error = failure(source, options);
   CHECK(error.code() == ErrorCode::no_space);
   CHECK_FALSE(std::filesystem::exists(options.target));
@@ -157,4 +157,40 @@ TEST_CASE("a target with a trailing slash is the same folder") {
   run(source, into(target + "/"));
   CHECK(staged_content(target) == shards.content);
   CHECK(run(source, into(target)).bytes_fetched == 0);
+}
+
+TEST_CASE("with ranks only their shards come, with their indexes, and the marker says whose they are") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  StageOptions options = into(shards.dir.path("out"));
+  options.world = 3;
+  options.rank = "1";
+  const StageResult first = run(source, options);
+  CHECK(first.files == 3);
+  const auto staged = [&] {
+    std::vector<std::string> names;
+    for (const auto& [name, content] : staged_content(options.target)) names.push_back(name);
+    return names;
+  };
+  CHECK(staged() == std::vector<std::string>{".shardkit/shard-000001.tar.index", "manifest.json", "shard-000001.tar"});
+  CHECK(read_file(options.target + "/.shardkit/staged.json").find("ranks 1-1 of 3 by webdataset") != std::string::npos);
+  SUBCASE("again it reads nothing but the manifest") { CHECK(run(source, options).bytes_fetched == 0); }
+  SUBCASE("other ranks of the same set add theirs to the folder") {
+    options.rank = "2";
+    const StageResult second = run(source, options);
+    CHECK(second.bytes_fetched < second.bytes + 1);
+    CHECK(staged().size() == 5);
+    const std::string marker = read_file(options.target + "/.shardkit/staged.json");
+    CHECK(marker.find("ranks 1-1 of 3") != std::string::npos);
+    CHECK(marker.find("ranks 2-2 of 3") != std::string::npos);
+    options.rank = "1";
+    CHECK(run(source, options).bytes_fetched == 0);
+  }
+  SUBCASE("the whole set adds the rest") {
+    options.rank.reset();
+    options.world.reset();
+    run(source, options);
+    CHECK(staged_content(options.target) == shards.content);
+    CHECK(read_file(options.target + "/.shardkit/staged.json").find("subsets") == std::string::npos);
+  }
 }

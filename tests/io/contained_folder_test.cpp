@@ -79,3 +79,21 @@ TEST_CASE("a new file takes no name that is taken, when it is made or when it is
   files->remove_below(from, "2");
   CHECK(fs::is_empty(dir.path("from")));
 }
+
+TEST_CASE("a folder is removed when it is empty, and never through a link") {
+  const TempDir dir;
+  fs::create_directories(dir.path("root/a/b"));
+  fs::create_directories(dir.path("other/empty"));
+  fs::create_symlink(dir.path("other"), dir.path("root/link"));
+  const ContainedFolder root(dir.path("root"));
+  root.remove_if_empty("a");
+  CHECK(fs::exists(dir.path("root/a/b")));
+  root.remove_if_empty("a/b");
+  root.remove_if_empty("a/b");
+  root.remove_if_empty("absent/b");
+  CHECK_FALSE(fs::exists(dir.path("root/a/b")));
+  CHECK_THROWS_AS(root.remove_if_empty("link/empty"), Error);
+  root.remove_if_empty("link");
+  CHECK(fs::exists(dir.path("root/link")));
+  CHECK(fs::exists(dir.path("other/empty")));
+}

@@ -27,6 +27,19 @@ TEST_CASE("a folder lock is held by one at a time and passes on when it ends") {
   CHECK(second_has_it);
 }
 
+TEST_CASE("who looks whether a folder lock is held changes nothing") {
+  const TempDir dir;
+  CHECK_FALSE(is_locked(dir.path("lock")));
+  FolderLock lock(dir.path("lock"));
+  CHECK_FALSE(is_locked(dir.path("lock")));
+  for (const Hold hold : {Hold::shared, Hold::exclusive}) {
+    REQUIRE(lock.try_take(hold));
+    CHECK(is_locked(dir.path("lock")));
+  }
+  lock.release();
+  CHECK_FALSE(is_locked(dir.path("lock")));
+}
+
 TEST_CASE("waiting for a folder lock ends with the stop token") {
   const TempDir dir;
   const FolderLock first(dir.path("lock"), {});

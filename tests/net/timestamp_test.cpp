@@ -10,6 +10,11 @@ TEST_CASE("an AWS timestamp is ISO 8601 without separators, in UTC") {
   CHECK(amz_timestamp(WallTime(std::chrono::milliseconds(951'782'400'999))) == "20000229T000000Z");
 }
 
+TEST_CASE("RFC 3339 is written in UTC to the second") {
+  CHECK(rfc3339(WallTime(std::chrono::seconds(1'767'225'600))) == "2026-01-01T00:00:00Z");
+  CHECK(rfc3339(WallTime(std::chrono::milliseconds(951'782'400'999))) == "2000-02-29T00:00:00Z");
+}
+
 TEST_CASE("an expiry reads with and without a fraction of seconds") {
   const WallTime expected(std::chrono::seconds(1'440'938'160));
   CHECK(parse_iso8601("2015-08-30T12:36:00Z") == expected);

@@ -71,3 +71,17 @@ TEST_CASE("a line that was cut, and lines of another kind, are left out") {
   CHECK(state.files.empty());
   CHECK_FALSE(state.set);
 }
+
+TEST_CASE("what is announced of the set grows, and never shrinks, whoever announces") {
+  const JournalFixture fixture;
+  StageJournal one(*fixture.files, fixture.path);
+  StageJournal two(*fixture.files, fixture.path);
+  one.announce(200);
+  two.announce(150);
+  CHECK(StageJournal::read(fixture.path).set->bytes == 200);
+  two.announce(300);
+  const auto state = StageJournal::read(fixture.path);
+  CHECK(state.set->bytes == 300);
+  CHECK(state.set->source == "s3://bucket/train\twith tab");
+  CHECK(state.files.size() == 1);
+}

@@ -178,6 +178,13 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
       node_->written.resize(size);
       ++node_->changes;
     }
+    void reserve(std::uint64_t size) override {
+      owner_.step();
+      real_->reserve(size);
+      const std::scoped_lock lock(owner_.mutex_);
+      if (node_->written.size() < size) node_->written.resize(size);
+    }
+    void bypass_cache() override { real_->bypass_cache(); }
     void sync() override {
       owner_.step();
       Node before;

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -115,13 +116,30 @@ class Together(StageTest):
 
 
 class Reading(StageTest):
-    def test_a_second_stage_opens_no_shard_and_changes_nothing(self):
+    def test_a_second_stage_opens_no_shard_and_writes_its_lease_alone(self):
         shards = self.make_shards()
         target = self.folder / "out"
         self.assertEqual(self.stage(shards, target).returncode, 0)
         log = self.folder / "log"
         logged = strace("-o", str(log), "-e", "trace=openat,rename,unlink,mkdir")
         finished = subprocess.run([*logged, str(PROGRAMS / "shardctl"), "stage", str(shards), str(target)],
+                                  capture_output=True, text=True, timeout=60)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        calls = [line for line in log.open() if str(self.folder) in line]
+        self.assertNotIn(".tar", "".join(calls))
+        changes = [line for line in calls if re.search("O_CREAT|O_WRONLY|rename|unlink|mkdir", line)]
+        self.assertTrue(changes)
+        for line in changes:
+            self.assertRegex(line, r"\.shardkit/(leases/|stage\.lock)")
+
+    def test_a_second_stage_without_a_lease_opens_no_shard_and_changes_nothing(self):
+        shards = self.make_shards()
+        target = self.folder / "out"
+        self.assertEqual(self.stage(shards, target).returncode, 0)
+        log = self.folder / "log"
+        logged = strace("-o", str(log), "-e", "trace=openat,rename,unlink,mkdir")
+        finished = subprocess.run([*logged, str(PROGRAMS / "shardctl"), "stage", str(shards), str(target),
+                                   "--lease", "0"],
                                   capture_output=True, text=True, timeout=60)
         self.assertEqual(finished.returncode, 0, finished.stderr)
         calls = "".join(line for line in log.open() if str(self.folder) in line)

@@ -8,7 +8,8 @@ OWN_RECORDS = {".shardkit/staged.json", ".shardkit/staged.lock", ".shardkit/stag
 
 
 def staged(folder):
-    return {name: content for name, content in tree(folder).items() if name not in OWN_RECORDS}
+    return {name: content for name, content in tree(folder).items()
+            if name not in OWN_RECORDS and not name.startswith(".shardkit/leases/")}
 
 
 class StageTest(FolderTest):

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "formats/staged_marker.hpp"
+#include "net/clock.hpp"
+#include "staging/stage_target.hpp"
+
+/// What a stage does because its target is shared with others, and its disk with other sets: room and leases.
+namespace shardkit {
+
+/// A part of the options of stage.
+struct CacheShareOptions {
+  std::optional<std::uint64_t> limit;
+  std::string cache;
+  double lease = 86'400;  ///< seconds; 0 takes none
+  std::string owner;      ///< empty: default_lease_owner()
+  std::string purpose;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Throws Error{usage} for options that no stage into `target` can follow.
+void check(const CacheShareOptions& options, const std::string& target);
+
+/// One thread at a time.
+class CacheShare {
+ public:
+  /// What is referred to outlives this object.
+  CacheShare(FileSystem& files, StageTarget& target, const CacheShareOptions& options, Clock& clock, Context& ctx);
+
+  /// Of a target that holds all: takes the lease and marks it as used. False, with nothing done, when it is being
+  /// evicted or replaced meanwhile, or when `still_holds` says no once it cannot be.
+  bool keep(const std::function<bool()>& still_holds);
+
+  /// Throws Error{no_space} when the limit, or the disk of the cache, is too small for the target with all of `wanted`
+  /// and a manifest of so many bytes, whatever is evicted. Before join().
+  void check_room(const StagedSetId& set, const std::vector<StageFile>& wanted, std::uint64_t manifest) const;
+  /// The same after join(), by evicting others where there is a cache. Then announces what the target will hold, so
+  /// that others count it, and takes the lease.
+  void take_room(const StagedSetId& set, const std::vector<StageFile>& wanted, std::uint64_t manifest);
+
+  /// Throws Error{conflict} when the finished copy `found` must not give way to the set `asked`: another owner leases
+  /// it, or it neither follows its source as `is_update` says, nor is there a limit that stands for leave to evict.
+  void check_replace(const StagedMarker& found, const StagedSetId& asked, bool is_update) const;
+
+  /// Takes the lease, or renews it; nothing without one.
+  void take_lease();
+
+ private:
+  bool keep_by_lease(const std::function<bool()>& still_holds);
+  bool counts() const { return options_.limit || !options_.cache.empty(); }
+
+  FileSystem& files_;
+  StageTarget& target_;
+  const CacheShareOptions& options_;
+  Clock& clock_;
+  Context& ctx_;
+  const std::string owner_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,180 @@
+#include "staging/lease.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <pwd.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "io/contained_folder.hpp"
+#include "io/publish.hpp"
+#include "net/timestamp.hpp"
+#include "staging/stage_layout.hpp"
+
+namespace shardkit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFormat = "shardkit-lease";
+constexpr std::uint64_t kVersion = 1;
+constexpr std::string_view kEnding = ".json";
+constexpr std::size_t kLongestLease = 64U << 10U;
+
+std::string file_name_of(const std::string& owner) { return to_hex(xxh3_128(as_bytes(owner))) + std::string(kEnding); }
+
+WallTime time_in(const Json& root, const char* field, const std::string& path) {
+  const auto text = root.at(field).get<std::string>();
+  if (const auto time = parse_iso8601(text)) return *time;
+  throw Error(ErrorCode::corrupt, fmt::format("'{}': {} '{}' is no time in RFC 3339 and UTC", path, field, text), path);
+}
+
+/// The start of a file, which is all of it unless it is no lease.
+std::string text_below(const File& folder, const std::string& name) {
+  const File file = open_below(folder, name);
+  std::string text(kLongestLease, '\0');
+  text.resize(file.read_at(0, std::as_writable_bytes(std::span(text))));
+  return text;
+}
+
+LeaseFile read_lease_file(const File& folder, const std::string& name) {
+  LeaseFile found{name, {}, {}};
+  try {
+    if (standing_at(folder, name) != Standing::file) {
+      throw Error(ErrorCode::corrupt, fmt::format("'{}' is no file", join_path(folder.path(), name)));
+    }
+    found.lease = read_lease(text_below(folder, name), join_path(folder.path(), name));
+  } catch (const Error& error) {
+    found.fault = error.what();
+  }
+  return found;
+}
+
+/// Names of the files that are leases or look like it.
+std::vector<std::string> lease_names(const File& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    std::string name = entry.path().filename();
+    if (!name.starts_with('.') && name.ends_with(kEnding)) names.push_back(std::move(name));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+/// The lease folder of a staged folder; not open when there is none.
+File lease_folder(const std::string& folder) {
+  try {
+    auto leases = ContainedFolder(folder).folder(kLeaseFolderPath, false);
+    return leases ? std::move(*leases) : File();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::not_found) return {};
+    throw;
+  }
+}
+
+std::size_t remove_leases(FileSystem& files, const std::string& folder, const auto& is_wanted) {
+  const File leases = lease_folder(folder);
+  if (!leases) return 0;
+  std::size_t removed = 0;
+  for (const std::string& name : lease_names(leases)) {
+    if (!is_wanted(leases, name)) continue;
+    files.remove_below(leases, name);
+    ++removed;
+  }
+  return removed;
+}
+
+std::string user_name() {
+  std::array<char, 4096> space{};
+  passwd entry{};
+  passwd* found = nullptr;
+  const uid_t user = ::geteuid();
+  if (::getpwuid_r(user, &entry, space.data(), space.size(), &found) == 0 && found != nullptr) return found->pw_name;
+  return fmt::format("uid-{}", user);  // as containers have them
+}
+
+}  // namespace
+
+std::string describe(const LeaseFile& file) {
+  if (!file.lease) return fmt::format("leased by an unreadable lease ({})", file.fault);
+  const std::string purpose = file.lease->purpose.empty() ? "" : fmt::format(" ({})", file.lease->purpose);
+  return fmt::format("leased by {}{} until {}", file.lease->owner, purpose, rfc3339(file.lease->expires_at));
+}
+
+std::string write_lease(const Lease& lease) {
+  Json root;
+  root["format"] = kFormat;
+  root["version"] = kVersion;
+  root["owner"] = lease.owner;
+  root["purpose"] = lease.purpose;
+  root["taken_at"] = rfc3339(lease.taken_at);
+  root["expires_at"] = rfc3339(lease.expires_at);
+  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Lease read_lease(std::string_view text, const std::string& path) {
+  try {
+    const Json root = Json::parse(text);
+    if (root.at("format") != kFormat || root.at("version") != kVersion) {
+      throw Error(ErrorCode::corrupt, fmt::format("'{}' is no lease of version {}", path, kVersion), path);
+    }
+    return {root.at("owner").get<std::string>(), root.at("purpose").get<std::string>(), time_in(root, "taken_at", path),
+            time_in(root, "expires_at", path)};
+  } catch (const Json::exception& error) {
+    throw Error(ErrorCode::corrupt,
+                fmt::format("'{}' is damaged ({}); 'shardctl cache release --all' removes it", path, error.what()),
+                path);
+  }
+}
+
+std::vector<LeaseFile> read_leases(const std::string& folder) {
+  std::vector<LeaseFile> found;
+  const File leases = lease_folder(folder);
+  if (!leases) return found;
+  for (const std::string& name : lease_names(leases)) {
+    if (standing_at(leases, name) == Standing::nothing) continue;  // released meanwhile
+    found.push_back(read_lease_file(leases, name));
+  }
+  return found;
+}
+
+void take_lease(FileSystem& files, const std::string& folder, const Lease& lease) {
+  const std::string leases = join_path(folder, kLeaseFolderPath);
+  files.create_directories(leases);
+  publish(files, join_path(leases, file_name_of(lease.owner)), as_bytes(write_lease(lease)));
+}
+
+bool release_lease(FileSystem& files, const std::string& folder, const std::string& owner) {
+  const std::string wanted = file_name_of(owner);
+  return remove_leases(files, folder, [&](const File&, const std::string& name) { return name == wanted; }) > 0;
+}
+
+std::size_t release_all_leases(FileSystem& files, const std::string& folder) {
+  return remove_leases(files, folder, [](const File&, const std::string&) { return true; });
+}
+
+std::size_t remove_ended_leases(FileSystem& files, const std::string& folder, WallTime now) {
+  return remove_leases(files, folder, [&](const File& leases, const std::string& name) {
+    return !read_lease_file(leases, name).lives_at(now);
+  });
+}
+
+std::string default_lease_owner(const EnvironmentLookup& environment) {
+  if (const auto pod = environment("POD_NAME")) return *pod;
+  if (environment("KUBERNETES_SERVICE_HOST")) {
+    if (const auto pod = environment("HOSTNAME")) return *pod;
+  }
+  if (const auto job = environment("SLURM_JOB_ID")) return "slurm-" + *job;
+  utsname host{};
+  const bool named = ::uname(&host) == 0;
+  return fmt::format("{}@{}", user_name(), named ? host.nodename : "localhost");
+}
+
+}  // namespace shardkit

@@ -1,0 +1,149 @@
+#include "staging/node_cache.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "io/publish.hpp"
+#include "staging/eviction.hpp"
+
+namespace shardkit {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCacheLockName = ".shardkit-cache.lock";
+constexpr std::size_t kMostNamed = 5;
+
+std::uint64_t free_bytes(const std::string& folder) {
+  struct statvfs info {};
+  if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", folder);
+  return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
+/// What is to fit where, at one moment.
+struct Survey {
+  std::vector<StagedFolder> others;  ///< all but the folder that room is wanted for
+  std::uint64_t held = 0;            ///< by them
+  std::uint64_t bound = 0;           ///< for them and what is wanted
+  bool by_disk = false;              ///< the file system is what bounds
+};
+
+Survey survey_of(const std::string& root, const RoomWanted& wanted, WallTime now, const std::stop_token& stop) {
+  Survey survey;
+  survey.others = staged_folders(root, stop);
+  survey.bound = free_bytes(root);
+  for (const StagedFolder& folder : survey.others) survey.bound += folder.present_bytes();
+  survey.by_disk = !wanted.limit || survey.bound < *wanted.limit;
+  if (!survey.by_disk) survey.bound = *wanted.limit;
+  const fs::path own = fs::weakly_canonical(wanted.folder);
+  std::erase_if(survey.others, [&](const StagedFolder& folder) { return fs::weakly_canonical(folder.path) == own; });
+  survey.held = held_bytes(survey.others, now);
+  return survey;
+}
+
+/// The folders that stay whatever is done, in words.
+std::string uses(const std::vector<StagedFolder>& folders, WallTime now) {
+  std::string text;
+  std::size_t named = 0;
+  for (const StagedFolder& folder : folders) {
+    if (is_evictable(folder, now)) continue;
+    if (++named <= kMostNamed) text += (text.empty() ? "" : "; ") + describe_use(folder, now);
+  }
+  if (named > kMostNamed) text += fmt::format("; and {} more", named - kMostNamed);
+  return text;
+}
+
+Error no_room(const std::string& root, const RoomWanted& wanted, const Survey& survey, WallTime now) {
+  const std::string bound = survey.by_disk ? fmt::format("its file system has room for {}", format_size(survey.bound))
+                                           : fmt::format("--limit allows {}", format_size(survey.bound));
+  const std::string used = uses(survey.others, now);
+  return Error(
+      ErrorCode::no_space,
+      fmt::format("{} are needed in '{}', and in '{}' {}{}{}; end leases that nobody needs with 'shardctl cache "
+                  "release'{}",
+                  format_size(wanted.bytes), wanted.folder, root, bound, used.empty() ? "" : ", where ", used,
+                  survey.by_disk ? ", or choose a larger disk" : ", or give a higher --limit"),
+      root);
+}
+
+/// What has to go; throws when that is not enough.
+std::vector<StagedFolder> plan(const std::string& root, const RoomWanted& wanted, WallTime now,
+                               const std::set<std::string>& in_use, const std::stop_token& stop) {
+  Survey survey = survey_of(root, wanted, now, stop);
+  for (StagedFolder& folder : survey.others) folder.at_work = folder.at_work || in_use.contains(folder.path);
+  if (wanted.bytes > survey.bound) throw no_room(root, wanted, survey, now);
+  const std::uint64_t left = survey.bound - wanted.bytes;
+  std::vector<StagedFolder> leaving = to_evict(survey.others, left, now);
+  if (survey.held > left + held_bytes(leaving, now)) throw no_room(root, wanted, survey, now);
+  return leaving;
+}
+
+}  // namespace
+
+FolderLock lock_cache(FileSystem& files, const std::string& root, const std::stop_token& stop) {
+  files.create_directories(root);
+  return FolderLock(join_path(root, kCacheLockName), stop);
+}
+
+void check_room(const std::string& root, const RoomWanted& wanted, WallTime now, const std::stop_token& stop) {
+  if (fs::is_directory(root)) plan(root, wanted, now, {}, stop);
+}
+
+std::vector<StagedFolder> make_room(FileSystem& files, const std::string& root, const RoomWanted& wanted, WallTime now,
+                                    const std::stop_token& stop) {
+  std::vector<StagedFolder> gone;
+  std::set<std::string> in_use;  // since we looked: each is tried once
+  while (true) {
+    const std::size_t before = in_use.size();
+    for (StagedFolder& folder : plan(root, wanted, now, in_use, stop)) {
+      if (evict(files, folder.path, now, stop)) {
+        gone.push_back(std::move(folder));
+      } else {
+        in_use.insert(folder.path);
+      }
+    }
+    if (in_use.size() == before) return gone;
+  }
+}
+
+std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint64_t limit, WallTime now) {
+  std::uint64_t held = held_bytes(folders, now);
+  std::erase_if(folders, [&](const StagedFolder& folder) { return !is_evictable(folder, now); });
+  std::ranges::stable_sort(folders, {}, &StagedFolder::last_used);
+  std::vector<StagedFolder> leaving;
+  for (StagedFolder& folder : folders) {
+    if (held <= limit) break;
+    held -= folder.held_bytes(now);
+    leaving.push_back(std::move(folder));
+  }
+  return leaving;
+}
+
+bool is_evictable(const StagedFolder& folder, WallTime now) {
+  // Without a journal nobody knows which files are the stage's.
+  return !folder.at_work && !folder.is_leased(now) && !folder.source.empty() && folder.files + folder.partial_bytes > 0;
+}
+
+std::string describe_use(const StagedFolder& folder, WallTime now) {
+  const std::string start = fmt::format("'{}' ({})", folder.path, format_size(folder.held_bytes(now)));
+  if (folder.at_work) return start + " is being staged";
+  for (const LeaseFile& lease : folder.leases) {
+    if (lease.lives_at(now)) return fmt::format("{} is {}", start, describe(lease));
+  }
+  return start + " has no journal of its files and where they come from";
+}
+
+std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, WallTime now) {
+  std::uint64_t sum = 0;
+  for (const StagedFolder& folder : folders) sum += folder.held_bytes(now);
+  return sum;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "io/file_system.hpp"
+#include "io/folder_lock.hpp"
+#include "net/clock.hpp"
+#include "staging/staged_folder.hpp"
+
+/// A node cache: a folder whose sub-folders are staged folders, which together keep to a limit by evicting those that
+/// were not used for longest.
+namespace shardkit {
+
+/// What a folder of the cache is going to hold.
+struct RoomWanted {
+  std::string folder;                  ///< which is not evicted; empty: none, only the limit is to be kept
+  std::uint64_t bytes = 0;             ///< in the end, those that it holds already included
+  std::optional<std::uint64_t> limit;  ///< of all staged folders of the cache together; empty: the disk alone
+};
+
+/// Makes the cache's folder and waits until nobody else is making room in it. Whoever holds this announces in the
+/// journal of his folder what he was given, before he lets go.
+FolderLock lock_cache(FileSystem& files, const std::string& root, const std::stop_token& stop);
+
+/// Throws Error{no_space} when make_room() would. Changes nothing, needs no lock; the cache need not be there.
+void check_room(const std::string& root, const RoomWanted& wanted, WallTime now, const std::stop_token& stop);
+
+/// Evicts staged folders of the cache, those used least recently first, until what is wanted fits in both the limit
+/// and the file system. Never one that is leased, at work, or that no source is known of. Returns what went. For who
+/// holds lock_cache(); only his own folder may he have locked.
+///
+/// Throws Error{no_space}, before anything is evicted, when it cannot fit: with what is held by whom, until when.
+std::vector<StagedFolder> make_room(FileSystem& files, const std::string& root, const RoomWanted& wanted, WallTime now,
+                                    const std::stop_token& stop);
+
+/// Folders to evict to come down to `limit` in all, in that order; fewer when others are in use.
+std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint64_t limit, WallTime now);
+
+/// True when a folder may be evicted.
+bool is_evictable(const StagedFolder& folder, WallTime now);
+
+/// Why a folder stays: "'/cache/a' (1.2 GiB) is leased by job-7 until 2026-01-02T03:04:05Z".
+std::string describe_use(const StagedFolder& folder, WallTime now);
+
+/// Bytes that count against a limit, of all.
+std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, WallTime now);
+
+}  // namespace shardkit

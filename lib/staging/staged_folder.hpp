@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "net/clock.hpp"
+#include "staging/lease.hpp"
+
+/// Staged folders as they lie on the disk: what each holds, who leases it and whether somebody is at work in it.
+/// Nothing here changes anything or waits, so folders may be mounted read-only.
+namespace shardkit {
+
+enum class StagedState {
+  complete,     ///< marked as a whole copy
+  partial,      ///< not whole, and nobody is at it
+  in_progress,  ///< not whole, and somebody is at it
+};
+template <>
+struct EnumNames<StagedState> {
+  static constexpr std::array<std::string_view, 3> names{"complete", "partial", "in_progress"};
+};
+
+struct StagedFolder {
+  std::string path;
+  StagedState state = StagedState::partial;
+  bool at_work = false;  ///< somebody holds its lock
+  std::string source;    ///< where its files come back from; empty when neither marker nor journal says
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;          ///< of the files that the journal names
+  std::uint64_t partial_bytes = 0;  ///< on disk, of files that have no name yet
+  std::uint64_t announced = 0;      ///< bytes that it is to hold in the end, as its journal says
+  WallTime last_used;               ///< mtime of the marker, else of the journal
+  std::vector<LeaseFile> leases;    ///< those that have ended, too
+
+  std::uint64_t present_bytes() const { return bytes + partial_bytes; }
+  bool is_leased(WallTime now) const;
+  /// Bytes to count against a limit: of a stage under way, or one whose owner is expected back, all that it announced.
+  std::uint64_t held_bytes(WallTime now) const;
+};
+
+/// What lies at `path`; empty when that is no staged folder. A damaged marker counts as none.
+std::optional<StagedFolder> look_at_staged(const std::string& path);
+
+/// All staged folders at most four folders below `root`, and `root` itself, by path. Hidden folders, links, folders
+/// that may not be read and those inside of another staged folder than `root` are not looked into. Throws
+/// Error{not_found} when there is no folder `root`, Error{cancelled}.
+std::vector<StagedFolder> staged_folders(const std::string& root, const std::stop_token& stop);
+
+/// Makes the folder the one used last, for the order of eviction; a mere hint, which does nothing where it may not.
+void mark_used(const std::string& folder);
+
+}  // namespace shardkit

@@ -1,0 +1,266 @@
+"""shardctl cache as a process, over folders that shardctl stage filled: sharing, room, leases, damage, read-only mounts."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import PROGRAMS, FolderTest, can_mount, result_of, run, strace  # noqa: E402
+
+MIB = 1 << 20
+
+
+class CacheTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.cache = self.folder / "cache"
+        for name in "abc":
+            source = self.folder / "src" / name
+            source.mkdir(parents=True)
+            (source / "1.bin").write_bytes(os.urandom(MIB))
+            (source / "2.bin").write_bytes(os.urandom(MIB))
+
+    def command(self, name, *options):
+        return ["stage", self.folder / "src" / name, self.cache / name, "--manifest", "none", "--json", "-", *options]
+
+    def stage(self, name, *options):
+        return run("shardctl", *self.command(name, *options))
+
+    def stage_well(self, name, *options):
+        finished = self.stage(name, *options)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+
+    def verb(self, name, *options):
+        return run("shardctl", "cache", name, self.cache, *options)
+
+    def listed(self):
+        """The folders of `cache ls`, by name."""
+        finished = self.verb("ls", "--json", "-")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        return {pathlib.Path(row["path"]).name: row for row in result_of(finished)["result"]["folders"]}
+
+    def age(self, name, seconds):
+        then = time.time() - seconds
+        os.utime(self.cache / name / ".shardkit/staged.json", (then, then))
+
+
+class Listing(CacheTest):
+    def test_text_has_a_line_for_each_set_with_its_leases_and_totals(self):
+        self.stage_well("a", "--owner", "job-7", "--purpose", "training")
+        self.stage_well("b", "--lease", "0")
+        finished = self.verb("ls", "--files")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertRegex(finished.stdout, rf"(?m)^{self.cache}/a +complete +2 files +2(\.00)? MiB +used \d{{4}}-")
+        self.assertRegex(finished.stdout, r"(?m)^  leased by job-7 \(training\) until \d{4}-\d\d-\d\dT")
+        self.assertRegex(finished.stdout, r"(?m)^ +1(\.00)? MiB.* 2\.bin$")
+        self.assertRegex(finished.stdout.splitlines()[-1], r"^2 staged folders, 4 files, 4(\.00)? MiB, 2(\.00)? MiB of it")
+
+    def test_a_read_only_mount_can_be_listed_warmed_and_checked(self):
+        if not can_mount():
+            self.skipTest("cannot mount here: not root and no user namespaces")
+        self.stage_well("a")
+        shardctl = PROGRAMS / "shardctl"
+        script = (f"mount --bind {self.cache} {self.cache} && mount -o remount,ro,bind {self.cache} && "
+                  f"{shardctl} cache ls {self.cache} && {shardctl} cache warm {self.cache} && "
+                  f"{shardctl} cache check {self.cache} && "
+                  f"{shardctl} stage {self.folder}/src/a {self.cache}/a --manifest none --lease 0 && "
+                  f"{shardctl} stage {self.folder}/src/a {self.cache}/a --manifest none")
+        finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+        self.assert_error(finished, 4, "all is in place", "--lease 0")
+
+    def test_names_cannot_steer_the_terminal(self):
+        self.stage_well("a", "--owner", "\x1b[31mred")
+        self.assertNotIn("\x1b", self.verb("ls").stdout)
+
+
+class Room(CacheTest):
+    LIMIT = ("--limit", "4MiB", "--lease", "0")
+
+    def limited(self, name):
+        return self.stage(name, "--cache", self.cache, *self.LIMIT)
+
+    def test_the_set_used_least_recently_makes_room(self):
+        for name, age in (("a", 100), ("b", 200)):
+            self.stage_well(name, "--lease", "0")
+            self.age(name, age)
+        self.assertEqual(self.limited("c").returncode, 0)
+        self.assertEqual(sorted(self.listed()), ["a", "c"])
+        self.assertTrue((self.cache / "b/.shardkit/stage.lock").exists())
+        self.assertEqual(self.limited("b").returncode, 0)
+        self.assertEqual(sorted(self.listed()), ["b", "c"])
+
+    def test_leased_sets_are_exit_5_with_who_holds_them_until_when_and_release_makes_room(self):
+        self.stage_well("a", "--owner", "job-1")
+        self.stage_well("b", "--owner", "job-2")
+        self.assert_error(self.limited("c"), 5, "leased by job-1 until", "leased by job-2 until", "cache release")
+        self.assertFalse((self.cache / "c").exists())
+        finished = self.verb("release", "--owner", "job-1", "--json", "-")
+        self.assertEqual(result_of(finished)["result"]["released"], 1)
+        self.assertEqual(self.limited("c").returncode, 0)
+        self.assertEqual(sorted(self.listed()), ["b", "c"])
+
+    def test_a_lease_ends_by_itself(self):
+        self.stage_well("a", "--lease", "1s")
+        self.stage_well("b", "--lease", "1h")
+        time.sleep(1.5)
+        self.assertEqual(self.limited("c").returncode, 0)
+        self.assertEqual(sorted(self.listed()), ["b", "c"])
+
+    def test_a_set_that_is_being_staged_is_not_evicted_and_counts_whole(self):
+        self.stage_well("a", "--lease", "0")
+        slow = strace("-o", "/dev/null", "-e", "trace=copy_file_range,pread64", "-e",
+                      "inject=copy_file_range,pread64:delay_enter=500000")
+        process = subprocess.Popen([*slow, str(PROGRAMS / "shardctl"), *map(str, self.command("b", "--cache", self.cache))],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
+        journal = self.cache / "b/.shardkit/stage.journal"
+        while not journal.exists() or str(2 * MIB) not in journal.read_text():
+            self.assertIsNone(process.poll())
+            time.sleep(0.02)
+        self.assertEqual(self.listed()["b"]["state"], "in_progress")
+        self.assert_error(self.stage("c", "--cache", self.cache, "--limit", "3MiB"), 5, "is being staged")
+        self.assertEqual(self.limited("c").returncode, 0)
+        self.assertEqual(sorted(self.listed()), ["b", "c"])
+
+    def test_several_that_want_room_at_once_keep_to_the_limit(self):
+        processes = [subprocess.Popen([str(PROGRAMS / "shardctl"),
+                                       *map(str, self.command(name, "--cache", self.cache, "--limit", "4MiB"))],
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for name in "abc"]
+        codes = sorted(process.wait(timeout=60) for process in processes)
+        self.assertEqual(codes, [0, 0, 5])
+        complete = [name for name, row in self.listed().items() if row["state"] == "complete"]
+        self.assertEqual(len(complete), 2)
+
+    def test_a_disk_that_is_too_small_evicts_with_a_cache_alone(self):
+        if not can_mount():
+            self.skipTest("cannot mount a tmpfs here: not root and no user namespaces")
+        self.cache.mkdir()
+        stages = " && ".join(
+            f"{PROGRAMS}/shardctl stage {self.folder}/src/{name} {self.cache}/{name} --manifest none --lease 0 "
+            f"--cache {self.cache} --quiet" for name in "abc")
+        script = f"mount -t tmpfs -o size=5m none {self.cache} && {stages} && ls {self.cache}/*/1.bin | wc -l"
+        finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertEqual(finished.stdout.split()[-1], "2")
+
+    def test_a_target_outside_of_the_cache_is_exit_2(self):
+        self.assert_error(self.stage("a", "--cache", self.folder / "other", "--limit", "1GB"), 2, "does not lie in the cache")
+
+
+class Collecting(CacheTest):
+    def test_gc_evicts_to_the_limit_and_a_dry_run_only_says_so(self):
+        for name, age in (("a", 100), ("b", 300), ("c", 200)):
+            self.stage_well(name, "--lease", "0")
+            self.age(name, age)
+        dry = self.verb("gc", "--limit", "2MiB", "--dry-run", "--json", "-")
+        self.assertEqual(sorted(self.listed()), ["a", "b", "c"])
+        real = self.verb("gc", "--limit", "2MiB", "--json", "-")
+        for finished in (dry, real):
+            evicted = [pathlib.Path(row["path"]).name for row in result_of(finished)["result"]["evicted"]]
+            self.assertEqual(evicted, ["b", "c"])
+        self.assertEqual(sorted(self.listed()), ["a"])
+
+    def test_gc_ends_with_5_when_leases_hold_more_than_the_limit(self):
+        self.stage_well("a", "--owner", "job-1")
+        self.stage_well("b", "--lease", "0")
+        self.assert_error(self.verb("gc", "--limit", "1MiB"), 5, "leased by job-1")
+        self.assertEqual(sorted(self.listed()), ["a"])
+
+    def test_a_killed_gc_is_finished_by_the_next(self):
+        self.stage_well("a", "--lease", "0")
+        dying = strace("-o", "/dev/null", "-e", "trace=unlinkat", "-e", "inject=unlinkat:signal=KILL:when=2")
+        subprocess.run([*dying, str(PROGRAMS / "shardctl"), "cache", "gc", str(self.cache), "--limit", "0"], timeout=60,
+                       capture_output=True)
+        self.assertEqual(self.listed()["a"]["state"], "partial")
+        self.assertEqual(self.verb("gc", "--limit", "0").returncode, 0)
+        self.assertEqual(self.listed(), {})
+
+
+class Checking(CacheTest):
+    def damage(self):
+        path = self.cache / "a/2.bin"
+        content = bytearray(path.read_bytes())
+        content[4711] ^= 1
+        path.write_bytes(content)
+
+    def test_a_flipped_bit_is_exit_3_and_repair_and_stage_mend_it(self):
+        self.stage_well("a", "--lease", "0")
+        self.assertEqual(self.verb("check").returncode, 0)
+        self.damage()
+        self.assertEqual(self.verb("check", "--quick").returncode, 0)
+        junit = self.folder / "report.xml"
+        finished = self.verb("check", "--junit", junit, "--markdown", self.folder / "report.md", "--json", "-")
+        self.assertEqual(finished.returncode, 3, finished.stderr)
+        (problem,) = result_of(finished)["result"]["problems"]
+        self.assertEqual((problem["code"], problem["shard"]), ("wrong_bytes", "a/2.bin"))
+        self.assertIn('classname="a/2.bin"', junit.read_text())
+        self.assertIn("wrong\\_bytes", (self.folder / "report.md").read_text().replace("`wrong_bytes`", "wrong\\_bytes"))
+        self.assertEqual(self.verb("check", "--repair").returncode, 3)
+        finished = self.stage("a")
+        self.assertEqual(result_of(finished)["result"]["bytes_fetched"], MIB)
+        self.assertEqual(self.verb("check").returncode, 0)
+
+    def test_repair_leaves_what_is_leased(self):
+        self.stage_well("a", "--owner", "job-1")
+        self.damage()
+        finished = self.verb("check", "--repair")
+        self.assert_error(finished, 3, "leased by job-1")
+        self.assertTrue((self.cache / "a/2.bin").exists())
+
+    def test_a_missing_file_is_brought_by_the_next_stage(self):
+        self.stage_well("a")
+        (self.cache / "a/1.bin").unlink()
+        finished = self.verb("check", "--quick")
+        self.assertEqual(finished.returncode, 3)
+        self.assertIn("shardctl stage", finished.stdout)
+        self.stage_well("a")
+        self.assertEqual(self.verb("check").returncode, 0)
+
+
+class Releasing(CacheTest):
+    def test_the_pod_or_the_job_is_the_default_owner(self):
+        for environment, owner in (({"POD_NAME": "train-0"}, "train-0"), ({"SLURM_JOB_ID": "7"}, "slurm-7")):
+            plain = {key: value for key, value in os.environ.items()
+                     if not key.startswith(("POD_", "SLURM_", "KUBERNETES_"))}
+            environment = {**plain, **environment}
+            finished = run("shardctl", *self.command("a"), env=environment)
+            self.assertEqual(finished.returncode, 0, finished.stderr)
+            self.assertEqual([lease["owner"] for lease in self.listed()["a"]["leases"]], [owner])
+            finished = run("shardctl", "cache", "release", self.cache / "a", "--json", "-", env=environment)
+            self.assertEqual(result_of(finished)["result"]["released"], 1)
+
+    def test_releasing_nothing_is_exit_0_and_says_so(self):
+        self.stage_well("a", "--lease", "0")
+        finished = self.verb("release")
+        self.assertEqual(finished.returncode, 0)
+        self.assertIn("there was no lease", finished.stderr)
+
+    def test_a_folder_that_is_not_there_is_exit_4(self):
+        for verb in ("ls", "warm", "gc", "check", "release"):
+            self.assert_error(self.verb(verb), 4, self.cache)
+
+
+class Warming(CacheTest):
+    def test_it_reports_what_was_read_and_how_much_is_in_memory(self):
+        self.stage_well("a")
+        finished = self.verb("warm", "--json", "-")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        result = result_of(finished)["result"]
+        self.assertEqual((result["files"], result["bytes_warmed"]), (2, 2 * MIB))
+        if result["residency_after_ratio"] is not None:
+            self.assertEqual(result["residency_after_ratio"], 1)
+
+    def test_a_budget_below_all_warms_what_fits_and_says_so(self):
+        self.stage_well("a")
+        finished = self.verb("warm", "--memory", "1MiB", "--json", "-")
+        self.assertEqual(result_of(finished)["result"]["files_warmed"], 1)
+        self.assertIn("budget", finished.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

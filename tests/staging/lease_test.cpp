@@ -1,0 +1,150 @@
+#include "staging/lease.hpp"
+
+#include <filesystem>
+#include <map>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "support/errors.hpp"
+#include "support/files.hpp"
+#include "support/forgetful_file_system.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+using namespace std::chrono_literals;
+using shardkit_test::failure_of;
+
+namespace {
+
+const WallTime kNow(1'767'225'600s);
+
+Lease lease_of(const std::string& owner, WallTime until) { return {owner, "training", kNow, until}; }
+
+EnvironmentLookup environment_of(const std::map<std::string, std::string>& variables) {
+  return [variables](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a lease reads back as it was written") {
+  const Lease lease{"pod/α\n", "why not", kNow, kNow + 24h};
+  CHECK(read_lease(write_lease(lease), "x") == lease);
+}
+
+TEST_CASE("the text of a lease is what docs/formats.md shows") {
+  CHECK(write_lease({"job-7", "training", kNow, kNow + 1h}) ==
+        "{\n \"format\": \"shardkit-lease\",\n \"version\": 1,\n \"owner\": \"job-7\",\n \"purpose\": \"training\",\n"
+        " \"taken_at\": \"2026-01-01T00:00:00Z\",\n \"expires_at\": \"2026-01-01T01:00:00Z\"\n}\n");
+}
+
+TEST_CASE("what is no lease is refused with its name and what is wrong") {
+  for (const char* text :
+       {"", "{", "[]", "{}", R"({"format":"shardkit-lease","version":2})",
+        R"({"format":"shardkit-lease","version":1,"owner":7,"purpose":"","taken_at":"","expires_at":""})",
+        R"({"format":"shardkit-lease","version":1,"owner":"a","purpose":"","taken_at":"2026-01-01T00:00:00Z",)"
+        R"("expires_at":"soon"})"}) {
+    CAPTURE(text);
+    const auto failure = failure_of([&] { read_lease(text, "leases/x.json"); });
+    CHECK(failure == ErrorCode::corrupt);
+    CHECK(failure.says("'leases/x.json'"));
+  }
+}
+
+TEST_CASE("each owner has one lease in a folder, and to take it again replaces it") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  CHECK(read_leases(dir.path()).empty());
+  CHECK(read_leases(dir.path("absent")).empty());
+  take_lease(*files, dir.path(), lease_of("a", kNow + 1h));
+  take_lease(*files, dir.path(), lease_of("b", kNow + 1h));
+  take_lease(*files, dir.path(), lease_of("a", kNow + 2h));
+  const auto leases = read_leases(dir.path());
+  REQUIRE(leases.size() == 2);
+  std::map<std::string, WallTime> ends;
+  for (const LeaseFile& file : leases) ends[file.lease.value().owner] = file.lease->expires_at;
+  CHECK(ends == std::map<std::string, WallTime>{{"a", kNow + 2h}, {"b", kNow + 1h}});
+}
+
+TEST_CASE("a lease lives until the moment it expires, and not in it") {
+  const LeaseFile file{"x.json", lease_of("a", kNow + 1h), {}};
+  CHECK(file.lives_at(kNow));
+  CHECK(file.lives_at(kNow + 1h - 1s));
+  CHECK_FALSE(file.lives_at(kNow + 1h));
+}
+
+TEST_CASE("releasing ends one owner's lease, or all, and is fine where there is none") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  CHECK_FALSE(release_lease(*files, dir.path(), "a"));
+  CHECK(release_all_leases(*files, dir.path()) == 0);
+  for (const char* owner : {"a", "b", "c"}) take_lease(*files, dir.path(), lease_of(owner, kNow + 1h));
+  CHECK(release_lease(*files, dir.path(), "a"));
+  CHECK_FALSE(release_lease(*files, dir.path(), "a"));
+  CHECK(read_leases(dir.path()).size() == 2);
+  CHECK(release_all_leases(*files, dir.path()) == 2);
+  CHECK(read_leases(dir.path()).empty());
+}
+
+TEST_CASE("a damaged lease lives, is named, and goes with all") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  write_file(dir.path(".shardkit/leases/0.json"), "{\"format\":");
+  std::filesystem::create_symlink("/dev/zero", dir.path(".shardkit/leases/1.json"));
+  const auto leases = read_leases(dir.path());
+  REQUIRE(leases.size() == 2);
+  for (const LeaseFile& file : leases) {
+    CHECK(file.lives_at(kNow + 24h * 3650));
+    CHECK(describe(file).find("unreadable") != std::string::npos);
+    CHECK(describe(file).find(file.name) != std::string::npos);
+  }
+  CHECK(remove_ended_leases(*files, dir.path(), kNow) == 0);
+  CHECK(release_all_leases(*files, dir.path()) == 2);
+}
+
+TEST_CASE("files that are being written are no leases") {
+  const TempDir dir;
+  write_file(dir.path(".shardkit/leases/.0.json.host-1-1.tmp"), "{");
+  CHECK(read_leases(dir.path()).empty());
+}
+
+TEST_CASE("leases that have ended can be swept, those that live stay") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  take_lease(*files, dir.path(), lease_of("ended", kNow));
+  take_lease(*files, dir.path(), lease_of("lives", kNow + 1s));
+  CHECK(remove_ended_leases(*files, dir.path(), kNow) == 1);
+  REQUIRE(read_leases(dir.path()).size() == 1);
+  CHECK(describe(read_leases(dir.path())[0]) == "leased by lives (training) until 2026-01-01T00:00:01Z");
+}
+
+TEST_CASE("no link leads to leases elsewhere") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  take_lease(*files, dir.path("other"), lease_of("a", kNow + 1h));
+  std::filesystem::create_directories(dir.path("folder"));
+  std::filesystem::create_symlink(dir.path("other/.shardkit"), dir.path("folder/.shardkit"));
+  CHECK(failure_of([&] { release_all_leases(*files, dir.path("folder")); }) == ErrorCode::conflict);
+  CHECK(read_leases(dir.path("other")).size() == 1);
+}
+
+TEST_CASE("a lease that was taken outlives a power cut") {
+  const TempDir dir;
+  ForgetfulFileSystem files;
+  take_lease(files, dir.path(), lease_of("a", kNow + 1h));
+  const auto left = files.after_power_cut();
+  REQUIRE(left.size() == 1);
+  CHECK(read_lease(left.begin()->second, "x") == lease_of("a", kNow + 1h));
+}
+
+TEST_CASE("the owner is the pod, else the job, else the user of this host") {
+  CHECK(default_lease_owner(environment_of({{"POD_NAME", "pod-1"}, {"SLURM_JOB_ID", "7"}})) == "pod-1");
+  CHECK(default_lease_owner(environment_of(
+            {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"HOSTNAME", "pod-2"}, {"SLURM_JOB_ID", "7"}})) == "pod-2");
+  CHECK(default_lease_owner(environment_of({{"HOSTNAME", "node"}, {"SLURM_JOB_ID", "7"}})) == "slurm-7");
+  CHECK(default_lease_owner(environment_of({{"HOSTNAME", "node"}})).find('@') != std::string::npos);
+}

@@ -1,0 +1,154 @@
+#include "staging/node_cache.hpp"
+
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "support/errors.hpp"
+#include "support/staged_folder.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+using namespace std::chrono_literals;
+using shardkit_test::failure_of;
+
+namespace {
+
+const WallTime kNow(1'767'225'600s);
+
+/// A cache of three folders of 100 bytes each, of which "old" was used first and "new" last.
+struct Cache {
+  Cache() {
+    const std::string text(100, 'x');
+    StagedSample{dir.path("new"), {{"1.tar", text}}, true, "/src", 0, kNow - 1h}.make();
+    StagedSample{dir.path("old"), {{"1.tar", text}}, true, "/src", 0, kNow - 3h}.make();
+    StagedSample{dir.path("sub/middle"), {{"1.tar", text}}, true, "/src", 0, kNow - 2h}.make();
+  }
+
+  RoomWanted wanted(std::uint64_t bytes, std::uint64_t limit) const { return {dir.path("dst"), bytes, limit}; }
+
+  /// Names of the folders that went.
+  std::vector<std::string> make_room_for(const RoomWanted& room) const {
+    const FolderLock lock = lock_cache(*files, dir.path(), {});
+    std::vector<std::string> names;
+    for (const StagedFolder& folder : make_room(*files, dir.path(), room, kNow, {})) {
+      names.push_back(std::filesystem::relative(folder.path, dir.path()));
+    }
+    return names;
+  }
+
+  void lease(const std::string& name, WallTime until) const {
+    take_lease(*files, dir.path(name), {"job-7", "training", kNow, until});
+  }
+  bool holds(const std::string& name) const { return std::filesystem::exists(dir.path(name + "/1.tar")); }
+
+  std::unique_ptr<FileSystem> files = posix_file_system();
+  TempDir dir;
+};
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("nothing is evicted when all fits") {
+  const Cache cache;
+  CHECK(cache.make_room_for(cache.wanted(100, 400)).empty());
+}
+
+TEST_CASE("those used least recently go first, and no more than have to") {
+  const Cache cache;
+  CHECK(cache.make_room_for(cache.wanted(100, 399)) == Names{"old"});
+  CHECK(cache.make_room_for(cache.wanted(200, 200)) == Names{"sub/middle", "new"});
+  CHECK(staged_folders(cache.dir.path(), {}).empty());
+}
+
+TEST_CASE("a leased folder stays and the next goes, until the lease has ended") {
+  const Cache cache;
+  cache.lease("old", kNow + 1s);
+  CHECK(cache.make_room_for(cache.wanted(100, 300)) == Names{"sub/middle"});
+  CHECK(cache.holds("old"));
+  cache.lease("old", kNow);
+  CHECK(cache.make_room_for(cache.wanted(200, 300)) == Names{"old"});
+}
+
+TEST_CASE("what cannot fit is an error that names who holds what until when, and nothing is evicted") {
+  const Cache cache;
+  cache.lease("old", kNow + 1h);
+  FolderLock at_work(cache.dir.path("new/.shardkit/stage.lock"));
+  REQUIRE(at_work.try_take(Hold::shared));
+  for (const bool only_look : {true, false}) {
+    const auto failure = failure_of([&] {
+      only_look ? check_room(cache.dir.path(), cache.wanted(101, 300), kNow, {})
+                : static_cast<void>(cache.make_room_for(cache.wanted(101, 300)));
+    });
+    CHECK(failure == ErrorCode::no_space);
+    CHECK(failure.says("101 B are needed"));
+    CHECK(failure.says("--limit allows 300 B"));
+    CHECK(failure.says("old' (100 B) is leased by job-7 (training) until 2026-01-01T01:00:00Z"));
+    CHECK(failure.says("new' (100 B) is being staged"));
+    CHECK(failure.says("shardctl cache release"));
+  }
+  for (const char* name : {"old", "new", "sub/middle"}) CHECK(cache.holds(name));
+  check_room(cache.dir.path(), cache.wanted(100, 300), kNow, {});
+  CHECK(cache.holds("sub/middle"));
+}
+
+TEST_CASE("the folder that room is made for is not evicted, and counts with what it will hold") {
+  const Cache cache;
+  const RoomWanted more{cache.dir.path("sub/../old/"), 150, 300};
+  CHECK(cache.make_room_for(more) == Names{"sub/middle"});
+  CHECK(cache.holds("old"));
+}
+
+TEST_CASE("a folder that no source is known of, or no journal, stays") {
+  const Cache cache;
+  StagedSample{cache.dir.path("old"), {{"1.tar", std::string(100, 'x')}}, true, "", 0, kNow - 3h}.make();
+  std::filesystem::remove(cache.dir.path("sub/middle/.shardkit/stage.journal"));
+  CHECK(cache.make_room_for(cache.wanted(100, 300)) == Names{"new"});
+}
+
+TEST_CASE("a partial copy that nobody leases goes, with its parts") {
+  const Cache cache;
+  StagedSample{cache.dir.path("part"), {{"1.tar", "x"}}, false, "/src", 0, kNow - 9h}.make();
+  write_file(cache.dir.path("part/.shardkit/staging/x.partial"), std::string(50'000, 'x'));
+  CHECK(cache.make_room_for(cache.wanted(100, 400)) == Names{"part"});
+  CHECK(std::filesystem::exists(cache.dir.path("part/.shardkit/stage.lock")));
+  CHECK_FALSE(std::filesystem::exists(cache.dir.path("part/.shardkit/staging")));
+}
+
+TEST_CASE("a stage under way counts with what it announced") {
+  const Cache cache;
+  StagedSample{cache.dir.path("coming"), {}, false, "/src", 1000, kNow}.make();
+  FolderLock at_work(cache.dir.path("coming/.shardkit/stage.lock"));
+  REQUIRE(at_work.try_take(Hold::shared));
+  CHECK(cache.make_room_for(cache.wanted(100, 1400)).empty());
+  CHECK(cache.make_room_for(cache.wanted(100, 1399)) == Names{"old"});
+  CHECK(failure_of([&] { cache.make_room_for(cache.wanted(100, 1099)); }) == ErrorCode::no_space);
+}
+
+TEST_CASE("without a limit the file system is what bounds") {
+  const Cache cache;
+  CHECK(cache.make_room_for({cache.dir.path("dst"), 100, {}}).empty());
+  const std::uint64_t never = std::uint64_t{1} << 60U;
+  const auto failure = failure_of([&] { cache.make_room_for({cache.dir.path("dst"), never, {}}); });
+  CHECK(failure == ErrorCode::no_space);
+  CHECK(failure.says("its file system has room for"));
+  CHECK(cache.holds("old"));
+}
+
+TEST_CASE("a cache that is not there has room") {
+  const TempDir dir;
+  check_room(dir.path("absent"), {dir.path("absent/dst"), 100, 100}, kNow, {});
+  CHECK_FALSE(std::filesystem::exists(dir.path("absent")));
+}
+
+TEST_CASE("one process at a time makes room in a cache, and its lock is no shard") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  const FolderLock lock = lock_cache(*files, dir.path("cache"), {});
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK(failure_of([&] { lock_cache(*files, dir.path("cache"), stop.get_token()); }) == ErrorCode::cancelled);
+  CHECK(std::filesystem::exists(dir.path("cache/.shardkit-cache.lock")));
+}

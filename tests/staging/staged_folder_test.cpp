@@ -1,0 +1,122 @@
+#include "staging/staged_folder.hpp"
+
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "io/folder_lock.hpp"
+#include "support/errors.hpp"
+#include "support/staged_folder.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+using namespace std::chrono_literals;
+using shardkit_test::failure_of;
+
+namespace {
+
+const WallTime kNow(1'767'225'600s);
+
+std::vector<std::string> paths_below(const TempDir& dir) {
+  std::vector<std::string> paths;
+  for (const StagedFolder& folder : staged_folders(dir.path(), {})) {
+    paths.push_back(std::filesystem::relative(folder.path, dir.path()));
+  }
+  return paths;
+}
+
+}  // namespace
+
+TEST_CASE("a staged folder tells what it holds, from where, and since when nobody used it") {
+  const TempDir dir;
+  StagedSample{dir.path("a"), {{"1.tar", "one"}, {"sub/2.tar", "three"}}, true, "s3://bucket/a", 0, kNow}.make();
+  const auto folder = look_at_staged(dir.path("a"));
+  REQUIRE(folder);
+  CHECK(folder->state == StagedState::complete);
+  CHECK_FALSE(folder->at_work);
+  CHECK(folder->source == "s3://bucket/a");
+  CHECK(folder->files == 2);
+  CHECK(folder->bytes == 8);
+  CHECK(folder->partial_bytes == 0);
+  CHECK(folder->last_used == kNow);
+  CHECK(folder->leases.empty());
+}
+
+TEST_CASE("without a marker a copy is partial, or in progress while somebody holds the lock") {
+  const TempDir dir;
+  StagedSample{dir.path("a"), {{"1.tar", "one"}}, false, "/src", 500, kNow}.make();
+  write_file(dir.path("a/.shardkit/staging/x.partial"), std::string(10'000, 'x'));
+  CHECK(look_at_staged(dir.path("a"))->state == StagedState::partial);
+  CHECK(look_at_staged(dir.path("a"))->partial_bytes >= 10'000);
+  CHECK(look_at_staged(dir.path("a"))->source == "/src");
+  FolderLock lock(dir.path("a/.shardkit/stage.lock"));
+  REQUIRE(lock.try_take(Hold::shared));
+  CHECK(look_at_staged(dir.path("a"))->state == StagedState::in_progress);
+}
+
+TEST_CASE("a stage under way, or one whose owner will be back, counts with all that it announced") {
+  StagedFolder folder;
+  folder.bytes = 10;
+  folder.partial_bytes = 5;
+  folder.announced = 100;
+  CHECK(folder.held_bytes(kNow) == 15);
+  folder.leases = {{"x", Lease{"a", "", kNow, kNow + 1h}, {}}};
+  CHECK(folder.held_bytes(kNow) == 100);
+  CHECK(folder.held_bytes(kNow + 1h) == 15);
+  folder.at_work = true;
+  CHECK(folder.held_bytes(kNow + 1h) == 100);
+  folder.announced = 1;
+  CHECK(folder.held_bytes(kNow) == 15);
+  folder = {};
+  folder.state = StagedState::complete;
+  folder.bytes = 10;
+  folder.announced = 100;
+  CHECK(folder.held_bytes(kNow) == 10);
+}
+
+TEST_CASE("a damaged marker counts as none, and one without a journal still holds what it says") {
+  const TempDir dir;
+  StagedSample{dir.path("a"), {{"1.tar", "one"}}}.make();
+  write_file(dir.path("a/.shardkit/staged.json"), "{");
+  CHECK(look_at_staged(dir.path("a"))->state == StagedState::partial);
+  StagedSample{dir.path("b"), {{"1.tar", "one"}}}.make();
+  std::filesystem::remove(dir.path("b/.shardkit/stage.journal"));
+  CHECK(look_at_staged(dir.path("b"))->bytes == 3);
+  CHECK(look_at_staged(dir.path("b"))->files == 0);
+}
+
+TEST_CASE("staged folders are found up to four folders down, the cache itself included") {
+  const TempDir dir;
+  for (const char* name : {"b", "a/x", "1/2/3/4", "1/2/3/no/5", "a/x/inside"}) {
+    StagedSample{dir.path(name), {{"1.tar", "one"}}}.make();
+  }
+  CHECK(paths_below(dir) == std::vector<std::string>{"1/2/3/4", "a/x", "b"});
+  StagedSample{dir.path(), {{"1.tar", "one"}}}.make();
+  CHECK(paths_below(dir) == std::vector<std::string>{".", "1/2/3/4", "a/x", "b"});
+}
+
+TEST_CASE("links, hidden folders, shards that were not staged and evicted folders are not in a cache") {
+  const TempDir dir;
+  const TempDir elsewhere;
+  StagedSample{elsewhere.path("a"), {{"1.tar", "one"}}}.make();
+  std::filesystem::create_symlink(elsewhere.path("a"), dir.path("link"));
+  StagedSample{dir.path(".hidden"), {{"1.tar", "one"}}}.make();
+  write_file(dir.path("shards/.shardkit/1.tar.index"), "index");
+  write_file(dir.path("evicted/.shardkit/stage.lock"), "");
+  CHECK(paths_below(dir).empty());
+}
+
+TEST_CASE("a cache that is not there is an error with its path") {
+  const auto failure = failure_of([] { staged_folders("/absent/cache", {}); });
+  CHECK(failure == ErrorCode::not_found);
+  CHECK(failure.says("/absent/cache"));
+}
+
+TEST_CASE("using a folder makes it the one used last, and is fine where there is none") {
+  const TempDir dir;
+  StagedSample{dir.path("a"), {{"1.tar", "one"}}}.make();
+  mark_used(dir.path("a"));
+  CHECK(look_at_staged(dir.path("a"))->last_used > kNow);
+  mark_used(dir.path("absent"));
+}

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "core/bytes.hpp"
+#include "core/hash.hpp"
+#include "formats/staged_marker.hpp"
+#include "io/file_system.hpp"
+#include "staging/lease.hpp"
+#include "staging/stage_journal.hpp"
+#include "staging/stage_layout.hpp"
+#include "support/files.hpp"
+
+/// A folder as a stage leaves it. `make()` writes files, journal and, when it is complete, marker.
+struct StagedSample {
+  std::string folder;
+  std::map<std::string, std::string> content;
+  bool complete = true;
+  std::string source = "/source";
+  std::uint64_t announced = 0;
+  shardkit::WallTime used = shardkit::WallTime(std::chrono::seconds(1'767'225'600));
+
+  void make() const {
+    const auto files = shardkit::posix_file_system();
+    shardkit::StageJournal::State journal;
+    journal.set = shardkit::StagedSetId{shardkit::xxh3_128(shardkit::as_bytes(folder)), announced, source};
+    std::uint64_t bytes = 0;
+    for (const auto& [name, text] : content) {
+      write_file(folder + "/" + name, text);
+      journal.files[name] = {text.size(), "pin", shardkit::xxh3_128(shardkit::as_bytes(text))};
+      bytes += text.size();
+    }
+    write_file(path(shardkit::kStageLockPath), "");
+    shardkit::StageJournal::rewrite(*files, path(shardkit::kStageJournalPath), journal);
+    const shardkit::StagedMarker marker{source, "checksum", journal.set->hash, content.size(), bytes, {}};
+    if (complete) write_file(path(shardkit::kStagedMarkerPath), shardkit::write_staged_marker(marker));
+    touch(complete ? shardkit::kStagedMarkerPath : shardkit::kStageJournalPath, used);
+  }
+
+  void touch(const char* name, shardkit::WallTime time) const {
+    const auto since = std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch());
+    const timespec moment{since.count(), 0};
+    const timespec times[2] = {moment, moment};
+    ::utimensat(AT_FDCWD, path(name).c_str(), times, 0);
+  }
+
+  std::string path(const std::string& name) const { return folder + "/" + name; }
+};
