@@ -7,58 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "formats/shard_index.hpp"
-#include "io/file.hpp"
-#include "io/publish.hpp"
-
 namespace shardkit {
 namespace {
-
-constexpr std::size_t kBlock = 1U << 20U;
-
-Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
-  const File file = File::open_read(path);
-  std::vector<std::byte> block(kBlock);
-  Xxh3Stream hash;
-  for (std::uint64_t done = 0;;) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while checking", path);
-    const std::size_t got = file.read_at(done, block);
-    if (got == 0) return hash.digest();
-    hash.update(Bytes(block).first(got));
-    done += got;
-  }
-}
-
-/// What is wrong with a copied file whose bytes have `found`, in words; empty when nothing is. An index has no checksum
-/// in the manifest but one in itself, and says which shard it belongs to.
-std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found) {
-  if (file.hash && !(found == *file.hash)) {
-    return fmt::format("the manifest says XXH3-128 {}, its bytes have {}", to_hex(*file.hash), to_hex(found));
-  }
-  if (!file.indexed) return std::nullopt;
-  try {
-    FileSource index(path);
-    const ShardSummary summary = read_shard_index(index, path, {});
-    if (summary.shard == file.indexed->name && summary.bytes == file.indexed->bytes &&
-        summary.xxh3_128 == file.indexed->xxh3_128) {
-      return std::nullopt;
-    }
-    return fmt::format("the manifest says shard '{}' with XXH3-128 {}, it describes '{}' with {}", file.indexed->name,
-                       to_hex(file.indexed->xxh3_128), summary.shard, to_hex(summary.xxh3_128));
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt) throw;
-    return error.what();
-  }
-}
-
-Error stranger_error(const std::string& path) {
-  return Error(
-      ErrorCode::conflict,
-      fmt::format("'{}' is there already, was not made by shardctl stage and has other bytes or none to check it "
-                  "by; remove it or choose an empty folder",
-                  path),
-      path);
-}
 
 Error busy_error(const std::string& path) {
   return Error(
@@ -83,10 +33,11 @@ StageCopier::StageCopier(FileSystem& files, ObjectSource& source, StageTarget& t
       target_(target),
       limits_(std::move(limits)),
       ctx_(ctx),
+      placer_(files, target),
       small_files_(limits_.steps.large_bytes() - 1,
                    [this](const std::vector<CopiedFile>& batch) {
                      files_.sync_all(target_.contained().root());
-                     put_in_place(batch);
+                     placer_.put(batch);
                    }),
       workers_(limits_.start, limits_.maximum, ctx.stop_token()),
       range_size_(limits_.range_bytes) {}
@@ -120,7 +71,7 @@ ClimbingWorkers::Step StageCopier::worker() {
 
 CopyQueue::Opened StageCopier::open(const StageFile& file) {
   using As = CopyQueue::Opened::As;
-  if (is_in_place(file)) {
+  if (placer_.is_in_place(file, ctx_.stop_token())) {
     count_present(file);
     return {As::in_place, {}};
   }
@@ -131,7 +82,7 @@ CopyQueue::Opened StageCopier::open(const StageFile& file) {
     return {As::elsewhere, {}};
   }
   target_.journal().refresh();
-  if (is_in_place(file)) {  // another has finished it just now
+  if (placer_.is_in_place(file, ctx_.stop_token())) {  // another has finished it just now
     files_.remove(partial);
     count_present(file);
     return {As::in_place, {}};
@@ -162,29 +113,6 @@ std::uint64_t StageCopier::forget_elsewhere(const StageFile& file) {
   const std::scoped_lock lock(elsewhere_mutex_);
   const auto node = elsewhere_.extract(file.object.name);
   return node ? node.mapped() : 0;
-}
-
-/// Whether the target holds the file already. One that nobody's journal knows is taken over when its bytes are right.
-bool StageCopier::is_in_place(const StageFile& file) {
-  const std::string path = target_.path_of(file.object.name);
-  const auto size = size_on_disk(path);
-  if (!size) return false;
-  auto known = target_.journal().find(file.object.name);
-  if (!known) {
-    target_.journal().refresh();
-    known = target_.journal().find(file.object.name);
-  }
-  if (known) return known->pin == file.pin() && *size == file.object.size && known->bytes == *size;
-  if (*size == file.object.size && is_right_copy(file, path)) return true;
-  throw stranger_error(path);
-}
-
-bool StageCopier::is_right_copy(const StageFile& file, const std::string& path) {
-  if (!file.hash && !file.indexed) return false;
-  const Hash128 hash = hash_of_file(path, ctx_.stop_token());
-  if (mismatch(file, path, hash)) return false;
-  target_.journal().record(file.object.name, {file.object.size, file.pin(), hash});
-  return true;
 }
 
 void StageCopier::fetch(const CopyQueue::Work& work, RangeWriter& writer, const std::stop_token& stop) {
@@ -248,7 +176,7 @@ void StageCopier::came(std::uint64_t bytes, const std::stop_token& stop) {
 /// Ends a file that is whole, or begins it anew when its bytes are wrong or outdated.
 void StageCopier::settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop) {
   const StageFile& file = copy->file();
-  const std::string path = join_path(source_.location(), file.object.name);
+  const std::string path = source_.address_of(file.object.name);
   if (copy->rangeless() && !copy->whole_only()) {
     copy->start_over_as_whole();
     return queue_->wake();
@@ -263,7 +191,7 @@ void StageCopier::settle(const std::shared_ptr<FileCopy>& copy, const std::stop_
     small_files_.add({copy, hash});
   } else {
     copy->sync();
-    put_in_place({{copy, hash}});
+    placer_.put({{copy, hash}});
   }
   ++ctx_.progress().items;
   queue_->finished(copy);
@@ -278,7 +206,7 @@ void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error&
     files_.remove(target_.partial_path(file.object.name));
     throw Error(reason);
   }
-  const std::string path = join_path(source_.location(), file.object.name);
+  const std::string path = source_.address_of(file.object.name);
   const auto now = source_.find(file.object.name);
   if (!now) throw Error(ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
   if (now->size != file.object.size && file.hash) {
@@ -288,33 +216,6 @@ void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error&
   ++refetched_;
   copy->start_over(file.hash ? file.object : *now);
   queue_->wake();
-}
-
-/// Gives files that are durable their names. Who sees a name may rely on its bytes; who sees a record looks for the
-/// name too.
-void StageCopier::put_in_place(const std::vector<CopiedFile>& batch) {
-  for (const CopiedFile& copied : batch) {
-    const StageFile& file = copied.copy->file();
-    target_.journal().record(file.object.name, {file.object.size, file.pin(), copied.hash});
-  }
-  // Before the names: a file in place that no journal knows and no hash vouches for would count as a stranger's.
-  target_.journal().sync();
-  for (const CopiedFile& copied : batch) {
-    const std::string& name = copied.copy->file().object.name;
-    make_parent(name);
-    files_.rename(target_.partial_path(name), target_.path_of(name));
-    copied.copy->close();
-  }
-}
-
-void StageCopier::make_parent(const std::string& name) {
-  const std::size_t slash = name.rfind('/');
-  if (slash == std::string::npos) return;
-  const std::scoped_lock lock(folders_mutex_);
-  std::string folder = name.substr(0, slash);
-  if (folders_.contains(folder)) return;
-  target_.contained().folder(folder, true);
-  folders_.insert(std::move(folder));
 }
 
 /// What came before a failure or a stop is kept as far as it can be; the failure itself is what the user hears of.

@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -17,9 +16,9 @@
 #include "io/object_source.hpp"
 #include "staging/copy_queue.hpp"
 #include "staging/file_copy.hpp"
+#include "staging/file_placer.hpp"
 #include "staging/range_size.hpp"
 #include "staging/range_writer.hpp"
-#include "staging/small_files.hpp"
 #include "staging/stage_target.hpp"
 #include "sync/climbing_workers.hpp"
 
@@ -61,8 +60,6 @@ class StageCopier {
 
  private:
   CopyQueue::Opened open(const StageFile& file);
-  bool is_in_place(const StageFile& file);
-  bool is_right_copy(const StageFile& file, const std::string& path);
   void count_present(const StageFile& file);
   void show_progress_elsewhere(const StageFile& file);
   std::uint64_t forget_elsewhere(const StageFile& file);
@@ -74,8 +71,6 @@ class StageCopier {
   void came(std::uint64_t bytes, const std::stop_token& stop);
   void settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop);
   void start_over(const std::shared_ptr<FileCopy>& copy, const Error& reason);
-  void put_in_place(const std::vector<CopiedFile>& batch);
-  void make_parent(const std::string& name);
   void keep_unfinished() noexcept;
 
   FileSystem& files_;
@@ -84,6 +79,7 @@ class StageCopier {
   const CopyLimits limits_;
   Context& ctx_;
   const std::vector<StageFile>* wanted_ = nullptr;
+  FilePlacer placer_;
   SmallFiles small_files_;
   std::unique_ptr<CopyQueue> queue_;
   ClimbingWorkers workers_;
@@ -94,8 +90,6 @@ class StageCopier {
   std::atomic<std::uint64_t> refetched_{0};
   std::mutex elsewhere_mutex_;
   std::map<std::string, std::uint64_t> elsewhere_;  ///< what the progress has of files that other processes bring
-  std::mutex folders_mutex_;
-  std::set<std::string> folders_;  ///< that are there, below the target
 };
 
 }  // namespace shardkit

@@ -1,0 +1,107 @@
+#include "staging/file_placer.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "formats/shard_index.hpp"
+#include "io/file.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kBlock = 1U << 20U;
+
+Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
+  const File file = File::open_read(path);
+  std::vector<std::byte> block(kBlock);
+  Xxh3Stream hash;
+  for (std::uint64_t done = 0;;) {
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while checking", path);
+    const std::size_t got = file.read_at(done, block);
+    if (got == 0) return hash.digest();
+    hash.update(Bytes(block).first(got));
+    done += got;
+  }
+}
+
+Error stranger_error(const std::string& path) {
+  return Error(
+      ErrorCode::conflict,
+      fmt::format("'{}' is there already, was not made by shardctl stage and has other bytes or none to check it "
+                  "by; remove it or choose an empty folder",
+                  path),
+      path);
+}
+
+}  // namespace
+
+std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found) {
+  if (file.hash && !(found == *file.hash)) {
+    return fmt::format("the manifest says XXH3-128 {}, its bytes have {}", to_hex(*file.hash), to_hex(found));
+  }
+  if (!file.indexed) return std::nullopt;
+  try {
+    FileSource index(path);
+    const ShardSummary summary = read_shard_index(index, path, {});
+    if (summary.shard == file.indexed->name && summary.bytes == file.indexed->bytes &&
+        summary.xxh3_128 == file.indexed->xxh3_128) {
+      return std::nullopt;
+    }
+    return fmt::format("the manifest says shard '{}' with XXH3-128 {}, it describes '{}' with {}", file.indexed->name,
+                       to_hex(file.indexed->xxh3_128), summary.shard, to_hex(summary.xxh3_128));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;
+    return error.what();
+  }
+}
+
+bool FilePlacer::is_in_place(const StageFile& file, const std::stop_token& stop) {
+  const std::string path = target_.path_of(file.object.name);
+  const auto size = size_on_disk(path);
+  if (!size) return false;
+  auto known = target_.journal().find(file.object.name);
+  if (!known) {
+    target_.journal().refresh();
+    known = target_.journal().find(file.object.name);
+  }
+  if (known) return known->pin == file.pin() && *size == file.object.size && known->bytes == *size;
+  if (*size == file.object.size && is_right_copy(file, path, stop)) return true;
+  throw stranger_error(path);
+}
+
+bool FilePlacer::is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop) {
+  if (!file.hash && !file.indexed) return false;
+  const Hash128 hash = hash_of_file(path, stop);
+  if (mismatch(file, path, hash)) return false;
+  target_.journal().record(file.object.name, {file.object.size, file.pin(), hash});
+  return true;
+}
+
+void FilePlacer::put(const std::vector<CopiedFile>& batch) {
+  for (const CopiedFile& copied : batch) {
+    const StageFile& file = copied.copy->file();
+    target_.journal().record(file.object.name, {file.object.size, file.pin(), copied.hash});
+  }
+  // Before the names: a file in place that no journal knows and no hash vouches for would count as a stranger's.
+  target_.journal().sync();
+  for (const CopiedFile& copied : batch) {
+    const std::string& name = copied.copy->file().object.name;
+    make_parent(name);
+    files_.rename(target_.partial_path(name), target_.path_of(name));
+    copied.copy->close();
+  }
+}
+
+void FilePlacer::make_parent(const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  if (slash == std::string::npos) return;
+  const std::scoped_lock lock(mutex_);
+  std::string folder = name.substr(0, slash);
+  if (folders_.contains(folder)) return;
+  target_.contained().folder(folder, true);
+  folders_.insert(std::move(folder));
+}
+
+}  // namespace shardkit

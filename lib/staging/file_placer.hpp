@@ -1,0 +1,44 @@
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/hash.hpp"
+#include "staging/small_files.hpp"
+#include "staging/stage_target.hpp"
+
+namespace shardkit {
+
+/// What is wrong with a file at `path` whose bytes have the hash `found`, in words; empty when nothing is, as far as
+/// can be told. An index has no checksum in the manifest but one in itself, and says which shard it belongs to.
+std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found);
+
+/// Files in a target under their own names: which are there, and how one gets there. Thread-safe.
+class FilePlacer {
+ public:
+  /// What is referred to outlives the placer; `target` is joined.
+  FilePlacer(FileSystem& files, StageTarget& target) : files_(files), target_(target) {}
+
+  /// Whether the target holds the file already. One that nobody's journal knows is taken over when its bytes are right;
+  /// else Error{conflict}. One that the journal knows with other bytes is ours to replace.
+  bool is_in_place(const StageFile& file, const std::stop_token& stop);
+
+  /// Gives files that are durable their names. Who sees a name may rely on its bytes; who sees a record looks for the
+  /// name too.
+  void put(const std::vector<CopiedFile>& batch);
+
+ private:
+  bool is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop);
+  void make_parent(const std::string& name);
+
+  FileSystem& files_;
+  StageTarget& target_;
+  std::mutex mutex_;
+  std::set<std::string> folders_;  ///< that are there, below the target
+};
+
+}  // namespace shardkit
