@@ -64,9 +64,6 @@ Error transfer_error(CURLcode code, const char* detail, const Url& url) {
 struct HttpClient::Transfer {
   AnswerReader reader;
   StallWatch stall;
-  RateLimit* rate_limit;
-  const std::stop_token& stop;
-  bool stopped = false;
 
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* user) {
     auto& self = *static_cast<Transfer*>(user);
@@ -77,18 +74,7 @@ struct HttpClient::Transfer {
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user) {
     auto& self = *static_cast<Transfer*>(user);
     self.stall.came(size * count);
-    return self.wait_for_rate(size * count) && self.reader.body({data, size * count}) ? size * count
-                                                                                      : CURL_WRITEFUNC_ERROR;
-  }
-
-  /// False on a stop.
-  bool wait_for_rate(std::size_t bytes) noexcept {
-    try {
-      if (rate_limit != nullptr) rate_limit->take(bytes, stop);
-    } catch (const Error&) {
-      stopped = true;
-    }
-    return !stopped;
+    return self.reader.body({data, size * count}) ? size * count : CURL_WRITEFUNC_ERROR;
   }
 };
 
@@ -234,11 +220,10 @@ HttpClient::HttpClient(HttpOptions options) : options_(std::move(options)) {
 HttpClient::~HttpClient() = default;
 
 HttpResponse HttpClient::send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) {
-  Transfer transfer{AnswerReader(request, on_head, options_.header_limits), StallWatch(options_.stall),
-                    options_.rate_limit.get(), stop};
+  Transfer transfer{AnswerReader(request, on_head, options_.header_limits), StallWatch(options_.stall)};
   handles_->prepare(request, options_, transfer);
   const auto code = handles_->perform(transfer.stall, stop);
-  if (!code || transfer.stopped) {
+  if (!code) {
     throw Error(ErrorCode::cancelled, "stopped while waiting for an answer", request.url.display());
   }
   if (!transfer.reader.refused()) {

@@ -5,7 +5,6 @@
 
 #include "net/answer_reader.hpp"
 #include "net/http.hpp"
-#include "net/rate_limit.hpp"
 #include "net/stall_watch.hpp"
 #include "system/environment_lookup.hpp"
 
@@ -16,7 +15,6 @@ struct HttpOptions {
   StallLimit stall;
   std::string ca_file;    ///< PEM; empty: the system's
   std::string ca_folder;  ///< hashed, as c_rehash makes it; empty: the system's
-  std::shared_ptr<RateLimit> rate_limit;
   HeaderLimits header_limits;
 };
 
