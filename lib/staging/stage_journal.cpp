@@ -101,14 +101,17 @@ void StageJournal::announce(std::uint64_t bytes) {
   take_news();
   if (!state_.set || bytes <= state_.set->bytes) return;
   state_.set->bytes = bytes;
-  file_->write(as_bytes(line_of(*state_.set)));
+  append(line_of(*state_.set));
 }
 
 void StageJournal::record(const std::string& name, const StagedFile& file) {
   const std::scoped_lock lock(mutex_);
-  file_->write(as_bytes(line_of(name, file)));
+  append(line_of(name, file));
   state_.files[name] = file;
 }
+
+/// Behind a line end of its own: on a full disk another process may have left half a line, which must not spoil ours.
+void StageJournal::append(const std::string& line) { file_->write(as_bytes("\n" + line)); }
 
 void StageJournal::sync() {
   const std::scoped_lock lock(mutex_);

@@ -63,6 +63,7 @@ class StageJournal {
 
  private:
   void take_news();
+  void append(const std::string& line);
 
   const std::string path_;
   mutable std::mutex mutex_;

@@ -58,6 +58,17 @@ TEST_CASE("several processes append, and each learns of the others' records") {
   CHECK(StageJournal::read(fixture.path).files.size() == 3);
 }
 
+TEST_CASE("half a line that one process left on a full disk spoils no line of another") {
+  const JournalFixture fixture;
+  StageJournal one(*fixture.files, fixture.path);
+  StageJournal two(*fixture.files, fixture.path);
+  fixture.files->open_append(fixture.path)->write(as_bytes("file\t10\t0011"));
+  one.record("b", {20, "v1", {}});
+  two.refresh();
+  CHECK(two.find("b")->bytes == 20);
+  CHECK(StageJournal::read(fixture.path).files.contains("b"));
+}
+
 TEST_CASE("a line that was cut, and lines of another kind, are left out") {
   const JournalFixture fixture;
   const std::string text = read_file(fixture.path);
