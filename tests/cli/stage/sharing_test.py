@@ -43,7 +43,8 @@ class SharingTest(StageTest):
         self.started += 1
         log = (self.folder / f"stderr-{self.started}").open("w")
         self.addCleanup(log.close)
-        command = [str(PROGRAMS / "shardctl"), "stage", *map(str, args), "--json", str(self.folder / f"json-{self.started}")]
+        envelope = str(self.folder / f"json-{self.started}")
+        command = [str(PROGRAMS / "shardctl"), "stage", *map(str, args), "--json", envelope]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
         process.number = self.started
         self.addCleanup(process.kill)
@@ -101,7 +102,8 @@ class Together(SharingTest):
     def test_with_nobody_killed_each_byte_is_fetched_once_and_all_of_them_tell_how_it_goes(self):
         source = self.make_files(16)
         total = sum(path.stat().st_size for path in source.iterdir())
-        processes = [self.start(source, self.out, "--manifest", "none", "--bwlimit", "1500kB") for _ in range(PROCESSES)]
+        command = (source, self.out, "--manifest", "none", "--bwlimit", "1500kB")
+        processes = [self.start(*command) for _ in range(PROCESSES)]
         results = [self.result_of(process) for process in processes]
         self.assert_whole(tree(source))
         self.assertEqual(sum(result["bytes_fetched"] for result in results), total)
