@@ -151,19 +151,20 @@ void CacheShare::take_room(const StagedSetId& set, const std::vector<StageFile>&
   take_lease();
 }
 
-void CacheShare::check_replace(const StagedMarker& found, const StagedSetId& asked, bool is_update) const {
+void CacheShare::check_replace(const Replacement& replacement) const {
   const std::string what =
-      fmt::format("'{}' holds a finished copy of another set (from '{}', manifest {}; asked for is {})",
-                  target_.folder(), found.source, to_hex(found.manifest), to_hex(asked.hash));
+      fmt::format("'{}' holds {} copy of another set (from '{}', manifest {}; asked for is {})", target_.folder(),
+                  replacement.finished ? "a finished" : "an unfinished", replacement.found.source,
+                  to_hex(replacement.found.manifest), to_hex(replacement.asked.hash));
   for (const LeaseFile& lease : read_leases(target_.folder())) {
     if (!lease.lives_at(clock_.now()) || (lease.lease && lease.lease->owner == owner_)) continue;
-    throw Error(ErrorCode::conflict,
+    throw Error(ErrorCode::no_space,  // it passes: by a release, or with time
                 fmt::format("{}, {}; choose another folder, or once nobody reads it end the lease with 'shardctl cache "
                             "release {} --all'",
                             what, describe(lease), target_.folder()),
                 target_.folder());
   }
-  if (is_update || options_.limit) return;
+  if (!replacement.finished || replacement.is_update || options_.limit) return;
   throw Error(ErrorCode::conflict,
               fmt::format("{}; choose another folder, or once nobody reads it evict it with 'shardctl cache gc {} "
                           "--limit 0'; with --limit a set that nobody leases is replaced",
@@ -171,10 +172,21 @@ void CacheShare::check_replace(const StagedMarker& found, const StagedSetId& ask
               target_.folder());
 }
 
+void CacheShare::drop_lease() noexcept {
+  try {
+    if (options_.lease > 0) release_lease(files_, target_.folder(), owner_);
+  } catch (const std::exception&) {
+    return;  // it ends by itself
+  }
+}
+
 void CacheShare::take_lease() {
   if (options_.lease == 0) return;
   const WallTime now = clock_.now();
-  const auto until = now + std::chrono::duration_cast<WallTime::duration>(Seconds(std::ceil(options_.lease)));
+  auto until = now + std::chrono::duration_cast<WallTime::duration>(Seconds(std::ceil(options_.lease)));
+  for (const LeaseFile& file : read_leases(target_.folder())) {  // another job of the same owner may need it longer
+    if (file.lease && file.lease->owner == owner_) until = std::max(until, file.lease->expires_at);
+  }
   shardkit::take_lease(files_, target_.folder(), {owner_, options_.purpose, now, until});
 }
 

@@ -46,9 +46,19 @@ class CacheShare {
   /// that others count it, and takes the lease.
   void take_room(const StagedSetId& set, const std::vector<StageFile>& wanted, std::uint64_t manifest);
 
-  /// Throws Error{conflict} when the finished copy `found` must not give way to the set `asked`: another owner leases
-  /// it, or it neither follows its source as `is_update` says, nor is there a limit that stands for leave to evict.
-  void check_replace(const StagedMarker& found, const StagedSetId& asked, bool is_update) const;
+  /// What the target holds of another set, and what is to take its place.
+  struct Replacement {
+    const StagedMarker& found;
+    const StagedSetId& asked;
+    bool finished = true;
+    bool is_update = false;  ///< the same files, as their source has them now
+  };
+  /// Throws Error{no_space} while another owner leases what is to give way; Error{conflict} for a finished copy that is
+  /// no update, where no limit stands for leave to evict.
+  void check_replace(const Replacement& replacement) const;
+
+  /// Ends the lease, as what it was taken for will not come.
+  void drop_lease() noexcept;
 
   /// Takes the lease, or renews it; nothing without one.
   void take_lease();

@@ -18,6 +18,7 @@
 #include "dataset/stage_limits.hpp"
 #include "io/publish.hpp"
 #include "net/clock.hpp"
+#include "staging/stage_layout.hpp"
 #include "staging/stage_target.hpp"
 #include "system/mounts.hpp"
 
@@ -45,6 +46,7 @@ void check_free_space(const StageTarget& target, const std::vector<StageFile>& w
 
 /// A loader that opens *.tar would read these as well.
 void warn_of_strangers(StageTarget& target, Context& ctx) {
+  target.journal().refresh();
   const StageJournal::State state = target.journal().state();
   for (const auto& entry : std::filesystem::directory_iterator(target.folder())) {
     const std::string name = entry.path().filename();
@@ -103,6 +105,8 @@ class Stage {
         CopyLimits limits, RetryWatch& retries, Context& ctx)
       : files_(files),
         source_(source),
+        all_of_one_source_(!wanted.names && options.sources.size() <= 1),
+        is_part_(wanted.names.has_value()),
         options_(options),
         limits_(std::move(limits)),
         retries_(retries),
@@ -116,20 +120,40 @@ class Stage {
     keep_ranks();
     const StagedSetId id{set_.hash(), 0, source_.location()};
     const std::vector<ObjectInfo> foreign = set_.foreign_indexes(source_);
-    const auto holds_all = [&] { return target_.holds(id, set_.names(), foreign); };
+    const auto holds_all = [&] { return target_.holds(id, set_.expected(), foreign); };
     if (holds_all() && share_.keep(holds_all)) return result_in_place();
     wanted_ = set_.files(source_, foreign, ctx_.stop_token());
+    refuse_own_files();
     share_.check_room(id, wanted_, set_.manifest_text().size());
     ctx_.progress().start("wait for another stage into the same folder");
-    const auto replace = [&](const StagedMarker& found) { share_.check_replace(found, id, is_update(found)); };
+    const auto replace = [&](const StagedMarker& found, bool finished) {
+      share_.check_replace({found, id, finished, is_update(found)});
+    };
     target_.join(id, wanted_, replace, ctx_.stop_token());
     share_.take_room(id, wanted_, set_.manifest_text().size());
     check_free_space(target_, wanted_);
+    target_.check_manifest_place(set_.manifest_text());
     ctx_.progress().start("copy", wanted_.size(), bytes());
-    return copy();
+    try {
+      return copy();
+    } catch (const Error& error) {
+      if (is_bad_file(error.code()) && !target_.marker()) share_.drop_lease();  // no repetition will bring it
+      throw;
+    }
   }
 
  private:
+  /// A source that lies where its copy would: the copy would be the source, and an eviction would take it.
+  void refuse_own_files() const {
+    for (const StageFile& file : wanted_) {
+      const std::string from = source_.address_of(file.object.name);
+      const std::string to = target_.path_of(file.object.name);
+      std::error_code error;
+      if (!std::filesystem::equivalent(from, to, error) || std::filesystem::is_symlink(to, error)) continue;
+      throw Error(ErrorCode::usage, fmt::format("'{}' would be staged onto itself; choose another folder", from), from);
+    }
+  }
+
   void warn_of_missing_manifest() {
     if (set_.has_manifest() || options_.manifest == "none") return;
     ctx_.warn("no_manifest",
@@ -149,8 +173,15 @@ class Stage {
                           EnumNames<RankSplit>::names[static_cast<std::size_t>(split)]);
   }
 
-  /// Files that follow their source without a manifest are brought up to date.
-  bool is_update(const StagedMarker& found) const { return !set_.has_manifest() && found.source == source_.location(); }
+  /// Files that follow their source without a manifest are brought up to date. What was staged and is not asked for now
+  /// may go only with a whole source, which has it no more.
+  bool is_update(const StagedMarker& found) const {
+    if (set_.has_manifest() || found.source != source_.location()) return false;
+    const StageJournal::State state = StageJournal::read(target_.path_of(kStageJournalPath));
+    return all_of_one_source_ || std::ranges::all_of(state.files, [&](const auto& item) {
+             return std::ranges::find(set_.whole(), item.first) != set_.whole().end();
+           });
+  }
 
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
@@ -164,7 +195,8 @@ class Stage {
     }
     retries_.watch(nullptr);
     warn_of_strangers(target_, ctx_);
-    target_.finish(set_.manifest_text(), marker(), wanted_);
+    set_.update(copier.changed());
+    target_.finish(set_.manifest_text(), marker(), wanted_, set_.whole());
     share_.take_lease();
     StageResult result = this->result();
     result.bytes_fetched = copier.bytes_fetched() + set_.manifest_text().size();
@@ -178,6 +210,7 @@ class Stage {
   StagedMarker marker() const {
     StagedMarker marker{source_.location(), verified(), set_.hash(), 0, 0, {}};
     if (!subset_.empty()) marker.subsets = {subset_};
+    if (subset_.empty() && is_part_) marker.subsets = {fmt::format("{} by name", format_count(wanted_.size(), "file"))};
     return marker;
   }
 
@@ -201,16 +234,18 @@ class Stage {
   /// Of a folder that holds all.
   StageResult result_in_place() const {
     StageResult result = this->result();
-    const std::vector<std::string> names = set_.names();
-    result.files = names.size();
+    const std::vector<ExpectedFile> expected = set_.expected();
+    result.files = expected.size();
     result.bytes = 0;
-    for (const std::string& name : names) result.bytes += size_on_disk(target_.path_of(name)).value_or(0);
+    for (const ExpectedFile& file : expected) result.bytes += size_on_disk(target_.path_of(file.name)).value_or(0);
     result.bytes_reused = result.bytes;
     return result;
   }
 
   FileSystem& files_;
   ObjectSource& source_;
+  const bool all_of_one_source_;
+  const bool is_part_;  ///< of a manifest's shards some were named
   const StageOptions& options_;
   const CopyLimits limits_;
   RetryWatch& retries_;

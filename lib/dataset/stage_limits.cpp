@@ -28,6 +28,7 @@ unsigned most_requests(const StageOptions& options, bool remote) {
 }  // namespace
 
 void check(const StageOptions& options) {
+  if (options.target.empty()) throw Error(ErrorCode::usage, "DST is empty; name a folder on a local disk");
   if (options.concurrency && (*options.concurrency == 0 || *options.concurrency > kMostConcurrency)) {
     throw Error(ErrorCode::usage, fmt::format("--concurrency is 1 to {}", kMostConcurrency));
   }

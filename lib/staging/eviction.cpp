@@ -112,7 +112,7 @@ bool evict(FileSystem& files, const std::string& folder, WallTime now, const std
   remove_durably(files, root, kStagedMarkerPath);
   for (const auto& [name, file] : journal.files) {
     if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while evicting", folder);
-    if (can_be_a_file(name, folder)) remove_file(files, root, name);
+    if (!file.found) remove_staged_file(files, root, name);
   }
   sweep_partials(files, root, true);
   remove_ended_leases(files, folder, now);
@@ -131,7 +131,7 @@ bool discard(FileSystem& files, const std::string& folder, const std::vector<std
   const StageJournal::State journal = StageJournal::read(join_path(folder, kStageJournalPath));
   remove_durably(files, root, kStagedMarkerPath);
   for (const std::string& name : names) {
-    if (journal.files.contains(name) && can_be_a_file(name, folder)) remove_file(files, root, name);
+    if (journal.files.contains(name)) remove_staged_file(files, root, name);
   }
   return true;
 }
@@ -150,6 +150,10 @@ Leftovers sweep_leftovers(FileSystem& files, const std::string& folder, WallTime
   }
   if (!is_leased(folder, now)) found += sweep_partials(files, root, remove);
   return found;
+}
+
+void remove_staged_file(FileSystem& files, const ContainedFolder& root, const std::string& name) {
+  if (can_be_a_file(name, root.path())) remove_file(files, root, name);
 }
 
 Leftovers& Leftovers::operator+=(const Leftovers& more) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "io/contained_folder.hpp"
 #include "io/file_system.hpp"
 #include "net/clock.hpp"
 
@@ -20,6 +21,9 @@ bool evict(FileSystem& files, const std::string& folder, WallTime now, const std
 /// Removes the marker and then these files, which their journal names, so that the next stage brings them again. False,
 /// with nothing changed, where evict() would not go.
 bool discard(FileSystem& files, const std::string& folder, const std::vector<std::string>& names, WallTime now);
+
+/// Removes the file of that name below a staged folder, as its journal has it, never through a link and never outside.
+void remove_staged_file(FileSystem& files, const ContainedFolder& root, const std::string& name);
 
 struct Leftovers {
   std::uint64_t files = 0;

@@ -75,7 +75,7 @@ bool FilePlacer::is_right_copy(const StageFile& file, const std::string& path, c
   if (!file.hash && !file.indexed) return false;
   const Hash128 hash = hash_of_file(path, stop);
   if (mismatch(file, path, hash)) return false;
-  target_.journal().record(file.object.name, {file.object.size, file.pin(), hash});
+  target_.journal().record(file.object.name, {file.object.size, file.pin(), hash, true});
   return true;
 }
 

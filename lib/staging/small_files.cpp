@@ -6,7 +6,6 @@ namespace shardkit {
 namespace {
 
 constexpr std::uint64_t kBatchBytes = 64ULL << 20U;
-constexpr std::size_t kBatchFiles = 256;  // open all the while: they hold the lock of their partial file
 
 }  // namespace
 
@@ -16,7 +15,7 @@ void SmallFiles::add(CopiedFile file) {
     const std::scoped_lock lock(mutex_);
     bytes_ += file.copy->file().object.size;
     batch_.push_back(std::move(file));
-    if (bytes_ < kBatchBytes && batch_.size() < kBatchFiles) return;
+    if (bytes_ < kBatchBytes && batch_.size() < limits_.files) return;
     full.swap(batch_);
     bytes_ = 0;
   }

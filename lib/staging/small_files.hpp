@@ -22,10 +22,13 @@ class SmallFiles {
  public:
   /// `commit` makes the files of a batch durable and gives them their names; batches may be under way side by side.
   using Commit = std::function<void(const std::vector<CopiedFile>& batch)>;
-  /// Files of up to `largest` bytes are small: a sync of their own would cost more than their bytes.
-  SmallFiles(std::uint64_t largest, Commit commit) : largest_(largest), commit_(std::move(commit)) {}
+  struct Limits {
+    std::uint64_t largest = 0;  ///< bytes of a small file: a sync of its own would cost more
+    std::size_t files = 256;    ///< in a batch; each is open, as it holds the lock of its partial file
+  };
+  SmallFiles(const Limits& limits, Commit commit) : limits_(limits), commit_(std::move(commit)) {}
 
-  bool takes(std::uint64_t bytes) const { return bytes <= largest_; }
+  bool takes(std::uint64_t bytes) const { return bytes <= limits_.largest; }
 
   /// Commits the batch that this file fills up.
   void add(CopiedFile file);
@@ -33,7 +36,7 @@ class SmallFiles {
   void flush();
 
  private:
-  const std::uint64_t largest_;
+  const Limits limits_;
   const Commit commit_;
   std::mutex mutex_;
   std::vector<CopiedFile> batch_;

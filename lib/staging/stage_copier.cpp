@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "system/limits.hpp"
+
 namespace shardkit {
 namespace {
 
@@ -34,7 +36,7 @@ StageCopier::StageCopier(FileSystem& files, ObjectSource& source, StageTarget& t
       limits_(std::move(limits)),
       ctx_(ctx),
       placer_(files, target),
-      small_files_(limits_.steps.large_bytes() - 1,
+      small_files_({limits_.steps.large_bytes() - 1, std::min<std::size_t>(256, usable_descriptors() / 4)},
                    [this](const std::vector<CopiedFile>& batch) {
                      files_.sync_all(target_.contained().root());
                      placer_.put(batch);
@@ -214,6 +216,10 @@ void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error&
                 fmt::format("'{}' has {} bytes; the manifest says {}", path, now->size, file.object.size), path);
   }
   ++refetched_;
+  if (!file.hash) {
+    const std::scoped_lock lock(changed_mutex_);
+    changed_.push_back(*now);
+  }
   copy->start_over(file.hash ? file.object : *now);
   queue_->wake();
 }

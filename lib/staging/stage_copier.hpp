@@ -57,6 +57,8 @@ class StageCopier {
   std::uint64_t bytes_reused() const { return reused_; }
   /// Files that were fetched a second time.
   std::uint64_t refetched() const { return refetched_; }
+  /// Objects that changed while they were copied, as they are now. Once bring() is over.
+  const std::vector<ObjectInfo>& changed() const { return changed_; }
 
  private:
   CopyQueue::Opened open(const StageFile& file);
@@ -88,6 +90,8 @@ class StageCopier {
   std::atomic<std::uint64_t> fetched_{0};
   std::atomic<std::uint64_t> reused_{0};
   std::atomic<std::uint64_t> refetched_{0};
+  std::mutex changed_mutex_;
+  std::vector<ObjectInfo> changed_;
   std::mutex elsewhere_mutex_;
   std::map<std::string, std::uint64_t> elsewhere_;  ///< what the progress has of files that other processes bring
 };

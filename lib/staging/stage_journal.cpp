@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kSet = "set";
 constexpr std::string_view kFile = "file";
+constexpr std::string_view kFound = "found";
 
 std::string line_of(std::string_view kind, std::uint64_t bytes, const Hash128& hash, std::string_view pin,
                     std::string_view name) {
@@ -28,7 +29,7 @@ std::string line_of(std::string_view kind, std::uint64_t bytes, const Hash128& h
 std::string line_of(const StagedSetId& set) { return line_of(kSet, set.bytes, set.hash, "", set.source); }
 
 std::string line_of(const std::string& name, const StagedFile& file) {
-  return line_of(kFile, file.bytes, file.hash, file.pin, name);
+  return line_of(file.found ? kFound : kFile, file.bytes, file.hash, file.pin, name);
 }
 
 void take_line(std::string_view line, StageJournal::State& state, std::vector<std::string_view>& columns) {
@@ -40,7 +41,8 @@ void take_line(std::string_view line, StageJournal::State& state, std::vector<st
     return;
   }
   if (columns[0] == kSet) state.set = StagedSetId{file.hash, file.bytes, std::move(name)};
-  if (columns[0] == kFile) state.files[name] = std::move(file);
+  file.found = columns[0] == kFound;
+  if (file.found || columns[0] == kFile) state.files[name] = std::move(file);
 }
 
 }  // namespace

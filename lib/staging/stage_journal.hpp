@@ -27,6 +27,8 @@ struct StagedFile {
   std::uint64_t bytes = 0;
   std::string pin;  ///< StageFile::pin() of the bytes
   Hash128 hash;     ///< XXH3-128 of the bytes
+  /// It was there before, with the right bytes: somebody else's, which is used and never removed.
+  bool found = false;
 };
 
 /// What a stage has brought, `.shardkit/stage.journal` (docs/formats.md, "Stage journal"): which set the folder is for,

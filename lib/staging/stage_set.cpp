@@ -58,6 +58,15 @@ std::vector<ObjectInfo> objects_of(ObjectSource& source, const StageWanted& want
   throw Error(ErrorCode::not_found, fmt::format("'{}' holds no files", source.location()), source.location());
 }
 
+/// Names under which a target keeps what it knows of itself: a list or a pattern may name them in a staged folder.
+void refuse_own_state(const std::vector<std::string>& names, const ObjectSource& source) {
+  const auto found = std::ranges::find_if(names, &StageTarget::is_own_state);
+  if (found == names.end()) return;
+  const std::string path = source.address_of(*found);
+  throw Error(ErrorCode::unsupported,
+              fmt::format("'{}' is what a stage keeps for itself; leave it out of what is to be staged", path), path);
+}
+
 Hash128 hash_of(const std::vector<ObjectInfo>& objects) {
   Xxh3Stream hash;
   for (const ObjectInfo& object : objects) {
@@ -92,6 +101,7 @@ StageSet::StageSet(ObjectSource& source, const StageWanted& wanted, const std::s
         wanted.manifest_path.empty() ? join_path(source.location(), wanted.manifest_name) : wanted.manifest_path;
     shards_ = read_manifest(manifest_text_, path).shards;
     hash_ = xxh3_128(as_bytes(manifest_text_));
+    for (ExpectedFile& file : expected()) whole_.push_back(std::move(file.name));
     if (wanted.names) select(*wanted.names, path);
     for (const ManifestShard& shard : shards_) names.push_back(shard.name);
   } else {
@@ -101,6 +111,8 @@ StageSet::StageSet(ObjectSource& source, const StageWanted& wanted, const std::s
     for (const ObjectInfo& object : objects_) names.push_back(object.name);
   }
   check_names(names, source.location());
+  refuse_own_state(names, source);
+  if (!has_manifest()) whole_ = names;
 }
 
 /// Keeps the shards of these names.
@@ -145,15 +157,24 @@ void StageSet::keep_shards(const std::vector<std::size_t>& numbers) {
   std::erase_if(objects_, [&](const ObjectInfo& object) { return gone.contains(object.name); });
 }
 
-std::vector<std::string> StageSet::names() const {
-  std::vector<std::string> names;
-  if (has_manifest()) names.push_back(kManifestName);
+std::vector<ExpectedFile> StageSet::expected() const {
+  std::vector<ExpectedFile> files;
+  if (has_manifest()) files.push_back({kManifestName, to_hex(hash_)});
   for (const ManifestShard& shard : shards_) {
-    names.push_back(shard.name);
-    names.push_back(shard_index_path(shard.name));
+    files.push_back({shard.name, to_hex(shard.xxh3_128)});
+    files.push_back({shard_index_path(shard.name), {}});
   }
-  for (const ObjectInfo& object : objects_) names.push_back(object.name);
-  return names;
+  for (const ObjectInfo& object : objects_) files.push_back({object.name, object.version});
+  return files;
+}
+
+void StageSet::update(const std::vector<ObjectInfo>& changed) {
+  if (changed.empty() || has_manifest()) return;
+  for (const ObjectInfo& now : changed) {
+    const auto object = std::ranges::find(objects_, now.name, &ObjectInfo::name);
+    if (object != objects_.end()) *object = now;
+  }
+  hash_ = hash_of(objects_);
 }
 
 std::vector<StageFile> StageSet::files(ObjectSource& source, const std::vector<ObjectInfo>& foreign,

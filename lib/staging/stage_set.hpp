@@ -22,6 +22,12 @@ struct StageFile {
   std::string pin() const;
 };
 
+/// A file that a target has to hold.
+struct ExpectedFile {
+  std::string name;
+  std::optional<std::string> pin;  ///< StageFile::pin(); empty where it is not known yet: of an index
+};
+
 /// What of a source is wanted.
 struct StageWanted {
   std::optional<std::vector<std::string>> names;  ///< these objects; without them all
@@ -42,8 +48,12 @@ class StageSet {
   bool has_manifest() const { return !manifest_text_.empty(); }
   const std::string& manifest_text() const { return manifest_text_; }
 
-  /// Of all that is wanted, as far as known without asking for indexes of other readers.
-  std::vector<std::string> names() const;
+  /// All that is wanted, as far as known without asking for indexes of other readers.
+  std::vector<ExpectedFile> expected() const;
+  /// The names of all files of the set, also of shards that are not kept.
+  const std::vector<std::string>& whole() const { return whole_; }
+  /// Takes in that these objects are others by now than when the set was looked at. Without a manifest.
+  void update(const std::vector<ObjectInfo>& changed);
 
   /// Samples of each shard in the order of their names; without a manifest 1 for each tar, as nobody knows.
   std::vector<std::uint64_t> samples_per_shard() const;
@@ -65,6 +75,7 @@ class StageSet {
   std::string manifest_text_;
   std::vector<ManifestShard> shards_;
   std::vector<ObjectInfo> objects_;  ///< without a manifest
+  std::vector<std::string> whole_;
   Hash128 hash_;
 };
 

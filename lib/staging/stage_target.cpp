@@ -14,6 +14,7 @@
 #include "formats/manifest.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "staging/eviction.hpp"
 
 namespace shardkit {
 namespace {
@@ -72,10 +73,15 @@ std::string StageTarget::part_log_path(const std::string& name) const {
 std::optional<StagedMarker> StageTarget::marker() const {
   const std::string path = state_path(kMarkerName);
   if (!size_on_disk(path)) return std::nullopt;
-  return read_staged_marker(read_text_file(path, 1U << 20U), path);
+  try {
+    return read_staged_marker(read_text_file(path, 1U << 20U), path);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::not_found) throw;
+    return std::nullopt;  // what is no marker marks nothing
+  }
 }
 
-bool StageTarget::holds(const StagedSetId& set, const std::vector<std::string>& names,
+bool StageTarget::holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected,
                         const std::vector<ObjectInfo>& foreign) const {
   const auto found = marker();
   if (!found || !(found->manifest == set.hash)) return false;
@@ -84,7 +90,10 @@ bool StageTarget::holds(const StagedSetId& set, const std::vector<std::string>& 
     const auto entry = state.files.find(name);
     return entry != state.files.end() && size_on_disk(path_of(name)) == entry->second.bytes;
   };
-  if (!state.set || !state.set->is(set) || !std::ranges::all_of(names, is_there)) return false;
+  const auto is_right = [&](const ExpectedFile& file) {
+    return is_there(file.name) && (!file.pin || state.files.at(file.name).pin == *file.pin);
+  };
+  if (!state.set || !state.set->is(set) || !std::ranges::all_of(expected, is_right)) return false;
   return std::ranges::all_of(foreign, [&](const ObjectInfo& index) {
     return is_there(index.name) && (index.version.empty() || state.files.at(index.name).pin == index.version);
   });
@@ -92,8 +101,9 @@ bool StageTarget::holds(const StagedSetId& set, const std::vector<std::string>& 
 
 void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace,
                        const std::stop_token& stop) {
-  files_.create_directories(state_path(kPartialFolder));
+  files_.create_directories(folder_);
   contained_ = std::make_unique<ContainedFolder>(folder_);
+  contained_->folder(kStateFolder, true);
   lock_.emplace(state_path(kLockName));
   while (!take_alone(set, wanted, check_replace)) {
     if (lock_->try_take(Hold::shared)) {
@@ -118,16 +128,18 @@ bool StageTarget::take_alone(const StagedSetId& set, const std::vector<StageFile
 void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wanted,
                         const CheckReplace& check_replace) {
   const auto found = marker();
+  StageJournal::State state = StageJournal::read(state_path(kJournalName));
   if (found && !(found->manifest == set.hash)) {
-    check_replace(*found);
+    check_replace(*found, true);
+  } else if (!found && state.set && !state.set->is(set)) {
+    check_replace({state.set->source, "", state.set->hash, 0, 0, {}}, false);
   }
+  contained_->folder(join_path(kStateFolder, kPartialFolder), true);
   for (const std::string& folder : {folder_, path_of(kStateFolder), state_path(kPartialFolder)}) {
     remove_stale_temps(files_, folder);
   }
-  StageJournal::State state = StageJournal::read(state_path(kJournalName));
   const bool is_same = state.set && state.set->is(set);
-  const auto is_there = [&](const auto& item) { return size_on_disk(path_of(item.first)) == item.second.bytes; };
-  if (found && !(is_same && std::ranges::all_of(state.files, is_there))) {
+  if (found && !(is_same && all_there(state))) {
     files_.remove(state_path(kMarkerName));
     files_.sync_directory(path_of(kStateFolder));
   }
@@ -150,9 +162,15 @@ void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<
   std::erase_if(state.files, [&](const auto& item) {
     const auto pin = pins.find(item.first);
     if (pin != pins.end() && pin->second == item.second.pin) return false;
-    files_.remove(path_of(item.first));
+    if (!item.second.found) remove_staged_file(files_, *contained_, item.first);
     return true;
   });
+}
+
+/// Whether every file that the journal names is in place, by its size.
+bool StageTarget::all_there(const StageJournal::State& state) const {
+  return std::ranges::all_of(state.files,
+                             [&](const auto& item) { return size_on_disk(path_of(item.first)) == item.second.bytes; });
 }
 
 /// Removes partial files and logs of files that are in place, and, when `kept` is given, all but those.
@@ -174,7 +192,19 @@ std::uint64_t StageTarget::bytes_present(const StageFile& file) const {
   return std::min(file.object.size, static_cast<std::uint64_t>(partial->st_blocks) * kDiskBlock);
 }
 
-void StageTarget::finish(const std::string& manifest_text, StagedMarker marker, const std::vector<StageFile>& wanted) {
+void StageTarget::check_manifest_place(const std::string& manifest_text) const {
+  const std::string path = path_of(kManifestName);
+  if (manifest_text.empty() || journal_->find(kManifestName) || !size_on_disk(path)) return;
+  if (read_text_file(path) == manifest_text) return;
+  throw Error(
+      ErrorCode::conflict,
+      fmt::format("'{}' is there already and was not made by shardctl stage; remove it or choose an empty folder",
+                  path),
+      path);
+}
+
+void StageTarget::finish(const std::string& manifest_text, StagedMarker marker, const std::vector<StageFile>& wanted,
+                         const std::vector<std::string>& whole) {
   const FolderLock alone(state_path(kMarkerLockName), {});  // held for milliseconds
   if (!manifest_text.empty()) {
     publish(files_, path_of(kManifestName), as_bytes(manifest_text));
@@ -187,13 +217,16 @@ void StageTarget::finish(const std::string& manifest_text, StagedMarker marker, 
     for (std::string up = parent_folder(path_of(file.object.name)); folders.insert(up).second;) up = parent_folder(up);
   }
   for (const std::string& folder : folders) files_.sync_directory(folder);
+  const StageJournal::State state = journal_->state();
   const auto before = this->marker();
-  if (before && before->manifest == marker.manifest) {
-    const bool is_whole = before->subsets.empty() || marker.subsets.empty();
-    add_once(marker.subsets, before->subsets);
-    if (is_whole) marker.subsets.clear();
+  if (before && before->manifest == marker.manifest && all_there(state)) add_once(marker.subsets, before->subsets);
+  if (std::ranges::all_of(whole, [&](const std::string& name) {
+        const auto file = state.files.find(name);
+        return file != state.files.end() && size_on_disk(path_of(name)) == file->second.bytes;
+      })) {
+    marker.subsets.clear();
   }
-  for (const auto& [name, file] : journal_->state().files) {
+  for (const auto& [name, file] : state.files) {
     ++marker.files;
     marker.bytes += file.bytes;
   }

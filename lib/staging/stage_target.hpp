@@ -20,7 +20,8 @@ namespace shardkit {
 /// logs, leases, and at the end the marker. Several processes may fill it with the same set at the same time.
 class StageTarget {
  public:
-  using CheckReplace = std::function<void(const StagedMarker& found)>;
+  /// What the folder holds of another set, `finished` or not, is to give way: throws when it must not.
+  using CheckReplace = std::function<void(const StagedMarker& found, bool finished)>;
 
   StageTarget(FileSystem& files, std::string folder);
 
@@ -29,7 +30,7 @@ class StageTarget {
 
   /// True when the folder says that it holds all of `set` that `files` name, with their sizes, and the indexes
   /// `foreign`, in their version where they have one. Reads no data and changes nothing.
-  bool holds(const StagedSetId& set, const std::vector<std::string>& names,
+  bool holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected,
              const std::vector<ObjectInfo>& foreign) const;
   std::optional<StagedMarker> marker() const;
 
@@ -44,9 +45,14 @@ class StageTarget {
   /// Bytes of `file` that are in place or in its partial file, for the reckoning of room.
   std::uint64_t bytes_present(const StageFile& file) const;
 
+  /// Throws Error{conflict} where somebody else's file stands in the place of the manifest.
+  void check_manifest_place(const std::string& manifest_text) const;
+
   /// Publishes `manifest_text`, if any, then makes all names durable, then publishes the marker. Its `subsets` get
-  /// those of the marker that stood there.
-  void finish(const std::string& manifest_text, StagedMarker marker, const std::vector<StageFile>& wanted);
+  /// those of the marker that stood there, as long as all of that is in place; none are left when all files of the
+  /// `whole` set are.
+  void finish(const std::string& manifest_text, StagedMarker marker, const std::vector<StageFile>& wanted,
+              const std::vector<std::string>& whole);
 
   std::string path_of(const std::string& name) const;
   /// Where a file is gathered before it gets its name, and its part log.
@@ -61,6 +67,7 @@ class StageTarget {
  private:
   bool take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);
   void adopt(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);
+  bool all_there(const StageJournal::State& state) const;
   void forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted);
   void remove_partials(const StageJournal::State& state, const std::set<std::string>* kept);
 

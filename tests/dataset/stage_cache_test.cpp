@@ -171,7 +171,7 @@ TEST_CASE("another finished set is replaced with --limit alone, and never while 
   }
   SUBCASE("a lease of another is in the way") {
     second.share.limit = 5000;
-    CHECK(replace() == ErrorCode::conflict);
+    CHECK(replace() == ErrorCode::no_space);
     CHECK(replace().says("leased by first until"));
     CHECK(replace().says("shardctl cache release"));
     CHECK(node.holds("a"));
@@ -186,7 +186,7 @@ TEST_CASE("another finished set is replaced with --limit alone, and never while 
   SUBCASE("nor are newer files brought while another leases the older ones") {
     write_file(node.dir.path("src/a/1.bin"), Node::text(2000));
     second = node.of("a", "second");
-    CHECK(replace() == ErrorCode::conflict);
+    CHECK(replace() == ErrorCode::no_space);
     second.share.owner = "first";
     CHECK_FALSE(replace().failed);
   }

@@ -194,3 +194,82 @@ TEST_CASE("with ranks only their shards come, with their indexes, and the marker
     CHECK(read_file(options.target + "/.shardkit/staged.json").find("subsets") == std::string::npos);
   }
 }
+
+TEST_CASE("nothing is staged onto itself: a copy that is the source would be evicted with it") {
+  const Shards shards;
+  Context ctx;
+  StageOptions options = into(shards.dir.path("shards"));
+  SUBCASE("by a manifest") { options.sources = {shards.dir.path("shards/manifest.json")}; }
+  SUBCASE("by a pattern") { options.sources = {shards.dir.path("shards/shard-{000000..000002}.tar")}; }
+  try {
+    stage(options, ctx);
+    FAIL("staged");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::usage);
+  }
+  CHECK(tree_content(options.target) == shards.content);
+}
+
+TEST_CASE("other files of the same folder do not take the place of those that were named before") {
+  const TempDir dir;
+  for (const char* name : {"a", "b", "c"}) write_file(dir.path("src/") + name, name);
+  StageOptions options = into(dir.path("out"));
+  options.share.lease = 0;
+  const auto stage_of = [&](std::vector<std::string> names) {
+    options.sources.clear();
+    for (const std::string& name : names) options.sources.push_back(dir.path("src/" + name));
+    Context ctx;
+    stage(options, ctx);
+  };
+  stage_of({"a", "b"});
+  CHECK_THROWS_AS(stage_of({"c"}), Error);
+  CHECK(read_file(dir.path("out/a")) == "a");
+  write_file(dir.path("src/a"), "newer");
+  stage_of({"a", "b"});
+  CHECK(read_file(dir.path("out/a")) == "newer");
+}
+
+TEST_CASE("somebody else's manifest is not overwritten, and damage to the marker is not the end") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  const StageOptions options = into(shards.dir.path("out"));
+  SUBCASE("manifest") {
+    write_file(options.target + "/manifest.json", "precious");
+    CHECK(failure(source, options).code() == ErrorCode::conflict);
+    CHECK(read_file(options.target + "/manifest.json") == "precious");
+  }
+  SUBCASE("marker") {
+    run(source, options);
+    write_file(options.target + "/.shardkit/staged.json", "{}");
+    CHECK(run(source, options).bytes_fetched == source.content.at("manifest.json").size());
+    CHECK(read_file(options.target + "/.shardkit/staged.json").size() > 10);
+  }
+}
+
+TEST_CASE("a version that came and went while it was copied is not taken for the one that is back") {
+  FakeSource source;
+  source.content["x.bin"] = noise(kPart, 1);
+  const std::string before = source.content["x.bin"];
+  const TempDir dir;
+  StageOptions options = into(dir.path("out"));
+  options.manifest = "none";
+  bool changed = false;
+  source.at_every_read([&] {
+    if (!std::exchange(changed, true)) source.content["x.bin"] = noise(kPart, 2);
+  });
+  run(source, options);
+  CHECK(read_file(dir.path("out/x.bin")) == noise(kPart, 2));
+  source.content["x.bin"] = before;
+  run(source, options);
+  CHECK(read_file(dir.path("out/x.bin")) == before);
+}
+
+TEST_CASE("a journal that somebody wrote into leads to nothing outside the folder") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  const StageOptions options = into(shards.dir.path("out"));
+  write_file(shards.dir.path("victim"), "precious");
+  write_file(options.target + "/.shardkit/stage.journal", "file\t8\t" + to_hex(Hash128{}) + "\tpin\t../victim\n");
+  run(source, options);
+  CHECK(read_file(shards.dir.path("victim")) == "precious");
+}
