@@ -134,7 +134,10 @@ void StageCopier::fetch(const CopyQueue::Work& work, RangeWriter& writer, const 
 Fetched StageCopier::fetch_range(FileCopy& copy, ByteRange range, RangeWriter& writer, const std::stop_token& stop) {
   const BodyWriter write = [&](Bytes bytes) {
     came(bytes.size(), stop);
+    const std::uint64_t before = writer.stored();
     writer.take(bytes);
+    // Not only at its end: of a slow source all ranges that are under way may end minutes from now.
+    if (writer.stored() != before) copy.tend(stop);
   };
   const ObjectInfo& object = copy.file().object;
   Fetched fetched = Fetched::whole;

@@ -107,6 +107,22 @@ TEST_CASE("a stop keeps what is resumable") {
   CHECK(staged_content(dir.path("out")) == source.content);
 }
 
+TEST_CASE("what came is saved also within one long range, for who comes after a kill") {
+  FakeSource source;
+  source.content["big.bin"] = noise(6 * kPart, 1);
+  const TempDir dir;
+  StageOptions options = into(dir.path("out"));
+  options.manifest = "none";
+  bool is_saved = false;
+  source.at_byte(4 * kPart, [&] {
+    const std::string partial = partial_in(options.target);
+    is_saved = is_saved || std::filesystem::exists(std::filesystem::path(partial).replace_extension(".parts"));
+  });
+  run(source, options);
+  CHECK(is_saved);
+  CHECK(staged_content(dir.path("out")) == source.content);
+}
+
 TEST_CASE("a failure at any moment of a set without hashes leaves nothing that the next stage takes for a stranger's") {
   FakeSource source;
   for (const char* name : {"a.bin", "b.bin", "c.bin"}) source.content[name] = noise(1000, 1);
