@@ -114,14 +114,13 @@ class Together(SharingTest):
     def test_one_that_has_nothing_to_do_but_wait_tells_how_it_goes(self):
         source = self.folder / "files"
         source.mkdir()
-        for i in range(2):
-            (source / f"{i}.bin").write_bytes(os.urandom(16 * MB))
-        first = self.start(source, self.out, "--manifest", "none", "--bwlimit", "5MB")
+        (source / "big.bin").write_bytes(os.urandom(80 * MB))
+        first = self.start(source, self.out, "--manifest", "none", "--bwlimit", "12MB")
         while not list(self.out.glob(".shardkit/staging/*.partial")):
             time.sleep(0.01)
         time.sleep(0.5)
         second = self.start(source, self.out, "--manifest", "none")
-        self.assertEqual(self.result_of(first)["bytes_fetched"] + self.result_of(second)["bytes_fetched"], 32 * MB)
+        self.assertEqual(self.result_of(first)["bytes_fetched"] + self.result_of(second)["bytes_fetched"], 80 * MB)
         self.assertRegex(self.stderr_of(second), r"copy [1-9]\d* %")  # of what the first has brought
         self.assert_whole(tree(source))
 

@@ -24,8 +24,14 @@ class Uploader:
         path = f"/{encode(bucket)}" + (f"/{encode(key, '/')}" if key else "")
         text = "&".join(f"{encode(name)}={encode(value)}" for name, value in sorted((query or {}).items()))
         signed = self._signed(method, path, text, body, headers or {})
-        self.connection.request(method, path + (f"?{text}" if text else ""), body=body, headers=signed)
-        answer = self.connection.getresponse()
+        target = path + (f"?{text}" if text else "")
+        try:
+            self.connection.request(method, target, body=body, headers=signed)
+            answer = self.connection.getresponse()
+        except (ConnectionError, http.client.HTTPException):  # the server closes connections that were idle
+            self.connection.close()
+            self.connection.request(method, target, body=body, headers=signed)
+            answer = self.connection.getresponse()
         content = answer.read()
         if answer.status >= 300:
             raise RuntimeError(f"{method} {path}: {answer.status} {content!r}")
