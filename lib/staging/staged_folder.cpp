@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "formats/staged_marker.hpp"
 #include "io/file.hpp"
 #include "io/folder_lock.hpp"
@@ -53,6 +54,14 @@ std::optional<StagedMarker> marker_of(const std::string& folder) {
   }
 }
 
+/// What the marker says and the journal does not; empty when they agree. A journal may name more: of a part of the set
+/// that a stage was killed over.
+std::string disagreement(const StagedMarker& marker, const StagedFolder& folder) {
+  if (folder.files >= marker.files && folder.bytes >= marker.bytes) return {};
+  return fmt::format("its marker says {} of {}, its journal names {} of {}", format_count(marker.files, "file"),
+                     format_size(marker.bytes), format_count(folder.files, "file"), format_size(folder.bytes));
+}
+
 void find_below(const std::string& folder, int deeper, std::vector<StagedFolder>& found, const std::stop_token& stop) {
   if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for staged folders", folder);
   std::error_code error;
@@ -88,7 +97,6 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
   // Before the marker: it is removed under the lock and published under it.
   folder.at_work = is_locked(join_path(path, kStageLockPath));
   const auto marker = marker_of(path);
-  folder.state = marker ? StagedState::complete : folder.at_work ? StagedState::in_progress : StagedState::partial;
   const StageJournal::State journal = StageJournal::read(join_path(path, kStageJournalPath));
   if (journal.set) {
     folder.source = journal.set->source;
@@ -97,6 +105,9 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
   if (marker) folder.source = marker->source;
   folder.files = journal.files.size();
   for (const auto& [name, file] : journal.files) folder.bytes += file.bytes;
+  if (marker && !folder.at_work && marker_of(path)) folder.fault = disagreement(*marker, folder);  // not if evicted now
+  const bool is_whole = marker && folder.fault.empty();
+  folder.state = is_whole ? StagedState::complete : folder.at_work ? StagedState::in_progress : StagedState::partial;
   if (marker && journal.files.empty()) folder.bytes = marker->bytes;
   folder.partial_bytes = disk_bytes(join_path(path, kPartialFolderPath));
   folder.leases = read_leases(path);

@@ -15,7 +15,7 @@
 namespace shardkit {
 
 enum class StagedState {
-  complete,     ///< marked as a whole copy
+  complete,     ///< marked as a whole copy, and its journal names no less than the marker says
   partial,      ///< not whole, and nobody is at it
   in_progress,  ///< not whole, and somebody is at it
 };
@@ -35,6 +35,7 @@ struct StagedFolder {
   std::uint64_t announced = 0;      ///< bytes that it is to hold in the end, as its journal says
   WallTime last_used;               ///< mtime of the marker, else of the journal
   std::vector<LeaseFile> leases;    ///< those that have ended, too
+  std::string fault;                ///< what is wrong with its marker or journal; empty: nothing
 
   std::uint64_t present_bytes() const { return bytes + partial_bytes; }
   bool is_leased(WallTime now) const;
