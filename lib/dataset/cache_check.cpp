@@ -99,6 +99,8 @@ void CacheCheck::look_at_folders() {
     }
     if (folder.at_work) {
       add("in_progress", Severity::warning, folder.path, "it is being staged or evicted now: not checked");
+    } else if (folder.state == StagedState::unreadable) {
+      add("unreadable", Severity::error, folder.path, folder.fault + ": not checked");
     } else if (!folder.fault.empty()) {
       add("marker_mismatch", Severity::error, folder.path, folder.fault + ": what is not named cannot be checked");
       to_stage_again_[folder.path] = source_of(folder.path);
@@ -109,7 +111,8 @@ void CacheCheck::look_at_folders() {
       to_stage_again_[folder.path] = source_of(folder.path);
     }
   }
-  std::erase_if(folders_, &StagedFolder::at_work);
+  std::erase_if(folders_,
+                [](const StagedFolder& folder) { return folder.at_work || folder.state == StagedState::unreadable; });
 }
 
 void CacheCheck::check_files() {
@@ -172,9 +175,10 @@ void CacheCheck::look_for_strays() {
   std::set<std::string> known;
   for (const CacheFile& file : files_) known.insert(file.path());
   for (const StagedFolder& folder : folders_) {
-    for (const auto& entry : fs::directory_iterator(folder.path)) {
+    std::error_code error;  // a folder that went meanwhile has no strays
+    for (const auto& entry : fs::directory_iterator(folder.path, error)) {
       const std::string name = entry.path().filename();
-      if (name.starts_with('.') || entry.is_directory() || known.contains(entry.path())) continue;
+      if (name.starts_with('.') || entry.is_directory(error) || known.contains(entry.path())) continue;
       add("stray", Severity::warning, entry.path(), "no stage brought it, but readers of this folder may take it");
     }
   }
@@ -185,8 +189,14 @@ void CacheCheck::repair() {
   const WallTime now = system_clock().now();
   for (auto& [folder, names] : damaged_) {
     ctx_.throw_if_stopped();
-    if (discard(*files, folder, names, now)) {
-      result_.discarded += names.size();
+    try {
+      if (discard(*files, folder, names, now)) {
+        result_.discarded += names.size();
+        continue;
+      }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::denied) throw;
+      ctx_.warn("not_repaired", error.what());
       continue;
     }
     const auto use = look_at_staged(folder);

@@ -108,9 +108,9 @@ TEST_CASE("staged folders are found up to four folders down, the cache itself in
   for (const char* name : {"b", "a/x", "1/2/3/4", "1/2/3/no/5", "a/x/inside"}) {
     StagedSample{dir.path(name), {{"1.tar", "one"}}}.make();
   }
-  CHECK(paths_below(dir) == std::vector<std::string>{"1/2/3/4", "a/x", "b"});
+  CHECK(paths_below(dir) == std::vector<std::string>{"1/2/3/4", "a/x", "a/x/inside", "b"});
   StagedSample{dir.path(), {{"1.tar", "one"}}}.make();
-  CHECK(paths_below(dir) == std::vector<std::string>{".", "1/2/3/4", "a/x", "b"});
+  CHECK(paths_below(dir) == std::vector<std::string>{".", "1/2/3/4", "a/x", "a/x/inside", "b"});
 }
 
 TEST_CASE("links, hidden folders, shards that were not staged and evicted folders are not in a cache") {
