@@ -39,6 +39,7 @@ void add_folder(const CacheLsFolder& folder, std::size_t width, bool colour, std
   if (folder.resident_ratio) fmt::format_to(to, "  {}", in_memory(folder.resident_ratio));
   out += '\n';
   if (!folder.source.empty()) fmt::format_to(to, "  from {}\n", printable(folder.source));
+  if (!folder.fault.empty()) fmt::format_to(to, "  {}\n", printable(folder.fault));
   if (folder.partial_bytes > 0)
     fmt::format_to(to, "  {} in files that are not whole\n", format_size(folder.partial_bytes));
   for (const CacheLsLease& lease : folder.leases) fmt::format_to(to, "  {}\n", lease_text(lease));

@@ -73,7 +73,7 @@ class CacheCheck {
   std::vector<CacheFile> files_;
   std::mutex mutex_;  ///< of what follows
   CacheCheckResult result_;
-  std::map<std::string, std::vector<std::string>> damaged_;  ///< names by folder
+  std::map<std::string, std::vector<std::string>> damaged_;  ///< names to remove, by folder that is not whole
   std::map<std::string, std::string> to_stage_again_;        ///< source by folder
 };
 
@@ -99,13 +99,20 @@ void CacheCheck::look_at_folders() {
     }
     if (folder.at_work) {
       add("in_progress", Severity::warning, folder.path, "it is being staged or evicted now: not checked");
+    } else if (folder.state == StagedState::unreadable) {
+      add("unreadable", Severity::error, folder.path, folder.fault + ": not checked");
+    } else if (!folder.fault.empty()) {
+      add("marker_mismatch", Severity::error, folder.path, folder.fault + ": what is not named cannot be checked");
+      to_stage_again_[folder.path] = source_of(folder.path);
+      damaged_[folder.path];
     } else if (folder.state != StagedState::complete) {
       add("incomplete", Severity::error, folder.path,
           "no marker says that it is whole: its stage failed, was stopped or is still to come back");
       to_stage_again_[folder.path] = source_of(folder.path);
     }
   }
-  std::erase_if(folders_, &StagedFolder::at_work);
+  std::erase_if(folders_,
+                [](const StagedFolder& folder) { return folder.at_work || folder.state == StagedState::unreadable; });
 }
 
 void CacheCheck::check_files() {
@@ -138,25 +145,26 @@ std::optional<Hash128> hash_of(const File& file, Context& ctx, const std::stop_t
 }
 
 void CacheCheck::check_file(const CacheFile& file, const std::stop_token& stop) {
-  const auto found = [&](std::string code, std::string text) {
+  const auto found = [&](std::string code, bool is_there, std::string text) {
     add(std::move(code), Severity::error, file.path(), std::move(text));
     const std::scoped_lock lock(mutex_);
     to_stage_again_[file.folder] = source_of(file.folder);
+    auto& names = damaged_[file.folder];
+    if (is_there) names.push_back(file.name);
   };
   try {
     const File open = File::open_read(file.path());
     if (const std::uint64_t size = open.size(); size != file.staged.bytes) {
-      return found("wrong_size", fmt::format("it has {} bytes; {} were staged", size, file.staged.bytes));
+      return found("wrong_size", true, fmt::format("it has {} bytes; {} were staged", size, file.staged.bytes));
     }
     if (options_.quick) return;
     const auto hash = hash_of(open, ctx_, stop);
     if (!hash || *hash == file.staged.hash) return;
-    found("wrong_bytes", fmt::format("its bytes have XXH3-128 {}; those that were staged had {}", to_hex(*hash),
-                                     to_hex(file.staged.hash)));
-    const std::scoped_lock lock(mutex_);
-    damaged_[file.folder].push_back(file.name);
+    found("wrong_bytes", true,
+          fmt::format("its bytes have XXH3-128 {}; those that were staged had {}", to_hex(*hash),
+                      to_hex(file.staged.hash)));
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::not_found) return found("missing", "it was staged and is not there any more");
+    if (error.code() == ErrorCode::not_found) return found("missing", false, "it was staged and is not there any more");
     if (error.code() == ErrorCode::cancelled) throw;
     add("unreadable", Severity::error, file.path(), error.what());
   }
@@ -167,9 +175,10 @@ void CacheCheck::look_for_strays() {
   std::set<std::string> known;
   for (const CacheFile& file : files_) known.insert(file.path());
   for (const StagedFolder& folder : folders_) {
-    for (const auto& entry : fs::directory_iterator(folder.path)) {
+    std::error_code error;  // a folder that went meanwhile has no strays
+    for (const auto& entry : fs::directory_iterator(folder.path, error)) {
       const std::string name = entry.path().filename();
-      if (name.starts_with('.') || entry.is_directory() || known.contains(entry.path())) continue;
+      if (name.starts_with('.') || entry.is_directory(error) || known.contains(entry.path())) continue;
       add("stray", Severity::warning, entry.path(), "no stage brought it, but readers of this folder may take it");
     }
   }
@@ -180,12 +189,19 @@ void CacheCheck::repair() {
   const WallTime now = system_clock().now();
   for (auto& [folder, names] : damaged_) {
     ctx_.throw_if_stopped();
-    if (discard(*files, folder, names, now)) {
-      result_.discarded += names.size();
+    try {
+      if (discard(*files, folder, names, now)) {
+        result_.discarded += names.size();
+        continue;
+      }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::denied) throw;
+      ctx_.warn("not_repaired", error.what());
       continue;
     }
     const auto use = look_at_staged(folder);
-    ctx_.warn("not_repaired", fmt::format("{}: its damaged files stay", use ? describe_use(*use, now) : folder));
+    ctx_.warn("not_repaired",
+              fmt::format("{}: its marker and damaged files stay", use ? describe_use(*use, now) : folder));
   }
   damaged_.clear();
 }
@@ -198,7 +214,8 @@ void CacheCheckOptions::describe(FieldVisitor& v) {
   v.field({"DIR", Unit::none, "a node cache, or one staged folder", Role::positional}, folder);
   v.field({"quick", Unit::none, "look at names and sizes only, read nothing"}, quick);
   v.field({"repair", Unit::none,
-           "remove damaged files of folders that nobody leases, so that the next stage brings them again"},
+           "remove damaged files, and the marker of what is not whole, of folders that nobody leases, so that the next "
+           "stage brings what is missing"},
           repair);
   v.field({"threads", Unit::count, "files read at a time; default: the CPUs this process may use", Role::option, "N"},
           threads);

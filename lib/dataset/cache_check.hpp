@@ -41,8 +41,10 @@ struct CacheCheckResult {
 
 /// Is what was staged still whole and right: `shardctl cache check`. Every file that a journal names is looked for and,
 /// unless `quick`, read and held against the XXH3-128 that it had when it was staged. Folders that are being staged are
-/// passed over with a warning. With `repair` damaged files of folders that nobody leases are removed, with the marker,
-/// so that the next stage brings them again. Problems are in the result; throws what cache_folders() throws.
+/// passed over with a warning. A marker that says more than its journal names is an error. With `repair` damaged files
+/// of folders that nobody leases are removed, and the marker of each folder that lacks anything, so that nobody takes
+/// it for whole and the next stage brings what is missing; leased folders are left alone, with a warning. Problems are
+/// in the result; throws what cache_folders() throws.
 CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx);
 
 }  // namespace shardkit

@@ -19,6 +19,7 @@ std::vector<StagedFolder> cache_folders(const std::string& folder, Context& ctx)
 std::vector<CacheFile> cache_files(const std::vector<StagedFolder>& folders) {
   std::vector<CacheFile> files;
   for (const StagedFolder& folder : folders) {
+    if (folder.state == StagedState::unreadable) continue;
     StageJournal::State journal = StageJournal::read(join_path(folder.path, kStageJournalPath));
     for (auto& [name, staged] : journal.files) files.push_back({folder.path, name, std::move(staged)});
   }
@@ -44,6 +45,7 @@ Residency residency_of(const CacheFile& file) {
     return {open.size(), cached.value_or(0), cached.has_value()};
   } catch (const Error& error) {
     if (error.code() == ErrorCode::not_found) return {};
+    if (error.code() == ErrorCode::denied) return {0, 0, false};
     throw;
   }
 }

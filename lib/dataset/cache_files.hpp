@@ -25,7 +25,8 @@ struct CacheFile {
 /// Error{unsupported} when it lies on a network file system.
 std::vector<StagedFolder> cache_folders(const std::string& folder, Context& ctx);
 
-/// The files of staged folders, in the folders' order, then by name. About 200 bytes of memory each.
+/// The files of staged folders, of unreadable ones none, in the folders' order, then by name. About 200 bytes of memory
+/// each.
 std::vector<CacheFile> cache_files(const std::vector<StagedFolder>& folders);
 
 /// Bytes in the page cache, of some files.
@@ -39,7 +40,7 @@ struct Residency {
   Residency& operator+=(const Residency& more);
 };
 
-/// Of one file; of one that is not there nothing.
+/// Of one file; of one that is not there nothing, of one that may not be read nothing is known.
 Residency residency_of(const CacheFile& file);
 /// Of all; throws Error{cancelled}.
 Residency residency_of(const std::vector<CacheFile>& files, Context& ctx);

@@ -41,7 +41,13 @@ class Collection {
     Leftovers leftovers;
     for (const StagedFolder& folder : folders_) {
       ctx_.throw_if_stopped();
-      leftovers += sweep_leftovers(*files_, folder.path, now_, !options_.dry_run);
+      try {
+        leftovers += sweep_leftovers(*files_, folder.path, now_, !options_.dry_run);
+      } catch (const Error& error) {
+        if (error.code() == ErrorCode::not_found) continue;  // somebody removed all of it
+        if (error.code() != ErrorCode::denied) throw;
+        ctx_.warn("not_swept", fmt::format("'{}' was passed over: {}", folder.path, error.what()));
+      }
     }
     result_.leftover_files = leftovers.files;
     result_.leftover_bytes = leftovers.bytes;
@@ -55,12 +61,14 @@ class Collection {
     while (!leaving.empty()) {
       for (const StagedFolder& folder : leaving) {
         const auto found = std::ranges::find(folders_, folder.path, &StagedFolder::path);
-        if (options_.dry_run || evict(*files_, folder.path, now_, ctx_.stop_token())) {
+        std::string refusal;
+        if (options_.dry_run || try_evict(*files_, folder.path, now_, ctx_.stop_token(), refusal)) {
           note(folder);
           folders_.erase(found);
-        } else {
-          found->at_work = true;
+          continue;
         }
+        if (!refusal.empty()) ctx_.warn("not_evicted", fmt::format("'{}' stays: {}", folder.path, refusal));
+        keep(*found, refusal);
       }
       leaving = to_evict(folders_, limit, now_);
     }

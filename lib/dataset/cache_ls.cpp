@@ -1,5 +1,7 @@
 #include "dataset/cache_ls.hpp"
 
+#include <fmt/format.h>
+
 #include "dataset/cache_files.hpp"
 #include "net/timestamp.hpp"
 
@@ -24,6 +26,7 @@ CacheLsFolder folder_row(const StagedFolder& folder, WallTime now) {
   row.path = folder.path;
   row.source = folder.source;
   row.state = folder.state;
+  row.fault = folder.fault;
   row.files = folder.files;
   row.bytes = folder.bytes;
   row.partial_bytes = folder.partial_bytes;
@@ -41,6 +44,10 @@ CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
   const auto folders = cache_folders(options.folder, ctx);
   ctx.progress().start("look at the page cache", folders.size());
   for (const StagedFolder& folder : folders) {
+    if (folder.state == StagedState::unreadable) {
+      ctx.warn("unreadable",
+               fmt::format("'{}' is listed without what this user may not see: {}", folder.path, folder.fault));
+    }
     CacheLsFolder row = folder_row(folder, now);
     Residency of_folder;
     for (const CacheFile& file : cache_files({folder})) {
@@ -85,7 +92,11 @@ void CacheLsFile::describe(FieldVisitor& v) {
 void CacheLsFolder::describe(FieldVisitor& v) {
   v.field({"path", Unit::none, "the staged folder"}, path);
   v.field({"source", Unit::none, "where its files came from"}, source);
-  v.field({"state", Unit::none, "complete; partial: not whole, nobody at it; in_progress: being staged"}, state);
+  v.field({"state", Unit::none,
+           "complete; partial: not whole, nobody at it; in_progress: being staged; "
+           "unreadable: this user may not look"},
+          state);
+  v.field({"fault", Unit::none, "why it cannot be read, or what its marker says and its journal does not"}, fault);
   v.field({"files", Unit::count, "files in place"}, files);
   v.field({"bytes", Unit::bytes, "their bytes"}, bytes);
   v.field({"partial_bytes", Unit::bytes, "on disk, of files that are not whole"}, partial_bytes);

@@ -41,6 +41,7 @@ struct CacheLsFolder {
   std::string path;
   std::string source;
   StagedState state = StagedState::partial;
+  std::string fault;
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::uint64_t partial_bytes = 0;

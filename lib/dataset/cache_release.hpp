@@ -24,7 +24,8 @@ struct CacheReleaseResult {
   void describe(FieldVisitor& v);
 };
 
-/// Ends leases in a node cache or one staged folder: `shardctl cache release`. That there is none is no error. Throws
+/// Ends leases in a node cache or one staged folder: `shardctl cache release`. That there is none is no error. Leases
+/// that this user may not remove are passed over, and make it throw Error{denied} once all others have ended. Throws
 /// what cache_folders() throws; Error{usage} for an owner beside `all`.
 CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ctx);
 

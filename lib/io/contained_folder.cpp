@@ -2,8 +2,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 #include <utility>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -22,7 +24,7 @@ File open_step(const File& parent, const std::string& name, bool make) {
   const std::string path = join_path(parent.path(), name);
   int fd = ::openat(parent.fd(), name.c_str(), kFolder);
   if (fd < 0 && errno == ENOENT && make) {
-    if (::mkdirat(parent.fd(), name.c_str(), 0755) != 0 && errno != EEXIST) {
+    if (::mkdirat(parent.fd(), name.c_str(), 0777) != 0 && errno != EEXIST) {
       throw system_error(errno, "create folder", path);
     }
     fd = ::openat(parent.fd(), name.c_str(), kFolder);
@@ -71,6 +73,24 @@ Standing standing_at(const File& folder, const std::string& name) {
 
 File open_below(const File& folder, const std::string& name) {
   return File::open_read_at(folder.fd(), name.c_str(), join_path(folder.path(), name), O_NOFOLLOW);
+}
+
+std::vector<std::string> names_in(const File& folder) {
+  std::vector<std::string> names;
+  const int fd = ::openat(folder.fd(), ".", kFolder);  // with a position of its own
+  if (fd < 0 && errno == ENOENT) return names;
+  if (fd < 0) throw system_error(errno, "list", folder.path());
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(fd), &::closedir);
+  if (!listing) {
+    const int error = errno;
+    ::close(fd);
+    throw system_error(error, "list", folder.path());
+  }
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  return names;
 }
 
 }  // namespace shardkit

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/file.hpp"
 
@@ -20,7 +21,7 @@ class ContainedFolder {
   const std::string& path() const { return path_; }
 
   /// Opens the folder `relative` ("" is the folder itself, else "a/b" without "." and ".."). What is missing on the way
-  /// is made with mode 0755 less umask when `make`, else the answer is empty. Throws Error{conflict} where a link or a
+  /// is made with mode 0777 less umask when `make`, else the answer is empty. Throws Error{conflict} where a link or a
   /// file stands in the way.
   std::optional<File> folder(std::string_view relative, bool make) const;
 
@@ -39,6 +40,9 @@ class ContainedFolder {
 /// What stands under one name of a folder; a link is itself.
 enum class Standing { nothing, file, other };
 Standing standing_at(const File& folder, const std::string& name);
+
+/// Names of all that lies in `folder`, wherever that was moved since it was opened; none when it was removed meanwhile.
+std::vector<std::string> names_in(const File& folder);
 
 /// Opens a file of `folder` for reading, never through a link.
 File open_below(const File& folder, const std::string& name);

@@ -119,7 +119,7 @@ class PosixFileSystem final : public FileSystem {
  public:
   std::unique_ptr<WritableFile> create(const std::string& path) override {
     while (true) {
-      File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644), path);
+      File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), path);
       if (!file) throw system_error(errno, "create", path);
       // Until it is locked, another process's remove_stale_temps() may take it for a leftover.
       if (try_lock(file) != LockAttempt::held_elsewhere && is_linked(file)) {
@@ -140,7 +140,7 @@ class PosixFileSystem final : public FileSystem {
 
   std::unique_ptr<PatchFile> open_patch(const std::string& path) override {
     while (true) {
-      File file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644), path);
+      File file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666), path);
       if (!file) throw system_error(errno, "open", path);
       const LockAttempt lock = try_lock(file);
       if (lock == LockAttempt::held_elsewhere) return nullptr;
@@ -153,7 +153,7 @@ class PosixFileSystem final : public FileSystem {
   }
 
   std::unique_ptr<WritableFile> open_append(const std::string& path) override {
-    File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644), path);
+    File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666), path);
     if (!file) throw system_error(errno, "open", path);
     return std::make_unique<PosixFile>(std::move(file));
   }
@@ -192,7 +192,7 @@ class PosixFileSystem final : public FileSystem {
 
   std::unique_ptr<WritableFile> create_below(const File& folder, const std::string& name) override {
     const std::string path = folder.path() + "/" + name;
-    File file(::openat(folder.fd(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), path);
+    File file(::openat(folder.fd(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666), path);
     if (!file) throw system_error(errno, "create", path);
     return std::make_unique<PosixFile>(std::move(file));
   }

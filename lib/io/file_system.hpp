@@ -54,7 +54,7 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  /// Makes a new file with mode 0644 less umask; Error{conflict} when `path` is there already. While it is open the
+  /// Makes a new file with mode 0666 less umask; Error{conflict} when `path` is there already. While it is open the
   /// writer holds an OFD lock on it, by which remove_stale_temps() tells the living from the dead.
   virtual std::unique_ptr<WritableFile> create(const std::string& path) = 0;
   /// Opens a file that create() made earlier, cuts it to its first `size` bytes and appends there. Throws

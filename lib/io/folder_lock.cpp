@@ -22,10 +22,22 @@ int set_lock(int fd, short type) {
   return 0;
 }
 
+/// Opens a lock file, of another user perhaps: without O_CREAT, which fs.protected_regular refuses in sticky folders,
+/// and in the end for reading alone, which is enough to share.
+int open_lock(const std::string& path) {
+  constexpr int kAlways = O_NOFOLLOW | O_CLOEXEC;
+  int fd = ::open(path.c_str(), O_RDWR | O_CREAT | kAlways, 0666);
+  for (const int access : {O_RDWR, O_RDONLY}) {
+    if (fd >= 0 || errno != EACCES) break;
+    fd = ::open(path.c_str(), access | kAlways);
+    if (fd < 0 && errno == ENOENT) errno = EACCES;  // it could not be made
+  }
+  return fd;
+}
+
 }  // namespace
 
-FolderLock::FolderLock(const std::string& path)
-    : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644), path) {
+FolderLock::FolderLock(const std::string& path) : file_(open_lock(path), path) {
   if (!file_) throw system_error(errno, "open", path);
 }
 
@@ -37,6 +49,14 @@ bool FolderLock::try_take(Hold hold) {
   const int error = set_lock(file_.fd(), hold == Hold::shared ? F_RDLCK : F_WRLCK);
   if (error == EAGAIN || error == EACCES) return false;
   if (error == 0) return true;
+  if (error == EBADF) {  // what a descriptor for reading alone cannot do
+    throw Error(ErrorCode::denied,
+                fmt::format("'{}' belongs to another user and may only be read, so nothing can be changed beside it; "
+                            "users who share a folder need write permission on it by a common group (chmod g+ws on the "
+                            "folder, umask 002)",
+                            file_.path()),
+                file_.path());
+  }
   throw Error(ErrorCode::unsupported,
               fmt::format("the file system of '{}' keeps no locks; choose a folder on a local disk", file_.path()),
               file_.path());

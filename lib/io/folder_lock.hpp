@@ -14,14 +14,16 @@ enum class Hold { shared, exclusive };
 /// network file system cannot keep it, and which tells containers apart, as process numbers do not.
 class FolderLock {
  public:
-  /// Makes the file if need be; nothing is held yet.
+  /// Makes the file if need be, with mode 0666 less umask; nothing is held yet. A file of another user that may only be
+  /// read can be held shared. Throws Error{denied} where it may not even be read.
   explicit FolderLock(const std::string& path);
   /// Makes the file if need be and waits until nobody else holds it. Throws Error{cancelled} when `stop` comes first,
   /// Error{unsupported} where the file system keeps no locks.
   FolderLock(const std::string& path, const std::stop_token& stop);
 
   /// Takes the lock, or turns the one that is held into this one, without waiting. False, with nothing changed, when
-  /// another's is in the way. Throws Error{unsupported}.
+  /// another's is in the way. Throws Error{unsupported}, and Error{denied} for an exclusive hold of a file that may not
+  /// be written.
   bool try_take(Hold hold);
   void release();
 

@@ -1,7 +1,6 @@
 #include "staging/eviction.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <set>
 #include <vector>
@@ -81,11 +80,7 @@ Leftovers sweep_partials(FileSystem& files, const ContainedFolder& root, bool re
   Leftovers found;
   const File partials = folder_without_links(root, kPartialFolderPath);
   if (!partials) return found;
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(partials.path())) {
-    names.push_back(entry.path().filename());
-  }
-  for (const std::string& name : names) {
+  for (const std::string& name : names_in(partials)) {
     if (standing_at(partials, name) != Standing::file) continue;
     struct stat info {};
     const bool known = ::fstatat(partials.fd(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;

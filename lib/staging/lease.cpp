@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -60,8 +59,7 @@ LeaseFile read_lease_file(const File& folder, const std::string& name) {
 /// Names of the files that are leases or look like it.
 std::vector<std::string> lease_names(const File& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
-    std::string name = entry.path().filename();
+  for (std::string& name : names_in(folder)) {
     if (!name.starts_with('.') && name.ends_with(kEnding)) names.push_back(std::move(name));
   }
   std::ranges::sort(names);
@@ -83,11 +81,18 @@ std::size_t remove_leases(FileSystem& files, const std::string& folder, const au
   const File leases = lease_folder(folder);
   if (!leases) return 0;
   std::size_t removed = 0;
+  std::optional<Error> refusal;
   for (const std::string& name : lease_names(leases)) {
     if (!is_wanted(leases, name)) continue;
-    files.remove_below(leases, name);
-    ++removed;
+    try {
+      files.remove_below(leases, name);
+      ++removed;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::denied) throw;
+      refusal = error;  // others may go
+    }
   }
+  if (refusal) throw Error(*refusal);
   return removed;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <set>
+#include <map>
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>
@@ -12,6 +12,7 @@
 #include "core/units.hpp"
 #include "io/publish.hpp"
 #include "staging/eviction.hpp"
+#include "staging/stage_layout.hpp"
 
 namespace shardkit {
 namespace {
@@ -73,11 +74,17 @@ Error no_room(const std::string& root, const RoomWanted& wanted, const Survey& s
       root);
 }
 
+/// Why folders stayed that were to go, by path; empty: somebody came to use it.
+using Stayed = std::map<std::string, std::string>;
+
 /// What has to go; throws when that is not enough.
-std::vector<StagedFolder> plan(const std::string& root, const RoomWanted& wanted, WallTime now,
-                               const std::set<std::string>& in_use, const std::stop_token& stop) {
+std::vector<StagedFolder> plan(const std::string& root, const RoomWanted& wanted, WallTime now, const Stayed& stayed,
+                               const std::stop_token& stop) {
   Survey survey = survey_of(root, wanted, now, stop);
-  for (StagedFolder& folder : survey.others) folder.at_work = folder.at_work || in_use.contains(folder.path);
+  for (StagedFolder& folder : survey.others) {
+    const auto found = stayed.find(folder.path);
+    if (found != stayed.end()) keep(folder, found->second);
+  }
   if (wanted.bytes > survey.bound) throw no_room(root, wanted, survey, now);
   const std::uint64_t left = survey.bound - wanted.bytes;
   std::vector<StagedFolder> leaving = to_evict(survey.others, left, now);
@@ -89,7 +96,10 @@ std::vector<StagedFolder> plan(const std::string& root, const RoomWanted& wanted
 
 FolderLock lock_cache(FileSystem& files, const std::string& root, const std::stop_token& stop) {
   files.create_directories(root);
-  return FolderLock(join_path(root, kCacheLockName), stop);
+  const std::string state = join_path(root, kStateFolderPath);
+  // Readers of a staged folder are not to meet a file that no stage brought.
+  const bool is_staged = fs::is_directory(state) && look_at_staged(root);
+  return FolderLock(join_path(is_staged ? state : root, kCacheLockName), stop);
 }
 
 void check_room(const std::string& root, const RoomWanted& wanted, WallTime now, const std::stop_token& stop) {
@@ -99,17 +109,39 @@ void check_room(const std::string& root, const RoomWanted& wanted, WallTime now,
 std::vector<StagedFolder> make_room(FileSystem& files, const std::string& root, const RoomWanted& wanted, WallTime now,
                                     const std::stop_token& stop) {
   std::vector<StagedFolder> gone;
-  std::set<std::string> in_use;  // since we looked: each is tried once
+  Stayed stayed;  // each is tried once
   while (true) {
-    const std::size_t before = in_use.size();
-    for (StagedFolder& folder : plan(root, wanted, now, in_use, stop)) {
-      if (evict(files, folder.path, now, stop)) {
+    const std::size_t before = stayed.size();
+    for (StagedFolder& folder : plan(root, wanted, now, stayed, stop)) {
+      std::string refusal;
+      if (try_evict(files, folder.path, now, stop, refusal)) {
         gone.push_back(std::move(folder));
       } else {
-        in_use.insert(folder.path);
+        stayed[folder.path] = refusal;
       }
     }
-    if (in_use.size() == before) return gone;
+    if (stayed.size() == before) return gone;
+  }
+}
+
+bool try_evict(FileSystem& files, const std::string& folder, WallTime now, const std::stop_token& stop,
+               std::string& refusal) {
+  try {
+    return evict(files, folder, now, stop);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::not_found) return true;  // somebody removed all of it
+    if (error.code() != ErrorCode::denied) throw;
+    refusal = error.what();
+    return false;
+  }
+}
+
+void keep(StagedFolder& folder, const std::string& refusal) {
+  if (refusal.empty()) {
+    folder.at_work = true;
+  } else {
+    folder.state = StagedState::unreadable;
+    folder.fault = refusal;
   }
 }
 
@@ -128,7 +160,8 @@ std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint6
 
 bool is_evictable(const StagedFolder& folder, WallTime now) {
   // Without a journal nobody knows which files are the stage's.
-  return !folder.at_work && !folder.is_leased(now) && !folder.source.empty() && folder.files + folder.partial_bytes > 0;
+  return folder.state != StagedState::unreadable && !folder.at_work && !folder.is_leased(now) &&
+         !folder.source.empty() && folder.files + folder.partial_bytes > 0;
 }
 
 std::string describe_use(const StagedFolder& folder, WallTime now) {
@@ -137,6 +170,7 @@ std::string describe_use(const StagedFolder& folder, WallTime now) {
   for (const LeaseFile& lease : folder.leases) {
     if (lease.lives_at(now)) return fmt::format("{} is {}", start, describe(lease));
   }
+  if (folder.state == StagedState::unreadable) return fmt::format("{} is beyond this user ({})", start, folder.fault);
   return start + " has no journal of its files and where they come from";
 }
 

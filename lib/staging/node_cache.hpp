@@ -30,12 +30,20 @@ FolderLock lock_cache(FileSystem& files, const std::string& root, const std::sto
 void check_room(const std::string& root, const RoomWanted& wanted, WallTime now, const std::stop_token& stop);
 
 /// Evicts staged folders of the cache, those used least recently first, until what is wanted fits in both the limit
-/// and the file system. Never one that is leased, at work, or that no source is known of. Returns what went. For who
+/// and the file system. Never one that is leased, at work, or that no source is known of; one that this user may
+/// not open or remove is passed over, and named if that makes it fail. Returns what went. For who
 /// holds lock_cache(); only his own folder may he have locked.
 ///
 /// Throws Error{no_space}, before anything is evicted, when it cannot fit: with what is held by whom, until when.
 std::vector<StagedFolder> make_room(FileSystem& files, const std::string& root, const RoomWanted& wanted, WallTime now,
                                     const std::stop_token& stop);
+
+/// evict(), false as well where this user may not do that, with what refused it in `refusal`.
+bool try_evict(FileSystem& files, const std::string& folder, WallTime now, const std::stop_token& stop,
+               std::string& refusal);
+
+/// Notes of a folder that it could not be evicted: it is in use, or beyond this user if there is a `refusal`.
+void keep(StagedFolder& folder, const std::string& refusal);
 
 /// Folders to evict to come down to `limit` in all, in that order; fewer when others are in use.
 std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint64_t limit, WallTime now);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "formats/staged_marker.hpp"
 #include "io/file.hpp"
 #include "io/folder_lock.hpp"
@@ -25,20 +26,33 @@ constexpr int kDeepest = 4;
 constexpr std::uint64_t kDiskBlock = 512;
 constexpr std::uint64_t kLongestMarker = 1U << 20U;
 
+/// Throws Error{denied} where this user may not look.
 std::optional<WallTime> time_of(const std::string& path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno == EACCES) throw system_error(errno, "look at", path);
+    return std::nullopt;
+  }
   const auto since = std::chrono::seconds(info.st_mtim.tv_sec) + std::chrono::nanoseconds(info.st_mtim.tv_nsec);
   return WallTime(std::chrono::duration_cast<WallTime::duration>(since));
 }
 
+/// What lies in a folder; nothing where it may not be read, or went meanwhile.
+std::vector<fs::path> listing_of(const std::string& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator(); at.increment(error)) {
+    paths.push_back(at->path());
+  }
+  return paths;
+}
+
 /// Bytes that the files of a folder take on the disk.
 std::uint64_t disk_bytes(const std::string& folder) {
-  std::error_code error;
   std::uint64_t sum = 0;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
+  for (const fs::path& path : listing_of(folder)) {
     struct stat info {};
-    if (::lstat(entry.path().c_str(), &info) == 0) sum += static_cast<std::uint64_t>(info.st_blocks) * kDiskBlock;
+    if (::lstat(path.c_str(), &info) == 0) sum += static_cast<std::uint64_t>(info.st_blocks) * kDiskBlock;
   }
   return sum;
 }
@@ -53,17 +67,42 @@ std::optional<StagedMarker> marker_of(const std::string& folder) {
   }
 }
 
+/// What the marker says and the journal does not; empty when they agree. A journal may name more: of a part of the set
+/// that a stage was killed over.
+std::string disagreement(const StagedMarker& marker, const StagedFolder& folder) {
+  if (folder.files >= marker.files && folder.bytes >= marker.bytes) return {};
+  return fmt::format("its marker says {} of {}, its journal names {} of {}", format_count(marker.files, "file"),
+                     format_size(marker.bytes), format_count(folder.files, "file"), format_size(folder.bytes));
+}
+
+/// What the journal says of the folder.
+void take_journal(const StageJournal::State& journal, StagedFolder& folder) {
+  if (journal.set) {
+    folder.source = journal.set->source;
+    folder.announced = journal.set->bytes;
+  }
+  folder.files = journal.files.size();
+  for (const auto& [name, file] : journal.files) folder.bytes += file.bytes;
+}
+
+/// State and fault of a folder that was read.
+void judge(const std::optional<StagedMarker>& marker, StagedFolder& folder) {
+  folder.state = marker ? StagedState::complete : folder.at_work ? StagedState::in_progress : StagedState::partial;
+  if (!marker || folder.at_work || !marker_of(folder.path)) return;  // the last: it is evicted just now
+  folder.fault = disagreement(*marker, folder);
+  if (!folder.fault.empty()) folder.state = StagedState::partial;
+}
+
 void find_below(const std::string& folder, int deeper, std::vector<StagedFolder>& found, const std::stop_token& stop) {
   if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for staged folders", folder);
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error)) {
-    if (entry.path().filename().native().starts_with('.')) continue;
+  for (const fs::path& path : listing_of(folder)) {
+    const fs::directory_entry entry(path, error);
+    const std::string name = entry.path().filename();
+    if (name.starts_with('.') || name == "lost+found") continue;  // the latter is of root and in each ext4
     if (!entry.is_directory(error) || entry.is_symlink(error)) continue;
-    if (auto staged = look_at_staged(entry.path())) {
-      found.push_back(std::move(*staged));
-    } else if (deeper > 1) {
-      find_below(entry.path(), deeper - 1, found, stop);
-    }
+    if (auto staged = look_at_staged(entry.path())) found.push_back(std::move(*staged));
+    if (deeper > 1) find_below(entry.path(), deeper - 1, found, stop);
   }
 }
 
@@ -79,27 +118,34 @@ std::uint64_t StagedFolder::held_bytes(WallTime now) const {
 }
 
 std::optional<StagedFolder> look_at_staged(const std::string& path) {
-  const auto marked = time_of(join_path(path, kStagedMarkerPath));
-  const auto written = time_of(join_path(path, kStageJournalPath));
-  if (!marked && !written) return std::nullopt;
   StagedFolder folder;
   folder.path = path;
+  std::optional<StagedMarker> marker;
+  std::optional<WallTime> marked;
+  std::optional<WallTime> written;
+  const auto look = [&](const auto& at) {
+    try {
+      at();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::denied) throw;
+      folder.state = StagedState::unreadable;
+      if (folder.fault.empty()) folder.fault = error.what();
+    }
+  };
+  look([&] { marked = time_of(join_path(path, kStagedMarkerPath)); });
+  look([&] { written = time_of(join_path(path, kStageJournalPath)); });
+  if (folder.state == StagedState::unreadable) return folder;
+  if (!marked && !written) return std::nullopt;
   folder.last_used = marked.value_or(written.value_or(WallTime()));
   // Before the marker: it is removed under the lock and published under it.
-  folder.at_work = is_locked(join_path(path, kStageLockPath));
-  const auto marker = marker_of(path);
-  folder.state = marker ? StagedState::complete : folder.at_work ? StagedState::in_progress : StagedState::partial;
-  const StageJournal::State journal = StageJournal::read(join_path(path, kStageJournalPath));
-  if (journal.set) {
-    folder.source = journal.set->source;
-    folder.announced = journal.set->bytes;
-  }
-  if (marker) folder.source = marker->source;
-  folder.files = journal.files.size();
-  for (const auto& [name, file] : journal.files) folder.bytes += file.bytes;
-  if (marker && journal.files.empty()) folder.bytes = marker->bytes;
+  look([&] { folder.at_work = is_locked(join_path(path, kStageLockPath)); });
+  look([&] { marker = marker_of(path); });
+  look([&] { take_journal(StageJournal::read(join_path(path, kStageJournalPath)), folder); });
+  look([&] { folder.leases = read_leases(path); });
   folder.partial_bytes = disk_bytes(join_path(path, kPartialFolderPath));
-  folder.leases = read_leases(path);
+  if (folder.state != StagedState::unreadable) judge(marker, folder);
+  if (marker) folder.source = marker->source;
+  if (marker && folder.files == 0) folder.bytes = marker->bytes;
   return folder;
 }
 

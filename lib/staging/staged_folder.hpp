@@ -15,13 +15,14 @@
 namespace shardkit {
 
 enum class StagedState {
-  complete,     ///< marked as a whole copy
+  complete,     ///< marked as a whole copy, and its journal names no less than the marker says
   partial,      ///< not whole, and nobody is at it
   in_progress,  ///< not whole, and somebody is at it
+  unreadable,   ///< this user may not look at all of it, or in room making not remove it
 };
 template <>
 struct EnumNames<StagedState> {
-  static constexpr std::array<std::string_view, 3> names{"complete", "partial", "in_progress"};
+  static constexpr std::array<std::string_view, 4> names{"complete", "partial", "in_progress", "unreadable"};
 };
 
 struct StagedFolder {
@@ -35,6 +36,7 @@ struct StagedFolder {
   std::uint64_t announced = 0;      ///< bytes that it is to hold in the end, as its journal says
   WallTime last_used;               ///< mtime of the marker, else of the journal
   std::vector<LeaseFile> leases;    ///< those that have ended, too
+  std::string fault;                ///< why it is unreadable, or what is wrong with its marker; empty: nothing
 
   std::uint64_t present_bytes() const { return bytes + partial_bytes; }
   bool is_leased(WallTime now) const;
@@ -42,11 +44,12 @@ struct StagedFolder {
   std::uint64_t held_bytes(WallTime now) const;
 };
 
-/// What lies at `path`; empty when that is no staged folder. A damaged marker counts as none.
+/// What lies at `path`; empty when that is no staged folder. A damaged marker counts as none. Where
+/// this user may not look it is unreadable and says no more than he may know, not even whether it was ever staged.
 std::optional<StagedFolder> look_at_staged(const std::string& path);
 
-/// All staged folders at most four folders below `root`, and `root` itself, by path. Hidden folders, links, folders
-/// that may not be read and those inside of another staged folder than `root` are not looked into. Throws
+/// All staged folders at most four folders below `root`, and `root` itself, by path, those that lie inside of another
+/// staged folder, too. Hidden folders, links and folders that may not be read are not looked into. Throws
 /// Error{not_found} when there is no folder `root`, Error{cancelled}.
 std::vector<StagedFolder> staged_folders(const std::string& root, const std::stop_token& stop);
 

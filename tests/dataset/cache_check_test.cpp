@@ -91,6 +91,52 @@ TEST_CASE("--repair removes damaged files and the marker, unless somebody leases
   }
 }
 
+TEST_CASE("a marker without the journal and the files that it speaks of is an error that a stage mends") {
+  const SampleCache cache;
+  std::filesystem::remove(cache.dir.path("sub/new/.shardkit/stage.journal"));
+  for (const char* name : {"1.tar", "2.tar"}) std::filesystem::remove(cache.dir.path("sub/new") + "/" + name);
+  CacheCheckOptions options = options_of(cache);
+  for (const bool quick : {true, false}) {
+    options.quick = quick;
+    const CacheCheckResult result = check_of(options);
+    CHECK(found(result) == Texts{"marker_mismatch sub/new"});
+    CHECK(result.has_findings());
+    REQUIRE(result.remedies.size() == 1);
+    CHECK(result.remedies[0].starts_with("shardctl stage /src/new " + cache.dir.path("sub/new")));
+  }
+  options.repair = true;
+  check_of(options);
+  CHECK_FALSE(cache.holds("sub/new/.shardkit/staged.json"));
+}
+
+TEST_CASE("--repair takes the marker of a folder that lacks files or whose files were cut, and what was cut") {
+  const SampleCache cache;
+  CacheCheckOptions options = options_of(cache);
+  options.repair = true;
+  options.quick = true;
+  SUBCASE("missing") {
+    std::filesystem::remove(cache.dir.path("sub/new/1.tar"));
+    CHECK(check_of(options).discarded == 0);
+  }
+  SUBCASE("cut") {
+    write_file(cache.dir.path("sub/new/1.tar"), "short");
+    CHECK(check_of(options).discarded == 1);
+  }
+  SUBCASE("missing and leased") {
+    cache.lease("sub/new", "job-7", 1h);
+    std::filesystem::remove(cache.dir.path("sub/new/1.tar"));
+    Context ctx;
+    CHECK(cache_check(options, ctx).errors == 1);
+    REQUIRE(ctx.warnings().size() == 1);
+    CHECK(ctx.warnings()[0].text.find("its marker and damaged files stay") != std::string::npos);
+    CHECK(cache.holds("sub/new/.shardkit/staged.json"));
+    return;
+  }
+  CHECK_FALSE(cache.holds("sub/new/.shardkit/staged.json"));
+  CHECK_FALSE(cache.holds("sub/new/1.tar"));
+  CHECK(cache.holds("sub/new/2.tar"));
+}
+
 TEST_CASE("files that no stage brought are warnings") {
   const SampleCache cache;
   write_file(cache.dir.path("old/9.tar"), "mine");

@@ -2,12 +2,17 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <thread>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
+#include "support/errors.hpp"
+#include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
@@ -64,4 +69,48 @@ TEST_CASE("several may share a lock, which nobody can hold alone meanwhile, and 
   CHECK_FALSE(one.try_take(Hold::exclusive));
   two.release();
   CHECK(one.try_take(Hold::exclusive));
+}
+
+namespace {
+
+/// Another user than root, for whom permissions count, while it lives.
+class AsNobody {
+ public:
+  AsNobody() { REQUIRE(::seteuid(65534) == 0); }
+  ~AsNobody() {
+    if (::seteuid(0) != 0) std::abort();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a lock file is made for all whom the umask leaves in") {
+  const TempDir dir;
+  const mode_t before = ::umask(002);
+  const FolderLock lock(dir.path("lock"));
+  ::umask(before);
+  struct stat info {};
+  REQUIRE(::stat(dir.path("lock").c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0664);
+}
+
+TEST_CASE("another user's lock file that may only be read can be shared, and to hold it alone is refused in words") {
+  if (::geteuid() != 0) {
+    MESSAGE("SKIPPED: only root can be another user");
+    return;
+  }
+  const TempDir dir;
+  write_file(dir.path("lock"), "");
+  write_file(dir.path("secret"), "");
+  REQUIRE(::chmod(dir.path().c_str(), 0755) == 0);
+  REQUIRE(::chmod(dir.path("lock").c_str(), 0644) == 0);
+  REQUIRE(::chmod(dir.path("secret").c_str(), 0600) == 0);
+  const AsNobody nobody;
+  FolderLock lock(dir.path("lock"));
+  CHECK(lock.try_take(Hold::shared));
+  const auto failure = shardkit_test::failure_of([&] { lock.try_take(Hold::exclusive); });
+  CHECK(failure == ErrorCode::denied);
+  CHECK(failure.says("belongs to another user"));
+  CHECK(shardkit_test::failure_of([&] { FolderLock(dir.path("secret")); }) == ErrorCode::denied);
+  CHECK(shardkit_test::failure_of([&] { FolderLock(dir.path("new")); }) == ErrorCode::denied);
 }

@@ -152,3 +152,42 @@ TEST_CASE("one process at a time makes room in a cache, and its lock is no shard
   CHECK(failure_of([&] { lock_cache(*files, dir.path("cache"), stop.get_token()); }) == ErrorCode::cancelled);
   CHECK(std::filesystem::exists(dir.path("cache/.shardkit-cache.lock")));
 }
+
+TEST_CASE("a set below another set counts, and the eviction of that one leaves it as it is") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  const std::string text(100, 'x');
+  StagedSample{dir.path("a"), {{"1.tar", text}, {"b/of-a.tar", text}}, true, "/src", 0, kNow - 2h}.make();
+  StagedSample{dir.path("a/b"), {{"1.tar", text}}, true, "/src", 0, kNow - 1h}.make();
+  CHECK(failure_of([&] { check_room(dir.path(), {dir.path("dst"), 301, 300}, kNow, {}); }) == ErrorCode::no_space);
+  const auto gone = make_room(*files, dir.path(), {dir.path("dst"), 100, 300}, kNow, {});
+  REQUIRE(gone.size() == 1);
+  CHECK(gone[0].path == dir.path("a"));
+  CHECK(look_at_staged(dir.path("a/b"))->state == StagedState::complete);
+  CHECK(read_file(dir.path("a/b/1.tar")) == text);
+  CHECK_FALSE(std::filesystem::exists(dir.path("a/b/of-a.tar")));
+  CHECK(make_room(*files, dir.path(), {dir.path("dst"), 300, 300}, kNow, {}).size() == 1);
+}
+
+TEST_CASE("the cache's lock in a staged folder lies where readers do not look") {
+  const TempDir dir;
+  StagedSample{dir.path("a"), {{"1.tar", "x"}}}.make();
+  const FolderLock lock = lock_cache(*posix_file_system(), dir.path("a"), {});
+  CHECK_FALSE(std::filesystem::exists(dir.path("a/.shardkit-cache.lock")));
+  CHECK(std::filesystem::exists(dir.path("a/.shardkit/.shardkit-cache.lock")));
+}
+
+TEST_CASE("a folder that went while it was to be evicted is gone, and one that refuses is told from one in use") {
+  const TempDir dir;
+  std::string refusal;
+  CHECK(try_evict(*posix_file_system(), dir.path("absent"), kNow, {}, refusal));
+  CHECK(refusal.empty());
+  StagedFolder folder;
+  folder.path = "/cache/a";
+  keep(folder, "no");
+  CHECK_FALSE(is_evictable(folder, kNow));
+  CHECK(describe_use(folder, kNow).find("beyond this user (no)") != std::string::npos);
+  folder = {};
+  keep(folder, "");
+  CHECK(folder.at_work);
+}

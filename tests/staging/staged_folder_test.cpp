@@ -83,7 +83,24 @@ TEST_CASE("a damaged marker counts as none, and one without a journal still hold
   StagedSample{dir.path("b"), {{"1.tar", "one"}}}.make();
   std::filesystem::remove(dir.path("b/.shardkit/stage.journal"));
   CHECK(look_at_staged(dir.path("b"))->bytes == 3);
+  CHECK(look_at_staged(dir.path("b"))->state == StagedState::partial);
   CHECK(look_at_staged(dir.path("b"))->files == 0);
+}
+
+TEST_CASE("a folder whose journal names less than its marker says is not complete; more is a part that was left") {
+  const TempDir dir;
+  const StagedSample sample{dir.path("a"), {{"1.tar", "one"}, {"2.tar", "two"}}};
+  sample.make();
+  const std::string marker = read_file(sample.path(kStagedMarkerPath));
+  StagedSample{dir.path("a"), {{"1.tar", "one"}}}.make();
+  const std::string less = read_file(sample.path(kStagedMarkerPath));
+  write_file(sample.path(kStagedMarkerPath), marker);
+  CHECK(look_at_staged(dir.path("a"))->state == StagedState::partial);
+  CHECK(look_at_staged(dir.path("a"))->fault.find("marker says 2 files of 6 B") != std::string::npos);
+  sample.make();
+  write_file(sample.path(kStagedMarkerPath), less);
+  CHECK(look_at_staged(dir.path("a"))->state == StagedState::complete);
+  CHECK(look_at_staged(dir.path("a"))->fault.empty());
 }
 
 TEST_CASE("staged folders are found up to four folders down, the cache itself included") {
@@ -91,9 +108,9 @@ TEST_CASE("staged folders are found up to four folders down, the cache itself in
   for (const char* name : {"b", "a/x", "1/2/3/4", "1/2/3/no/5", "a/x/inside"}) {
     StagedSample{dir.path(name), {{"1.tar", "one"}}}.make();
   }
-  CHECK(paths_below(dir) == std::vector<std::string>{"1/2/3/4", "a/x", "b"});
+  CHECK(paths_below(dir) == std::vector<std::string>{"1/2/3/4", "a/x", "a/x/inside", "b"});
   StagedSample{dir.path(), {{"1.tar", "one"}}}.make();
-  CHECK(paths_below(dir) == std::vector<std::string>{".", "1/2/3/4", "a/x", "b"});
+  CHECK(paths_below(dir) == std::vector<std::string>{".", "1/2/3/4", "a/x", "a/x/inside", "b"});
 }
 
 TEST_CASE("links, hidden folders, shards that were not staged and evicted folders are not in a cache") {

@@ -165,6 +165,11 @@ class Collecting(CacheTest):
             self.assertEqual(evicted, ["b", "c"])
         self.assertEqual(sorted(self.listed()), ["a"])
 
+    def test_gc_of_one_set_leaves_nothing_beside_its_files(self):
+        self.stage_well("a", "--lease", "0")
+        self.assertEqual(run("shardctl", "cache", "gc", self.cache / "a").returncode, 0)
+        self.assertEqual(sorted(path.name for path in (self.cache / "a").iterdir()), [".shardkit", "1.bin", "2.bin"])
+
     def test_gc_ends_with_5_when_leases_hold_more_than_the_limit(self):
         self.stage_well("a", "--owner", "job-1")
         self.stage_well("b", "--lease", "0")
@@ -212,6 +217,17 @@ class Checking(CacheTest):
         self.assert_error(finished, 3, "leased by job-1")
         self.assertTrue((self.cache / "a/2.bin").exists())
 
+    def test_a_folder_that_lost_its_journal_and_files_is_exit_3_and_partial_until_it_is_staged_again(self):
+        self.stage_well("a", "--lease", "0")
+        for name in (".shardkit/stage.journal", "1.bin", "2.bin"):
+            (self.cache / "a" / name).unlink()
+        finished = self.verb("check")
+        self.assertEqual(finished.returncode, 3, finished.stdout)
+        self.assertIn("shardctl stage", finished.stdout)
+        self.assertEqual(self.listed()["a"]["state"], "partial")
+        self.stage_well("a")
+        self.assertEqual(self.verb("check").returncode, 0)
+
     def test_a_missing_file_is_brought_by_the_next_stage(self):
         self.stage_well("a")
         (self.cache / "a/1.bin").unlink()
@@ -243,6 +259,80 @@ class Releasing(CacheTest):
     def test_a_folder_that_is_not_there_is_exit_4(self):
         for verb in ("ls", "warm", "gc", "check", "release"):
             self.assert_error(self.verb(verb), 4, self.cache)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "SKIPPED: only root can be several users; sharing a cache is NOT tested")
+class Sharing(CacheTest):
+    """Two users of one group, and one who shuts the others out."""
+
+    ANNA, BERT, GROUP = 5001, 5002, 5000
+
+    def setUp(self):
+        super().setUp()
+        self.folder.chmod(0o755)
+        for path in (PROGRAMS / "shardctl").resolve().parents:
+            if not path.stat().st_mode & 0o001:
+                self.skipTest(f"SKIPPED: other users cannot enter {path}; sharing a cache is NOT tested")
+        self.cache.mkdir()
+        os.chown(self.cache, 0, self.GROUP)
+        self.cache.chmod(0o2775)
+
+    def run_as(self, user, *arguments, umask=0o002):
+        return run("shardctl", *arguments, user=user, group=self.GROUP, extra_groups=[], umask=umask)
+
+    def stage_as(self, user, name, *options, umask=0o002):
+        finished = self.run_as(user, *self.command(name, *options), umask=umask)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+
+    def verb_as(self, user, name, *options):
+        return self.run_as(user, "cache", name, self.cache, *options)
+
+    def test_users_of_one_group_share_sets_room_and_leases(self):
+        limit = ("--cache", self.cache, "--limit", "4MiB")
+        self.stage_as(self.ANNA, "a", *limit, "--owner", "anna")
+        self.stage_as(self.BERT, "a", *limit, "--owner", "bert")
+        self.stage_as(self.BERT, "b", *limit, "--lease", "0")
+        self.assertEqual({lease["owner"] for lease in self.listed()["a"]["leases"]}, {"anna", "bert"})
+        (self.cache / "a/1.bin").unlink()
+        self.assertEqual(self.verb_as(self.BERT, "release", "--all").returncode, 0)
+        self.assertEqual(self.verb_as(self.BERT, "check", "--repair").returncode, 3)
+        self.stage_as(self.BERT, "a", *limit, "--lease", "0")
+        self.age("a", 100)
+        self.stage_as(self.ANNA, "c", *limit, "--lease", "0")
+        self.assertEqual(sorted(self.listed()), ["b", "c"])
+        self.assertEqual(self.verb_as(self.ANNA, "gc", "--limit", "0").returncode, 0)
+        self.assertEqual(self.listed(), {})
+
+    def test_a_set_that_another_user_shut_is_passed_over_and_named(self):
+        self.stage_as(self.ANNA, "a", "--lease", "0", umask=0o077)
+        self.stage_as(self.BERT, "b", "--lease", "0")
+        finished = self.verb_as(self.BERT, "ls", "--json", "-")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        states = {pathlib.Path(row["path"]).name: row["state"] for row in result_of(finished)["result"]["folders"]}
+        self.assertEqual(states, {"a": "unreadable", "b": "complete"})
+        self.assertIn("listed without", finished.stderr)
+        finished = self.verb_as(self.BERT, "gc", "--limit", "0")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("was passed over", finished.stderr)
+        self.assertFalse((self.cache / "b/1.bin").exists())
+        self.assertTrue((self.cache / "a/1.bin").exists())
+        self.stage_as(self.BERT, "b", "--cache", self.cache, "--limit", "2MiB", "--lease", "0")
+
+    def test_a_set_that_may_be_read_only_does_not_keep_others_from_making_room(self):
+        self.stage_as(self.ANNA, "a", "--lease", "0", umask=0o022)
+        self.stage_as(self.BERT, "b", "--lease", "0")
+        self.age("a", 200)
+        limit = ("--cache", self.cache, "--lease", "0", "--limit")
+        self.stage_as(self.BERT, "c", *limit, "4MiB")
+        self.assertTrue((self.cache / "a/1.bin").exists())
+        self.assertFalse((self.cache / "b/1.bin").exists())
+        self.assert_error(self.run_as(self.BERT, *self.command("b", *limit, "3MiB")), 5, "is beyond this user")
+
+    def test_leases_that_may_not_be_removed_are_named_after_the_others_have_ended(self):
+        self.stage_as(self.ANNA, "a", "--owner", "anna", umask=0o022)
+        self.stage_as(self.BERT, "b", "--owner", "bert")
+        self.assert_error(self.verb_as(self.BERT, "release", "--all"), 4, "1 lease ended", "a/.shardkit/leases")
+        self.assertEqual([len(self.listed()[name]["leases"]) for name in "ab"], [1, 0])
 
 
 class Warming(CacheTest):
