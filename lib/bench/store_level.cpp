@@ -172,6 +172,7 @@ LevelMeasurement measure_level(ObjectSource& source, StoreRequests& requests, Re
   level.bytes_per_second = static_cast<double>(measured.bytes) / measured.timing.seconds;
   level.bytes_per_second_per_connection = level.bytes_per_second / static_cast<double>(connections);
   level.requests = measured.latency.count();
+  level.steady = level.steady && level.requests > 0;  // nothing came in each slice: that says nothing of a rate
   level.ttfb_p50 = quantile(measured.ttfb, 0.5);
   level.ttfb_p99 = quantile(measured.ttfb, 0.99);
   return measured;

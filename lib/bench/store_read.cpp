@@ -120,7 +120,8 @@ void add_hints(const StoreReport& store, const ReadOptions& options, std::uint64
   if (asked > store.set_bytes) {
     hints.emplace_back("bytes were asked for more than once, which stores may answer from memory; name a larger set");
   }
-  if (!result.steady) hints.emplace_back("the rate drifted while it was measured; set a longer --budget");
+  if (!result.steady)
+    hints.emplace_back("the rate drifted while it was measured, or no request ended; set a longer --budget");
   if (store.objects_without_ranges > 0) {
     hints.push_back(fmt::format("{} came whole, as the server gives no ranges: a request is a whole object there",
                                 format_count(store.objects_without_ranges, "object")));

@@ -4,6 +4,7 @@
 #include "bench/run.hpp"
 #include "cli/command.hpp"
 #include "cli/programs.hpp"
+#include "cli/read_report.hpp"
 #include "cli/run_report.hpp"
 
 namespace shardkit {
@@ -50,7 +51,7 @@ Command read_command() {
                     {"iobench read 'https://host/x-{000..146}.tar' --threads 128 --required-rate 1.3GB/s",
                      "the same for files of a web server and a rate"}},
        .prometheus = true},
-      read);
+      read, render_read);
 }
 
 Command decode_command() {

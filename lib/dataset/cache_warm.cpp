@@ -84,6 +84,10 @@ CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx) {
   const unsigned threads = readers(options.threads);
   auto folders = cache_folders(options.folder, ctx);
   std::ranges::stable_sort(folders, std::ranges::greater(), &StagedFolder::last_used);
+  for (const StagedFolder& folder : folders) {
+    if (folder.state != StagedState::unreadable) continue;
+    ctx.warn("unreadable", fmt::format("'{}' was passed over: {}", folder.path, folder.fault));
+  }
   const std::vector<CacheFile> all = cache_files(folders);
   CacheWarmResult result;
   result.budget_bytes = options.memory.value_or(usable_memory() / 2);

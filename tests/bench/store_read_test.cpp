@@ -229,3 +229,20 @@ TEST_CASE("what is not there, no address that is read, or stopped is a clear err
   Context context(stop.get_token());
   CHECK(error_code_of([&] { read(store_options(server.url("/bucket/a.tar")), context); }) == ErrorCode::cancelled);
 }
+
+TEST_CASE("a level at which no request ended is not steady") {
+  const FaultyStore server(200'000, [](const ServedRequest&, ServerConnection& connection, int) {
+    connection.answer(503, "", "");
+    return true;
+  });
+  Context context;
+  RetryCount retries;
+  StoreOptions options;
+  options.retry.on_retry = [&](const RetryEvent& event) { retries.note(event); };
+  const auto source = open_store_source(server.url(), options, {});
+  StoreRequests requests({{"a.tar", 200'000, ""}}, 64U << 10U, 0);
+  const LevelTimes times{.warm_up = 0.1, .least = 0.2, .most = 0.3, .ending = 0.1};
+  const LevelMeasurement measured = measure_level(*source, requests, retries, 2, times, context);
+  CHECK(measured.level.requests == 0);
+  CHECK_FALSE(measured.level.steady);
+}

@@ -311,9 +311,13 @@ class Sharing(CacheTest):
         states = {pathlib.Path(row["path"]).name: row["state"] for row in result_of(finished)["result"]["folders"]}
         self.assertEqual(states, {"a": "unreadable", "b": "complete"})
         self.assertIn("listed without", finished.stderr)
-        finished = self.verb_as(self.BERT, "gc", "--limit", "0")
-        self.assertEqual(finished.returncode, 0, finished.stderr)
-        self.assertIn("was passed over", finished.stderr)
+        finished = self.verb_as(self.BERT, "check")
+        self.assertEqual(finished.returncode, 3)  # what could not be looked at has not passed
+        self.assertIn("not checked", finished.stdout)
+        for verb in (("warm",), ("gc", "--limit", "0")):
+            finished = self.verb_as(self.BERT, *verb)
+            self.assertEqual(finished.returncode, 0, finished.stderr)
+            self.assertIn("was passed over", finished.stderr)
         self.assertFalse((self.cache / "b/1.bin").exists())
         self.assertTrue((self.cache / "a/1.bin").exists())
         self.stage_as(self.BERT, "b", "--cache", self.cache, "--limit", "2MiB", "--lease", "0")
