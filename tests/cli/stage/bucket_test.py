@@ -183,7 +183,7 @@ class Stops(BucketTest):
         for i in range(2):
             (source / f"{i}.bin").write_bytes(os.urandom(80_000_000))
         self.upload("sets", "stops", source)
-        for how, seconds, code in ((signal.SIGKILL, 2, -9), (signal.SIGTERM, 1, 143)):
+        for how, seconds, code in ((signal.SIGKILL, 4, -9), (signal.SIGTERM, 1, 143)):
             with self.subTest(how):
                 process = self.start_stage("s3://sets/stops", self.out, "--bwlimit", "30MB", "--concurrency", 2)
                 time.sleep(seconds)
