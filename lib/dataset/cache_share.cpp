@@ -20,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kLongestLease = 100.0 * 366 * 86'400;  // so that its end is a time that can be written
-constexpr int kDeepest = 4;                             // as far as staged_folders() looks
 
 /// Folders from the cache to the target; -1 when it is not found there.
 int depth_in(const std::string& cache, const std::string& target) {
@@ -31,7 +30,7 @@ int depth_in(const std::string& cache, const std::string& target) {
     if (step.native().starts_with('.')) return -1;
     ++depth;
   }
-  return way.empty() || depth > kDeepest ? -1 : depth;
+  return way.empty() || depth > kDeepestStagedFolder ? -1 : depth;
 }
 
 /// Bytes of the target once it has all that is wanted beside what it has of the set already.
@@ -89,7 +88,7 @@ void check(const CacheShareOptions& options, const std::string& target) {
     throw Error(ErrorCode::usage,
                 fmt::format("the target '{}' does not lie in the cache '{}', at most {} folders down and none of them "
                             "hidden: --limit could not count it",
-                            target, options.cache, kDeepest),
+                            target, options.cache, kDeepestStagedFolder),
                 target);
   }
 }

@@ -1,7 +1,6 @@
 #include "dataset/stage.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <mutex>
@@ -9,7 +8,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 
 #include "catalog/object_set.hpp"
 #include "core/error.hpp"
@@ -20,16 +18,11 @@
 #include "net/clock.hpp"
 #include "staging/stage_layout.hpp"
 #include "staging/stage_target.hpp"
+#include "system/free_space.hpp"
 #include "system/mounts.hpp"
 
 namespace shardkit {
 namespace {
-
-std::uint64_t free_bytes(const std::string& folder) {
-  struct statvfs info {};
-  if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", folder);
-  return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
-}
 
 /// Throws Error{no_space} when what is still to come exceeds the disk.
 void check_free_space(const StageTarget& target, const std::vector<StageFile>& wanted) {
@@ -179,7 +172,7 @@ class Stage {
     if (set_.has_manifest() || found.source != source_.location()) return false;
     const StageJournal::State state = StageJournal::read(target_.path_of(kStageJournalPath));
     return all_of_one_source_ || std::ranges::all_of(state.files, [&](const auto& item) {
-             return std::ranges::find(set_.whole(), item.first) != set_.whole().end();
+             return std::ranges::binary_search(set_.whole(), item.first);
            });
   }
 

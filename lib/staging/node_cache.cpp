@@ -1,18 +1,17 @@
 #include "staging/node_cache.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <map>
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "io/publish.hpp"
 #include "staging/eviction.hpp"
 #include "staging/stage_layout.hpp"
+#include "system/free_space.hpp"
 
 namespace shardkit {
 namespace {
@@ -21,12 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kCacheLockName = ".shardkit-cache.lock";
 constexpr std::size_t kMostNamed = 5;
-
-std::uint64_t free_bytes(const std::string& folder) {
-  struct statvfs info {};
-  if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", folder);
-  return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
-}
 
 /// What is to fit where, at one moment.
 struct Survey {

@@ -11,4 +11,7 @@ constexpr const char* kStageLockPath = ".shardkit/stage.lock";
 constexpr const char* kPartialFolderPath = ".shardkit/staging";
 constexpr const char* kLeaseFolderPath = ".shardkit/leases";
 
+/// So many folders below a node cache staged folders are looked for.
+constexpr int kDeepestStagedFolder = 4;
+
 }  // namespace shardkit

@@ -113,6 +113,7 @@ StageSet::StageSet(ObjectSource& source, const StageWanted& wanted, const std::s
   check_names(names, source.location());
   refuse_own_state(names, source);
   if (!has_manifest()) whole_ = names;
+  std::ranges::sort(whole_);
 }
 
 /// Keeps the shards of these names.

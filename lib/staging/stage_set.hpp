@@ -50,7 +50,7 @@ class StageSet {
 
   /// All that is wanted, as far as known without asking for indexes of other readers.
   std::vector<ExpectedFile> expected() const;
-  /// The names of all files of the set, also of shards that are not kept.
+  /// The names of all files of the set, also of shards that are not kept, sorted.
   const std::vector<std::string>& whole() const { return whole_; }
   /// Takes in that these objects are others by now than when the set was looked at. Without a manifest.
   void update(const std::vector<ObjectInfo>& changed);

@@ -15,16 +15,11 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "staging/eviction.hpp"
+#include "staging/stage_layout.hpp"
 
 namespace shardkit {
 namespace {
 
-constexpr const char* kMarkerName = "staged.json";
-constexpr const char* kMarkerLockName = "staged.lock";
-constexpr const char* kJournalName = "stage.journal";
-constexpr const char* kLockName = "stage.lock";
-constexpr const char* kPartialFolder = "staging";
-constexpr const char* kLeaseFolder = "leases";
 constexpr std::uint64_t kDiskBlock = 512;
 
 std::optional<struct stat> stat_at(const std::string& path) {
@@ -51,27 +46,25 @@ StageTarget::StageTarget(FileSystem& files, std::string folder) : files_(files),
 }
 
 bool StageTarget::is_own_state(const std::string& name) {
-  const std::string state = std::string(kStateFolder) + "/";
-  for (const char* own : {kMarkerName, kMarkerLockName, kJournalName, kLockName}) {
-    if (name == state + own) return true;
+  for (const char* own : {kStagedMarkerPath, kStagedMarkerLockPath, kStageJournalPath, kStageLockPath}) {
+    if (name == own) return true;
   }
-  return name.starts_with(state + kPartialFolder + "/") || name.starts_with(state + kLeaseFolder + "/");
+  return name.starts_with(kPartialFolderPath + std::string("/")) ||
+         name.starts_with(kLeaseFolderPath + std::string("/"));
 }
 
 std::string StageTarget::path_of(const std::string& name) const { return join_path(folder_, name); }
 
-std::string StageTarget::state_path(std::string_view name) const { return join_path(path_of(kStateFolder), name); }
-
 std::string StageTarget::partial_path(const std::string& name) const {
-  return join_path(state_path(kPartialFolder), to_hex(xxh3_128(as_bytes(name))) + ".partial");
+  return join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + ".partial");
 }
 
 std::string StageTarget::part_log_path(const std::string& name) const {
-  return join_path(state_path(kPartialFolder), to_hex(xxh3_128(as_bytes(name))) + ".parts");
+  return join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + ".parts");
 }
 
 std::optional<StagedMarker> StageTarget::marker() const {
-  const std::string path = state_path(kMarkerName);
+  const std::string path = path_of(kStagedMarkerPath);
   if (!size_on_disk(path)) return std::nullopt;
   try {
     return read_staged_marker(read_text_file(path, 1U << 20U), path);
@@ -85,7 +78,7 @@ bool StageTarget::holds(const StagedSetId& set, const std::vector<ExpectedFile>&
                         const std::vector<ObjectInfo>& foreign) const {
   const auto found = marker();
   if (!found || !(found->manifest == set.hash)) return false;
-  const StageJournal::State state = StageJournal::read(state_path(kJournalName));
+  const StageJournal::State state = StageJournal::read(path_of(kStageJournalPath));
   const auto is_there = [&](const std::string& name) {
     const auto entry = state.files.find(name);
     return entry != state.files.end() && size_on_disk(path_of(name)) == entry->second.bytes;
@@ -103,17 +96,17 @@ void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wan
                        const std::stop_token& stop) {
   files_.create_directories(folder_);
   contained_ = std::make_unique<ContainedFolder>(folder_);
-  contained_->folder(kStateFolder, true);
-  lock_.emplace(state_path(kLockName));
+  contained_->folder(kStateFolderPath, true);
+  lock_.emplace(path_of(kStageLockPath));
   while (!take_alone(set, wanted, check_replace)) {
     if (lock_->try_take(Hold::shared)) {
-      const StageJournal::State state = StageJournal::read(state_path(kJournalName));
+      const StageJournal::State state = StageJournal::read(path_of(kStageJournalPath));
       if (state.set && state.set->is(set)) break;
       lock_->release();
     }
     wait_for_lock(folder_, stop);
   }
-  journal_ = std::make_unique<StageJournal>(files_, state_path(kJournalName));
+  journal_ = std::make_unique<StageJournal>(files_, path_of(kStageJournalPath));
 }
 
 /// Prepares the folder when nobody else is at work in it; false when somebody is.
@@ -128,20 +121,20 @@ bool StageTarget::take_alone(const StagedSetId& set, const std::vector<StageFile
 void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wanted,
                         const CheckReplace& check_replace) {
   const auto found = marker();
-  StageJournal::State state = StageJournal::read(state_path(kJournalName));
+  StageJournal::State state = StageJournal::read(path_of(kStageJournalPath));
   if (found && !(found->manifest == set.hash)) {
     check_replace(*found, true);
   } else if (!found && state.set && !state.set->is(set)) {
     check_replace({state.set->source, "", state.set->hash, 0, 0, {}}, false);
   }
-  contained_->folder(join_path(kStateFolder, kPartialFolder), true);
-  for (const std::string& folder : {folder_, path_of(kStateFolder), state_path(kPartialFolder)}) {
+  contained_->folder(kPartialFolderPath, true);
+  for (const std::string& folder : {folder_, path_of(kStateFolderPath), path_of(kPartialFolderPath)}) {
     remove_stale_temps(files_, folder);
   }
   const bool is_same = state.set && state.set->is(set);
   if (found && !(is_same && all_there(state))) {
-    files_.remove(state_path(kMarkerName));
-    files_.sync_directory(path_of(kStateFolder));
+    files_.remove(path_of(kStagedMarkerPath));
+    files_.sync_directory(path_of(kStateFolderPath));
   }
   if (is_same) {
     remove_partials(state, nullptr);  // all the rest is of use, for other parts of the set too
@@ -152,7 +145,7 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
     remove_partials(state, &kept);
   }
   state.set = set;
-  StageJournal::rewrite(files_, state_path(kJournalName), state);
+  StageJournal::rewrite(files_, path_of(kStageJournalPath), state);
 }
 
 /// Removes what a copy of another set brought and these files do not need. Only what is named in the journal is ours.
@@ -179,7 +172,7 @@ void StageTarget::remove_partials(const StageJournal::State& state, const std::s
   for (const auto& [name, file] : state.files) {
     if (size_on_disk(path_of(name)) == file.bytes) in_place.insert(stem_of(partial_path(name)));
   }
-  for (const auto& entry : std::filesystem::directory_iterator(state_path(kPartialFolder))) {
+  for (const auto& entry : std::filesystem::directory_iterator(path_of(kPartialFolderPath))) {
     const std::string stem = stem_of(entry.path());
     if (in_place.contains(stem) || (kept != nullptr && !kept->contains(stem))) files_.remove(entry.path());
   }
@@ -205,7 +198,7 @@ void StageTarget::check_manifest_place(const std::string& manifest_text) const {
 
 void StageTarget::finish(const std::string& manifest_text, StagedMarker marker, const std::vector<StageFile>& wanted,
                          const std::vector<std::string>& whole) {
-  const FolderLock alone(state_path(kMarkerLockName), {});  // held for milliseconds
+  const FolderLock alone(path_of(kStagedMarkerLockPath), {});  // held for milliseconds
   if (!manifest_text.empty()) {
     publish(files_, path_of(kManifestName), as_bytes(manifest_text));
     journal_->record(kManifestName, {manifest_text.size(), to_hex(marker.manifest), marker.manifest});
@@ -231,7 +224,7 @@ void StageTarget::finish(const std::string& manifest_text, StagedMarker marker, 
     marker.bytes += file.bytes;
   }
   const std::string text = write_staged_marker(marker);
-  publish(files_, state_path(kMarkerName), as_bytes(text));
+  publish(files_, path_of(kStagedMarkerPath), as_bytes(text));
 }
 
 std::optional<std::uint64_t> size_on_disk(const std::string& path) {

@@ -58,7 +58,6 @@ class StageTarget {
   /// Where a file is gathered before it gets its name, and its part log.
   std::string partial_path(const std::string& name) const;
   std::string part_log_path(const std::string& name) const;
-  std::string state_path(std::string_view name) const;
   /// The folder itself, once it is joined.
   const ContainedFolder& contained() const { return *contained_; }
   StageJournal& journal() { return *journal_; }

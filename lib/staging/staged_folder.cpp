@@ -22,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDeepest = 4;
 constexpr std::uint64_t kDiskBlock = 512;
 constexpr std::uint64_t kLongestMarker = 1U << 20U;
 
@@ -155,7 +154,7 @@ std::vector<StagedFolder> staged_folders(const std::string& root, const std::sto
   }
   std::vector<StagedFolder> found;
   if (auto staged = look_at_staged(root)) found.push_back(std::move(*staged));
-  find_below(root, kDeepest, found, stop);
+  find_below(root, kDeepestStagedFolder, found, stop);
   std::ranges::sort(found, {}, &StagedFolder::path);
   return found;
 }
