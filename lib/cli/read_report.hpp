@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "bench/read.hpp"
+#include "bench/read/read.hpp"
 
 namespace shardkit {
 

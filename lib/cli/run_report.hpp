@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "bench/run.hpp"
+#include "bench/run/run.hpp"
 
 namespace shardkit {
 

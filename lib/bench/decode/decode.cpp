@@ -1,0 +1,194 @@
+#include "bench/decode/decode.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "bench/model/presets.hpp"
+#include "bench/timing/timed_run.hpp"
+#include "core/error.hpp"
+#include "core/prng.hpp"
+#include "image/jpeg_decoder.hpp"
+#include "stats/steadiness.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kMostThreads = 4096;
+
+void check_options(const DecodeBenchOptions& options, std::uint64_t threads) {
+  const auto check = [](bool fine, const std::string& text) {
+    if (!fine) throw Error(ErrorCode::usage, text);
+  };
+  check(threads > 0 && threads <= kMostThreads, fmt::format("--threads: expected 1 to {}", kMostThreads));
+  check(options.samples > 0, "--samples: expected at least 1");
+  check(options.min_seconds >= 0 && options.min_seconds <= 86400, "--min-seconds: expected up to a day");
+  const auto crop = options.crop.value_or(1);
+  check(crop > 0 && crop <= kMostCrop, fmt::format("--crop: expected 1 to {} pixels", kMostCrop));
+  const auto scale = options.scale;
+  check(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
+  check(scale == 1 || !options.crop, "--scale: crops are decoded at full size; leave out --crop");
+}
+
+/// What one thread decoded. On a cache line of its own.
+struct alignas(64) DecodeTally {
+  std::uint64_t images = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t pixels = 0;
+};
+
+using Clock = std::chrono::steady_clock;
+
+/// Decodes the images of a store in turn, again and again.
+class DecodeWork {
+ public:
+  DecodeWork(const JpegStore& store, const DecodeBenchOptions& options, Context& context)
+      : store_(store), options_(options), context_(context), failures_(store.size()) {}
+
+  /// Decodes until every image was done once and `min_seconds` are over, or `most_seconds` are; each thread one at
+  /// least.
+  Timing run(unsigned threads, std::vector<DecodeTally>& tallies) {
+    next_.store(0, std::memory_order_relaxed);
+    earliest_end_ = moment_in(options_.min_seconds);
+    latest_end_ = options_.most_seconds ? moment_in(*options_.most_seconds) : Clock::time_point::max();
+    context_.progress().start("decoding");  // no total: images come again until the time is over
+    tallies.assign(threads, {});
+    return timed_run(
+        threads, [&](unsigned thread, const std::stop_token& stop) { decode_images(thread, tallies[thread], stop); },
+        context_.progress().items, context_.stop_token());
+  }
+
+  DecodeFailures failures() const;
+  /// Images of the last run that had their turn.
+  std::uint64_t tried() const { return std::min<std::uint64_t>(next_.load(std::memory_order_relaxed), store_.size()); }
+
+ private:
+  void decode_images(unsigned thread, DecodeTally& tally, const std::stop_token& stop) {
+    JpegDecoder decoder({.scale_divisor = static_cast<unsigned>(options_.scale)});
+    Prng prng(options_.seed + thread);
+    for (bool first = true; !stop.stop_requested(); first = false) {
+      if (!first && Clock::now() >= latest_end_) return;
+      const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
+      if (turn >= store_.size() && Clock::now() >= earliest_end_) return;
+      const std::size_t index = turn % store_.size();
+      const Decoded decoded = decode_image(decoder, prng, store_.image(index));
+      if (decoded.failure != DecodeFailure::none) failures_[index].store(decoded.failure, std::memory_order_relaxed);
+      if (!decoded.has_pixels()) continue;
+      ++tally.images;
+      tally.bytes += store_.image(index).size();
+      tally.pixels += store_.pixels(index);
+      context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+  Decoded decode_image(JpegDecoder& decoder, Prng& prng, Bytes jpeg) const {
+    if (!options_.crop) return decoder.decode(jpeg);
+    return decoder.decode_random_crop(jpeg, prng, static_cast<std::uint32_t>(*options_.crop));
+  }
+
+  const JpegStore& store_;
+  const DecodeBenchOptions& options_;
+  Context& context_;
+  std::vector<std::atomic<DecodeFailure>> failures_;  ///< by image
+  std::atomic<std::uint64_t> next_{0};
+  Clock::time_point earliest_end_;
+  Clock::time_point latest_end_;
+};
+
+DecodeFailures DecodeWork::failures() const {
+  DecodeFailures counts;
+  std::uint64_t none = 0;
+  std::array<std::uint64_t*, EnumNames<DecodeFailure>::names.size()> by_kind{&none,
+                                                                             &counts.warned,
+                                                                             &counts.truncated,
+                                                                             &counts.corrupt,
+                                                                             &counts.not_jpeg,
+                                                                             &counts.zero_pixels,
+                                                                             &counts.too_large,
+                                                                             &counts.too_many_scans};
+  for (const auto& failure : failures_) ++*by_kind[static_cast<std::size_t>(failure.load(std::memory_order_relaxed))];
+  counts.total = failures_.size() - none - counts.warned;
+  return counts;
+}
+
+void add_measurement(const Timing& timing, const std::vector<DecodeTally>& tallies, DecodeResult& result) {
+  DecodeTally sum;
+  for (const DecodeTally& tally : tallies) {
+    sum.images += tally.images;
+    sum.bytes += tally.bytes;
+    sum.pixels += tally.pixels;
+  }
+  const auto images = static_cast<double>(sum.images);
+  result.threads = tallies.size();
+  result.decoded = sum.images;
+  result.decode_seconds = timing.seconds;
+  result.cpu_seconds = timing.cpu_seconds;
+  result.samples_per_second = images / timing.seconds;
+  result.samples_per_second_interval = rate_interval(timing);
+  result.steady = std::abs(relative_drift(timing.rates)) <= kSteadyDrift;
+  result.samples_per_second_per_core = timing.cpu_seconds > 0 ? images / timing.cpu_seconds : 0;
+  result.megapixels_per_second = static_cast<double>(sum.pixels) * 1e-6 / timing.seconds;
+  result.bytes_per_second = static_cast<double>(sum.bytes) / timing.seconds;
+}
+
+std::vector<CoresNeeded> cores_needed(double per_core) {
+  std::vector<CoresNeeded> rows;
+  if (per_core <= 0) return rows;
+  for (const Preset& preset : presets()) {
+    if (!preset.jpeg) continue;
+    const double rate = samples_per_second(preset_job(preset, 1));
+    rows.push_back({std::string(preset.name), rate, rate / per_core});
+  }
+  return rows;
+}
+
+/// 1, 2, 4, ... and `threads` last; only that without --scaling.
+std::vector<unsigned> thread_counts(unsigned threads, bool scaling) {
+  std::vector<unsigned> counts;
+  for (unsigned count = 1; scaling && count < threads; count *= 2) counts.push_back(count);
+  counts.push_back(threads);
+  return counts;
+}
+
+}  // namespace
+
+DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
+  return decode(options, find_input(options.paths, context), context);
+}
+
+DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Context& context) {
+  const std::uint64_t threads = options.threads.value_or(usable_threads());
+  check_options(options, threads);
+  const JpegStore store(input, options.samples, usable_memory() / 4, context);
+  DecodeWork work(store, options, context);
+  DecodeResult result;
+  result.crop = options.crop;
+  result.scale = options.scale;
+  result.images = store.size();
+  result.mix = store.mix();
+  for (const unsigned count : thread_counts(static_cast<unsigned>(threads), options.scaling)) {
+    std::vector<DecodeTally> tallies;
+    const Timing timing = work.run(count, tallies);
+    context.throw_if_stopped();
+    add_measurement(timing, tallies, result);
+    if (options.scaling) result.scaling.push_back({count, result.samples_per_second, 0});
+  }
+  for (ScalingRow& row : result.scaling) {
+    row.speedup = row.samples_per_second / result.scaling.front().samples_per_second;
+  }
+  result.failures = work.failures();
+  if (result.failures.total == work.tried()) {
+    throw Error(ErrorCode::corrupt, fmt::format("not one of {} images from '{}' can be decoded as a JPEG ({} are of "
+                                                "another format)",
+                                                work.tried(), input.files.front().path, result.failures.not_jpeg));
+  }
+  result.cores_needed = cores_needed(result.samples_per_second_per_core);
+  return result;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/input/jpeg_store.hpp"
+#include "bench/timing/timed_run.hpp"
+#include "core/context.hpp"
+#include "core/fields.hpp"
+
+/// `iobench decode`: how many images a second the cores turn into pixels.
+namespace shardkit {
+
+/// The largest --crop, in pixels a side.
+inline constexpr std::uint64_t kMostCrop = 8192;
+
+struct DecodeBenchOptions {
+  std::vector<std::string> paths;
+  std::optional<std::uint64_t> threads;
+  std::uint64_t samples = 2000;
+  std::optional<std::uint64_t> crop;
+  std::uint64_t scale = 1;
+  double min_seconds = 2;
+  bool scaling = false;
+  std::uint64_t seed = 0;
+  /// Set by `run`, not on the command line: stop after this time, though not every image was decoded yet.
+  std::optional<double> most_seconds;
+
+  void describe(FieldVisitor& v);
+};
+
+/// How many of the images went wrong, by kind (image/jpeg_decoder.hpp).
+struct DecodeFailures {
+  std::uint64_t total = 0;  ///< without those that were only warned of
+  std::uint64_t warned = 0;
+  std::uint64_t truncated = 0;
+  std::uint64_t corrupt = 0;
+  std::uint64_t not_jpeg = 0;
+  std::uint64_t zero_pixels = 0;
+  std::uint64_t too_large = 0;
+  std::uint64_t too_many_scans = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// The same work on some number of threads.
+struct ScalingRow {
+  std::uint64_t threads = 0;
+  double samples_per_second = 0;
+  double speedup = 0;  ///< against one thread
+
+  void describe(FieldVisitor& v);
+};
+
+/// Cores that one GPU of a JPEG preset keeps busy with decoding.
+struct CoresNeeded {
+  std::string preset;
+  double samples_per_second = 0;
+  double cores = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+struct DecodeResult {
+  std::optional<std::uint64_t> crop;
+  std::uint64_t scale = 1;
+  std::uint64_t threads = 0;
+  std::uint64_t images = 0;
+  std::uint64_t decoded = 0;
+  double decode_seconds = 0;
+  double cpu_seconds = 0;
+  double samples_per_second = 0;
+  std::optional<RateInterval> samples_per_second_interval;
+  bool steady = true;
+  double samples_per_second_per_core = 0;
+  double megapixels_per_second = 0;
+  double bytes_per_second = 0;
+  ImageMix mix;
+  DecodeFailures failures;
+  std::vector<ScalingRow> scaling;
+  std::vector<CoresNeeded> cores_needed;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Loads images into memory, then decodes them over and over for at least --min-seconds and at least once each. Writes
+/// nothing. Throws Error{not_found} without images, Error{corrupt} when not one of them can be decoded.
+DecodeResult decode(const DecodeBenchOptions& options, Context& context);
+/// The same over an input that was found already; options.paths is not looked at.
+DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Context& context);
+
+}  // namespace shardkit

@@ -1,0 +1,64 @@
+#include "bench/decode/decode.hpp"
+
+namespace shardkit {
+
+void DecodeBenchOptions::describe(FieldVisitor& v) {
+  v.field({"PATH", Unit::none, "shards, image files, or folders of either", Role::positional}, paths);
+  v.field({"threads", Unit::count, "decoding threads; as many as the process may keep cores busy"}, threads);
+  v.field({"samples", Unit::count, "images to load, taken evenly"}, samples);
+  v.field({"crop", Unit::count, "decode only a random resized crop to this many pixels a side", Role::option, "PIXELS"},
+          crop);
+  v.field({"scale", Unit::none, "shrink whole images while decoding: 1, 2, 4 or 8 times a side", Role::option, "N"},
+          scale);
+  v.field({"min-seconds", Unit::seconds, "decode for at least this long"}, min_seconds);
+  v.field({"scaling", Unit::none, "measure 1, 2, 4, ... threads too"}, scaling);
+  v.field({"seed", Unit::none, "where the crops lie"}, seed);
+}
+
+void DecodeFailures::describe(FieldVisitor& v) {
+  v.field({"total", Unit::count, "images that gave no pixels"}, total);
+  v.field({"warned", Unit::count, "decoded, though libjpeg found damage"}, warned);
+  v.field({"truncated", Unit::count, "the bytes end before the image does"}, truncated);
+  v.field({"corrupt", Unit::count, "libjpeg gave up"}, corrupt);
+  v.field({"not_jpeg", Unit::count, "another format"}, not_jpeg);
+  v.field({"zero_pixels", Unit::count, "a side of 0 pixels"}, zero_pixels);
+  v.field({"too_large", Unit::count, "more than 2^28 pixels"}, too_large);
+  v.field({"too_many_scans", Unit::count, "progressive, with more than 500 scans"}, too_many_scans);
+}
+
+void ScalingRow::describe(FieldVisitor& v) {
+  v.field({"threads", Unit::count, "decoding threads"}, threads);
+  v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);
+  v.field({"speedup", Unit::none, "against one thread"}, speedup);
+}
+
+void CoresNeeded::describe(FieldVisitor& v) {
+  v.field({"preset", Unit::none, "published workload"}, preset);
+  v.field({"samples_per_second", Unit::per_second, "samples that one GPU takes"}, samples_per_second);
+  v.field({"cores", Unit::none, "cores that decoding for it keeps busy"}, cores);
+}
+
+void DecodeResult::describe(FieldVisitor& v) {
+  v.field({"crop", Unit::count, "side of the random resized crop; none: the whole image"}, crop);
+  v.field({"scale", Unit::none, "how many times smaller a side was decoded"}, scale);
+  v.field({"threads", Unit::count, "decoding threads"}, threads);
+  v.field({"images", Unit::count, "images in memory"}, images);
+  v.field({"decoded", Unit::count, "images decoded, each at least once where there was time"}, decoded);
+  v.field({"decode_seconds", Unit::seconds, "time that took"}, decode_seconds);
+  v.field({"cpu_seconds", Unit::seconds, "processor time that took"}, cpu_seconds);
+  v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);
+  v.field({"samples_per_second_interval", Unit::per_second, "95 % interval of the median over slices of 0.1 s"},
+          samples_per_second_interval);
+  v.field({"steady", Unit::none, "false when the rate drifted by more than a tenth from start to end"}, steady);
+  v.field({"samples_per_second_per_core", Unit::per_second, "images per second of processor time"},
+          samples_per_second_per_core);
+  v.field({"megapixels_per_second", Unit::per_second, "megapixels of the images, before cropping, over time"},
+          megapixels_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "compressed bytes over time"}, bytes_per_second);
+  v.field({"mix", Unit::none, "what the images are"}, mix);
+  v.field({"failures", Unit::none, "images that went wrong, by kind"}, failures);
+  v.field({"scaling", Unit::none, "the same on fewer threads"}, scaling);
+  v.field({"cores_needed", Unit::none, "for one GPU of each published JPEG workload"}, cores_needed);
+}
+
+}  // namespace shardkit

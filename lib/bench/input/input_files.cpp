@@ -1,0 +1,175 @@
+#include "bench/input/input_files.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <span>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "bench/input/folder_files.hpp"
+#include "bench/input/parallel_files.hpp"
+#include "catalog/shard_set.hpp"
+#include "core/error.hpp"
+#include "formats/shard_index.hpp"
+#include "formats/wids_index.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace fs = std::filesystem;
+
+namespace shardkit {
+namespace {
+
+bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
+
+/// By its own name, not that of a folder above it.
+bool is_tar_name(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".tar") || name.ends_with(".tgz") || name.find(".tar.") != std::string::npos;
+}
+
+bool holds_shards(const std::string& folder) {
+  std::error_code error;
+  fs::directory_iterator item(folder, error);
+  if (error) throw system_error(error.value(), "list", folder);
+  return std::any_of(fs::begin(item), fs::end(item), [](const fs::directory_entry& entry) {
+    return entry.path().extension() == ".tar" && !is_hidden(entry.path());
+  });
+}
+
+/// True for a text whose first line names a shard: captions and labels are .txt too.
+bool is_shard_list(const std::string& path) {
+  const std::string line = first_line(path);
+  return is_tar_name(line) || line.find("://") != std::string::npos;
+}
+
+/// True for what resolve_shards() takes: not there under this name (a pattern or URL), a tar, or a list of tars.
+bool names_shards(const std::string& operand, const fs::file_status& status) {
+  if (fs::is_directory(status)) return holds_shards(operand);
+  if (!fs::is_regular_file(status)) return !fs::exists(status);
+  if (operand.ends_with(".txt")) return is_shard_list(operand);
+  if (operand.ends_with(".json")) return is_shard_index(operand);
+  return is_tar_name(operand);
+}
+
+/// The index of a shard when it is there and speaks of a file of this size.
+std::optional<ShardSummary> index_summary(const InputFile& shard) {
+  const std::string path = index_path(shard);
+  if (!fs::exists(path)) return std::nullopt;
+  FileSource source(path);
+  const ShardSummary summary = read_shard_summary(source, path);
+  if (summary.bytes != shard.bytes) return std::nullopt;
+  return summary;
+}
+
+std::uint64_t file_bytes(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  if (error) throw system_error(error.value(), "look at", path);
+  return bytes;
+}
+
+class InputFinder {
+ public:
+  explicit InputFinder(Context& context) : context_(context) {}
+
+  void add(const std::string& operand) {
+    std::error_code error;
+    const fs::file_status status = fs::status(operand, error);
+    if (names_shards(operand, status)) {
+      shard_operands_.push_back(operand);
+    } else if (fs::is_directory(status)) {
+      add_folder(operand);
+    } else if (fs::is_regular_file(status)) {
+      input_.files.push_back({operand, 0, false, 1});
+    } else {
+      throw Error(ErrorCode::usage,
+                  fmt::format("'{}' is a pipe, socket or device; name files, shards or a folder of them", operand),
+                  operand);
+    }
+  }
+
+  InputSet take() {
+    measure_files();
+    if (!shard_operands_.empty()) add_shards(resolve_shards(shard_operands_));
+    for (const InputFile& file : input_.files) input_.bytes += file.bytes;
+    return std::move(input_);
+  }
+
+ private:
+  /// Where there are shards at any depth, what lies beside them (manifests, lists) is no data.
+  void add_folder(const std::string& folder) {
+    const std::vector<std::string> paths = list_files(folder, context_);
+    const std::size_t shards = shard_operands_.size();
+    std::ranges::copy_if(paths, std::back_inserter(shard_operands_),
+                         [](const std::string& path) { return path.ends_with(".tar"); });
+    if (shard_operands_.size() > shards) return;
+    if (paths.empty()) {
+      throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no files to read", folder), folder);
+    }
+    for (const std::string& path : paths) input_.files.push_back({path, 0, false, 1});
+  }
+
+  /// In batches: a file's size costs less than handing it to a thread, but for network file systems.
+  void measure_files() {
+    constexpr std::size_t kBatch = 64;
+    std::vector<InputFile>& files = input_.files;
+    for_each_file((files.size() + kBatch - 1) / kBatch, context_, [&](std::size_t batch) {
+      const std::size_t end = std::min((batch + 1) * kBatch, files.size());
+      for (std::size_t i = batch * kBatch; i < end; ++i) files[i].bytes = file_bytes(files[i].path);
+    });
+  }
+
+  void add_shards(const ShardSet& set) {
+    const std::size_t first = input_.files.size();
+    for (const ShardFile& shard : set.shards) input_.files.push_back({shard.path, shard.bytes, true, {}});
+    for_each_file(set.shards.size(), context_, [&](std::size_t i) {
+      InputFile& file = input_.files[first + i];
+      if (const auto summary = index_summary(file)) file.samples = summary->samples;
+    });
+  }
+
+  Context& context_;
+  std::vector<std::string> shard_operands_;
+  InputSet input_;
+};
+
+}  // namespace
+
+std::string first_line(const std::string& path) {
+  std::string text(64U << 10U, '\0');
+  text.resize(File::open_read(path).read_at(0, std::as_writable_bytes(std::span(text))));
+  const std::size_t begin = std::min(text.find_first_not_of("\r\n"), text.size());
+  return text.substr(begin, text.find_first_of("\r\n", begin) - begin);
+}
+
+bool is_shard_index(const std::string& path) {
+  constexpr std::uintmax_t kMostBytes = 64U << 20U;
+  return fs::file_size(path) <= kMostBytes && is_wids_index(read_text_file(path));
+}
+
+std::string index_path(const InputFile& shard) {
+  const fs::path path(shard.path);
+  return join_path(parent_folder(shard.path), shard_index_path(path.filename().string()));
+}
+
+InputSet find_input(const std::vector<std::string>& operands, Context& context) {
+  context.progress().start("listing files");
+  InputFinder finder(context);
+  for (const std::string& operand : operands) finder.add(operand);
+  InputSet input = finder.take();
+  if (input.files.empty()) throw Error(ErrorCode::usage, "nothing to read was named");
+  if (input.bytes == 0) {
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("nothing to read: all {} files are empty, the first is '{}' (files of /proc and /sys have no "
+                    "size)",
+                    input.files.size(), input.files.front().path),
+        input.files.front().path);
+  }
+  return input;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,113 @@
+#include "bench/input/jpeg_store.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "bench/input/parallel_files.hpp"
+#include "core/error.hpp"
+#include "image/jpeg_header.hpp"
+#include "image/probe.hpp"
+#include "io/file.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kMostShards = 16;
+
+/// Evenly taken images that fit into `memory`.
+std::vector<SampleRef> choose(std::vector<SampleRef> samples, std::uint64_t most, std::uint64_t memory,
+                              Context& context) {
+  std::erase_if(samples, [](const SampleRef& sample) { return sample.image_bytes == 0; });
+  const std::size_t wanted = std::min<std::uint64_t>(samples.size(), most);
+  std::vector<SampleRef> chosen;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const SampleRef& sample = samples[i * samples.size() / wanted];
+    if (bytes + sample.image_bytes > memory) continue;
+    bytes += sample.image_bytes;
+    chosen.push_back(sample);
+  }
+  if (chosen.size() < wanted) {
+    context.warn("memory_limit", fmt::format("{} of {} images fit into the {} that may be used; fewer are decoded",
+                                             chosen.size(), wanted, format_size(memory)));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+void ImageMix::describe(FieldVisitor& v) {
+  v.field({"jpeg", Unit::count, "JPEGs, whatever their names say"}, jpeg);
+  v.field({"other_format", Unit::count, "other formats, such as a PNG named .jpg"}, other_format);
+  v.field({"progressive", Unit::count, "progressive JPEGs, which cost about three times as much"}, progressive);
+  v.field({"gray", Unit::count, "JPEGs without colour"}, gray);
+  v.field({"cmyk", Unit::count, "CMYK or YCCK JPEGs"}, cmyk);
+  v.field({"rotated", Unit::count, "JPEGs whose Exif orientation is not upright; it is not applied"}, rotated);
+  v.field({"mean_bytes", Unit::bytes, "mean size of an image"}, mean_bytes);
+  v.field({"mean_megapixels", Unit::none, "mean megapixels of a JPEG"}, mean_megapixels);
+  v.field({"bytes_per_pixel", Unit::none, "compressed bytes per pixel; ImageNet has about 0.55"}, bytes_per_pixel);
+}
+
+JpegStore::JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context) {
+  context.progress().start("listing samples");
+  const auto refs = choose(list_samples(input, kMostShards, context), most, memory, context);
+  if (refs.empty()) {
+    throw Error(ErrorCode::not_found, fmt::format("there are no images in '{}'{}", input.files.front().path,
+                                                  input.files.size() > 1 ? " and what was named beside it" : ""));
+  }
+  load(input, refs, context);
+  look_at_headers();
+}
+
+void JpegStore::load(const InputSet& input, const std::vector<SampleRef>& refs, Context& context) {
+  for (const SampleRef& ref : refs) bytes_ += ref.image_bytes;
+  memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
+  images_.resize(refs.size());
+  std::vector<MutableBytes> places;
+  std::uint64_t offset = 0;
+  for (const SampleRef& ref : refs) {
+    places.emplace_back(memory_.get() + offset, ref.image_bytes);
+    offset += ref.image_bytes;
+  }
+  context.progress().start("loading images", refs.size(), bytes_);
+  for_each_file(refs.size(), context, [&](std::size_t i) {
+    const std::string& path = input.files[refs[i].file].path;
+    const File file = File::open_read(path);
+    if (file.read_at(refs[i].image_offset, places[i]) < places[i].size()) {
+      throw Error(ErrorCode::io, fmt::format("'{}' ended within an image: it changed while it was read", path), path,
+                  refs[i].image_offset);
+    }
+    images_[i] = places[i];
+    context.progress().items.fetch_add(1, std::memory_order_relaxed);
+    context.progress().bytes.fetch_add(places[i].size(), std::memory_order_relaxed);
+  });
+}
+
+void JpegStore::look_at_headers() {
+  std::uint64_t all_pixels = 0;
+  std::uint64_t jpeg_bytes = 0;
+  for (const Bytes image : images_) {
+    pixels_.push_back(0);
+    if (sniff_image(image) != ImageKind::jpeg) {
+      ++mix_.other_format;
+      continue;
+    }
+    const JpegHeader header = read_jpeg_header(image).header;
+    ++mix_.jpeg;
+    mix_.progressive += header.progressive ? 1U : 0U;
+    mix_.gray += header.components == 1 ? 1U : 0U;
+    mix_.cmyk += header.is_cmyk() ? 1U : 0U;
+    mix_.rotated += header.orientation != 1 ? 1U : 0U;
+    pixels_.back() = std::uint64_t{header.width} * header.height;
+    all_pixels += pixels_.back();
+    jpeg_bytes += image.size();
+  }
+  mix_.mean_bytes = static_cast<double>(bytes_) / static_cast<double>(images_.size());
+  if (all_pixels == 0) return;
+  mix_.mean_megapixels = static_cast<double>(all_pixels) * 1e-6 / static_cast<double>(mix_.jpeg);
+  mix_.bytes_per_pixel = static_cast<double>(jpeg_bytes) / static_cast<double>(all_pixels);
+}
+
+}  // namespace shardkit

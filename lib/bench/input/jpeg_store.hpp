@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bench/input/sample_listing.hpp"
+#include "core/bytes.hpp"
+#include "core/context.hpp"
+#include "core/fields.hpp"
+
+namespace shardkit {
+
+/// What the images of a store are, by their headers.
+struct ImageMix {
+  std::uint64_t jpeg = 0;
+  std::uint64_t other_format = 0;
+  std::uint64_t progressive = 0;
+  std::uint64_t gray = 0;
+  std::uint64_t cmyk = 0;
+  std::uint64_t rotated = 0;
+  double mean_bytes = 0;
+  double mean_megapixels = 0;
+  double bytes_per_pixel = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Compressed images in one piece of memory, so that decoding them touches no disk.
+class JpegStore {
+ public:
+  /// Loads at most `most` images, taken evenly over the input (shards: over at most 16 of them), and no more bytes than
+  /// `memory`; says in a warning when that cut the number. Throws Error{not_found} when there are no images.
+  JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context);
+
+  std::size_t size() const { return images_.size(); }
+  Bytes image(std::size_t index) const { return images_[index]; }
+  /// Pixels by the header; 0 where it cannot be read.
+  std::uint64_t pixels(std::size_t index) const { return pixels_[index]; }
+  std::uint64_t bytes() const { return bytes_; }
+  const ImageMix& mix() const { return mix_; }
+
+ private:
+  void load(const InputSet& input, const std::vector<SampleRef>& refs, Context& context);
+  void look_at_headers();
+
+  std::unique_ptr<std::byte[]> memory_;
+  std::uint64_t bytes_ = 0;
+  std::vector<Bytes> images_;
+  std::vector<std::uint64_t> pixels_;
+  ImageMix mix_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,116 @@
+#include "bench/input/sample_listing.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "bench/input/parallel_files.hpp"
+#include "catalog/image_folder.hpp"
+#include "formats/sample_name.hpp"
+#include "formats/shard_index.hpp"
+#include "formats/tar_scanner.hpp"
+#include "io/file.hpp"
+
+namespace shardkit {
+namespace {
+
+/// Collects the samples of one shard from either of its descriptions.
+class SampleCollector {
+ public:
+  SampleCollector(std::uint32_t file, std::uint64_t shard_bytes, std::vector<SampleRef>& samples)
+      : file_(file), shard_bytes_(shard_bytes), samples_(samples) {}
+
+  /// Leaves out what the end of the shard cuts: it cannot be read whole.
+  template <class Sample>
+  void add(const Sample& sample) {
+    const auto cut = [&](const auto& member) {
+      return member.offset > shard_bytes_ || member.size > shard_bytes_ - member.offset;
+    };
+    if (std::ranges::any_of(sample.members, cut)) return;
+    SampleRef ref;
+    ref.file = file_;
+    ref.offset = sample.members.front().offset;
+    ref.bytes = sample.members.back().offset + sample.members.back().size - ref.offset;
+    for (const auto& member : sample.members) {
+      if (!is_image_name("." + member.extension)) continue;
+      ref.image_offset = member.offset;
+      ref.image_bytes = member.size;
+      break;
+    }
+    samples_.push_back(ref);
+  }
+
+ private:
+  std::uint32_t file_;
+  std::uint64_t shard_bytes_;
+  std::vector<SampleRef>& samples_;
+};
+
+void list_indexed(const InputFile& shard, SampleCollector& collector) {
+  const std::string path = index_path(shard);
+  FileSource source(path);
+  ShardIndexVisitor visitor;
+  visitor.sample = [&](IndexSample&& sample) { collector.add(sample); };
+  read_shard_index(source, path, visitor);
+}
+
+void list_scanned(const InputFile& shard, SampleCollector& collector, Context& context) {
+  FileSource source(shard.path);
+  TarScanner scanner(source, [&](const TarFinding& finding) {
+    context.warn("damaged_shard", fmt::format("'{}' at byte {}: {}", shard.path, finding.offset, finding.text));
+  });
+  SampleGrouper grouper;
+  TarEntry entry;
+  while (scanner.next(entry)) {
+    context.throw_if_stopped();
+    if (const auto sample = grouper.add(entry)) collector.add(*sample);
+  }
+  if (const auto sample = grouper.finish()) collector.add(*sample);
+}
+
+void list_plain(const InputFile& file, std::uint32_t index, std::vector<SampleRef>& samples) {
+  const bool image = is_image_name(file.path);
+  samples.push_back({index, 0, file.bytes, 0, image ? file.bytes : 0});
+}
+
+std::vector<SampleRef> list_shard(const InputFile& shard, std::uint32_t index, Context& context) {
+  std::vector<SampleRef> samples;
+  SampleCollector collector(index, shard.bytes, samples);
+  if (shard.samples) {
+    list_indexed(shard, collector);
+  } else {
+    list_scanned(shard, collector, context);
+  }
+  return samples;
+}
+
+/// Indices of at most `most` shards: those where their running share passes a whole number.
+std::vector<std::uint32_t> choose_shards(const InputSet& input, std::size_t most) {
+  const auto shards = static_cast<std::size_t>(std::ranges::count_if(input.files, &InputFile::is_shard));
+  const std::size_t taken = std::min(shards, most);
+  std::vector<std::uint32_t> chosen;
+  std::size_t shard = 0;
+  for (std::uint32_t i = 0; i < input.files.size(); ++i) {
+    if (!input.files[i].is_shard) continue;
+    if ((shard + 1) * taken / shards > shard * taken / shards) chosen.push_back(i);
+    ++shard;
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context) {
+  const std::vector<std::uint32_t> shards = choose_shards(input, most_shards);
+  std::vector<std::vector<SampleRef>> of_shards(shards.size());
+  for_each_file(shards.size(), context,
+                [&](std::size_t i) { of_shards[i] = list_shard(input.files[shards[i]], shards[i], context); });
+  std::vector<SampleRef> samples;
+  for (std::uint32_t i = 0; i < input.files.size(); ++i) {
+    if (!input.files[i].is_shard) list_plain(input.files[i], i, samples);
+  }
+  for (const auto& some : of_shards) samples.insert(samples.end(), some.begin(), some.end());
+  return samples;
+}
+
+}  // namespace shardkit

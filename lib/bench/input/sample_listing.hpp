@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "bench/input/input_files.hpp"
+#include "core/context.hpp"
+
+namespace shardkit {
+
+/// Where one sample lies in a set.
+struct SampleRef {
+  std::uint32_t file = 0;    ///< index into InputSet::files
+  std::uint64_t offset = 0;  ///< of its first member's content; to the end of its last are `bytes`
+  std::uint64_t bytes = 0;
+  std::uint64_t image_offset = 0;
+  std::uint64_t image_bytes = 0;  ///< of its first member that is an image by name; 0 without one
+};
+
+/// The samples of all plain files, then of at most `most_shards` shards, taken evenly over the set. Reads our index
+/// where a shard has one, else the shard's headers. What is wrong with a shard becomes a warning, and samples that its
+/// end cuts are left out.
+std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context);
+
+}  // namespace shardkit

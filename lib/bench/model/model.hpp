@@ -1,0 +1,118 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/model/measured_supply.hpp"
+#include "bench/model/presets.hpp"
+#include "core/context.hpp"
+#include "core/fields.hpp"
+
+/// `iobench model`: what a training job needs of its input, and how many GPUs a node can feed. Measures nothing.
+namespace shardkit {
+
+/// How a value of a decoded image is stored.
+enum class TensorType { u8, f16, f32 };
+template <>
+struct EnumNames<TensorType> {
+  static constexpr std::array<std::string_view, 3> names{"u8", "f16", "f32"};
+};
+std::uint64_t value_bytes(TensorType type);
+
+struct ModelOptions {
+  bool list_presets = false;
+  std::optional<std::string> preset;
+  std::optional<std::uint64_t> gpus;
+  std::optional<std::uint64_t> batch;
+  std::optional<double> step_time;
+  std::optional<std::uint64_t> sample_bytes;
+  std::optional<double> min_au;
+  std::uint64_t workers = 8;
+  std::uint64_t prefetch = 2;
+  std::uint64_t crop = 224;
+  TensorType dtype = TensorType::f32;
+  std::optional<double> decode_per_core;
+  std::optional<std::string> from;
+  std::optional<double> read_rate;
+  std::optional<double> decode_rate;
+  std::optional<std::uint64_t> dataset_bytes;
+  std::optional<double> stage_rate;
+  std::optional<std::uint64_t> checkpoint_bytes;
+  std::optional<double> checkpoint_rate;
+  std::optional<std::uint64_t> checkpoint_every;
+  double checkpoint_copy_time = 0;
+  std::optional<double> gpu_hour_cost;
+  std::optional<double> egress_cost;
+
+  void describe(FieldVisitor& v);
+};
+
+struct CheckpointCost {
+  double write_seconds = 0;
+  double synchronous_share_ratio = 0;
+  double asynchronous_share_ratio = 0;
+  bool fits_interval = false;
+
+  void describe(FieldVisitor& v);
+};
+
+struct Required {
+  double samples_per_second = 0;
+  double bytes_per_second = 0;
+  double files_per_second = 0;
+  std::optional<double> decode_cores;
+  double h2d_bytes_per_second = 0;
+  double prefetch_memory = 0;
+  double dev_shm = 0;
+  std::optional<double> staging_seconds;
+  std::optional<double> epoch_seconds;
+  std::optional<CheckpointCost> checkpoint;
+
+  void describe(FieldVisitor& v);
+};
+
+/// One preset as a table shows it.
+struct PresetRow {
+  std::string name;
+  double sample_bytes = 0;
+  std::uint64_t batch = 0;
+  double step_seconds = 0;
+  double min_au_ratio = 0;
+  double samples_per_second = 0;  ///< that one GPU takes
+  double bytes_per_second = 0;
+  std::optional<std::uint64_t> gpus_fed;
+  std::string edition;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Every preset; with a supply also how many of its GPUs that feeds. JPEG workloads are held against samples read and
+/// decoded, the others against bytes read.
+std::vector<PresetRow> preset_rows(const Supply& supply);
+
+struct ModelResult {
+  std::optional<std::string> preset;
+  std::optional<std::string> edition;
+  std::optional<Required> required;
+  std::optional<Supply> supply;
+  std::optional<std::string> limiting_stage;
+  std::optional<double> headroom_ratio;
+  std::optional<double> predicted_au_ratio;
+  std::optional<double> predicted_au_serial_ratio;
+  std::optional<std::uint64_t> gpus_fed;
+  std::optional<std::string> requirement;  ///< "met" or "missed" by a given supply
+  std::optional<double> idle_cost_per_hour;
+  std::optional<double> egress_cost_per_hour;
+  std::vector<PresetRow> presets;
+
+  bool has_findings() const { return requirement == "missed"; }
+  void describe(FieldVisitor& v);
+};
+
+ModelResult model(const ModelOptions& options, Context& context);
+
+}  // namespace shardkit

@@ -1,0 +1,136 @@
+#include "bench/read/cache_state.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "bench/input/parallel_files.hpp"
+#include "bench/timing/timed_run.hpp"
+#include "core/error.hpp"
+#include "io/page_cache.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kMostFilesToAsk = 2000;
+constexpr double kCold = 0.01;
+constexpr double kWarm = 0.99;
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+/// Files taken evenly, few enough to ask each.
+std::vector<const InputFile*> some_of(std::span<const InputFile> files) {
+  const std::size_t asked = std::min(files.size(), kMostFilesToAsk);
+  std::vector<const InputFile*> some;
+  for (std::size_t i = 0; i < asked; ++i) some.push_back(&files[i * files.size() / asked]);
+  return some;
+}
+
+std::size_t drop(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
+  context.progress().start("dropping caches", files.size());
+  const auto work = [&](std::size_t i) {
+    drop_from_cache(File::open_read(files[i].path));
+    context.progress().items.fetch_add(1, std::memory_order_relaxed);
+  };
+  return for_each_file(files.size(), context, work, deadline);
+}
+
+std::size_t warm(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
+  context.progress().start("warming caches", files.size());
+  const auto go_on = [&] {
+    return !context.stop_token().stop_requested() && (!deadline || std::chrono::steady_clock::now() < *deadline);
+  };
+  std::mutex mutex;
+  std::size_t first_cut = files.size();
+  const auto work = [&](std::size_t i) {
+    const bool whole = warm_cache(File::open_read(files[i].path), go_on);
+    context.progress().items.fetch_add(1, std::memory_order_relaxed);
+    const std::scoped_lock lock(mutex);
+    if (!whole) first_cut = std::min(first_cut, i);
+  };
+  const std::size_t done = for_each_file(files.size(), context, work, deadline);
+  return std::min(done, first_cut);
+}
+
+[[noreturn]] void refuse_warm(const std::string& why) {
+  throw Error(ErrorCode::unsupported, "--cache warm cannot be had: " + why);
+}
+
+void check_fits_memory(std::span<const InputFile> files) {
+  std::uint64_t bytes = 0;
+  for (const InputFile& file : files) bytes += file.bytes;
+  if (bytes <= usable_memory()) return;
+  refuse_warm(fmt::format("{} of data are more than the {} of memory that may be used; name fewer files",
+                          format_size(bytes), format_size(usable_memory())));
+}
+
+void check_warm(std::span<const InputFile> files, Context& context) {
+  if (files.empty()) refuse_warm("the time there is for it is too short to read one file; name smaller files");
+  const auto reached = residency(files, context);
+  if (!reached || *reached >= kWarm) return;
+  refuse_warm(fmt::format("after reading everything {:.0f} % are in memory; name fewer files or raise the memory limit",
+                          *reached * 100));
+}
+
+}  // namespace
+
+std::optional<double> residency(std::span<const InputFile> files, Context& context) {
+  const auto some = some_of(files);
+  std::atomic<std::uint64_t> cached{0};
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<bool> known{true};
+  for_each_file(some.size(), context, [&](std::size_t i) {
+    if (!known) return;
+    const File file = File::open_read(some[i]->path);
+    const auto in_cache = cached_bytes(file);
+    if (!in_cache) known = false;
+    cached += in_cache.value_or(0);
+    bytes += file.size();
+  });
+  if (!known || bytes == 0) return std::nullopt;
+  return static_cast<double>(cached) / static_cast<double>(bytes);
+}
+
+std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request, std::optional<double> seconds,
+                          Context& context) {
+  if (request == CacheRequest::any) return files.size();
+  Deadline deadline;
+  if (seconds) deadline = moment_in(*seconds);
+  if (request == CacheRequest::cold) return drop(files, deadline, context);
+  check_fits_memory(files);
+  const std::size_t prepared = warm(files, deadline, context);
+  check_warm(files.first(prepared), context);
+  return prepared;
+}
+
+std::string cache_state(const CacheReport& report, StorageClass storage_class) {
+  const auto ratio = report.residency_before_ratio;
+  if (!ratio) return report.requested == CacheRequest::warm ? "warm" : "unknown";
+  if (*ratio >= kWarm) return "warm";
+  if (*ratio > kCold) return "mixed";
+  return has_remote_cache(storage_class) ? "client-cold" : "cold";
+}
+
+void check_sparse(std::span<const InputFile> files, bool disk_is_measured, Context& context) {
+  const auto some = some_of(files);
+  std::mutex mutex;
+  std::string text;
+  for_each_file(some.size(), context, [&](std::size_t i) {
+    const std::string& path = some[i]->path;
+    const std::uint64_t holes = sparse_bytes(File::open_read(path));
+    if (holes == 0) return;
+    const std::scoped_lock lock(mutex);
+    text = fmt::format("'{}' has {} that were never written; reading them touches no disk: use real data", path,
+                       format_size(holes));
+  });
+  if (text.empty()) return;
+  if (disk_is_measured) throw Error(ErrorCode::unsupported, text);
+  context.warn("sparse_file", text);
+}
+
+}  // namespace shardkit

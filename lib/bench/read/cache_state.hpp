@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "bench/input/input_files.hpp"
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "system/storage.hpp"
+
+/// Bringing the page cache into the state that a measurement asks for, and saying which state it had.
+namespace shardkit {
+
+enum class CacheRequest { any, cold, warm };
+template <>
+struct EnumNames<CacheRequest> {
+  static constexpr std::array<std::string_view, 3> names{"any", "cold", "warm"};
+};
+
+struct CacheReport {
+  CacheRequest requested = CacheRequest::any;
+  std::string state;  ///< as cache_state() names it
+  std::optional<double> residency_before_ratio;
+  std::optional<double> residency_after_ratio;
+
+  void describe(FieldVisitor& v) {
+    v.field({"requested", Unit::none, "what --cache asked for"}, requested);
+    v.field({"state", Unit::none, "what was measured: cold, client-cold, warm, mixed, direct or unknown"}, state);
+    v.field({"residency_before_ratio", Unit::ratio, "share of the bytes in the page cache before; none: not known"},
+            residency_before_ratio);
+    v.field({"residency_after_ratio", Unit::ratio, "the same afterwards"}, residency_after_ratio);
+  }
+};
+
+/// Share of the files' bytes that are in the page cache, from at most 2000 files taken evenly. Empty where the system
+/// does not tell this user.
+std::optional<double> residency(std::span<const InputFile> files, Context& context);
+
+/// Drops the files from the cache, or reads them into it, in their order and several at once, until `seconds` are over;
+/// empty: until all are done. Returns how many of them, from the first on, are in the state asked for: all for
+/// CacheRequest::any, and never none. Throws Error{unsupported} where that state cannot be had.
+std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request, std::optional<double> seconds,
+                          Context& context);
+
+/// A name for what the cache held before a measurement that goes through it. "client-cold": a server behind may still
+/// have it in memory. What was just read into the cache is warm, also where the system does not tell.
+std::string cache_state(const CacheReport& report, StorageClass storage_class);
+
+/// Throws Error{unsupported} when files have holes, whose reading touches no disk, and the disk is to be measured;
+/// otherwise a warning.
+void check_sparse(std::span<const InputFile> files, bool disk_is_measured, Context& context);
+
+}  // namespace shardkit

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/read/cache_state.hpp"
+#include "bench/store/store_report.hpp"
+#include "bench/timing/timed_run.hpp"
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "stats/latency_histogram.hpp"
+#include "system/storage.hpp"
+
+/// `iobench read`: how fast shards or files come from storage or the page cache, or objects from a store.
+namespace shardkit {
+
+enum class ReadMode {
+  sequential,  ///< whole files in blocks, as loaders stream shards
+  random,      ///< single samples in random order, as map-style data sets read
+};
+template <>
+struct EnumNames<ReadMode> {
+  static constexpr std::array<std::string_view, 2> names{"sequential", "random"};
+};
+
+struct ReadOptions {
+  std::vector<std::string> paths;
+  ReadMode mode = ReadMode::sequential;
+  std::optional<std::uint64_t> threads;
+  std::optional<std::uint64_t> block;
+  std::optional<std::string> engine;
+  bool direct = false;
+  CacheRequest cache = CacheRequest::any;
+  std::optional<std::uint64_t> samples;
+  std::optional<double> budget;
+  std::uint64_t seed = 0;
+  StoreReadOptions store;
+  /// Set by `run`, not on the command line, in sequential mode alone: how many seconds the bringing of caches into the
+  /// state asked for may take. The files that are ready by then are those that are read.
+  std::optional<double> prepare_seconds;
+
+  void describe(FieldVisitor& v);
+};
+
+/// What the kernel's counters say of the device meanwhile, other readers included.
+struct DeviceActivity {
+  double read_bytes_per_second = 0;
+  double requests_per_second = 0;
+  double mean_request = 0;
+  double mean_wait = 0;
+  double mean_queue = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+struct ReadResult {
+  ReadMode mode = ReadMode::sequential;
+  std::string engine;
+  bool direct = false;
+  std::uint64_t threads = 0;
+  std::uint64_t block = 0;
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> samples;  ///< nobody counts those of a store
+  std::uint64_t operations = 0;
+  double read_seconds = 0;
+  double cpu_seconds = 0;
+  double bytes_per_second = 0;
+  std::optional<RateInterval> bytes_per_second_interval;
+  bool steady = true;
+  std::optional<double> samples_per_second;
+  std::optional<double> mean_sample;
+  LatencyQuantiles latency;
+  CacheReport cache;
+  StorageFacts storage;
+  std::optional<DeviceActivity> device;
+  std::vector<std::string> hints;
+  std::optional<StoreReport> store;  ///< of what lies behind a URL
+
+  /// True when a store misses the requirement, its reserve included.
+  bool has_findings() const { return store && store->streaming && store->streaming->verdict == StreamOrStage::stage; }
+
+  void describe(FieldVisitor& v);
+};
+
+/// Throws Error{usage} for a --block that no kind of read takes.
+void check_block(const ReadOptions& options);
+
+/// Measures options.paths, all local or all behind URLs (bench/store_read.hpp). Writes nothing. Throws
+/// Error{unsupported} when the engine, O_DIRECT or the cache state asked for cannot be had.
+ReadResult read(const ReadOptions& options, Context& context);
+/// The same over local files that were found already; options.paths is not looked at.
+ReadResult read(const ReadOptions& options, const InputSet& input, Context& context);
+
+}  // namespace shardkit

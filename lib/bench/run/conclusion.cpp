@@ -1,0 +1,226 @@
+#include "bench/run/conclusion.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "bench/model/verdict.hpp"
+
+namespace shardkit {
+namespace {
+
+std::string count_text(double value) {
+  return format_count(static_cast<std::uint64_t>(std::llround(std::min(value, 1e18))));  // absurd jobs stay printable
+}
+
+bool from_memory(const MeasuredNode& node) { return node.cache_state == "warm" || node.cache_state == "mixed"; }
+
+/// Workloads other than JPEGs are held against the bytes that storage gives, whatever the files at hand hold.
+bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
+  return (!requirement || requirement->is_of_images()) && node.decode_samples_per_second.has_value();
+}
+
+/// What samples of the job weigh: those at hand, or the preset's where it is about something else than images.
+double sample_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
+  return requirement && !requirement->is_of_images() ? requirement->job.sample_bytes : node.sample_bytes;
+}
+
+/// What they take in memory and on their way to the GPU: what is not decoded stays as it is.
+double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                     const LoaderOptions& options) {
+  return decodes(node, requirement) ? static_cast<double>(options.tensor_bytes) : sample_bytes(node, requirement);
+}
+
+/// Processor time of reading one, which grows with its bytes, and of decoding it.
+double cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
+  const double read = node.sample_bytes > 0
+                          ? node.read_cpu_seconds * sample_bytes(node, requirement) / node.sample_bytes
+                          : node.read_cpu_seconds;
+  return read + (decodes(node, requirement) ? node.decode_cpu_seconds : 0);
+}
+
+/// The rate at which the cores read and decode, both at once.
+double cores_rate(const MeasuredNode& node) {
+  const std::array cpu{node.read_cpu_seconds, node.decode_cpu_seconds};
+  const double shared = shared_cores_rate(static_cast<double>(node.cores), cpu);
+  return std::min(shared, *node.decode_samples_per_second);
+}
+
+std::vector<StageRate> stage_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
+  const double bytes = sample_bytes(node, requirement);
+  std::vector<StageRate> rates{{stage::kRead, bytes > 0 ? node.read_bytes_per_second / bytes : 0}};
+  if (decodes(node, requirement)) rates.push_back({stage::kDecode, cores_rate(node)});
+  return rates;
+}
+
+LadderRow ladder_row(std::string_view stage, std::optional<double> required, std::optional<double> measured,
+                     std::string note) {
+  LadderRow row{std::string(stage), required, measured, {}, std::move(note)};
+  if (required && measured) row.headroom_ratio = *measured / *required;
+  return row;
+}
+
+std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                              const std::vector<StageRate>& rates) {
+  std::optional<double> required;
+  if (requirement) required = samples_per_second(requirement->job);
+  std::vector<LadderRow> rows;
+  rows.push_back(ladder_row(stage::kRead, required, rates.front().samples_per_second,
+                            fmt::format("{}, {}", format_rate(node.read_bytes_per_second), node.cache_state)));
+  if (rates.size() > 1) {
+    rows.push_back(ladder_row(stage::kDecode, required, rates.back().samples_per_second,
+                              fmt::format("predicted beside reading; alone {}/s on {} cores",
+                                          count_text(*node.decode_samples_per_second), node.cores)));
+  }
+  return rows;
+}
+
+/// "7.1 more cores (9.1 in all)" or "1.2 GB/s more": what is missing from the stage that limits.
+std::string remedy(const MeasuredNode& node, const JobRequirement& requirement, const std::string& limiting) {
+  const double target = samples_per_second(requirement.job) * requirement.min_au;
+  if (limiting == stage::kDecode) {
+    const auto cores = static_cast<double>(node.cores);
+    const double needed = cores * target / cores_rate(node);
+    return fmt::format("{:.1f} more cores like these would close it ({:.1f} in all), or decoding on the GPU",
+                       needed - cores, needed);
+  }
+  const double missing = target * sample_bytes(node, requirement) - node.read_bytes_per_second;
+  return fmt::format(
+      "{} more from storage would close it ({} in all): more readers, faster storage, or stage the shards "
+      "on a local disk",
+      format_rate(std::max(missing, 0.0)), format_rate(node.read_bytes_per_second + missing));
+}
+
+std::string cache_words(const MeasuredNode& node) {
+  if (from_memory(node)) return fmt::format("; {} page cache: storage itself was not measured", node.cache_state);
+  if (node.cache_state == "unknown") return "; whether the data was cached is not known";
+  return {};
+}
+
+/// What stays short once the slowest stage is mended.
+std::string also_short(const JobRequirement& requirement, const Judgement& judgement,
+                       const std::vector<StageRate>& rates) {
+  const double target = samples_per_second(requirement.job) * requirement.min_au;
+  for (const StageRate& rate : rates) {
+    if (rate.stage == judgement.limiting_stage || rate.samples_per_second >= target) continue;
+    return fmt::format("; {} is short too ({} samples/s)", rate.stage, count_text(rate.samples_per_second));
+  }
+  return {};
+}
+
+Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requirement, const Judgement& judgement,
+                       const std::vector<StageRate>& rates) {
+  const double demand = samples_per_second(requirement.job);
+  Verdict verdict;
+  verdict.ok = judgement.ok;
+  verdict.limiting_stage = judgement.limiting_stage;
+  const std::string numbers =
+      fmt::format("{} of {} samples/s, predicted AU {:.0f} %{}", count_text(judgement.supply_per_second),
+                  count_text(demand), judgement.overlapped_au * 100, cache_words(node));
+  if (judgement.limiting_stage == stage::kCompute) {
+    verdict.text = "the GPUs are fed: " + numbers;
+  } else if (judgement.ok) {
+    verdict.text = fmt::format("enough, though {} limits: {}", judgement.limiting_stage, numbers);
+  } else {
+    verdict.text = fmt::format("{} limits: {}", judgement.limiting_stage, numbers);
+    verdict.remedy = remedy(node, requirement, judgement.limiting_stage) + also_short(requirement, judgement, rates);
+  }
+  return verdict;
+}
+
+/// "0.4 x resnet50-a100, ...": how many GPUs of each JPEG preset reading and decoding feed, in tenths.
+std::string gpus_fed_text(const MeasuredNode& node, const std::vector<StageRate>& rates) {
+  std::string text;
+  for (const Preset& preset : presets()) {
+    if (!preset.jpeg) continue;
+    const double read = node.read_bytes_per_second / preset.sample_bytes;
+    const double supply = std::min(read, rates.back().samples_per_second);
+    const double gpus = supply / (preset.min_au * samples_per_second(preset_job(preset, 1)));
+    text += fmt::format("{}{:.1f} x {}", text.empty() ? "" : ", ", std::floor(gpus * 10) / 10, preset.name);
+  }
+  return text;
+}
+
+Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, const std::vector<StageRate>& rates) {
+  Verdict verdict;
+  verdict.limiting_stage = slowest.stage;
+  if (rates.size() == 1) {
+    verdict.text =
+        fmt::format("reads {} samples/s ({}); there were no images to decode{}", count_text(slowest.samples_per_second),
+                    format_rate(node.read_bytes_per_second), cache_words(node));
+    return verdict;
+  }
+  verdict.text = fmt::format("feeds {}; {} limits at {} samples/s{}", gpus_fed_text(node, rates), slowest.stage,
+                             count_text(slowest.samples_per_second), cache_words(node));
+  return verdict;
+}
+
+DataLoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                               const LoaderOptions& options) {
+  const std::uint64_t gpus = requirement ? requirement->job.gpus : 1;
+  const std::uint64_t batch = requirement ? requirement->job.batch : options.batch;
+  const std::uint64_t most = std::max<std::uint64_t>(node.cores / gpus, 1);
+  std::uint64_t workers = most;
+  if (requirement) {
+    const double rate = samples_per_second(requirement->job) / static_cast<double>(gpus);
+    const double busy = std::ceil(rate * cpu_seconds(node, requirement));
+    workers = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::min(busy, 1e6)), 1, most);
+  }
+  workers = options.workers.value_or(workers);
+  DataLoaderAdvice advice;
+  advice.workers = workers;
+  advice.line = fmt::format(
+      "DataLoader(dataset, batch_size={}, num_workers={}, prefetch_factor={}, pin_memory=True, "
+      "persistent_workers=True)",
+      batch, workers, options.prefetch);
+  advice.dev_shm_needed =
+      prefetch_bytes(gpus, workers, options.prefetch, batch, decoded_bytes(node, requirement, options));
+  advice.dev_shm_fits = !node.dev_shm || advice.dev_shm_needed <= static_cast<double>(*node.dev_shm);
+  return advice;
+}
+
+RunRequirement run_requirement(const MeasuredNode& node, const JobRequirement& requirement,
+                               const LoaderOptions& loader) {
+  RunRequirement required;
+  if (requirement.preset != nullptr) required.preset = requirement.preset->name;
+  required.gpus = requirement.job.gpus;
+  required.min_au_ratio = requirement.min_au;
+  required.samples_per_second = samples_per_second(requirement.job);
+  required.bytes_per_second = required.samples_per_second * sample_bytes(node, requirement);
+  required.h2d_bytes_per_second = required.samples_per_second * decoded_bytes(node, requirement, loader);
+  return required;
+}
+
+}  // namespace
+
+Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                    const LoaderOptions& loader) {
+  const std::vector<StageRate> rates = stage_rates(node, requirement);
+  const StageRate slowest = *std::min_element(rates.begin(), rates.end(), [](const StageRate& a, const StageRate& b) {
+    return a.samples_per_second < b.samples_per_second;
+  });
+  Conclusion conclusion;
+  conclusion.ladder = ladder(node, requirement, rates);
+  conclusion.loader = loader_advice(node, requirement, loader);
+  conclusion.predicted.samples_per_second = slowest.samples_per_second;
+  conclusion.predicted.bytes_per_second = slowest.samples_per_second * sample_bytes(node, requirement);
+  if (!requirement) {
+    Supply supply;
+    supply.read_bytes_per_second = node.read_bytes_per_second;
+    if (decodes(node, requirement)) supply.decode_samples_per_second = rates.back().samples_per_second;
+    conclusion.presets = preset_rows(supply);
+    conclusion.verdict = verdict_without_job(node, slowest, rates);
+    return conclusion;
+  }
+  const Judgement judgement = judge(requirement->job, requirement->min_au, rates);
+  conclusion.requirement = run_requirement(node, *requirement, loader);
+  conclusion.predicted.au_ratio = judgement.overlapped_au;
+  conclusion.predicted.au_serial_ratio = judgement.serial_au;
+  conclusion.predicted.gpus_fed = judgement.gpus_fed;
+  conclusion.verdict = verdict_on_job(node, *requirement, judgement, rates);
+  return conclusion;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,185 @@
+#include "bench/decode/decode.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "bench/bench_data.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+
+namespace {
+
+const std::string kPng("\x89PNG\r\n\x1a\n0000000000000000", 24);
+
+DecodeBenchOptions decode_options(const std::string& path) {
+  DecodeBenchOptions options;
+  options.paths = {path};
+  options.threads = 2;
+  options.min_seconds = 0;
+  return options;
+}
+
+DecodeResult decode_quietly(const DecodeBenchOptions& options) {
+  Context context;
+  return decode(options, context);
+}
+
+ErrorCode code_of(const DecodeBenchOptions& options) {
+  return error_code_of([&] { decode_quietly(options); });
+}
+
+}  // namespace
+
+TEST_CASE("every image of shards and of folders is decoded at least once") {
+  const ShardFolder folder;
+  folder.write("shards/a.tar", image_shard(9, "a"));
+  folder.write("images/n1/x.JPEG", small_jpeg(1));
+  folder.write("images/n2/y.jpg", small_jpeg(2));
+  folder.write("images/n2/y.txt", "no image");
+  const DecodeResult shards = decode_quietly(decode_options(folder.path("shards")));
+  CHECK(shards.images == 9);
+  CHECK(shards.decoded == 9);
+  CHECK(shards.failures.total == 0);
+  CHECK(shards.samples_per_second == doctest::Approx(9 / shards.decode_seconds));
+  CHECK(decode_quietly(decode_options(folder.path("images"))).images == 2);
+}
+
+TEST_CASE("megapixels are those of the whole images, also where a crop is decoded") {
+  const TempDir dir;
+  write_file(dir.path("a/x.jpg"), small_jpeg(0));  // 64 x 48
+  DecodeBenchOptions options = decode_options(dir.path());
+  for (const bool crop : {false, true}) {
+    if (crop) options.crop = 32;
+    const DecodeResult result = decode_quietly(options);
+    CHECK(result.megapixels_per_second * result.decode_seconds == doctest::Approx(64 * 48 * 1e-6));
+    CHECK(result.mix.mean_megapixels == doctest::Approx(64 * 48 * 1e-6));
+    CHECK(result.crop.has_value() == crop);
+  }
+}
+
+TEST_CASE("images shrunk while decoding count with their own megapixels") {
+  const TempDir dir;
+  write_file(dir.path("a/x.jpg"), small_jpeg(0));  // 64 x 48
+  DecodeBenchOptions options = decode_options(dir.path());
+  for (const unsigned scale : {1U, 2U, 4U, 8U}) {
+    options.scale = scale;
+    const DecodeResult result = decode_quietly(options);
+    CHECK(result.scale == scale);
+    CHECK(result.failures.total == 0);
+    CHECK(result.megapixels_per_second * result.decode_seconds == doctest::Approx(64 * 48 * 1e-6));
+  }
+}
+
+TEST_CASE("images are taken evenly, and no more than asked for") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(20, "a"));
+  folder.write("b.tar", image_shard(20, "b"));
+  DecodeBenchOptions options = decode_options(folder.path());
+  options.samples = 7;
+  CHECK(decode_quietly(options).images == 7);
+  options.samples = 1;
+  CHECK(decode_quietly(options).decoded == 1);
+}
+
+TEST_CASE("at least as long as asked for, over and over") {
+  const TempDir dir;
+  write_file(dir.path("x.jpg"), small_jpeg(0));
+  DecodeBenchOptions options = decode_options(dir.path());
+  options.min_seconds = 0.05;
+  const DecodeResult result = decode_quietly(options);
+  CHECK(result.decode_seconds >= 0.05);
+  CHECK(result.images == 1);
+  CHECK(result.decoded > 1);
+}
+
+TEST_CASE("no longer than a caller's limit, though then not every image has its turn") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(9, "a"));
+  DecodeBenchOptions options = decode_options(folder.path());
+  options.most_seconds = 0;
+  CHECK(decode_quietly(options).decoded == 2);  // one by each thread
+}
+
+TEST_CASE("what goes wrong is counted by kind, once per image, and the rest is measured") {
+  const TempDir dir;
+  const std::string jpeg = small_jpeg(3);
+  write_file(dir.path("good.jpg"), jpeg);
+  write_file(dir.path("cut.jpg"), jpeg.substr(0, jpeg.size() / 2));
+  write_file(dir.path("really_a_png.jpg"), kPng);
+  Context context;
+  const DecodeResult result = decode(decode_options(dir.path()), context);
+  CHECK(result.images == 3);
+  CHECK(result.failures.not_jpeg == 1);
+  CHECK(result.failures.truncated + result.failures.warned + result.failures.corrupt == 1);
+  CHECK(result.mix.other_format == 1);
+  CHECK(result.mix.jpeg == 2);
+}
+
+TEST_CASE("a shard that was cut off gives the images it holds") {
+  const ShardFolder folder;
+  const std::string whole = image_shard(8, "k").bytes();
+  folder.write("a.tar", image_shard(3, "a"));
+  folder.write("cut.tar", whole.substr(0, whole.size() / 2));
+  const DecodeResult result = decode_quietly(decode_options(folder.path()));
+  CHECK(result.images > 3);
+  CHECK(result.images < 3 + 8);
+  CHECK(result.failures.total == 0);
+}
+
+TEST_CASE("CMYK is decoded and counted") {
+  const TempDir dir;
+  const Picture cmyk = make_picture(32, 32, 4);
+  const ByteVector bytes = encode_raw(cmyk, {.adobe_marker = true});
+  write_file(dir.path("cmyk.jpg"), as_text(bytes));
+  const DecodeResult result = decode_quietly(decode_options(dir.path()));
+  CHECK(result.mix.cmyk == 1);
+  CHECK(result.failures.total == 0);
+}
+
+TEST_CASE("scaling measures 1, 2, 4, ... threads and ends with all") {
+  const TempDir dir;
+  write_file(dir.path("x.jpg"), small_jpeg(0));
+  DecodeBenchOptions options = decode_options(dir.path());
+  options.scaling = true;
+  options.threads = 3;
+  const DecodeResult result = decode_quietly(options);
+  REQUIRE(result.scaling.size() == 3);
+  CHECK(result.scaling[0].threads == 1);
+  CHECK(result.scaling[0].speedup == 1);
+  CHECK(result.scaling[1].threads == 2);
+  CHECK(result.scaling[2].threads == 3);
+  CHECK(result.samples_per_second == result.scaling[2].samples_per_second);
+}
+
+TEST_CASE("no images, or none that decode, is an error") {
+  const ShardFolder folder;
+  folder.write("text/a.txt/readme.md", "no image");
+  CHECK(code_of(decode_options(folder.path("text"))) == ErrorCode::not_found);
+  folder.write("labels/a.tar", TarBuilder().file("k.cls", "1").end());
+  CHECK(code_of(decode_options(folder.path("labels"))) == ErrorCode::not_found);
+  folder.write("pngs/x.jpg", kPng);
+  CHECK(code_of(decode_options(folder.path("pngs"))) == ErrorCode::corrupt);
+  CHECK(code_of(decode_options(folder.path("missing"))) == ErrorCode::not_found);
+}
+
+TEST_CASE("absurd options of decode are usage errors") {
+  const TempDir dir;
+  write_file(dir.path("x.jpg"), small_jpeg(0));
+  const auto broken = [&](auto change) {
+    DecodeBenchOptions options = decode_options(dir.path());
+    change(options);
+    return code_of(options);
+  };
+  CHECK(broken([](DecodeBenchOptions& o) { o.threads = 0; }) == ErrorCode::usage);
+  CHECK(broken([](DecodeBenchOptions& o) { o.samples = 0; }) == ErrorCode::usage);
+  CHECK(broken([](DecodeBenchOptions& o) { o.crop = 0; }) == ErrorCode::usage);
+  CHECK(broken([](DecodeBenchOptions& o) { o.crop = 1ULL << 40U; }) == ErrorCode::usage);
+  CHECK(broken([](DecodeBenchOptions& o) { o.scale = 3; }) == ErrorCode::usage);
+  CHECK(broken([](DecodeBenchOptions& o) {
+          o.scale = 2;
+          o.crop = 224;
+        }) == ErrorCode::usage);
+  CHECK(broken([](DecodeBenchOptions& o) { o.min_seconds = 1e18; }) == ErrorCode::usage);
+}

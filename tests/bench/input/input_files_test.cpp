@@ -1,0 +1,106 @@
+#include "bench/input/input_files.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "bench/bench_data.hpp"
+#include "bench/input/sample_listing.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+
+namespace {
+
+InputSet find(const std::string& operand) {
+  Context context;
+  return find_input({operand}, context);
+}
+
+/// What was found, relative to `folder`; shards end in '*'.
+std::vector<std::string> names(const InputSet& input, const ShardFolder& folder) {
+  std::vector<std::string> names;
+  for (const InputFile& file : input.files) {
+    names.push_back(file.path.substr(folder.path().size() + 1) + (file.is_shard ? "*" : ""));
+  }
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("shards below a folder are its data, whatever lies beside them") {
+  const ShardFolder folder;
+  folder.write("set/train/a.tar", image_shard(2, "a"));
+  folder.write("set/train/manifest.json", "{}");
+  folder.write("set/val/b.tar", image_shard(1, "b"));
+  CHECK(names(find(folder.path("set")), folder) == Names{"set/train/a.tar*", "set/val/b.tar*"});
+  CHECK(names(find(folder.path("set/val")), folder) == Names{"set/val/b.tar*"});
+}
+
+TEST_CASE("a folder without shards is its files, by name, with their sizes") {
+  const ShardFolder folder;
+  folder.write("set/n2/x.jpg", "12345");
+  folder.write("set/n1/y.jpg", "123");
+  folder.write("set/n1/.cache", "no");
+  const InputSet input = find(folder.path("set"));
+  CHECK(names(input, folder) == Names{"set/n1/y.jpg", "set/n2/x.jpg"});
+  CHECK(input.files.front().bytes == 3);
+  CHECK(input.bytes == 8);
+}
+
+TEST_CASE("linked class folders are followed, a link that leads back is not") {
+  const ShardFolder folder;
+  folder.write("elsewhere/x.jpg", "12345");
+  folder.write("set/n1/y.jpg", "123");
+  std::filesystem::create_directory_symlink(folder.path("elsewhere"), folder.path("set/n2"));
+  std::filesystem::create_directory_symlink(folder.path("set"), folder.path("set/n1/again"));
+  std::filesystem::create_symlink(folder.path("nothing"), folder.path("set/n1/dangling.jpg"));
+  CHECK(names(find(folder.path("set")), folder) == Names{"set/n1/y.jpg", "set/n2/x.jpg"});
+}
+
+TEST_CASE("what an operand is decides its own name, not that of a folder above it") {
+  const ShardFolder folder;
+  folder.write("old.tar.d/tensor.bin", "12345");
+  CHECK(names(find(folder.path("old.tar.d/tensor.bin")), folder) == Names{"old.tar.d/tensor.bin"});
+}
+
+TEST_CASE("a .txt or .json is a list of shards only when it reads as one") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(2, "a"));
+  folder.write("list.txt", "a.tar\n");
+  folder.write("wids.json", R"({"wids_version":1,"shardlist":[{"url":"a.tar","nsamples":2}]})");
+  folder.write("caption.txt", "a cat on a mat\n");
+  folder.write("labels.json", R"({"cat":1})");
+  folder.write("broken.json", "{");
+  CHECK(names(find(folder.path("list.txt")), folder) == Names{"a.tar*"});
+  CHECK(names(find(folder.path("wids.json")), folder) == Names{"a.tar*"});
+  for (const char* name : {"caption.txt", "labels.json", "broken.json"}) {
+    CHECK(names(find(folder.path(name)), folder) == Names{name});
+  }
+}
+
+TEST_CASE("a stop ends the listing") {
+  const ShardFolder folder;
+  folder.write("set/n1/y.jpg", "123");
+  std::stop_source stop;
+  stop.request_stop();
+  Context context(stop.get_token());
+  CHECK(error_code_of([&] { find_input({folder.path("set")}, context); }) == ErrorCode::cancelled);
+}
+
+TEST_CASE("the sample that a shard's end cuts is not listed, and the damage is warned of") {
+  const ShardFolder folder;
+  const std::string whole = image_shard(4, "k").bytes();
+  folder.write("cut.tar", whole.substr(0, whole.size() / 2));
+  Context context;
+  const InputSet input = find(folder.path("cut.tar"));
+  const auto samples = list_samples(input, 1, context);
+  REQUIRE(samples.size() == 2);
+  CHECK(samples.back().offset + samples.back().bytes <= input.bytes);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings().front().code == "damaged_shard");
+}

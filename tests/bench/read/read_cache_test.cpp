@@ -1,0 +1,83 @@
+#include <filesystem>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "bench/read/read_data.hpp"
+#include "system/limits.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+
+TEST_CASE("a cold read starts from nothing and a warm one from everything") {
+  const ShardFolder folder;
+  write_shards(folder);
+  ReadOptions options = read_options(folder.path());
+  options.cache = CacheRequest::cold;
+  try {
+    const ReadResult cold = read_quietly(options);
+    CHECK(cold.cache.residency_before_ratio == 0.0);
+    CHECK((cold.cache.state == "cold" || cold.cache.state == "client-cold"));
+    CHECK(cold.cache.residency_after_ratio == 1.0);
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);
+    MESSAGE("SKIPPED: ", error.what());
+  }
+  options.cache = CacheRequest::warm;
+  const ReadResult warm = read_quietly(options);
+  CHECK(warm.cache.state == "warm");
+  CHECK(warm.cache.requested == CacheRequest::warm);
+}
+
+TEST_CASE("caches are prepared no longer than allowed, and the files that are ready are read") {
+  const ShardFolder folder;
+  write_shards(folder);
+  ReadOptions options = read_options(folder.path());
+  options.prepare_seconds = 0;
+  options.cache = CacheRequest::cold;
+  try {
+    const ReadResult cold = read_quietly(options);  // one file is always prepared
+    CHECK(cold.files == 1);
+    CHECK(cold.samples == 30);
+    CHECK(has_hint(cold, "1 of 2 files were read"));
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);
+    MESSAGE("SKIPPED: ", error.what());
+  }
+  options.cache = CacheRequest::warm;  // half a file in memory is not warm
+  CHECK(code_of(options) == ErrorCode::unsupported);
+}
+
+TEST_CASE("data larger than the memory is not read to find out that it cannot be warm") {
+  const ShardFolder folder;
+  write_zeros(folder, "huge.bin", usable_memory() + 1);
+  ReadOptions options = read_options(folder.path("huge.bin"));
+  options.cache = CacheRequest::warm;
+  CHECK(code_of(options) == ErrorCode::unsupported);
+}
+
+TEST_CASE("in memory neither cold nor direct can be had, and nothing else is measured instead") {
+  const std::string path = "/dev/shm/shardkit-read-" + std::to_string(::getpid()) + ".tar";
+  write_file(path, image_shard(3, "m").bytes());
+  ReadOptions options = read_options(path);
+  CHECK(read_quietly(options).cache.state == "warm");
+  options.cache = CacheRequest::cold;
+  CHECK(code_of(options) == ErrorCode::unsupported);
+  options.cache = CacheRequest::any;
+  options.direct = true;
+  CHECK(code_of(options) == ErrorCode::unsupported);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("holes are warned of, and refused where the disk is to be measured") {
+  const TempDir dir;
+  write_file(dir.path("holes.bin"), "x");
+  std::filesystem::resize_file(dir.path("holes.bin"), 1 << 20);
+  Context context;
+  ReadOptions options = read_options(dir.path("holes.bin"));
+  CHECK(read(options, context).bytes == 1 << 20);
+  CHECK(has_warning(context, "sparse_file"));
+  options.cache = CacheRequest::cold;
+  CHECK(code_of(options) == ErrorCode::unsupported);
+}

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "bench/bench_data.hpp"
+#include "bench/read/read.hpp"
+
+namespace shardkit::test {
+
+inline constexpr std::uint64_t kMiB = 1U << 20U;
+
+/// Two shards without index: 30 and 12 samples.
+inline void write_shards(const ShardFolder& folder) {
+  folder.write("a.tar", image_shard(30, "a"));
+  folder.write("b.tar", image_shard(12, "b"));
+}
+
+inline ReadOptions read_options(const std::string& path) {
+  ReadOptions options;
+  options.paths = {path};
+  options.threads = 3;
+  return options;
+}
+
+inline ReadResult read_quietly(const ReadOptions& options) {
+  Context context;
+  return read(options, context);
+}
+
+inline ErrorCode code_of(const ReadOptions& options) {
+  return error_code_of([&] { read_quietly(options); });
+}
+
+inline bool has_warning(const Context& context, const std::string& code) {
+  const auto warnings = context.warnings();
+  return std::any_of(warnings.begin(), warnings.end(), [&](const Warning& warning) { return warning.code == code; });
+}
+
+inline bool has_hint(const ReadResult& result, const std::string& part) {
+  return std::ranges::any_of(result.hints,
+                             [&](const std::string& hint) { return hint.find(part) != std::string::npos; });
+}
+
+/// Zeros that take no room on disk.
+inline void write_zeros(const ShardFolder& folder, const std::string& name, std::uint64_t bytes) {
+  folder.write(name, "");
+  std::filesystem::resize_file(folder.path(name), bytes);
+}
+
+}  // namespace shardkit::test

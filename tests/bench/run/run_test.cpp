@@ -1,0 +1,147 @@
+#include "bench/run/run.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "bench/bench_data.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+
+namespace {
+
+RunOptions run_options(const std::string& path) {
+  RunOptions options;
+  options.paths = {path};
+  options.budget = 0.4;
+  return options;
+}
+
+RunResult run_quietly(const RunOptions& options) {
+  Context context;
+  return run(options, context);
+}
+
+ErrorCode code_of(const RunOptions& options) {
+  return error_code_of([&] { run_quietly(options); });
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a node without a job is told what it feeds") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(30, "a"));
+  const RunResult result = run_quietly(run_options(folder.path()));
+  CHECK(result.read.samples == 30);
+  REQUIRE(result.decode);
+  CHECK(result.decode->crop == 224);
+  CHECK(result.conclusion.presets.size() == presets().size());
+  CHECK(contains(result.conclusion.verdict.text, "feeds "));
+  CHECK(result.environment.usable_threads > 0);
+  CHECK_FALSE(result.transfer.measured);
+  CHECK_FALSE(result.has_findings());
+}
+
+TEST_CASE("a job that no node can feed is a finding with a stage and a remedy") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(30, "a"));
+  RunOptions options = run_options(folder.path());
+  options.gpus = 1000;
+  options.batch = 100'000;
+  options.step_time = 0.001;
+  const RunResult result = run_quietly(options);
+  CHECK(result.has_findings());
+  CHECK_FALSE(result.conclusion.verdict.remedy.empty());
+  CHECK(result.conclusion.verdict.limiting_stage != "compute");
+  CHECK(result.conclusion.requirement->samples_per_second == doctest::Approx(1e11));
+}
+
+TEST_CASE("a job that a node feeds easily is none, with whole images too") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(30, "a"));
+  RunOptions options = run_options(folder.path());
+  options.crop = 0;
+  options.batch = 1;
+  options.step_time = 10;
+  const RunResult result = run_quietly(options);
+  CHECK_FALSE(result.has_findings());
+  CHECK(result.conclusion.verdict.limiting_stage == "compute");
+  CHECK_FALSE(result.decode->crop);
+}
+
+TEST_CASE("where cold cannot be had the first line says warm, unless cold was insisted on") {
+  const std::string path = "/dev/shm/shardkit-run-" + std::to_string(::getpid()) + ".tar";
+  write_file(path, image_shard(5, "m").bytes());
+  RunOptions options = run_options(path);
+  Context context;
+  const RunResult result = run(options, context);
+  CHECK(result.read.cache.state == "warm");
+  CHECK(contains(result.conclusion.verdict.text, "warm page cache"));
+  const auto warnings = context.warnings();
+  CHECK(std::any_of(warnings.begin(), warnings.end(), [](const Warning& w) { return w.code == "not_cold"; }));
+  options.cache = RunCache::cold;
+  CHECK(code_of(options) == ErrorCode::unsupported);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("more loader processes than cores, and batches that /dev/shm cannot hold, are warned of") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(3, "a"));
+  RunOptions options = run_options(folder.path());
+  options.workers = 100'000;
+  options.prefetch = 1000;
+  Context context;
+  run(options, context);
+  std::string codes;
+  for (const Warning& warning : context.warnings()) codes += warning.code + " ";
+  CHECK(contains(codes, "workers_above_cores"));
+  CHECK(contains(codes, "dev_shm_too_small"));
+}
+
+TEST_CASE("a shard that was cut off is warned of and spoils nothing") {
+  const ShardFolder folder;
+  const std::string whole = image_shard(8, "k").bytes();
+  folder.write("a.tar", image_shard(30, "a"));
+  folder.write("cut.tar", whole.substr(0, whole.size() / 2));
+  Context context;
+  const RunResult result = run(run_options(folder.path()), context);
+  CHECK(result.read.samples > 30);
+  REQUIRE(result.decode);
+  CHECK(result.decode->failures.total == 0);
+  const auto warnings = context.warnings();
+  CHECK(std::ranges::any_of(warnings, [](const Warning& w) { return w.code == "damaged_shard"; }));
+}
+
+TEST_CASE("data without images is judged by reading alone") {
+  const TempDir dir;
+  write_file(dir.path("tensors.bin"), std::string(100'000, 't'));
+  const RunResult result = run_quietly(run_options(dir.path()));
+  CHECK_FALSE(result.decode);
+  CHECK(contains(result.conclusion.verdict.text, "no images to decode"));
+}
+
+TEST_CASE("jobs and data that make no sense are errors before anything is measured") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(3, "a"));
+  folder.write("none/b.tar", TarBuilder().end());
+  const auto broken = [&](auto change) {
+    RunOptions options = run_options(folder.path());
+    change(options);
+    return code_of(options);
+  };
+  CHECK(broken([](RunOptions& o) { o.gpus = 8; }) == ErrorCode::usage);
+  CHECK(broken([](RunOptions& o) { o.batch = 8; }) == ErrorCode::usage);
+  CHECK(broken([](RunOptions& o) { o.preset = "nothing-like-it"; }) == ErrorCode::usage);
+  CHECK(broken([](RunOptions& o) { o.budget = 0; }) == ErrorCode::usage);
+  CHECK(broken([](RunOptions& o) { o.threads = 0; }) == ErrorCode::usage);
+  CHECK(broken([](RunOptions& o) { o.crop = 10'000; }) == ErrorCode::usage);
+  CHECK(broken([](RunOptions& o) { o.paths = {}; }) == ErrorCode::usage);
+  CHECK(code_of(run_options(folder.path("none"))) == ErrorCode::not_found);
+  CHECK(code_of(run_options(folder.path("missing"))) == ErrorCode::not_found);
+}

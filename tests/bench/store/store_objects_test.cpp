@@ -1,0 +1,87 @@
+#include "bench/store/store_objects.hpp"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "bench/bench_data.hpp"
+#include "formats/manifest.hpp"
+#include "net/store_server.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+using namespace shardkit_test;
+
+namespace {
+
+/// Names and sizes.
+std::vector<std::pair<std::string, std::uint64_t>> found(const StoreServer& server, const std::string& operand) {
+  Context context;
+  const ObjectSet set = open_objects({operand}, server.options(), {});
+  std::vector<std::pair<std::string, std::uint64_t>> objects;
+  for (const ObjectInfo& object : data_objects(set, context)) objects.emplace_back(object.name, object.size);
+  return objects;
+}
+
+using Found = std::vector<std::pair<std::string, std::uint64_t>>;
+
+}  // namespace
+
+TEST_CASE("of a prefix the shards at any depth are taken, what lies beside them is no data") {
+  const StoreServer server{{"bucket/x/a.tar", "aaa"},
+                           {"bucket/x/a.idx", "i"},
+                           {"bucket/x/deep/b.tar", "bb"},
+                           {"bucket/x/.shardkit/a.tar.index", "i"}};
+  CHECK(found(server, "s3://bucket/x") == Found{{"a.tar", 3}, {"deep/b.tar", 2}});
+}
+
+TEST_CASE("of a prefix without shards all files are taken but hidden ones") {
+  const StoreServer server{
+      {"bucket/x/1.bin", "aaa"}, {"bucket/x/y/2.bin", "i"}, {"bucket/x/.hidden", "bb"}, {"bucket/x/.git/config", "i"}};
+  CHECK(found(server, "s3://bucket/x") == Found{{"1.bin", 3}, {"y/2.bin", 1}});
+}
+
+TEST_CASE("named objects are taken whatever they are called; a missing one is an error") {
+  const StoreServer server{{"web/a.tar", "aaa"}, {"web/b.idx", "b"}};
+  CHECK(found(server, server.url("/web/b.idx")) == Found{{"b.idx", 1}});
+  CHECK(found(server, server.url("/web/{a.tar,b.idx}")) == Found{{"a.tar", 3}, {"b.idx", 1}});
+  CHECK(error_code_of([&] { found(server, server.url("/web/c.tar")); }) == ErrorCode::not_found);
+}
+
+TEST_CASE("a folder behind HTTP is known by its manifest") {
+  Manifest manifest;
+  manifest.shards = {{"a.tar", 2, 3, {}}, {"b.tar", 1, 7, {}}};
+  manifest.samples = 3;
+  manifest.bytes = 10;
+  const StoreServer server{{"web/manifest.json", write_manifest(manifest)}, {"other/x", "x"}};
+  CHECK(found(server, server.url("/web/")) == Found{{"a.tar", 3}, {"b.tar", 7}});
+  CHECK(error_code_of([&] { found(server, server.url("/other/")); }) == ErrorCode::unsupported);
+}
+
+TEST_CASE("where all is empty there is nothing to read") {
+  const StoreServer server{{"bucket/x/a.tar", ""}, {"bucket/y", "y"}};
+  CHECK(error_code_of([&] { found(server, "s3://bucket/x"); }) == ErrorCode::not_found);
+  CHECK(error_code_of([&] { found(server, "s3://bucket/none/"); }) == ErrorCode::not_found);
+}
+
+TEST_CASE("what lies in a store is told by its address, or by the first of a list") {
+  CHECK(lies_in_store("s3://bucket/x"));
+  CHECK(lies_in_store("https://host/x-{000..146}.tar"));
+  CHECK(lies_in_store("gs://bucket/x"));
+  CHECK_FALSE(lies_in_store("/data/x.tar"));
+  CHECK_FALSE(lies_in_store("missing.txt"));
+  const ShardFolder folder;
+  folder.write("urls.txt", "\ns3://bucket/a.tar\ns3://bucket/b.tar\n");
+  folder.write("paths.txt", "a.tar\n");
+  folder.write("empty.txt", "");
+  folder.write("wids.json", R"({"wids_version": 1, "shardlist": [{"url": "https://host/a.tar", "nsamples": 1}]})");
+  folder.write("local.json", R"({"wids_version": 1, "shardlist": [{"url": "a.tar", "nsamples": 1}]})");
+  folder.write("other.json", "{}");
+  CHECK(lies_in_store(folder.path("urls.txt")));
+  CHECK(lies_in_store(folder.path("wids.json")));
+  for (const char* name : {"paths.txt", "empty.txt", "local.json", "other.json"}) {
+    CHECK_FALSE(lies_in_store(folder.path(name)));
+  }
+  CHECK_FALSE(lies_in_store(folder.path()));
+}

@@ -1,0 +1,68 @@
+#include "bench/store/store_verdict.hpp"
+
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using namespace shardkit;
+using doctest::Approx;
+
+namespace {
+
+std::size_t knee(const std::vector<double>& rates) { return knee_of(rates); }
+bool levelled_off(const std::vector<double>& rates) { return has_levelled_off(rates); }
+
+}  // namespace
+
+TEST_CASE("the knee is the first level that gives 95 % of the best") {
+  CHECK(knee({100}) == 0);
+  CHECK(knee({100, 200, 400}) == 2);
+  CHECK(knee({100, 200, 380, 400, 390}) == 2);
+  CHECK(knee({100, 200, 379, 400, 390}) == 3);
+  CHECK(knee({500, 400, 300}) == 0);
+  CHECK(knee({0, 0}) == 0);
+}
+
+TEST_CASE("the curve has levelled off when two levels in a row bring less than 5 %") {
+  CHECK_FALSE(levelled_off({100}));
+  CHECK_FALSE(levelled_off({100, 100}));
+  CHECK(levelled_off({100, 100, 100}));
+  CHECK(levelled_off({100, 104, 104}));
+  CHECK_FALSE(levelled_off({100, 200, 208}));
+  CHECK_FALSE(levelled_off({100, 104, 110}));
+  CHECK_FALSE(levelled_off({100, 90, 210}));
+  CHECK(levelled_off({100, 200, 150, 204}));
+}
+
+TEST_CASE("a store with a reserve of a fifth is streamed from, and staging never pays") {
+  const StreamingVerdict verdict = judge_streaming(1200, 1000, 60'000);
+  CHECK(verdict.verdict == StreamOrStage::stream);
+  CHECK(verdict.headroom_ratio == Approx(1.2));
+  CHECK(verdict.staging_seconds == Approx(50));
+  CHECK(verdict.epoch_seconds == Approx(60));
+  CHECK(verdict.epoch_stall_seconds == 0);
+  CHECK_FALSE(verdict.break_even_epochs);
+  CHECK(verdict.text ==
+        "stream: the store gives 1.20 kB/s, 1.20 times the 1.00 kB/s required; staging would win no time");
+}
+
+TEST_CASE("a store that just keeps up has too little reserve, though staging wins no time") {
+  const StreamingVerdict verdict = judge_streaming(1100, 1000, 55'000);
+  CHECK(verdict.verdict == StreamOrStage::stage);
+  CHECK(verdict.epoch_stall_seconds == 0);
+  CHECK_FALSE(verdict.break_even_epochs);
+  CHECK(verdict.text.find("too little reserve") != std::string::npos);
+  CHECK(judge_streaming(1000, 1000, 1).break_even_epochs == std::nullopt);
+}
+
+TEST_CASE("a slower store stalls each epoch, and staging has paid once the stalls add up to it") {
+  // 1 TB at 500 MB/s: 2000 s to stage; at the required 800 MB/s an epoch is 1250 s, so streaming adds 750 s.
+  const StreamingVerdict verdict = judge_streaming(500e6, 800e6, 1'000'000'000'000);
+  CHECK(verdict.verdict == StreamOrStage::stage);
+  CHECK(verdict.headroom_ratio == Approx(0.625));
+  CHECK(verdict.staging_seconds == Approx(2000));
+  CHECK(verdict.epoch_stall_seconds == Approx(750));
+  REQUIRE(verdict.break_even_epochs);
+  CHECK(*verdict.break_even_epochs == Approx(2000.0 / 750));
+  CHECK(verdict.text.find("paid after 2.7 epochs") != std::string::npos);
+}
