@@ -96,7 +96,7 @@ ExtractTarget::ExtractTarget(FileSystem& files, const std::string& path) : files
 void ExtractTarget::lock() {
   while (true) {
     const std::string path = join_path(state_.path(), kLock);
-    lock_ = File(::openat(state_.fd(), kLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644), path);
+    lock_ = File(::openat(state_.fd(), kLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666), path);
     if (!lock_) throw system_error(errno, "create", path);
     if (try_lock(lock_) == LockAttempt::held_elsewhere) {
       throw Error(ErrorCode::conflict, fmt::format("another extract is at work in '{}'; let it end", root_.path()),

@@ -1,5 +1,6 @@
 #include "staging/file_placer.hpp"
 
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,6 +25,11 @@ Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
     hash.update(Bytes(block).first(got));
     done += got;
   }
+}
+
+/// A link counts, wherever it leads.
+bool something_stands_at(const std::string& path) {
+  return std::filesystem::symlink_status(path).type() != std::filesystem::file_type::not_found;
 }
 
 Error stranger_error(const std::string& path) {
@@ -59,15 +65,15 @@ std::optional<std::string> mismatch(const StageFile& file, const std::string& pa
 
 bool FilePlacer::is_in_place(const StageFile& file, const std::stop_token& stop) {
   const std::string path = target_.path_of(file.object.name);
+  if (!something_stands_at(path)) return false;
   const auto size = size_on_disk(path);
-  if (!size) return false;
   auto known = target_.journal().find(file.object.name);
   if (!known) {
     target_.journal().refresh();
     known = target_.journal().find(file.object.name);
   }
-  if (known) return known->pin == file.pin() && *size == file.object.size && known->bytes == *size;
-  if (*size == file.object.size && is_right_copy(file, path, stop)) return true;
+  if (known) return known->pin == file.pin() && size == file.object.size && known->bytes == size;
+  if (size == file.object.size && is_right_copy(file, path, stop)) return true;
   throw stranger_error(path);
 }
 
@@ -82,6 +88,9 @@ bool FilePlacer::is_right_copy(const StageFile& file, const std::string& path, c
 void FilePlacer::put(const std::vector<CopiedFile>& batch) {
   for (const CopiedFile& copied : batch) {
     const StageFile& file = copied.copy->file();
+    const std::string path = target_.path_of(file.object.name);
+    // Somebody may have put it there since is_in_place() looked; what the journal knows is ours to replace.
+    if (!target_.journal().find(file.object.name) && something_stands_at(path)) throw stranger_error(path);
     target_.journal().record(file.object.name, {file.object.size, file.pin(), copied.hash});
   }
   // Before the names: a file in place that no journal knows and no hash vouches for would count as a stranger's.

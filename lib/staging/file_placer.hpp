@@ -27,8 +27,8 @@ class FilePlacer {
   /// else Error{conflict}. One that the journal knows with other bytes is ours to replace.
   bool is_in_place(const StageFile& file, const std::stop_token& stop);
 
-  /// Gives files that are durable their names. Who sees a name may rely on its bytes; who sees a record looks for the
-  /// name too.
+  /// Gives files that are durable their names. Throws Error{conflict} where a stranger's file has come there meanwhile.
+  /// Who sees a name may rely on its bytes; who sees a record looks for the name too.
   void put(const std::vector<CopiedFile>& batch);
 
  private:

@@ -31,13 +31,13 @@ std::string text_of_manifest(ObjectSource& source, const StageWanted& wanted, co
   if (!wanted.manifest_path.empty()) return read_text_file(wanted.manifest_path, kLargestManifest);
   if (wanted.manifest_name.empty()) return {};
   const auto object = source.find(wanted.manifest_name);
-  const std::string path = join_path(source.location(), wanted.manifest_name);
+  const std::string path = source.address_of(wanted.manifest_name);
   if (!object) throw Error(ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
   return fetch_text(source, *object, kLargestManifest, stop);
 }
 
 [[noreturn]] void refuse_missing(const ObjectSource& source, const std::string& name, std::string_view remedy) {
-  const std::string path = join_path(source.location(), name);
+  const std::string path = source.address_of(name);
   throw Error(ErrorCode::not_found, fmt::format("'{}' is missing{}", path, remedy), path);
 }
 
@@ -98,7 +98,7 @@ StageSet::StageSet(ObjectSource& source, const StageWanted& wanted, const std::s
   std::vector<std::string> names;
   if (has_manifest()) {
     const std::string path =
-        wanted.manifest_path.empty() ? join_path(source.location(), wanted.manifest_name) : wanted.manifest_path;
+        wanted.manifest_path.empty() ? source.address_of(wanted.manifest_name) : wanted.manifest_path;
     shards_ = read_manifest(manifest_text_, path).shards;
     hash_ = xxh3_128(as_bytes(manifest_text_));
     for (ExpectedFile& file : expected()) whole_.push_back(std::move(file.name));

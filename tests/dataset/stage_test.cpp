@@ -110,6 +110,18 @@ TEST_CASE("a folder that holds something else is refused") {
     CHECK(failure(source, options).code() == ErrorCode::conflict);
     CHECK(read_file(options.target + "/shard-000000.tar") == other);
   }
+  SUBCASE("a shard of that name that comes while it is copied, which stays") {
+    source.at_every_read([&] { write_file(options.target + "/shard-000000.tar", "mine"); });
+    CHECK(failure(source, options).code() == ErrorCode::conflict);
+    CHECK(read_file(options.target + "/shard-000000.tar") == "mine");
+  }
+  SUBCASE("a link of that name that leads nowhere yet, which stays") {
+    std::filesystem::create_directories(options.target);
+    const std::string link = options.target + "/shard-000000.tar";
+    std::filesystem::create_symlink("/not/mounted/now", link);
+    CHECK(failure(source, options).code() == ErrorCode::conflict);
+    CHECK(std::filesystem::is_symlink(link));
+  }
 }
 
 TEST_CASE("right bytes that something else copied are taken over, not fetched") {
