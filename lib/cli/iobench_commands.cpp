@@ -1,7 +1,9 @@
+#include "bench/checkpoint/checkpoint.hpp"
 #include "bench/decode/decode.hpp"
 #include "bench/model/model.hpp"
 #include "bench/read/read.hpp"
 #include "bench/run/run.hpp"
+#include "cli/checkpoint_report.hpp"
 #include "cli/command.hpp"
 #include "cli/programs.hpp"
 #include "cli/read_report.hpp"
@@ -69,6 +71,28 @@ Command decode_command() {
       decode);
 }
 
+Command checkpoint_command() {
+  return make_command<CheckpointOptions, CheckpointResult>(
+      {.name = "checkpoint",
+       .summary = "measure how long training waits for a checkpoint, and when it is safe",
+       .description =
+           "Writes checkpoints into a folder of its own below DIR, one file a rank and all at once, and times them "
+           "until "
+           "data, names and folder would survive a power cut. sync is what a plain save costs: training waits for all "
+           "of it. background is a copy in memory, for which alone training waits, and a write behind it. A checkpoint "
+           "takes as long as its slowest rank. The folder is removed again.\n\n"
+           "With --step-time and --every also the share of training that goes into checkpoints; exit code 3 when a "
+           "background write or a drain is not done before the next one begins.",
+       .examples = {{"iobench checkpoint /nvme", "1 GiB, both modes, three times each"},
+                    {"iobench checkpoint /lustre/ckpt --model llama3-70b --scale 0.01 --read-back",
+                     "a hundredth of what the 8 ranks of a node write, and every byte compared"},
+                    {"iobench checkpoint /nvme --bytes 20GiB --writers 8 --drain-to /nfs --step-time 2s --every 500",
+                     "fast disk first, then to slower storage: does that keep up?"},
+                    {"iobench checkpoint /nvme --job seq-write", "as fio's sequential write"}},
+       .prometheus = true},
+      checkpoint, render_checkpoint);
+}
+
 Command model_command() {
   return make_command<ModelOptions, ModelResult>(
       {.name = "model",
@@ -90,7 +114,7 @@ Command model_command() {
 App iobench_app() {
   return {.name = "iobench",
           .summary = "measure what a node can feed its GPUs, and hold it against what training needs",
-          .commands = {run_command(), read_command(), decode_command(), model_command()}};
+          .commands = {run_command(), read_command(), decode_command(), checkpoint_command(), model_command()}};
 }
 
 }  // namespace shardkit

@@ -1,0 +1,71 @@
+"""`iobench checkpoint` as a program: a full disk, a stop, and what it leaves behind."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import PROGRAMS, FolderTest, result_of, run  # noqa: E402
+
+
+class Checkpoint(FolderTest):
+    def checkpoint(self, *args):
+        return run("iobench", "checkpoint", self.folder, *args)
+
+    def leftovers(self):
+        return list(self.folder.iterdir())
+
+    def test_the_envelope_holds_both_modes_and_the_folder_is_empty_again(self):
+        done = self.checkpoint("--bytes", "2MiB", "--writers", 2, "--read-back", "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = result_of(done)["result"]
+        self.assertEqual([row["mode"] for row in result["rows"]], ["sync", "background"])
+        self.assertEqual(result["read_back"][0]["bytes"], 2 << 20)
+        self.assertEqual(self.leftovers(), [])
+
+    def test_checkpoints_that_pile_up_are_a_finding(self):
+        done = self.checkpoint("--bytes", "2MiB", "--step-time", "0.000001", "--every", 1)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("they pile up", done.stdout)
+
+    def test_sigterm_ends_it_within_two_seconds_and_leaves_nothing(self):
+        running = subprocess.Popen([str(PROGRAMS / "iobench"), "checkpoint", str(self.folder), "--bytes", "64MiB",
+                                    "--block", "4096", "--repeat", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 30
+        while not any(self.folder.glob(".shardkit-checkpoint-*/*")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        running.send_signal(signal.SIGTERM)
+        self.assertEqual(running.wait(timeout=20), 143)
+        self.assertEqual(self.leftovers(), [])
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "SKIPPED: needs root and unshare")
+    def test_a_disk_that_fills_is_exit_5_and_leaves_nothing(self):
+        script = 'mount -t tmpfs -o size=8m none "$1" || exit 99; shift; "$@"; code=$?; ls -A "$DISK"; exit $code'
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", script, "sh", str(self.folder), str(PROGRAMS / "iobench"), "checkpoint",
+             str(self.folder), "--bytes", "64MiB", "--budget", "60s", "--mode", "sync"],
+            capture_output=True, text=True, timeout=60, check=False, env={**os.environ, "DISK": str(self.folder)})
+        if done.returncode == 99:
+            self.skipTest("SKIPPED: no file system can be mounted here")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("No space left", done.stderr)
+        self.assertEqual(done.stdout, "")  # what ls found
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("strace"), "SKIPPED: needs root and strace")
+    def test_a_disk_that_fails_at_fsync_is_told_with_its_path(self):
+        done = subprocess.run(
+            ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:error=EIO:when=1",
+             str(PROGRAMS / "iobench"), "checkpoint", str(self.folder), "--bytes", "1MiB", "--mode", "sync"],
+            capture_output=True, text=True, timeout=60, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("cannot sync", done.stderr)
+        self.assertEqual(self.leftovers(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,58 @@
+#include "cli/checkpoint_report.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace shardkit;
+
+namespace {
+
+CheckpointResult example() {
+  CheckpointResult result;
+  result.writers = 8;
+  result.block = 1U << 20U;
+  CheckpointRow sync;
+  sync.bytes = 1U << 30U;
+  sync.block_seconds = 4;
+  sync.durable_seconds = 4;
+  sync.share_ratio = 0.0775;
+  CheckpointRow background = sync;
+  background.mode = CheckpointMode::background;
+  background.block_seconds = 0.5;
+  background.headroom_ratio = 0.8;
+  result.rows = {sync, background};
+  return result;
+}
+
+bool says(const CheckpointResult& result, const std::string& text) {
+  return render_checkpoint(result, false).find(text) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("the first line is how long training waits") {
+  CHECK(
+      render_checkpoint(example(), false)
+          .starts_with("training waits 4.00 s, 0.50 s with a copy in memory (durable after 4.00 s) for a checkpoint of "
+                       "1.00 GiB by 8 writers\n\n"));
+  CHECK(render_checkpoint(example(), true).starts_with("\x1b[1mtraining waits"));
+}
+
+TEST_CASE("the share of training, and that checkpoints pile up, have a line for each mode") {
+  CHECK(says(example(), "sync: 7.8 % of the running time goes into checkpoints\n"));
+  CHECK(says(example(), "the time between them is 0.8 x what one takes to be durable: they pile up\n"));
+}
+
+TEST_CASE("a drain, what was read back and the fio command follow") {
+  CheckpointResult result = example();
+  CHECK_FALSE(says(result, "drained"));
+  result.drain.emplace();
+  result.drain->directory = "/nfs";
+  result.drain->drain_seconds = 10;
+  result.drain->bytes_per_second = 107e6;
+  result.drain->headroom_ratio = 0.5;
+  result.read_back = {{"/nfs", 1U << 30U, 2, 537e6, "cold"}};
+  result.fio = "fio --name=seq-write";
+  CHECK(says(result, "drained to /nfs in 10 s (107 MB/s): slower than checkpoints come, they pile up\n"));
+  CHECK(says(result, "read back from /nfs in 2.00 s (537 MB/s, cache cold), every byte equal\n"));
+  CHECK(says(result, "the same by fio: fio --name=seq-write\n"));
+}
