@@ -1,0 +1,66 @@
+"""The scenarios of check-verdicts: a machine in which one stage was made short on purpose, and what iobench has to say of it."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Scenario:
+    name: str
+    setup: str  # in words, for the table
+    data: str = "shards"  # shards, photos (an ImageFolder) or large (shards of 12-megapixel images)
+    verb: str = "run"
+    options: list = field(default_factory=list)  # of the verb; {free} is a folder on a disk that is not slowed down
+    # What slows the machine down: read_delay (seconds for each read of 1 MiB or less), metadata_delay (seconds for each
+    # open and stat), read_limit and write_limit (bytes per second of the disk), cpus (of the control group).
+    limits: dict = field(default_factory=dict)
+    stage: str = ""  # that the verdict names
+    advice: str = ""  # a word of the remedy or of an advice
+    exit_code: int = 0
+
+
+FAST_JOB = ["--gpus", 1, "--batch", 64, "--step-time", "0.02s"]  # 3200 samples/s, more than two cores decode
+
+SCENARIOS = [
+    Scenario("storage with latency", "each read of a shard takes 30 ms longer", options=["--gpus", 1, "--batch", 512, "--step-time", "0.5s", "--cache", "cold"],
+             limits={"read_delay": 0.03}, stage="read", advice="storage", exit_code=3),
+    Scenario("storage with little bandwidth", "the disk gives 10 MB/s", options=[*FAST_JOB, "--cache", "cold"],
+             limits={"read_limit": 10_000_000}, stage="read", advice="storage", exit_code=3),
+    Scenario("the same, warm", "the disk gives 10 MB/s, the data is in memory", options=[*FAST_JOB, "--cache", "warm"],
+             limits={"read_limit": 10_000_000}, stage="decode", advice="cores", exit_code=3),
+    Scenario("one decode thread", "two cores, --threads 1", options=[*FAST_JOB, "--threads", 1, "--cache", "warm"],
+             stage="decode", advice="cores", exit_code=3),
+    Scenario("CPU quota", "a control group of 0.5 CPUs", options=[*FAST_JOB, "--cache", "warm"], limits={"cpus": 0.5},
+             stage="decode", advice="CPU limit", exit_code=3),
+    Scenario("no prefetching", "decoding is fast enough, but --prefetch 0 leaves the step waiting for it", verb="pipeline",
+             options=["--batch", 64, "--step-time", "0.2s", "--prefetch", 0, "--cache", "warm", "--epochs", 1],
+             stage="compute", advice="prefetch"),
+    Scenario("slow checkpoint disk", "checkpoints go to a disk that takes 10 MB/s", verb="pipeline",
+             options=["--batch", 64, "--step-time", "0.2s", "--cache", "warm", "--epochs", 1, "--checkpoint-every", 5,
+                      "--checkpoint-bytes", "20MB"],
+             limits={"write_limit": 10_000_000}, stage="checkpoint", advice="checkpoint"),
+    Scenario("oversized images", "12-megapixel images, 224 pixels are wanted", data="large",
+             options=["--gpus", 1, "--batch", 64, "--step-time", "0.2s", "--cache", "warm"],
+             stage="decode", advice="resize", exit_code=3),
+    Scenario("ImageFolder with latency", "each open, stat and read takes 10 ms longer", data="photos",
+             options=["--gpus", 1, "--batch", 512, "--step-time", "0.5s", "--cache", "cold"],
+             limits={"read_delay": 0.02, "metadata_delay": 0.02}, stage="read", advice="shardctl convert", exit_code=3),
+    Scenario("steps shorter than everything", "a step of 1 ms, data in memory",
+             options=["--gpus", 1, "--batch", 64, "--step-time", "0.001s", "--cache", "warm"], stage="decode", advice="cores",
+             exit_code=3),
+    Scenario("steps longer than everything", "a step of 10 s, data in memory",
+             options=["--gpus", 1, "--batch", 64, "--step-time", "10s", "--cache", "warm"], stage="compute"),
+    Scenario("slow storage under a pipeline", "the disk gives 10 MB/s", verb="pipeline",
+             options=["--batch", 64, "--step-time", "0.02s", "--cache", "cold", "--epochs", 1],
+             limits={"read_limit": 10_000_000}, stage="read", advice="storage"),
+    Scenario("decoding under a pipeline", "two cores, a step of 20 ms, data in memory", verb="pipeline",
+             options=["--batch", 64, "--step-time", "0.02s", "--cache", "warm", "--epochs", 1], stage="decode", advice="cores"),
+]
+
+
+def table():
+    """The scenarios as docs/verdicts.md shows them."""
+    lines = ["| scenario | made so by | command | stage | advice | exit |", "|---|---|---|---|---|---|"]
+    for one in SCENARIOS:
+        command = " ".join(["iobench", one.verb, one.data.upper(), *map(str, one.options)])
+        lines.append(f"| {one.name} | {one.setup} | `{command}` | {one.stage} | {one.advice or '-'} | {one.exit_code} |")
+    return "\n".join(lines)
