@@ -63,9 +63,12 @@ Command decode_command() {
            "random "
            "resized crop that training takes (--crop 224), which is faster because the rest is skipped. Damaged files "
            "and other formats under a JPEG's name are counted by kind and take part in the rate as the work they "
-           "are.\n\nAlso says how many cores one GPU of each published workload needs.",
+           "are.\n\nWith --augment imagenet, flipping, normalising and writing into a batch tensor is timed as a stage "
+           "of "
+           "its own. Also says how many cores one GPU of each published workload needs for either.",
        .examples = {{"iobench decode shards/train", "whole images on all cores that may be used"},
-                    {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"}}},
+                    {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
+                    {"iobench decode shards/train --augment imagenet --dtype f16", "and what normalising them costs"}}},
       decode);
 }
 
