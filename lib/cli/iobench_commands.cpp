@@ -1,10 +1,12 @@
 #include "bench/checkpoint/checkpoint.hpp"
 #include "bench/decode/decode.hpp"
 #include "bench/model/model.hpp"
+#include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
 #include "bench/run/run.hpp"
 #include "cli/checkpoint_report.hpp"
 #include "cli/command.hpp"
+#include "cli/pipeline_report.hpp"
 #include "cli/programs.hpp"
 #include "cli/read_report.hpp"
 #include "cli/run_report.hpp"
@@ -65,9 +67,12 @@ Command decode_command() {
            "random "
            "resized crop that training takes (--crop 224), which is faster because the rest is skipped. Damaged files "
            "and other formats under a JPEG's name are counted by kind and take part in the rate as the work they "
-           "are.\n\nAlso says how many cores one GPU of each published workload needs.",
+           "are.\n\nWith --augment imagenet, flipping, normalising and writing into a batch tensor is timed as a stage "
+           "of "
+           "its own. Also says how many cores one GPU of each published workload needs for either.",
        .examples = {{"iobench decode shards/train", "whole images on all cores that may be used"},
-                    {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"}}},
+                    {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
+                    {"iobench decode shards/train --augment imagenet --dtype f16", "and what normalising them costs"}}},
       decode);
 }
 
@@ -93,6 +98,28 @@ Command checkpoint_command() {
       checkpoint, render_checkpoint);
 }
 
+Command pipeline_command() {
+  return make_command<PipelineOptions, PipelineResult>(
+      {.name = "pipeline",
+       .summary = "run reading, decoding and batching together beside an emulated step, and say what sets the pace",
+       .description =
+           "Reads shards or image files, decodes random crops, flips and normalises them, fills batches and hands them "
+           "to steps that take as long as --step-time says: what a training job does to its input, without the "
+           "training. Tells samples per second, how long steps waited, the accelerators' utilisation by MLPerf "
+           "Storage's rule, and for each stage how much of its threads' time it was busy, starved and blocked.\n\n"
+           "The tool's own cost is measured first and shown. Images that cannot be decoded are counted and left out. "
+           "docs/pipeline.md says what each number means.",
+       .examples = {{"iobench pipeline shards/train --batch 256 --step-time 200ms", "does one GPU ever wait?"},
+                    {"iobench pipeline shards/train --preset resnet50-h100 --gpus 8 --prefetch 0,1,2,4",
+                     "eight GPUs, and how many batches ahead they need"},
+                    {"iobench pipeline photos --cache cold --epochs 3 --trace trace.json",
+                     "the first epoch from the disk, two from memory, and what every thread did"},
+                    {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB --checkpoint-dir /ckpt",
+                     "what checkpoints cost"}},
+       .prometheus = true},
+      pipeline, render_pipeline);
+}
+
 Command model_command() {
   return make_command<ModelOptions, ModelResult>(
       {.name = "model",
@@ -114,7 +141,8 @@ Command model_command() {
 App iobench_app() {
   return {.name = "iobench",
           .summary = "measure what a node can feed its GPUs, and hold it against what training needs",
-          .commands = {run_command(), read_command(), decode_command(), checkpoint_command(), model_command()}};
+          .commands = {run_command(), read_command(), decode_command(), pipeline_command(), checkpoint_command(),
+                       model_command()}};
 }
 
 }  // namespace shardkit
