@@ -35,8 +35,8 @@ struct EnumNames<DecodeKind> {
 
 struct LoaderSettings {
   std::uint64_t gpus = 1;
-  std::uint64_t batch = 256;    ///< samples a GPU and step
-  std::uint64_t prefetch = 2;   ///< batches a GPU that are made ahead of the step; 0: only while it waits
+  std::uint64_t batch = 256;   ///< samples a GPU and step
+  std::uint64_t prefetch = 2;  ///< batches a GPU that are made ahead of the step; 0: only while it waits
   unsigned readers = 1;
   unsigned workers = 1;
   DecodeKind decode = DecodeKind::cpu;

@@ -170,7 +170,7 @@ class PipelineBench {
               mean_sample_bytes(*source_, input)} {
     check_batch_memory(setup_);
     setup_.loader.readers = readers_of(*source_, options);
-    if (!input.files.empty()) check_sparse(input.files, options.cache == CacheRequest::cold, context);
+    if (!input.files.empty()) check_on_disk(input.files, options.cache == CacheRequest::cold, false, context);
   }
 
   PipelineResult measure() {

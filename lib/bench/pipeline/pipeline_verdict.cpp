@@ -36,8 +36,7 @@ Candidate hand_over(const PipelineShares& shares) {
 }
 
 Candidate steps(const PipelineShares& shares) {
-  return {shares.compute + shares.checkpoint,
-          shares.checkpoint > kNoticeable ? stage::kCheckpoint : stage::kCompute,
+  return {shares.compute + shares.checkpoint, shares.checkpoint > kNoticeable ? stage::kCheckpoint : stage::kCompute,
           fmt::format("steps compute {:.0f} % of the time, write checkpoints {:.0f} % and wait {:.0f} %",
                       shares.compute * 100, shares.checkpoint * 100, shares.step_starved * 100)};
 }

@@ -83,16 +83,16 @@ void ShardSamples::begin_epoch(std::uint64_t epoch) {
 }
 
 void ShardSamples::read(SampleOutlet& outlet, const std::stop_token& stop) {
-  AlignedBuffer buffer;
+  const auto lane = engine_->make_lane(kBlock);
   for (bool wanted = true; wanted && !stop.stop_requested();) {
     const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
     if (turn >= turns_.size()) return;
-    read_shard(turns_[turn], outlet, buffer, stop, wanted);
+    read_shard(turns_[turn], outlet, *lane, stop, wanted);
   }
 }
 
-void ShardSamples::read_shard(std::uint32_t index, SampleOutlet& outlet, AlignedBuffer& buffer,
-                              const std::stop_token& stop, bool& wanted) {
+void ShardSamples::read_shard(std::uint32_t index, SampleOutlet& outlet, ReadLane& lane, const std::stop_token& stop,
+                              bool& wanted) {
   const InputFile& shard = shards_[index];
   const auto file = engine_->open(shard.path);
   if (file->size() < shard.bytes) {
@@ -104,8 +104,8 @@ void ShardSamples::read_shard(std::uint32_t index, SampleOutlet& outlet, Aligned
   ImageCutter cutter(shard, outlet, warned_[index], context_);
   TarFeed feed(cutter, shard.bytes);
   for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
-    const Bytes block = file->read(offset, std::min(kBlock, shard.bytes - offset), buffer);
-    if (block.empty()) throw Error(ErrorCode::io, fmt::format("'{}' ended early", shard.path), shard.path, offset);
+    lane.submit({file.get(), offset, std::min(kBlock, shard.bytes - offset), 0});
+    const Bytes block = lane.wait().bytes;
     feed.feed(block);
     offset += block.size();
   }

@@ -21,8 +21,7 @@ class ShardSamples final : public SampleSource {
   void read(SampleOutlet& outlet, const std::stop_token& stop) override;
 
  private:
-  void read_shard(std::uint32_t index, SampleOutlet& outlet, AlignedBuffer& buffer, const std::stop_token& stop,
-                  bool& wanted);
+  void read_shard(std::uint32_t index, SampleOutlet& outlet, ReadLane& lane, const std::stop_token& stop, bool& wanted);
 
   std::vector<InputFile> shards_;
   SourceOrder order_;

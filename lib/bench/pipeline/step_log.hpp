@@ -13,10 +13,10 @@ namespace shardkit {
 
 /// One step. Times in seconds on a clock of its own.
 struct Step {
-  double asked = 0;       ///< the step before is over: from now on the batches are waited for
-  double taken = 0;       ///< they are there, the accelerator computes
-  double computed = 0;    ///< it is done
-  double ended = 0;       ///< so is the checkpoint, if one was due
+  double asked = 0;     ///< the step before is over: from now on the batches are waited for
+  double taken = 0;     ///< they are there, the accelerator computes
+  double computed = 0;  ///< it is done
+  double ended = 0;     ///< so is the checkpoint, if one was due
   std::uint64_t samples = 0;
 };
 
@@ -68,7 +68,6 @@ class StepLog {
   const std::vector<double>& boundaries() const { return boundaries_; }
 
  private:
-
   double step_seconds_;
   std::uint64_t steps_ = 0;
   std::uint64_t samples_ = 0;
