@@ -85,13 +85,14 @@ Command pipeline_command() {
            "Storage's rule, and for each stage how much of its threads' time it was busy, starved and blocked.\n\n"
            "The tool's own cost is measured first and shown. Images that cannot be decoded are counted and left out. "
            "docs/pipeline.md says what each number means.",
-       .examples = {{"iobench pipeline shards/train --batch 256 --step-time 200ms", "does one GPU ever wait?"},
-                    {"iobench pipeline shards/train --preset resnet50-h100 --gpus 8 --prefetch 0,1,2,4",
-                     "eight GPUs, and how many batches ahead they need"},
-                    {"iobench pipeline photos --cache cold --epochs 3 --trace trace.json",
-                     "the first epoch from the disk, two from memory, and what every thread did"},
-                    {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB --checkpoint-dir /ckpt",
-                     "what checkpoints cost"}},
+       .examples =
+           {{"iobench pipeline shards/train --batch 256 --step-time 200ms", "does one GPU ever wait?"},
+            {"iobench pipeline shards/train --preset resnet50-h100 --gpus 8 --prefetch 0,1,2,4",
+             "eight GPUs, and how many batches ahead they need"},
+            {"iobench pipeline photos --cache cold --epochs 3 --trace trace.json",
+             "the first epoch from the disk, two from memory, and what every thread did"},
+            {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB --checkpoint-dir /ckpt",
+             "what checkpoints cost"}},
        .prometheus = true},
       pipeline, render_pipeline);
 }

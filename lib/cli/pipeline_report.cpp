@@ -15,9 +15,7 @@ std::string rate(double value) {
   return format_count(static_cast<std::uint64_t>(std::llround(std::clamp(value, 0.0, 1e18)))) + "/s";
 }
 
-std::string percent(const std::optional<double>& ratio) {
-  return ratio ? fmt::format("{:.1f} %", *ratio * 100) : "-";
-}
+std::string percent(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.1f} %", *ratio * 100) : "-"; }
 
 std::string size(double bytes) { return format_size(static_cast<std::uint64_t>(std::clamp(bytes, 0.0, 1e18))); }
 
@@ -27,8 +25,8 @@ void summary(const PipelineResult& result, std::string& out) {
       result.required_samples_per_second ? " of " + rate(*result.required_samples_per_second) : "";
   fmt::format_to(to, "samples:       {}{}, {} of compressed images\n", rate(result.samples_per_second), required,
                  format_rate(result.bytes_per_second));
-  fmt::format_to(to, "steps:         {} of {} x {} samples, AU {}, waiting {}\n", result.steps, result.gpus, result.batch,
-                 percent(result.au_ratio), percent(result.stall_ratio));
+  fmt::format_to(to, "steps:         {} of {} x {} samples, AU {}, waiting {}\n", result.steps, result.gpus,
+                 result.batch, percent(result.au_ratio), percent(result.stall_ratio));
   fmt::format_to(to, "batch latency: mean {}, p50 {}, p99 {}; the first batch {}\n",
                  format_duration(result.batch_latency.mean), format_duration(result.batch_latency.p50),
                  format_duration(result.batch_latency.p99), format_duration(result.first_batch_seconds));
@@ -84,7 +82,7 @@ void remarks(const PipelineResult& result, std::string& out) {
   fmt::format_to(to, "the tool itself: {} of CPU a sample ({:.1f} % of what was measured), {} a batch, at most {}; ",
                  format_duration(own.cpu_seconds_per_sample), own.share_ratio * 100,
                  format_duration(own.cpu_seconds_per_batch), rate(own.samples_per_second));
-  fmt::format_to(to, "steps {} too long on average\n", format_duration(own.step_overshoot_mean));
+  fmt::format_to(to, "ends of steps noticed {} late\n", format_duration(own.step_late_mean));
   if (result.failures.total > 0) {
     fmt::format_to(to, "{} could not be decoded and are in no batch\n", format_count(result.failures.total, "image"));
   }

@@ -35,8 +35,8 @@ struct EnumNames<DecodeKind> {
 
 struct LoaderSettings {
   std::uint64_t gpus = 1;
-  std::uint64_t batch = 256;    ///< samples a GPU and step
-  std::uint64_t prefetch = 2;   ///< batches a GPU that are made ahead of the step; 0: only while it waits
+  std::uint64_t batch = 256;   ///< samples a GPU and step
+  std::uint64_t prefetch = 2;  ///< batches a GPU that are made ahead of the step; 0: only while it waits
   unsigned readers = 1;
   unsigned workers = 1;
   DecodeKind decode = DecodeKind::cpu;
@@ -67,6 +67,7 @@ struct LoaderTally {
 struct LoadedBatch {
   std::uint64_t samples = 0;
   std::uint64_t place = 0;  ///< as the sink named it
+  std::chrono::steady_clock::time_point ready{};
 };
 
 /// The threads between storage and the step: readers, workers that decode and augment, one that hands over. Epochs are

@@ -58,8 +58,8 @@ ToolOverhead tool_overhead(const PipelineRun& calibration, const PipelineRun& ru
   const double at_batches = calibration.tally.transfer.total_cpu() + calibration.step_times.total_cpu();
   overhead.cpu_seconds_per_batch = batches > 0 ? at_batches / batches : 0;
   overhead.share_ratio = measured > 0 ? std::min(1.0, overhead.cpu_seconds_per_sample / measured) : 0;
-  overhead.step_overshoot_mean = run.log.mean_overshoot();
-  overhead.step_overshoot_max = run.log.most_overshoot();
+  overhead.step_late_mean = run.log.mean_late();
+  overhead.step_late_max = run.log.most_late();
   return overhead;
 }
 

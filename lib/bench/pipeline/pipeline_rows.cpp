@@ -33,13 +33,17 @@ std::vector<StageRow> stage_rows(const PipelineRun& run) {
   rows.push_back(row("read", run.loader.readers, read, read.wall_of(Activity::read), read.wall_of(Activity::blocked)));
   rows.push_back(row("decode", run.loader.workers, work, decode, no_leave + augment));
   rows.push_back(row("augment", run.loader.workers, work, augment, no_leave));
-  rows.push_back(row("transfer", 1, transfer, transfer.wall_of(Activity::transfer), transfer.wall_of(Activity::blocked)));
+  rows.push_back(
+      row("transfer", 1, transfer, transfer.wall_of(Activity::transfer), transfer.wall_of(Activity::blocked)));
   rows.push_back(row("compute", 1, step, compute, checkpoint));
   rows.push_back(row("checkpoint", 1, step, checkpoint, 0));
   const auto samples = static_cast<double>(run.tally.decoded);
   const double waits = work.cpu_of(Activity::starved) + work.cpu_of(Activity::blocked);
-  const std::array cpu{read.total_cpu(),       work.cpu_of(Activity::decode) + waits, work.cpu_of(Activity::augment),
-                       transfer.total_cpu(),   step.cpu_of(Activity::compute) + step.cpu_of(Activity::starved),
+  const std::array cpu{read.total_cpu(),
+                       work.cpu_of(Activity::decode) + waits,
+                       work.cpu_of(Activity::augment),
+                       transfer.total_cpu(),
+                       step.cpu_of(Activity::compute) + step.cpu_of(Activity::starved),
                        step.cpu_of(Activity::checkpoint)};
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].cpu_seconds_per_sample = share(cpu[i], samples);
   return rows;
@@ -63,7 +67,7 @@ PipelineShares pipeline_shares(const PipelineRun& run) {
   shares.transfer = of(run.tally.transfer, Activity::transfer);
   shares.compute = of(run.step_times, Activity::compute);
   shares.checkpoint = of(run.step_times, Activity::checkpoint);
-  shares.step_starved = of(run.step_times, Activity::starved);
+  shares.step_starved = run.log.stall_within_epochs();
   return shares;
 }
 
@@ -86,7 +90,11 @@ std::vector<EpochRow> epoch_rows(const PipelineRun& run) {
 }
 
 PrefetchRow prefetch_row(const PipelineRun& run) {
-  return {run.loader.prefetch, run.log.samples_per_second(), run.log.batch_latency(), run.log.stall(), run.log.au(),
+  return {run.loader.prefetch,
+          run.log.samples_per_second(),
+          run.log.batch_latency(),
+          run.log.stall(),
+          run.log.au(),
           judge_pipeline(pipeline_shares(run), run.loader.prefetch).limiting_stage};
 }
 

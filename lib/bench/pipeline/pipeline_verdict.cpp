@@ -36,8 +36,7 @@ Candidate hand_over(const PipelineShares& shares) {
 }
 
 Candidate steps(const PipelineShares& shares) {
-  return {shares.compute + shares.checkpoint,
-          shares.checkpoint > kNoticeable ? stage::kCheckpoint : stage::kCompute,
+  return {shares.compute + shares.checkpoint, shares.checkpoint > kNoticeable ? stage::kCheckpoint : stage::kCompute,
           fmt::format("steps compute {:.0f} % of the time, write checkpoints {:.0f} % and wait {:.0f} %",
                       shares.compute * 100, shares.checkpoint * 100, shares.step_starved * 100)};
 }
@@ -48,7 +47,8 @@ PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefe
   const std::array candidates{steps(shares), workers(shares), readers(shares), hand_over(shares)};
   const Candidate& busiest = *std::ranges::max_element(candidates, {}, &Candidate::busy);
   PipelineVerdict verdict{std::string(busiest.stage), busiest.reason, {}};
-  if (shares.workers_blocked > kNoticeable && shares.step_starved > kNoticeable) {
+  const bool steps_take_time = shares.compute + shares.checkpoint > kNoticeable;  // else there is nothing to overlap
+  if (steps_take_time && shares.workers_blocked > kNoticeable && shares.step_starved > kNoticeable) {
     verdict.advice.push_back(
         fmt::format("raise --prefetch above {}: steps wait {:.0f} % of the time for batches, and workers {:.0f} % of "
                     "theirs for leave to make them",

@@ -17,7 +17,7 @@ struct PipelineShares {
   double transfer = 0;
   double compute = 0;  ///< the step loop's
   double checkpoint = 0;
-  double step_starved = 0;
+  double step_starved = 0;  ///< waits for batches but for the first of an epoch, over the running time
 };
 
 struct PipelineVerdict {
