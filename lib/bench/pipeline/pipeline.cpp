@@ -1,7 +1,6 @@
 #include "bench/pipeline/pipeline.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -28,10 +27,14 @@ unsigned readers_of(const SampleSource& source, const PipelineOptions& options) 
   return static_cast<unsigned>(std::min<std::uint64_t>(wanted, source.most_readers()));
 }
 
-/// Of image files the mean of all; of shards a guess, for only reading them tells.
-double mean_sample_bytes(const SampleSource& source, const InputSet& input) {
-  if (source.kind() != "files") return kGuessedSampleBytes;
-  return static_cast<double>(input.bytes) / static_cast<double>(input.files.size());
+/// The mean where all files say how many samples they hold; else a guess, for only reading them tells.
+double mean_sample_bytes(const InputSet& input) {
+  std::uint64_t samples = 0;
+  for (const InputFile& file : input.files) {
+    if (!file.samples) return kGuessedSampleBytes;
+    samples += *file.samples;
+  }
+  return samples > 0 ? static_cast<double>(input.bytes) / static_cast<double>(samples) : kGuessedSampleBytes;
 }
 
 /// What the tool itself costs with these threads and batches, where nothing is read, decoded or computed.
@@ -161,13 +164,7 @@ class PipelineBench {
         files_(posix_file_system()),
         source_(make()),
         sink_(host_sink()),
-        work_{*source_,
-              *sink_,
-              input.files,
-              options.cache,
-              options.epochs,
-              options.budget,
-              mean_sample_bytes(*source_, input)} {
+        work_{*source_, *sink_, input.files, options.cache, options.epochs, options.budget, mean_sample_bytes(input)} {
     check_batch_memory(setup_);
     setup_.loader.readers = readers_of(*source_, options);
     if (!input.files.empty()) check_sparse(input.files, options.cache == CacheRequest::cold, context);
@@ -217,7 +214,7 @@ class PipelineBench {
     check_samples(last, input_.files.empty() ? "nothing" : input_.files.front().path, context_);
     result.prefetches.push_back(prefetch_row(last));
     result.source = source_->kind();
-    result.files = input_.files.size();
+    if (!input_.files.empty()) result.files = source_->most_readers();  // each is read by one
     result.sink = sink_->name();
     describe_setup(options_, last, setup_, result);
     add_measurement(last, result);

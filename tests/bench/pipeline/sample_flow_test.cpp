@@ -69,6 +69,24 @@ TEST_CASE("a shuffle buffer is bounded by bytes too") {
   CHECK(flow.take({}));  // one had to leave
 }
 
+TEST_CASE("buffers go round, but large ones and more than 64 MiB of them do not stay") {
+  SampleBuffers buffers;
+  SampleBuffer first = buffers.take(1000);
+  const std::byte* memory = first.bytes().data();
+  buffers.give_back(std::move(first));
+  CHECK(buffers.idle_bytes() == 1000);
+  SampleBuffer again = buffers.take(10);
+  CHECK(again.bytes().data() == memory);
+  CHECK(again.size() == 10);
+  CHECK(again.capacity() == 1000);
+  buffers.give_back(buffers.take(2U << 20U));
+  CHECK(buffers.idle_bytes() == 0);
+  std::vector<SampleBuffer> many;
+  for (int i = 0; i < 100; ++i) many.push_back(buffers.take(1U << 20U));
+  for (SampleBuffer& buffer : many) buffers.give_back(std::move(buffer));
+  CHECK(buffers.idle_bytes() == SampleBuffers::kMostIdle);
+}
+
 TEST_CASE("no more samples than asked for, and none after the time") {
   CHECK(passed({.samples = 7}, 100) == numbers(7));
   CHECK(passed({.deadline = std::chrono::steady_clock::now()}, 100).empty());
