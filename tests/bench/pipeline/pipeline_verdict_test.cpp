@@ -82,6 +82,18 @@ TEST_CASE("where workers never wait for leave, more prefetch is not advised") {
   CHECK(judge_pipeline(shares, 2).advice.empty());
 }
 
+TEST_CASE("workers that set the pace without a core each are told so; others are not") {
+  PipelineShares shares = hungry();
+  shares.decode = 0.98;
+  shares.worker_core = 0.5;
+  const PipelineVerdict verdict = judge_pipeline(shares, 2);
+  CHECK(verdict.limiting_stage == "decode");
+  REQUIRE(verdict.advice.size() == 1);
+  CHECK(verdict.advice.front().find("50 % of a core") != std::string::npos);
+  shares.read = 0.99;
+  CHECK(judge_pipeline(shares, 2).advice.empty());
+}
+
 TEST_CASE("nor where steps take no time, so that there is nothing to overlap") {
   PipelineShares shares;
   shares.step_starved = 1;
