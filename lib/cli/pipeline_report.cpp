@@ -82,7 +82,7 @@ void remarks(const PipelineResult& result, std::string& out) {
   fmt::format_to(to, "the tool itself: {} of CPU a sample ({:.1f} % of what was measured), {} a batch, at most {}; ",
                  format_duration(own.cpu_seconds_per_sample), own.share_ratio * 100,
                  format_duration(own.cpu_seconds_per_batch), rate(own.samples_per_second));
-  fmt::format_to(to, "steps {} too long on average\n", format_duration(own.step_overshoot_mean));
+  fmt::format_to(to, "ends of steps noticed {} late\n", format_duration(own.step_late_mean));
   if (result.failures.total > 0) {
     fmt::format_to(to, "{} could not be decoded and are in no batch\n", format_count(result.failures.total, "image"));
   }

@@ -11,10 +11,31 @@ constexpr std::size_t kChannels = 3;
 constexpr float kMostLevel = 255;
 
 /// Kept free of branches and calls, so that the compiler makes vector instructions of it.
-void normalise(std::span<const std::uint8_t> levels, const float* mean, const float* deviation, float* out) {
+[[gnu::always_inline]] inline void normalise_each(std::span<const std::uint8_t> levels, const float* mean,
+                                                  const float* deviation, float* out) {
   for (std::size_t i = 0; i < levels.size(); ++i) {
     out[i] = (static_cast<float>(levels[i]) / kMostLevel - mean[i]) / deviation[i];
   }
+}
+
+#if defined(__x86_64__)
+/// Without fused multiplication, which would round once less: both ways give the same bits.
+[[gnu::target("avx2")]] void normalise_avx2(std::span<const std::uint8_t> levels, const float* mean,
+                                            const float* deviation, float* out) {
+  normalise_each(levels, mean, deviation, out);
+}
+
+bool has_avx2() {
+  static const bool has = __builtin_cpu_supports("avx2") != 0;
+  return has;
+}
+#endif
+
+void normalise(std::span<const std::uint8_t> levels, const float* mean, const float* deviation, float* out) {
+#if defined(__x86_64__)
+  if (has_avx2()) return normalise_avx2(levels, mean, deviation, out);
+#endif
+  normalise_each(levels, mean, deviation, out);
 }
 
 }  // namespace

@@ -133,6 +133,13 @@ class Iobench(EnvelopeTest):
             decode = self.expect("decode", 0, shards, "--min-seconds", "0.05s", "--threads", "1")
             self.assertGreater(decode["result"]["samples_per_second"], 0)
             self.expect("decode", 2, shards, "--crop", "1000000")
+            augmented = self.expect("decode", 0, shards, "--min-seconds", "0.05s", "--augment", "imagenet", "--scaling")
+            self.assertGreater(augmented["result"]["augment"]["samples_per_second"], 0)
+            piped = self.expect("pipeline", 0, shards, "--batch", "2", "--step-time", "1ms", "--trace", f"{folder}/t",
+                                "--checkpoint-every", "1", "--checkpoint-bytes", "1kB", "--checkpoint-dir", folder)
+            self.assertEqual(piped["result"]["samples"], 6)
+            self.expect("pipeline", 0, "--source", "null", "--decode", "null", "--batch", "2")
+            self.expect("pipeline", 2, shards, "--batch", "0")
             self.expect("model", 0, "--preset", "resnet50-h100", "--gpus", "8")
             self.expect("model", 2, "--batch", "0")
             run_result = self.expect("run", 0, shards, "--budget", "1s")

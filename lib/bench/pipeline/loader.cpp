@@ -175,10 +175,10 @@ void Loader::make_samples(StageClock& clock, Report& report, unsigned worker, co
     if (!slot) return;
     clock.enter(Activity::augment);
     if (decoded.has_pixels()) augmenter.augment(decoded.pixels, draw_flip(prng), slot->sample);
-    epoch_->builder.fill(*slot, stop);
     has_ticket = false;
     ++report.decoded;
     context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+    epoch_->builder.fill(*slot, stop);
   }
 }
 
@@ -187,8 +187,9 @@ void Loader::hand_over(const std::stop_token& stop) {
   unsigned gpu = 0;
   while (const auto batch = epoch_->builder.next(stop)) {
     clock.enter(Activity::transfer);
-    LoadedBatch loaded{batch->samples, 0};
+    LoadedBatch loaded{batch->samples};
     loaded.place = sink_.hand_over(*memories_[batch->batch], batch->samples * sample_bytes_, gpu);
+    loaded.ready = std::chrono::steady_clock::now();
     gpu = (gpu + 1) % static_cast<unsigned>(settings_.gpus);
     epoch_->builder.give_back(batch->batch);
     clock.enter(Activity::blocked);

@@ -67,6 +67,7 @@ struct LoaderTally {
 struct LoadedBatch {
   std::uint64_t samples = 0;
   std::uint64_t place = 0;  ///< as the sink named it
+  std::chrono::steady_clock::time_point ready{};
 };
 
 /// The threads between storage and the step: readers, workers that decode and augment, one that hands over. Epochs are

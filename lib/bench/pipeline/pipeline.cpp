@@ -1,7 +1,6 @@
 #include "bench/pipeline/pipeline.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -28,10 +27,14 @@ unsigned readers_of(const SampleSource& source, const PipelineOptions& options) 
   return static_cast<unsigned>(std::min<std::uint64_t>(wanted, source.most_readers()));
 }
 
-/// Of image files the mean of all; of shards a guess, for only reading them tells.
-double mean_sample_bytes(const SampleSource& source, const InputSet& input) {
-  if (source.kind() != "files") return kGuessedSampleBytes;
-  return static_cast<double>(input.bytes) / static_cast<double>(input.files.size());
+/// The mean where all files say how many samples they hold; else a guess, for only reading them tells.
+double mean_sample_bytes(const InputSet& input) {
+  std::uint64_t samples = 0;
+  for (const InputFile& file : input.files) {
+    if (!file.samples) return kGuessedSampleBytes;
+    samples += *file.samples;
+  }
+  return samples > 0 ? static_cast<double>(input.bytes) / static_cast<double>(samples) : kGuessedSampleBytes;
 }
 
 /// What the tool itself costs with these threads and batches, where nothing is read, decoded or computed.
@@ -58,8 +61,8 @@ ToolOverhead tool_overhead(const PipelineRun& calibration, const PipelineRun& ru
   const double at_batches = calibration.tally.transfer.total_cpu() + calibration.step_times.total_cpu();
   overhead.cpu_seconds_per_batch = batches > 0 ? at_batches / batches : 0;
   overhead.share_ratio = measured > 0 ? std::min(1.0, overhead.cpu_seconds_per_sample / measured) : 0;
-  overhead.step_overshoot_mean = run.log.mean_overshoot();
-  overhead.step_overshoot_max = run.log.most_overshoot();
+  overhead.step_late_mean = run.log.mean_late();
+  overhead.step_late_max = run.log.most_late();
   return overhead;
 }
 
@@ -161,13 +164,7 @@ class PipelineBench {
         files_(posix_file_system()),
         source_(make()),
         sink_(host_sink()),
-        work_{*source_,
-              *sink_,
-              input.files,
-              options.cache,
-              options.epochs,
-              options.budget,
-              mean_sample_bytes(*source_, input)} {
+        work_{*source_, *sink_, input.files, options.cache, options.epochs, options.budget, mean_sample_bytes(input)} {
     check_batch_memory(setup_);
     setup_.loader.readers = readers_of(*source_, options);
     if (!input.files.empty()) check_on_disk(input.files, options.cache == CacheRequest::cold, false, context);
@@ -217,7 +214,7 @@ class PipelineBench {
     check_samples(last, input_.files.empty() ? "nothing" : input_.files.front().path, context_);
     result.prefetches.push_back(prefetch_row(last));
     result.source = source_->kind();
-    result.files = input_.files.size();
+    if (!input_.files.empty()) result.files = source_->most_readers();  // each is read by one
     result.sink = sink_->name();
     describe_setup(options_, last, setup_, result);
     add_measurement(last, result);
@@ -251,7 +248,12 @@ class PipelineBench {
 
 PipelineResult pipeline(const PipelineOptions& options, Context& context) {
   set_up(options);  // what is wrong with the options is said before anything is looked for
-  if (options.source == SourceKind::null) return pipeline(options, InputSet{}, context);
+  const bool null_source = options.source == SourceKind::null;
+  if (null_source && !options.paths.empty()) {
+    throw Error(ErrorCode::usage, "PATH: nothing is read with --source null; leave it out");
+  }
+  if (null_source) return pipeline(options, InputSet{}, context);
+  if (options.paths.empty()) throw Error(ErrorCode::usage, "PATH: name shards, images or a folder of either");
   return pipeline(options, find_input(options.paths, context), context);
 }
 

@@ -98,8 +98,8 @@ struct ToolOverhead {
   double cpu_seconds_per_sample = 0;
   double cpu_seconds_per_batch = 0;
   double share_ratio = 0;
-  double step_overshoot_mean = 0;
-  double step_overshoot_max = 0;
+  double step_late_mean = 0;
+  double step_late_max = 0;
 
   void describe(FieldVisitor& v);
 };

@@ -75,9 +75,9 @@ void ToolOverhead::describe(FieldVisitor& v) {
   v.field({"cpu_seconds_per_batch", Unit::seconds, "processor time of handing over a batch and taking it"},
           cpu_seconds_per_batch);
   v.field({"share_ratio", Unit::ratio, "that, over the processor time of a sample as measured"}, share_ratio);
-  v.field({"step_overshoot_mean", Unit::seconds, "how much longer emulated steps took than asked for"},
-          step_overshoot_mean);
-  v.field({"step_overshoot_max", Unit::seconds, "the worst of them"}, step_overshoot_max);
+  v.field({"step_late_mean", Unit::seconds, "how late the tool noticed the end of a step; it does not add up"},
+          step_late_mean);
+  v.field({"step_late_max", Unit::seconds, "the latest of all"}, step_late_max);
 }
 
 void CheckpointInterference::describe(FieldVisitor& v) {

@@ -63,11 +63,14 @@ PipelineShares pipeline_shares(const PipelineRun& run) {
   shares.read = of(run.tally.readers, Activity::read);
   shares.decode = of(run.tally.workers, Activity::decode);
   shares.augment = of(run.tally.workers, Activity::augment);
+  const ActivityTimes& workers = run.tally.workers;
+  const double decoding = workers.wall_of(Activity::decode);
+  shares.worker_core = decoding > 0 ? workers.cpu_of(Activity::decode) / decoding : 1;
   shares.workers_blocked = of(run.tally.workers, Activity::blocked);
   shares.transfer = of(run.tally.transfer, Activity::transfer);
   shares.compute = of(run.step_times, Activity::compute);
   shares.checkpoint = of(run.step_times, Activity::checkpoint);
-  shares.step_starved = of(run.step_times, Activity::starved);
+  shares.step_starved = run.log.stall_within_epochs();
   return shares;
 }
 

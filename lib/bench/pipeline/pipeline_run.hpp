@@ -29,7 +29,7 @@ struct PipelineWork {
   std::span<const InputFile> files;  ///< whose residency is asked for; none for a null source
   CacheRequest cache = CacheRequest::any;
   std::uint64_t epochs = 1;
-  std::optional<double> budget;
+  std::optional<double> budget{};
   double mean_sample_bytes = 0;  ///< an estimate
 };
 

@@ -49,8 +49,6 @@ void check_options(const PipelineOptions& options) {
   const bool null_source = options.source == SourceKind::null;
   check(!null_source || options.decode == DecodeKind::null,
         "--source null: there are no images to decode; add --decode null");
-  check(null_source || !options.paths.empty(), "PATH: name shards, images or a folder of either");
-  check(!null_source || options.paths.empty(), "PATH: nothing is read with --source null; leave it out");
 }
 
 }  // namespace

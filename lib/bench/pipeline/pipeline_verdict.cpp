@@ -12,6 +12,7 @@ namespace shardkit {
 namespace {
 
 constexpr double kNoticeable = 0.05;
+constexpr double kMostOfACore = 0.8;
 
 struct Candidate {
   double busy = 0;
@@ -47,11 +48,18 @@ PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefe
   const std::array candidates{steps(shares), workers(shares), readers(shares), hand_over(shares)};
   const Candidate& busiest = *std::ranges::max_element(candidates, {}, &Candidate::busy);
   PipelineVerdict verdict{std::string(busiest.stage), busiest.reason, {}};
-  if (shares.workers_blocked > kNoticeable && shares.step_starved > kNoticeable) {
+  const bool steps_take_time = shares.compute + shares.checkpoint > kNoticeable;  // else there is nothing to overlap
+  if (steps_take_time && shares.workers_blocked > kNoticeable && shares.step_starved > kNoticeable) {
     verdict.advice.push_back(
         fmt::format("raise --prefetch above {}: steps wait {:.0f} % of the time for batches, and workers {:.0f} % of "
                     "theirs for leave to make them",
                     prefetch, shares.step_starved * 100, shares.workers_blocked * 100));
+  }
+  if ((busiest.stage == stage::kDecode || busiest.stage == stage::kAugment) && shares.worker_core < kMostOfACore) {
+    verdict.advice.push_back(
+        fmt::format("workers have {:.0f} % of a core each while they decode: other processes, a CPU limit or more "
+                    "--workers than cores take the rest",
+                    shares.worker_core * 100));
   }
   return verdict;
 }

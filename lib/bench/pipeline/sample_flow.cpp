@@ -11,19 +11,19 @@ SampleFlow::SampleFlow(const FlowLimits& limits, unsigned readers, std::uint64_t
 
 bool SampleFlow::push(SampleBuffer image, const std::stop_token& stop) {
   constexpr std::uint64_t kLeastCost = 256;  // an entry of the queue takes memory too
-  const std::uint64_t cost = std::max<std::uint64_t>(image.size(), kLeastCost);
+  const std::uint64_t cost = std::max<std::uint64_t>(image.capacity(), kLeastCost);
   return queue_.push(std::move(image), cost, stop);
 }
 
 std::optional<SampleBuffer> SampleFlow::exchange(SampleBuffer image) {
   const std::scoped_lock lock(mutex_);
-  shuffled_bytes_ += image.size();
+  shuffled_bytes_ += image.capacity();
   shuffled_.push_back(std::move(image));
   if (shuffled_.size() <= limits_.shuffle_samples && shuffled_bytes_ <= limits_.shuffle_bytes) return std::nullopt;
   std::swap(shuffled_[prng_.below(shuffled_.size())], shuffled_.back());
   SampleBuffer drawn = std::move(shuffled_.back());
   shuffled_.pop_back();
-  shuffled_bytes_ -= drawn.size();
+  shuffled_bytes_ -= drawn.capacity();
   return drawn;
 }
 

@@ -18,8 +18,8 @@ struct FlowLimits {
   std::uint64_t queue_bytes = 1U << 20U;    ///< of images that wait for a worker
   std::uint64_t shuffle_samples = 0;        ///< of the shuffle buffer; 0: none
   std::uint64_t shuffle_bytes = 1U << 30U;  ///< that it takes at most, however few samples these are
-  std::optional<std::uint64_t> samples;     ///< of one epoch
-  std::optional<std::chrono::steady_clock::time_point> deadline;  ///< no new samples from then on
+  std::optional<std::uint64_t> samples{};   ///< of one epoch
+  std::optional<std::chrono::steady_clock::time_point> deadline{};  ///< no new samples from then on
 };
 
 /// Compressed images on their way from readers to workers in one epoch, through a shuffle buffer when there is one:

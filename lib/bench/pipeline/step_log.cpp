@@ -9,13 +9,15 @@ void StepLog::add(const Step& step) {
   ++steps_;
   samples_ += step.samples;
   const double wait = step.taken - step.asked;
-  const double overshoot = step.computed - step.taken - step_seconds_;
-  overshoot_ += overshoot;
-  most_overshoot_ = std::max(most_overshoot_, overshoot);
+  late_ += step.late;
+  most_late_ = std::max(most_late_, step.late);
   if (steps_ == 1) {
     first_batch_ = wait;
   } else {
-    if (new_epoch_) boundaries_.push_back(wait);
+    if (new_epoch_) {
+      boundaries_.push_back(wait);
+      at_boundaries_ += wait;
+    }
     later_samples_ += step.samples;
     running_ += step.ended - step.asked;
     production_ += tail_ + wait;
@@ -50,7 +52,5 @@ BatchLatency StepLog::batch_latency() const {
   return {waiting_ / static_cast<double>(waits_.count()), waits_.quantile(0.5), waits_.quantile(0.99),
           waits_.quantile(1)};
 }
-
-double StepLog::mean_overshoot() const { return steps_ > 0 ? overshoot_ / static_cast<double>(steps_) : 0; }
 
 }  // namespace shardkit

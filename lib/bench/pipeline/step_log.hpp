@@ -18,6 +18,7 @@ struct Step {
   double computed = 0;  ///< it is done
   double ended = 0;     ///< so is the checkpoint, if one was due
   std::uint64_t samples = 0;
+  double late = 0;  ///< how long after its end the tool's thread noticed
 };
 
 struct BatchLatency {
@@ -56,14 +57,16 @@ class StepLog {
   std::optional<double> au() const;
   /// Waiting for batches over running time.
   std::optional<double> stall() const;
+  /// The same without the first steps of epochs, which wait for a loader that begins.
+  double stall_within_epochs() const { return running_ > 0 ? (waiting_ - at_boundaries_) / running_ : 0; }
   /// Checkpoints over running time.
   double checkpoint_share() const;
   /// Time from start to the first step's batches.
   double first_batch() const { return first_batch_; }
   BatchLatency batch_latency() const;
-  /// How much longer steps computed than they were to.
-  double mean_overshoot() const;
-  double most_overshoot() const { return most_overshoot_; }
+  /// How late the tool's thread was at the end of steps.
+  double mean_late() const { return steps_ > 0 ? late_ / static_cast<double>(steps_) : 0; }
+  double most_late() const { return most_late_; }
   /// Seconds between the last step of an epoch and the first of the next, by epoch; none for the first.
   const std::vector<double>& boundaries() const { return boundaries_; }
 
@@ -76,9 +79,10 @@ class StepLog {
   double production_ = 0;  ///< from the first taken to the last taken
   double tail_ = 0;        ///< from the last taken to its step's end
   double waiting_ = 0;
+  double at_boundaries_ = 0;
   double checkpointing_ = 0;
-  double overshoot_ = 0;
-  double most_overshoot_ = 0;
+  double late_ = 0;
+  double most_late_ = 0;
   double first_batch_ = 0;
   bool new_epoch_ = true;
   LatencyHistogram waits_;

@@ -1,5 +1,7 @@
 #include "bench/pipeline/step_loop.hpp"
 
+#include <algorithm>
+
 #include "bench/timing/precise_wait.hpp"
 
 namespace shardkit {
@@ -16,7 +18,9 @@ Clock::duration duration_of(double seconds) {
 StepLoop::StepLoop(const StepSettings& settings, BatchSink& sink, CheckpointWriter* checkpoints, TraceLog* trace)
     : settings_(settings), sink_(sink), checkpoints_(checkpoints), trace_(trace), log_(settings.step_seconds) {}
 
-double StepLoop::seconds_now() const { return std::chrono::duration<double>(Clock::now() - zero_).count(); }
+double StepLoop::seconds_at(Clock::time_point moment) const {
+  return std::chrono::duration<double>(moment - zero_).count();
+}
 
 void StepLoop::run_epoch(Loader& loader, std::uint64_t epoch) {
   zero_ = Clock::now() - duration_of(asked_);
@@ -28,7 +32,7 @@ void StepLoop::run_epoch(Loader& loader, std::uint64_t epoch) {
   }
   times_.add(clock.stop());
   loader.finish_epoch();
-  asked_ = seconds_now();
+  asked_ = std::max(asked_, seconds_at(Clock::now()));
 }
 
 bool StepLoop::run_step(Loader& loader, StageClock& clock) {
@@ -36,25 +40,27 @@ bool StepLoop::run_step(Loader& loader, StageClock& clock) {
   std::vector<LoadedBatch> batches;
   Step step;
   step.asked = asked_;
+  step.taken = asked_;
   while (batches.size() < settings_.gpus) {
     const auto batch = loader.next();
     if (!batch) break;
     batches.push_back(*batch);
     step.samples += batch->samples;
+    step.taken = std::max(step.taken, seconds_at(batch->ready));
   }
   if (batches.empty() || loader.stop_token().stop_requested()) return false;
-  const Clock::time_point begin = Clock::now();
   clock.enter(Activity::compute);
-  step.taken = std::chrono::duration<double>(begin - zero_).count();
-  if (!wait_until(begin + duration_of(settings_.step_seconds), loader.stop_token())) return false;
-  step.computed = seconds_now();
+  step.computed = step.taken + settings_.step_seconds;
+  step.ended = step.computed;
+  if (!wait_until(zero_ + duration_of(step.computed), loader.stop_token())) return false;
+  step.late = seconds_at(Clock::now()) - step.computed;
   for (const LoadedBatch& batch : batches) sink_.release(batch.place);
   if (settings_.checkpoint_every > 0 && (log_.steps() + 1) % settings_.checkpoint_every == 0) {
     clock.enter(Activity::checkpoint);
     checkpoints_->write(loader.stop_token());
+    step.ended = seconds_at(Clock::now());
   }
   clock.enter(Activity::starved);
-  step.ended = seconds_now();
   log_.add(step);
   epochs_.back().add(step);
   asked_ = step.ended;

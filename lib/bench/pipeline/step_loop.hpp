@@ -20,7 +20,9 @@ struct StepSettings {
 };
 
 /// The consumer: all GPUs of a data-parallel job in one thread. A step begins when each of them has its batch, and all
-/// compute for the same time, for they wait for each other at its end. Computing is emulated: the thread sleeps.
+/// compute for the same time, for they wait for each other at its end. Computing is emulated: the thread sleeps. A step
+/// begins when its batches were there and the last was over, and ends on time, even where the thread noticed either
+/// late because others had the cores: an accelerator has a queue of its own.
 class StepLoop {
  public:
   /// All outlive the loop. `checkpoints` may be null when none is due, `trace` may be null.
@@ -37,7 +39,7 @@ class StepLoop {
 
  private:
   bool run_step(Loader& loader, StageClock& clock);
-  double seconds_now() const;
+  double seconds_at(std::chrono::steady_clock::time_point moment) const;
 
   StepSettings settings_;
   BatchSink& sink_;
