@@ -1,13 +1,11 @@
 #include "bench/run/run.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include <fmt/format.h>
 
 #include "bench/model/job_requirement.hpp"
 #include "core/error.hpp"
-#include "core/prng.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -30,14 +28,6 @@ void check_options(const RunOptions& options) {
   check(options.workers.value_or(1) > 0, "--workers: expected at least 1");
   check(options.threads.value_or(1) > 0, "--threads: expected at least 1");
   check(options.crop <= kMostCrop, fmt::format("--crop: expected 0 to {} pixels", kMostCrop));
-}
-
-/// The files in an order that is drawn once and for all, so that as many as there is time for are spread over all.
-InputSet find_spread_input(const RunOptions& options, Context& context) {
-  InputSet input = find_input(options.paths, context);
-  Prng prng(0);
-  shuffle(std::span(input.files), prng);
-  return input;
 }
 
 /// Reads from one state of the cache, as much as the budget allows.
@@ -151,7 +141,7 @@ RunResult run(const RunOptions& options, Context& context) {
   check_options(options);
   const auto requirement = requirement_of(options);
   RunResult result;
-  const InputSet input = find_spread_input(options, context);
+  const InputSet input = spread(find_input(options.paths, context));
   result.environment = look_at_environment(input.files.front().path, context);
   const std::uint64_t cores = options.threads.value_or(result.environment.usable_threads);
   result.read = measure_read(options, input, cores, context);

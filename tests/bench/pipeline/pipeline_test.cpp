@@ -215,6 +215,16 @@ TEST_CASE("no images, none that decode, or too few for a batch that has to be fu
   CHECK(code_of(options) == ErrorCode::usage);
 }
 
+TEST_CASE("data is named unless nothing is to be read") {
+  Context context;
+  PipelineOptions options;
+  CHECK(error_code_of([&] { pipeline(options, context); }) == ErrorCode::usage);
+  options.source = SourceKind::null;
+  options.decode = DecodeKind::null;
+  options.paths = {"photos"};
+  CHECK(error_code_of([&] { pipeline(options, context); }) == ErrorCode::usage);
+}
+
 TEST_CASE("a stop is an error of its own") {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(9, "a"));
