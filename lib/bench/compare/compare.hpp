@@ -19,15 +19,15 @@
 namespace shardkit {
 
 struct CompareOptions {
-  std::optional<std::string> base;
-  std::string changed;
-  std::vector<std::string> threshold;
-  std::vector<std::string> metric;
-  std::vector<std::string> allow_different;
+  std::optional<std::string> base = {};
+  std::string changed = {};
+  std::vector<std::string> threshold = {};
+  std::vector<std::string> metric = {};
+  std::vector<std::string> allow_different = {};
   bool fail_on_inconclusive = false;
-  std::optional<std::string> gate;
-  std::optional<std::string> save_baseline;
-  std::optional<std::string> machine_class;
+  std::optional<std::string> gate = {};
+  std::optional<std::string> save_baseline = {};
+  std::optional<std::string> machine_class = {};
 
   void describe(FieldVisitor& v);
 };

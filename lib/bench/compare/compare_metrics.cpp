@@ -36,13 +36,13 @@ constexpr std::array kMetrics = {
 
 std::span<const CompareMetric> compare_metrics() { return kMetrics; }
 
-const CompareMetric& compare_metric(std::string_view name, std::string_view option) {
+const CompareMetric& compare_metric(std::string_view name, std::string_view option, const std::string& file) {
   const auto found = std::ranges::find(kMetrics, name, &CompareMetric::name);
   if (found != kMetrics.end()) return *found;
   std::vector<std::string> names;
   for (const CompareMetric& metric : kMetrics) names.push_back(metric.name());
   throw Error(ErrorCode::usage,
-              fmt::format("{}: there is no metric '{}'; there are {}", option, name, fmt::join(names, ", ")));
+              fmt::format("{}: there is no metric '{}'; there are {}", option, name, fmt::join(names, ", ")), file);
 }
 
 std::optional<double> metric_value(const CompareMetric& metric, std::string_view verb, const nlohmann::json& result) {

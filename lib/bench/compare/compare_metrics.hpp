@@ -26,8 +26,8 @@ struct CompareMetric {
 /// All of them: the one table.
 std::span<const CompareMetric> compare_metrics();
 
-/// By name; throws Error{usage} that lists them, naming `option`, for any other.
-const CompareMetric& compare_metric(std::string_view name, std::string_view option);
+/// By name; throws Error{usage} that lists them for any other, naming `option`, or the `file` that says it.
+const CompareMetric& compare_metric(std::string_view name, std::string_view option, const std::string& file = {});
 
 /// Its value in the `result` of an envelope of `verb`, or in one of that result's repetitions. Empty when it is not
 /// there, which is the rule for metrics of other verbs.

@@ -40,7 +40,7 @@ class GateReader {
       }
     }
     if (requirement.metric.empty()) reject("a metric is missing");
-    compare_metric(requirement.metric, fmt::format("'{}', {}", path_, where_));
+    compare_metric(requirement.metric, fmt::format("gate '{}', {}", path_, where_), path_);
     if (!requirement.min && !requirement.max) reject("expected min, max or both");
     return requirement;
   }
