@@ -29,6 +29,9 @@ void check_options(const CompareOptions& options) {
   if (!options.base && !options.gate && !options.save_baseline) {
     refuse("expected BASE and NEW; a single result can be held against --gate FILE or kept by --save-baseline FILE");
   }
+  if (options.base && options.save_baseline) {
+    refuse("--save-baseline keeps a single result: compare first, then keep NEW in a call of its own");
+  }
   if (options.base) return;
   if (!options.threshold.empty()) refuse("--threshold needs BASE, against which a change is measured");
   if (!options.allow_different.empty()) refuse("--allow-different needs BASE");
@@ -182,8 +185,9 @@ CompareResult compare(const CompareOptions& options, Context& context) {
   result.changed = side_of(options.changed, changed);
   if (options.base) judge(options, changed, context, result);
   result.gate = check_gate(requirements, changed);
-  if (options.save_baseline) save_baseline(*options.save_baseline, changed);
-  result.text = verdict_text(result, options.save_baseline);
+  const bool keep = options.save_baseline && !result.has_findings();  // what misses the gate is no example to others
+  if (keep) save_baseline(*options.save_baseline, changed);
+  result.text = verdict_text(result, keep ? options.save_baseline : std::nullopt);
   return result;
 }
 

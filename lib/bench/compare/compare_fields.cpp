@@ -23,7 +23,8 @@ void CompareOptions::describe(FieldVisitor& v) {
   v.field({"gate", Unit::none, "requirements that NEW must meet, whatever BASE gave; docs/comparing.md", Role::option,
            "FILE"},
           gate);
-  v.field({"save-baseline", Unit::none, "keep NEW in FILE as the baseline of its machine class", Role::option, "FILE"},
+  v.field({"save-baseline", Unit::none,
+           "keep NEW in FILE as the baseline of its machine class, unless it misses the gate", Role::option, "FILE"},
           save_baseline);
   v.field({"class", Unit::none, "name of the machine class, for baselines; made from the host where it is not given",
            Role::option, "NAME"},

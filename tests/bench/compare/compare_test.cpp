@@ -141,6 +141,7 @@ TEST_CASE("options that make no sense are refused") {
   CHECK(refused({.base = base, .metric = {"decode.samples_per_second"}}, "does not measure"));
   CHECK(refused({.base = base, .allow_different = {"enigne"}}, "neither result tells 'enigne'"));
   CHECK(refused({.threshold = {"5%"}, .save_baseline = "x"}, "--threshold needs BASE"));
+  CHECK(refused({.base = base, .save_baseline = "x"}, "in a call of its own"));
   CHECK(refused({.allow_different = {"host"}, .save_baseline = "x"}, "--allow-different needs BASE"));
 }
 

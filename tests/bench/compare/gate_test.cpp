@@ -1,5 +1,7 @@
 #include "bench/compare/gate.hpp"
 
+#include <filesystem>
+
 #include <doctest/doctest.h>
 
 #include "compare_support.hpp"
@@ -81,6 +83,21 @@ TEST_CASE("a gate stands beside a comparison: either fails the call") {
   CHECK(result.verdict == "pass");
   CHECK(result.has_findings());
   CHECK(result.text.find("gate missed") != std::string::npos);
+}
+
+TEST_CASE("what misses the gate is not kept as a baseline") {
+  const TempDir dir;
+  CompareOptions options;
+  options.changed = write_repetitions(dir, "new", {});
+  options.gate = dir.path("gate.json");
+  options.save_baseline = dir.path("fleet.json");
+  Context context;
+  for (const char* limit : {"2GB/s", "0.5GB/s"}) {
+    CHECK_FALSE(std::filesystem::exists(*options.save_baseline));
+    write_file(*options.gate, gate_text(fmt::format(R"({{"metric":"read.bytes_per_second","min":"{}"}})", limit)));
+    compare(options, context);
+  }
+  CHECK(std::filesystem::exists(*options.save_baseline));
 }
 
 TEST_CASE("a gate that is wrong says which requirement and how, before results are read") {
