@@ -54,7 +54,7 @@ TEST_CASE("a run with repetitions keeps every turn and shows the median one") {
   folder.write("a.tar", image_shard(30, "a"));
   RunOptions options;
   options.paths = {folder.path()};
-  options.budget = 0.2;
+  options.budget = 1;
   options.repeat = 3;
   Context context;
   const RunResult result = run(options, context);
