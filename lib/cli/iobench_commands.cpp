@@ -1,4 +1,5 @@
 #include "bench/checkpoint/checkpoint.hpp"
+#include "bench/compare/compare.hpp"
 #include "bench/decode/decode.hpp"
 #include "bench/model/model.hpp"
 #include "bench/pipeline/pipeline.hpp"
@@ -7,6 +8,7 @@
 #include "bench/sweep/sweep.hpp"
 #include "cli/checkpoint_report.hpp"
 #include "cli/command.hpp"
+#include "cli/compare_report.hpp"
 #include "cli/pipeline_report.hpp"
 #include "cli/programs.hpp"
 #include "cli/read_report.hpp"
@@ -157,13 +159,38 @@ Command model_command() {
       model);
 }
 
+Command compare_command() {
+  return make_command<CompareOptions, CompareResult>(
+      {.name = "compare",
+       .summary = "say whether results became worse than those of before, or miss what a fleet requires",
+       .description =
+           "Holds repetitions of NEW against repetitions of BASE: first what differs between how they were measured, "
+           "then each metric with its change, the interval of that change and a verdict: pass, regressed, improved, "
+           "inconclusive or incomparable. Regressed means that ranks alone show a change (Mann and Whitney's U test, 9 "
+           "or more values a side) and that the whole interval lies beyond the threshold; noise makes at most 1 of 100 "
+           "calls say so, however many metrics there are. docs/comparing.md has the rule and its figures.\n\n"
+           "Regressed, incomparable and a missed gate end with exit code 3, inconclusive with 0 unless "
+           "--fail-on-inconclusive is given. Ten repetitions come from `iobench run --repeat 10`, or from ten "
+           "results in a folder.",
+       .examples = {{"iobench compare before.json after.json", "two results of iobench run --repeat 10"},
+                    {"iobench compare base/ new/ --threshold 3%,read.latency_seconds.p99=20%",
+                     "two folders with a result of each repetition"},
+                    {"iobench compare node.json --save-baseline fleet.json --class h100-nvme",
+                     "keep what a good node of this class gives"},
+                    {"iobench compare fleet.json node17.json --class h100-nvme --junit compare.xml",
+                     "hold another node against that"},
+                    {"iobench compare node17.json --gate samples/ci/gate.json", "is it what the fleet requires?"}},
+       .findings = true},
+      compare, render_compare);
+}
+
 }  // namespace
 
 App iobench_app() {
   return {.name = "iobench",
           .summary = "measure what a node can feed its GPUs, and hold it against what training needs",
           .commands = {run_command(), read_command(), decode_command(), pipeline_command(), checkpoint_command(),
-                       sweep_command(), model_command()}};
+                       sweep_command(), model_command(), compare_command()}};
 }
 
 }  // namespace shardkit

@@ -144,6 +144,12 @@ class Iobench(EnvelopeTest):
             self.expect("model", 2, "--batch", "0")
             run_result = self.expect("run", 0, shards, "--budget", "1s")
             self.assertIn("limiting_stage", run_result["result"]["verdict"])
+            repeated = self.expect("run", 0, shards, "--budget", "0.1s", "--repeat", "2", "--cache", "any")
+            pathlib.Path(folder, "run.json").write_text(json.dumps(repeated))
+            self.expect("compare", 0, f"{folder}/run.json", f"{folder}/run.json")
+            self.expect("compare", 0, f"{folder}/run.json", "--save-baseline", f"{folder}/fleet.json")
+            self.expect("compare", 3, f"{folder}/run.json", f"{folder}/run.json", "--fail-on-inconclusive")
+            self.expect("compare", 4, f"{folder}/run.json", f"{folder}/absent.json")
             short = self.expect("run", 3, shards, "--budget", "1s", "--preset", "unet3d-b200", "--gpus", "100000")
             self.assertFalse(short["result"]["verdict"]["ok"])
 
