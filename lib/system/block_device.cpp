@@ -108,6 +108,7 @@ void add_members(const Probe& probe, const std::string& disk, int levels, BlockD
       device.storage_class = member.storage_class;
       device.model = member.model;
       device.pcie = member.pcie;
+      if (device.array_level.empty()) device.array_level = member.array_level;
     } else if (rank(member.storage_class) < rank(device.storage_class)) {
       device.storage_class = member.storage_class;
     }

@@ -29,7 +29,7 @@ struct BlockDevice {
   std::string model;
   std::string scheduler;    ///< the one in use: "none", "mq-deadline", ...
   std::string transport;    ///< of an NVMe: "pcie", "tcp", "rdma", "fc"
-  std::string array_level;  ///< of an md array: "raid0", ...
+  std::string array_level;  ///< of an md array, its own or below it: "raid0", ...
   std::optional<std::uint64_t> size;
   std::optional<std::uint64_t> read_ahead;
   std::optional<std::uint64_t> queue_depth;
@@ -48,7 +48,7 @@ struct BlockDevice {
     v.field({"queue_depth", Unit::count, "requests that its queue takes (nr_requests)"}, queue_depth);
     v.field({"rotational", Unit::none, "1 when the kernel takes it for a spinning disk"}, rotational);
     v.field({"transport", Unit::none, "how an NVMe drive is reached"}, transport);
-    v.field({"array_level", Unit::none, "of an md array"}, array_level);
+    v.field({"array_level", Unit::none, "of an md array, its own or below it"}, array_level);
     v.field({"members", Unit::none, "disks that an array, a logical volume or an encrypted one lies on"}, members);
     v.field({"pcie", Unit::none, "link of the drive or of the first member"}, pcie);
   }
