@@ -144,8 +144,10 @@ void drive(const BlockDevice& device, std::string& out) {
   if (!device.members.empty()) facts.add(fmt::format("over {}", fmt::join(device.members, " ")));
   if (!device.scheduler.empty()) facts.add("scheduler " + device.scheduler);
   facts.add_size(device.read_ahead, " read-ahead").add_if(device.queue_depth, "queue of {}");
-  if (device.pcie) facts.add(link_text(*device.pcie));
+  if (device.links.size() == 1) facts.add(link_text(device.links.front().pcie));
   line(out, "device", facts.text());
+  if (device.links.size() < 2) return;
+  for (const DriveLink& link : device.links) line(out, "", Facts().add(link.disk).add(link_text(link.pcie)).text());
 }
 
 void remote(const Environment& machine, std::string& out) {

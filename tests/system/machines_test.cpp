@@ -68,11 +68,12 @@ TEST_CASE("an NVMe partition: the drive, its queue and its PCIe link") {
   CHECK(device.transport == "pcie");
   CHECK(device.size == 15002929152ULL * 512);
   CHECK(device.queue_depth == 1023);
-  REQUIRE(device.pcie);
-  CHECK(device.pcie->address == "0000:c1:00.0");
-  CHECK(device.pcie->speed == 32.0);
-  CHECK(device.pcie->width == 4);
-  CHECK(device.pcie->numa_node == 1);
+  REQUIRE(device.links.size() == 1);
+  CHECK(device.links[0].disk == "nvme1n1");
+  CHECK(device.links[0].pcie.address == "0000:c1:00.0");
+  CHECK(device.links[0].pcie.speed == 32.0);
+  CHECK(device.links[0].pcie.width == 4);
+  CHECK(device.links[0].pcie.numa_node == 1);
 }
 
 TEST_CASE("a logical volume over a spinning disk is as slow as the disk") {
@@ -125,8 +126,15 @@ TEST_CASE("an NVMe drive with native multipath finds a controller in its subsyst
       "/sys/class/block/nvme0n1 -> ../../devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1\n");
   const BlockDevice device = read_block_device(tree, "/sys/class/block/nvme0n1");
   CHECK(device.transport == "pcie");
-  REQUIRE(device.pcie);
-  CHECK(device.pcie->width == 4);
+  REQUIRE(device.links.size() == 1);
+  CHECK(device.links[0].pcie.width == 4);
+}
+
+TEST_CASE("an NVMe drive over fabrics is a network's storage") {
+  RecordedTree tree;
+  tree.add("/sys/class/block/nvme0n1/uevent", "DEVNAME=nvme0n1")
+      .add("/sys/class/block/nvme0n1/device/transport", "tcp");
+  CHECK(read_block_device(tree, "/sys/class/block/nvme0n1").storage_class == StorageClass::network);
 }
 
 TEST_CASE("a path that is a block device is that device, without a file system") {

@@ -96,6 +96,19 @@ void remote(const std::string& name, std::optional<std::uint64_t> node, const st
                                   name, *node)});
 }
 
+void split(const DriveLink& drive, const std::set<std::uint64_t>& of_gpus, Findings& findings) {
+  const auto node = drive.pcie.numa_node;
+  if (!node || of_gpus.empty() || of_gpus.contains(*node)) return;
+  findings.push_back({"numa_split", kHint, fmt::format("{} on node {}, GPUs on others", drive.disk, *node),
+                      "drive and GPUs on one node", "stage to a drive beside the GPUs, if there is one",
+                      "what the drive gives crosses the link between sockets before it reaches a GPU"});
+}
+
+/// The drives below the data that hang on PCIe.
+std::vector<DriveLink> drives(const Environment& environment) {
+  return environment.block_device ? environment.block_device->links : std::vector<DriveLink>();
+}
+
 void distances(const Environment& environment, Findings& findings) {
   if (environment.numa_nodes.size() < 2) return;
   const auto mine = own_nodes(environment);
@@ -107,14 +120,10 @@ void distances(const Environment& environment, Findings& findings) {
   for (const NetworkCard& card : environment.network) {
     if (card.pcie && card.state == "up") remote(card.name, card.pcie->numa_node, mine, findings);
   }
-  const auto& drive = environment.block_device;
-  if (!drive || !drive->pcie) return;
-  const auto node = drive->pcie->numa_node;
-  remote(drive->disk, node, mine, findings);
-  if (!node || of_gpus.empty() || of_gpus.contains(*node)) return;
-  findings.push_back({"numa_split", kHint, fmt::format("{} on node {}, GPUs on others", drive->disk, *node),
-                      "drive and GPUs on one node", "stage to a drive beside the GPUs, if there is one",
-                      "what the drive gives crosses the link between sockets before it reaches a GPU"});
+  for (const DriveLink& drive : drives(environment)) {
+    remote(drive.disk, drive.pcie.numa_node, mine, findings);
+    split(drive, of_gpus, findings);
+  }
 }
 
 void hidden_gpus(const Environment& environment, Findings& findings) {
@@ -131,9 +140,8 @@ void hidden_gpus(const Environment& environment, Findings& findings) {
 
 void judge_devices(const Environment& environment, Findings& findings) {
   for (const GpuDevice& gpu : environment.gpu_devices) link("gpu", gpu.model, gpu.pcie, true, findings);
-  const auto& drive = environment.block_device;
-  if (drive && drive->pcie && drive->storage_class == StorageClass::nvme) {
-    link("nvme", drive->members.empty() ? drive->disk : drive->members.front(), *drive->pcie, false, findings);
+  for (const DriveLink& drive : drives(environment)) {
+    if (drive.disk.starts_with("nvme")) link("nvme", drive.disk, drive.pcie, false, findings);
   }
   for (const NetworkCard& card : environment.network) network_link(card, findings);
   distances(environment, findings);

@@ -14,8 +14,8 @@ constexpr double kMega = 1e6;
 /// By what the drive can do itself: 3000-7000 MB/s up to generation 4, 14000 with generation 5 (docs/measuring.md).
 NormalRate nvme_rate(const BlockDevice& drive) {
   NormalRate rate{"nvme", 3000 * kMega, 7000 * kMega, "an NVMe drive, many requests in flight"};
-  if (!drive.pcie || !drive.pcie->max_speed) return rate;
-  const PcieLink& link = *drive.pcie;
+  if (drive.links.empty() || !drive.links.front().pcie.max_speed) return rate;
+  const PcieLink& link = drive.links.front().pcie;
   if (*link.max_speed >= 32) rate = {"nvme", 10000 * kMega, 14000 * kMega, "an NVMe drive of PCIe generation 5"};
   if (*link.max_speed <= 8) rate = {"nvme", 2000 * kMega, 3500 * kMega, "an NVMe drive of PCIe generation 3"};
   return rate;

@@ -288,6 +288,12 @@ TEST_CASE("an NVMe link below what drive and slot can do is a warning: drives do
   CHECK(codes(narrow) == Codes{"nvme_pcie_width"});
 }
 
+TEST_CASE("each member of an array is looked at: one narrow link slows all of it") {
+  const Environment stripe = look(machine("raid-nvme"));
+  CHECK(codes(stripe) == Codes{"nvme_pcie_width"});
+  CHECK(stripe.findings[0].text.starts_with("nvme1n1 at 0000:02:00.0 runs on 2 of 4 PCIe lanes"));
+}
+
 TEST_CASE("a network card that is faster than its slot") {
   const std::string card = "/sys/devices/pci0000:15/0000:15:02.0/0000:1a:00.0/current_link_speed: 16.0 GT/s PCIe\n";
   CHECK(codes(look(machine("two-sockets", card))) == Codes{"network_pcie"});
