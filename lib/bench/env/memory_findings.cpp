@@ -24,9 +24,10 @@ void shared_memory_of_job(const Environment& environment, const LoaderJob& job, 
       environment.dev_shm ? fmt::format("{} free of {}", format_size(room), format_size(*environment.dev_shm_size))
                           : "no /dev/shm";
   findings.push_back({"dev_shm_too_small", FindingSeverity::error, measured, size(need) + " or more", kLargerShm,
-                      fmt::format("{} GPUs x {} workers x {} batches x {} samples x {} need {} in /dev/shm: workers "
+                      fmt::format("{} x {} workers x {} batches x {} samples x {} need {} in /dev/shm: workers "
                                   "die of a bus error",
-                                  job.gpus, job.workers, job.prefetch, job.batch, size(job.sample_bytes), size(need))});
+                                  format_count(job.gpus, "GPU"), job.workers, job.prefetch, job.batch,
+                                  size(job.sample_bytes), size(need))});
 }
 
 /// What Docker and containerd give a container that asks for nothing.
