@@ -19,9 +19,8 @@ void cpu_limit(const Environment& environment, Findings& findings) {
   findings.push_back(
       {"cpu_limit", kWarning, fmt::format("{} processors visible, {:.2f} allowed", visible, *environment.cpu_limit),
        "as many threads as cores are allowed",
-       fmt::format(
-           "set num_workers and OMP_NUM_THREADS by hand, {} threads in all, or raise the CPU limit of the container",
-           environment.usable_threads),
+       fmt::format("set num_workers and OMP_NUM_THREADS by hand, {} in all, or raise the CPU limit of the container",
+                   format_count(environment.usable_threads, "thread")),
        fmt::format("the control group allows {:.2f} of {} visible processors: programs that count processors start "
                    "too many threads and are throttled",
                    *environment.cpu_limit, visible)});
@@ -46,8 +45,8 @@ void workers(const Environment& environment, const std::optional<LoaderJob>& job
        "at most as many loader processes as cores",
        fmt::format("num_workers={} for each of {}", std::max<std::uint64_t>(1, environment.usable_threads / job->gpus),
                    format_count(job->gpus, "GPU")),
-       fmt::format("{} GPUs with {} workers each share {} cores: more of them add memory, not speed", job->gpus,
-                   job->workers, environment.usable_threads)});
+       fmt::format("{} loader processes share {}: more of them add memory, not speed", job->processes(),
+                   format_count(environment.usable_threads, "core"))});
 }
 
 void throttling(const Environment& environment, Findings& findings) {
