@@ -1,6 +1,7 @@
 #include "bench/checkpoint/checkpoint.hpp"
 #include "bench/compare/compare.hpp"
 #include "bench/decode/decode.hpp"
+#include "bench/env/env.hpp"
 #include "bench/model/model.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
@@ -9,6 +10,7 @@
 #include "cli/checkpoint_report.hpp"
 #include "cli/command.hpp"
 #include "cli/compare_report.hpp"
+#include "cli/env_report.hpp"
 #include "cli/pipeline_report.hpp"
 #include "cli/programs.hpp"
 #include "cli/read_report.hpp"
@@ -34,6 +36,24 @@ Command run_command() {
                      "your own job, with the result as JSON"}},
        .prometheus = true},
       run, render_run);
+}
+
+Command env_command() {
+  return make_command<EnvOptions, EnvResult>(
+      {.name = "env",
+       .summary = "look at this machine and at what the data lies on, and point at what would slow training down",
+       .description =
+           "Processors and their clock, limits of control groups, memory, NUMA nodes, /dev/shm, network cards, RDMA, "
+           "GPUs and their PCIe links; with a PATH also the file system, its mount and the block device below it, "
+           "NFS, Lustre and FUSE clients. Findings come first: what was measured, what is normal for this class, what "
+           "to do. With --workers and a batch size the room in /dev/shm is held against what that loader needs.\n\n"
+           "Nothing is measured and nothing is written; no driver is talked to. What cannot be seen (as an ordinary "
+           "user, in a container) is left out. Findings are advice and end with exit code 0, with --strict errors and "
+           "warnings end with 3.",
+       .examples = {{"iobench env /data/train", "is this node set up well for that data?"},
+                    {"iobench env /data/train --gpus 8 --workers 12 --batch 256", "does this loader fit?"},
+                    {"iobench env /data --strict --json env.json", "a gate for new nodes"}}},
+      env, render_env);
 }
 
 Command read_command() {
@@ -189,8 +209,8 @@ Command compare_command() {
 App iobench_app() {
   return {.name = "iobench",
           .summary = "measure what a node can feed its GPUs, and hold it against what training needs",
-          .commands = {run_command(), read_command(), decode_command(), pipeline_command(), checkpoint_command(),
-                       sweep_command(), model_command(), compare_command()}};
+          .commands = {run_command(), env_command(), read_command(), decode_command(), pipeline_command(),
+                       checkpoint_command(), sweep_command(), model_command(), compare_command()}};
 }
 
 }  // namespace shardkit
