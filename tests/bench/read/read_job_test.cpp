@@ -85,7 +85,8 @@ TEST_CASE("fio's command has the same pattern, engine, depth, threads, cache and
   CHECK(
       fio_command(with_job(options), kFile) ==
       "fio --name=read --filename='/data/x.bin' --readonly --rw=randread --bs=262144 --ioengine=io_uring --iodepth=32 "
-      "--numjobs=8 --direct=1 --fixedbufs=1 --time_based --runtime=20 --thread --group_reporting");
+      "--numjobs=8 --size=12% --offset_increment=12% --direct=1 --fixedbufs=1 --time_based --runtime=20 --thread "
+      "--group_reporting");
   CHECK(fio_command(with_job(job("seq-read")), kFile) ==
         "fio --name=read --filename='/data/x.bin' --readonly --rw=read --bs=1048576 --ioengine=psync --iodepth=1 "
         "--numjobs=4 --size=25% --offset_increment=25% --direct=1 --time_based --runtime=60 --thread "
@@ -99,6 +100,8 @@ TEST_CASE("fio's command quotes names, and there is none for what fio cannot do"
   CHECK(fio_command(options, odd).find("--filename='/a\\:b/it'\\''s:/c'") != std::string::npos);
   options.cache = CacheRequest::cold;
   CHECK(fio_command(options, kFile).find("--direct=0 --invalidate=1") != std::string::npos);
+  options.min_time = 20;  // a time-based job would go round in what it has read
+  CHECK(fio_command(options, kFile).find("--loops=1000 --runtime=20") != std::string::npos);
   options.mode = ReadMode::random;  // samples
   CHECK(fio_command(options, kFile).empty());
   options.mode = ReadMode::imagefolder;
