@@ -63,7 +63,9 @@ Command read_command() {
        .description =
            "Reads every PATH once, whole files in blocks or single samples in random order, and says how many bytes "
            "and samples a second that gave, how long reads took, and how much of the data was in the page cache "
-           "before and after.\n\nNothing is written. What cannot be had (a cold cache on tmpfs, O_DIRECT where it "
+           "before and after. --min-time reads on, --repeat measures again. --job stands for a fio job of that name. "
+           "--mode imagefolder times list, open, stat, read and close apart and says what an epoch costs.\n\nNothing "
+           "is written. What cannot be had (a cold cache on tmpfs, O_DIRECT where it "
            "is only pretended, an engine) fails and is not replaced by something else.\n\n"
            "What lies behind s3:// and http(s):// is asked for in blocks, by 1, 2, 4, ... connections until more bring "
            "nothing: the time to the first byte, the rate of each connection and of all, and the knee of that curve. "
@@ -74,6 +76,10 @@ Command read_command() {
                     {"iobench read shards/train --cache cold --threads 8", "from the disk"},
                     {"iobench read shards/train --mode random --direct --samples 5000",
                      "single samples past the page cache"},
+                    {"iobench read volume.bin --job rand-read", "as fio's random 256 KiB, depth 32, direct"},
+                    {"iobench read photos --mode imagefolder --threads 32", "what opening millions of files costs"},
+                    {"iobench read tokens.bin --sample-bytes 8192 --mode random --engine mmap",
+                     "samples of a token file out of a mapping"},
                     {"iobench read s3://bucket/train --preset resnet50-h100 --gpus 8",
                      "can these eight stream from the bucket, or is it to be staged?"},
                     {"iobench read 'https://host/x-{000..146}.tar' --threads 128 --required-rate 1.3GB/s",
