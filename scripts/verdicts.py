@@ -21,8 +21,8 @@ class Scenario:
 FAST_JOB = ["--gpus", 1, "--batch", 64, "--step-time", "0.02s"]  # 3200 samples/s, more than two cores decode
 
 SCENARIOS = [
-    Scenario("storage with latency", "each read of a shard takes 30 ms longer", options=["--gpus", 1, "--batch", 512, "--step-time", "0.5s", "--cache", "cold"],
-             limits={"read_delay": 0.03}, stage="read", advice="storage", exit_code=3),
+    Scenario("storage with latency", "each read of a shard takes 200 ms longer", options=["--gpus", 1, "--batch", 512, "--step-time", "0.5s", "--cache", "cold"],
+             limits={"read_delay": 0.2}, stage="read", advice="storage", exit_code=3),
     Scenario("storage with little bandwidth", "the disk gives 10 MB/s", options=[*FAST_JOB, "--cache", "cold"],
              limits={"read_limit": 10_000_000}, stage="read", advice="storage", exit_code=3),
     Scenario("the same, warm", "the disk gives 10 MB/s, the data is in memory", options=[*FAST_JOB, "--cache", "warm"],

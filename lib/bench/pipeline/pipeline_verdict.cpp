@@ -42,12 +42,28 @@ Candidate steps(const PipelineShares& shares) {
                       shares.compute * 100, shares.checkpoint * 100, shares.step_starved * 100)};
 }
 
+/// What helps whoever sets the pace; nothing for steps that are fed.
+std::string stage_advice(std::string_view stage) {
+  if (stage == stage::kRead) {
+    return "faster storage, more --readers, or the data staged on a local disk (shardctl stage) would help";
+  }
+  if (stage == stage::kDecode)
+    return "more cores, smaller images (shardctl convert --resize) or decoding on the GPU would help";
+  if (stage == stage::kAugment) return "more cores, --dtype u8 or normalising on the GPU would help";
+  if (stage == stage::kCheckpoint) {
+    return "a faster disk for checkpoints, fewer of them, or writing them behind the training would help (iobench "
+           "checkpoint)";
+  }
+  return {};
+}
+
 }  // namespace
 
 PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefetch) {
   const std::array candidates{steps(shares), workers(shares), readers(shares), hand_over(shares)};
   const Candidate& busiest = *std::ranges::max_element(candidates, {}, &Candidate::busy);
   PipelineVerdict verdict{std::string(busiest.stage), busiest.reason, {}};
+  if (const std::string advice = stage_advice(busiest.stage); !advice.empty()) verdict.advice.push_back(advice);
   const bool steps_take_time = shares.compute + shares.checkpoint > kNoticeable;  // else there is nothing to overlap
   if (steps_take_time && shares.workers_blocked > kNoticeable && shares.step_starved > kNoticeable) {
     verdict.advice.push_back(

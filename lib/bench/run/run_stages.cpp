@@ -17,20 +17,24 @@ constexpr double kShareForDecoding = 0.15;
 constexpr double kShareForPipeline = 0.3;
 constexpr double kLongestDecode = 10;
 constexpr std::uint64_t kImages = 1000;
-/// A loader on storage with latency keeps more reads in flight than it has cores.
-constexpr std::uint64_t kLeastReaders = 8;
+/// A loader on storage with latency keeps more reads in flight than it has cores. On a disk that the kernel reads ahead
+/// of, each of them has far more under way than it was asked for.
+constexpr std::uint64_t kLeastReadersFar = 8;
+constexpr std::uint64_t kLeastReadersNear = 4;
 /// Batches of the pipeline, whatever the job's: their size hardly matters to the rate, but to the memory.
 constexpr std::uint64_t kPipelineBatch = 32;
 
-std::uint64_t readers_of(const RunOptions& options, std::uint64_t cores) {
-  return std::max(options.threads.value_or(cores), kLeastReaders);
+/// Threads that read, in the pipeline too: what is measured apart and together has as many reads under way.
+std::uint64_t readers_of(const RunOptions& options, const Environment& machine) {
+  const bool is_near = !machine.storage.device.empty();
+  return std::max(options.threads.value_or(machine.usable_threads), is_near ? kLeastReadersNear : kLeastReadersFar);
 }
 
 /// Reads from one state of the cache, as much as the budget allows.
-ReadResult read_from(CacheRequest cache, const RunOptions& options, const InputSet& input, std::uint64_t cores,
+ReadResult read_from(CacheRequest cache, const RunOptions& options, const InputSet& input, std::uint64_t readers,
                      Context& context) {
   ReadOptions read_options;
-  read_options.threads = readers_of(options, cores);
+  read_options.threads = readers;
   read_options.cache = cache;
   read_options.budget = options.budget * kShareForReading;
   read_options.prepare_seconds = options.budget * kShareForCaches;
@@ -38,12 +42,12 @@ ReadResult read_from(CacheRequest cache, const RunOptions& options, const InputS
 }
 
 /// With --cache auto: cold, else warm where the data is small enough for that, else with what the cache holds.
-ReadResult read_from_best(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context) {
+ReadResult read_from_best(const RunOptions& options, const InputSet& input, std::uint64_t readers, Context& context) {
   std::vector<CacheRequest> wanted{CacheRequest::cold};
   if (input.bytes < usable_memory() / 2) wanted.push_back(CacheRequest::warm);
   for (const CacheRequest cache : wanted) {
     try {
-      return read_from(cache, options, input, cores, context);
+      return read_from(cache, options, input, readers, context);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::unsupported) throw;
       const bool cold = cache == CacheRequest::cold;
@@ -51,21 +55,21 @@ ReadResult read_from_best(const RunOptions& options, const InputSet& input, std:
                    fmt::format("not read {}: {}", cold ? "cold" : "warm", error.what()));
     }
   }
-  return read_from(CacheRequest::any, options, input, cores, context);
+  return read_from(CacheRequest::any, options, input, readers, context);
 }
 
-ReadResult measure_read(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context) {
+ReadResult measure_read(const RunOptions& options, const InputSet& input, std::uint64_t readers, Context& context) {
   switch (options.cache) {
     case RunCache::cold:
-      return read_from(CacheRequest::cold, options, input, cores, context);
+      return read_from(CacheRequest::cold, options, input, readers, context);
     case RunCache::warm:
-      return read_from(CacheRequest::warm, options, input, cores, context);
+      return read_from(CacheRequest::warm, options, input, readers, context);
     case RunCache::any:
-      return read_from(CacheRequest::any, options, input, cores, context);
+      return read_from(CacheRequest::any, options, input, readers, context);
     case RunCache::automatic:
       break;
   }
-  return read_from_best(options, input, cores, context);
+  return read_from_best(options, input, readers, context);
 }
 
 /// Empty when there is nothing to decode.
@@ -109,6 +113,7 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
   PipelineOptions pipeline_options;
   pipeline_options.batch = std::min(options.batch.value_or(kPipelineBatch), kPipelineBatch);
   pipeline_options.workers = options.threads.value_or(cores);
+  pipeline_options.readers = read.threads;
   pipeline_options.crop = options.crop;
   pipeline_options.dtype = options.dtype;
   pipeline_options.cache = read.cache.requested;
@@ -127,15 +132,16 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
 
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
                     RunResult& result) {
-  result.read = measure_read(options, input, cores, context);
+  const std::uint64_t readers = readers_of(options, result.environment);
+  result.read = measure_read(options, input, readers, context);
   if (result.read.samples.value_or(0) == 0) {
     throw Error(ErrorCode::not_found,
                 fmt::format("no whole sample was read from '{}' within {}; is it the right folder?",
                             options.paths.front(), format_duration(result.read.read_seconds)),
                 options.paths.front());
   }
-  result.file_costs = measure_file_costs(input, result.read.cache.requested, readers_of(options, cores),
-                                         options.budget * kShareForFileCosts, context);
+  result.file_costs =
+      measure_file_costs(input, result.read.cache.requested, readers, options.budget * kShareForFileCosts, context);
   result.decode = measure_decode(options, input, cores, context);
   if (result.decode && options.crop > 0) {
     result.pipeline = measure_pipeline(options, input, result.read, cores, context);
