@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import pipeline_rows
 import set_rows
 import store_rows
 from fio import fio_contenders
@@ -122,6 +123,7 @@ ROWS = {
     "iterate": iterate,
     "decode-1": decode_row(1),
     "decode-2": decode_row(2),
+    **pipeline_rows.ROWS,
     **set_rows.ROWS,
     **store_rows.ROWS,
 }
