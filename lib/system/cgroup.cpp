@@ -10,6 +10,8 @@
 namespace shardkit {
 namespace {
 
+constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62U;
+
 template <class T>
 void lower(std::optional<T>& limit, std::optional<T> other) {
   if (other && (!limit || *other < *limit)) limit = other;
@@ -52,8 +54,8 @@ std::vector<std::string> group_folders(const Mount& mount, const std::string& pa
 }
 
 /// "max 100000" or "765000 100000": microseconds of CPU time per period.
-std::optional<double> cpus_v2(const std::string& root, const std::string& folder) {
-  const auto text = sys_text(root, folder + "/cpu.max");
+std::optional<double> cpus_v2(const Probe& probe, const std::string& folder) {
+  const auto text = probe.text(folder + "/cpu.max");
   if (!text) return std::nullopt;
   const auto words = split(*text, ' ');
   if (words.size() != 2) return std::nullopt;
@@ -63,47 +65,51 @@ std::optional<double> cpus_v2(const std::string& root, const std::string& folder
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-std::optional<double> cpus_v1(const std::string& root, const std::string& folder) {
-  const auto quota = sys_number(root, folder + "/cpu.cfs_quota_us");  // -1, no number to us, is unlimited
-  const auto period = sys_number(root, folder + "/cpu.cfs_period_us");
+std::optional<double> cpus_v1(const Probe& probe, const std::string& folder) {
+  const auto quota = sys_number(probe, folder + "/cpu.cfs_quota_us");  // -1, no number to us, is unlimited
+  const auto period = sys_number(probe, folder + "/cpu.cfs_period_us");
   if (!quota || !period || *period == 0) return std::nullopt;
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-std::uint64_t throttled_periods(const std::string& root, const std::string& folder) {
-  const auto text = sys_text(root, folder + "/cpu.stat");
-  if (!text) return 0;
-  for (const auto line : split(*text, '\n')) {
-    if (line.starts_with("nr_throttled ")) return parse_number(line.substr(13)).value_or(0);
-  }
-  return 0;
+std::uint64_t cpu_stat(const Probe& probe, const std::string& folder, std::string_view name) {
+  const std::string text = probe.text(folder + "/cpu.stat").value_or("");
+  return parse_number(line_value(text, name)).value_or(0);
 }
 
-void read_hierarchy(const std::string& root, const Mount& mount, const std::string& path, bool version2,
+void read_hierarchy(const Probe& probe, const Mount& mount, const std::string& path, bool version2,
                     CgroupLimits& limits) {
   const auto folders = group_folders(mount, path);
   for (const std::string& folder : folders) {
-    lower(limits.cpus, version2 ? cpus_v2(root, folder) : cpus_v1(root, folder));
-    lower(limits.memory_bytes, sys_number(root, folder + (version2 ? "/memory.max" : "/memory.limit_in_bytes")));
+    lower(limits.cpus, version2 ? cpus_v2(probe, folder) : cpus_v1(probe, folder));
+    lower(limits.memory_bytes, sys_number(probe, folder + (version2 ? "/memory.max" : "/memory.limit_in_bytes")));
+    if (version2) lower(limits.memory_high_bytes, sys_number(probe, folder + "/memory.high"));
   }
-  limits.throttled_periods = std::max(limits.throttled_periods, throttled_periods(root, folders.front()));
+  limits.periods = std::max(limits.periods, cpu_stat(probe, folders.front(), "nr_periods "));
+  limits.throttled_periods = std::max(limits.throttled_periods, cpu_stat(probe, folders.front(), "nr_throttled "));
 }
 
 }  // namespace
 
-CgroupLimits read_cgroup_limits(const std::string& root) {
+CgroupLimits read_cgroup_limits(const Probe& probe) {
   CgroupLimits limits;
-  const std::string groups = sys_text(root, "proc/self/cgroup").value_or("");
-  for (const Mount& mount : read_mounts(root)) {
+  bool one = false;
+  bool two = false;
+  const std::string groups = probe.text("/proc/self/cgroup").value_or("");
+  for (const Mount& mount : read_mounts(probe)) {
     const bool version2 = mount.type == "cgroup2";
     if (!version2 && mount.type != "cgroup") continue;
+    (version2 ? two : one) = true;
     const auto controllers =
         version2 ? std::vector<std::string_view>{""} : std::vector<std::string_view>{"cpu", "memory"};
     for (const std::string_view controller : controllers) {
       if (!version2 && !contains(mount.options, controller)) continue;
-      if (const auto path = group_path(groups, controller)) read_hierarchy(root, mount, *path, version2, limits);
+      if (const auto path = group_path(groups, controller)) read_hierarchy(probe, mount, *path, version2, limits);
     }
   }
+  limits.version = one && two ? "1 and 2" : one ? "1" : two ? "2" : "";
+  // Version 1 says "none" by the highest multiple of a page below 2^63.
+  if (limits.memory_bytes.value_or(0) >= kNoLimit) limits.memory_bytes.reset();
   return limits;
 }
 

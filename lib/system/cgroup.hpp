@@ -4,17 +4,31 @@
 #include <optional>
 #include <string>
 
+#include "core/fields.hpp"
+#include "system/probe.hpp"
+
 namespace shardkit {
 
 /// What the control groups around this process allow it: the smallest limit from its own group up to the highest that
 /// is visible, version 1 or 2 or both (hybrid). Empty members are unlimited.
 struct CgroupLimits {
-  std::optional<double> cpus;                 ///< cpu.max, or cfs quota over period
-  std::optional<std::uint64_t> memory_bytes;  ///< memory.max, or memory.limit_in_bytes
-  std::uint64_t throttled_periods = 0;        ///< nr_throttled of its own group's cpu.stat so far
+  std::string version;                             ///< "1", "2", "1 and 2"; empty without any
+  std::optional<double> cpus;                      ///< cpu.max, or cfs quota over period
+  std::optional<std::uint64_t> memory_bytes;       ///< memory.max, or memory.limit_in_bytes
+  std::optional<std::uint64_t> memory_high_bytes;  ///< memory.high, above which the group is slowed down
+  std::uint64_t periods = 0;                       ///< nr_periods of its own group's cpu.stat so far
+  std::uint64_t throttled_periods = 0;             ///< nr_throttled of the same
+
+  void describe(FieldVisitor& v) {
+    v.field({"version", Unit::none, "version of the control groups"}, version);
+    v.field({"cpus", Unit::none, "cores that they allow"}, cpus);
+    v.field({"memory", Unit::bytes, "memory that they allow"}, memory_bytes);
+    v.field({"memory_high", Unit::bytes, "memory above which they slow the process down"}, memory_high_bytes);
+    v.field({"periods", Unit::count, "periods in which the limit of cores was kept so far"}, periods);
+    v.field({"throttled_periods", Unit::count, "those in which it cut in"}, throttled_periods);
+  }
 };
 
-/// `root`: where /proc and /sys are looked up, for recorded trees in tests.
-CgroupLimits read_cgroup_limits(const std::string& root = "/");
+CgroupLimits read_cgroup_limits(const Probe& probe = live_probe());
 
 }  // namespace shardkit

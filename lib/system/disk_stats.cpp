@@ -4,9 +4,9 @@
 
 namespace shardkit {
 
-std::optional<DiskCounters> read_disk_counters(const std::string& device, const std::string& root) {
+std::optional<DiskCounters> read_disk_counters(const std::string& device, const Probe& probe) {
   constexpr std::uint64_t kSector = 512;  // whatever the device's own
-  const auto text = sys_text(root, "proc/diskstats");
+  const auto text = probe.text("/proc/diskstats");
   if (!text || device.empty()) return std::nullopt;
   for (const auto line : split(*text, '\n')) {
     const auto words = split(line, ' ');

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "system/probe.hpp"
+
 namespace shardkit {
 
 /// A block device's counters since the machine started (/proc/diskstats; Documentation/admin-guide/iostats.rst).
@@ -15,6 +17,6 @@ struct DiskCounters {
 };
 
 /// Empty for a device without a line there, such as a network file system.
-std::optional<DiskCounters> read_disk_counters(const std::string& device, const std::string& root = "/");
+std::optional<DiskCounters> read_disk_counters(const std::string& device, const Probe& probe = live_probe());
 
 }  // namespace shardkit

@@ -4,17 +4,18 @@
 #include <optional>
 #include <string>
 
+#include "system/probe.hpp"
+
 namespace shardkit {
 
 /// Threads this process may keep busy: min(affinity mask, max(1, floor(cgroup cpu.max))), cgroup v1 or v2. At least 1.
-/// `root` is where /proc and /sys are looked up, for recorded trees in tests.
-unsigned usable_threads(const std::string& root = "/");
+unsigned usable_threads(const Probe& probe = live_probe());
 
 /// Threads to work with: `asked` when given, else usable_threads(). Throws Error{usage} outside of 1 to 4096.
 unsigned thread_count(std::optional<std::uint64_t> asked);
 
 /// Bytes of memory this process may use: min(MemTotal, cgroup memory limit), v1 or v2.
-std::uint64_t usable_memory(const std::string& root = "/");
+std::uint64_t usable_memory(const Probe& probe = live_probe());
 
 /// Raises the soft limit of open files to the hard one. Programs call it at their start: many reads in flight need a
 /// descriptor each, and the usual soft limit of 1024 is kept low only for programs that use select().

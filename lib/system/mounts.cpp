@@ -41,9 +41,9 @@ std::optional<Mount> parse_mount(std::string_view line) {
 
 }  // namespace
 
-std::vector<Mount> read_mounts(const std::string& root) {
+std::vector<Mount> read_mounts(const Probe& probe) {
   std::vector<Mount> mounts;
-  const auto text = sys_text(root, "proc/self/mountinfo");
+  const auto text = probe.text("/proc/self/mountinfo");
   if (!text) return mounts;
   for (const auto line : split(*text, '\n')) {
     if (auto mount = parse_mount(line)) mounts.push_back(std::move(*mount));

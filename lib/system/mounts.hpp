@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "system/probe.hpp"
+
 namespace shardkit {
 
 /// One line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
@@ -16,7 +18,7 @@ struct Mount {
 };
 
 /// The mounts that this process sees, in mount order; empty where /proc is not there.
-std::vector<Mount> read_mounts(const std::string& root = "/");
+std::vector<Mount> read_mounts(const Probe& probe = live_probe());
 
 /// The mount that an absolute path without links lies on; nullptr when `mounts` is empty. Of two at one place the
 /// later hides the earlier.

@@ -1,12 +1,11 @@
 #include "system/storage.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
+#include <string_view>
 
 #include "core/error.hpp"
-#include "system/mounts.hpp"
 #include "system/sys_text.hpp"
 
 namespace shardkit {
@@ -16,11 +15,31 @@ constexpr std::array<std::string_view, 15> kNetworkTypes{"nfs",    "nfs4",      
                                                          "lustre", "gpfs",      "beegfs",   "9p",    "virtiofs",
                                                          "afs",    "glusterfs", "orangefs", "pvfs2", "wekafs"};
 
-std::string absolute_path(const std::string& path) {
-  std::array<char, PATH_MAX> resolved{};
-  if (::realpath(path.c_str(), resolved.data()) == nullptr) throw system_error(errno, "look up", path);
-  return resolved.data();
-}
+/// f_type of statfs(2) where no mount table tells, as in a chroot or with a masked /proc (linux/magic.h; Lustre's
+/// LL_SUPER_MAGIC, ZFS's and GPFS's from their own sources).
+struct Magic {
+  std::uint64_t number;
+  std::string_view type;
+};
+constexpr std::array<Magic, 19> kMagics{{{0xef53, "ext4"},
+                                         {0x58465342, "xfs"},
+                                         {0x9123683e, "btrfs"},
+                                         {0xf2f52010, "f2fs"},
+                                         {0x2fc12fc1, "zfs"},
+                                         {0x01021994, "tmpfs"},
+                                         {0x858458f6, "ramfs"},
+                                         {0x6969, "nfs"},
+                                         {0xfe534d42, "smb3"},
+                                         {0xff534d42, "cifs"},
+                                         {0x65735546, "fuse"},
+                                         {0x794c7630, "overlay"},
+                                         {0x0bd00bd0, "lustre"},
+                                         {0x47504653, "gpfs"},
+                                         {0x00c36400, "ceph"},
+                                         {0x19830326, "beegfs"},
+                                         {0x01021997, "9p"},
+                                         {0x9fa0, "proc"},
+                                         {0x62656572, "sysfs"}}};
 
 /// The class by the file system's type alone; unknown for those that sit on a block device.
 StorageClass class_of_type(std::string_view type) {
@@ -31,55 +50,61 @@ StorageClass class_of_type(std::string_view type) {
   return StorageClass::unknown;
 }
 
-StorageClass class_of_device(std::string_view name, std::optional<std::uint64_t> rotational) {
-  if (name.starts_with("nvme")) return StorageClass::nvme;
-  if (name.starts_with("vd") || name.starts_with("xvd"))
-    return StorageClass::virtual_disk;  // its "rotational" is a guess
-  if (name.starts_with("loop")) return StorageClass::loop;
-  if (name.starts_with("zram") || name.starts_with("ram")) return StorageClass::memory;
-  if (!rotational) return StorageClass::unknown;
-  return *rotational != 0 ? StorageClass::hdd : StorageClass::ssd;
+void add_device(const BlockDevice& device, StorageFacts& facts) {
+  if (device.name.empty()) return;
+  facts.device = device.name;
+  facts.storage_class = device.storage_class;
+  facts.read_ahead = device.read_ahead;
 }
 
-std::string device_name(const std::string& root, const std::string& folder) {
-  const std::string uevent = sys_text(root, folder + "/uevent").value_or("");
-  for (const auto line : split(uevent, '\n')) {
-    if (line.starts_with("DEVNAME=")) return std::string(line.substr(8));
-  }
-  return {};
+StorageFacts facts_without_mounts(const std::string& path, const Probe& probe) {
+  StorageFacts facts;
+  const auto space = probe.space(path);
+  if (!space) return facts;
+  const auto known =
+      std::find_if(kMagics.begin(), kMagics.end(), [&](const Magic& magic) { return magic.number == space->magic; });
+  if (known == kMagics.end()) return facts;
+  facts.file_system = known->type;
+  facts.storage_class = class_of_type(known->type);
+  return facts;
 }
 
-/// Where /sys keeps the device of a mount. Some file systems (btrfs) have a number of their own there; the source's
-/// name leads on.
-std::string device_folder(const std::string& root, const Mount& mount) {
-  std::string by_number = "sys/dev/block/" + mount.device;
-  if (sys_text(root, by_number + "/uevent") || !mount.source.starts_with("/dev/")) return by_number;
-  return "sys/class/block/" + mount.source.substr(mount.source.rfind('/') + 1);
-}
-
-void add_device(const std::string& root, const Mount& mount, StorageFacts& facts) {
-  const std::string folder = device_folder(root, mount);
-  facts.device = device_name(root, folder);
-  if (facts.device.empty()) return;
-  // A partition has its queue one folder up.
-  const std::string queue = sys_text(root, folder + "/queue/rotational") ? folder + "/queue" : folder + "/../queue";
-  facts.storage_class = class_of_device(facts.device, sys_number(root, queue + "/rotational"));
-  if (const auto kibibytes = sys_number(root, queue + "/read_ahead_kb")) facts.read_ahead = *kibibytes * 1024;
+/// What a network or user-space file system reads ahead stands with its backing device info, if it has one.
+std::optional<std::uint64_t> read_ahead_without_device(const Mount& mount, const Probe& probe) {
+  const auto kibibytes = sys_number(probe, "/sys/class/bdi/" + mount.device + "/read_ahead_kb");
+  return kibibytes ? std::optional(*kibibytes * 1024) : std::nullopt;
 }
 
 }  // namespace
 
-StorageFacts storage_of(const std::string& path, const std::string& root) {
-  const auto mounts = read_mounts(root);
-  const Mount* mount = find_mount(mounts, root == "/" ? absolute_path(path) : path);
-  if (mount == nullptr) return {};
+BlockDevice device_of(const Mount& mount, const Probe& probe) {
+  if (class_of_type(mount.type) != StorageClass::unknown) return {};
+  // Some file systems (btrfs) have a number of their own in the mount table; the source's name leads on.
+  const BlockDevice by_number = read_block_device(probe, "/sys/dev/block/" + mount.device);
+  if (!by_number.name.empty() || !mount.source.starts_with("/dev/")) return by_number;
+  const std::string source = probe.resolve(mount.source).value_or(mount.source);  // /dev/mapper/x is a link to dm-n
+  return read_block_device(probe, "/sys/class/block/" + last_name(source));
+}
+
+StorageFacts storage_of(const std::string& path, const Probe& probe) {
+  const auto resolved = probe.resolve(path);
+  if (!resolved) throw system_error(errno, "look up", path);
   StorageFacts facts;
+  const auto there = probe.stat(*resolved);
+  if (there && there->kind == PathFacts::Kind::block_device) {
+    add_device(read_block_device(probe, "/sys/dev/block/" + there->device), facts);
+    return facts;
+  }
+  const auto mounts = read_mounts(probe);
+  const Mount* mount = find_mount(mounts, *resolved);
+  if (mount == nullptr) return facts_without_mounts(*resolved, probe);
   facts.file_system = mount->type;
   facts.mount_point = mount->point;
   facts.source = mount->source;
   facts.options = mount->options;
   facts.storage_class = class_of_type(mount->type);
-  if (facts.storage_class == StorageClass::unknown) add_device(root, *mount, facts);
+  if (has_remote_cache(facts.storage_class)) facts.read_ahead = read_ahead_without_device(*mount, probe);
+  if (facts.storage_class == StorageClass::unknown) add_device(device_of(*mount, probe), facts);
   return facts;
 }
 

@@ -1,23 +1,16 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/fields.hpp"
+#include "system/block_device.hpp"
+#include "system/mounts.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit {
-
-/// What kind of thing bytes are read from; decides which rates are normal and what "cold" can mean.
-enum class StorageClass { unknown, hdd, ssd, nvme, virtual_disk, loop, memory, overlay, network, fuse };
-template <>
-struct EnumNames<StorageClass> {
-  static constexpr std::array<std::string_view, 10> names{"unknown", "hdd",    "ssd",     "nvme",    "virtual_disk",
-                                                          "loop",    "memory", "overlay", "network", "fuse"};
-};
 
 /// Where a path lies.
 struct StorageFacts {
@@ -40,9 +33,12 @@ struct StorageFacts {
   }
 };
 
-/// Facts of what `path` lies on; links are followed. Below another `root` than "/" the path is looked up as it is.
-/// Throws Error{not_found} when there is no such path.
-StorageFacts storage_of(const std::string& path, const std::string& root = "/");
+/// Facts of what `path` lies on, or of the device that it names; links are followed. Throws Error{not_found} when there
+/// is no such path.
+StorageFacts storage_of(const std::string& path, const Probe& probe = live_probe());
+
+/// The block device below a mount; without a name where there is none.
+BlockDevice device_of(const Mount& mount, const Probe& probe);
 
 /// True where a file's bytes come from another machine or through a user-space server: what is cold here may be warm
 /// there.

@@ -1,31 +1,46 @@
 #pragma once
 
-#include <filesystem>
-#include <fstream>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
-#include "support/temp_dir.hpp"
+#include "system/probe.hpp"
 
-/// Files of /proc and /sys as another machine had them.
-class RecordedTree {
+/// Another machine as it was recorded, in memory: files of /proc and /sys and what system calls answered there. Paths
+/// may be given without their first slash. Folders are there when something lies in them.
+class RecordedTree final : public shardkit::Probe {
  public:
-  const std::string& root() const { return dir_.path(); }
+  RecordedTree() = default;
+  /// A machine of tests/system/machines, whose README says how its text is written. Throws std::runtime_error for a
+  /// text that it cannot read.
+  static RecordedTree machine(const std::string& name);
 
-  RecordedTree& add(std::string_view path, std::string_view text) {
-    const std::filesystem::path target = dir_.path(path);
-    std::filesystem::create_directories(target.parent_path());
-    std::ofstream(target) << text;
-    return *this;
-  }
+  RecordedTree& add(std::string_view path, std::string_view text);
+  RecordedTree& link(std::string_view path, std::string_view target);
+  /// One line or block of a machine's text; later ones replace earlier ones.
+  RecordedTree& record(std::string_view text);
+  /// Takes away a path and all below it, as a container that masks it does.
+  RecordedTree& without(std::string_view path);
 
-  RecordedTree& link(std::string_view path, std::string_view target) {
-    const std::filesystem::path place = dir_.path(path);
-    std::filesystem::create_directories(place.parent_path());
-    std::filesystem::create_symlink(target, place);
-    return *this;
-  }
+  std::optional<std::string> text(const std::string& path) const override;
+  std::vector<std::string> names(const std::string& folder) const override;
+  std::optional<std::string> resolve(const std::string& path) const override;
+  std::optional<shardkit::PathFacts> stat(const std::string& path) const override;
+  std::optional<shardkit::SpaceFacts> space(const std::string& path) const override;
+  std::optional<std::string> attribute(const std::string& path, const std::string& name) const override;
+  int try_call(shardkit::SystemCall call) const override;
 
  private:
-  TempDir dir_;
+  std::string place_of(const std::string& path) const;
+  bool has_folder(const std::string& path) const;
+  void record_answer(const std::string& line);
+  void record_file(const std::string& path, const std::string& content);
+
+  std::map<std::string, std::string> files_;
+  std::map<std::string, std::string> links_;
+  std::map<std::string, shardkit::PathFacts> facts_;
+  std::map<std::string, shardkit::SpaceFacts> spaces_;
+  std::map<std::string, std::string> attributes_;  ///< by "path name"
+  std::map<std::string, int> calls_;               ///< errno by name
 };

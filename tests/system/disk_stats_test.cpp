@@ -11,7 +11,7 @@ TEST_CASE("counters of a device are read by its name") {
   tree.add("proc/diskstats",
            " 259       0 nvme0n1 10 1 80 5 20 2 160 7 0 9 12 0 0 0 0 0 0\n"
            " 259       1 nvme0n1p1 1000 0 2000000 4500 7 0 56 3 2 4000 9000 0 0 0 0 0 0\n");
-  const auto counters = read_disk_counters("nvme0n1p1", tree.root());
+  const auto counters = read_disk_counters("nvme0n1p1", tree);
   REQUIRE(counters);
   CHECK(counters->reads == 1000);
   CHECK(counters->read_bytes == 2000000ULL * 512);
@@ -21,8 +21,8 @@ TEST_CASE("counters of a device are read by its name") {
 
 TEST_CASE("a device without counters, no device, no /proc") {
   RecordedTree tree;
-  CHECK_FALSE(read_disk_counters("sda", tree.root()));
+  CHECK_FALSE(read_disk_counters("sda", tree));
   tree.add("proc/diskstats", " 8 0 sda 1 2\n");
-  CHECK_FALSE(read_disk_counters("sda", tree.root()));
-  CHECK_FALSE(read_disk_counters("", tree.root()));
+  CHECK_FALSE(read_disk_counters("sda", tree));
+  CHECK_FALSE(read_disk_counters("", tree));
 }

@@ -27,14 +27,14 @@ void big_machine(RecordedTree& tree) {
 TEST_CASE("a machine without control groups may use all it has") {
   RecordedTree tree;
   big_machine(tree);
-  CHECK(usable_threads(tree.root()) == 96);
-  CHECK(usable_memory(tree.root()) == 268435456ULL * 1024);
+  CHECK(usable_threads(tree) == 96);
+  CHECK(usable_memory(tree) == 268435456ULL * 1024);
 }
 
 TEST_CASE("the affinity list counts ranges and single processors") {
   RecordedTree tree;
   tree.add("proc/self/status", "Cpus_allowed_list:\t0-3,8,10-11\n");
-  CHECK(usable_threads(tree.root()) == 7);
+  CHECK(usable_threads(tree) == 7);
 }
 
 TEST_CASE("a cgroup v2 quota of 7.65 processors leaves 7 threads") {
@@ -44,10 +44,10 @@ TEST_CASE("a cgroup v2 quota of 7.65 processors leaves 7 threads") {
   tree.add("sys/fs/cgroup/kubepods/pod1/cpu.max", "765000 100000\n");
   tree.add("sys/fs/cgroup/kubepods/pod1/memory.max", "34359738368\n");
   tree.add("sys/fs/cgroup/kubepods/pod1/cpu.stat", "nr_periods 10\nnr_throttled 4\nthrottled_usec 99\n");
-  CHECK(usable_threads(tree.root()) == 7);
-  CHECK(usable_memory(tree.root()) == 34359738368ULL);
-  CHECK(read_cgroup_limits(tree.root()).cpus == doctest::Approx(7.65));
-  CHECK(read_cgroup_limits(tree.root()).throttled_periods == 4);
+  CHECK(usable_threads(tree) == 7);
+  CHECK(usable_memory(tree) == 34359738368ULL);
+  CHECK(read_cgroup_limits(tree).cpus == doctest::Approx(7.65));
+  CHECK(read_cgroup_limits(tree).throttled_periods == 4);
 }
 
 TEST_CASE("a parent's smaller limit counts, max means none") {
@@ -56,8 +56,8 @@ TEST_CASE("a parent's smaller limit counts, max means none") {
   tree.add("proc/self/cgroup", "0::/slice/job\n").add("proc/self/mountinfo", kVersion2);
   tree.add("sys/fs/cgroup/slice/cpu.max", "400000 100000\n").add("sys/fs/cgroup/slice/job/cpu.max", "max 100000\n");
   tree.add("sys/fs/cgroup/slice/memory.max", "max\n").add("sys/fs/cgroup/slice/job/memory.max", "max\n");
-  CHECK(usable_threads(tree.root()) == 4);
-  CHECK(usable_memory(tree.root()) == 268435456ULL * 1024);
+  CHECK(usable_threads(tree) == 4);
+  CHECK(usable_memory(tree) == 268435456ULL * 1024);
 }
 
 TEST_CASE("less than one processor is still one thread") {
@@ -65,7 +65,7 @@ TEST_CASE("less than one processor is still one thread") {
   big_machine(tree);
   tree.add("proc/self/cgroup", "0::/\n").add("proc/self/mountinfo", kVersion2);
   tree.add("sys/fs/cgroup/cpu.max", "50000 100000\n");
-  CHECK(usable_threads(tree.root()) == 1);
+  CHECK(usable_threads(tree) == 1);
 }
 
 TEST_CASE("cgroup v1 quotas and limits are read from their own hierarchies") {
@@ -76,8 +76,8 @@ TEST_CASE("cgroup v1 quotas and limits are read from their own hierarchies") {
   tree.add("sys/fs/cgroup/cpu,cpuacct/docker/a/cpu.cfs_quota_us", "250000\n");
   tree.add("sys/fs/cgroup/cpu,cpuacct/docker/a/cpu.cfs_period_us", "100000\n");
   tree.add("sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes", "1073741824\n");
-  CHECK(usable_threads(tree.root()) == 2);
-  CHECK(usable_memory(tree.root()) == 1073741824ULL);
+  CHECK(usable_threads(tree) == 2);
+  CHECK(usable_memory(tree) == 1073741824ULL);
 }
 
 TEST_CASE("cgroup v1 without limits says -1 and a number near 2^63") {
@@ -87,8 +87,8 @@ TEST_CASE("cgroup v1 without limits says -1 and a number near 2^63") {
   tree.add("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
   tree.add("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
   tree.add("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-  CHECK(usable_threads(tree.root()) == 96);
-  CHECK(usable_memory(tree.root()) == 268435456ULL * 1024);
+  CHECK(usable_threads(tree) == 96);
+  CHECK(usable_memory(tree) == 268435456ULL * 1024);
 }
 
 TEST_CASE("a container that sees its own group as the mount's root finds its limits there") {
@@ -97,7 +97,7 @@ TEST_CASE("a container that sees its own group as the mount's root finds its lim
   tree.add("proc/self/cgroup", "4:cpu:/docker/a\n");
   tree.add("proc/self/mountinfo", "31 23 0:27 /docker/a /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n");
   tree.add("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "300000\n").add("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-  CHECK(usable_threads(tree.root()) == 3);
+  CHECK(usable_threads(tree) == 3);
 }
 
 TEST_CASE("a group outside of what is mounted falls back on the mount point") {
@@ -105,7 +105,7 @@ TEST_CASE("a group outside of what is mounted falls back on the mount point") {
   big_machine(tree);
   tree.add("proc/self/cgroup", "0::/../../other\n").add("proc/self/mountinfo", kVersion2);
   tree.add("sys/fs/cgroup/cpu.max", "200000 100000\n");
-  CHECK(usable_threads(tree.root()) == 2);
+  CHECK(usable_threads(tree) == 2);
 }
 
 TEST_CASE("this machine allows at least one thread and some memory") {

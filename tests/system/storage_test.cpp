@@ -31,7 +31,7 @@ void mounts(RecordedTree& tree) {
 }
 
 StorageClass class_of(const std::string& path, const RecordedTree& tree) {
-  return storage_of(path, tree.root()).storage_class;
+  return storage_of(path, tree).storage_class;
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ StorageClass class_of(const std::string& path, const RecordedTree& tree) {
 TEST_CASE("a partition of an NVMe drive is found by its device number, its queue one folder up") {
   RecordedTree tree;
   mounts(tree);
-  const StorageFacts facts = storage_of("/home/user", tree.root());
+  const StorageFacts facts = storage_of("/home/user", tree);
   CHECK(facts.file_system == "ext4");
   CHECK(facts.device == "nvme0n1p2");
   CHECK(facts.storage_class == StorageClass::nvme);
@@ -61,9 +61,9 @@ TEST_CASE("the file system's type decides where there is no block device") {
 TEST_CASE("the deepest mount wins, names with blanks are read, /database is not below /data") {
   RecordedTree tree;
   mounts(tree);
-  CHECK(storage_of("/data/my disk/x", tree.root()).mount_point == "/data/my disk");
+  CHECK(storage_of("/data/my disk/x", tree).mount_point == "/data/my disk");
   CHECK(class_of("/data/my disk/x", tree) == StorageClass::hdd);
-  CHECK(storage_of("/database", tree.root()).mount_point == "/");
+  CHECK(storage_of("/database", tree).mount_point == "/");
 }
 
 TEST_CASE("btrfs, whose device number is its own, is found by its source") {
@@ -75,7 +75,7 @@ TEST_CASE("btrfs, whose device number is its own, is found by its source") {
 TEST_CASE("options of a network mount are kept for hints") {
   RecordedTree tree;
   mounts(tree);
-  const auto options = storage_of("/data", tree.root()).options;
+  const auto options = storage_of("/data", tree).options;
   CHECK(std::find(options.begin(), options.end(), "nconnect=1") != options.end());
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("of two mounts at one place the later counts") {
 
 TEST_CASE("without /proc nothing is claimed") {
   RecordedTree tree;
-  CHECK(storage_of("/x", tree.root()).file_system.empty());
+  CHECK(storage_of("/x", tree).file_system.empty());
   CHECK(class_of("/x", tree) == StorageClass::unknown);
 }
 
@@ -99,11 +99,11 @@ TEST_CASE("a path that is not there is an error; a real one has a file system") 
 
 TEST_CASE("GPUs are counted by their device nodes, control nodes are none") {
   RecordedTree tree;
-  CHECK(find_gpus(tree.root()).devices == 0);
+  CHECK(find_gpus(tree).devices == 0);
   tree.add("dev/nvidia0", "").add("dev/nvidia11", "").add("dev/nvidiactl", "").add("dev/nvidia-uvm", "");
   tree.add("proc/driver/nvidia/version",
            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\nGCC\n");
-  const GpuPresence gpus = find_gpus(tree.root());
+  const GpuPresence gpus = find_gpus(tree);
   CHECK(gpus.devices == 2);
   CHECK(gpus.driver_version == "535.104.05");
 }

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "system/pcie.hpp"
+#include "system/probe.hpp"
+
+namespace shardkit {
+
+/// What kind of thing bytes are read from; decides which rates are normal and what "cold" can mean.
+enum class StorageClass { unknown, hdd, ssd, nvme, virtual_disk, loop, memory, overlay, network, fuse };
+template <>
+struct EnumNames<StorageClass> {
+  static constexpr std::array<std::string_view, 10> names{"unknown", "hdd",    "ssd",     "nvme",    "virtual_disk",
+                                                          "loop",    "memory", "overlay", "network", "fuse"};
+};
+
+/// A block device as /sys/class/block tells of it, its queue and what it is made of.
+struct BlockDevice {
+  std::string name;  ///< "nvme0n1p2", "dm-0"; empty when there is none
+  std::string disk;  ///< whole disk of a partition, else the same
+  StorageClass storage_class = StorageClass::unknown;
+  std::string model;
+  std::string scheduler;    ///< the one in use: "none", "mq-deadline", ...
+  std::string transport;    ///< of an NVMe: "pcie", "tcp", "rdma", "fc"
+  std::string array_level;  ///< of an md array: "raid0", ...
+  std::optional<std::uint64_t> size;
+  std::optional<std::uint64_t> read_ahead;
+  std::optional<std::uint64_t> queue_depth;
+  std::optional<std::uint64_t> rotational;  ///< 0 or 1, as the kernel believes
+  std::vector<std::string> members;         ///< disks below md, LVM, dm-crypt, each once
+  std::optional<PcieLink> pcie;             ///< its own, or that of the first member
+
+  void describe(FieldVisitor& v) {
+    v.field({"name", Unit::none, "block device"}, name);
+    v.field({"disk", Unit::none, "the whole disk when that is a partition"}, disk);
+    v.field({"storage_class", Unit::none, "what it is; of an array, what its slowest member is"}, storage_class);
+    v.field({"model", Unit::none, "vendor and model"}, model);
+    v.field({"size", Unit::bytes, "its size"}, size);
+    v.field({"scheduler", Unit::none, "I/O scheduler in use"}, scheduler);
+    v.field({"read_ahead", Unit::bytes, "how far the kernel reads ahead of a sequential reader"}, read_ahead);
+    v.field({"queue_depth", Unit::count, "requests that its queue takes (nr_requests)"}, queue_depth);
+    v.field({"rotational", Unit::none, "1 when the kernel takes it for a spinning disk"}, rotational);
+    v.field({"transport", Unit::none, "how an NVMe drive is reached"}, transport);
+    v.field({"array_level", Unit::none, "of an md array"}, array_level);
+    v.field({"members", Unit::none, "disks that an array, a logical volume or an encrypted one lies on"}, members);
+    v.field({"pcie", Unit::none, "link of the drive or of the first member"}, pcie);
+  }
+};
+
+/// The device at a folder of /sys, such as /sys/dev/block/259:2 or /sys/class/block/sda; members are followed through
+/// md, device mapper and partitions. Without a name when there is no such folder.
+BlockDevice read_block_device(const Probe& probe, const std::string& folder);
+
+}  // namespace shardkit

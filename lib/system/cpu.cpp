@@ -1,0 +1,109 @@
+#include "system/cpu.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "system/sys_text.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr const char* kFolder = "/sys/devices/system/cpu/";
+
+/// Arm's processors have no name in /proc/cpuinfo, only numbers (arch/arm64/include/asm/cputype.h).
+struct ArmPart {
+  std::string_view implementer;
+  std::string_view part;
+  std::string_view name;
+};
+constexpr std::array kArmParts{
+    ArmPart{"0x41", "0xd0c", "Arm Neoverse N1"},  ArmPart{"0x41", "0xd49", "Arm Neoverse N2"},
+    ArmPart{"0x41", "0xd8e", "Arm Neoverse N3"},  ArmPart{"0x41", "0xd40", "Arm Neoverse V1"},
+    ArmPart{"0x41", "0xd4f", "Arm Neoverse V2"},  ArmPart{"0x41", "0xd84", "Arm Neoverse V3"},
+    ArmPart{"0xc0", "0xac3", "Ampere-1"},         ArmPart{"0xc0", "0xac4", "Ampere-1a"},
+    ArmPart{"0x48", "0xd01", "HiSilicon TSV110"}, ArmPart{"0x46", "0x001", "Fujitsu A64FX"},
+};
+
+/// The value of "name\t: value" in /proc/cpuinfo.
+std::string cpuinfo_value(std::string_view text, std::string_view name) {
+  std::string_view value = line_value(text, name);
+  if (value.starts_with(':')) value.remove_prefix(1);
+  return std::string(trimmed(value));
+}
+
+std::string model_of(std::string_view cpuinfo) {
+  const std::string name = cpuinfo_value(cpuinfo, "model name");
+  if (!name.empty()) return name;
+  const std::string implementer = cpuinfo_value(cpuinfo, "CPU implementer");
+  if (implementer.empty()) return {};
+  const std::string part = cpuinfo_value(cpuinfo, "CPU part");
+  for (const ArmPart& known : kArmParts) {
+    if (known.implementer == implementer && known.part == part) return std::string(known.name);
+  }
+  return fmt::format("arm64 implementer {}, part {}", implementer, part);
+}
+
+std::uint64_t processors_of_cpuinfo(std::string_view text) {
+  const auto lines = split(text, '\n');
+  return static_cast<std::uint64_t>(
+      std::count_if(lines.begin(), lines.end(), [](std::string_view line) { return line.starts_with("processor"); }));
+}
+
+/// Counted by /sys: cores are distinct lists of sibling threads.
+void add_topology(const Probe& probe, const std::vector<unsigned>& online, CpuFacts& facts) {
+  std::set<std::string> packages;
+  std::set<std::string> cores;
+  std::size_t threads = 0;
+  for (const unsigned cpu : online) {
+    const std::string folder = fmt::format("{}cpu{}/topology/", kFolder, cpu);
+    const auto package = probe.text(folder + "physical_package_id");
+    const auto siblings = probe.text(folder + "thread_siblings_list");
+    if (!package || !siblings) return;
+    packages.insert(*package);
+    if (cores.insert(*siblings).second) threads = std::max(threads, parse_cpu_list(*siblings).size());
+  }
+  if (cores.empty()) return;
+  facts.sockets = packages.size();
+  facts.cores = cores.size();
+  facts.threads_per_core = threads;
+}
+
+std::optional<std::uint64_t> hertz(const Probe& probe, const std::string& file) {
+  const auto kilohertz = sys_number(probe, file);
+  return kilohertz ? std::optional(*kilohertz * 1000) : std::nullopt;
+}
+
+void add_frequency(const Probe& probe, const std::vector<unsigned>& online, CpuFacts& facts) {
+  const std::string first = fmt::format("{}cpu{}/cpufreq/", kFolder, online.empty() ? 0 : online.front());
+  facts.frequency_driver = sys_word(probe, first + "scaling_driver");
+  facts.governor = sys_word(probe, first + "scaling_governor");
+  facts.energy_preference = sys_word(probe, first + "energy_performance_preference");
+  facts.min_hertz = hertz(probe, first + "scaling_min_freq");
+  facts.max_hertz = hertz(probe, first + "scaling_max_freq");
+  for (const unsigned cpu : online) {
+    const auto governor = probe.text(fmt::format("{}cpu{}/cpufreq/scaling_governor", kFolder, cpu));
+    if (governor && *governor != facts.governor) facts.governor = "mixed";
+  }
+}
+
+}  // namespace
+
+CpuFacts read_cpu(const Probe& probe) {
+  CpuFacts facts;
+  const std::string cpuinfo = probe.text("/proc/cpuinfo").value_or("");
+  facts.model = model_of(cpuinfo);
+  const auto online = parse_cpu_list(probe.text(std::string(kFolder) + "online").value_or(""));
+  facts.processors = online.empty() ? processors_of_cpuinfo(cpuinfo) : online.size();
+  const std::string status = probe.text("/proc/self/status").value_or("");
+  facts.affinity_list = line_value(status, "Cpus_allowed_list:");
+  facts.affinity = parse_cpu_list(facts.affinity_list).size();
+  add_topology(probe, online, facts);
+  add_frequency(probe, online, facts);
+  return facts;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/fields.hpp"
+#include "system/probe.hpp"
+
+namespace shardkit {
+
+/// The processors of the machine, and those of them that this process may run on.
+struct CpuFacts {
+  std::string model;
+  std::uint64_t processors = 0;  ///< online, as os.cpu_count() has it
+  std::uint64_t affinity = 0;    ///< those that this process may run on
+  std::string affinity_list;     ///< "0-47,96-143"
+  std::optional<std::uint64_t> sockets;
+  std::optional<std::uint64_t> cores;             ///< without their hardware threads
+  std::optional<std::uint64_t> threads_per_core;  ///< the most of any core
+  std::string frequency_driver;                   ///< "acpi-cpufreq", "intel_pstate"; empty where the kernel sets none
+  std::string governor;                           ///< of the first processor; "mixed" when others differ
+  std::string energy_preference;                  ///< of drivers that choose on their own: "performance", "power", ...
+  std::optional<std::uint64_t> min_hertz;
+  std::optional<std::uint64_t> max_hertz;
+
+  void describe(FieldVisitor& v) {
+    v.field({"model", Unit::none, "model of the processor"}, model);
+    v.field({"processors", Unit::count, "processors online, as os.cpu_count() has it"}, processors);
+    v.field({"affinity", Unit::count, "processors that this process may run on"}, affinity);
+    v.field({"affinity_list", Unit::none, "which ones"}, affinity_list);
+    v.field({"sockets", Unit::count, "sockets"}, sockets);
+    v.field({"cores", Unit::count, "cores, without their hardware threads"}, cores);
+    v.field({"threads_per_core", Unit::count, "hardware threads of a core"}, threads_per_core);
+    v.field({"frequency_driver", Unit::none, "what sets the clock; empty where the host or the firmware does"},
+            frequency_driver);
+    v.field({"governor", Unit::none, "rule by which it is set"}, governor);
+    v.field({"energy_preference", Unit::none, "what a driver with a mind of its own is told to prefer"},
+            energy_preference);
+    v.field({"min_hertz", Unit::none, "lowest clock that may be set"}, min_hertz);
+    v.field({"max_hertz", Unit::none, "highest clock that may be set"}, max_hertz);
+  }
+};
+
+CpuFacts read_cpu(const Probe& probe = live_probe());
+
+}  // namespace shardkit

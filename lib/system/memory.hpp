@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "system/probe.hpp"
+
+namespace shardkit {
+
+/// Memory of the machine and how the kernel is told to treat it (proc_meminfo(5), Documentation/admin-guide/sysctl/vm).
+struct MemoryFacts {
+  std::uint64_t total = 0;  ///< 0 where /proc does not tell
+  std::uint64_t available = 0;
+  std::uint64_t swap_total = 0;
+  std::uint64_t swap_free = 0;
+  std::uint64_t huge_pages = 0;  ///< bytes set aside for them
+  std::uint64_t huge_pages_free = 0;
+  std::string transparent_huge_pages;  ///< "always", "madvise", "never"
+  std::string huge_page_defrag;
+  std::optional<std::uint64_t> swappiness;
+  std::optional<std::uint64_t> zone_reclaim_mode;
+  std::optional<std::uint64_t> dirty_ratio;  ///< percent of available memory
+  std::optional<std::uint64_t> dirty_background_ratio;
+  std::optional<std::uint64_t> dirty_bytes;  ///< in their place when above 0
+  std::optional<std::uint64_t> dirty_background_bytes;
+
+  void describe(FieldVisitor& v) {
+    v.field({"total", Unit::bytes, "memory of the machine"}, total);
+    v.field({"available", Unit::bytes, "what programs may take without swapping"}, available);
+    v.field({"swap_total", Unit::bytes, "swap space"}, swap_total);
+    v.field({"swap_free", Unit::bytes, "swap space not in use"}, swap_free);
+    v.field({"huge_pages", Unit::bytes, "memory set aside for huge pages"}, huge_pages);
+    v.field({"huge_pages_free", Unit::bytes, "what of it nobody uses"}, huge_pages_free);
+    v.field({"transparent_huge_pages", Unit::none, "who gets huge pages without asking"}, transparent_huge_pages);
+    v.field({"huge_page_defrag", Unit::none, "when the kernel makes room for them"}, huge_page_defrag);
+    v.field({"swappiness", Unit::count, "vm.swappiness"}, swappiness);
+    v.field({"zone_reclaim_mode", Unit::count, "vm.zone_reclaim_mode"}, zone_reclaim_mode);
+    v.field({"dirty_ratio", Unit::none, "vm.dirty_ratio, in percent"}, dirty_ratio);
+    v.field({"dirty_background_ratio", Unit::none, "vm.dirty_background_ratio, in percent"}, dirty_background_ratio);
+    v.field({"dirty", Unit::bytes, "vm.dirty_bytes, where that is set"}, dirty_bytes);
+    v.field({"dirty_background", Unit::bytes, "vm.dirty_background_bytes, where that is set"}, dirty_background_bytes);
+  }
+};
+
+MemoryFacts read_memory(const Probe& probe = live_probe());
+
+/// A NUMA node.
+struct NumaNode {
+  std::uint64_t node = 0;
+  std::string cpus;  ///< "0-47,96-143"
+  std::uint64_t memory = 0;
+  std::uint64_t free = 0;
+
+  void describe(FieldVisitor& v) {
+    v.field({"node", Unit::count, "its number"}, node);
+    v.field({"cpus", Unit::none, "its processors"}, cpus);
+    v.field({"memory", Unit::bytes, "its memory"}, memory);
+    v.field({"free", Unit::bytes, "its free memory"}, free);
+  }
+};
+
+/// In order of their numbers; empty where /sys does not tell.
+std::vector<NumaNode> read_numa_nodes(const Probe& probe = live_probe());
+
+}  // namespace shardkit

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/fields.hpp"
+#include "system/mounts.hpp"
+#include "system/probe.hpp"
+
+namespace shardkit {
+
+/// An NFS mount: its options, and what its client counted since it was mounted (/proc/self/mountstats, nfs(5)).
+struct NfsFacts {
+  std::string version;            ///< "3", "4.1", ...
+  std::string protocol;           ///< "tcp", "rdma", "udp"
+  std::uint64_t connections = 1;  ///< nconnect; the kernel leaves it out when it is 1
+  std::optional<std::uint64_t> read_size;
+  std::optional<std::uint64_t> write_size;
+  std::string recovery;  ///< "hard", "soft", "softerr"
+  bool caches_attributes = true;
+  std::uint64_t operations = 0;
+  std::uint64_t retransmissions = 0;
+  std::uint64_t timeouts = 0;
+  std::optional<double> read_round_trip;  ///< mean seconds from request to answer; empty before the first read
+
+  void describe(FieldVisitor& v) {
+    v.field({"version", Unit::none, "version of the protocol"}, version);
+    v.field({"protocol", Unit::none, "what carries it"}, protocol);
+    v.field({"connections", Unit::count, "connections to the server (nconnect)"}, connections);
+    v.field({"read_size", Unit::bytes, "most bytes of one read request (rsize)"}, read_size);
+    v.field({"write_size", Unit::bytes, "most bytes of one write request (wsize)"}, write_size);
+    v.field({"recovery", Unit::none, "hard waits for a server that is away, soft gives up"}, recovery);
+    v.field({"caches_attributes", Unit::none, "false with noac or actimeo=0"}, caches_attributes);
+    v.field({"operations", Unit::count, "requests since it was mounted"}, operations);
+    v.field({"retransmissions", Unit::count, "requests that were sent again"}, retransmissions);
+    v.field({"timeouts", Unit::count, "requests that had no answer in time"}, timeouts);
+    v.field({"read_round_trip", Unit::seconds, "mean time from a read request to its answer"}, read_round_trip);
+  }
+};
+
+NfsFacts read_nfs(const Mount& mount, const Probe& probe);
+
+}  // namespace shardkit

@@ -1,0 +1,75 @@
+#include "system/pcie.hpp"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "system/sys_text.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0};
+
+/// "16.0 GT/s PCIe"; "Unknown" is no speed.
+std::optional<double> link_speed(const Probe& probe, const std::string& file) {
+  const std::string text = sys_word(probe, file);
+  double speed = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), speed);
+  if (error != std::errc() || pcie_generation(speed) == 0) return std::nullopt;
+  return speed;
+}
+
+/// 0, 63 and 255 stand for what the bridge does not tell.
+std::optional<std::uint64_t> link_width(const Probe& probe, const std::string& file) {
+  const auto width = sys_number(probe, file);
+  return width && *width > 0 && *width <= 32 ? width : std::nullopt;
+}
+
+/// "0000:17:00.0"
+bool is_address(std::string_view name) {
+  return name.size() >= 12 && name[name.size() - 2] == '.' && name[name.size() - 5] == ':' &&
+         name.find_first_not_of("0123456789abcdef:.") == std::string_view::npos;
+}
+
+std::string folder_above(const std::string& folder) { return folder.substr(0, folder.rfind('/')); }
+
+/// The port that the device is plugged into, unless what it says is nonsense, as virtual ports do.
+void add_slot(const Probe& probe, const std::string& port, PcieLink& link) {
+  if (!is_address(last_name(port))) return;
+  const auto speed = link_speed(probe, port + "/max_link_speed");
+  const auto width = link_width(probe, port + "/max_link_width");
+  if (speed && link.speed && *speed >= *link.speed) link.slot_speed = speed;
+  if (width && link.width && *width >= *link.width) link.slot_width = width;
+}
+
+}  // namespace
+
+PcieLink read_pcie_link(const Probe& probe, const std::string& folder) {
+  std::string device = probe.resolve(folder).value_or("");
+  while (!device.empty() && !is_address(last_name(device))) device = folder_above(device);
+  if (device.empty()) return {};
+  PcieLink link;
+  link.address = last_name(device);
+  link.speed = link_speed(probe, device + "/current_link_speed");
+  link.width = link_width(probe, device + "/current_link_width");
+  link.max_speed = link_speed(probe, device + "/max_link_speed");
+  link.max_width = link_width(probe, device + "/max_link_width");
+  link.numa_node = sys_number(probe, device + "/numa_node");  // -1, no number to us, is unknown
+  add_slot(probe, folder_above(device), link);
+  return link;
+}
+
+unsigned pcie_generation(double speed) {
+  for (std::size_t i = 0; i < kSpeeds.size(); ++i) {
+    if (speed == kSpeeds[i]) return static_cast<unsigned>(i + 1);
+  }
+  return 0;
+}
+
+double pcie_rate(double speed, std::uint64_t lanes) {
+  const double coding = speed < 8 ? 8.0 / 10 : speed < 64 ? 128.0 / 130 : 242.0 / 256;
+  return speed * 1e9 / 8 * coding * static_cast<double>(lanes);
+}
+
+}  // namespace shardkit

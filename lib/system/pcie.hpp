@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/fields.hpp"
+#include "system/probe.hpp"
+
+namespace shardkit {
+
+/// The PCIe link of a device (Documentation/ABI/testing/sysfs-bus-pci). Speeds in 10^9 transfers per second and lane:
+/// 2.5, 5, 8, 16, 32, 64 for generations 1 to 6. Empty members are unknown, as often in virtual machines.
+struct PcieLink {
+  std::string address;  ///< "0000:17:00.0"; empty when the device is none of PCI
+  std::optional<double> speed;
+  std::optional<std::uint64_t> width;
+  std::optional<double> max_speed;  ///< of the device itself
+  std::optional<std::uint64_t> max_width;
+  std::optional<double> slot_speed;  ///< the most that the port above it can do
+  std::optional<std::uint64_t> slot_width;
+  std::optional<std::uint64_t> numa_node;
+
+  void describe(FieldVisitor& v) {
+    v.field({"address", Unit::none, "domain:bus:device.function"}, address);
+    v.field({"gigatransfers_per_second", Unit::none, "speed of a lane now"}, speed);
+    v.field({"lanes", Unit::count, "lanes now"}, width);
+    v.field({"max_gigatransfers_per_second", Unit::none, "speed that the device can do"}, max_speed);
+    v.field({"max_lanes", Unit::count, "lanes that the device has"}, max_width);
+    v.field({"slot_gigatransfers_per_second", Unit::none, "speed that the port above it can do"}, slot_speed);
+    v.field({"slot_lanes", Unit::count, "lanes of the port above it"}, slot_width);
+    v.field({"numa_node", Unit::count, "NUMA node that it hangs on"}, numa_node);
+  }
+};
+
+/// The link of the PCI device at `folder` of /sys, or of the nearest one above it.
+PcieLink read_pcie_link(const Probe& probe, const std::string& folder);
+
+/// Generation 1 to 7 of a speed; 0 when it is none of them.
+unsigned pcie_generation(double speed);
+
+/// Bytes per second that a link carries in one direction, after line coding: 16 lanes of generation 4: 31.5 GB/s.
+double pcie_rate(double speed, std::uint64_t lanes);
+
+}  // namespace shardkit

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardkit {
+
+/// What stat(2) tells of one path; links are followed.
+struct PathFacts {
+  enum class Kind { file, folder, block_device, other };
+  Kind kind = Kind::other;
+  std::uint64_t size = 0;  ///< in bytes; of a file
+  std::string device;      ///< "major:minor" of the file system, or of the device that a device node names
+  bool operator==(const PathFacts&) const = default;
+};
+
+/// What statfs(2) tells of the file system that a path lies on.
+struct SpaceFacts {
+  std::uint64_t magic = 0;  ///< f_type (linux/magic.h)
+  std::uint64_t total_bytes = 0;
+  std::uint64_t free_bytes = 0;  ///< for this user
+};
+
+/// System calls that a kernel or a seccomp filter may refuse.
+enum class SystemCall { io_uring_setup, cachestat };
+
+/// The one seam between shardkit and the machine it describes: small texts of /proc and /sys, folders, links, stat,
+/// statfs, extended attributes, and whether system calls are there. The living machine is one implementation, a
+/// recorded tree of another machine (tests/support/recorded_tree.hpp) the other. Paths are absolute.
+///
+/// Nothing throws: what cannot be read, for whatever reason, is empty. Implementations may be used by any thread.
+class Probe {
+ public:
+  virtual ~Probe() = default;
+
+  /// A whole file without white space at its end, of at most 4 MiB.
+  virtual std::optional<std::string> text(const std::string& path) const = 0;
+  /// The names in a folder, sorted.
+  virtual std::vector<std::string> names(const std::string& folder) const = 0;
+  /// The path without links. When empty, errno says why.
+  virtual std::optional<std::string> resolve(const std::string& path) const = 0;
+  virtual std::optional<PathFacts> stat(const std::string& path) const = 0;
+  virtual std::optional<SpaceFacts> space(const std::string& path) const = 0;
+  /// The bytes of an extended attribute.
+  virtual std::optional<std::string> attribute(const std::string& path, const std::string& name) const = 0;
+  /// errno of a call with arguments that cannot work: EFAULT or EBADF where it is there, ENOSYS or EPERM where not.
+  virtual int try_call(SystemCall call) const = 0;
+};
+
+/// This machine.
+const Probe& live_probe();
+
+}  // namespace shardkit
