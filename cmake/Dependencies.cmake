@@ -32,6 +32,8 @@ shardkit_find_cmake(OpenSSL libssl-dev)
 shardkit_find_pkgconfig(xxhash libxxhash libxxhash-dev)
 # 7.88: CURLOPT_QUICK_EXIT, so that a stop does not wait for a name server.
 shardkit_find_pkgconfig(curl "libcurl>=7.88" libcurl4-openssl-dev)
+# Linked always, used where the kernel offers io_uring.
+shardkit_find_pkgconfig(uring "liburing>=2.3" liburing-dev)
 shardkit_find_cmake(pugixml libpugixml-dev)
 if(SHARDKIT_TESTS)
   shardkit_find_cmake(doctest doctest-dev)

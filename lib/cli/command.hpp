@@ -28,9 +28,10 @@ struct CommandText {
   std::vector<Example> examples = {};
   bool resumable = false;   ///< the same command after a kill goes on where it stopped
   bool prometheus = false;  ///< takes --prometheus FILE
-  bool findings = false;    ///< its result has a list "problems": takes --junit FILE and --markdown FILE
-  bool soft_fail = false;   ///< takes --soft-fail: its failures are exit code 0 when the user wants that
-  bool streams = false;     ///< writes to Context::output() while it works; has no report at its end
+  bool findings =
+      false;  ///< its result has a list "problems" or is a comparison: takes --junit FILE and --markdown FILE
+  bool soft_fail = false;  ///< takes --soft-fail: its failures are exit code 0 when the user wants that
+  bool streams = false;    ///< writes to Context::output() while it works; has no report at its end
 };
 
 /// One use of a command: its options, then its result. One thread at a time.

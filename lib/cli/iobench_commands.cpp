@@ -1,13 +1,19 @@
 #include "bench/checkpoint/checkpoint.hpp"
+#include "bench/compare/compare.hpp"
 #include "bench/decode/decode.hpp"
 #include "bench/model/model.hpp"
+#include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
 #include "bench/run/run.hpp"
+#include "bench/sweep/sweep.hpp"
 #include "cli/checkpoint_report.hpp"
 #include "cli/command.hpp"
+#include "cli/compare_report.hpp"
+#include "cli/pipeline_report.hpp"
 #include "cli/programs.hpp"
 #include "cli/read_report.hpp"
 #include "cli/run_report.hpp"
+#include "cli/sweep_report.hpp"
 
 namespace shardkit {
 namespace {
@@ -65,9 +71,12 @@ Command decode_command() {
            "random "
            "resized crop that training takes (--crop 224), which is faster because the rest is skipped. Damaged files "
            "and other formats under a JPEG's name are counted by kind and take part in the rate as the work they "
-           "are.\n\nAlso says how many cores one GPU of each published workload needs.",
+           "are.\n\nWith --augment imagenet, flipping, normalising and writing into a batch tensor is timed as a stage "
+           "of "
+           "its own. Also says how many cores one GPU of each published workload needs for either.",
        .examples = {{"iobench decode shards/train", "whole images on all cores that may be used"},
-                    {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"}}},
+                    {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
+                    {"iobench decode shards/train --augment imagenet --dtype f16", "and what normalising them costs"}}},
       decode);
 }
 
@@ -93,6 +102,47 @@ Command checkpoint_command() {
       checkpoint, render_checkpoint);
 }
 
+Command pipeline_command() {
+  return make_command<PipelineOptions, PipelineResult>(
+      {.name = "pipeline",
+       .summary = "run reading, decoding and batching together beside an emulated step, and say what sets the pace",
+       .description =
+           "Reads shards or image files, decodes random crops, flips and normalises them, fills batches and hands them "
+           "to steps that take as long as --step-time says: what a training job does to its input, without the "
+           "training. Tells samples per second, how long steps waited, the accelerators' utilisation by MLPerf "
+           "Storage's rule, and for each stage how much of its threads' time it was busy, starved and blocked.\n\n"
+           "The tool's own cost is measured first and shown. Images that cannot be decoded are counted and left out. "
+           "docs/pipeline.md says what each number means.",
+       .examples =
+           {{"iobench pipeline shards/train --batch 256 --step-time 200ms", "does one GPU ever wait?"},
+            {"iobench pipeline shards/train --preset resnet50-h100 --gpus 8 --prefetch 0,1,2,4",
+             "eight GPUs, and how many batches ahead they need"},
+            {"iobench pipeline photos --cache cold --epochs 3 --trace trace.json",
+             "the first epoch from the disk, two from memory, and what every thread did"},
+            {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB --checkpoint-dir /ckpt",
+             "what checkpoints cost"}},
+       .prometheus = true},
+      pipeline, render_pipeline);
+}
+
+Command sweep_command() {
+  return make_command<SweepOptions, SweepResult>(
+      {.name = "sweep",
+       .summary = "find the workers, prefetch, threads, block and depth that suit this node",
+       .description =
+           "Tries one setting after the other, each from small to large until two values in a row bring less than 5 %, "
+           "and "
+           "settles for the smallest that gives 95 % of the best: threads that read, bytes per read, reads under way "
+           "with "
+           "io_uring; then workers that decode, and batches made ahead of a step that takes as long as a batch does. "
+           "Every point starts from the same state of the page cache.",
+       .examples = {{"iobench sweep shards/train", "about three minutes, from the disk"},
+                    {"iobench sweep shards/train --what read --direct --budget 1m", "storage alone"},
+                    {"iobench sweep shards/train --what load --cache warm --batch 256 --step-time 200ms",
+                     "the loader of a job"}}},
+      sweep, render_sweep);
+}
+
 Command model_command() {
   return make_command<ModelOptions, ModelResult>(
       {.name = "model",
@@ -109,12 +159,38 @@ Command model_command() {
       model);
 }
 
+Command compare_command() {
+  return make_command<CompareOptions, CompareResult>(
+      {.name = "compare",
+       .summary = "say whether results became worse than those of before, or miss what a fleet requires",
+       .description =
+           "Holds repetitions of NEW against repetitions of BASE: first what differs between how they were measured, "
+           "then each metric with its change, the interval of that change and a verdict: pass, regressed, improved, "
+           "inconclusive or incomparable. Regressed means that ranks alone show a change (Mann and Whitney's U test, 9 "
+           "or more values a side) and that the whole interval lies beyond the threshold; noise makes at most 1 of 100 "
+           "calls say so, however many metrics there are. docs/comparing.md has the rule and its figures.\n\n"
+           "Regressed, incomparable and a missed gate end with exit code 3, inconclusive with 0 unless "
+           "--fail-on-inconclusive is given. Ten repetitions come from `iobench run --repeat 10`, or from ten "
+           "results in a folder.",
+       .examples = {{"iobench compare before.json after.json", "two results of iobench run --repeat 10"},
+                    {"iobench compare base/ new/ --threshold 3%,read.latency_seconds.p99=20%",
+                     "two folders with a result of each repetition"},
+                    {"iobench compare node.json --save-baseline fleet.json --class h100-nvme",
+                     "keep what a good node of this class gives"},
+                    {"iobench compare fleet.json node17.json --class h100-nvme --junit compare.xml",
+                     "hold another node against that"},
+                    {"iobench compare node17.json --gate samples/ci/gate.json", "is it what the fleet requires?"}},
+       .findings = true},
+      compare, render_compare);
+}
+
 }  // namespace
 
 App iobench_app() {
   return {.name = "iobench",
           .summary = "measure what a node can feed its GPUs, and hold it against what training needs",
-          .commands = {run_command(), read_command(), decode_command(), checkpoint_command(), model_command()}};
+          .commands = {run_command(), read_command(), decode_command(), pipeline_command(), checkpoint_command(),
+                       sweep_command(), model_command(), compare_command()}};
 }
 
 }  // namespace shardkit

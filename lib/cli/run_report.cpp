@@ -31,6 +31,14 @@ void ladder(const RunResult& result, std::string& out) {
   fmt::format_to(to, "{:<10}{:>12}{:>12}{:>10}  {}\n", "transfer", "-", "-", "-", result.transfer.text);
 }
 
+void repeated(const RunResult& result, std::string& out) {
+  if (result.repeated.empty()) return;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\nmedian of {} turns (95 % interval); where the median of as many more will lie:\n",
+                 result.repetitions.size());
+  for (const RepeatedMetric& row : result.repeated) fmt::format_to(to, "{:<34}{}\n", row.metric, row.text);
+}
+
 void presets(const std::vector<PresetRow>& rows, std::string& out) {
   auto to = std::back_inserter(out);
   if (!rows.empty()) fmt::format_to(to, "\n{:<20}{:>10}{:>14}{:>14}\n", "preset", "GPUs fed", "samples/s", "bytes/s");
@@ -69,6 +77,7 @@ std::string render_run(const RunResult& result, bool colour) {
   }
   out += '\n';
   ladder(result, out);
+  repeated(result, out);
   presets(conclusion.presets, out);
   fmt::format_to(to, "\n{}\n  keeps {} in /dev/shm\n", conclusion.loader.line, size(conclusion.loader.dev_shm_needed));
   environment(result.environment, out);

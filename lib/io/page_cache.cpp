@@ -22,6 +22,7 @@ namespace {
 constexpr auto kTmpfs = 0x01021994L;
 constexpr auto kRamfs = 0x858458f6L;
 constexpr auto kOverlay = 0x794c7630L;
+constexpr auto kZfs = 0x2fc12fc1L;  // as OpenZFS says it
 
 constexpr long kCachestatCall = 451;  // Linux 6.5; glibc has no wrapper. The number is the same on all architectures.
 
@@ -91,6 +92,7 @@ std::optional<std::uint64_t> cached_bytes(const File& file) {
 
 void drop_from_cache(const File& file) {
   if (lives_in_memory(file)) refuse_drop(file, "its file system keeps files in memory alone");
+  if (lies_on_zfs(file)) refuse_drop(file, "ZFS keeps a cache of its own (ARC), which nobody can drop by file");
   // DONTNEED passes over dirty pages, so they go to disk first. Some file systems do not sync; the check below sees.
   ::fdatasync(file.fd());
   for (int attempt = 0; attempt < kDropAttempts; ++attempt) {
@@ -122,18 +124,6 @@ bool lives_in_memory(const File& file) {
 
 bool lies_on_overlay(const File& file) { return file_system_magic(file) == kOverlay; }
 
-std::uint64_t sparse_bytes(const File& file) {
-  const auto size = static_cast<off_t>(file.size());
-  std::uint64_t holes = 0;
-  for (off_t at = 0; at < size;) {
-    const off_t hole = ::lseek(file.fd(), at, SEEK_HOLE);
-    if (hole < 0 || hole >= size) break;  // an error: this file system does not tell
-    const off_t data = ::lseek(file.fd(), hole, SEEK_DATA);
-    const off_t end = data < 0 ? size : data;  // ENXIO: nothing but hole follows
-    holes += static_cast<std::uint64_t>(end - hole);
-    at = end;
-  }
-  return holes;
-}
+bool lies_on_zfs(const File& file) { return file_system_magic(file) == kZfs; }
 
 }  // namespace shardkit

@@ -30,8 +30,7 @@ bool lives_in_memory(const File& file);
 /// True for overlay, which hands reads to a file system that it does not name.
 bool lies_on_overlay(const File& file);
 
-/// Bytes of `file` that are holes or allocated but never written: reading them touches no disk. 0 where the file system
-/// does not tell.
-std::uint64_t sparse_bytes(const File& file);
+/// True for ZFS, whose own cache (ARC) nobody outside of it can look into or empty.
+bool lies_on_zfs(const File& file);
 
 }  // namespace shardkit

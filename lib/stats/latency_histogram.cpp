@@ -5,7 +5,9 @@
 namespace shardkit {
 
 void LatencyHistogram::record(std::chrono::nanoseconds duration) {
-  nanoseconds_.record(static_cast<std::uint64_t>(std::max<std::chrono::nanoseconds::rep>(duration.count(), 0)));
+  const auto value = static_cast<std::uint64_t>(std::max<std::chrono::nanoseconds::rep>(duration.count(), 0));
+  nanoseconds_.record(value);
+  total_ += value;
 }
 
 double LatencyHistogram::quantile(double share) const { return nanoseconds_.quantile(share) * 1e-9; }

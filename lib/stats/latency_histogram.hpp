@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
 #include "core/fields.hpp"
 #include "stats/log_histogram.hpp"
@@ -29,16 +30,24 @@ class LatencyHistogram {
  public:
   /// Negative durations count as 0.
   void record(std::chrono::nanoseconds duration);
-  void merge(const LatencyHistogram& other) { nanoseconds_.merge(other.nanoseconds_); }
+  void merge(const LatencyHistogram& other) {
+    nanoseconds_.merge(other.nanoseconds_);
+    total_ += other.total_;
+  }
 
   std::uint64_t count() const { return nanoseconds_.count(); }
   /// The smallest recorded duration that at least `share` of all do not pass, in seconds; share in [0, 1]. 0 when
   /// nothing was recorded.
   double quantile(double share) const;
   LatencyQuantiles quantiles() const;
+  /// Counts by powers of two, in nanoseconds.
+  std::vector<LogHistogram::Octave> octaves() const { return nanoseconds_.octaves(); }
+  /// Of all durations, in seconds.
+  double total() const { return static_cast<double>(total_) * 1e-9; }
 
  private:
   LogHistogram nanoseconds_;
+  std::uint64_t total_ = 0;
 };
 
 }  // namespace shardkit

@@ -111,15 +111,3 @@ TEST_CASE("someone who neither owns a file nor may write it is told nothing abou
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(WEXITSTATUS(status) == 0);
 }
-
-TEST_CASE("holes and extents never written are counted, data is not") {
-  const TempDir dir;
-  const std::string path = dir.path("sparse");
-  write_file(path, std::string(65536, 'x'));
-  CHECK(sparse_bytes(File::open_read(path)) == 0);
-  std::filesystem::resize_file(path, 65536 * 4);
-  CHECK(sparse_bytes(File::open_read(path)) == 65536 * 3);
-  write_file(dir.path("hole"), "");
-  std::filesystem::resize_file(dir.path("hole"), 65536);
-  CHECK(sparse_bytes(File::open_read(dir.path("hole"))) == 65536);
-}

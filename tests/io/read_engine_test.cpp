@@ -2,12 +2,14 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 
 #include <doctest/doctest.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "io/aligned_buffer.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -15,10 +17,12 @@ using namespace shardkit;
 
 namespace {
 
+constexpr std::size_t kMost = 20000;
+
 /// 10,001 bytes in which every position is recognisable; no multiple of any alignment.
-std::string pattern() {
+std::string pattern(unsigned length = 10001) {
   std::string text;
-  for (unsigned i = 0; i < 10001; ++i) text += static_cast<char>(i % 251);
+  for (unsigned i = 0; i < length; ++i) text += static_cast<char>(i % 251);
   return text;
 }
 
@@ -32,41 +36,131 @@ ErrorCode code_of(const std::function<void()>& call) {
   return ErrorCode::usage;
 }
 
-void check_reads(const ReadFile& file, const std::string& expected) {
-  AlignedBuffer buffer;
-  CHECK(file.size() == expected.size());
+/// One read by itself.
+std::string read_one(ReadLane& lane, const std::shared_ptr<const ReadFile>& file, std::uint64_t offset,
+                     std::size_t length) {
+  lane.submit({file.get(), offset, length, 17});
+  CHECK(lane.under_way() == 1);
+  const ReadCompletion done = lane.wait();
+  CHECK(lane.under_way() == 0);
+  CHECK(done.tag == 17);
+  CHECK(done.offset == offset);
+  CHECK(done.kernel_reads >= 1);
+  CHECK(done.finished >= done.started);
+  return std::string(as_text(done.bytes));
+}
+
+void check_reads(const ReadEngine& engine, const std::string& path, const std::string& expected) {
+  const auto file = engine.open(path);
+  const auto lane = engine.make_lane(kMost);
+  CHECK(file->size() == expected.size());
   for (const std::uint64_t offset : {0U, 1U, 511U, 512U, 4096U, 9999U, 10000U}) {
-    for (const std::size_t length : {1U, 2U, 512U, 4096U, 20000U}) {
-      CHECK(as_text(file.read(offset, length, buffer)) == expected.substr(offset, length));
+    for (const std::size_t length : {1U, 2U, 512U, 4096U, 10001U}) {
+      const std::size_t within = std::min<std::size_t>(length, expected.size() - offset);
+      CHECK(read_one(*lane, file, offset, within) == expected.substr(offset, within));
     }
   }
-  CHECK(file.read(expected.size(), 10, buffer).empty());
-  CHECK(file.read(1U << 30U, 10, buffer).empty());
+  CHECK(code_of([&] { lane->submit({file.get(), expected.size(), 1, 0}); }) == ErrorCode::io);
+  CHECK(code_of([&] { lane->submit({file.get(), 1ULL << 40U, 10, 0}); }) == ErrorCode::io);
+}
+
+/// Calls `test` for every engine, through the cache and directly, that this machine has.
+void for_each_engine(const std::string& path, const std::function<void(const ReadEngine&)>& test) {
+  for (const std::string_view name : kReadEngines) {
+    for (const bool direct : {false, true}) {
+      if (name == "mmap" && direct) continue;
+      CAPTURE(name);
+      CAPTURE(direct);
+      std::unique_ptr<ReadEngine> engine;
+      try {
+        engine = make_read_engine(name, {.direct = direct, .random = direct, .depth = name == "uring" ? 4U : 1U});
+        engine->open(path);
+      } catch (const Error& error) {
+        MESSAGE("SKIPPED: ", error.what());
+        continue;
+      }
+      CHECK(engine->name() == name);
+      test(*engine);
+    }
+  }
 }
 
 }  // namespace
 
-TEST_CASE("buffered reads return the asked bytes at every offset, cut at the end") {
+TEST_CASE("every engine returns the asked bytes, whatever their alignment, up to the end") {
   const TempDir dir;
   write_file(dir.path("data"), pattern());
-  for (const bool random : {false, true}) {
-    const auto engine = make_read_engine("pread", {.direct = false, .random = random});
-    CHECK(engine->name() == "pread");
-    check_reads(*engine->open(dir.path("data")), pattern());
+  for_each_engine(dir.path("data"),
+                  [&](const ReadEngine& engine) { check_reads(engine, dir.path("data"), pattern()); });
+}
+
+TEST_CASE("uring has as many reads under way as its depth, and each brings its own bytes") {
+  const TempDir dir;
+  const std::string whole = pattern(300000);
+  write_file(dir.path("data"), whole);
+  for_each_engine(dir.path("data"), [&](const ReadEngine& engine) {
+    const auto file = engine.open(dir.path("data"));
+    const auto lane = engine.make_lane(kMost);
+    std::map<std::uint64_t, bool> seen;
+    std::uint64_t next = 0;
+    while (seen.size() < 100) {
+      while (lane->under_way() < engine.depth() && next < 100) {
+        lane->submit({file.get(), next * 2999, 2999, next});
+        ++next;
+      }
+      const ReadCompletion done = lane->wait();
+      CHECK(as_text(done.bytes) == whole.substr(done.tag * 2999, 2999));
+      CHECK(seen.emplace(done.tag, true).second);
+    }
+    lane->submit({file.get(), 0, 1000, 0});  // what nobody waits for does not outlive the lane
+  });
+}
+
+TEST_CASE("a file that shrinks under the reader is an error that says where it ended, for every engine") {
+  const TempDir dir;
+  for (const std::uint64_t cut : {5000U, 9000U}) {  // in a page before the last, and in the last
+    write_file(dir.path("data"), pattern());
+    for_each_engine(dir.path("data"), [&](const ReadEngine& engine) {
+      write_file(dir.path("data"), pattern());
+      const auto file = engine.open(dir.path("data"));
+      const auto lane = engine.make_lane(kMost);
+      std::filesystem::resize_file(dir.path("data"), cut);
+      CHECK(read_one(*lane, file, 0, 4096) == pattern().substr(0, 4096));
+      lane->submit({file.get(), 4000, 6001, 0});
+      try {
+        lane->wait();
+        FAIL("read what is not there");
+      } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::io);
+        CHECK(error.offset() == cut);
+        CHECK(error.path() == dir.path("data"));
+      }
+    });
   }
 }
 
-TEST_CASE("direct reads return the same bytes although offsets, lengths and the tail are unaligned") {
+TEST_CASE("a failed read names path and offset") {
   const TempDir dir;
-  write_file(dir.path("data"), pattern());
-  std::unique_ptr<ReadFile> file;
-  try {
-    file = make_read_engine("pread", {.direct = true})->open(dir.path("data"));
-  } catch (const Error& error) {
-    MESSAGE("SKIPPED: ", error.what());
-    return;
+  for (const std::string_view name : {"pread", "uring"}) {  // a folder opens, but gives no bytes
+    std::unique_ptr<ReadEngine> engine;
+    try {
+      engine = make_read_engine(name, {});
+    } catch (const Error& error) {
+      MESSAGE("SKIPPED: ", error.what());
+      continue;
+    }
+    const auto lane = engine->make_lane(kMost);
+    const ReadFile folder(File::open_read(dir.path()));
+    lane->submit({&folder, 8, 8, 0});
+    try {
+      lane->wait();
+      FAIL("a folder was read");
+    } catch (const Error& error) {
+      CHECK(error.path() == dir.path());
+      CHECK(error.offset() == 8);
+      CHECK(std::string(error.what()).find("at byte 8") != std::string::npos);
+    }
   }
-  check_reads(*file, pattern());
 }
 
 TEST_CASE("direct reads of a file in memory are refused, not imitated") {
@@ -76,41 +170,23 @@ TEST_CASE("direct reads of a file in memory are refused, not imitated") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("an engine that is not there is refused by name") {
-  CHECK(code_of([] { make_read_engine("uring", {}); }) == ErrorCode::unsupported);
+TEST_CASE("an engine that is not there, or cannot do what is asked, is refused by name") {
+  CHECK(code_of([] { make_read_engine("posixaio", {}); }) == ErrorCode::unsupported);
   CHECK(code_of([] { make_read_engine("", {}); }) == ErrorCode::unsupported);
-}
-
-TEST_CASE("a file that shrinks under the reader is an error that says where it ended") {
-  const TempDir dir;
-  for (const bool direct : {false, true}) {
-    write_file(dir.path("data"), pattern());
-    std::unique_ptr<ReadFile> file;
-    try {
-      file = make_read_engine("pread", {.direct = direct})->open(dir.path("data"));
-    } catch (const Error& error) {
-      MESSAGE("SKIPPED: ", error.what());
-      continue;
-    }
-    std::filesystem::resize_file(dir.path("data"), 5000);
-    AlignedBuffer buffer;
-    CHECK(as_text(file->read(0, 5000, buffer)) == pattern().substr(0, 5000));
-    try {
-      file->read(4000, 3000, buffer);
-      FAIL("read what is not there");
-    } catch (const Error& error) {
-      CHECK(error.code() == ErrorCode::io);
-      CHECK(error.offset() == 5000);
-      CHECK(error.path() == dir.path("data"));
-    }
-  }
+  CHECK(code_of([] { make_read_engine("mmap", {.direct = true}); }) == ErrorCode::unsupported);
+  CHECK(code_of([] { make_read_engine("pread", {.depth = 2}); }) == ErrorCode::unsupported);
 }
 
 TEST_CASE("missing files are errors for every kind of engine") {
-  for (const bool direct : {false, true}) {
-    CHECK(code_of([&] { make_read_engine("pread", {.direct = direct})->open("/no/such/file"); }) ==
-          ErrorCode::not_found);
-  }
+  const TempDir dir;
+  write_file(dir.path("data"), pattern());
+  for_each_engine(dir.path("data"), [](const ReadEngine& engine) {
+    CHECK(code_of([&] { engine.open("/no/such/file"); }) == ErrorCode::not_found);
+  });
+}
+
+TEST_CASE("what cannot be mapped is refused, with the engine that reads it") {
+  CHECK(code_of([] { make_read_engine("mmap", {})->open("/dev/shm"); }) == ErrorCode::unsupported);
 }
 
 TEST_CASE("aligned buffers start on a page and keep their memory when less is asked") {

@@ -1,14 +1,12 @@
 #include "bench/decode/decode.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "bench/model/presets.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
@@ -20,6 +18,7 @@ namespace shardkit {
 namespace {
 
 constexpr std::uint64_t kMostThreads = 4096;
+constexpr std::uint64_t kUsualCrop = 224;
 
 void check_options(const DecodeBenchOptions& options, std::uint64_t threads) {
   const auto check = [](bool fine, const std::string& text) {
@@ -32,7 +31,8 @@ void check_options(const DecodeBenchOptions& options, std::uint64_t threads) {
   check(crop > 0 && crop <= kMostCrop, fmt::format("--crop: expected 1 to {} pixels", kMostCrop));
   const auto scale = options.scale;
   check(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
-  check(scale == 1 || !options.crop, "--scale: crops are decoded at full size; leave out --crop");
+  const bool crops = options.crop || options.augment != Augmentation::none;
+  check(scale == 1 || !crops, "--scale: crops are decoded at full size; leave out --crop and --augment");
 }
 
 /// What one thread decoded. On a cache line of its own.
@@ -102,17 +102,7 @@ class DecodeWork {
 
 DecodeFailures DecodeWork::failures() const {
   DecodeFailures counts;
-  std::uint64_t none = 0;
-  std::array<std::uint64_t*, EnumNames<DecodeFailure>::names.size()> by_kind{&none,
-                                                                             &counts.warned,
-                                                                             &counts.truncated,
-                                                                             &counts.corrupt,
-                                                                             &counts.not_jpeg,
-                                                                             &counts.zero_pixels,
-                                                                             &counts.too_large,
-                                                                             &counts.too_many_scans};
-  for (const auto& failure : failures_) ++*by_kind[static_cast<std::size_t>(failure.load(std::memory_order_relaxed))];
-  counts.total = failures_.size() - none - counts.warned;
+  for (const auto& failure : failures_) counts.add(failure.load(std::memory_order_relaxed));
   return counts;
 }
 
@@ -136,17 +126,6 @@ void add_measurement(const Timing& timing, const std::vector<DecodeTally>& talli
   result.bytes_per_second = static_cast<double>(sum.bytes) / timing.seconds;
 }
 
-std::vector<CoresNeeded> cores_needed(double per_core) {
-  std::vector<CoresNeeded> rows;
-  if (per_core <= 0) return rows;
-  for (const Preset& preset : presets()) {
-    if (!preset.jpeg) continue;
-    const double rate = samples_per_second(preset_job(preset, 1));
-    rows.push_back({std::string(preset.name), rate, rate / per_core});
-  }
-  return rows;
-}
-
 /// 1, 2, 4, ... and `threads` last; only that without --scaling.
 std::vector<unsigned> thread_counts(unsigned threads, bool scaling) {
   std::vector<unsigned> counts;
@@ -155,15 +134,40 @@ std::vector<unsigned> thread_counts(unsigned threads, bool scaling) {
   return counts;
 }
 
+void add_scaling(DecodeResult& result) {
+  for (ScalingRow& row : result.scaling) {
+    row.speedup = row.samples_per_second / result.scaling.front().samples_per_second;
+    row.efficiency_ratio = row.speedup / static_cast<double>(row.threads);
+  }
+}
+
+AugmentSettings augment_settings(const DecodeBenchOptions& options, std::uint64_t threads) {
+  return {options.dtype,
+          options.layout,
+          static_cast<std::uint32_t>(options.crop.value_or(kUsualCrop)),
+          static_cast<unsigned>(threads),
+          options.min_seconds,
+          options.seed};
+}
+
+/// Only crops are of one size, as a batch wants them.
+DecodeBenchOptions with_crop(DecodeBenchOptions options) {
+  if (options.augment != Augmentation::none && !options.crop) options.crop = kUsualCrop;
+  return options;
+}
+
 }  // namespace
 
 DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
   return decode(options, find_input(options.paths, context), context);
 }
 
-DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Context& context) {
-  const std::uint64_t threads = options.threads.value_or(usable_threads());
-  check_options(options, threads);
+DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Context& context) {
+  const std::uint64_t threads = given.threads.value_or(usable_threads());
+  check_options(given, threads);
+  const DecodeBenchOptions options = with_crop(given);
+  const bool augments = options.augment != Augmentation::none;
+  if (augments) check_augment(augment_settings(options, threads));
   const JpegStore store(input, options.samples, usable_memory() / 4, context);
   DecodeWork work(store, options, context);
   DecodeResult result;
@@ -171,16 +175,15 @@ DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Co
   result.scale = options.scale;
   result.images = store.size();
   result.mix = store.mix();
+  result.samples_used = store.choice();
   for (const unsigned count : thread_counts(static_cast<unsigned>(threads), options.scaling)) {
     std::vector<DecodeTally> tallies;
     const Timing timing = work.run(count, tallies);
     context.throw_if_stopped();
     add_measurement(timing, tallies, result);
-    if (options.scaling) result.scaling.push_back({count, result.samples_per_second, 0});
+    if (options.scaling) result.scaling.push_back({count, result.samples_per_second});
   }
-  for (ScalingRow& row : result.scaling) {
-    row.speedup = row.samples_per_second / result.scaling.front().samples_per_second;
-  }
+  add_scaling(result);
   result.failures = work.failures();
   if (result.failures.total == work.tried()) {
     throw Error(ErrorCode::corrupt, fmt::format("not one of {} images from '{}' can be decoded as a JPEG ({} are of "
@@ -188,6 +191,7 @@ DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Co
                                                 work.tried(), input.files.front().path, result.failures.not_jpeg));
   }
   result.cores_needed = cores_needed(result.samples_per_second_per_core);
+  if (augments) result.augment = measure_augment(store, augment_settings(options, threads), context);
   return result;
 }
 

@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/decode/augment_run.hpp"
+#include "bench/decode/cores_needed.hpp"
+#include "bench/decode/decode_failures.hpp"
 #include "bench/input/jpeg_store.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/context.hpp"
@@ -22,6 +25,9 @@ struct DecodeBenchOptions {
   std::uint64_t samples = 2000;
   std::optional<std::uint64_t> crop;
   std::uint64_t scale = 1;
+  Augmentation augment = Augmentation::none;
+  TensorType dtype = TensorType::f32;
+  TensorLayout layout = TensorLayout::nchw;
   double min_seconds = 2;
   bool scaling = false;
   std::uint64_t seed = 0;
@@ -31,34 +37,12 @@ struct DecodeBenchOptions {
   void describe(FieldVisitor& v);
 };
 
-/// How many of the images went wrong, by kind (image/jpeg_decoder.hpp).
-struct DecodeFailures {
-  std::uint64_t total = 0;  ///< without those that were only warned of
-  std::uint64_t warned = 0;
-  std::uint64_t truncated = 0;
-  std::uint64_t corrupt = 0;
-  std::uint64_t not_jpeg = 0;
-  std::uint64_t zero_pixels = 0;
-  std::uint64_t too_large = 0;
-  std::uint64_t too_many_scans = 0;
-
-  void describe(FieldVisitor& v);
-};
-
 /// The same work on some number of threads.
 struct ScalingRow {
   std::uint64_t threads = 0;
   double samples_per_second = 0;
-  double speedup = 0;  ///< against one thread
-
-  void describe(FieldVisitor& v);
-};
-
-/// Cores that one GPU of a JPEG preset keeps busy with decoding.
-struct CoresNeeded {
-  std::string preset;
-  double samples_per_second = 0;
-  double cores = 0;
+  double speedup = 0;           ///< against one thread
+  double efficiency_ratio = 0;  ///< speedup over threads
 
   void describe(FieldVisitor& v);
 };
@@ -78,9 +62,11 @@ struct DecodeResult {
   double megapixels_per_second = 0;
   double bytes_per_second = 0;
   ImageMix mix;
-  DecodeFailures failures;
+  SampleChoice samples_used;
+  DecodeFailures failures;  ///< each image counts once
   std::vector<ScalingRow> scaling;
   std::vector<CoresNeeded> cores_needed;
+  std::optional<AugmentResult> augment;
 
   void describe(FieldVisitor& v);
 };

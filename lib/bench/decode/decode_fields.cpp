@@ -10,32 +10,22 @@ void DecodeBenchOptions::describe(FieldVisitor& v) {
           crop);
   v.field({"scale", Unit::none, "shrink whole images while decoding: 1, 2, 4 or 8 times a side", Role::option, "N"},
           scale);
-  v.field({"min-seconds", Unit::seconds, "decode for at least this long"}, min_seconds);
+  v.field({"augment", Unit::none,
+           "time augmenting the crops apart: imagenet flips one in two and normalises; crops are of 224 pixels without "
+           "--crop"},
+          augment);
+  v.field({"dtype", Unit::none, "type of the augmented values"}, dtype);
+  v.field({"layout", Unit::none, "planes first (nchw) or pixels first (nhwc)"}, layout);
+  v.field({"min-seconds", Unit::seconds, "decode, and augment, for at least this long"}, min_seconds);
   v.field({"scaling", Unit::none, "measure 1, 2, 4, ... threads too"}, scaling);
-  v.field({"seed", Unit::none, "where the crops lie"}, seed);
-}
-
-void DecodeFailures::describe(FieldVisitor& v) {
-  v.field({"total", Unit::count, "images that gave no pixels"}, total);
-  v.field({"warned", Unit::count, "decoded, though libjpeg found damage"}, warned);
-  v.field({"truncated", Unit::count, "the bytes end before the image does"}, truncated);
-  v.field({"corrupt", Unit::count, "libjpeg gave up"}, corrupt);
-  v.field({"not_jpeg", Unit::count, "another format"}, not_jpeg);
-  v.field({"zero_pixels", Unit::count, "a side of 0 pixels"}, zero_pixels);
-  v.field({"too_large", Unit::count, "more than 2^28 pixels"}, too_large);
-  v.field({"too_many_scans", Unit::count, "progressive, with more than 500 scans"}, too_many_scans);
+  v.field({"seed", Unit::none, "where the crops lie and which are flipped"}, seed);
 }
 
 void ScalingRow::describe(FieldVisitor& v) {
   v.field({"threads", Unit::count, "decoding threads"}, threads);
   v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);
   v.field({"speedup", Unit::none, "against one thread"}, speedup);
-}
-
-void CoresNeeded::describe(FieldVisitor& v) {
-  v.field({"preset", Unit::none, "published workload"}, preset);
-  v.field({"samples_per_second", Unit::per_second, "samples that one GPU takes"}, samples_per_second);
-  v.field({"cores", Unit::none, "cores that decoding for it keeps busy"}, cores);
+  v.field({"efficiency", Unit::ratio, "speedup over threads"}, efficiency_ratio);
 }
 
 void DecodeResult::describe(FieldVisitor& v) {
@@ -56,9 +46,11 @@ void DecodeResult::describe(FieldVisitor& v) {
           megapixels_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "compressed bytes over time"}, bytes_per_second);
   v.field({"mix", Unit::none, "what the images are"}, mix);
+  v.field({"samples_used", Unit::none, "which images these are"}, samples_used);
   v.field({"failures", Unit::none, "images that went wrong, by kind"}, failures);
   v.field({"scaling", Unit::none, "the same on fewer threads"}, scaling);
   v.field({"cores_needed", Unit::none, "for one GPU of each published JPEG workload"}, cores_needed);
+  v.field({"augment", Unit::none, "flip, normalise and collate, timed apart; none without --augment"}, augment);
 }
 
 }  // namespace shardkit

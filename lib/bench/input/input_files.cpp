@@ -12,6 +12,7 @@
 #include "bench/input/parallel_files.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
+#include "core/prng.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/wids_index.hpp"
 #include "io/file.hpp"
@@ -169,6 +170,12 @@ InputSet find_input(const std::vector<std::string>& operands, Context& context) 
                     input.files.size(), input.files.front().path),
         input.files.front().path);
   }
+  return input;
+}
+
+InputSet spread(InputSet input) {
+  Prng prng(0);
+  shuffle(std::span(input.files), prng);
   return input;
 }
 

@@ -29,6 +29,9 @@ struct InputSet {
 /// there is nothing to read, Error{usage} for pipes, devices and sockets, Error{cancelled} on a stop.
 InputSet find_input(const std::vector<std::string>& operands, Context& context);
 
+/// The files in an order that is drawn once and for all, so that as many as there is time for are spread over all.
+InputSet spread(InputSet input);
+
 /// The first 64 KiB of a text at most, up to the end of the first line that is not empty.
 std::string first_line(const std::string& path);
 /// True for a wids index; an index of shards is small, what is larger is data.

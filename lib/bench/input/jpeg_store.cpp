@@ -1,6 +1,7 @@
 #include "bench/input/jpeg_store.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -15,11 +16,11 @@ namespace shardkit {
 namespace {
 
 constexpr std::size_t kMostShards = 16;
+constexpr std::size_t kFirstNamed = 5;
 
 /// Evenly taken images that fit into `memory`.
-std::vector<SampleRef> choose(std::vector<SampleRef> samples, std::uint64_t most, std::uint64_t memory,
+std::vector<SampleRef> choose(const std::vector<SampleRef>& samples, std::uint64_t most, std::uint64_t memory,
                               Context& context) {
-  std::erase_if(samples, [](const SampleRef& sample) { return sample.image_bytes == 0; });
   const std::size_t wanted = std::min<std::uint64_t>(samples.size(), most);
   std::vector<SampleRef> chosen;
   std::uint64_t bytes = 0;
@@ -52,11 +53,17 @@ void ImageMix::describe(FieldVisitor& v) {
 
 JpegStore::JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context) {
   context.progress().start("listing samples");
-  const auto refs = choose(list_samples(input, kMostShards, context), most, memory, context);
+  std::vector<SampleRef> listed = list_samples(input, kMostShards, context);
+  std::erase_if(listed, [](const SampleRef& sample) { return sample.image_bytes == 0; });
+  const auto refs = choose(listed, most, memory, context);
   if (refs.empty()) {
     throw Error(ErrorCode::not_found, fmt::format("there are no images in '{}'{}", input.files.front().path,
                                                   input.files.size() > 1 ? " and what was named beside it" : ""));
   }
+  choice_.listed = listed.size();
+  choice_.chosen = refs.size();
+  choice_.how = fmt::format("evenly over all files and at most {} shards, in the order of their names", kMostShards);
+  choice_.first = sample_names(input, std::span(refs).first(std::min(refs.size(), kFirstNamed)));
   load(input, refs, context);
   look_at_headers();
 }

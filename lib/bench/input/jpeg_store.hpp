@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bench/input/sample_listing.hpp"
+#include "bench/input/sample_names.hpp"
 #include "core/bytes.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
@@ -39,6 +40,7 @@ class JpegStore {
   std::uint64_t pixels(std::size_t index) const { return pixels_[index]; }
   std::uint64_t bytes() const { return bytes_; }
   const ImageMix& mix() const { return mix_; }
+  const SampleChoice& choice() const { return choice_; }
 
  private:
   void load(const InputSet& input, const std::vector<SampleRef>& refs, Context& context);
@@ -49,6 +51,7 @@ class JpegStore {
   std::vector<Bytes> images_;
   std::vector<std::uint64_t> pixels_;
   ImageMix mix_;
+  SampleChoice choice_;
 };
 
 }  // namespace shardkit

@@ -1,18 +1,30 @@
 #include "bench/input/sample_listing.hpp"
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "bench/input/parallel_files.hpp"
 #include "catalog/image_folder.hpp"
+#include "core/error.hpp"
+#include "formats/dali_index.hpp"
+#include "formats/dali_index_reader.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"
+#include "formats/tar_header.hpp"
 #include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
+#include "io/publish.hpp"
 
 namespace shardkit {
 namespace {
+
+/// A sample as DALI's index has it.
+struct DaliSample {
+  std::vector<DaliMember> members;
+};
 
 /// Collects the samples of one shard from either of its descriptions.
 class SampleCollector {
@@ -54,6 +66,46 @@ void list_indexed(const InputFile& shard, SampleCollector& collector) {
   read_shard_index(source, path, visitor);
 }
 
+std::string dali_index_path(const InputFile& shard) {
+  const std::string name = std::filesystem::path(shard.path).filename().string();
+  return join_path(parent_folder(shard.path), dali_index_name(name));
+}
+
+/// True when a member's header stands where an index says. Contents follow their headers.
+bool is_member(const File& shard, const DaliMember& member) {
+  if (member.offset < kTarBlock) return false;
+  std::array<std::byte, kTarBlock> block{};
+  if (shard.read_at(member.offset - kTarBlock, block) < block.size()) return false;
+  TarHeader header;
+  return read_tar_header(block, header) == TarHeaderState::good && header.size == member.size;
+}
+
+/// By DALI's index beside the shard. False where there is none, or it is of another shard: its first or last member is
+/// not where it says.
+bool list_by_dali(const InputFile& shard, SampleCollector& collector, Context& context) {
+  const std::string path = dali_index_path(shard);
+  if (!std::filesystem::is_regular_file(path)) return false;
+  std::vector<DaliSample> samples;
+  try {
+    FileSource source(path);
+    read_dali_index(source, path, [&](const std::vector<DaliMember>& members) { samples.push_back({members}); });
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;
+    context.warn("stale_index", fmt::format("{}; the shard's headers are read instead", error.what()));
+    return false;
+  }
+  const File file = File::open_read(shard.path);
+  const bool fits = samples.empty() || (is_member(file, samples.front().members.front()) &&
+                                        is_member(file, samples.back().members.back()));
+  if (!fits) {
+    context.warn("stale_index",
+                 fmt::format("'{}' speaks of another shard than '{}'; its headers are read instead", path, shard.path));
+    return false;
+  }
+  for (const DaliSample& sample : samples) collector.add(sample);
+  return true;
+}
+
 void list_scanned(const InputFile& shard, SampleCollector& collector, Context& context) {
   FileSource source(shard.path);
   TarScanner scanner(source, [&](const TarFinding& finding) {
@@ -78,7 +130,7 @@ std::vector<SampleRef> list_shard(const InputFile& shard, std::uint32_t index, C
   SampleCollector collector(index, shard.bytes, samples);
   if (shard.samples) {
     list_indexed(shard, collector);
-  } else {
+  } else if (!list_by_dali(shard, collector, context)) {
     list_scanned(shard, collector, context);
   }
   return samples;

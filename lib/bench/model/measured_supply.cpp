@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/model/verdict.hpp"
+#include "bench/results/result_file.hpp"
 #include "core/error.hpp"
-#include "io/file.hpp"
 
 namespace shardkit {
 namespace {
@@ -48,26 +48,19 @@ void take_run(const Json& result, Supply& supply) {
 }  // namespace
 
 Supply read_measured_supply(const std::string& path) {
-  const Json envelope = Json::parse(read_text_file(path, 1U << 28U), nullptr, false);
-  if (!envelope.is_object() || !envelope.contains("result") || !envelope.contains("schema") ||
-      !envelope["schema"].is_string()) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' is no result that iobench wrote with --json", path), path);
-  }
+  const Json envelope = read_result_file(path);
   const Json& result = envelope["result"];
-  if (!result.is_object()) {
-    throw Error(ErrorCode::usage, fmt::format("'{}' is the result of a run that failed", path), path);
-  }
-  const auto schema = envelope["schema"].get<std::string>();
+  const std::string verb = verb_of(envelope);
   Supply supply;
-  if (schema == "shardkit/read") {
+  if (verb == "read") {
     take_read(result, supply);
-  } else if (schema == "shardkit/decode") {
+  } else if (verb == "decode") {
     take_decode(result, supply);
-  } else if (schema == "shardkit/run") {
+  } else if (verb == "run") {
     take_run(result, supply);
   } else {
     throw Error(ErrorCode::usage,
-                fmt::format("'{}' is a result of {}; expected one of read, decode or run", path, schema), path);
+                fmt::format("'{}' is a result of {}; expected one of read, decode or run", path, verb), path);
   }
   return supply;
 }

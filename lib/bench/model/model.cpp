@@ -172,18 +172,6 @@ void add_costs(const ModelOptions& options, const JobRequirement& requirement, M
 
 }  // namespace
 
-std::uint64_t value_bytes(TensorType type) {
-  switch (type) {
-    case TensorType::u8:
-      return 1;
-    case TensorType::f16:
-      return 2;
-    case TensorType::f32:
-      return 4;
-  }
-  return 4;
-}
-
 std::vector<PresetRow> preset_rows(const Supply& supply) {
   std::vector<PresetRow> rows;
   for (const Preset& preset : presets()) {

@@ -1,27 +1,18 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bench/model/measured_supply.hpp"
 #include "bench/model/presets.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "image/tensor_type.hpp"
 
 /// `iobench model`: what a training job needs of its input, and how many GPUs a node can feed. Measures nothing.
 namespace shardkit {
-
-/// How a value of a decoded image is stored.
-enum class TensorType { u8, f16, f32 };
-template <>
-struct EnumNames<TensorType> {
-  static constexpr std::array<std::string_view, 3> names{"u8", "f16", "f32"};
-};
-std::uint64_t value_bytes(TensorType type);
 
 struct ModelOptions {
   bool list_presets = false;

@@ -10,11 +10,14 @@
 /// Holding what a node supplies against what a job demands.
 namespace shardkit {
 
-/// The stages that are judged have these names in every result.
+/// Stages have these names in every result.
 namespace stage {
 inline constexpr std::string_view kRead = "read";
 inline constexpr std::string_view kDecode = "decode";
+inline constexpr std::string_view kAugment = "augment";
+inline constexpr std::string_view kTransfer = "transfer";
 inline constexpr std::string_view kCompute = "compute";
+inline constexpr std::string_view kCheckpoint = "checkpoint";
 }  // namespace stage
 
 /// How many samples a second a stage gives when nothing else holds it back.

@@ -11,6 +11,7 @@
 #include "bench/input/parallel_files.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"
+#include "io/file_extents.hpp"
 #include "io/page_cache.hpp"
 #include "system/limits.hpp"
 
@@ -77,6 +78,15 @@ void check_warm(std::span<const InputFile> files, Context& context) {
                           *reached * 100));
 }
 
+std::string untouched_text(const std::string& path, std::uint64_t bytes) {
+  return fmt::format("'{}' has {} that were never written; reading them touches no disk: use real data", path,
+                     format_size(bytes));
+}
+
+std::string compressed_text(const std::string& path) {
+  return fmt::format("'{}' is stored compressed, so that its disk brings fewer bytes than are counted", path);
+}
+
 }  // namespace
 
 std::optional<double> residency(std::span<const InputFile> files, Context& context) {
@@ -116,21 +126,26 @@ std::string cache_state(const CacheReport& report, StorageClass storage_class) {
   return has_remote_cache(storage_class) ? "client-cold" : "cold";
 }
 
-void check_sparse(std::span<const InputFile> files, bool disk_is_measured, Context& context) {
+DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context) {
   const auto some = some_of(files);
   std::mutex mutex;
-  std::string text;
+  FileExtents all;
+  std::string sparse;
+  std::string compressed;
   for_each_file(some.size(), context, [&](std::size_t i) {
-    const std::string& path = some[i]->path;
-    const std::uint64_t holes = sparse_bytes(File::open_read(path));
-    if (holes == 0) return;
+    const FileExtents found = file_extents(File::open_read(some[i]->path));
     const std::scoped_lock lock(mutex);
-    text = fmt::format("'{}' has {} that were never written; reading them touches no disk: use real data", path,
-                       format_size(holes));
+    all += found;
+    if (found.sparse() > 0) sparse = untouched_text(some[i]->path, found.sparse());
+    if (found.compressed > 0) compressed = compressed_text(some[i]->path);
   });
-  if (text.empty()) return;
-  if (disk_is_measured) throw Error(ErrorCode::unsupported, text);
-  context.warn("sparse_file", text);
+  if (!sparse.empty() && disk_is_measured) throw Error(ErrorCode::unsupported, sparse);
+  if (!sparse.empty()) context.warn("sparse_file", sparse);
+  if (!compressed.empty() && direct) {
+    throw Error(ErrorCode::unsupported, compressed + "; with O_DIRECT it is read through the page cache all the same");
+  }
+  if (!compressed.empty()) context.warn("compressed_file", compressed);
+  return {some.size(), all.holes, all.unwritten, all.compressed};
 }
 
 }  // namespace shardkit

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "bench/input/input_files.hpp"
+#include "bench/read/read_report.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "system/storage.hpp"
@@ -49,8 +50,9 @@ std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request
 /// have it in memory. What was just read into the cache is warm, also where the system does not tell.
 std::string cache_state(const CacheReport& report, StorageClass storage_class);
 
-/// Throws Error{unsupported} when files have holes, whose reading touches no disk, and the disk is to be measured;
-/// otherwise a warning.
-void check_sparse(std::span<const InputFile> files, bool disk_is_measured, Context& context);
+/// Looks how at most 2000 files, taken evenly, lie on their disk. Where that is to be measured, throws
+/// Error{unsupported} for holes and extents that were never written, whose reading touches no disk, and with `direct`
+/// for compressed data, which file systems read through the page cache all the same; otherwise a warning.
+DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context);
 
 }  // namespace shardkit

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "bench/read/cache_state.hpp"
+#include "bench/read/folder_report.hpp"
+#include "bench/read/read_report.hpp"
 #include "bench/store/store_report.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/context.hpp"
@@ -19,26 +21,31 @@
 namespace shardkit {
 
 enum class ReadMode {
-  sequential,  ///< whole files in blocks, as loaders stream shards
-  random,      ///< single samples in random order, as map-style data sets read
+  sequential,   ///< whole files in blocks, as loaders stream shards
+  random,       ///< single samples in random order, as map-style data sets read; or blocks, as fio does
+  imagefolder,  ///< list, open, stat, read, close, each timed apart
 };
 template <>
 struct EnumNames<ReadMode> {
-  static constexpr std::array<std::string_view, 2> names{"sequential", "random"};
+  static constexpr std::array<std::string_view, 3> names{"sequential", "random", "imagefolder"};
 };
 
 struct ReadOptions {
   std::vector<std::string> paths;
   ReadMode mode = ReadMode::sequential;
+  std::optional<std::string> job;
   std::optional<std::uint64_t> threads;
   std::optional<std::uint64_t> block;
   std::optional<std::string> engine;
+  std::optional<std::uint64_t> depth;
   bool direct = false;
   CacheRequest cache = CacheRequest::any;
   std::optional<std::uint64_t> samples;
   std::optional<double> budget;
+  std::optional<double> min_time;
+  std::uint64_t repeat = 1;
   std::uint64_t seed = 0;
-  StoreReadOptions store;
+  StoreReadOptions store;  ///< its sample_bytes are of local files too: each is a row of samples of that size
   /// Set by `run`, not on the command line, in sequential mode alone: how many seconds the bringing of caches into the
   /// state asked for may take. The files that are ready by then are those that are read.
   std::optional<double> prepare_seconds;
@@ -46,27 +53,20 @@ struct ReadOptions {
   void describe(FieldVisitor& v);
 };
 
-/// What the kernel's counters say of the device meanwhile, other readers included.
-struct DeviceActivity {
-  double read_bytes_per_second = 0;
-  double requests_per_second = 0;
-  double mean_request = 0;
-  double mean_wait = 0;
-  double mean_queue = 0;
-
-  void describe(FieldVisitor& v);
-};
-
 struct ReadResult {
   ReadMode mode = ReadMode::sequential;
+  std::optional<std::string> job;  ///< what --job stands for, in words
   std::string engine;
   bool direct = false;
   std::uint64_t threads = 0;
+  std::optional<std::uint64_t> depth;
   std::uint64_t block = 0;
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
-  std::optional<std::uint64_t> samples;  ///< nobody counts those of a store
+  std::optional<std::uint64_t> samples;  ///< nobody counts those of a store, or of random blocks
   std::uint64_t operations = 0;
+  std::optional<std::uint64_t> kernel_reads;
+  std::optional<std::uint64_t> passes;
   double read_seconds = 0;
   double cpu_seconds = 0;
   double bytes_per_second = 0;
@@ -75,9 +75,14 @@ struct ReadResult {
   std::optional<double> samples_per_second;
   std::optional<double> mean_sample;
   LatencyQuantiles latency;
+  std::vector<LatencyStep> latency_histogram;
+  std::vector<ReadRepetition> repetitions;  ///< empty for a single one
   CacheReport cache;
   StorageFacts storage;
+  std::optional<DataOnDisk> on_disk;
   std::optional<DeviceActivity> device;
+  std::optional<FolderReport> imagefolder;
+  std::optional<std::string> fio;
   std::vector<std::string> hints;
   std::optional<StoreReport> store;  ///< of what lies behind a URL
 

@@ -3,71 +3,15 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
-#include "core/error.hpp"
-#include "formats/sample_name.hpp"
-#include "formats/tar_scanner.hpp"
+#include "bench/read/sample_counter.hpp"
 
 namespace shardkit {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Counts the samples of a shard whose bytes come by, and warns of the first fault.
-class SampleCounter final : public TarHandler {
- public:
-  SampleCounter(const InputFile& shard, Context& context)
-      : shard_(shard), context_(context), feed_(*this, shard.bytes) {}
-
-  void feed(Bytes bytes) { feed_.feed(bytes); }
-  void finish() {
-    feed_.finish();
-    if (grouper_.finish()) count(shard_.bytes);
-  }
-
-  std::uint64_t samples() const { return samples_; }
-  /// From the shard's start to the end of the last one counted.
-  std::uint64_t sample_bytes() const { return sample_bytes_; }
-
-  bool entry(const TarEntry& entry) override {
-    if (grouper_.add(entry)) count(entry.record_offset);
-    return false;
-  }
-  void finding(const TarFinding& finding) override {
-    if (warned_) return;
-    warned_ = true;
-    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; shardctl verify tells more", shard_.path,
-                                               finding.offset, finding.text));
-  }
-
- private:
-  void count(std::uint64_t end) {
-    ++samples_;
-    sample_bytes_ = end;
-    context_.progress().items.fetch_add(1, std::memory_order_relaxed);
-  }
-
-  const InputFile& shard_;
-  Context& context_;
-  TarFeed feed_;
-  SampleGrouper grouper_;
-  std::uint64_t samples_ = 0;
-  std::uint64_t sample_bytes_ = 0;
-  bool warned_ = false;
-};
-
 constexpr std::uint64_t kPart = 64U << 20U;
-
-/// Descriptors that are left to everything but the shards of a random read.
-constexpr std::uint64_t kSpareDescriptors = 64;
-
-bool may_keep_open(std::uint64_t files) {
-  rlimit limit{};
-  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && files + kSpareDescriptors <= limit.rlim_cur;
-}
-
-bool passed(const std::optional<Clock::time_point>& deadline) { return deadline && Clock::now() >= *deadline; }
 
 /// Samples of a file, by its share, from its start to `offset`: a plain file is one when all of it was read.
 std::uint64_t samples_until(const InputFile& file, std::uint64_t offset) {
@@ -77,106 +21,141 @@ std::uint64_t samples_until(const InputFile& file, std::uint64_t offset) {
                                     static_cast<double>(file.bytes));
 }
 
+/// What one sample of a file takes: of a shard its headers and padding too.
+double bytes_per_sample(const InputFile& file) {
+  return static_cast<double>(file.bytes) / static_cast<double>(std::max<std::uint64_t>(file.samples.value_or(1), 1));
+}
+
 }  // namespace
+
+void ReadTally::merge(const ReadTally& other) {
+  latency.merge(other.latency);
+  bytes += other.bytes;
+  samples += other.samples;
+  sample_bytes += other.sample_bytes;
+  kernel_reads += other.kernel_reads;
+}
+
+std::optional<std::uint64_t> Turns::next() {
+  if (over()) return std::nullopt;
+  const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
+  if (turn < count_) return turn;
+  if (count_ == 0 || !limits_.again_until || Clock::now() >= *limits_.again_until) return std::nullopt;
+  return turn % count_;
+}
+
+bool Turns::over() const { return limits_.deadline && Clock::now() >= *limits_.deadline; }
 
 SequentialWork::SequentialWork(std::span<const InputFile> files, const ReadEngine& engine, std::uint64_t block,
                                const ReadLimits& limits, Context& context)
-    : files_(files), engine_(engine), block_(block), limits_(limits), context_(context) {
+    : files_(files), engine_(engine), block_(block), limits_(limits), context_(context), turns_(0, limits) {
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::uint64_t length = files[i].samples ? kPart : files[i].bytes;
+    const bool whole = !files[i].samples && engine.depth() == 1;
+    const std::uint64_t length = whole ? files[i].bytes : kPart;
     for (std::uint64_t begin = 0; begin < files[i].bytes; begin += length) {
       parts_.push_back({i, begin, std::min(begin + length, files[i].bytes)});
     }
   }
+  turns_.set_count(parts_.size());
 }
 
 bool SequentialWork::limit_reached() const {
   if (limits_.samples && context_.progress().items.load(std::memory_order_relaxed) >= *limits_.samples) return true;
-  return passed(limits_.deadline);
+  return turns_.over();
 }
+
+/// One thread's place in its part, and what it has counted.
+class SequentialWork::Thread {
+ public:
+  Thread(SequentialWork& work, ReadTally& tally) : work_(work), tally_(tally), open_(work.engine_.depth() + 1) {}
+
+  bool next(ReadRequest& request) {
+    if (work_.limit_reached()) return end_part(), false;
+    if (offset_ >= end_ && !next_part()) return false;
+    const std::uint64_t length = std::min(work_.block_, end_ - offset_);
+    OpenPart& part = open_[current_];
+    request = {part.file.get(), offset_, static_cast<std::size_t>(length), current_};
+    ++part.under_way;
+    offset_ += length;
+    return true;
+  }
+
+  void take(const ReadCompletion& done) {
+    const std::uint64_t bytes = done.bytes.size();
+    tally_.latency.record(done.finished - done.started);
+    tally_.kernel_reads += done.kernel_reads;
+    tally_.bytes += bytes;
+    work_.context_.progress().bytes.fetch_add(bytes, std::memory_order_relaxed);
+    OpenPart& part = open_[done.tag];
+    const InputFile& entry = *part.entry;
+    if (--part.under_way == 0 && done.tag != current_) part.file.reset();
+    if (counter_) return counter_->feed(done.bytes);
+    const std::uint64_t samples = samples_until(entry, done.offset + bytes) - samples_until(entry, done.offset);
+    tally_.samples += samples;
+    if (entry.is_shard) {
+      tally_.sample_bytes += bytes;
+    } else {
+      tally_.sample_bytes += static_cast<std::uint64_t>(static_cast<double>(samples) * bytes_per_sample(entry));
+    }
+    work_.context_.progress().items.fetch_add(samples, std::memory_order_relaxed);
+  }
+
+ private:
+  /// A part of which reads are under way, or the current one.
+  struct OpenPart {
+    std::shared_ptr<const ReadFile> file;
+    const InputFile* entry = nullptr;
+    unsigned under_way = 0;
+  };
+
+  bool next_part() {
+    end_part();
+    const auto turn = work_.turns_.next();
+    if (!turn) return false;
+    const Part& part = work_.parts_[*turn];
+    const InputFile& entry = work_.files_[part.file];
+    // One more than reads may be under way, so there is a free one.
+    current_ = static_cast<std::size_t>(std::ranges::find(open_, nullptr, &OpenPart::file) - open_.begin());
+    open_[current_] = {work_.engine_.open(entry.path), &entry, 0};
+    offset_ = part.begin;
+    end_ = part.end;
+    if (!entry.samples && work_.engine_.depth() == 1) counter_.emplace(entry, work_.context_);
+    return true;
+  }
+
+  /// With a counter there is no read under way here: its depth is 1.
+  void end_part() {
+    if (open_[current_].under_way == 0) open_[current_].file.reset();
+    if (!counter_) return;
+    if (offset_ == end_) counter_->finish();
+    tally_.samples += counter_->samples();
+    tally_.sample_bytes += counter_->sample_bytes();
+    counter_.reset();
+  }
+
+  SequentialWork& work_;
+  ReadTally& tally_;
+  std::vector<OpenPart> open_;
+  std::size_t current_ = 0;
+  std::optional<SampleCounter> counter_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t end_ = 0;
+};
 
 void SequentialWork::run(ReadTally& tally, const std::stop_token& stop) {
-  AlignedBuffer buffer;
-  while (!stop.stop_requested() && !limit_reached()) {
-    const std::size_t part = next_part_.fetch_add(1, std::memory_order_relaxed);
-    if (part >= parts_.size()) return;
-    read_part(parts_[part], tally, buffer, stop);
-  }
+  const auto lane = engine_.make_lane(block_);
+  Thread thread(*this, tally);
+  keep_reading(
+      *lane, engine_.depth(), stop, [&](ReadRequest& request) { return thread.next(request); },
+      [&](const ReadCompletion& done) { thread.take(done); });
 }
 
-void SequentialWork::read_part(const Part& part, ReadTally& tally, AlignedBuffer& buffer, const std::stop_token& stop) {
-  const InputFile& entry = files_[part.file];
-  const auto file = engine_.open(entry.path);
-  const std::uint64_t end = std::min(part.end, file->size());
-  std::optional<SampleCounter> counter;
-  if (!entry.samples) counter.emplace(entry, context_);
-  std::uint64_t offset = part.begin;
-  while (offset < end && !stop.stop_requested() && !limit_reached()) {
-    const Clock::time_point begin = Clock::now();
-    const Bytes bytes = file->read(offset, std::min(block_, end - offset), buffer);
-    tally.latency.record(Clock::now() - begin);
-    tally.bytes += bytes.size();
-    context_.progress().bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
-    if (counter) {
-      counter->feed(bytes);
-    } else {
-      const std::uint64_t samples = samples_until(entry, offset + bytes.size()) - samples_until(entry, offset);
-      tally.samples += samples;
-      tally.sample_bytes += entry.is_shard ? bytes.size() : samples * entry.bytes;
-      context_.progress().items.fetch_add(samples, std::memory_order_relaxed);
-    }
-    offset += bytes.size();
-  }
-  if (!counter) return;
-  if (offset == file->size()) counter->finish();
-  tally.samples += counter->samples();
-  tally.sample_bytes += counter->sample_bytes();
-}
-
-RandomWork::RandomWork(std::span<const InputFile> files, const ReadEngine& engine, std::vector<SampleRef> order,
-                       const ReadLimits& limits, Context& context)
-    : files_(files), engine_(engine), order_(std::move(order)), limits_(limits), context_(context) {
-  open_.resize(files.size());
-  const auto shards = std::ranges::count_if(files, &InputFile::is_shard);
-  keeps_shards_open_ = may_keep_open(static_cast<std::uint64_t>(shards));
-  if (!keeps_shards_open_) return;
-  for (std::size_t i = 0; i < open_.size(); ++i) {
-    if (files[i].is_shard) open_[i] = engine.open(files[i].path);
-  }
-}
-
-void RandomWork::run(ReadTally& tally, const std::stop_token& stop) {
-  AlignedBuffer buffer;
-  while (!stop.stop_requested() && !passed(limits_.deadline)) {
-    const std::size_t next = next_sample_.fetch_add(1, std::memory_order_relaxed);
-    if (next >= order_.size()) return;
-    read_sample(order_[next], tally, buffer);
-  }
-}
-
-void RandomWork::read_sample(const SampleRef& sample, ReadTally& tally, AlignedBuffer& buffer) {
-  const Clock::time_point begin = Clock::now();
-  const ReadFile* file = open_[sample.file].get();
-  std::unique_ptr<ReadFile> opened;  // plain files are opened each time, as a loader does
-  if (file == nullptr) {
-    opened = engine_.open(files_[sample.file].path);
-    file = opened.get();
-  }
-  for (std::uint64_t done = 0; done < sample.bytes;) {
-    const Bytes bytes = file->read(sample.offset + done, std::min(sample.bytes - done, kMostPerRead), buffer);
-    if (bytes.empty()) {
-      const std::string& path = files_[sample.file].path;
-      throw Error(ErrorCode::io, fmt::format("'{}' ends within a sample: it changed after it was listed", path), path,
-                  sample.offset + done);
-    }
-    done += bytes.size();
-    context_.progress().bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
-  }
-  tally.latency.record(Clock::now() - begin);
-  tally.bytes += sample.bytes;
-  tally.sample_bytes += sample.bytes;
-  ++tally.samples;
-  context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+std::string SequentialWork::hint(std::uint64_t threads) const {
+  if (parts_.size() >= threads) return {};
+  return fmt::format(
+      "only {} of the {} threads had something to read: files are read in parts of 64 MiB, a shard without "
+      "an index by one thread",
+      parts_.size(), threads);
 }
 
 }  // namespace shardkit

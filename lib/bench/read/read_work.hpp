@@ -7,9 +7,10 @@
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <vector>
 
-#include "bench/input/sample_listing.hpp"
+#include "bench/input/input_files.hpp"
 #include "core/context.hpp"
 #include "io/read_engine.hpp"
 #include "stats/latency_histogram.hpp"
@@ -17,10 +18,12 @@
 /// The reading itself: what each thread of `iobench read` does.
 namespace shardkit {
 
-/// When to stop before everything was read.
+/// When to stop.
 struct ReadLimits {
-  std::optional<std::uint64_t> samples;
-  std::optional<std::chrono::steady_clock::time_point> deadline;
+  std::optional<std::uint64_t> samples;                           ///< after so many, whatever is left
+  std::optional<std::chrono::steady_clock::time_point> deadline;  ///< then, whatever is left
+  /// Everything is read again and again until then; empty: once.
+  std::optional<std::chrono::steady_clock::time_point> again_until;
 };
 
 /// What one thread read. On a cache line of its own.
@@ -29,20 +32,63 @@ struct alignas(64) ReadTally {
   std::uint64_t bytes = 0;
   std::uint64_t samples = 0;
   std::uint64_t sample_bytes = 0;  ///< of the samples that were read whole
+  std::uint64_t kernel_reads = 0;  ///< reads as the kernel made them
+
+  void merge(const ReadTally& other);
 };
+
+/// Numbers from 0 to `count`, each once, or over and over while the limits want more. Thread-safe.
+class Turns {
+ public:
+  Turns(std::uint64_t count, const ReadLimits& limits) : count_(count), limits_(limits) {}
+  /// Before the first turn.
+  void set_count(std::uint64_t count) { count_ = count; }
+  std::optional<std::uint64_t> next();
+  /// True from the moment on at which nothing more is to be begun.
+  bool over() const;
+
+ private:
+  std::uint64_t count_;
+  ReadLimits limits_;
+  std::atomic<std::uint64_t> next_{0};
+};
+
+/// What `threads` of a pass do together. run() is called once by each of them.
+class ReadWork {
+ public:
+  virtual ~ReadWork() = default;
+  virtual void run(ReadTally& tally, const std::stop_token& stop) = 0;
+  /// Something that the reader of the result should know; empty for nothing.
+  virtual std::string hint(std::uint64_t threads) const = 0;
+};
+
+/// Keeps as many reads under way as the engine takes: `next(request)` fills the next one or says false at the end,
+/// `take(completion)` has what came. After a stop nothing new is begun.
+template <class Next, class Take>
+void keep_reading(ReadLane& lane, unsigned depth, const std::stop_token& stop, const Next& next, const Take& take) {
+  ReadRequest request;
+  bool more = true;
+  while (true) {
+    while (more && lane.under_way() < depth) {
+      more = !stop.stop_requested() && next(request);
+      if (more) lane.submit(request);
+    }
+    if (lane.under_way() == 0) return;
+    take(lane.wait());
+  }
+}
 
 /// Reads files from start to end in blocks; each thread takes the next part of the data. A part is up to 64 MiB, so
 /// that all threads have work until the end. A shard whose number of samples is not known is one part, however large:
-/// its samples are counted by parsing what comes by. Where the number is known a part counts by its share of the bytes.
-class SequentialWork {
+/// its samples are counted by parsing what comes by, which takes a depth of 1; beyond that they are not counted. Where
+/// the number is known a part counts by its share of the bytes.
+class SequentialWork final : public ReadWork {
  public:
   SequentialWork(std::span<const InputFile> files, const ReadEngine& engine, std::uint64_t block,
                  const ReadLimits& limits, Context& context);
 
-  void run(ReadTally& tally, const std::stop_token& stop);
-
-  /// Threads beyond this number have nothing to do.
-  std::size_t parts() const { return parts_.size(); }
+  void run(ReadTally& tally, const std::stop_token& stop) override;
+  std::string hint(std::uint64_t threads) const override;
 
  private:
   struct Part {
@@ -50,8 +96,8 @@ class SequentialWork {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
   };
+  class Thread;
 
-  void read_part(const Part& part, ReadTally& tally, AlignedBuffer& buffer, const std::stop_token& stop);
   bool limit_reached() const;
 
   std::span<const InputFile> files_;
@@ -60,35 +106,7 @@ class SequentialWork {
   ReadLimits limits_;
   Context& context_;
   std::vector<Part> parts_;
-  std::atomic<std::size_t> next_part_{0};
-};
-
-/// Reads single samples in the order given; each thread takes the next one.
-class RandomWork {
- public:
-  /// A larger sample is read in pieces of this size, so that a thread's memory is bounded.
-  static constexpr std::uint64_t kMostPerRead = 8U << 20U;
-
-  /// Opens the shards, or where there are more of them than descriptors to spare leaves that to each read.
-  RandomWork(std::span<const InputFile> files, const ReadEngine& engine, std::vector<SampleRef> order,
-             const ReadLimits& limits, Context& context);
-
-  void run(ReadTally& tally, const std::stop_token& stop);
-
-  /// False when each read opens its shard, and takes the longer for it.
-  bool keeps_shards_open() const { return keeps_shards_open_; }
-
- private:
-  void read_sample(const SampleRef& sample, ReadTally& tally, AlignedBuffer& buffer);
-
-  std::span<const InputFile> files_;
-  const ReadEngine& engine_;
-  std::vector<SampleRef> order_;
-  ReadLimits limits_;
-  Context& context_;
-  bool keeps_shards_open_ = true;
-  std::vector<std::unique_ptr<ReadFile>> open_;  ///< by file; empty for those opened per read
-  std::atomic<std::size_t> next_sample_{0};
+  Turns turns_;
 };
 
 }  // namespace shardkit

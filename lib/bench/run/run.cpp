@@ -1,13 +1,12 @@
 #include "bench/run/run.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include <fmt/format.h>
 
 #include "bench/model/job_requirement.hpp"
 #include "core/error.hpp"
-#include "core/prng.hpp"
+#include "stats/rank_test.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -29,15 +28,9 @@ void check_options(const RunOptions& options) {
   check(options.prefetch > 0, "--prefetch: expected at least 1 batch");
   check(options.workers.value_or(1) > 0, "--workers: expected at least 1");
   check(options.threads.value_or(1) > 0, "--threads: expected at least 1");
+  check(options.repeat > 0 && options.repeat <= kMostRankedValues,
+        fmt::format("--repeat: expected 1 to {} turns", kMostRankedValues));
   check(options.crop <= kMostCrop, fmt::format("--crop: expected 0 to {} pixels", kMostCrop));
-}
-
-/// The files in an order that is drawn once and for all, so that as many as there is time for are spread over all.
-InputSet find_spread_input(const RunOptions& options, Context& context) {
-  InputSet input = find_input(options.paths, context);
-  Prng prng(0);
-  shuffle(std::span(input.files), prng);
-  return input;
 }
 
 /// Reads from one state of the cache, as much as the budget allows.
@@ -123,6 +116,60 @@ std::optional<JobRequirement> requirement_of(const RunOptions& options) {
       {options.preset, options.gpus, options.batch, options.step_time, sample_bytes, options.min_au});
 }
 
+/// The stages once, into `result`.
+void measure_turn(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
+                  RunResult& result) {
+  result.read = measure_read(options, input, cores, context);
+  if (result.read.samples.value_or(0) == 0) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("no whole sample was read from '{}' within {}; is it the right folder?",
+                            options.paths.front(), format_duration(result.read.read_seconds)),
+                options.paths.front());
+  }
+  result.decode = measure_decode(options, input, cores, context);
+}
+
+RunCache cache_of(CacheRequest request) {
+  if (request == CacheRequest::any) return RunCache::any;
+  return request == CacheRequest::cold ? RunCache::cold : RunCache::warm;
+}
+
+double predicted_samples(const RunResult& turn, const RunOptions& options, std::uint64_t cores) {
+  return conclude(measured_node(turn, cores), requirement_of(options), {}).predicted.samples_per_second;
+}
+
+/// Of each stage the turn with the median rate, so that the figures of a stage belong to each other.
+void take_medians(std::vector<RunResult>& turns, RunResult& result) {
+  const auto median = [&](auto&& rate_of) {
+    std::vector<double> rates;
+    for (const RunResult& turn : turns) rates.push_back(rate_of(turn));
+    return median_turn(rates);
+  };
+  result.read = turns[median([](const RunResult& turn) { return turn.read.bytes_per_second; })].read;
+  result.decode =
+      turns[median([](const RunResult& turn) { return turn.decode ? turn.decode->samples_per_second : 0; })].decode;
+}
+
+/// All turns. From the second on they start from the state of the cache that the first one came to.
+void measure(RunOptions options, const InputSet& input, std::uint64_t cores, Context& context, RunResult& result) {
+  if (options.repeat == 1) return measure_turn(options, input, cores, context, result);
+  std::vector<RunResult> turns(options.repeat);
+  for (RunResult& turn : turns) {
+    context.throw_if_stopped();
+    measure_turn(options, input, cores, context, turn);
+    result.repetitions.push_back(run_turn(turn.read, turn.decode, predicted_samples(turn, options, cores)));
+    options.cache = cache_of(turn.read.cache.requested);
+  }
+  const auto same_state = [&](const RunTurn& turn) {
+    return turn.read.cache_state == result.repetitions.front().read.cache_state;
+  };
+  if (!std::ranges::all_of(result.repetitions, same_state)) {
+    context.warn("cache_state_changed", "the turns did not all start from the same state of the page cache");
+  }
+  take_medians(turns, result);
+  result.repeated = repeated_metrics(result.repetitions);
+}
+
 void warn_of_loader(const RunOptions& options, const RunResult& result, std::uint64_t cores, Context& context) {
   const DataLoaderAdvice& loader = result.conclusion.loader;
   if (!loader.dev_shm_fits) {
@@ -151,17 +198,10 @@ RunResult run(const RunOptions& options, Context& context) {
   check_options(options);
   const auto requirement = requirement_of(options);
   RunResult result;
-  const InputSet input = find_spread_input(options, context);
+  const InputSet input = spread(find_input(options.paths, context));
   result.environment = look_at_environment(input.files.front().path, context);
   const std::uint64_t cores = options.threads.value_or(result.environment.usable_threads);
-  result.read = measure_read(options, input, cores, context);
-  if (result.read.samples.value_or(0) == 0) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("no whole sample was read from '{}' within {}; is it the right folder?",
-                            options.paths.front(), format_duration(result.read.read_seconds)),
-                options.paths.front());
-  }
-  result.decode = measure_decode(options, input, cores, context);
+  measure(options, input, cores, context, result);
   result.transfer = transfer_stage(result.environment);
   const std::uint64_t side = options.crop > 0 ? options.crop : 224;
   result.conclusion =

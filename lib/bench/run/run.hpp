@@ -12,6 +12,7 @@
 #include "bench/model/model.hpp"
 #include "bench/read/read.hpp"
 #include "bench/run/conclusion.hpp"
+#include "bench/run/repetitions.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
@@ -44,6 +45,7 @@ struct RunOptions {
   TensorType dtype = TensorType::f32;
   RunCache cache = RunCache::automatic;
   double budget = 60;
+  std::uint64_t repeat = 1;
 
   void describe(FieldVisitor& v);
 };
@@ -61,7 +63,9 @@ struct RunResult {
   ReadResult read;
   std::optional<DecodeResult> decode;  ///< empty when the data holds no images
   TransferStage transfer;
-  Conclusion conclusion;  ///< its members stand in the result beside the stages
+  Conclusion conclusion;                 ///< its members stand in the result beside the stages
+  std::vector<RepeatedMetric> repeated;  ///< with --repeat: each metric over all turns
+  std::vector<RunTurn> repetitions;      ///< with --repeat: what each turn measured
 
   /// True when a requirement was given and missed.
   bool has_findings() const { return !conclusion.verdict.ok; }
@@ -69,7 +73,9 @@ struct RunResult {
 };
 
 /// Measures within about `budget` seconds once the files are listed, over as many files as that allows, spread over
-/// all. Without a requirement it says how many GPUs of each preset the node feeds.
+/// all. With `repeat` it does so that many times, each time from the same state of the cache as the first; the stages
+/// in the result are then those of the turns with the median rate. Without a requirement it says how many GPUs of each
+/// preset the node feeds.
 RunResult run(const RunOptions& options, Context& context);
 
 }  // namespace shardkit

@@ -17,7 +17,8 @@ void RunOptions::describe(FieldVisitor& v) {
   v.field({"cache", Unit::none,
            "state of the page cache to read from; auto: cold where it can be had, else warm, else any"},
           cache);
-  v.field({"budget", Unit::seconds, "time for all measurements together, about"}, budget);
+  v.field({"budget", Unit::seconds, "time for all measurements of a turn together, about"}, budget);
+  v.field({"repeat", Unit::count, "measure so many times: for intervals, and for compare, which wants ten"}, repeat);
 }
 
 void LadderRow::describe(FieldVisitor& v) {
@@ -72,6 +73,8 @@ void RunResult::describe(FieldVisitor& v) {
   v.field({"loader", Unit::none, "how to set up a PyTorch DataLoader"}, conclusion.loader);
   v.field({"presets", Unit::none, "without a requirement: published workloads and how many of their GPUs this feeds"},
           conclusion.presets);
+  v.field({"repeated", Unit::none, "with --repeat: each metric over all turns"}, repeated);
+  v.field({"repetitions", Unit::none, "with --repeat: what each turn measured"}, repetitions);
   v.field({"environment", Unit::none, "what the run had to work with"}, environment);
   v.field({"read", Unit::none, "reading, measured"}, read);
   v.field({"decode", Unit::none, "decoding, measured"}, decode);

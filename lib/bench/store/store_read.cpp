@@ -9,6 +9,7 @@
 #include "bench/store/store_objects.hpp"
 #include "bench/store/store_requests.hpp"
 #include "core/error.hpp"
+#include "stats/curve.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {

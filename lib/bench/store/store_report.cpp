@@ -12,7 +12,7 @@
 namespace shardkit {
 
 std::string StoreReadOptions::given() const {
-  const std::array<std::pair<bool, std::string_view>, 11> options{{
+  const std::array<std::pair<bool, std::string_view>, 10> options{{
       {!access.profile.empty(), "--profile"},
       {!access.endpoint_url.empty(), "--endpoint-url"},
       {!access.region.empty(), "--region"},
@@ -22,7 +22,6 @@ std::string StoreReadOptions::given() const {
       {gpus.has_value(), "--gpus"},
       {batch.has_value(), "--batch"},
       {step_time.has_value(), "--step-time"},
-      {sample_bytes.has_value(), "--sample-bytes"},
       {min_au.has_value(), "--min-au"},
   }};
   for (const auto& [is_given, name] : options) {
@@ -54,7 +53,9 @@ void StoreReadOptions::describe(FieldVisitor& v) {
   v.field({"gpus", Unit::count, "GPUs of that job; 1"}, gpus);
   v.field({"batch", Unit::count, "its samples per GPU and step"}, batch);
   v.field({"step-time", Unit::seconds, "time its GPUs compute on one batch"}, step_time);
-  v.field({"sample-bytes", Unit::bytes, "mean size of its stored samples"}, sample_bytes);
+  v.field({"sample-bytes", Unit::bytes,
+           "of a store: mean size of the job's stored samples; of local files: each is a row of samples of this size"},
+          sample_bytes);
   v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}, min_au);
   access.describe(v);
 }

@@ -25,7 +25,7 @@ struct StoreReadOptions {
 
   void describe(FieldVisitor& v);
 
-  /// The name of one that was given; empty when none was.
+  /// The name of one that was given, but for sample_bytes, which local files have too; empty when none was.
   std::string given() const;
   /// Bytes per second that the job needs; empty without a job. Throws Error{usage} for half of one, or two.
   std::optional<double> required() const;

@@ -1,14 +1,9 @@
 #include "bench/store/store_verdict.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 namespace shardkit {
 namespace {
-
-constexpr double kKneeShare = 0.95;
-constexpr double kLeastGain = 1.05;
 
 /// "500 MB/s, 0.50 times the 1.00 GB/s required"
 std::string comparison(double supply, const StreamingVerdict& verdict) {
@@ -34,20 +29,6 @@ std::string text_of(double supply, const StreamingVerdict& verdict) {
 }
 
 }  // namespace
-
-std::size_t knee_of(std::span<const double> rates) {
-  const double enough = kKneeShare * *std::ranges::max_element(rates);
-  const auto knee = std::ranges::find_if(rates, [&](double rate) { return rate >= enough; });
-  return static_cast<std::size_t>(knee - rates.begin());
-}
-
-bool has_levelled_off(std::span<const double> rates) {
-  if (rates.size() < 3) return false;
-  const auto brings_something = [&](std::size_t level) {
-    return rates[level] >= kLeastGain * *std::ranges::max_element(rates.first(level));
-  };
-  return !brings_something(rates.size() - 1) && !brings_something(rates.size() - 2);
-}
 
 StreamingVerdict judge_streaming(double supply, double required, std::uint64_t set_bytes) {
   const auto bytes = static_cast<double>(set_bytes);

@@ -1,24 +1,16 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "core/fields.hpp"
 
-/// What the rates of a store say: how many connections are worth having, and whether to stream from it or to stage.
+/// What the rates of a store say: whether to stream from it or to stage.
 /// Pure; the rules stand in docs/measuring.md. Sizes in bytes, times in seconds, rates in bytes per second.
 namespace shardkit {
-
-/// The knee of the curve: the first level that gives at least 95 % of the best rate. Not for an empty curve.
-std::size_t knee_of(std::span<const double> rates);
-
-/// True once more connections bring nothing: neither of the last two levels is 5 % above the best before it.
-bool has_levelled_off(std::span<const double> rates);
 
 enum class StreamOrStage { stream, stage };
 template <>

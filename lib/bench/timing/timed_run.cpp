@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
 #include <sys/resource.h>
 
+#include "stats/steadiness.hpp"
 #include "stats/summary.hpp"
 #include "sync/task_group.hpp"
 
@@ -71,6 +73,8 @@ Timing timed_run(unsigned threads, const std::function<void(unsigned thread, con
   timing.cpu_seconds = process_cpu_seconds() - cpu_before;
   return timing;
 }
+
+bool is_steady(const Timing& timing) { return std::abs(relative_drift(timing.rates)) <= kSteadyDrift; }
 
 std::optional<RateInterval> rate_interval(const Timing& timing) {
   if (timing.rates.size() < 2) return std::nullopt;

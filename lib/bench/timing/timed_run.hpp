@@ -27,6 +27,9 @@ struct Timing {
 Timing timed_run(unsigned threads, const std::function<void(unsigned thread, const std::stop_token& stop)>& work,
                  const std::atomic<std::uint64_t>& counter, const std::stop_token& parent);
 
+/// False when the rate drifted by more than a tenth from start to end (stats/steadiness.hpp).
+bool is_steady(const Timing& timing);
+
 /// A rate's median over slices of a tenth of a second holds with 95 % between these.
 struct RateInterval {
   double low = 0;

@@ -153,6 +153,75 @@ TEST_CASE("scaling measures 1, 2, 4, ... threads and ends with all") {
   CHECK(result.samples_per_second == result.scaling[2].samples_per_second);
 }
 
+TEST_CASE("efficiency is the speedup for each thread") {
+  const TempDir dir;
+  write_file(dir.path("x.jpg"), small_jpeg(0));
+  DecodeBenchOptions options = decode_options(dir.path());
+  options.scaling = true;
+  const DecodeResult result = decode_quietly(options);
+  REQUIRE(result.scaling.size() == 2);
+  CHECK(result.scaling[0].efficiency_ratio == 1);
+  CHECK(result.scaling[1].efficiency_ratio == doctest::Approx(result.scaling[1].speedup / 2));
+}
+
+TEST_CASE("augmenting is a stage of its own, of 224 pixels where no crop was named") {
+  const TempDir dir;
+  write_file(dir.path("x.jpg"), small_jpeg(0));
+  write_file(dir.path("y.jpg"), small_jpeg(1));
+  write_file(dir.path("no.jpg"), kPng);
+  DecodeBenchOptions options = decode_options(dir.path());
+  CHECK_FALSE(decode_quietly(options).augment.has_value());
+  options.augment = Augmentation::imagenet;
+  options.dtype = TensorType::f16;
+  const DecodeResult result = decode_quietly(options);
+  CHECK(result.crop == 224U);
+  REQUIRE(result.augment.has_value());
+  CHECK(result.augment->crops == 2);
+  CHECK(result.augment->augmented == 2);
+  CHECK(result.augment->dtype == TensorType::f16);
+  CHECK(result.augment->bytes_per_second * result.augment->augment_seconds == doctest::Approx(2 * 224 * 224 * 3 * 2));
+}
+
+TEST_CASE("augmenting has its own cores, beside those of decoding") {
+  const TempDir dir;
+  write_file(dir.path("x.jpg"), small_jpeg(0));
+  DecodeBenchOptions options = decode_options(dir.path());
+  options.augment = Augmentation::imagenet;
+  options.min_seconds = 0.05;
+  const DecodeResult result = decode_quietly(options);
+  const AugmentResult& augment = *result.augment;
+  REQUIRE(augment.cores_needed.size() == result.cores_needed.size());
+  REQUIRE_FALSE(augment.cores_needed.empty());
+  const CoresNeeded& row = augment.cores_needed.front();
+  CHECK(row.cores == doctest::Approx(row.samples_per_second / augment.samples_per_second_per_core));
+}
+
+TEST_CASE("tensors that do not fit into memory are refused before they are made") {
+  const TempDir dir;
+  write_file(dir.path("x.jpg"), small_jpeg(0));
+  DecodeBenchOptions options = decode_options(dir.path());
+  options.augment = Augmentation::imagenet;
+  options.threads = 4096;
+  options.crop = 8192;  // 805 MB for each thread
+  CHECK(code_of(options) == ErrorCode::no_space);
+}
+
+TEST_CASE("the samples used are named") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(9, "key"));
+  DecodeBenchOptions options = decode_options(folder.path());
+  options.samples = 3;
+  const SampleChoice shards = decode_quietly(options).samples_used;
+  CHECK(shards.listed == 9);
+  CHECK(shards.chosen == 3);
+  REQUIRE(shards.first.size() == 3);
+  CHECK(shards.first[0] == folder.path("a.tar") + "/key0.jpg");
+  CHECK(shards.first[1] == folder.path("a.tar") + "/key3.jpg");
+  folder.write("images/x.jpg", small_jpeg(1));
+  CHECK(decode_quietly(decode_options(folder.path("images"))).samples_used.first ==
+        std::vector{folder.path("images/x.jpg")});
+}
+
 TEST_CASE("no images, or none that decode, is an error") {
   const ShardFolder folder;
   folder.write("text/a.txt/readme.md", "no image");

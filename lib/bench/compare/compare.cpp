@@ -1,0 +1,194 @@
+#include "bench/compare/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "bench/compare/baseline.hpp"
+#include "bench/compare/compare_metrics.hpp"
+#include "bench/compare/compare_text.hpp"
+#include "bench/compare/measurements.hpp"
+#include "core/error.hpp"
+#include "stats/rank_test.hpp"
+#include "stats/steadiness.hpp"
+#include "stats/summary.hpp"
+
+namespace shardkit {
+namespace {
+
+/// A metric that both sides measured.
+struct Pair {
+  const CompareMetric* metric;
+  std::span<const double> base;
+  std::span<const double> changed;
+};
+
+void check_options(const CompareOptions& options) {
+  const auto refuse = [](const std::string& text) { throw Error(ErrorCode::usage, text); };
+  if (!options.base && !options.gate && !options.save_baseline) {
+    refuse("expected BASE and NEW; a single result can be held against --gate FILE or kept by --save-baseline FILE");
+  }
+  if (options.base && options.save_baseline) {
+    refuse("--save-baseline keeps a single result: compare first, then keep NEW in a call of its own");
+  }
+  if (options.base) return;
+  if (!options.threshold.empty()) refuse("--threshold needs BASE, against which a change is measured");
+  if (!options.allow_different.empty()) refuse("--allow-different needs BASE");
+}
+
+Measurements read_base(const std::string& path, const std::string& machine_class, const std::string& verb,
+                       Context& context) {
+  return is_baseline(path) ? read_baseline(path, machine_class, verb) : read_measurements(path, context);
+}
+
+ComparedSide side_of(const std::string& source, const Measurements& measured) {
+  ComparedSide side{source, measured.verb, measured.machine_class, measured.files.size(), 0};
+  std::size_t fewest = measured.values.empty() ? 0 : measured.values.begin()->second.size();
+  for (const auto& [name, values] : measured.values) fewest = std::min(fewest, values.size());
+  side.repetitions = fewest;
+  return side;
+}
+
+bool is_wanted(const CompareMetric& metric, const CompareOptions& options) {
+  return options.metric.empty() || std::ranges::find(options.metric, metric.name()) != options.metric.end();
+}
+
+/// Results of two verbs have only the last part of the name in common: "samples_per_second".
+std::string name_in_base(const CompareMetric& metric, const Measurements& base, const Measurements& changed) {
+  const std::string name = metric.name();
+  if (base.verb == changed.verb || base.values.contains(name)) return name;
+  return fmt::format("{}.{}", base.verb, metric.path);
+}
+
+std::vector<Pair> common_metrics(const CompareOptions& options, const Measurements& base, const Measurements& changed) {
+  for (const std::string& name : options.metric) {
+    compare_metric(name, "--metric");
+    if (changed.values.contains(name)) continue;
+    throw Error(ErrorCode::usage, fmt::format("--metric: '{}' does not measure {}", options.changed, name),
+                options.changed);
+  }
+  std::vector<Pair> pairs;
+  for (const CompareMetric& metric : compare_metrics()) {
+    const auto found = changed.values.find(metric.name());
+    if (found == changed.values.end() || !is_wanted(metric, options)) continue;
+    const auto other = base.values.find(name_in_base(metric, base, changed));
+    if (other != base.values.end()) pairs.push_back({&metric, other->second, found->second});
+  }
+  return pairs;
+}
+
+std::vector<CompareRow> judged_rows(const std::vector<Pair>& pairs, const Thresholds& thresholds, bool comparable) {
+  std::vector<MetricSamples> samples;
+  for (const Pair& pair : pairs) {
+    samples.push_back({pair.base, pair.changed, pair.metric->better, thresholds.of(pair.metric->name())});
+  }
+  const std::vector<Change> changes = judge_changes(samples);
+  std::vector<CompareRow> rows;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    CompareRow row{pairs[i].metric->name(),
+                   summarize(pairs[i].base).median,
+                   summarize(pairs[i].changed).median,
+                   changes[i],
+                   samples[i].threshold,
+                   {}};
+    if (!comparable) row.change = {row.change.ratio, {}, {}, ChangeVerdict::incomparable};
+    row.text = change_text(row, pairs[i].metric->unit);
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+ChangeVerdict overall(const std::vector<CompareRow>& rows, bool comparable) {
+  if (!comparable) return ChangeVerdict::incomparable;
+  using enum ChangeVerdict;
+  for (const ChangeVerdict verdict : {regressed, inconclusive, improved}) {
+    const auto has = [&](const CompareRow& row) { return row.change.verdict == verdict; };
+    if (std::ranges::any_of(rows, has)) return verdict;
+  }
+  return pass;
+}
+
+/// True when the rate moved one way by more than a steady one does, and not only by noise.
+bool drifts(std::span<const double> values) {
+  if (values.size() < kLeastRepetitions || std::abs(relative_drift(values)) <= kSteadyDrift) return false;
+  return mann_whitney_p(values.first(values.size() / 2), values.last(values.size() / 2)) <= kFalseAlarms;
+}
+
+/// Says so of the first metric of a side that drifts.
+void add_drift_hint(const char* side, const std::vector<Pair>& pairs, std::span<const double> Pair::*values,
+                    CompareResult& result) {
+  for (const Pair& pair : pairs) {
+    if (!drifts(pair.*values)) continue;
+    result.hints.push_back(
+        fmt::format("{} drifted by {:+.0f} % from its first repetition of {} to its last: measure "
+                    "BASE and NEW in turns, so that what changes with time meets both",
+                    side, relative_drift(pair.*values) * 100, pair.metric->name()));
+    return;
+  }
+}
+
+/// What a reader of an unclear verdict should know.
+void add_hints(const std::vector<Pair>& pairs, CompareResult& result) {
+  const std::uint64_t fewest = std::min(result.base->repetitions, result.changed.repetitions);
+  if (fewest < kLeastRepetitions) {
+    result.hints.push_back(fmt::format(
+        "{} in BASE and {} in NEW: fewer than {} a side decide nothing, because they do not show the noise; "
+        "iobench run --repeat 10, or a folder of ten results",
+        format_count(result.base->repetitions, "repetition"), result.changed.repetitions, kLeastRepetitions));
+  }
+  add_drift_hint("BASE", pairs, &Pair::base, result);
+  add_drift_hint("NEW", pairs, &Pair::changed, result);
+  if (std::ranges::any_of(result.rows, [](const CompareRow& row) { return !row.change.ratio; })) {
+    result.hints.push_back("values that are 0 or less have no ratio and are not judged");
+  }
+}
+
+void judge(const CompareOptions& options, const Measurements& changed, Context& context, CompareResult& result) {
+  const Thresholds thresholds(options.threshold);
+  const Measurements base = read_base(*options.base, changed.machine_class, changed.verb, context);
+  result.base = side_of(*options.base, base);
+  check_allowed(base.conditions, changed.conditions, options.allow_different);
+  result.differences = differences(base.conditions, changed.conditions, options.allow_different);
+  const bool comparable =
+      std::ranges::none_of(result.differences, [](const Difference& d) { return d.decisive && !d.allowed; });
+  const std::vector<Pair> pairs = common_metrics(options, base, changed);
+  if (pairs.empty() && comparable) {
+    throw Error(ErrorCode::usage, fmt::format("'{}' and '{}' have no metric in common", *options.base, options.changed),
+                options.changed);
+  }
+  result.rows = judged_rows(pairs, thresholds, comparable);
+  const ChangeVerdict verdict = overall(result.rows, comparable);
+  result.verdict = EnumNames<ChangeVerdict>::names[static_cast<std::size_t>(verdict)];
+  if (comparable) add_hints(pairs, result);
+}
+
+}  // namespace
+
+bool CompareResult::has_findings() const {
+  if (verdict == "regressed" || verdict == "incomparable") return true;
+  if (verdict == "inconclusive" && fail_on_inconclusive) return true;
+  return std::ranges::any_of(gate, [&](const GateRow& row) {
+    return row.verdict == GateVerdict::missed || row.verdict == GateVerdict::absent ||
+           (row.verdict == GateVerdict::inconclusive && fail_on_inconclusive);
+  });
+}
+
+CompareResult compare(const CompareOptions& options, Context& context) {
+  check_options(options);
+  CompareResult result;
+  result.fail_on_inconclusive = options.fail_on_inconclusive;
+  std::vector<GateRequirement> requirements;
+  if (options.gate) requirements = read_gate(*options.gate);
+  Measurements changed = read_measurements(options.changed, context);
+  if (options.machine_class) changed.machine_class = *options.machine_class;
+  result.changed = side_of(options.changed, changed);
+  if (options.base) judge(options, changed, context, result);
+  result.gate = check_gate(requirements, changed);
+  const bool keep = options.save_baseline && !result.has_findings();  // what misses the gate is no example to others
+  if (keep) save_baseline(*options.save_baseline, changed);
+  result.text = verdict_text(result, keep ? options.save_baseline : std::nullopt);
+  return result;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/compare/conditions.hpp"
+#include "bench/compare/gate.hpp"
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "stats/comparison.hpp"
+
+/// `iobench compare`: whether a node, a version or a setting became slower, and whether a node is what a fleet asks
+/// for.
+namespace shardkit {
+
+struct CompareOptions {
+  std::optional<std::string> base = {};
+  std::string changed = {};
+  std::vector<std::string> threshold = {};
+  std::vector<std::string> metric = {};
+  std::vector<std::string> allow_different = {};
+  bool fail_on_inconclusive = false;
+  std::optional<std::string> gate = {};
+  std::optional<std::string> save_baseline = {};
+  std::optional<std::string> machine_class = {};
+
+  void describe(FieldVisitor& v);
+};
+
+/// One side, as the report names it.
+struct ComparedSide {
+  std::string source;  ///< as given on the command line
+  std::string verb;
+  std::string machine_class;
+  std::uint64_t files = 0;
+  std::uint64_t repetitions = 0;  ///< the fewest of any metric
+
+  void describe(FieldVisitor& v);
+};
+
+struct CompareRow {
+  std::string metric;
+  double base = 0;  ///< medians
+  double changed = 0;
+  Change change;
+  double threshold = 0;
+  std::string text;  ///< "-9.8 %: 1.20 GB/s to 1.08 GB/s"
+
+  void describe(FieldVisitor& v);
+};
+
+struct CompareResult {
+  std::optional<std::string> verdict;  ///< a name of ChangeVerdict; empty when there is no BASE
+  std::string text;                    ///< the verdict in a line
+  std::optional<ComparedSide> base;
+  ComparedSide changed;
+  std::vector<Difference> differences;
+  std::vector<CompareRow> rows;
+  std::vector<GateRow> gate;
+  std::vector<std::string> hints;
+  bool fail_on_inconclusive = false;  ///< from the options; decides has_findings()
+
+  void describe(FieldVisitor& v);
+  bool has_findings() const;
+};
+
+/// Reads results and judges them; measures nothing. Writes the file of `save_baseline` alone. Throws Error{usage} for
+/// options that make no sense together, and what read_measurements(), read_baseline() and read_gate() throw.
+CompareResult compare(const CompareOptions& options, Context& context);
+
+/// The default of `threshold` and what the user set for single metrics: "5%", "read.bytes_per_second=3%", "0.05".
+/// Throws Error{usage}.
+class Thresholds {
+ public:
+  explicit Thresholds(const std::vector<std::string>& texts);
+  double of(const std::string& metric) const;
+
+ private:
+  double common_ = 0.05;
+  std::map<std::string, double> single_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/units.hpp"
+#include "stats/comparison.hpp"
+
+namespace shardkit {
+
+/// A figure of a result by which two results are held against each other.
+struct CompareMetric {
+  std::string_view stage;  ///< the verb that measures it; in the result of `run` the member that holds it
+  std::string_view path;   ///< within what that verb measured: "latency_seconds.p99"
+  Better better = Better::higher;
+  Unit unit = Unit::none;
+
+  /// "read.latency_seconds.p99"
+  std::string name() const { return std::string(stage) + "." + std::string(path); }
+};
+
+/// All of them: the one table.
+std::span<const CompareMetric> compare_metrics();
+
+/// By name; throws Error{usage} that lists them for any other, naming `option`, or the `file` that says it.
+const CompareMetric& compare_metric(std::string_view name, std::string_view option, const std::string& file = {});
+
+/// Its value in the `result` of an envelope of `verb`, or in one of that result's repetitions. Empty when it is not
+/// there, which is the rule for metrics of other verbs.
+std::optional<double> metric_value(const CompareMetric& metric, std::string_view verb, const nlohmann::json& result);
+
+/// A value as people read it: "1.20 GB/s", "812/s", "3.41 ms".
+std::string metric_text(double value, Unit unit);
+
+}  // namespace shardkit

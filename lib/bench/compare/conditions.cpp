@@ -1,0 +1,203 @@
+#include "bench/compare/conditions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/results/result_file.hpp"
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+using Json = nlohmann::json;
+
+/// What a stage says that it used and read; an option of the same name is only what was asked for.
+constexpr std::array<std::string_view, 20> kStageFacts = {
+    "mode",
+    "engine",
+    "direct",
+    "threads",
+    "workers",
+    "depth",
+    "block_bytes",
+    "crop",
+    "scale",
+    "backend",
+    "dtype",
+    "layout",
+    "cache.state",
+    "storage.file_system",
+    "storage.storage_class",
+    "files",
+    "mean_sample_bytes",
+    "mix.mean_bytes",
+    "mix.mean_megapixels",
+    "writers",
+};
+constexpr std::array<std::string_view, 5> kStages = {"read", "decode", "augment", "pipeline", "checkpoint"};
+
+/// Of the machine, what makes it another one.
+constexpr std::array<std::string_view, 3> kMachineFacts = {"host.cpus", "host.memory_bytes", "host.cpu_model"};
+
+/// Options that change how long or where something is measured, and those that only what comes of it is held against.
+constexpr std::array<std::string_view, 13> kFreeOptions = {"path",
+                                                           "dir",
+                                                           "budget_seconds",
+                                                           "min_seconds",
+                                                           "seed",
+                                                           "repeat",
+                                                           "cache",
+                                                           "preset",
+                                                           "gpus",
+                                                           "min_au_ratio",
+                                                           "samples",
+                                                           "scaling",
+                                                           "required_rate_bytes_per_second"};
+
+/// How far numbers may lie apart and count as equal.
+struct Tolerance {
+  std::string_view ending;
+  double share;
+};
+constexpr std::array kTolerances = {Tolerance{"host.memory_bytes", 0.1}, Tolerance{"mean_sample_bytes", 0.05},
+                                    Tolerance{"mix.mean_bytes", 0.05}, Tolerance{"mix.mean_megapixels", 0.05}};
+
+std::string text_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_null()) return {};
+  if (!value.is_array()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::vector<std::string> items;
+  for (const Json& item : value) items.push_back(text_of(item));
+  return fmt::format("{}", fmt::join(items, ", "));
+}
+
+/// Every scalar and list below `value`, by its path.
+void flatten(const std::string& key, const Json& value, Conditions& conditions) {
+  if (!value.is_object()) {
+    conditions[key] = text_of(value);
+    return;
+  }
+  for (const auto& [name, child] : value.items()) flatten(key + "." + name, child, conditions);
+}
+
+void take_stage(const std::string& stage, const Json& measured, Conditions& conditions) {
+  for (const std::string_view fact : kStageFacts) {
+    const Json* value = member(measured, fact);
+    if (value != nullptr && !value->is_object()) conditions[stage + "." + std::string(fact)] = text_of(*value);
+  }
+}
+
+std::string_view last_name(std::string_view key) { return key.substr(key.rfind('.') + 1); }
+
+void take_options(const Json& options, Conditions& conditions) {
+  std::set<std::string, std::less<>> said;  // by a stage
+  for (const auto& [key, value] : conditions) said.emplace(last_name(key));
+  Conditions wanted;
+  flatten("options", options, wanted);
+  for (const auto& [key, value] : wanted) {
+    if (!said.contains(last_name(key))) conditions.emplace(key, value);
+  }
+}
+
+bool is_in(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool is_decisive(std::string_view key) {
+  if (key.starts_with("tool.")) return false;
+  if (key.starts_with("host.")) return is_in(kMachineFacts, key);
+  if (key.starts_with("options.")) return !is_in(kFreeOptions, last_name(key));
+  return true;
+}
+
+std::optional<double> number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool is_same(std::string_view key, const std::string& base, const std::string& changed) {
+  if (base == changed) return true;
+  const auto rule = std::ranges::find_if(kTolerances, [&](const Tolerance& t) { return key.ends_with(t.ending); });
+  if (rule == kTolerances.end()) return false;
+  const auto a = number(base);
+  const auto b = number(changed);
+  return a && b && std::abs(*a - *b) <= rule->share * std::max(std::abs(*a), std::abs(*b));
+}
+
+bool fits(std::string_view key, std::string_view allowed) {
+  if (key == allowed) return true;
+  if (key.size() <= allowed.size() + 1) return false;
+  return (key.starts_with(allowed) && key[allowed.size()] == '.') ||
+         (key.ends_with(allowed) && key[key.size() - allowed.size() - 1] == '.');
+}
+
+bool is_allowed(std::string_view key, std::span<const std::string> allow) {
+  return std::ranges::any_of(allow, [&](const std::string& allowed) { return fits(key, allowed); });
+}
+
+}  // namespace
+
+Conditions conditions_of(const Json& envelope) {
+  Conditions conditions;
+  const std::string verb = verb_of(envelope);
+  conditions["verb"] = verb;
+  if (const Json* version = member(envelope, "schema_version")) conditions["schema_version"] = text_of(*version);
+  const Json& result = envelope.at("result");
+  take_stage(verb, result, conditions);
+  for (const std::string_view stage : kStages) {
+    const Json* measured = verb == "run" ? member(result, stage) : nullptr;
+    if (measured != nullptr) take_stage(std::string(stage), *measured, conditions);
+  }
+  if (const Json* options = member(envelope, "options")) take_options(*options, conditions);
+  if (const Json* host = member(envelope, "host")) flatten("host", *host, conditions);
+  if (const Json* tool = member(envelope, "tool")) flatten("tool", *tool, conditions);
+  return conditions;
+}
+
+std::string machine_class_of(const Json& envelope) {
+  const auto fact = [&](std::string_view path) {
+    const Json* value = member(envelope, path);
+    return value == nullptr ? std::string() : text_of(*value);
+  };
+  const double gib = number(fact("host.memory_bytes")).value_or(0) / (1U << 30U);
+  std::string storage = fact("result.storage.storage_class");
+  if (storage.empty()) storage = fact("result.read.storage.storage_class");
+  return fmt::format("{}cpu-{:.0f}gib{}{}", fact("host.cpus"), gib, storage.empty() ? "" : "-", storage);
+}
+
+std::vector<Difference> differences(const Conditions& base, const Conditions& changed,
+                                    std::span<const std::string> allow) {
+  std::vector<Difference> all;
+  for (const auto& [key, value] : base) {
+    const auto other = changed.find(key);
+    // What only one side tells is an older or newer version's: nothing to hold against it.
+    if (other == changed.end() || is_same(key, value, other->second)) continue;
+    all.push_back({key, value, other->second, is_decisive(key), is_allowed(key, allow)});
+  }
+  std::ranges::stable_partition(all, &Difference::decisive);
+  return all;
+}
+
+void check_allowed(const Conditions& base, const Conditions& changed, std::span<const std::string> allow) {
+  for (const std::string& allowed : allow) {
+    const auto knows = [&](const Conditions& conditions) {
+      return std::ranges::any_of(conditions, [&](const auto& entry) { return fits(entry.first, allowed); });
+    };
+    if (knows(base) || knows(changed)) continue;
+    throw Error(ErrorCode::usage,
+                fmt::format("--allow-different: neither result tells '{}'; name a key such as engine, "
+                            "read.cache.state, host or verb",
+                            allowed));
+  }
+}
+
+}  // namespace shardkit

@@ -1,0 +1,160 @@
+#include "bench/compare/gate.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/compare/compare_metrics.hpp"
+#include "bench/results/result_file.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "stats/summary.hpp"
+
+namespace shardkit {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Fewer cannot give an interval of 95 % (stats/summary.hpp).
+constexpr std::size_t kLeastForInterval = 6;
+
+/// One requirement of a file, for messages.
+class GateReader {
+ public:
+  explicit GateReader(const std::string& path) : path_(path) {}
+
+  GateRequirement read(const Json& json, std::size_t index) {
+    where_ = fmt::format("requirement {}", index + 1);
+    if (!json.is_object()) reject("expected an object");
+    GateRequirement requirement;
+    for (const auto& [name, value] : json.items()) {
+      if (name == "metric") {
+        requirement.metric = text(value, name);
+      } else if (name == "cache") {
+        requirement.cache = text(value, name);
+      } else if (name == "min") {
+        requirement.min = limit(value, name);
+      } else if (name == "max") {
+        requirement.max = limit(value, name);
+      } else {
+        reject(fmt::format("there is no member '{}'; there are metric, min, max and cache", name));
+      }
+    }
+    if (requirement.metric.empty()) reject("a metric is missing");
+    compare_metric(requirement.metric, fmt::format("gate '{}', {}", path_, where_), path_);
+    if (!requirement.min && !requirement.max) reject("expected min, max or both");
+    return requirement;
+  }
+
+  [[noreturn]] void reject(const std::string& what) const {
+    throw Error(ErrorCode::usage, fmt::format("gate '{}', {}: {}", path_, where_, what), path_);
+  }
+
+ private:
+  std::string text(const Json& value, const std::string& name) const {
+    if (!value.is_string()) reject(fmt::format("'{}' is no text", name));
+    return value.get<std::string>();
+  }
+
+  double limit(const Json& value, const std::string& name) const {
+    if (value.is_number() && value.get<double>() >= 0) return value.get<double>();
+    if (value.is_string()) {
+      std::string size = value.get<std::string>();
+      if (size.ends_with("/s")) size.resize(size.size() - 2);
+      if (const auto parsed = parse_size(size)) return static_cast<double>(*parsed);
+    }
+    reject(fmt::format("'{}' is {}; expected a number from 0 up, or a size such as \"1.5GB/s\"", name, value.dump()));
+  }
+
+  const std::string& path_;
+  std::string where_ = "the whole";
+};
+
+/// The state of the cache in which a stage was measured; empty where that is not known.
+std::string cache_state_of(const GateRequirement& requirement, const Measurements& measured) {
+  const std::string stage = requirement.metric.substr(0, requirement.metric.find('.'));
+  for (const std::string& key : {stage + ".cache.state", std::string("read.cache.state")}) {
+    const auto found = measured.conditions.find(key);
+    if (found != measured.conditions.end()) return found->second;
+  }
+  return {};
+}
+
+/// The part of the values that decides: their interval, or of few the median alone.
+Summary deciding(const std::vector<double>& values) {
+  const Summary all = summarize(values);
+  return values.size() < kLeastForInterval ? Summary{all.median, all.median, all.median} : all;
+}
+
+GateVerdict verdict_on(const GateRequirement& requirement, const Summary& summary) {
+  const bool low_fails = requirement.min && summary.low < *requirement.min;
+  const bool high_fails = requirement.max && summary.high > *requirement.max;
+  if (!low_fails && !high_fails) return GateVerdict::met;
+  const bool all_below = requirement.min && summary.high < *requirement.min;
+  const bool all_above = requirement.max && summary.low > *requirement.max;
+  return all_below || all_above ? GateVerdict::missed : GateVerdict::inconclusive;
+}
+
+std::string limits_text(const GateRequirement& requirement, Unit unit) {
+  std::string text;
+  if (requirement.min) text += "at least " + metric_text(*requirement.min, unit);
+  if (requirement.max) text += (text.empty() ? "at most " : ", at most ") + metric_text(*requirement.max, unit);
+  return text;
+}
+
+GateRow check(const GateRequirement& requirement, const Measurements& measured) {
+  const Unit unit = compare_metric(requirement.metric, "gate").unit;
+  GateRow row{requirement.metric, requirement.cache, requirement.min, requirement.max, {}, GateVerdict::absent, {}};
+  const std::string limits = limits_text(requirement, unit);
+  const auto found = measured.values.find(requirement.metric);
+  if (found == measured.values.end()) {
+    row.text = fmt::format("required {}, but this result of {} does not measure it", limits, measured.verb);
+    return row;
+  }
+  const std::string state = cache_state_of(requirement, measured);
+  if (!requirement.cache.empty() && state != requirement.cache) {
+    row.text = fmt::format("required {} {}, but it was measured {}", limits, requirement.cache,
+                           state.empty() ? "in a state of the cache that is not known" : state);
+    return row;
+  }
+  const Summary summary = deciding(found->second);
+  row.measured = summary.median;
+  row.verdict = verdict_on(requirement, summary);
+  row.text = fmt::format("required {}{}{}, measured {}", limits, requirement.cache.empty() ? "" : " ",
+                         requirement.cache, metric_text(summary.median, unit));
+  if (summary.low < summary.high) {
+    row.text += fmt::format(" ({} to {})", metric_text(summary.low, unit), metric_text(summary.high, unit));
+  }
+  return row;
+}
+
+}  // namespace
+
+void GateRow::describe(FieldVisitor& v) {
+  v.field({"metric", Unit::none, "what is required"}, metric);
+  v.field({"cache", Unit::none, "state of the page cache that it is required in; empty: any"}, cache);
+  v.field({"min", Unit::none, "least value, in the metric's unit"}, min);
+  v.field({"max", Unit::none, "largest value"}, max);
+  v.field({"measured", Unit::none, "median that was measured"}, measured);
+  v.field({"verdict", Unit::none, "whether that is enough"}, verdict);
+  v.field({"text", Unit::none, "the same in words"}, text);
+}
+
+std::vector<GateRequirement> read_gate(const std::string& path) {
+  const Json json = read_own_json(path);
+  GateReader reader(path);
+  if (verb_of(json) != "gate") reader.reject("its schema is not shardkit/gate");
+  if (json.value("schema_version", Json()) != 1) reader.reject("its schema_version is not 1");
+  const auto list = json.find("requirements");
+  if (list == json.end() || !list->is_array() || list->empty()) reader.reject("expected a list \"requirements\"");
+  std::vector<GateRequirement> requirements;
+  for (std::size_t i = 0; i < list->size(); ++i) requirements.push_back(reader.read((*list)[i], i));
+  return requirements;
+}
+
+std::vector<GateRow> check_gate(const std::vector<GateRequirement>& requirements, const Measurements& measured) {
+  std::vector<GateRow> rows;
+  for (const GateRequirement& requirement : requirements) rows.push_back(check(requirement, measured));
+  return rows;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/compare/measurements.hpp"
+#include "core/fields.hpp"
+
+/// What a fleet asks of its nodes, whatever they gave before.
+namespace shardkit {
+
+enum class GateVerdict {
+  met,
+  missed,
+  inconclusive,  ///< the interval of the median holds the limit
+  absent,        ///< not measured, or not in the state of the cache that the requirement is about
+};
+template <>
+struct EnumNames<GateVerdict> {
+  static constexpr std::array<std::string_view, 4> names{"met", "missed", "inconclusive", "absent"};
+};
+
+struct GateRequirement {
+  std::string metric;
+  std::optional<double> min;
+  std::optional<double> max;
+  std::string cache;  ///< empty: whatever its state
+};
+
+/// A requirement and what came of it.
+struct GateRow {
+  std::string metric;
+  std::string cache;
+  std::optional<double> min;
+  std::optional<double> max;
+  std::optional<double> measured;  ///< the median
+  GateVerdict verdict = GateVerdict::absent;
+  std::string text;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Reads {"schema":"shardkit/gate","schema_version":1,"requirements":[{"metric","min","max","cache"}]}; limits are
+/// numbers, or sizes and rates as texts: "1.5GB/s". Throws Error{usage} that says which requirement is wrong and how,
+/// for unknown metrics and members too.
+std::vector<GateRequirement> read_gate(const std::string& path);
+
+/// Holds the median of each metric against its limits. With 6 values and more the interval of the median (95 %)
+/// decides: missed when all of it lies on the wrong side, inconclusive when only the median or only a part of it does.
+/// With fewer values the median alone decides.
+std::vector<GateRow> check_gate(const std::vector<GateRequirement>& requirements, const Measurements& measured);
+
+}  // namespace shardkit

@@ -1,0 +1,159 @@
+#include "bench/decode/augment_run.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "bench/model/requirement.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "image/augment.hpp"
+#include "image/jpeg_decoder.hpp"
+#include "stats/steadiness.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kMostCrops = 256;
+/// Enough that a tensor leaves the caches of a core before it is written again, as one of a real batch does.
+constexpr std::uint64_t kMostSlots = 16;
+
+/// Decoded crops, one behind the other.
+std::vector<std::uint8_t> decode_crops(const JpegStore& store, const AugmentSettings& settings, Context& context) {
+  const std::size_t crop_bytes = tensor_bytes(settings.side, 1);
+  const std::size_t fit = std::max<std::size_t>(usable_memory() / 8 / crop_bytes, 1);
+  const std::size_t wanted = std::min({store.size(), kMostCrops, fit});
+  std::vector<std::uint8_t> crops;
+  crops.reserve(wanted * crop_bytes);
+  JpegDecoder decoder;
+  Prng prng(settings.seed);
+  for (std::size_t i = 0; i < store.size() && crops.size() < wanted * crop_bytes; ++i) {
+    context.throw_if_stopped();
+    const Decoded decoded = decoder.decode_random_crop(store.image(i), prng, settings.side);
+    if (decoded.has_pixels()) crops.insert(crops.end(), decoded.pixels.bytes.begin(), decoded.pixels.bytes.end());
+  }
+  if (crops.empty()) throw Error(ErrorCode::corrupt, "not one image can be decoded, so there is nothing to augment");
+  return crops;
+}
+
+/// Samples of the batch tensor that each thread has.
+std::uint64_t slots_per_thread(const AugmentSettings& settings, std::uint64_t sample_bytes) {
+  const std::uint64_t memory = usable_memory() / 4;
+  const std::uint64_t slots = memory / settings.threads / sample_bytes;
+  if (slots > 0) return std::min(slots, kMostSlots);
+  throw Error(ErrorCode::no_space,
+              fmt::format("tensors of {} for each of {} threads are more than the {} there is for them; a smaller "
+                          "--crop or fewer --threads fit",
+                          format_size(sample_bytes), settings.threads, format_size(memory)));
+}
+
+class AugmentWork {
+ public:
+  AugmentWork(std::span<const std::uint8_t> crops, const AugmentSettings& settings, Context& context)
+      : crops_(crops),
+        settings_(settings),
+        context_(context),
+        crop_bytes_(tensor_bytes(settings.side, 1)),
+        sample_bytes_(tensor_bytes(settings.side, value_bytes(settings.type))),
+        slots_(slots_per_thread(settings, sample_bytes_)),
+        done_(settings.threads) {}
+
+  Timing run() {
+    earliest_end_ = moment_in(settings_.min_seconds);
+    context_.progress().start("augmenting");
+    return timed_run(
+        settings_.threads, [&](unsigned thread, const std::stop_token& stop) { augment_crops(thread, stop); },
+        context_.progress().items, context_.stop_token());
+  }
+
+  std::uint64_t crops() const { return crops_.size() / crop_bytes_; }
+  std::uint64_t sample_bytes() const { return sample_bytes_; }
+  std::uint64_t augmented() const {
+    std::uint64_t sum = 0;
+    for (const Count& count : done_) sum += count.samples;
+    return sum;
+  }
+
+ private:
+  struct alignas(64) Count {
+    std::uint64_t samples = 0;
+  };
+
+  void augment_crops(unsigned thread, const std::stop_token& stop) {
+    std::vector<std::byte> memory(slots_ * sample_bytes_);
+    const MutableBytes batch(memory);
+    Augmenter augmenter(settings_.type, settings_.layout);
+    Prng prng(settings_.seed + thread);
+    for (std::uint64_t slot = 0; !stop.stop_requested(); slot = (slot + 1) % slots_) {
+      const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
+      if (turn >= crops() && std::chrono::steady_clock::now() >= earliest_end_) return;
+      const auto crop = crops_.subspan(turn % crops() * crop_bytes_, crop_bytes_);
+      augmenter.augment({crop, settings_.side, settings_.side}, draw_flip(prng),
+                        batch.subspan(slot * sample_bytes_, sample_bytes_));
+      ++done_[thread].samples;
+      context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+  std::span<const std::uint8_t> crops_;
+  const AugmentSettings& settings_;
+  Context& context_;
+  std::size_t crop_bytes_;
+  std::uint64_t sample_bytes_;
+  std::uint64_t slots_;
+  std::vector<Count> done_;
+  std::atomic<std::uint64_t> next_{0};
+  std::chrono::steady_clock::time_point earliest_end_;
+};
+
+}  // namespace
+
+void check_augment(const AugmentSettings& settings) {
+  slots_per_thread(settings, tensor_bytes(settings.side, value_bytes(settings.type)));
+}
+
+AugmentResult measure_augment(const JpegStore& store, const AugmentSettings& settings, Context& context) {
+  const std::vector<std::uint8_t> crops = decode_crops(store, settings, context);
+  AugmentWork work(crops, settings, context);
+  const Timing timing = work.run();
+  context.throw_if_stopped();
+  AugmentResult result;
+  const auto samples = static_cast<double>(work.augmented());
+  result.dtype = settings.type;
+  result.layout = settings.layout;
+  result.crops = work.crops();
+  result.augmented = work.augmented();
+  result.augment_seconds = timing.seconds;
+  result.cpu_seconds = timing.cpu_seconds;
+  result.samples_per_second = samples / timing.seconds;
+  result.samples_per_second_interval = rate_interval(timing);
+  result.steady = std::abs(relative_drift(timing.rates)) <= kSteadyDrift;
+  result.samples_per_second_per_core = timing.cpu_seconds > 0 ? samples / timing.cpu_seconds : 0;
+  result.bytes_per_second = result.samples_per_second * static_cast<double>(work.sample_bytes());
+  result.cores_needed = cores_needed(result.samples_per_second_per_core);
+  return result;
+}
+
+void AugmentResult::describe(FieldVisitor& v) {
+  v.field({"dtype", Unit::none, "type of the tensor's values"}, dtype);
+  v.field({"layout", Unit::none, "planes or pixels first"}, layout);
+  v.field({"crops", Unit::count, "decoded crops in memory that were augmented in turn"}, crops);
+  v.field({"augmented", Unit::count, "samples written to batch tensors"}, augmented);
+  v.field({"augment_seconds", Unit::seconds, "time that took"}, augment_seconds);
+  v.field({"cpu_seconds", Unit::seconds, "processor time that took"}, cpu_seconds);
+  v.field({"samples_per_second", Unit::per_second, "samples over time"}, samples_per_second);
+  v.field({"samples_per_second_interval", Unit::per_second, "95 % interval of the median over slices of 0.1 s"},
+          samples_per_second_interval);
+  v.field({"steady", Unit::none, "false when the rate drifted by more than a tenth from start to end"}, steady);
+  v.field({"samples_per_second_per_core", Unit::per_second, "samples per second of processor time"},
+          samples_per_second_per_core);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "tensor bytes written over time"}, bytes_per_second);
+  v.field({"cores_needed", Unit::none, "for one GPU of each published JPEG workload, beside those for decoding"},
+          cores_needed);
+}
+
+}  // namespace shardkit

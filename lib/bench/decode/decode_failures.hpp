@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/fields.hpp"
+#include "image/jpeg_decoder.hpp"
+
+namespace shardkit {
+
+/// How many images went wrong, by kind (image/jpeg_decoder.hpp).
+struct DecodeFailures {
+  std::uint64_t total = 0;  ///< without those that were only warned of
+  std::uint64_t warned = 0;
+  std::uint64_t truncated = 0;
+  std::uint64_t corrupt = 0;
+  std::uint64_t not_jpeg = 0;
+  std::uint64_t zero_pixels = 0;
+  std::uint64_t too_large = 0;
+  std::uint64_t too_many_scans = 0;
+
+  void add(DecodeFailure failure);
+  void add(const DecodeFailures& other);
+
+  void describe(FieldVisitor& v);
+};
+
+}  // namespace shardkit

@@ -1,0 +1,45 @@
+#include "bench/pipeline/checkpoint_writer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "core/prng.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kBlock = 8U << 20U;
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(FileSystem& files, std::string folder, std::uint64_t bytes)
+    : files_(files), folder_(std::move(folder)), bytes_(bytes), block_(std::min(bytes, kBlock)) {
+  Prng prng(0);  // bytes that no file system compresses
+  for (std::size_t i = 0; i < block_.size(); i += sizeof(std::uint64_t)) {
+    const std::uint64_t word = prng.next();
+    std::memcpy(block_.data() + i, &word, std::min(sizeof(word), block_.size() - i));
+  }
+}
+
+void CheckpointWriter::write(const std::stop_token& stop) {
+  AtomicFile file(files_, join_path(folder_, "iobench-checkpoint"));
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint64_t left = bytes_; left > 0;) {
+    if (stop.stop_requested()) return;
+    const std::size_t piece = std::min<std::uint64_t>(left, block_.size());
+    file.write(std::span(block_).first(piece));
+    left -= piece;
+  }
+  file.flush();
+  file.file().sync();
+  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  ++count_;
+  seconds_ += took;
+  longest_ = std::max(longest_, took);
+}
+
+}  // namespace shardkit

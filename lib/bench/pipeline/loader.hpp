@@ -1,0 +1,121 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/decode/decode_failures.hpp"
+#include "bench/pipeline/batch_builder.hpp"
+#include "bench/pipeline/hand_over.hpp"
+#include "bench/pipeline/sample_flow.hpp"
+#include "bench/pipeline/sample_source.hpp"
+#include "bench/pipeline/stage_clock.hpp"
+#include "bench/pipeline/tickets.hpp"
+#include "bench/pipeline/trace_log.hpp"
+#include "core/context.hpp"
+#include "image/tensor_type.hpp"
+#include "sync/task_group.hpp"
+
+namespace shardkit {
+
+/// How images become pixels.
+enum class DecodeKind {
+  cpu,
+  null,  ///< not at all: samples of a batch stay as they were
+};
+template <>
+struct EnumNames<DecodeKind> {
+  static constexpr std::array<std::string_view, 2> names{"cpu", "null"};
+};
+
+struct LoaderSettings {
+  std::uint64_t gpus = 1;
+  std::uint64_t batch = 256;   ///< samples a GPU and step
+  std::uint64_t prefetch = 2;  ///< batches a GPU that are made ahead of the step; 0: only while it waits
+  unsigned readers = 1;
+  unsigned workers = 1;
+  DecodeKind decode = DecodeKind::cpu;
+  std::uint32_t crop = 224;
+  TensorType type = TensorType::f32;
+  TensorLayout layout = TensorLayout::nchw;
+  bool drop_last = false;
+  std::uint64_t seed = 0;
+  FlowLimits flow;
+};
+
+/// Batches of all GPUs whose memory is in use at once.
+std::uint64_t batches_in_memory(const LoaderSettings& settings);
+
+/// What the loader's threads did, epoch by epoch summed up.
+struct LoaderTally {
+  ActivityTimes readers;
+  ActivityTimes workers;
+  ActivityTimes transfer;
+  DecodeFailures failures;
+  std::uint64_t decoded = 0;  ///< samples that became part of a batch
+  std::uint64_t dropped = 0;  ///< of last batches that were not full
+  std::uint64_t read_samples = 0;
+  std::uint64_t read_bytes = 0;
+};
+
+/// A batch where the step can use it.
+struct LoadedBatch {
+  std::uint64_t samples = 0;
+  std::uint64_t place = 0;  ///< as the sink named it
+  std::chrono::steady_clock::time_point ready{};
+};
+
+/// The threads between storage and the step: readers, workers that decode and augment, one that hands over. Epochs are
+/// run one after the other, each with fresh threads, as a loader does whose iterator is made anew. One thread uses it.
+class Loader {
+ public:
+  /// All outlive the loader. `trace` may be null. Throws what the sink throws.
+  Loader(const LoaderSettings& settings, SampleSource& source, BatchSink& sink, TraceLog* trace, Context& context);
+  ~Loader();
+
+  void start_epoch(std::uint64_t epoch);
+  /// Lets the loader make one step's batches: before a step that waits for what was not made ahead.
+  void ask_for_step();
+  /// The next batch; empty at the end of the epoch or when something stopped it.
+  std::optional<LoadedBatch> next();
+  /// Fires when a thread failed or the context's stop did.
+  std::stop_token stop_token() const;
+  /// Joins the threads; rethrows the first exception of one.
+  void finish_epoch();
+
+  /// Between epochs.
+  const LoaderTally& tally() const { return tally_; }
+
+ private:
+  struct Epoch;
+  /// What one thread of an epoch leaves behind.
+  struct alignas(64) Report {
+    ActivityTimes times;
+    DecodeFailures failures;
+    std::uint64_t decoded = 0;
+  };
+
+  void read(unsigned reader, const std::stop_token& stop);
+  void work(unsigned worker, const std::stop_token& stop);
+  void make_samples(StageClock& clock, Report& report, unsigned worker, const std::stop_token& stop);
+  void hand_over(const std::stop_token& stop);
+  TraceTrack* track(const std::string& role, std::optional<unsigned> number = {});
+
+  LoaderSettings settings_;
+  std::uint64_t sample_bytes_;
+  SampleSource& source_;
+  BatchSink& sink_;
+  TraceLog* trace_;
+  Context& context_;
+  std::vector<std::unique_ptr<BatchMemory>> memories_;
+  SampleBuffers buffers_;
+  std::unique_ptr<Epoch> epoch_;
+  LoaderTally tally_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,127 @@
+#include "bench/pipeline/pipeline_setup.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "bench/decode/decode.hpp"
+#include "bench/model/presets.hpp"
+#include "bench/model/requirement.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kUsualBatch = 256;
+constexpr std::uint64_t kMostPrefetch = 64;
+constexpr std::uint64_t kMostThreads = 4096;
+
+void check(bool fine, const std::string& text) {
+  if (!fine) throw Error(ErrorCode::usage, text);
+}
+
+void check_range(std::uint64_t value, std::uint64_t most, std::string_view option) {
+  check(value > 0 && value <= most, fmt::format("{}: expected 1 to {}", option, most));
+}
+
+void check_options(const PipelineOptions& options) {
+  constexpr double kDay = 86400;
+  check_range(options.gpus.value_or(1), 1024, "--gpus");
+  check_range(options.batch.value_or(1), 1U << 20U, "--batch");
+  check_range(options.epochs, 1'000'000, "--epochs");
+  check_range(options.workers.value_or(1), kMostThreads, "--workers");
+  check_range(options.readers.value_or(1), kMostThreads, "--readers");
+  check_range(options.crop, kMostCrop, "--crop");
+  check_range(options.samples.value_or(1), std::uint64_t{1} << 48U, "--samples");
+  check(options.shuffle_buffer <= 10'000'000, "--shuffle-buffer: expected up to 10,000,000 samples");
+  const double step = options.step_time.value_or(0);
+  check(step >= 0 && step <= kDay, "--step-time: expected up to a day");
+  const double budget = options.budget.value_or(1);
+  check(budget > 0 && budget <= kDay, "--budget: expected more than 0 seconds and up to a day");
+  check_range(options.checkpoint_every.value_or(1), 1U << 30U, "--checkpoint-every");
+  check(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
+        "--checkpoint-every and --checkpoint-bytes: name both or neither");
+  check(options.checkpoint_bytes.value_or(1) > 0, "--checkpoint-bytes: expected at least 1 byte");
+  const bool null_source = options.source == SourceKind::null;
+  check(!null_source || options.decode == DecodeKind::null,
+        "--source null: there are no images to decode; add --decode null");
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> parse_prefetches(const std::string& text) {
+  std::vector<std::uint64_t> values;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::uint64_t value = 0;
+    const char* last = text.data() + end;
+    const auto [stopped, error] = std::from_chars(text.data() + begin, last, value);
+    check(error == std::errc() && stopped == last && value <= kMostPrefetch,
+          fmt::format("--prefetch: expected numbers of 0 to {} with commas between them, such as 0,1,2,4; got '{}'",
+                      kMostPrefetch, text));
+    values.push_back(value);
+    begin = end + 1;
+  }
+  check(values.size() <= kMostPrefetch, fmt::format("--prefetch: expected at most {} values", kMostPrefetch));
+  return values;
+}
+
+PipelineSetup set_up(const PipelineOptions& options) {
+  check_options(options);
+  PipelineSetup setup;
+  setup.prefetches = parse_prefetches(options.prefetch);
+  LoaderSettings& loader = setup.loader;
+  loader.gpus = options.gpus.value_or(1);
+  loader.batch = options.batch.value_or(kUsualBatch);
+  setup.step.step_seconds = options.step_time.value_or(0);
+  if (options.preset) {
+    const Preset& preset = find_preset(*options.preset);
+    check(preset.jpeg, fmt::format("--preset: '{}' is not about images, which this pipeline decodes; the JPEG presets "
+                                   "are listed by iobench model --list-presets",
+                                   preset.name));
+    loader.batch = options.batch.value_or(preset.batch);
+    setup.step.step_seconds = options.step_time.value_or(preset.step_seconds);
+  }
+  setup.step.gpus = loader.gpus;
+  setup.step.checkpoint_every = options.checkpoint_every.value_or(0);
+  loader.workers = static_cast<unsigned>(options.workers.value_or(usable_threads()));
+  loader.decode = options.decode;
+  loader.crop = static_cast<std::uint32_t>(options.crop);
+  loader.type = options.dtype;
+  loader.layout = options.layout;
+  loader.drop_last = options.drop_last;
+  loader.seed = options.seed;
+  loader.flow.samples = options.samples;
+  loader.flow.shuffle_samples = options.shuffle_buffer;
+  loader.flow.shuffle_bytes = usable_memory() / 4;
+  return setup;
+}
+
+void check_batch_memory(const PipelineSetup& setup) {
+  LoaderSettings largest = setup.loader;
+  largest.prefetch = *std::ranges::max_element(setup.prefetches);
+  const auto batches = static_cast<double>(batches_in_memory(largest));
+  const double sample = static_cast<double>(tensor_bytes(largest.crop, value_bytes(largest.type)));
+  const double bytes = batches * static_cast<double>(largest.batch) * sample;
+  const std::uint64_t memory = usable_memory() / 2;
+  if (bytes <= static_cast<double>(memory)) return;
+  throw Error(ErrorCode::no_space,
+              fmt::format("{} batches of {} samples take {}, and {} of memory are there for them; a smaller --batch, "
+                          "--prefetch, --gpus or --dtype fits",
+                          batches, largest.batch, format_size(static_cast<std::uint64_t>(std::min(bytes, 1e18))),
+                          format_size(memory)));
+}
+
+std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_bytes) {
+  constexpr double kLeast = 1U << 20U;
+  constexpr double kMost = 256U << 20U;
+  const double samples = static_cast<double>(batches_in_memory(settings) * settings.batch);
+  const double most = std::min(kMost, static_cast<double>(usable_memory()) / 8);
+  return static_cast<std::uint64_t>(std::clamp(samples * mean_sample_bytes, kLeast, std::max(most, kLeast)));
+}
+
+}  // namespace shardkit

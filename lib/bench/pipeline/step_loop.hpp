@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "bench/pipeline/checkpoint_writer.hpp"
+#include "bench/pipeline/hand_over.hpp"
+#include "bench/pipeline/loader.hpp"
+#include "bench/pipeline/stage_clock.hpp"
+#include "bench/pipeline/step_log.hpp"
+#include "bench/pipeline/trace_log.hpp"
+
+namespace shardkit {
+
+struct StepSettings {
+  std::uint64_t gpus = 1;
+  double step_seconds = 0;
+  std::uint64_t checkpoint_every = 0;  ///< steps; 0: never
+};
+
+/// The consumer: all GPUs of a data-parallel job in one thread. A step begins when each of them has its batch, and all
+/// compute for the same time, for they wait for each other at its end. Computing is emulated: the thread sleeps. A step
+/// begins when its batches were there and the last was over, and ends on time, even where the thread noticed either
+/// late because others had the cores: an accelerator has a queue of its own.
+class StepLoop {
+ public:
+  /// All outlive the loop. `checkpoints` may be null when none is due, `trace` may be null.
+  StepLoop(const StepSettings& settings, BatchSink& sink, CheckpointWriter* checkpoints, TraceLog* trace);
+
+  /// Starts the loader's epoch and steps through it. Time before the call, since the last epoch ended, does not count.
+  /// Returns early when the loader was stopped; rethrows what a thread of it threw.
+  void run_epoch(Loader& loader, std::uint64_t epoch);
+
+  const StepLog& log() const { return log_; }
+  /// The same by epoch, each with a first step of its own.
+  const std::vector<StepLog>& epochs() const { return epochs_; }
+  const ActivityTimes& times() const { return times_; }
+
+ private:
+  bool run_step(Loader& loader, StageClock& clock);
+  double seconds_at(std::chrono::steady_clock::time_point moment) const;
+
+  StepSettings settings_;
+  BatchSink& sink_;
+  CheckpointWriter* checkpoints_;
+  TraceLog* trace_;
+  std::chrono::steady_clock::time_point zero_;  ///< moved by the time that does not count
+  double asked_ = 0;
+  StepLog log_;
+  std::vector<StepLog> epochs_;
+  ActivityTimes times_;
+};
+
+}  // namespace shardkit

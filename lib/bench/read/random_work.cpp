@@ -1,0 +1,131 @@
+#include "bench/read/random_work.hpp"
+
+#include <algorithm>
+
+#include <sys/resource.h>
+
+namespace shardkit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Descriptors that are left to everything but the files of a random read.
+constexpr std::uint64_t kSpareDescriptors = 64;
+
+bool may_keep_open(std::uint64_t files) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && files + kSpareDescriptors <= limit.rlim_cur;
+}
+
+}  // namespace
+
+RandomWork::RandomWork(std::span<const InputFile> files, const ReadEngine& engine, const RandomOrder& order,
+                       bool counts_samples, bool keep_files_open, const ReadLimits& limits, Context& context)
+    : files_(files),
+      engine_(engine),
+      order_(order),
+      counts_samples_(counts_samples),
+      context_(context),
+      turns_(order.size(), limits) {
+  const auto stays = [&](const InputFile& file) { return keep_files_open || file.is_shard; };
+  open_.resize(files.size());
+  keeps_open_ = may_keep_open(static_cast<std::uint64_t>(std::ranges::count_if(files, stays)));
+  if (!keeps_open_) return;
+  for (std::size_t i = 0; i < open_.size(); ++i) {
+    if (stays(files[i])) open_[i] = engine.open(files[i].path);
+  }
+}
+
+/// One thread's pieces under way: as many as it may have reads under way, so that none waits for room.
+class RandomWork::Thread {
+ public:
+  Thread(RandomWork& work, ReadTally& tally) : work_(work), tally_(tally), pieces_(work.engine_.depth()) {
+    for (std::size_t i = pieces_.size(); i > 0; --i) free_.push_back(i - 1);
+  }
+
+  bool next(ReadRequest& request) {
+    if (!begun_ && !begin_piece()) return false;
+    Piece& piece = pieces_[current_];
+    const std::uint64_t length = std::min(piece.ref.bytes - piece.asked, kMostPerRead);
+    request = {piece.file, piece.ref.offset + piece.asked, static_cast<std::size_t>(length), current_};
+    piece.asked += length;
+    begun_ = piece.asked < piece.ref.bytes;
+    return true;
+  }
+
+  void take(const ReadCompletion& done) {
+    Piece& piece = pieces_[done.tag];
+    tally_.kernel_reads += done.kernel_reads;
+    work_.context_.progress().bytes.fetch_add(done.bytes.size(), std::memory_order_relaxed);
+    piece.begin = std::min(piece.begin, done.started);
+    piece.came += done.bytes.size();
+    if (piece.came < piece.ref.bytes) return;
+    tally_.latency.record(done.finished - piece.begin);
+    tally_.bytes += piece.ref.bytes;
+    if (work_.counts_samples_) {
+      ++tally_.samples;
+      tally_.sample_bytes += piece.ref.bytes;
+      work_.context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+    }
+    piece.opened.reset();
+    free_.push_back(done.tag);
+  }
+
+ private:
+  struct Piece {
+    SampleRef ref;
+    const ReadFile* file = nullptr;
+    std::shared_ptr<const ReadFile> opened;  ///< for this piece alone
+    std::uint64_t asked = 0;
+    std::uint64_t came = 0;
+    Clock::time_point begin;  ///< its first read, or the opening of its file
+  };
+
+  bool begin_piece() {
+    std::optional<std::uint64_t> turn;
+    SampleRef ref;
+    do {
+      turn = work_.turns_.next();
+      if (!turn) return false;
+      ref = work_.order_.at(*turn);
+    } while (ref.bytes == 0 && count_empty());
+    current_ = free_.back();
+    free_.pop_back();
+    Piece& piece = pieces_[current_];
+    piece = {ref, work_.open_[ref.file].get(), {}, 0, 0, Clock::time_point::max()};
+    if (piece.file == nullptr) {  // plain files are opened each time, as a loader does
+      piece.begin = Clock::now();
+      piece.opened = work_.engine_.open(work_.files_[ref.file].path);
+      piece.file = piece.opened.get();
+    }
+    return true;
+  }
+
+  /// An empty file is a sample without a read.
+  bool count_empty() {
+    if (work_.counts_samples_) ++tally_.samples;
+    return true;
+  }
+
+  RandomWork& work_;
+  ReadTally& tally_;
+  std::vector<Piece> pieces_;
+  std::vector<std::size_t> free_;
+  std::size_t current_ = 0;
+  bool begun_ = false;  ///< the current piece has more to ask for
+};
+
+void RandomWork::run(ReadTally& tally, const std::stop_token& stop) {
+  const auto lane = engine_.make_lane(static_cast<std::size_t>(std::min(order_.largest(), kMostPerRead)));
+  Thread thread(*this, tally);
+  keep_reading(
+      *lane, engine_.depth(), stop, [&](ReadRequest& request) { return thread.next(request); },
+      [&](const ReadCompletion& done) { thread.take(done); });
+}
+
+std::string RandomWork::hint(std::uint64_t) const {
+  if (keeps_open_) return {};
+  return "there are more shards than may be open at once (ulimit -n), so each sample's time includes opening its shard";
+}
+
+}  // namespace shardkit

@@ -1,0 +1,91 @@
+#include "bench/read/read_hints.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "bench/read/read_options.hpp"
+
+namespace shardkit {
+namespace {
+
+using Hints = std::vector<std::string>;
+
+void hint_at_time(const ReadOptions& options, const ReadResult& result, Hints& hints) {
+  constexpr double kShort = 1;
+  if (options.min_time && result.read_seconds < *options.min_time && !may_read_again(options)) {
+    hints.emplace_back(
+        "read once only, as what was read lies in memory now: --cache cold, --cache warm or --direct go "
+        "on until --min-time has passed");
+  } else if (result.read_seconds < kShort) {
+    hints.push_back(
+        fmt::format("the run took {}; --min-time with --cache cold, --cache warm or --direct reads the data "
+                    "again for a steadier rate",
+                    format_duration(result.read_seconds)));
+  }
+  if (!result.steady) hints.emplace_back("the rate drifted from start to end; read more data or set a longer --budget");
+}
+
+void hint_at_cache(const ReadResult& result, Hints& hints) {
+  if (result.cache.state == "mixed") {
+    hints.emplace_back("part of the data was in memory; --cache cold or --cache warm measures one thing");
+  }
+  if (result.cache.state == "client-cold") {
+    hints.emplace_back("cold is true of this machine only: the server may still have had the data in memory");
+  }
+}
+
+void hint_at_device(const ReadResult& result, Hints& hints) {
+  constexpr double kLongWait = 10e-3;
+  constexpr double kSmallRequest = 16 * 1024;
+  constexpr double kMostMissing = 0.1;
+  if (!result.device) return;
+  const DeviceActivity& device = *result.device;
+  if (device.mean_wait > kLongWait) {
+    hints.push_back(fmt::format("the device answered after {} on average; above 10 ms it is overloaded or far away",
+                                format_duration(device.mean_wait)));
+  }
+  if (device.mean_request < kSmallRequest) {
+    hints.push_back(fmt::format(
+        "requests to the device were {:.0f} bytes on average; below 16 KiB they cost throughput", device.mean_request));
+  }
+  const bool from_disk = result.direct || result.cache.state == "cold";
+  if (from_disk && static_cast<double>(device.read_bytes) < static_cast<double>(result.bytes) * (1 - kMostMissing)) {
+    hints.push_back(
+        fmt::format("the kernel read {} from the device for {} that came: something between has a copy, or "
+                    "the same data was asked for at once",
+                    format_size(device.read_bytes), format_size(result.bytes)));
+  }
+}
+
+/// What of the data was not read, or not as samples.
+void hint_at_data(const ReadOptions& options, const InputSet& input, const ReadPlan& plan, Hints& hints) {
+  const auto behind = [&](const InputFile& file) { return file.bytes % grid_of(options) != 0; };
+  const auto cut = reads_grid(options) ? std::ranges::count_if(plan.files, behind) : 0;
+  if (cut > 0) {
+    hints.push_back(fmt::format("{} end off the grid of {}; what lies behind the last whole piece was left out",
+                                format_count(static_cast<std::uint64_t>(cut), "file"), format_size(grid_of(options))));
+  }
+  if (options.mode == ReadMode::sequential && !plan.counts_samples) {
+    hints.emplace_back(
+        "at a depth above 1 the samples of shards without an index are not counted; `shardctl index` "
+        "makes one");
+  }
+  if (plan.files.size() < input.files.size()) {
+    hints.push_back(
+        fmt::format("{} of {} files were read: there was no time to bring the caches of more into "
+                    "the state asked for; a longer --budget reads more",
+                    plan.files.size(), input.files.size()));
+  }
+}
+
+}  // namespace
+
+void add_read_hints(const ReadOptions& options, const InputSet& input, const ReadPlan& plan, ReadResult& result) {
+  hint_at_data(options, input, plan, result.hints);
+  hint_at_time(options, result, result.hints);
+  hint_at_cache(result, result.hints);
+  hint_at_device(result, result.hints);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,126 @@
+#include "bench/read/read_options.hpp"
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "io/aligned_buffer.hpp"
+#include "io/read_engine.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kMostThreads = 4096;
+constexpr std::uint64_t kMostDepth = 4096;
+constexpr std::uint64_t kMostRepetitions = 1000;
+constexpr std::uint64_t kDepth = 32;
+constexpr std::uint64_t kBlock = 256U << 10U;
+
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+void check_in_flight(const ReadOptions& options) {
+  const std::uint64_t threads = threads_of(options);
+  if (threads == 0 || threads > kMostThreads) refuse(fmt::format("--threads: expected 1 to {}", kMostThreads));
+  const std::uint64_t depth = depth_of(options);
+  if (depth == 0 || depth > kMostDepth) refuse(fmt::format("--depth: expected 1 to {}", kMostDepth));
+  if (depth > 1 && !engine_takes_depth(engine_of(options))) {
+    refuse(
+        fmt::format("--depth: engine '{}' has one read under way for each thread; --engine uring takes more, and so "
+                    "do more --threads",
+                    engine_of(options)));
+  }
+}
+
+void check_sizes(const ReadOptions& options) {
+  check_block(options);
+  const auto& sample = options.store.sample_bytes;
+  constexpr std::uint64_t kMostSample = 1ULL << 40U;
+  if (sample && (*sample == 0 || *sample > kMostSample)) refuse("--sample-bytes: expected 1 B to 1 TiB");
+  if (sample && options.block && options.mode == ReadMode::random) {
+    refuse("--sample-bytes and --block: random reads are of one of them; leave the other out");
+  }
+  if (options.direct && block_of(options) % AlignedBuffer::kAlignment != 0) {
+    refuse("--block: with --direct expected a multiple of 4096 bytes");
+  }
+}
+
+void check_times(const ReadOptions& options) {
+  if (options.samples == 0U) refuse("--samples: expected at least 1");
+  if (options.budget && !(*options.budget > 0)) refuse("--budget: expected more than 0 seconds");
+  if (options.min_time && !(*options.min_time > 0)) refuse("--min-time: expected more than 0 seconds");
+  if (options.min_time && options.samples) refuse("--min-time and --samples: one says when to stop; leave one out");
+  if (options.min_time && options.budget && *options.min_time > *options.budget) {
+    refuse("--min-time: expected no more than --budget");
+  }
+  if (options.repeat == 0 || options.repeat > kMostRepetitions) {
+    refuse(fmt::format("--repeat: expected 1 to {}", kMostRepetitions));
+  }
+  if (options.repeat > 1 && !may_read_again(options)) {
+    refuse(
+        "--repeat: what was read once lies in memory; --cache cold, --cache warm or --direct measure one thing each "
+        "time");
+  }
+}
+
+/// Folders are read as image loaders do.
+void check_folder_mode(const ReadOptions& options) {
+  if (options.mode != ReadMode::imagefolder) return;
+  const auto check = [](bool given, const char* name) {
+    if (given) refuse(fmt::format("{} means nothing to --mode imagefolder, which reads whole files by pread", name));
+  };
+  check(options.engine && *options.engine != "pread", "--engine");
+  check(options.direct, "--direct");
+  check(options.block.has_value(), "--block");
+  check(options.min_time.has_value(), "--min-time");
+  check(options.repeat > 1, "--repeat");
+  check(options.store.sample_bytes.has_value(), "--sample-bytes");
+}
+
+}  // namespace
+
+std::string engine_of(const ReadOptions& options) { return options.engine.value_or("pread"); }
+
+std::uint64_t depth_of(const ReadOptions& options) {
+  return options.depth.value_or(engine_takes_depth(engine_of(options)) ? kDepth : 1);
+}
+
+std::uint64_t threads_of(const ReadOptions& options) { return options.threads.value_or(usable_threads()); }
+
+std::uint64_t block_of(const ReadOptions& options) { return options.block.value_or(kBlock); }
+
+bool reads_grid(const ReadOptions& options) {
+  return options.mode == ReadMode::random && (options.block || options.store.sample_bytes);
+}
+
+std::uint64_t grid_of(const ReadOptions& options) {
+  return options.store.sample_bytes ? *options.store.sample_bytes : block_of(options);
+}
+
+bool may_read_again(const ReadOptions& options) { return options.direct || options.cache != CacheRequest::any; }
+
+void check_block(const ReadOptions& options) {
+  constexpr std::uint64_t kLeastBlock = 512;
+  constexpr std::uint64_t kMostBlock = 1U << 30U;
+  if (!options.block || (*options.block >= kLeastBlock && *options.block <= kMostBlock)) return;
+  refuse("--block: expected 512 B to 1 GiB");
+}
+
+void check_read_options(const ReadOptions& options) {
+  check_in_flight(options);
+  check_sizes(options);
+  check_times(options);
+  check_folder_mode(options);
+  if (const std::string given = options.store.given(); !given.empty()) {
+    refuse(fmt::format("{} is for what lies behind s3:// and http(s)://; `iobench run` holds local data against a job",
+                       given));
+  }
+}
+
+void check_read_memory(const ReadOptions& options, std::uint64_t largest) {
+  const std::uint64_t in_flight = threads_of(options) * depth_of(options);
+  if (in_flight * (largest + AlignedBuffer::kAlignment) <= usable_memory() / 2) return;
+  refuse(fmt::format("--threads {} x --depth {} reads of {} at once need more than half of the memory there is ({})",
+                     threads_of(options), depth_of(options), format_size(largest), format_size(usable_memory())));
+}
+
+}  // namespace shardkit

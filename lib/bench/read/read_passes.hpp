@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/read/random_order.hpp"
+#include "bench/read/read.hpp"
+#include "bench/read/read_work.hpp"
+#include "system/disk_stats.hpp"
+
+/// Timing reads: passes over the data until there was enough time, and repetitions of that.
+namespace shardkit {
+
+/// What is read, and how.
+struct ReadPlan {
+  std::span<const InputFile> files;
+  const ReadEngine& engine;
+  const ReadOptions& options;  ///< job and defaults included
+  const RandomOrder* order;    ///< of random reads; null for sequential ones
+  bool counts_samples = true;
+};
+
+/// What one or several passes measured together.
+class ReadMeasurement {
+ public:
+  void add(const Timing& timing, const std::vector<ReadTally>& tallies);
+  void add_device(const std::optional<DiskCounters>& before, const std::optional<DiskCounters>& after);
+  void merge(const ReadMeasurement& other);
+
+  const ReadTally& total() const { return total_; }
+  double seconds() const { return timing_.seconds; }
+  /// Of all passes, their slices in a row.
+  const Timing& timing() const { return timing_; }
+  std::optional<DeviceActivity> device() const;
+
+ private:
+  ReadTally total_;
+  Timing timing_;
+  DiskCounters device_;  ///< what the passes added to its counters
+  bool device_known_ = true;
+};
+
+struct RepetitionRun {
+  ReadMeasurement measured;
+  std::uint64_t passes = 0;
+  std::string hint;  ///< of the work; empty for none
+};
+
+/// One repetition. The caches are in the state asked for at its start; before further passes of cold reads they are
+/// dropped again, which is not timed. Reads that may not be made again (may_read_again()) end after one pass, unless
+/// `is_warm`: everything was in memory.
+RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::string& device, Context& context);
+
+}  // namespace shardkit

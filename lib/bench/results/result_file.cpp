@@ -1,0 +1,68 @@
+#include "bench/results/result_file.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "io/file.hpp"
+
+namespace shardkit {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kSchema = "shardkit/";
+constexpr std::uint64_t kMostBytes = 1U << 28U;
+
+}  // namespace
+
+Json read_own_json(const std::string& path) {
+  Json json = Json::parse(read_text_file(path, kMostBytes), nullptr, false);
+  const auto schema = json.is_object() ? json.find("schema") : json.end();
+  if (!json.is_object() || schema == json.end() || !schema->is_string() ||
+      !schema->get<std::string>().starts_with(kSchema)) {
+    throw Error(ErrorCode::corrupt,
+                fmt::format("'{}' is no JSON of shardkit; name a result that iobench wrote with --json FILE", path),
+                path);
+  }
+  return json;
+}
+
+std::string verb_of(const Json& envelope) { return envelope.at("schema").get<std::string>().substr(kSchema.size()); }
+
+void check_result(const Json& envelope, const std::string& path) {
+  if (!envelope.contains("result")) {
+    throw Error(ErrorCode::corrupt, fmt::format("'{}' holds no result of iobench: it has no member \"result\"", path),
+                path);
+  }
+  const bool failed = envelope.value("status", Json()) == "failed" || envelope.value("error", Json()).is_object();
+  if (envelope["result"].is_object() && !failed) return;
+  const Json* text = member(envelope, "error.text");
+  throw Error(ErrorCode::usage,
+              fmt::format("'{}' is the result of a run that failed{}; leave it out or measure again", path,
+                          text != nullptr && text->is_string() ? ": " + text->get<std::string>() : ""),
+              path);
+}
+
+Json read_result_file(const std::string& path) {
+  Json envelope = read_own_json(path);
+  check_result(envelope, path);
+  return envelope;
+}
+
+const Json* member(const Json& object, std::string_view path) {
+  const Json* at = &object;
+  while (!path.empty()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(std::string(path.substr(0, dot)));
+    if (found == at->end()) return nullptr;
+    at = &*found;
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return at;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+/// Results that were written before with --json, read back.
+namespace shardkit {
+
+/// A JSON file of ours: an object with a "schema" of "shardkit/...": a result, a gate, baselines. Throws Error{corrupt}
+/// for anything else, and what reading a file throws.
+nlohmann::json read_own_json(const std::string& path);
+
+/// The verb of a file's schema: "read" of "shardkit/read".
+std::string verb_of(const nlohmann::json& envelope);
+
+/// An envelope with a result. Throws as read_own_json() does, Error{usage} for the result of a run that failed.
+nlohmann::json read_result_file(const std::string& path);
+/// The same for a file that was read: checks it and throws.
+void check_result(const nlohmann::json& envelope, const std::string& path);
+
+/// The member at a path of names with dots between, "latency_seconds.p99"; null when there is none. Of `object`.
+const nlohmann::json* member(const nlohmann::json& object, std::string_view path);
+
+}  // namespace shardkit

@@ -1,0 +1,101 @@
+#include "bench/run/repetitions.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "bench/compare/compare_metrics.hpp"
+#include "stats/summary.hpp"
+
+namespace shardkit {
+namespace {
+
+/// One figure of all turns; empty when one of them lacks it.
+template <class ValueOf>
+void add_metric(std::span<const RunTurn> turns, const char* name, const ValueOf& value_of,
+                std::vector<RepeatedMetric>& rows) {
+  std::vector<double> values;
+  for (const RunTurn& turn : turns) {
+    const std::optional<double> value = value_of(turn);
+    if (!value) return;
+    values.push_back(*value);
+  }
+  const Summary summary = summarize(values);
+  const Unit unit = compare_metric(name, "run").unit;
+  RepeatedMetric row{name, summary.median, summary.low, summary.high, prediction_interval(values), {}};
+  row.text = fmt::format("{} ({} to {})", metric_text(row.median, unit), metric_text(row.low, unit),
+                         metric_text(row.high, unit));
+  if (row.next) {
+    row.text += fmt::format("; the same run again: {} to {}", metric_text(row.next->low, unit),
+                            metric_text(row.next->high, unit));
+  }
+  rows.push_back(std::move(row));
+}
+
+}  // namespace
+
+RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& decode, double predicted_samples) {
+  RunTurn turn;
+  turn.read = {read.bytes_per_second, read.samples_per_second, read.latency, read.cache.state};
+  if (decode) turn.decode = DecodeTurn{decode->samples_per_second, decode->samples_per_second_per_core};
+  turn.predicted.samples_per_second = predicted_samples;
+  return turn;
+}
+
+std::vector<RepeatedMetric> repeated_metrics(std::span<const RunTurn> turns) {
+  using Value = std::optional<double>;
+  std::vector<RepeatedMetric> rows;
+  add_metric(
+      turns, "run.predicted.samples_per_second",
+      [](const RunTurn& turn) { return Value(turn.predicted.samples_per_second); }, rows);
+  add_metric(
+      turns, "read.bytes_per_second", [](const RunTurn& turn) { return Value(turn.read.bytes_per_second); }, rows);
+  add_metric(
+      turns, "read.latency_seconds.p99", [](const RunTurn& turn) { return Value(turn.read.latency.p99); }, rows);
+  add_metric(
+      turns, "decode.samples_per_second",
+      [](const RunTurn& turn) { return turn.decode ? Value(turn.decode->samples_per_second) : Value(); }, rows);
+  return rows;
+}
+
+std::size_t median_turn(std::span<const double> rates) {
+  std::vector<std::size_t> order(rates.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t turn) { return rates[turn]; });
+  return order[(order.size() - 1) / 2];
+}
+
+void ReadTurn::describe(FieldVisitor& v) {
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over time"}, bytes_per_second);
+  v.field({"samples_per_second", Unit::per_second, "samples over time"}, samples_per_second);
+  v.field({"latency", Unit::seconds, "time of one read"}, latency);
+  v.field({"cache_state", Unit::none, "state of the page cache it started from"}, cache_state);
+}
+
+void DecodeTurn::describe(FieldVisitor& v) {
+  v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);
+  v.field({"samples_per_second_per_core", Unit::per_second, "images per second of processor time"},
+          samples_per_second_per_core);
+}
+
+void PredictedTurn::describe(FieldVisitor& v) {
+  v.field({"samples_per_second", Unit::per_second, "what the stages give together"}, samples_per_second);
+}
+
+void RunTurn::describe(FieldVisitor& v) {
+  v.field({"read", Unit::none, "reading"}, read);
+  v.field({"decode", Unit::none, "decoding"}, decode);
+  v.field({"predicted", Unit::none, "the stages together; predicted"}, predicted);
+}
+
+void RepeatedMetric::describe(FieldVisitor& v) {
+  v.field({"metric", Unit::none, "as compare names it"}, metric);
+  v.field({"median", Unit::none, "of all turns, in the metric's unit"}, median);
+  v.field({"low", Unit::none, "lower end of the median's 95 % interval"}, low);
+  v.field({"high", Unit::none, "upper end"}, high);
+  v.field({"next", Unit::none, "where the median of the same run again will lie, in 19 of 20 cases"}, next);
+  v.field({"text", Unit::none, "the same in words"}, text);
+}
+
+}  // namespace shardkit

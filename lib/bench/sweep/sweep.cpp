@@ -1,0 +1,144 @@
+#include "bench/sweep/sweep.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "bench/input/input_files.hpp"
+#include "bench/pipeline/pipeline.hpp"
+#include "bench/read/read.hpp"
+#include "core/error.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr double kLeastPoint = 0.5;
+constexpr double kMostPoint = 10;
+
+void check_options(const SweepOptions& options) {
+  const auto check = [](bool fine, const char* text) {
+    if (!fine) throw Error(ErrorCode::usage, text);
+  };
+  check(options.budget >= 10, "--budget: expected at least 10 seconds");
+  check(options.batch > 0, "--batch: expected at least 1");
+  check(!options.step_time || *options.step_time > 0, "--step-time: expected more than 0 seconds");
+  check(!options.direct || options.what != SweepWhat::load, "--direct is about reading; --what load does none of it");
+}
+
+/// Seconds for each point, so that all of them together keep to the budget.
+double seconds_of_point(const SweepOptions& options, std::uint64_t cores) {
+  std::uint64_t points = 0;
+  if (options.what != SweepWhat::load) points += most_read_points();
+  if (options.what != SweepWhat::read) points += most_load_points(cores);
+  return std::clamp(options.budget / static_cast<double>(points), kLeastPoint, kMostPoint);
+}
+
+SweepPoint measure_read(const SweepOptions& options, const InputSet& input, const ReadSetting& setting, double seconds,
+                        Context& context) {
+  ReadOptions read_options;
+  read_options.engine = setting.engine;
+  read_options.threads = setting.threads;
+  read_options.block = setting.block;
+  if (setting.engine == "uring") read_options.depth = setting.depth;
+  read_options.direct = options.direct;
+  read_options.cache = options.direct ? CacheRequest::any : options.cache;
+  read_options.budget = seconds;
+  read_options.prepare_seconds = seconds;
+  const ReadResult result = read(read_options, input, context);
+  SweepPoint point{result.bytes_per_second, {}, {}};
+  if (!result.bytes_per_second_interval) return point;
+  point.low = result.bytes_per_second_interval->low;
+  point.high = result.bytes_per_second_interval->high;
+  return point;
+}
+
+SweepPoint measure_load(const SweepOptions& options, const InputSet& input, const LoadSetting& setting, double seconds,
+                        Context& context) {
+  PipelineOptions load;
+  load.batch = options.batch;
+  load.step_time = setting.step_seconds;
+  load.workers = setting.workers;
+  load.prefetch = std::to_string(setting.prefetch);
+  load.cache = options.cache;
+  load.crop = options.crop;
+  load.dtype = options.dtype;
+  load.budget = seconds;
+  load.epochs = 1000;  // until the time is over
+  return {pipeline(load, input, context).samples_per_second, {}, {}};
+}
+
+std::string reading_text(const SweepSettings& settings) {
+  std::string text = fmt::format("reading: {} by {} with {} a read", format_rate(*settings.bytes_per_second),
+                                 format_count(*settings.threads, "thread"), format_size(*settings.block));
+  if (settings.engine == "uring") text += fmt::format(" and {} under way for each (io_uring)", *settings.depth);
+  return text;
+}
+
+std::string loading_text(const SweepSettings& settings) {
+  return fmt::format("loading: {} samples/s with {}, prefetch {}",
+                     format_count(static_cast<std::uint64_t>(*settings.samples_per_second)),
+                     format_count(*settings.workers, "worker"), *settings.prefetch);
+}
+
+void describe_settings(const SweepOptions& options, const SweepOutcome& outcome, SweepResult& result) {
+  const SweepSettings& settings = outcome.settings;
+  if (settings.threads) {
+    result.text = reading_text(settings);
+    const std::string depth = settings.engine == "uring" ? fmt::format(" --depth {}", *settings.depth) : "";
+    result.commands.push_back(fmt::format("iobench read {} --engine {} --threads {} --block {}{}{}",
+                                          options.paths.front(), *settings.engine, *settings.threads, *settings.block,
+                                          depth, options.direct ? " --direct" : ""));
+  }
+  if (!settings.workers) return;
+  result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);
+  // A DataLoader without workers takes no prefetch_factor, and with them at least 1.
+  result.commands.push_back(
+      fmt::format("DataLoader(dataset, batch_size={}, num_workers={}, prefetch_factor={}, pin_memory=True, "
+                  "persistent_workers=True)",
+                  options.batch, *settings.workers, std::max<std::uint64_t>(*settings.prefetch, 1)));
+}
+
+}  // namespace
+
+SweepResult sweep(const SweepOptions& options, Context& context) {
+  check_options(options);
+  const InputSet input = spread(find_input(options.paths, context));
+  const std::uint64_t cores = usable_threads();
+  SweepResult result;
+  result.point_seconds = seconds_of_point(options, cores);
+  const SweepProbes probes{
+      [&](const ReadSetting& setting) { return measure_read(options, input, setting, result.point_seconds, context); },
+      [&](const LoadSetting& setting) { return measure_load(options, input, setting, result.point_seconds, context); }};
+  SweepOutcome outcome;
+  if (options.what != SweepWhat::load) sweep_reading(probes, outcome);
+  if (options.what != SweepWhat::read) sweep_loading(probes, cores, options.batch, options.step_time, outcome);
+  if (!outcome.uring_refused.empty()) context.warn("no_uring", "io_uring was left out: " + outcome.uring_refused);
+  describe_settings(options, outcome, result);
+  result.settings = outcome.settings;
+  result.rows = std::move(outcome.rows);
+  return result;
+}
+
+void SweepOptions::describe(FieldVisitor& v) {
+  v.field({"PATH", Unit::none, "shards, files, or folders of either", Role::positional}, paths);
+  v.field({"what", Unit::none, "read: threads, block and depth; load: workers and prefetch; all: both"}, what);
+  v.field({"cache", Unit::none, "state of the page cache that each point starts from"}, cache);
+  v.field({"direct", Unit::none, "read past the page cache (O_DIRECT)"}, direct);
+  v.field({"batch", Unit::count, "samples of a batch"}, batch);
+  v.field({"step-time", Unit::seconds, "step beside which prefetch is tried; default: as long as a batch takes"},
+          step_time);
+  v.field({"crop", Unit::count, "side of the random resized crop", Role::option, "PIXELS"}, crop);
+  v.field({"dtype", Unit::none, "type of the batch's values"}, dtype);
+  v.field({"budget", Unit::seconds, "time for measuring all points"}, budget);
+}
+
+void SweepResult::describe(FieldVisitor& v) {
+  v.field({"text", Unit::none, "the settings in words"}, text);
+  v.field({"settings", Unit::none, "the settings at the knees"}, settings);
+  v.field({"commands", Unit::none, "lines that use them"}, commands);
+  v.field({"rows", Unit::none, "every point"}, rows);
+  v.field({"point_seconds", Unit::seconds, "time for each point"}, point_seconds);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/read/cache_state.hpp"
+#include "bench/sweep/sweep_plan.hpp"
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "image/tensor_type.hpp"
+
+/// `iobench sweep`: the best settings on this node, and the knees of the curves.
+namespace shardkit {
+
+enum class SweepWhat { all, read, load };
+template <>
+struct EnumNames<SweepWhat> {
+  static constexpr std::array<std::string_view, 3> names{"all", "read", "load"};
+};
+
+struct SweepOptions {
+  std::vector<std::string> paths;
+  SweepWhat what = SweepWhat::all;
+  CacheRequest cache = CacheRequest::cold;
+  bool direct = false;
+  std::uint64_t batch = 64;
+  std::optional<double> step_time;
+  std::uint64_t crop = 224;
+  TensorType dtype = TensorType::f32;
+  double budget = 180;
+
+  void describe(FieldVisitor& v);
+};
+
+struct SweepResult {
+  std::string text;  ///< one line
+  SweepSettings settings;
+  std::vector<std::string> commands;  ///< to use the settings
+  std::vector<SweepRow> rows;
+  double point_seconds = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Takes at most about `budget` seconds beside what bringing the cache into its state takes. Writes nothing.
+SweepResult sweep(const SweepOptions& options, Context& context);
+
+}  // namespace shardkit

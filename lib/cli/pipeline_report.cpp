@@ -1,0 +1,106 @@
+#include "cli/pipeline_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "core/units.hpp"
+
+namespace shardkit {
+namespace {
+
+std::string rate(double value) {
+  return format_count(static_cast<std::uint64_t>(std::llround(std::clamp(value, 0.0, 1e18)))) + "/s";
+}
+
+std::string percent(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.1f} %", *ratio * 100) : "-"; }
+
+std::string size(double bytes) { return format_size(static_cast<std::uint64_t>(std::clamp(bytes, 0.0, 1e18))); }
+
+void summary(const PipelineResult& result, std::string& out) {
+  auto to = std::back_inserter(out);
+  const std::string required =
+      result.required_samples_per_second ? " of " + rate(*result.required_samples_per_second) : "";
+  fmt::format_to(to, "samples:       {}{}, {} of compressed images\n", rate(result.samples_per_second), required,
+                 format_rate(result.bytes_per_second));
+  fmt::format_to(to, "steps:         {} of {} x {} samples, AU {}, waiting {}\n", result.steps, result.gpus,
+                 result.batch, percent(result.au_ratio), percent(result.stall_ratio));
+  fmt::format_to(to, "batch latency: mean {}, p50 {}, p99 {}; the first batch {}\n",
+                 format_duration(result.batch_latency.mean), format_duration(result.batch_latency.p50),
+                 format_duration(result.batch_latency.p99), format_duration(result.first_batch_seconds));
+  fmt::format_to(to, "source:        {} {}, cache {}; batches on {}\n", format_count(result.files), result.source,
+                 result.cache.state.empty() ? "-" : result.cache.state, result.sink);
+  fmt::format_to(to, "memory:        {} for batches, prefetch {}\n", size(result.batch_memory), result.prefetch);
+}
+
+void stages(const PipelineResult& result, std::string& out) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\n{:<12}{:>8}{:>9}{:>9}{:>9}{:>16}\n", "stage", "threads", "busy", "starved", "blocked",
+                 "CPU a sample");
+  for (const StageRow& row : result.stages) {
+    fmt::format_to(to, "{:<12}{:>8}{:>9}{:>9}{:>9}{:>16}\n", row.name, row.threads, percent(row.busy_ratio),
+                   percent(row.starved_ratio), percent(row.blocked_ratio), format_duration(row.cpu_seconds_per_sample));
+  }
+}
+
+void epochs(const PipelineResult& result, std::string& out) {
+  if (result.epochs.size() < 2) return;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\n{:<8}{:>12}{:>12}{:>10}{:>14}{:>16}\n", "epoch", "in cache", "samples/s", "waiting",
+                 "first batch", "boundary stall");
+  for (const EpochRow& row : result.epochs) {
+    fmt::format_to(to, "{:<8}{:>12}{:>12}{:>10}{:>14}{:>16}\n", row.epoch, percent(row.residency_before_ratio),
+                   rate(row.samples_per_second), percent(row.stall_ratio), format_duration(row.first_batch_seconds),
+                   row.boundary_stall_seconds ? format_duration(*row.boundary_stall_seconds) : "-");
+  }
+}
+
+void prefetches(const PipelineResult& result, std::string& out) {
+  if (result.prefetches.size() < 2) return;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\n{:<10}{:>12}{:>10}{:>10}{:>12}{:>12}  {}\n", "prefetch", "samples/s", "AU", "waiting", "p50",
+                 "p99", "limits");
+  for (const PrefetchRow& row : result.prefetches) {
+    fmt::format_to(to, "{:<10}{:>12}{:>10}{:>10}{:>12}{:>12}  {}\n", row.prefetch, rate(row.samples_per_second),
+                   percent(row.au_ratio), percent(row.stall_ratio), format_duration(row.batch_latency.p50),
+                   format_duration(row.batch_latency.p99), row.limiting_stage);
+  }
+}
+
+void remarks(const PipelineResult& result, std::string& out) {
+  auto to = std::back_inserter(out);
+  out += '\n';
+  if (result.checkpoint) {
+    const CheckpointInterference& cost = *result.checkpoint;
+    fmt::format_to(to, "checkpoints: {} of {}, {} each ({}); {} with them, {} without: {:.1f} % lost\n", cost.written,
+                   size(cost.bytes), format_duration(cost.mean_seconds), format_rate(cost.bytes_per_second),
+                   rate(cost.samples_per_second_with), rate(cost.samples_per_second_without), cost.lost_ratio * 100);
+  }
+  const ToolOverhead& own = result.overhead;
+  fmt::format_to(to, "the tool itself: {} of CPU a sample ({:.1f} % of what was measured), {} a batch, at most {}; ",
+                 format_duration(own.cpu_seconds_per_sample), own.share_ratio * 100,
+                 format_duration(own.cpu_seconds_per_batch), rate(own.samples_per_second));
+  fmt::format_to(to, "ends of steps noticed {} late\n", format_duration(own.step_late_mean));
+  if (result.failures.total > 0) {
+    fmt::format_to(to, "{} could not be decoded and are in no batch\n", format_count(result.failures.total, "image"));
+  }
+  if (result.trace) fmt::format_to(to, "trace: {} events; open it in ui.perfetto.dev\n", result.trace->events);
+  for (const std::string& advice : result.advice) fmt::format_to(to, "hint: {}\n", advice);
+}
+
+}  // namespace
+
+std::string render_pipeline(const PipelineResult& result, bool colour) {
+  std::string out = fmt::format("{}{} sets the pace: {}{}\n\n", colour ? "\x1b[1m" : "", result.limiting_stage,
+                                result.reason, colour ? "\x1b[0m" : "");
+  summary(result, out);
+  stages(result, out);
+  epochs(result, out);
+  prefetches(result, out);
+  remarks(result, out);
+  return out;
+}
+
+}  // namespace shardkit

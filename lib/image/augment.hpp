@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/bytes.hpp"
+#include "core/prng.hpp"
+#include "image/pixels.hpp"
+#include "image/tensor_type.hpp"
+
+/// What training does with a decoded crop before it is a sample of a batch.
+namespace shardkit {
+
+/// Mean and deviation of ImageNet's channels (red, green, blue) in [0, 1], as torchvision's models document them.
+inline constexpr std::array<float, 3> kImageNetMean{0.485F, 0.456F, 0.406F};
+inline constexpr std::array<float, 3> kImageNetDeviation{0.229F, 0.224F, 0.225F};
+
+/// True for one sample in two: torchvision's RandomHorizontalFlip at its default.
+inline bool draw_flip(Prng& prng) { return (prng.next() >> 63U) != 0; }
+
+/// Flips, normalises and lays out RGB pixels as one sample of a batch tensor. f32 is (x / 255 - mean) / deviation in
+/// single precision, bit for bit torchvision's ToTensor and Normalize; f16 is that rounded to nearest, ties to even;
+/// u8 keeps the values, for a GPU to normalise. Keeps a row between calls, so that a reused object allocates
+/// nothing. One thread at a time.
+class Augmenter {
+ public:
+  Augmenter(TensorType type, TensorLayout layout) : type_(type), layout_(layout) {}
+
+  /// Writes `rgb`, of three channels, to `sample`: width * height * 3 values of the type.
+  void augment(const PixelView& rgb, bool flip, MutableBytes sample);
+
+ private:
+  /// Sizes the rows for images of this width.
+  void prepare(std::size_t width);
+  void arrange(const PixelView& rgb, std::uint32_t y, bool flip);
+  /// The row's values in the tensor's type, as bytes.
+  Bytes convert();
+
+  TensorType type_;
+  TensorLayout layout_;
+  std::vector<std::uint8_t> levels_;  ///< one row in the tensor's order: three planes of it, or pixels
+  std::vector<float> mean_;           ///< of the channel that stands there, and so on
+  std::vector<float> deviation_;
+  std::vector<float> floats_;
+  std::vector<std::uint16_t> halves_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,93 @@
+#include "io/mmap_engine.hpp"
+
+#include <cerrno>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include "core/error.hpp"
+#include "io/mapped_copy.hpp"
+#include "io/sync_lane.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kSmallestPage = 4096;
+
+class MappedFile final : public ReadFile {
+ public:
+  MappedFile(File opened, bool random) : ReadFile(std::move(opened)) {
+    if (size() == 0) return;
+    map_ = ::mmap(nullptr, size(), PROT_READ, MAP_SHARED, file().fd(), 0);
+    if (map_ == MAP_FAILED) {
+      const int failure = errno;
+      map_ = nullptr;
+      refuse(failure);
+    }
+    ::madvise(map_, size(), random ? MADV_RANDOM : MADV_SEQUENTIAL);
+  }
+  ~MappedFile() override {
+    if (map_ != nullptr) ::munmap(map_, size());
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const std::byte* at(std::uint64_t offset) const { return static_cast<const std::byte*>(map_) + offset; }
+
+ private:
+  [[noreturn]] void refuse(int failure) const {
+    const Error error = system_error(failure, "map", file().path());
+    if (failure != ENODEV) throw error;
+    throw Error(ErrorCode::unsupported, fmt::format("{}; --engine pread reads it", error.what()), file().path());
+  }
+
+  void* map_ = nullptr;
+};
+
+/// Says why a page could not be had: the file was cut, or its disk failed.
+[[noreturn]] void report_lost(const ReadFile& file, std::uint64_t offset) {
+  const std::uint64_t size = file.file().size();
+  if (size < file.size()) file.report_shrunk(size);
+  std::byte byte{};
+  file.file().read_at(offset, {&byte, 1});  // throws what the disk says
+  file.report_failure(EIO, offset);
+}
+
+std::uint64_t copy_window(const ReadFile& file, const ReadWindow& window, MutableBytes target) {
+  const auto& mapped = static_cast<const MappedFile&>(file);
+  const std::size_t got = copy_mapped(mapped.at(window.begin), target.data(), window.length);
+  if (got < window.length) report_lost(file, window.begin + got);
+  // A cut within the last page reads as zeros. Elsewhere the pages behind the cut tell.
+  const bool at_end = window.begin + window.length + kSmallestPage > file.size();
+  if (at_end && file.file().size() < window.begin + window.length) file.report_shrunk(file.file().size());
+  return 1;
+}
+
+class MmapEngine final : public ReadEngine {
+ public:
+  explicit MmapEngine(bool random) : random_(random) {}
+  std::string_view name() const override { return "mmap"; }
+  unsigned depth() const override { return 1; }
+  std::shared_ptr<const ReadFile> open(const std::string& path) const override {
+    return std::make_shared<MappedFile>(File::open_read(path), random_);
+  }
+  std::unique_ptr<ReadLane> make_lane(std::size_t most) const override {
+    return std::make_unique<SyncLane>(copy_window, most);
+  }
+
+ private:
+  bool random_;
+};
+
+}  // namespace
+
+std::unique_ptr<ReadEngine> make_mmap_engine(const ReadEngineOptions& options) {
+  if (options.direct) {
+    throw Error(ErrorCode::unsupported,
+                "engine 'mmap' reads through the page cache: --direct needs --engine pread or uring");
+  }
+  return std::make_unique<MmapEngine>(options.random);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "core/fields.hpp"
+
+namespace shardkit {
+
+/// Where the median of as many further repetitions will lie.
+struct PredictionInterval {
+  double low = 0;
+  double high = 0;
+
+  void describe(FieldVisitor& v) {
+    v.field({"low", Unit::none, "lower end"}, low);
+    v.field({"high", Unit::none, "upper end"}, high);
+  }
+};
+
+/// The interval that holds the median of as many new repetitions in 95 % of cases, as long as nothing but chance
+/// differs between them: both medians wander, so it is wider than a confidence interval of one. From 9 values on by
+/// ranks, for noise of any shape (Fligner and Wolfe, Journal of the American Statistical Association 74, 1979). Fewer
+/// cannot give 95 % so; then by Student's t with the variance that medians of normal noise have at most, which heavy
+/// tails make wider, not narrower, and at least their range. Of 2 to 5 values that jump between two modes it holds
+/// 93 %. Empty for fewer than 2 values.
+std::optional<PredictionInterval> prediction_interval(std::span<const double> values);
+
+}  // namespace shardkit

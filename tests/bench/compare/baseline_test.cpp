@@ -1,0 +1,96 @@
+#include "bench/compare/baseline.hpp"
+
+#include <doctest/doctest.h>
+
+#include "compare_support.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+
+namespace {
+
+CompareResult save(const std::string& result, const std::string& file, std::optional<std::string> name = {}) {
+  CompareOptions options;
+  options.changed = result;
+  options.save_baseline = file;
+  options.machine_class = std::move(name);
+  Context context;
+  return compare(options, context);
+}
+
+}  // namespace
+
+TEST_CASE("a node is kept as baseline of its class, and others are held against it") {
+  const TempDir dir;
+  const std::string file = dir.path("fleet.json");
+  const CompareResult saved = save(write_repetitions(dir, "good", {}), file, "h100-nvme");
+  CHECK_FALSE(saved.verdict);
+  CHECK_FALSE(saved.has_findings());
+  CHECK(saved.text.find("class 'h100-nvme'") != std::string::npos);
+  const std::string slow = write_repetitions(dir, "slow", {.rate = 0.8e9, .host = "node7"});
+  const CompareResult result = compare_paths(file, slow, {.machine_class = "h100-nvme"});
+  CHECK(result.verdict == "regressed");
+  CHECK(result.base->machine_class == "h100-nvme");
+  CHECK(result.base->repetitions == 10);
+}
+
+TEST_CASE("without a name the class follows from processors, memory and storage") {
+  const TempDir dir;
+  const std::string file = dir.path("fleet.json");
+  CHECK(save(write_repetitions(dir, "good", {}), file).changed.machine_class == "16cpu-32gib-nvme");
+  CHECK(compare_paths(file, dir.path("good")).verdict == "pass");
+  CompareOptions options;
+  options.base = file;
+  options.changed = write_repetitions(dir, "other", {.cpus = 64});
+  const auto failure = failure_of_compare(options);
+  CHECK(failure == ErrorCode::not_found);
+  CHECK(failure.says("no baseline of class '64cpu-32gib-nvme', only of 16cpu-32gib-nvme"));
+}
+
+TEST_CASE("saving again replaces that class and verb and keeps the others") {
+  const TempDir dir;
+  const std::string file = dir.path("fleet.json");
+  save(write_repetitions(dir, "a", {}), file, "a");
+  save(write_repetitions(dir, "b", {.rate = 2e9}), file, "b");
+  write_file(dir.path("run.json"), run_envelope({1, 2, 3}));
+  save(dir.path("run.json"), file, "a");
+  save(write_repetitions(dir, "a2", {.rate = 3e9}, 12), file, "a");
+  CHECK(read_baseline(file, "a", "read").values.at("read.bytes_per_second").size() == 12);
+  CHECK(read_baseline(file, "a", "run").values.at("read.bytes_per_second") == std::vector<double>{1, 2, 3});
+  CHECK(read_baseline(file, "b", "read").values.at("read.bytes_per_second").size() == 10);
+}
+
+TEST_CASE("a node that was measured under other conditions than the baseline is incomparable") {
+  const TempDir dir;
+  const std::string file = dir.path("fleet.json");
+  save(write_repetitions(dir, "good", {}), file, "x");
+  const std::string warm = write_repetitions(dir, "warm", {.cache = "warm"});
+  CHECK(compare_paths(file, warm, {.machine_class = "x"}).verdict == "incomparable");
+}
+
+TEST_CASE("damaged baselines are errors and are not overwritten") {
+  const TempDir dir;
+  const std::string result = write_repetitions(dir, "good", {});
+  for (
+      const char* text :
+      {R"({"schema":"shardkit/baseline","schema_version":2,"classes":{}})",
+       R"({"schema":"shardkit/baseline","schema_version":1,"classes":[]})",
+       R"({"schema":"shardkit/baseline","schema_version":1,"classes":{"x":3}})",
+       R"({"schema":"shardkit/baseline","schema_version":1,"classes":{"x":{"read":{"values":{}}}}})",
+       R"({"schema":"shardkit/baseline","schema_version":1,"classes":{"x":{"read":{"conditions":{"a":1},"values":{}}}}})",
+       R"({"schema":"shardkit/baseline","schema_version":1,"classes":{"x":{"read":{"conditions":{},"values":{"a":["b"]}}}}})",
+       R"({"schema":"shardkit/baseline","schema_version":1,"classes":{"x":{"read":{"conditions":{},"values":{"a":1}}}}})"}) {
+    CAPTURE(text);
+    write_file(dir.path("bad.json"), text);
+    CompareOptions options;
+    options.base = dir.path("bad.json");
+    options.changed = result;
+    options.machine_class = "x";
+    CHECK(failure_of_compare(options) == ErrorCode::corrupt);
+  }
+  write_file(dir.path("read.json"), read_envelope());
+  CHECK(shardkit_test::failure_of([&] { save(result, dir.path("read.json"), "x"); }) == ErrorCode::usage);
+  CHECK(read_file(dir.path("read.json")) == read_envelope());
+  write_file(dir.path("notes.txt"), "notes");
+  CHECK(shardkit_test::failure_of([&] { save(result, dir.path("notes.txt"), "x"); }) == ErrorCode::corrupt);
+}

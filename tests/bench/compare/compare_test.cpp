@@ -1,0 +1,157 @@
+#include "bench/compare/compare.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "bench/compare/compare_metrics.hpp"
+#include "compare_support.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+using doctest::Approx;
+
+namespace {
+
+const CompareRow& row_of(const CompareResult& result, const std::string& metric) {
+  return *std::ranges::find(result.rows, metric, &CompareRow::metric);
+}
+
+bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a folder that reads a tenth slower regressed, the other metrics of it did not") {
+  const TempDir dir;
+  const std::string base = write_repetitions(dir, "base", {});
+  const CompareResult result = compare_paths(base, write_repetitions(dir, "new", {.rate = 0.9e9}));
+  CHECK(result.verdict == "regressed");
+  CHECK(result.has_findings());
+  const CompareRow& rate = row_of(result, "read.bytes_per_second");
+  CHECK(rate.change.verdict == ChangeVerdict::regressed);
+  CHECK(rate.base == Approx(1e9).epsilon(0.001));
+  CHECK(rate.changed == Approx(0.9e9).epsilon(0.001));
+  CHECK(rate.change.ratio.value() == Approx(-0.1).epsilon(0.01));
+  CHECK(rate.change.interval->high < -0.05);
+  CHECK(rate.change.p_value.value() < 0.001);
+  CHECK(row_of(result, "read.latency_seconds.p99").change.verdict == ChangeVerdict::pass);
+  CHECK(result.text.starts_with("regressed: read.bytes_per_second -10.0 %: "));
+  CHECK(result.base->repetitions == 10);
+  CHECK(result.changed.files == 10);
+  CHECK(result.differences.empty());
+}
+
+TEST_CASE("a longer latency is worse, a shorter one better") {
+  const TempDir dir;
+  const std::string base = write_repetitions(dir, "base", {});
+  const std::string slow = write_repetitions(dir, "slow", {.p99 = 0.0023});
+  CHECK(compare_paths(base, slow).verdict == "regressed");
+  CHECK(compare_paths(slow, base).verdict == "improved");
+  CHECK_FALSE(compare_paths(slow, base).has_findings());
+}
+
+TEST_CASE("the same again passes") {
+  const TempDir dir;
+  const CompareResult result =
+      compare_paths(write_repetitions(dir, "base", {}), write_repetitions(dir, "new", {.rate = 1.001e9}));
+  CHECK(result.verdict == "pass");
+  CHECK(says(result.text, "2 metrics"));
+  CHECK_FALSE(result.has_findings());
+}
+
+TEST_CASE("thresholds are for all metrics, or for one") {
+  const TempDir dir;
+  const std::string base = write_repetitions(dir, "base", {});
+  const std::string changed = write_repetitions(dir, "new", {.rate = 0.96e9});
+  CHECK(compare_paths(base, changed).verdict == "pass");
+  CHECK(compare_paths(base, changed, {.threshold = {"2%"}}).verdict == "regressed");
+  CHECK(compare_paths(base, changed, {.threshold = {"read.bytes_per_second=2%"}}).verdict == "regressed");
+  CHECK(compare_paths(base, changed, {.threshold = {"0.02", "read.bytes_per_second=10%"}}).verdict == "pass");
+  CHECK(compare_paths(base, changed, {.threshold = {"2 %"}, .metric = {"read.latency_seconds.p99"}}).verdict == "pass");
+}
+
+TEST_CASE("single results are inconclusive, whatever they say; a flag makes that a finding") {
+  const TempDir dir;
+  write_file(dir.path("base.json"), read_envelope());
+  write_file(dir.path("new.json"), read_envelope({.rate = 0.5e9}));
+  CompareResult result = compare_paths(dir.path("base.json"), dir.path("new.json"));
+  CHECK(result.verdict == "inconclusive");
+  CHECK(row_of(result, "read.bytes_per_second").change.ratio.value() == Approx(-0.5));
+  CHECK_FALSE(row_of(result, "read.bytes_per_second").change.interval);
+  REQUIRE(result.hints.size() == 1);
+  CHECK(says(result.hints.front(), "fewer than 9"));
+  CHECK_FALSE(result.has_findings());
+  result = compare_paths(dir.path("base.json"), dir.path("new.json"), {.fail_on_inconclusive = true});
+  CHECK(result.has_findings());
+}
+
+TEST_CASE("repetitions within one result count each, not the figures beside them") {
+  const TempDir dir;
+  std::vector<double> base;
+  std::vector<double> changed;
+  for (int i = 0; i < 10; ++i) {
+    base.push_back(1e9 + i * 1e6);
+    changed.push_back(0.8e9 + i * 1e6);
+  }
+  write_file(dir.path("base.json"), run_envelope(base));
+  write_file(dir.path("new.json"), run_envelope(changed, "0.2.0"));
+  const CompareResult result = compare_paths(dir.path("base.json"), dir.path("new.json"));
+  CHECK(result.verdict == "regressed");
+  CHECK(result.rows.size() == 3);
+  CHECK(row_of(result, "run.predicted.samples_per_second").base == Approx(502.25));
+  CHECK(result.base->repetitions == 10);
+  REQUIRE(result.differences.size() == 1);  // the version is listed and hinders nothing
+  CHECK(result.differences.front().key == "tool.version");
+  CHECK_FALSE(result.differences.front().decisive);
+}
+
+TEST_CASE("a drift within a side is told") {
+  const TempDir dir;
+  std::vector<double> rising;
+  for (int i = 0; i < 12; ++i) rising.push_back(1e9 * (1 + 0.03 * i));
+  write_file(dir.path("a.json"), run_envelope(rising));
+  const CompareResult result = compare_paths(dir.path("a.json"), dir.path("a.json"));
+  REQUIRE(result.hints.size() == 2);
+  CHECK(says(result.hints.front(), "BASE drifted by +28 %"));
+}
+
+TEST_CASE("a rate of 0 has no ratio and is inconclusive") {
+  const TempDir dir;
+  const CompareResult result =
+      compare_paths(write_repetitions(dir, "base", {}), write_repetitions(dir, "new", {.rate = 0}));
+  CHECK(result.verdict == "inconclusive");
+  CHECK_FALSE(row_of(result, "read.bytes_per_second").change.ratio);
+}
+
+TEST_CASE("options that make no sense are refused") {
+  const TempDir dir;
+  const std::string base = write_repetitions(dir, "base", {});
+  const auto refused = [&](CompareOptions options, const std::string& part) {
+    options.changed = base;
+    const auto failure = failure_of_compare(options);
+    CAPTURE(failure.text);
+    return failure == ErrorCode::usage && failure.says(part);
+  };
+  CHECK(refused({}, "expected BASE and NEW"));
+  CHECK(refused({.base = base, .threshold = {"fast"}}, "'fast' is no share"));
+  CHECK(refused({.base = base, .threshold = {"500%"}}, "'500%' is no share"));
+  CHECK(refused({.base = base, .threshold = {"0"}}, "is no share"));
+  CHECK(refused({.base = base, .threshold = {"read.speed=3%"}}, "no metric 'read.speed'"));
+  CHECK(refused({.base = base, .metric = {"nothing"}}, "no metric 'nothing'"));
+  CHECK(refused({.base = base, .metric = {"decode.samples_per_second"}}, "does not measure"));
+  CHECK(refused({.base = base, .allow_different = {"enigne"}}, "neither result tells 'enigne'"));
+  CHECK(refused({.threshold = {"5%"}, .save_baseline = "x"}, "--threshold needs BASE"));
+  CHECK(refused({.base = base, .save_baseline = "x"}, "in a call of its own"));
+  CHECK(refused({.allow_different = {"host"}, .save_baseline = "x"}, "--allow-different needs BASE"));
+}
+
+TEST_CASE("names of metrics are unique, and a value is shown in its unit") {
+  std::vector<std::string> names;
+  for (const CompareMetric& metric : compare_metrics()) names.push_back(metric.name());
+  std::ranges::sort(names);
+  CHECK(std::ranges::adjacent_find(names) == names.end());
+  CHECK(metric_text(1.234e9, Unit::bytes_per_second) == "1.23 GB/s");
+  CHECK(metric_text(12'345, Unit::per_second) == "12,345/s");
+  CHECK(metric_text(0.00123, Unit::seconds) == "1.23 ms");
+  CHECK(metric_text(0.9, Unit::ratio) == "0.9");
+}

@@ -1,0 +1,116 @@
+#include "bench/compare/conditions.hpp"
+
+#include <doctest/doctest.h>
+
+#include "compare_support.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+
+namespace {
+
+/// The verdict on two folders that differ in what `change` does, and the first difference.
+struct Seen {
+  std::string verdict;
+  std::string key;
+  bool decisive = false;
+  std::string text;
+};
+
+Seen compare_with(const ReadFacts& changed, CompareOptions options = {}) {
+  const TempDir dir;
+  const CompareResult result =
+      compare_paths(write_repetitions(dir, "base", {}), write_repetitions(dir, "new", changed), std::move(options));
+  Seen seen{*result.verdict, {}, false, result.text};
+  if (!result.differences.empty()) {
+    seen.key = result.differences.front().key;
+    seen.decisive = result.differences.front().decisive;
+  }
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("another state of the cache, number of threads, data or machine makes results incomparable") {
+  struct Row {
+    ReadFacts facts;
+    std::string key;
+  };
+  const std::vector<Row> rows{{{.cache = "warm"}, "read.cache.state"},
+                              {{.threads = 4}, "read.threads"},
+                              {{.files = 13}, "read.files"},
+                              {{.mean_sample = 150'000}, "read.mean_sample_bytes"},
+                              {{.cpus = 32}, "host.cpus"},
+                              {{.retries = 3}, "options.retries"}};
+  for (const Row& row : rows) {
+    CAPTURE(row.key);
+    const Seen seen = compare_with(row.facts);
+    CHECK(seen.verdict == "incomparable");
+    CHECK(seen.key == row.key);
+    CHECK(seen.decisive);
+    CHECK(seen.text.starts_with("incomparable: " + row.key + " is "));
+    CHECK(seen.text.find("--allow-different " + row.key) != std::string::npos);
+  }
+}
+
+TEST_CASE("another version, host name or path is listed and hinders nothing") {
+  for (const ReadFacts& facts :
+       {ReadFacts{.version = "0.2.0"}, ReadFacts{.host = "node2"}, ReadFacts{.path = "/mnt/other"}}) {
+    const Seen seen = compare_with(facts);
+    CHECK(seen.verdict == "pass");
+    CHECK_FALSE(seen.key.empty());
+    CHECK_FALSE(seen.decisive);
+  }
+}
+
+TEST_CASE("sizes of samples may differ a little, because each run reads other files") {
+  const Seen seen = compare_with({.mean_sample = 111'000});
+  CHECK(seen.verdict == "pass");
+  CHECK(seen.key.empty());
+}
+
+TEST_CASE("what the user allows to differ is compared, by whole key, first part or last part") {
+  for (const char* allowed : {"host.cpus", "host", "cpus"}) {
+    CAPTURE(allowed);
+    CHECK(compare_with({.cpus = 32}, {.allow_different = {allowed}}).verdict == "pass");
+  }
+  CHECK(compare_with({.cache = "warm", .cpus = 32}, {.allow_different = {"host"}}).verdict == "incomparable");
+  CHECK(compare_with({.rate = 0.8e9, .cache = "warm"}, {.allow_different = {"cache.state"}}).verdict == "regressed");
+}
+
+TEST_CASE("rows of incomparable results show their medians and judge nothing") {
+  const TempDir dir;
+  const CompareResult result = compare_paths(write_repetitions(dir, "base", {}),
+                                             write_repetitions(dir, "new", {.rate = 0.5e9, .cache = "warm"}));
+  CHECK(result.has_findings());
+  REQUIRE_FALSE(result.rows.empty());
+  CHECK(result.rows.front().change.verdict == ChangeVerdict::incomparable);
+  CHECK(result.rows.front().change.ratio);
+  CHECK_FALSE(result.rows.front().change.p_value);
+  CHECK_FALSE(result.rows.front().change.interval);
+}
+
+TEST_CASE("results of two verbs are incomparable, unless the user says so: then what is named alike is compared") {
+  const TempDir dir;
+  const auto write = [&](const std::string& verb, double rate) {
+    for (int i = 0; i < 10; ++i) {
+      write_file(dir.path(fmt::format("{}/{}.json", verb, i)),
+                 fmt::format(R"({{"schema":"shardkit/{}","schema_version":1,"options":{{}},
+"result":{{"samples_per_second":{}}},"error":null}})",
+                             verb, rate + i));
+    }
+    return dir.path(verb);
+  };
+  const std::string node = write("pipeline", 1180);
+  const std::string loader = write("loader_probe", 640);
+  CHECK(compare_paths(node, loader).verdict == "incomparable");
+  const CompareResult result = compare_paths(node, loader, {.allow_different = {"verb"}});
+  CHECK(result.verdict == "regressed");
+  REQUIRE(result.rows.size() == 1);
+  CHECK(result.rows.front().metric == "loader_probe.samples_per_second");
+}
+
+TEST_CASE("what only one side tells is another version's and no difference") {
+  CHECK(differences({{"read.depth", "8"}}, {}, {}).empty());
+  CHECK(differences({}, {{"read.depth", "8"}}, {}).empty());
+}

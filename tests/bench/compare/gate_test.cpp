@@ -1,0 +1,129 @@
+#include "bench/compare/gate.hpp"
+
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "compare_support.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+
+namespace {
+
+std::string gate_text(const std::string& requirements) {
+  return R"({"schema":"shardkit/gate","schema_version":1,"requirements":[)" + requirements + "]}";
+}
+
+CompareResult gate(const TempDir& dir, const std::string& result, const std::string& requirements,
+                   bool fail_on_inconclusive = false) {
+  write_file(dir.path("gate.json"), gate_text(requirements));
+  CompareOptions options;
+  options.changed = result;
+  options.gate = dir.path("gate.json");
+  options.fail_on_inconclusive = fail_on_inconclusive;
+  Context context;
+  return compare(options, context);
+}
+
+GateVerdict verdict_of(const std::string& requirement, const ReadFacts& facts = {}) {
+  const TempDir dir;
+  write_file(dir.path("new.json"), read_envelope(facts));
+  return gate(dir, dir.path("new.json"), requirement).gate.front().verdict;
+}
+
+}  // namespace
+
+TEST_CASE("a single result meets or misses by its value") {
+  CHECK(verdict_of(R"({"metric":"read.bytes_per_second","min":"900MB/s"})") == GateVerdict::met);
+  CHECK(verdict_of(R"({"metric":"read.bytes_per_second","min":1000000001})") == GateVerdict::missed);
+  CHECK(verdict_of(R"({"metric":"read.bytes_per_second","max":"0.9GB/s"})") == GateVerdict::missed);
+  CHECK(verdict_of(R"({"metric":"read.latency_seconds.p99","max":0.003})") == GateVerdict::met);
+  CHECK(verdict_of(R"({"metric":"read.bytes_per_second","min":1,"max":"2GB/s"})") == GateVerdict::met);
+}
+
+TEST_CASE("a requirement on a state of the cache is not met by another state") {
+  const std::string cold = R"({"metric":"read.bytes_per_second","min":1,"cache":"cold"})";
+  CHECK(verdict_of(cold) == GateVerdict::met);
+  CHECK(verdict_of(cold, {.cache = "warm"}) == GateVerdict::absent);
+}
+
+TEST_CASE("a known metric that was not measured is a finding, as a miss is") {
+  const TempDir dir;
+  write_file(dir.path("new.json"), read_envelope());
+  const CompareResult result =
+      gate(dir, dir.path("new.json"),
+           R"({"metric":"read.bytes_per_second","min":1},{"metric":"decode.samples_per_second_per_core","min":400})");
+  CHECK(result.gate[0].verdict == GateVerdict::met);
+  CHECK(result.gate[1].verdict == GateVerdict::absent);
+  CHECK(result.has_findings());
+  CHECK_FALSE(result.verdict);
+  CHECK(result.text.starts_with("gate missed: decode.samples_per_second_per_core required at least 400/s, but"));
+}
+
+TEST_CASE("of repetitions the interval of the median decides, and across the limit nothing") {
+  const TempDir dir;
+  const std::string folder = write_repetitions(dir, "new", {});  // 0.995 to 1.004 GB/s, interval 0.996 to 1.003
+  const auto verdict = [&](const char* limit) {
+    return gate(dir, folder, fmt::format(R"({{"metric":"read.bytes_per_second","min":{}}})", limit)).gate[0].verdict;
+  };
+  CHECK(verdict("0.9e9") == GateVerdict::met);
+  CHECK(verdict("1.1e9") == GateVerdict::missed);
+  CHECK(verdict("1.0e9") == GateVerdict::inconclusive);
+  const char* on_limit = R"({"metric":"read.bytes_per_second","min":1.0e9})";
+  CHECK_FALSE(gate(dir, folder, on_limit).has_findings());
+  CHECK(gate(dir, folder, on_limit, true).has_findings());
+}
+
+TEST_CASE("a gate stands beside a comparison: either fails the call") {
+  const TempDir dir;
+  const std::string base = write_repetitions(dir, "base", {});
+  write_file(dir.path("gate.json"), gate_text(R"({"metric":"read.bytes_per_second","min":"2GB/s"})"));
+  const CompareResult result = compare_paths(base, base, {.gate = dir.path("gate.json")});
+  CHECK(result.verdict == "pass");
+  CHECK(result.has_findings());
+  CHECK(result.text.find("gate missed") != std::string::npos);
+}
+
+TEST_CASE("what misses the gate is not kept as a baseline") {
+  const TempDir dir;
+  CompareOptions options;
+  options.changed = write_repetitions(dir, "new", {});
+  options.gate = dir.path("gate.json");
+  options.save_baseline = dir.path("fleet.json");
+  Context context;
+  for (const char* limit : {"2GB/s", "0.5GB/s"}) {
+    CHECK_FALSE(std::filesystem::exists(*options.save_baseline));
+    write_file(*options.gate, gate_text(fmt::format(R"({{"metric":"read.bytes_per_second","min":"{}"}})", limit)));
+    compare(options, context);
+  }
+  CHECK(std::filesystem::exists(*options.save_baseline));
+}
+
+TEST_CASE("a gate that is wrong says which requirement and how, before results are read") {
+  const TempDir dir;
+  struct Row {
+    std::string text, part;
+  };
+  const std::vector<Row> rows{
+      {gate_text(R"({"metric":"read.speed","min":1})"), "no metric 'read.speed'"},
+      {gate_text(R"({"min":1})"), "requirement 1: a metric is missing"},
+      {gate_text(R"({"metric":"read.bytes_per_second"})"), "expected min, max or both"},
+      {gate_text(R"({"metric":"read.bytes_per_second","min":"fast"})"), "'min' is \"fast\""},
+      {gate_text(R"({"metric":"read.bytes_per_second","min":-1})"), "'min' is -1"},
+      {gate_text(R"({"metric":"read.bytes_per_second","minimum":1})"), "no member 'minimum'"},
+      {gate_text(R"({"metric":"read.bytes_per_second","min":1},3)"), "requirement 2: expected an object"},
+      {gate_text(""), "expected a list"},
+      {R"({"schema":"shardkit/gate","schema_version":9})", "schema_version is not 1"},
+      {R"({"schema":"shardkit/read"})", "not shardkit/gate"}};
+  for (const Row& row : rows) {
+    write_file(dir.path("gate.json"), row.text);
+    const auto failure = shardkit_test::failure_of([&] { read_gate(dir.path("gate.json")); });
+    CAPTURE(failure.text);
+    CHECK(failure == ErrorCode::usage);
+    CHECK(failure.says(row.part));
+    CHECK(failure.path == dir.path("gate.json"));
+  }
+  write_file(dir.path("gate.json"), "min: 3");
+  CHECK(shardkit_test::failure_of([&] { read_gate(dir.path("gate.json")); }) == ErrorCode::corrupt);
+}

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/pipeline/hand_over.hpp"
+#include "bench/pipeline/sample_source.hpp"
+#include "core/error.hpp"
+
+namespace shardkit::test {
+
+/// A buffer with the bytes of a text.
+inline SampleBuffer buffer_of(std::string_view text) {
+  SampleBuffer buffer;
+  buffer.resize(text.size());
+  std::ranges::copy(as_bytes(text), buffer.bytes().begin());
+  return buffer;
+}
+
+inline std::string text_of(SampleBuffer& buffer) { return std::string(as_text(buffer.bytes())); }
+
+/// Gives the same image a number of times an epoch; can be made slow, or fail.
+class FakeSource final : public SampleSource {
+ public:
+  FakeSource(std::string image, std::uint64_t samples) : image_(std::move(image)), samples_(samples) {}
+
+  std::chrono::milliseconds delay{0};     ///< before each sample
+  std::optional<std::uint64_t> fails_at;  ///< throws instead of giving the sample of this number
+
+  std::string_view kind() const override { return "fake"; }
+  std::size_t most_readers() const override { return 64; }
+  void begin_epoch(std::uint64_t /*epoch*/) override { next_ = 0; }
+  void read(SampleOutlet& outlet, const std::stop_token& stop) override {
+    while (!stop.stop_requested()) {
+      const std::uint64_t number = next_.fetch_add(1);
+      if (number >= samples_) return;
+      if (fails_at == number) throw Error(ErrorCode::io, "the disk went away", "/disk", 7);
+      std::this_thread::sleep_for(delay);
+      SampleBuffer buffer = outlet.buffer(image_.size());
+      std::ranges::copy(as_bytes(image_), buffer.bytes().begin());
+      if (!outlet.give(std::move(buffer))) return;
+    }
+  }
+
+ private:
+  std::string image_;
+  std::uint64_t samples_;
+  std::atomic<std::uint64_t> next_{0};
+};
+
+/// Memory on the heap; remembers what it was given and how often places were used at once.
+class FakeSink final : public BatchSink {
+ public:
+  std::string_view name() const override { return "fake"; }
+  std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) override {
+    memory_bytes.push_back(bytes);
+    return host_->make_memory(bytes);
+  }
+  std::uint64_t hand_over(BatchMemory& memory, std::size_t bytes, unsigned gpu) override {
+    const std::scoped_lock lock(mutex_);
+    if (fails) throw Error(ErrorCode::io, "the bus went away");
+    gpus.push_back(gpu);
+    batches.emplace_back(memory.bytes().begin(), memory.bytes().begin() + static_cast<std::ptrdiff_t>(bytes));
+    most_in_use = std::max(most_in_use, ++in_use_);
+    return batches.size();
+  }
+  void release(std::uint64_t place) override {
+    const std::scoped_lock lock(mutex_);
+    released.push_back(place);
+    --in_use_;
+  }
+
+  bool fails = false;
+  std::vector<std::size_t> memory_bytes;
+  std::vector<unsigned> gpus;
+  std::vector<std::vector<std::byte>> batches;
+  std::vector<std::uint64_t> released;
+  std::size_t most_in_use = 0;
+
+ private:
+  std::mutex mutex_;
+  std::unique_ptr<BatchSink> host_ = host_sink();
+  std::size_t in_use_ = 0;
+};
+
+}  // namespace shardkit::test

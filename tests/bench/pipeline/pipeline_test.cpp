@@ -1,0 +1,235 @@
+#include "bench/pipeline/pipeline.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "bench/bench_data.hpp"
+#include "bench/pipeline/pipeline_fakes.hpp"
+#include "bench/pipeline/pipeline_rows.hpp"
+#include "bench/pipeline/pipeline_run.hpp"
+#include "support/errors.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+using shardkit_test::failure_of;
+
+namespace {
+
+PipelineOptions options_for(const std::string& path) {
+  PipelineOptions options;
+  options.paths = {path};
+  options.batch = 4;
+  options.workers = 2;
+  options.crop = 16;
+  return options;
+}
+
+PipelineResult run(const PipelineOptions& options) {
+  Context context;
+  return pipeline(options, context);
+}
+
+ErrorCode code_of(const PipelineOptions& options) {
+  return error_code_of([&] { run(options); });
+}
+
+/// A run over a source of our own.
+PipelineRun run_over(FakeSource& source, double step_seconds, unsigned workers = 2) {
+  const auto sink = host_sink();
+  LoaderSettings loader;
+  loader.batch = 4;
+  loader.crop = 16;
+  loader.workers = workers;
+  Context context;
+  return run_pipeline({source, *sink, {}}, loader, {1, step_seconds, 0}, nullptr, nullptr, context);
+}
+
+std::string limiting_stage(const PipelineRun& done) {
+  return judge_pipeline(pipeline_shares(done), done.loader.prefetch).limiting_stage;
+}
+
+}  // namespace
+
+TEST_CASE("shards and image files go through, and the result says which it was") {
+  const ShardFolder folder;
+  folder.write("shards/a.tar", image_shard(10, "a"));
+  for (int i = 0; i < 10; ++i) folder.write("images/c/" + std::to_string(i) + ".jpg", small_jpeg());
+  for (const char* name : {"shards", "images"}) {
+    const PipelineResult result = run(options_for(folder.path(name)));
+    CHECK(result.source == (std::string(name) == "shards" ? "shards" : "files"));
+    CHECK(result.samples == 10);
+    CHECK(result.steps == 3);
+    CHECK(result.failures.total == 0);
+    CHECK(result.samples_per_second > 0);
+    CHECK_FALSE(result.au_ratio);
+    CHECK(result.batch_memory == 2 * 4 * 16 * 16 * 3 * 4);
+  }
+}
+
+TEST_CASE("each stage's shares sum up to one") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(20, "a"));
+  PipelineOptions options = options_for(folder.path());
+  options.step_time = 0.001;
+  const PipelineResult result = run(options);
+  std::vector<std::string> names;
+  for (const StageRow& row : result.stages) {
+    names.push_back(row.name);
+    CHECK(row.busy_ratio + row.starved_ratio + row.blocked_ratio == doctest::Approx(1));
+    CHECK(row.busy_ratio >= 0);
+    CHECK(row.blocked_ratio >= 0);
+  }
+  CHECK(names == std::vector<std::string>{"read", "decode", "augment", "transfer", "compute", "checkpoint"});
+  CHECK(result.au_ratio.has_value());
+  CHECK(*result.required_samples_per_second == doctest::Approx(4000));
+}
+
+TEST_CASE("processor time of the stages is that of all threads") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(20, "a"));
+  const PipelineResult result = run(options_for(folder.path()));
+  double sum = 0;
+  for (const StageRow& row : result.stages) sum += row.cpu_seconds_per_sample;
+  CHECK(sum == doctest::Approx(result.cpu_seconds_per_sample));
+  CHECK(result.stages[1].cpu_seconds_per_sample > 0);
+}
+
+TEST_CASE("a source that is slow by construction is the stage that limits") {
+  FakeSource slow(small_jpeg(), 24);
+  slow.delay = std::chrono::milliseconds(20);
+  CHECK(limiting_stage(run_over(slow, 0)) == "read");
+}
+
+TEST_CASE("steps that are slow by construction are fed") {
+  FakeSource source(small_jpeg(), 24);
+  CHECK(limiting_stage(run_over(source, 0.1)) == "compute");
+}
+
+TEST_CASE("epochs are told apart, and all but the first have a boundary") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(9, "a"));
+  PipelineOptions options = options_for(folder.path());
+  options.epochs = 3;
+  options.cache = CacheRequest::warm;
+  const PipelineResult result = run(options);
+  REQUIRE(result.epochs.size() == 3);
+  CHECK(result.samples == 27);
+  CHECK_FALSE(result.epochs[0].boundary_stall_seconds);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(result.epochs[i].epoch == i + 1);
+    CHECK(result.epochs[i].samples == 9);
+    CHECK(result.epochs[i].steps == 3);
+    if (i > 0) CHECK(*result.epochs[i].boundary_stall_seconds >= 0);
+  }
+  CHECK(result.cache.state == "warm");
+}
+
+TEST_CASE("each value of prefetch has a row, and the rest is of the last") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(12, "a"));
+  PipelineOptions options = options_for(folder.path());
+  options.prefetch = "0,1,4";
+  const PipelineResult result = run(options);
+  REQUIRE(result.prefetches.size() == 3);
+  CHECK(result.prefetches[0].prefetch == 0);
+  CHECK(result.prefetches[2].prefetch == 4);
+  CHECK(result.prefetch == 4);
+  CHECK(result.prefetches[2].samples_per_second == result.samples_per_second);
+}
+
+TEST_CASE("no more samples an epoch than asked for") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(30, "a"));
+  PipelineOptions options = options_for(folder.path());
+  options.samples = 6;
+  options.shuffle_buffer = 5;
+  CHECK(run(options).samples == 6);
+}
+
+TEST_CASE("checkpoints are written between steps, and the same is run without them") {
+  const ShardFolder folder;
+  folder.write("data/a.tar", image_shard(24, "a"));
+  folder.write("out/keep", "");
+  PipelineOptions options = options_for(folder.path("data"));
+  options.checkpoint_every = 2;
+  options.checkpoint_bytes = 100'000;
+  options.checkpoint_dir = folder.path("out");
+  const PipelineResult result = run(options);
+  REQUIRE(result.checkpoint.has_value());
+  CHECK(result.checkpoint->written == 3);
+  CHECK(result.checkpoint->bytes == 100'000);
+  CHECK(result.checkpoint->samples_per_second_with == result.samples_per_second);
+  CHECK(result.checkpoint->samples_per_second_without > 0);
+  CHECK(tree_content(folder.path("out")).size() == 1);
+}
+
+TEST_CASE("with nothing read and nothing decoded the tool's own cost is left") {
+  PipelineOptions options;
+  options.source = SourceKind::null;
+  options.decode = DecodeKind::null;
+  options.batch = 8;
+  options.crop = 16;
+  const PipelineResult result = run(options);
+  CHECK(result.source == "null");
+  CHECK(result.samples == 200 * 8);
+  CHECK(result.overhead.cpu_seconds_per_sample > 0);
+  CHECK(result.overhead.samples_per_second > 0);
+}
+
+TEST_CASE("images that cannot be decoded are counted by kind and left out") {
+  const TempDir dir;
+  for (int i = 0; i < 6; ++i) write_file(dir.path("c/" + std::to_string(i) + ".jpg"), small_jpeg());
+  write_file(dir.path("c/text.jpg"), "no JPEG");
+  write_file(dir.path("c/empty.jpg"), "");
+  const PipelineResult result = run(options_for(dir.path()));
+  CHECK(result.samples == 6);
+  CHECK(result.failures.total == 2);
+}
+
+TEST_CASE("one sample alone has a rate, no utilisation, and a warning") {
+  const TempDir dir;
+  write_file(dir.path("a.jpg"), small_jpeg());
+  PipelineOptions options = options_for(dir.path());
+  options.step_time = 0.001;
+  Context context;
+  const PipelineResult result = pipeline(options, context);
+  CHECK(result.samples == 1);
+  CHECK_FALSE(result.au_ratio);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings().front().code == "one_step");
+}
+
+TEST_CASE("no images, none that decode, or too few for a batch that has to be full is an error") {
+  const ShardFolder folder;
+  folder.write("labels/a.tar", TarBuilder().file("k.cls", "1").end());
+  folder.write("texts/a.txt/readme.md", "no image");
+  folder.write("broken/a.jpg", "no JPEG");
+  folder.write("one/a.jpg", small_jpeg());
+  CHECK(code_of(options_for(folder.path("labels"))) == ErrorCode::not_found);
+  CHECK(code_of(options_for(folder.path("texts"))) == ErrorCode::not_found);
+  CHECK(code_of(options_for(folder.path("missing"))) == ErrorCode::not_found);
+  CHECK(code_of(options_for(folder.path("broken"))) == ErrorCode::corrupt);
+  PipelineOptions options = options_for(folder.path("one"));
+  options.drop_last = true;
+  CHECK(code_of(options) == ErrorCode::usage);
+}
+
+TEST_CASE("data is named unless nothing is to be read") {
+  Context context;
+  PipelineOptions options;
+  CHECK(error_code_of([&] { pipeline(options, context); }) == ErrorCode::usage);
+  options.source = SourceKind::null;
+  options.decode = DecodeKind::null;
+  options.paths = {"photos"};
+  CHECK(error_code_of([&] { pipeline(options, context); }) == ErrorCode::usage);
+}
+
+TEST_CASE("a stop is an error of its own") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(9, "a"));
+  std::stop_source stop;
+  stop.request_stop();
+  Context context(stop.get_token());
+  CHECK(failure_of([&] { pipeline(options_for(folder.path()), context); }) == ErrorCode::cancelled);
+}

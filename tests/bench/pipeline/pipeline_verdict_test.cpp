@@ -1,0 +1,103 @@
+#include "bench/pipeline/pipeline_verdict.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace shardkit;
+
+namespace {
+
+/// A pipeline whose steps are fed: compute all the time, everybody else waits for them.
+PipelineShares fed() {
+  PipelineShares shares;
+  shares.read = 0.1;
+  shares.decode = 0.3;
+  shares.augment = 0.05;
+  shares.workers_blocked = 0.65;
+  shares.compute = 0.99;
+  shares.step_starved = 0.01;
+  return shares;
+}
+
+/// One whose steps wait four fifths of the time.
+PipelineShares hungry() {
+  PipelineShares shares;
+  shares.compute = 0.2;
+  shares.step_starved = 0.8;
+  return shares;
+}
+
+std::string stage_of(const PipelineShares& shares) { return judge_pipeline(shares, 2).limiting_stage; }
+
+}  // namespace
+
+TEST_CASE("steps that compute all the time set the pace") {
+  const PipelineVerdict verdict = judge_pipeline(fed(), 2);
+  CHECK(verdict.limiting_stage == "compute");
+  CHECK(verdict.reason.find("99 %") != std::string::npos);
+  CHECK(verdict.advice.empty());
+}
+
+TEST_CASE("otherwise the busiest threads do") {
+  PipelineShares shares = hungry();
+  shares.read = 0.97;
+  shares.decode = 0.4;
+  CHECK(stage_of(shares) == "read");
+  shares.read = 0.2;
+  shares.decode = 0.9;
+  shares.augment = 0.08;
+  CHECK(stage_of(shares) == "decode");
+  shares.decode = 0.3;
+  shares.augment = 0.68;
+  CHECK(stage_of(shares) == "augment");
+  shares.augment = 0.1;
+  shares.transfer = 0.95;
+  CHECK(stage_of(shares) == "transfer");
+}
+
+TEST_CASE("checkpoints are the stage when they keep steps from computing") {
+  PipelineShares shares = fed();
+  shares.compute = 0.6;
+  shares.checkpoint = 0.39;
+  CHECK(stage_of(shares) == "checkpoint");
+  shares.compute = 0.96;
+  shares.checkpoint = 0.03;
+  CHECK(stage_of(shares) == "compute");
+}
+
+TEST_CASE("a tiny prefetch is an advice and never a stage") {
+  PipelineShares shares;  // step and workers wait for each other in turn
+  shares.compute = 0.55;
+  shares.step_starved = 0.45;
+  shares.decode = 0.4;
+  shares.workers_blocked = 0.55;
+  const PipelineVerdict verdict = judge_pipeline(shares, 0);
+  CHECK(verdict.limiting_stage == "compute");
+  REQUIRE(verdict.advice.size() == 1);
+  CHECK(verdict.advice.front().find("--prefetch above 0") != std::string::npos);
+}
+
+TEST_CASE("where workers never wait for leave, more prefetch is not advised") {
+  PipelineShares shares = hungry();
+  shares.decode = 0.98;
+  CHECK(judge_pipeline(shares, 2).advice.empty());
+}
+
+TEST_CASE("workers that set the pace without a core each are told so; others are not") {
+  PipelineShares shares = hungry();
+  shares.decode = 0.98;
+  shares.worker_core = 0.5;
+  const PipelineVerdict verdict = judge_pipeline(shares, 2);
+  CHECK(verdict.limiting_stage == "decode");
+  REQUIRE(verdict.advice.size() == 1);
+  CHECK(verdict.advice.front().find("50 % of a core") != std::string::npos);
+  shares.read = 0.99;
+  CHECK(judge_pipeline(shares, 2).advice.empty());
+}
+
+TEST_CASE("nor where steps take no time, so that there is nothing to overlap") {
+  PipelineShares shares;
+  shares.step_starved = 1;
+  shares.decode = 0.5;
+  shares.workers_blocked = 0.5;
+  CHECK(judge_pipeline(shares, 0).advice.empty());
+}

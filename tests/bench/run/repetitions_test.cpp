@@ -1,0 +1,70 @@
+#include "bench/run/repetitions.hpp"
+
+#include <doctest/doctest.h>
+
+#include "bench/bench_data.hpp"
+#include "bench/run/run.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+using doctest::Approx;
+
+namespace {
+
+RunTurn turn(double rate, std::optional<double> decoded) {
+  ReadResult read;
+  read.bytes_per_second = rate;
+  read.latency.p99 = 0.001;
+  std::optional<DecodeResult> decode;
+  if (decoded) {
+    decode.emplace();
+    decode->samples_per_second = *decoded;
+  }
+  return run_turn(read, decode, rate / 100);
+}
+
+}  // namespace
+
+TEST_CASE("each metric has a median, its interval, and where the next run's median will lie") {
+  std::vector<RunTurn> turns;
+  for (int i = 1; i <= 10; ++i) turns.push_back(turn(1000 + i, 500));
+  const std::vector<RepeatedMetric> rows = repeated_metrics(turns);
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[1].metric == "read.bytes_per_second");
+  CHECK(rows[1].median == 1005.5);
+  CHECK(rows[1].low == 1002);
+  CHECK(rows[1].high == 1009);
+  CHECK(rows[1].next->low == 1001);
+  CHECK(rows[1].next->high == 1010);
+}
+
+TEST_CASE("a metric that a turn lacks is left out, one turn predicts nothing") {
+  CHECK(repeated_metrics(std::vector{turn(1, 5), turn(2, {})}).size() == 3);
+  CHECK_FALSE(repeated_metrics(std::vector{turn(1, 5)}).front().next);
+}
+
+TEST_CASE("the turn with the median rate, the lower of two") {
+  CHECK(median_turn(std::vector<double>{3, 1, 2}) == 2);
+  CHECK(median_turn(std::vector<double>{4, 1, 2, 3}) == 2);
+  CHECK(median_turn(std::vector<double>{7}) == 0);
+}
+
+TEST_CASE("a run with repetitions keeps every turn and shows the median one") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(30, "a"));
+  RunOptions options;
+  options.paths = {folder.path()};
+  options.budget = 1;
+  options.repeat = 3;
+  Context context;
+  const RunResult result = run(options, context);
+  REQUIRE(result.repetitions.size() == 3);
+  REQUIRE(result.repeated.size() == 4);
+  std::size_t below = 0;
+  for (const RunTurn& one : result.repetitions) below += one.read.bytes_per_second < result.read.bytes_per_second;
+  CHECK(below == 1);
+  options.repeat = 1;
+  CHECK(run(options, context).repetitions.empty());
+  options.repeat = 0;
+  CHECK(error_code_of([&] { run(options, context); }) == ErrorCode::usage);
+}

@@ -1,0 +1,62 @@
+#include "bench/sweep/sweep.hpp"
+
+#include <doctest/doctest.h>
+
+#include "bench/bench_data.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+
+namespace {
+
+SweepOptions options_for(const ShardFolder& folder) {
+  folder.write("a.tar", image_shard(40, "a"));
+  SweepOptions options;
+  options.paths = {folder.path()};
+  options.cache = CacheRequest::any;
+  options.batch = 8;
+  options.budget = 10;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a sweep of reading names what to read with, and the command that does") {
+  const ShardFolder folder;
+  SweepOptions options = options_for(folder);
+  options.what = SweepWhat::read;
+  Context context;
+  const SweepResult result = sweep(options, context);
+  CHECK(result.text.starts_with("reading: "));
+  REQUIRE(result.commands.size() == 1);
+  CHECK(result.commands.front().starts_with("iobench read " + folder.path() + " --engine "));
+  CHECK(*result.settings.bytes_per_second > 0);
+  CHECK_FALSE(result.settings.workers);
+}
+
+TEST_CASE("a sweep of loading names workers and prefetch, and the DataLoader line") {
+  const ShardFolder folder;
+  SweepOptions options = options_for(folder);
+  options.what = SweepWhat::load;
+  Context context;
+  const SweepResult result = sweep(options, context);
+  CHECK(result.text.starts_with("loading: "));
+  REQUIRE(result.commands.size() == 1);
+  CHECK(result.commands.front().starts_with("DataLoader(dataset, batch_size=8, num_workers="));
+  CHECK(*result.settings.samples_per_second > 0);
+  CHECK_FALSE(result.settings.threads);
+}
+
+TEST_CASE("what cannot be swept is a usage error") {
+  const ShardFolder folder;
+  SweepOptions options = options_for(folder);
+  SUBCASE("too little time") { options.budget = 1; }
+  SUBCASE("no samples in a batch") { options.batch = 0; }
+  SUBCASE("a step of no time") { options.step_time = 0; }
+  SUBCASE("direct reads without reading") {
+    options.what = SweepWhat::load;
+    options.direct = true;
+  }
+  Context context;
+  CHECK(error_code_of([&] { sweep(options, context); }) == ErrorCode::usage);
+}

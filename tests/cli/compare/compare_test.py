@@ -1,0 +1,200 @@
+"""iobench compare, and run --repeat which makes what it reads, as whole programs.
+
+    SHARDKIT_PROGRAMS=build/dev/apps python3 tests/cli/compare/compare_test.py
+"""
+
+import json
+import pathlib
+import re
+import sys
+import unittest
+from xml.etree import ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from program import CHECKOUT, FolderTest, result_of, run  # noqa: E402
+
+
+def envelope(rate, cache="cold", version="0.1.0", p99=0.002):
+    """A result of iobench read."""
+    return {
+        "schema": "shardkit/read",
+        "schema_version": 1,
+        "tool": {"name": "iobench", "version": version, "commit": "abc"},
+        "host": {"hostname": "n1", "cpus": 16, "memory_bytes": 1 << 35},
+        "options": {"path": ["/data"], "threads": None},
+        "result": {
+            "threads": 8,
+            "bytes_per_second": rate,
+            "latency_seconds": {"p99": p99},
+            "cache": {"state": cache},
+        },
+        "error": None,
+        "status": "ok",
+        "exit_code": 0,
+    }
+
+
+class CompareTest(FolderTest):
+    def repetitions(self, name, rate, count=10, **facts):
+        folder = self.folder / name
+        folder.mkdir()
+        for i in range(count):
+            content = envelope(rate * (1 + 0.001 * (i * 7 % count)), **facts)
+            (folder / f"{i}.json").write_text(json.dumps(content))
+        return folder
+
+    def compare(self, *args):
+        return run("iobench", "compare", *args)
+
+
+class Verdicts(CompareTest):
+    def test_exit_codes_follow_the_verdict(self):
+        base = self.repetitions("base", 1e9)
+        cases = [
+            ("pass", 0, self.repetitions("same", 1.002e9), []),
+            ("regressed", 3, self.repetitions("slow", 0.9e9), []),
+            ("improved", 0, self.repetitions("fast", 1.2e9), []),
+            ("incomparable", 3, self.repetitions("warm", 1e9, cache="warm"), []),
+            ("inconclusive", 0, self.repetitions("few", 0.5e9, count=3), []),
+            ("inconclusive", 3, self.folder / "few", ["--fail-on-inconclusive"]),
+        ]
+        for verdict, code, new, options in cases:
+            with self.subTest(verdict, options=options):
+                finished = self.compare(base, new, *options, "--json", "-")
+                self.assertEqual(finished.returncode, code, finished.stderr)
+                self.assertEqual(result_of(finished)["result"]["verdict"], verdict)
+                self.assertTrue(self.compare(base, new, *options).stdout.startswith(verdict + ": "))
+
+    def test_the_fields_of_the_contract(self):
+        finished = self.compare(self.repetitions("base", 1e9), self.repetitions("new", 0.9e9), "--json", "-")
+        row = result_of(finished)["result"]["rows"][0]
+        self.assertEqual(row["metric"], "read.bytes_per_second")
+        self.assertAlmostEqual(row["change_ratio"], -0.1, places=3)
+        self.assertLess(row["interval"]["low_ratio"], row["interval"]["high_ratio"])
+        self.assertLess(row["p_value"], 0.001)
+        self.assertEqual(row["verdict"], "regressed")
+        self.assertGreater(row["base"], row["new"])
+
+    def test_differences_come_before_the_metrics(self):
+        base = self.repetitions("base", 1e9)
+        new = self.repetitions("new", 0.9e9, cache="warm", version="0.2.0")
+        report = self.compare(base, new).stdout
+        order = [report.index(part) for part in ("incomparable: ", "measured differently:",
+                                                 "read.cache.state: cold -> warm  makes them incomparable",
+                                                 "tool.version: 0.1.0 -> 0.2.0", "-10.0 %: 1.00 GB/s to")]
+        self.assertEqual(order, sorted(order), report)
+        finished = self.compare(base, new, "--allow-different", "cache.state")
+        self.assertEqual(finished.returncode, 3)
+        self.assertTrue(finished.stdout.startswith("regressed: "))
+        self.assertIn("allowed", finished.stdout)
+
+    def test_reports_for_ci(self):
+        junit, markdown = self.folder / "report.xml", self.folder / "report.md"
+        reports = ["--junit", junit, "--markdown", markdown]
+        base = self.repetitions("base", 1e9)
+        self.compare(base, self.repetitions("slow", 0.9e9), *reports)
+        suite = ElementTree.parse(junit).getroot().find("testsuite")
+        self.assertEqual((suite.get("name"), suite.get("tests"), suite.get("failures")), ("iobench compare", "2", "1"))
+        failed = suite.find("testcase[failure]")
+        self.assertEqual(failed.get("name"), "read.bytes_per_second")
+        self.assertIn("-10.0 %", failed.find("failure").get("message"))
+        self.assertIn("| regressed | `read.bytes_per_second` | -10.0 %", markdown.read_text())
+        self.compare(base, self.repetitions("warm", 1e9, cache="warm"), *reports)
+        suite = ElementTree.parse(junit).getroot().find("testsuite")
+        self.assertEqual(suite.find("testcase[failure]").get("name"), "read.cache.state")
+        self.assertIn("| `read.cache.state` | cold | warm | makes them incomparable |", markdown.read_text())
+        self.compare(base, self.folder / "none", *reports)
+        self.assertIsNotNone(ElementTree.parse(junit).getroot().find("testsuite/testcase/error"))
+        self.assertIn("failed", markdown.read_text())
+
+    def test_inconclusive_is_skipped_in_junit_unless_it_fails(self):
+        junit = self.folder / "report.xml"
+        base, few = self.repetitions("base", 1e9), self.repetitions("few", 1e9, count=2)
+        for options, skipped, failures in (([], "2", "0"), (["--fail-on-inconclusive"], "0", "2")):
+            self.compare(base, few, "--junit", junit, *options)
+            suite = ElementTree.parse(junit).getroot().find("testsuite")
+            self.assertEqual((suite.get("skipped"), suite.get("failures")), (skipped, failures))
+
+
+class BadInput(CompareTest):
+    def test_each_is_an_error_that_names_the_file(self):
+        base = self.repetitions("base", 1e9)
+        bad = self.folder / "bad.json"
+        self.assert_error(self.compare(base, self.folder / "none.json"), 4, "none.json")
+        bad.write_text("no json")
+        self.assert_error(self.compare(base, bad), 4, bad, "--json FILE")
+        bad.write_text('{"fio version": "fio-3.33"}')
+        self.assert_error(self.compare(base, bad), 4, bad)
+        bad.write_text(json.dumps({**envelope(1), "result": None, "status": "failed", "error": {"text": "disk died"}}))
+        self.assert_error(self.compare(base, bad), 2, bad, "disk died")
+        mixed = self.repetitions("mixed", 1e9)
+        (mixed / "x.json").write_text(json.dumps({**envelope(1), "schema": "shardkit/decode"}))
+        self.assert_error(self.compare(base, mixed), 2, mixed / "x.json", "no repetitions of one measurement")
+        (self.folder / "empty").mkdir()
+        self.assert_error(self.compare(base, self.folder / "empty"), 4, "holds no result")
+        self.assert_error(self.compare(base), 2, "expected BASE and NEW")
+        self.assert_error(self.compare(base, base, "--threshold", "much"), 2, "'much'")
+
+    def test_a_baseline_that_cannot_be_written_is_an_error(self):
+        base = self.repetitions("base", 1e9)
+        self.assert_error(self.compare(base, "--save-baseline", self.folder / "none/fleet.json"), 4, "fleet.json")
+
+
+class BaselinesAndGates(CompareTest):
+    def test_a_baseline_of_a_class(self):
+        fleet = self.folder / "fleet.json"
+        good = self.repetitions("good", 1e9)
+        saved = self.compare(good, "--save-baseline", fleet, "--class", "h100")
+        self.assertEqual(saved.returncode, 0, saved.stderr)
+        self.assertIn("class 'h100'", saved.stdout)
+        self.assertEqual(self.compare(fleet, self.repetitions("slow", 0.9e9), "--class", "h100").returncode, 3)
+        self.assert_error(self.compare(fleet, good, "--class", "b200"), 4, "only of h100")
+
+    def test_the_sample_gate_fits_what_iobench_measures(self):
+        gate = CHECKOUT / "samples/ci/gate.json"
+        finished = self.compare(self.repetitions("new", 1e12), "--gate", gate)
+        self.assertEqual(finished.returncode, 3, finished.stderr)
+        self.assertIn("does not measure it", finished.stdout)  # a read alone decodes nothing
+
+    def test_a_missed_gate_exits_3(self):
+        gate = self.folder / "gate.json"
+        new = self.repetitions("new", 1e9)
+        for limit, code in (("900MB/s", 0), ("2GB/s", 3)):
+            requirement = {"metric": "read.bytes_per_second", "min": limit, "cache": "cold"}
+            gate.write_text(json.dumps({"schema": "shardkit/gate", "schema_version": 1, "requirements": [requirement]}))
+            finished = self.compare(new, "--gate", gate, "--json", "-")
+            self.assertEqual(finished.returncode, code)
+            self.assertIsNone(result_of(finished)["result"]["verdict"])
+
+
+class Repetitions(CompareTest):
+    def test_a_run_with_repetitions_is_a_side_and_says_where_the_next_will_lie(self):
+        photos = self.folder / "photos"
+        self.assertEqual(run("shardctl", "synth", photos, "--classes", "2", "--per-class", "4").returncode, 0)
+        result = self.folder / "run.json"
+        finished = run("iobench", "run", photos, "--repeat", "9", "--budget", "1s", "--cache", "any", "--json", result)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("median of 9 turns", finished.stdout)
+        self.assertRegex(finished.stdout, r"read\.bytes_per_second +\S+ .B/s \(.*\); the same run again: ")
+        written = json.loads(result.read_text())["result"]
+        self.assertEqual(len(written["repetitions"]), 9)
+        for row in written["repeated"]:
+            self.assertLessEqual(row["next"]["low"], row["median"])
+            self.assertGreaterEqual(row["next"]["high"], row["median"])
+        compared = result_of(self.compare(result, result, "--json", "-"))["result"]
+        self.assertNotEqual(compared["verdict"], "regressed")
+        self.assertEqual(compared["new"]["repetitions"], 9)
+
+
+class Documentation(unittest.TestCase):
+    def test_lists_every_metric(self):
+        page = (CHECKOUT / "docs/comparing.md").read_text()
+        source = (CHECKOUT / "lib/bench/compare/compare_metrics.cpp").read_text()
+        metrics = re.findall(r'CompareMetric\{"(\w+)", "([\w.]+)", Better::(\w+)', source)
+        self.assertGreater(len(metrics), 5)
+        for stage, path, better in metrics:
+            self.assertIn(f"| `{stage}.{path}` | {better} |", page)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,186 @@
+"""iobench pipeline as a user and a script see it."""
+
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import PROGRAMS, FolderTest, can_mount, result_of, run  # noqa: E402
+
+STAGES = ["read", "decode", "augment", "transfer", "compute", "checkpoint"]
+
+
+class PipelineTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.photos = self.folder / "photos"
+        self.shards = self.folder / "shards"
+        self.assertEqual(run("shardctl", "synth", self.photos, "--classes", 2, "--per-class", 12).returncode, 0)
+        self.assertEqual(run("shardctl", "convert", self.photos, self.shards, "--samples", 8).returncode, 0)
+
+    def pipeline(self, *args):
+        finished = run("iobench", "pipeline", *args, "--batch", 4, "--crop", 32, "--json", "-")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        return result_of(finished)["result"]
+
+
+class Measuring(PipelineTest):
+    def test_takes_shards_and_image_folders_and_says_which(self):
+        for path, source, files in ((self.shards, "shards", 3), (self.photos, "files", 24)):
+            result = self.pipeline(path, "--step-time", "2ms", "--epochs", 2)
+            self.assertEqual((result["source"], result["files"]), (source, files))
+            self.assertEqual((result["samples"], result["steps"]), (48, 12))
+            self.assertEqual([row["epoch"] for row in result["epochs"]], [1, 2])
+            self.assertLessEqual(result["au_ratio"], 1)
+            self.assertAlmostEqual(result["required_samples_per_second"], 2000)
+
+    def test_shares_of_each_stage_sum_up_to_one(self):
+        result = self.pipeline(self.shards, "--step-time", "2ms")
+        self.assertEqual([row["name"] for row in result["stages"]], STAGES)
+        for row in result["stages"]:
+            self.assertAlmostEqual(row["busy_ratio"] + row["starved_ratio"] + row["blocked_ratio"], 1, places=6)
+        self.assertIn(result["limiting_stage"], STAGES)
+
+    def test_one_row_for_each_prefetch(self):
+        result = self.pipeline(self.shards, "--prefetch", "0,1,2,4", "--step-time", "1ms")
+        self.assertEqual([row["prefetch"] for row in result["prefetches"]], [0, 1, 2, 4])
+
+    def test_the_cold_first_epoch_is_told_from_the_warm_second(self):
+        finished = run("iobench", "pipeline", self.shards, "--batch", 4, "--crop", 32, "--epochs", 2, "--cache", "cold",
+                       "--json", "-")
+        if finished.returncode == 4:
+            self.skipTest("caches cannot be dropped here: " + result_of(finished)["error"]["text"])
+        epochs = result_of(finished)["result"]["epochs"]
+        self.assertLess(epochs[0]["residency_before_ratio"], 0.01)
+        self.assertGreater(epochs[1]["residency_before_ratio"], 0.99)
+        self.assertIsNone(epochs[0]["boundary_stall_seconds"])
+        self.assertGreaterEqual(epochs[1]["boundary_stall_seconds"], 0)
+
+    def test_checkpoints_leave_nothing_behind(self):
+        out = self.folder / "out"
+        out.mkdir()
+        result = self.pipeline(self.shards, "--checkpoint-every", 2, "--checkpoint-bytes", "1MB", "--checkpoint-dir", out)
+        self.assertEqual(result["checkpoint"]["written"], 3)
+        self.assertEqual(list(out.iterdir()), [])
+
+    def test_the_tools_own_cost_is_shown(self):
+        result = self.pipeline("--source", "null", "--decode", "null")
+        self.assertEqual((result["source"], result["decode"]), ("null", "null"))
+        self.assertGreater(result["overhead"]["cpu_seconds_per_sample"], 0)
+        self.assertIsNone(result["cache"]["residency_before_ratio"])
+
+    def test_the_report_begins_with_the_stage_that_sets_the_pace(self):
+        finished = run("iobench", "pipeline", self.shards, "--batch", 4, "--crop", 32, "--epochs", 2)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertRegex(finished.stdout.splitlines()[0], rf"^({'|'.join(STAGES)}) sets the pace: ")
+        for words in ("boundary stall", "the tool itself", *STAGES):
+            self.assertIn(words, finished.stdout)
+
+    def test_metrics_are_written(self):
+        metrics = self.folder / "m.prom"
+        self.pipeline(self.shards, "--prometheus", metrics)
+        self.assertRegex(metrics.read_text(), r"(?m)^shardkit_\S*samples_per_second\S* \d")
+
+
+class Trace(PipelineTest):
+    def test_opens_as_a_chrome_trace_with_a_track_for_each_thread(self):
+        path = self.folder / "trace.json"
+        result = self.pipeline(self.shards, "--trace", path, "--workers", 2, "--readers", 2, "--epochs", 2)
+        events = json.loads(path.read_text())["traceEvents"]
+        names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        self.assertEqual(sorted(names.values()), ["read 0", "read 1", "step", "transfer", "worker 0", "worker 1"])
+        complete = [event for event in events if event["ph"] == "X"]
+        self.assertEqual(len(complete), result["trace"]["events"])
+        self.assertTrue({event["ph"] for event in events} <= {"M", "X"})
+        self.assertEqual([event["ts"] for event in complete], sorted(event["ts"] for event in complete))
+        ends = {}
+        for event in complete:
+            self.assertEqual(event["pid"], 1)
+            self.assertIn(event["tid"], names)
+            self.assertGreaterEqual(event["dur"], 0)
+            # One thread does one thing at a time; times are rounded to a nanosecond.
+            self.assertGreaterEqual(event["ts"] + 0.01, ends.get(event["tid"], 0))
+            ends[event["tid"]] = event["ts"] + event["dur"]
+
+
+class BadInput(PipelineTest):
+    def expect(self, exit_code, *args, says=()):
+        finished = run("iobench", "pipeline", *args)
+        self.assert_error(finished, exit_code, *says)
+        return finished
+
+    def test_nothing_to_read_is_exit_4(self):
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.expect(4, empty, says=[empty])
+        self.expect(4, self.folder / "nowhere", says=["nowhere"])
+        labels = self.folder / "labels"
+        labels.mkdir()
+        (labels / "a.txt").write_text("no image")
+        self.expect(4, labels, says=["no", "image"])
+
+    def test_pipes_and_devices_are_refused(self):
+        self.expect(2, "/dev/null", says=["/dev/null"])
+
+    def test_absurd_options_are_usage_errors(self):
+        for option, value in (("--workers", "0"), ("--batch", "0"), ("--batch", "2000000"), ("--gpus", "0"),
+                              ("--prefetch", "1,x"), ("--prefetch", "1000"), ("--crop", "1000000"), ("--epochs", "0"),
+                              ("--step-time", "-1"), ("--step-time", "10000d"), ("--preset", "unet3d-h100"),
+                              ("--checkpoint-every", "5")):
+            with self.subTest(option=option, value=value):
+                self.expect(2, self.shards, option, value, says=[option])
+        self.expect(2, "--source", "null", says=["--decode null"])
+        self.expect(2, says=["PATH"])
+
+    def test_batches_larger_than_memory_are_exit_5(self):
+        self.expect(5, self.shards, "--gpus", 1024, "--batch", 1000000, "--prefetch", 64, says=["--batch"])
+
+    def test_one_sample_and_a_set_smaller_than_a_batch(self):
+        image = next(path for path in self.photos.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))
+        finished = run("iobench", "pipeline", image, "--json", "-")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertEqual([warning["code"] for warning in result_of(finished)["warnings"]], ["one_step"])
+        self.expect(2, image, "--drop-last", says=["--drop-last", "--batch"])
+
+    def test_a_folder_that_is_not_there_for_trace_or_checkpoint(self):
+        self.expect(4, self.shards, "--trace", self.folder / "none/t.json", says=["none"])
+        self.expect(4, self.shards, "--batch", 4, "--checkpoint-every", 1, "--checkpoint-bytes", "1kB",
+                    "--checkpoint-dir", self.folder / "none", says=["none"])
+
+    def test_a_disk_that_fills_is_exit_5_and_keeps_no_half_files(self):
+        if not can_mount():
+            self.skipTest("mounting is not allowed here")
+        small = self.folder / "small"
+        small.mkdir()
+        for args in (["--checkpoint-every", "1", "--checkpoint-bytes", "10MB", "--checkpoint-dir", str(small)],
+                     ["--trace", str(small / "t.json")]):
+            script = (f"mount -t tmpfs -o size=4k tmpfs {small} && "
+                      f"{PROGRAMS}/iobench pipeline {self.shards} --batch 4 --crop 32 {' '.join(args)}; "
+                      f"code=$?; ls -A {small}; exit $code")
+            finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+            self.assertEqual(finished.returncode, 5, finished.stderr)
+            self.assertIn(str(small), finished.stderr)
+            self.assertEqual(finished.stdout.strip(), "")
+
+    def test_ctrl_c_ends_it_soon_and_leaves_no_checkpoint(self):
+        out = self.folder / "out"
+        out.mkdir()
+        for args in (["--step-time", "1h"],
+                     ["--epochs", "1000000", "--batch", "4", "--crop", "32"],
+                     ["--batch", "4", "--checkpoint-every", "1", "--checkpoint-bytes", "1MB", "--epochs", "1000000",
+                      "--checkpoint-dir", str(out)]):
+            process = subprocess.Popen([str(PROGRAMS / "iobench"), "pipeline", str(self.shards), *args],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(1)
+            self.assertIsNone(process.poll(), args)
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(timeout=60), 130)
+        self.assertEqual(list(out.iterdir()), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
