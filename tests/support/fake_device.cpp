@@ -57,36 +57,43 @@ class FakeStream final : public Stream {
 
   void copy_to_device(DeviceSpan device, Bytes host) override {
     if (host.size() > device.size) throw std::logic_error("a copy goes past its target");
-    work_.push_back([=, this] { now_ = device_.copy(device.data, host.data(), host.size(), true, now_); });
+    enqueue([=, this] { now_ = device_.copy(device.data, host.data(), host.size(), true, now_); });
   }
   void copy_to_host(MutableBytes host, DeviceSpan device) override {
     if (host.size() > device.size) throw std::logic_error("a copy goes past its source");
-    work_.push_back([=, this] { now_ = device_.copy(host.data(), device.data, host.size(), false, now_); });
+    enqueue([=, this] { now_ = device_.copy(host.data(), device.data, host.size(), false, now_); });
   }
   void hold(Gate& gate) override {
     auto& fake = dynamic_cast<FakeGate&>(gate);
-    work_.push_back([&fake] {
+    enqueue([&fake] {
       if (!fake.is_open()) throw std::logic_error("a stream would hang: it is waited for behind a closed gate");
     });
   }
   void record(Event& event) override {
     auto& fake = dynamic_cast<FakeEvent&>(event);
     fake.recorded_in(*this);
-    work_.push_back([&fake, this] { fake.reached(now_); });
+    enqueue([&fake, this] { fake.reached(now_); });
   }
   void wait(const Event& event) override {
     const auto& fake = dynamic_cast<const FakeEvent&>(event);
     if (!fake.stream()) throw std::logic_error("a stream waits for an event that nobody recorded");
-    work_.push_back([&fake, this] {
+    enqueue([&fake, this] {
       while (!fake.is_reached()) fake.stream()->work_once();
       now_ = std::max(now_, fake.moment());
     });
   }
   void synchronize() override {
     while (!work_.empty()) work_once();
+    device_.host_waited_until(now_);
   }
 
  private:
+  void enqueue(std::function<void()> work) {
+    work_.push_back([this, work = std::move(work), moment = device_.host_now()] {
+      now_ = std::max(now_, moment);
+      work();
+    });
+  }
   void work_once() {
     if (work_.empty()) throw std::logic_error("streams wait for each other");
     const std::function<void()> next = std::move(work_.front());
@@ -108,9 +115,9 @@ FakeDevice::FakeDevice(const Settings& settings) : settings_(settings) {
 FakeDevice::~FakeDevice() = default;
 
 std::byte* FakeDevice::take(Blocks& blocks, std::size_t bytes) {
-  auto memory = std::make_unique<std::byte[]>(bytes);
-  std::byte* const address = memory.get();
-  blocks.emplace(address, std::move(memory));
+  auto* const address = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{4096}));
+  std::memset(address, 0, bytes);
+  blocks.emplace(address, address);
   return address;
 }
 
@@ -172,6 +179,16 @@ std::uint64_t FakeDevice::count_mismatches(DeviceSpan memory, std::uint64_t seed
 std::size_t FakeDevice::allocations() const {
   const std::scoped_lock lock(mutex_);
   return device_blocks_.size() + pinned_blocks_.size() + registered_.size();
+}
+
+double FakeDevice::host_now() const {
+  const std::scoped_lock lock(mutex_);
+  return host_now_;
+}
+
+void FakeDevice::host_waited_until(double moment) {
+  const std::scoped_lock lock(mutex_);
+  host_now_ = std::max(host_now_, moment);
 }
 
 double FakeDevice::copy(std::byte* to, const std::byte* from, std::size_t bytes, bool to_device, double earliest) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,10 +57,16 @@ class FakeDevice final : public shardkit::Device {
 
   // For its streams: does a copy, and says when it is over that could begin at `earliest`.
   double copy(std::byte* to, const std::byte* from, std::size_t bytes, bool to_device, double earliest);
-  bool gates_give_up() const { return settings_.gates_give_up; }
+  /// The host's clock, which stands at the latest end of work that it waited for: what it enqueues begins then.
+  double host_now() const;
+  void host_waited_until(double moment);
 
  private:
-  using Blocks = std::map<std::byte*, std::unique_ptr<std::byte[]>>;
+  /// As the real ones, blocks start on a page: direct reads into them are allowed.
+  struct Free {
+    void operator()(std::byte* block) const { ::operator delete (block, std::align_val_t{4096}); }
+  };
+  using Blocks = std::map<std::byte*, std::unique_ptr<std::byte, Free>>;
   std::byte* take(Blocks& blocks, std::size_t bytes);
   void give_back(Blocks& blocks, std::byte* block);
 
@@ -71,6 +78,7 @@ class FakeDevice final : public shardkit::Device {
   std::map<std::byte*, std::size_t> registered_;
   std::uint64_t used_ = 0;
   std::array<double, 2> engine_free_{};  ///< the moment from which each direction is free
+  double host_now_ = 0;
   std::atomic<std::uint64_t> copies_{0};
 };
 
