@@ -1,6 +1,7 @@
 #include "bench/checkpoint/checkpoint.hpp"
 #include "bench/compare/compare.hpp"
 #include "bench/decode/decode.hpp"
+#include "bench/env/env.hpp"
 #include "bench/model/model.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
@@ -10,6 +11,7 @@
 #include "cli/checkpoint_report.hpp"
 #include "cli/command.hpp"
 #include "cli/compare_report.hpp"
+#include "cli/env_report.hpp"
 #include "cli/pipeline_report.hpp"
 #include "cli/programs.hpp"
 #include "cli/read_report.hpp"
@@ -38,6 +40,24 @@ Command run_command() {
       run, render_run);
 }
 
+Command env_command() {
+  return make_command<EnvOptions, EnvResult>(
+      {.name = "env",
+       .summary = "look at this machine and at what the data lies on, and point at what would slow training down",
+       .description =
+           "Processors and their clock, limits of control groups, memory, NUMA nodes, /dev/shm, network cards, RDMA, "
+           "GPUs and their PCIe links; with a PATH also the file system, its mount and the block device below it, "
+           "NFS, Lustre and FUSE clients. Findings come first: what was measured, what is normal for this class, what "
+           "to do. With --workers and a batch size the room in /dev/shm is held against what that loader needs.\n\n"
+           "Nothing is measured and nothing is written; no driver is talked to. What cannot be seen (as an ordinary "
+           "user, in a container) is left out. Findings are advice and end with exit code 0, with --strict errors and "
+           "warnings end with 3.",
+       .examples = {{"iobench env /data/train", "is this node set up well for that data?"},
+                    {"iobench env /data/train --gpus 8 --workers 12 --batch 256", "does this loader fit?"},
+                    {"iobench env /data --strict --json env.json", "a gate for new nodes"}}},
+      env, render_env);
+}
+
 Command read_command() {
   return make_command<ReadOptions, ReadResult>(
       {.name = "read",
@@ -45,7 +65,9 @@ Command read_command() {
        .description =
            "Reads every PATH once, whole files in blocks or single samples in random order, and says how many bytes "
            "and samples a second that gave, how long reads took, and how much of the data was in the page cache "
-           "before and after.\n\nNothing is written. What cannot be had (a cold cache on tmpfs, O_DIRECT where it "
+           "before and after. --min-time reads on, --repeat measures again. --job stands for a fio job of that name. "
+           "--mode imagefolder times list, open, stat, read and close apart and says what an epoch costs.\n\nNothing "
+           "is written. What cannot be had (a cold cache on tmpfs, O_DIRECT where it "
            "is only pretended, an engine) fails and is not replaced by something else.\n\n"
            "What lies behind s3:// and http(s):// is asked for in blocks, by 1, 2, 4, ... connections until more bring "
            "nothing: the time to the first byte, the rate of each connection and of all, and the knee of that curve. "
@@ -56,6 +78,10 @@ Command read_command() {
                     {"iobench read shards/train --cache cold --threads 8", "from the disk"},
                     {"iobench read shards/train --mode random --direct --samples 5000",
                      "single samples past the page cache"},
+                    {"iobench read volume.bin --job rand-read", "as fio's random 256 KiB, depth 32, direct"},
+                    {"iobench read photos --mode imagefolder --threads 32", "what opening millions of files costs"},
+                    {"iobench read tokens.bin --sample-bytes 8192 --mode random --engine mmap",
+                     "samples of a token file out of a mapping"},
                     {"iobench read s3://bucket/train --preset resnet50-h100 --gpus 8",
                      "can these eight stream from the bucket, or is it to be staged?"},
                     {"iobench read 'https://host/x-{000..146}.tar' --threads 128 --required-rate 1.3GB/s",
@@ -212,8 +238,8 @@ Command compare_command() {
 App iobench_app() {
   return {.name = "iobench",
           .summary = "measure what a node can feed its GPUs, and hold it against what training needs",
-          .commands = {run_command(), read_command(), decode_command(), transfer_command(), pipeline_command(),
-                       checkpoint_command(), sweep_command(), model_command(), compare_command()}};
+          .commands = {run_command(), env_command(), read_command(), decode_command(), transfer_command(),
+                       pipeline_command(), checkpoint_command(), sweep_command(), model_command(), compare_command()}};
 }
 
 }  // namespace shardkit

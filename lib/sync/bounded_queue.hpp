@@ -22,23 +22,30 @@ class BoundedQueue {
   /// Waits for room. False when the queue was closed or the stop came first; the item is dropped then.
   bool push(T item, std::uint64_t cost, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, stop, [&] { return closed_ || used_ == 0 || used_ + cost <= capacity_; });
-    if (closed_ || stop.stop_requested()) return false;
+    has_room_.wait(lock, stop, [&] { return closed_ || used_ == 0 || used_ + cost <= capacity_; });
+    if (closed_ || stop.stop_requested()) {
+      has_room_.notify_one();  // what woke this one may have been meant for another
+      return false;
+    }
     used_ += cost;
     items_.emplace_back(std::move(item), cost);
-    changed_.notify_all();
+    has_items_.notify_one();
+    if (used_ < capacity_) has_room_.notify_one();  // another producer's item may fit too
     return true;
   }
 
   /// Waits for an item. Empty when the queue is closed and drained, or the stop came first.
   std::optional<T> pop(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, stop, [&] { return closed_ || !items_.empty(); });
-    if (items_.empty() || stop.stop_requested()) return std::nullopt;
+    has_items_.wait(lock, stop, [&] { return closed_ || !items_.empty(); });
+    if (items_.empty() || stop.stop_requested()) {
+      has_items_.notify_one();
+      return std::nullopt;
+    }
     std::optional<T> item(std::move(items_.front().first));
     used_ -= items_.front().second;
     items_.pop_front();
-    changed_.notify_all();
+    has_room_.notify_one();
     return item;
   }
 
@@ -46,13 +53,16 @@ class BoundedQueue {
   void close() {
     const std::scoped_lock lock(mutex_);
     closed_ = true;
-    changed_.notify_all();
+    has_room_.notify_all();
+    has_items_.notify_all();
   }
 
  private:
   const std::uint64_t capacity_;
   std::mutex mutex_;
-  std::condition_variable_any changed_;
+  // Each change wakes one thread: waking all of many readers for each item costs as much as reading it.
+  std::condition_variable_any has_room_;
+  std::condition_variable_any has_items_;
   std::deque<std::pair<T, std::uint64_t>> items_;
   std::uint64_t used_ = 0;
   bool closed_ = false;

@@ -32,7 +32,8 @@ StorageClass class_of(const BlockDevice& device) {
   if (name.starts_with("vd") || name.starts_with("xvd") || is_virtual_model(device.model)) {
     return StorageClass::virtual_disk;  // its "rotational" is a guess
   }
-  if (name.starts_with("nvme")) return StorageClass::nvme;
+  const bool over_network = device.transport == "tcp" || device.transport == "rdma" || device.transport == "fc";
+  if (name.starts_with("nvme")) return over_network ? StorageClass::network : StorageClass::nvme;
   if (name.starts_with("loop")) return StorageClass::loop;
   if (name.starts_with("zram") || name.starts_with("ram") || name.starts_with("pmem")) return StorageClass::memory;
   if (name.starts_with("rbd") || name.starts_with("nbd") || name.starts_with("drbd")) return StorageClass::network;
@@ -88,7 +89,9 @@ void add_link(const Probe& probe, const std::string& folder, BlockDevice& device
     below = nvme_controller(probe, folder);
     device.transport = sys_word(probe, below + "/transport");
   }
-  if (const PcieLink link = read_pcie_link(probe, below); !link.address.empty()) device.pcie = link;
+  if (const PcieLink link = read_pcie_link(probe, below); !link.address.empty()) {
+    device.links.push_back({device.disk, link});
+  }
 }
 
 BlockDevice read_device(const Probe& probe, const std::string& folder, int levels);
@@ -99,6 +102,10 @@ void add_members(const Probe& probe, const std::string& disk, int levels, BlockD
     const BlockDevice member = read_device(probe, disk + "/slaves/" + name, levels - 1);
     if (member.name.empty()) continue;
     const auto disks = member.members.empty() ? std::vector<std::string>{member.disk} : member.members;
+    for (const DriveLink& link : member.links) {
+      const auto same = [&](const DriveLink& known) { return known.disk == link.disk; };
+      if (std::none_of(device.links.begin(), device.links.end(), same)) device.links.push_back(link);
+    }
     for (const std::string& one : disks) {
       if (std::find(device.members.begin(), device.members.end(), one) == device.members.end()) {
         device.members.push_back(one);
@@ -107,7 +114,7 @@ void add_members(const Probe& probe, const std::string& disk, int levels, BlockD
     if (device.members.size() == disks.size()) {  // the first
       device.storage_class = member.storage_class;
       device.model = member.model;
-      device.pcie = member.pcie;
+      if (device.array_level.empty()) device.array_level = member.array_level;
     } else if (rank(member.storage_class) < rank(device.storage_class)) {
       device.storage_class = member.storage_class;
     }
@@ -126,8 +133,8 @@ BlockDevice read_device(const Probe& probe, const std::string& folder, int level
   device.model = model_of(probe, disk);
   device.array_level = sys_word(probe, disk + "/md/level");
   add_queue(probe, disk, device);
-  device.storage_class = class_of(device);
   add_link(probe, disk, device);
+  device.storage_class = class_of(device);
   add_members(probe, disk, levels, device);
   return device;
 }

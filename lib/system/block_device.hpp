@@ -21,6 +21,17 @@ struct EnumNames<StorageClass> {
                                                           "loop",    "memory", "overlay", "network", "fuse"};
 };
 
+/// A drive and how it hangs on the host.
+struct DriveLink {
+  std::string disk;
+  PcieLink pcie;
+
+  void describe(FieldVisitor& v) {
+    v.field({"disk", Unit::none, "whole disk"}, disk);
+    v.field({"pcie", Unit::none, "its link to the host"}, pcie);
+  }
+};
+
 /// A block device as /sys/class/block tells of it, its queue and what it is made of.
 struct BlockDevice {
   std::string name;  ///< "nvme0n1p2", "dm-0"; empty when there is none
@@ -29,13 +40,13 @@ struct BlockDevice {
   std::string model;
   std::string scheduler;    ///< the one in use: "none", "mq-deadline", ...
   std::string transport;    ///< of an NVMe: "pcie", "tcp", "rdma", "fc"
-  std::string array_level;  ///< of an md array: "raid0", ...
+  std::string array_level;  ///< of an md array, its own or below it: "raid0", ...
   std::optional<std::uint64_t> size;
   std::optional<std::uint64_t> read_ahead;
   std::optional<std::uint64_t> queue_depth;
   std::optional<std::uint64_t> rotational;  ///< 0 or 1, as the kernel believes
   std::vector<std::string> members;         ///< disks below md, LVM, dm-crypt, each once
-  std::optional<PcieLink> pcie;             ///< its own, or that of the first member
+  std::vector<DriveLink> links;             ///< of the drive, or of each member that is on PCIe
 
   void describe(FieldVisitor& v) {
     v.field({"name", Unit::none, "block device"}, name);
@@ -48,9 +59,9 @@ struct BlockDevice {
     v.field({"queue_depth", Unit::count, "requests that its queue takes (nr_requests)"}, queue_depth);
     v.field({"rotational", Unit::none, "1 when the kernel takes it for a spinning disk"}, rotational);
     v.field({"transport", Unit::none, "how an NVMe drive is reached"}, transport);
-    v.field({"array_level", Unit::none, "of an md array"}, array_level);
+    v.field({"array_level", Unit::none, "of an md array, its own or below it"}, array_level);
     v.field({"members", Unit::none, "disks that an array, a logical volume or an encrypted one lies on"}, members);
-    v.field({"pcie", Unit::none, "link of the drive or of the first member"}, pcie);
+    v.field({"links", Unit::none, "PCIe links of the drive, or of each member"}, links);
   }
 };
 

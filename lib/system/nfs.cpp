@@ -46,6 +46,7 @@ void add_operation(std::string_view line, NfsFacts& facts) {
 
 NfsFacts read_nfs(const Mount& mount, const Probe& probe) {
   NfsFacts facts;
+  facts.device = mount.device;
   facts.version = option_value(mount, "vers");
   facts.protocol = option_value(mount, "proto");
   facts.connections = std::max<std::uint64_t>(1, parse_number(option_value(mount, "nconnect")).value_or(1));

@@ -12,6 +12,7 @@ namespace shardkit {
 
 /// An NFS mount: its options, and what its client counted since it was mounted (/proc/self/mountstats, nfs(5)).
 struct NfsFacts {
+  std::string device;             ///< "0:53", its number in /sys/class/bdi
   std::string version;            ///< "3", "4.1", ...
   std::string protocol;           ///< "tcp", "rdma", "udp"
   std::uint64_t connections = 1;  ///< nconnect; the kernel leaves it out when it is 1
@@ -25,6 +26,7 @@ struct NfsFacts {
   std::optional<double> read_round_trip;  ///< mean seconds from request to answer; empty before the first read
 
   void describe(FieldVisitor& v) {
+    v.field({"device", Unit::none, "its number in /sys/class/bdi"}, device);
     v.field({"version", Unit::none, "version of the protocol"}, version);
     v.field({"protocol", Unit::none, "what carries it"}, protocol);
     v.field({"connections", Unit::count, "connections to the server (nconnect)"}, connections);

@@ -102,6 +102,33 @@ TEST_CASE("a stop wakes producers and consumers that wait, and later calls do no
   CHECK_FALSE(full.pop(stop.get_token()));
 }
 
+TEST_CASE("room for several small items wakes as many producers") {
+  BoundedQueue<int> queue(4);
+  REQUIRE(queue.push(0, 4, {}));
+  std::vector<std::jthread> producers;
+  for (int i = 1; i <= 4; ++i) producers.emplace_back([&queue, i] { queue.push(i, 1, {}); });
+  give_time_to_wait();
+  CHECK(queue.pop({}) == 0);
+  producers.clear();  // joins: all four are in
+  int sum = 0;
+  for (int i = 0; i < 4; ++i) sum += *queue.pop({});
+  CHECK(sum == 1 + 2 + 3 + 4);
+}
+
+TEST_CASE("a waiter that is stopped does not keep others asleep") {
+  BoundedQueue<int> queue(1);
+  std::stop_source stop;
+  std::atomic<int> got = 0;
+  std::jthread stopped([&] { queue.pop(stop.get_token()); });
+  std::jthread other([&] { got = queue.pop({}).value_or(0); });
+  give_time_to_wait();
+  stop.request_stop();
+  stopped.join();
+  REQUIRE(queue.push(7, 1, {}));
+  other.join();
+  CHECK(got == 7);
+}
+
 TEST_CASE("items that only move may pass") {
   BoundedQueue<std::unique_ptr<int>> queue(1);
   CHECK(queue.push(std::make_unique<int>(5), 1, {}));

@@ -1,53 +1,82 @@
 #include "bench/env/environment.hpp"
 
-#include <algorithm>
+#include <limits>
 
-#include <fmt/format.h>
-#include <sys/statvfs.h>
-
-#include "system/cgroup.hpp"
-#include "system/gpu.hpp"
+#include "bench/env/findings.hpp"
+#include "core/error.hpp"
 #include "system/limits.hpp"
+#include "system/mounts.hpp"
 
 namespace shardkit {
 namespace {
 
-std::optional<std::uint64_t> free_in_dev_shm() {
-  struct statvfs info {};
-  if (::statvfs("/dev/shm", &info) != 0) return std::nullopt;
-  return std::uint64_t{info.f_bavail} * info.f_frsize;
+/// Data is read from files, folders and block devices; anything else would block or has none.
+void check_kind(const std::string& path, const std::optional<PathFacts>& facts) {
+  if (!facts || facts->kind != PathFacts::Kind::other) return;
+  throw Error(ErrorCode::usage,
+              "'" + path +
+                  "' is a FIFO, socket or character device, which holds no data; give a folder, a file or a "
+                  "block device",
+              path);
 }
 
-void warn_of_storage(const StorageFacts& storage, Context& context) {
-  const auto has = [&](const char* option) {
-    return std::find(storage.options.begin(), storage.options.end(), option) != storage.options.end();
-  };
-  if (storage.storage_class == StorageClass::memory) {
-    context.warn("data_in_memory",
-                 fmt::format("the data lies on {}, which is memory: no disk is measured", storage.file_system));
+void look_at_path(const std::string& path, const Probe& probe, Environment& environment) {
+  environment.storage = storage_of(path, probe);
+  environment.path = probe.resolve(path).value_or(path);
+  const auto facts = probe.stat(environment.path);
+  check_kind(environment.path, facts);
+  if (facts && facts->kind == PathFacts::Kind::file) environment.file_size = facts->size;
+  environment.space = probe.space(environment.path);
+  if (environment.storage.mount_point.empty() && !environment.storage.device.empty()) {  // the path is a device
+    environment.block_device = read_block_device(probe, "/sys/class/block/" + environment.storage.device);
+    environment.space.reset();
   }
-  if (has("strictatime"))
-    context.warn("strictatime", "the mount option strictatime writes to disk for every file read");
-  if (storage.file_system.starts_with("nfs") && has("nconnect=1")) {
-    context.warn("nfs_nconnect", "NFS is mounted with one connection; nconnect=8 or more lets several streams run");
+  const auto mounts = read_mounts(probe);
+  const Mount* mount = find_mount(mounts, environment.path);
+  if (mount == nullptr || environment.storage.mount_point.empty()) return;
+  if (auto device = device_of(*mount, probe); !device.name.empty()) environment.block_device = std::move(device);
+  if (mount->type.starts_with("nfs")) environment.nfs = read_nfs(*mount, probe);
+  if (mount->type == "lustre") environment.lustre = read_lustre(*mount, environment.path, probe);
+  if (environment.storage.storage_class == StorageClass::fuse) environment.fuse = read_fuse(*mount, probe);
+}
+
+void look_at_limits(const Probe& probe, Environment& environment) {
+  environment.usable_threads = usable_threads(probe);
+  environment.control_group = read_cgroup_limits(probe);
+  environment.cpu_limit = environment.control_group.cpus;
+  environment.throttled_periods = environment.control_group.throttled_periods;
+  const std::uint64_t memory = usable_memory(probe);
+  environment.usable_memory = memory == std::numeric_limits<std::uint64_t>::max() ? 0 : memory;
+  if (const auto space = probe.space("/dev/shm")) {
+    environment.dev_shm = space->free_bytes;
+    environment.dev_shm_size = space->total_bytes;
   }
+}
+
+void look_at_devices(const Probe& probe, Environment& environment) {
+  GpuPresence gpus = find_gpus(probe);
+  environment.gpus = gpus.devices;
+  environment.gpu_driver = gpus.driver_version;
+  environment.gpu_devices = std::move(gpus.bus);
+  environment.cpu = read_cpu(probe);
+  environment.memory = read_memory(probe);
+  environment.numa_nodes = read_numa_nodes(probe);
+  environment.network = read_network_cards(probe);
+  environment.rdma = read_rdma_ports(probe);
+  environment.kernel = read_kernel(probe);
 }
 
 }  // namespace
 
-Environment look_at_environment(const std::string& path, Context& context) {
-  const CgroupLimits limits = read_cgroup_limits();
-  const GpuPresence gpus = find_gpus();
+Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job, const Probe& probe) {
   Environment environment;
-  environment.usable_threads = usable_threads();
-  environment.cpu_limit = limits.cpus;
-  environment.throttled_periods = limits.throttled_periods;
-  environment.usable_memory = usable_memory();
-  environment.dev_shm = free_in_dev_shm();
-  environment.gpus = gpus.devices;
-  environment.gpu_driver = gpus.driver_version;
-  environment.storage = storage_of(path);
-  warn_of_storage(environment.storage, context);
+  if (!path.empty()) look_at_path(path, probe, environment);
+  look_at_limits(probe, environment);
+  look_at_devices(probe, environment);
+  if (!probe.text("/proc/self/status")) environment.hidden.emplace_back("/proc");
+  if (probe.names("/sys/class").empty()) environment.hidden.emplace_back("/sys");
+  environment.normal = normal_rates(environment);
+  environment.findings = find_findings(environment, job);
   return environment;
 }
 

@@ -115,11 +115,15 @@ class RandomWork::Thread {
   bool begun_ = false;  ///< the current piece has more to ask for
 };
 
-void RandomWork::run(ReadTally& tally, const std::stop_token& stop) {
-  const auto lane = engine_.make_lane(static_cast<std::size_t>(std::min(order_.largest(), kMostPerRead)));
+std::unique_ptr<ReadLane> RandomWork::prepare() const {
+  return engine_.make_lane(static_cast<std::size_t>(std::min(order_.largest(), kMostPerRead)));
+}
+
+void RandomWork::run(ReadLane& lane, ReadTally& tally, const std::stop_token& stop) {
+  turns_.begin();
   Thread thread(*this, tally);
   keep_reading(
-      *lane, engine_.depth(), stop, [&](ReadRequest& request) { return thread.next(request); },
+      lane, engine_.depth(), stop, [&](ReadRequest& request) { return thread.next(request); },
       [&](const ReadCompletion& done) { thread.take(done); });
 }
 

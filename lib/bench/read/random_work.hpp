@@ -19,7 +19,8 @@ class RandomWork final : public ReadWork {
   RandomWork(std::span<const InputFile> files, const ReadEngine& engine, const RandomOrder& order, bool counts_samples,
              bool keep_files_open, const ReadLimits& limits, Context& context);
 
-  void run(ReadTally& tally, const std::stop_token& stop) override;
+  std::unique_ptr<ReadLane> prepare() const override;
+  void run(ReadLane& lane, ReadTally& tally, const std::stop_token& stop) override;
   std::string hint(std::uint64_t threads) const override;
 
  private:

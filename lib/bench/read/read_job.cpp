@@ -98,11 +98,16 @@ std::string fio_command(const ReadOptions& options, std::span<const InputFile> f
       "fio --name=read {} --readonly --rw={} --bs={} --ioengine={} --iodepth={} --numjobs={}", fio_files(files),
       random ? "randread" : "read", block, fio_engine(engine_of(options)), depth_of(options), threads);
   // Our threads share the data; jobs of fio would each read all of it.
-  if (!random && threads > 1) text += fmt::format(" --size={0}% --offset_increment={0}%", 100 / threads);
+  if (threads > 1 && threads <= 100) text += fmt::format(" --size={0}% --offset_increment={0}%", 100 / threads);
   text += fmt::format(" --direct={}", options.direct ? 1 : 0);
   if (engine_of(options) == "uring") text += " --fixedbufs=1";
-  if (!options.direct) text += fmt::format(" --invalidate={}", options.cache == CacheRequest::cold ? 1 : 0);
-  if (options.min_time) text += fmt::format(" --time_based --runtime={:.0f}", std::max(*options.min_time, 1.0));
+  const bool drops = !options.direct && options.cache == CacheRequest::cold;
+  if (!options.direct) text += fmt::format(" --invalidate={}", drops ? 1 : 0);
+  if (options.min_time) {
+    // fio drops caches at the start of each loop; a time-based job goes round without, in what it has read before.
+    text +=
+        fmt::format(" {} --runtime={:.0f}", drops ? "--loops=1000" : "--time_based", std::max(*options.min_time, 1.0));
+  }
   return text + " --thread --group_reporting";
 }
 

@@ -23,10 +23,13 @@ void run_pass(const ReadPlan& plan, const ReadLimits& limits, const std::string&
   const std::uint64_t threads = threads_of(plan.options);
   std::vector<ReadTally> tallies(threads);
   const auto before = read_disk_counters(device);
-  const Timing timing = timed_run(
-      static_cast<unsigned>(threads),
-      [&](unsigned thread, const std::stop_token& stop) { work->run(tallies[thread], stop); }, context.progress().bytes,
-      context.stop_token());
+  const auto prepare = [&](unsigned thread) -> TimedWork {
+    return [&work, &tally = tallies[thread], lane = std::shared_ptr(work->prepare())](const std::stop_token& stop) {
+      work->run(*lane, tally, stop);
+    };
+  };
+  const Timing timing =
+      timed_run_prepared(static_cast<unsigned>(threads), prepare, context.progress().bytes, context.stop_token());
   context.throw_if_stopped();
   run.measured.add(timing, tallies);
   run.measured.add_device(before, read_disk_counters(device));
@@ -79,9 +82,8 @@ RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::stri
   const bool goes_round = !drops && (is_warm || may_read_again(options));
   RepetitionRun run;
   while (true) {
-    ReadLimits limits{options.samples, {}, {}};
-    if (options.budget) limits.deadline = moment_in(std::max(*options.budget - run.measured.seconds(), 0.0));
-    if (goes_round && least > 0) limits.again_until = moment_in(least);
+    ReadLimits limits{options.samples, {}, goes_round ? least : 0};
+    if (options.budget) limits.most_seconds = std::max(*options.budget - run.measured.seconds(), 0.0);
     context.progress().start("reading", plan.order != nullptr ? plan.order->size() : 0);
     run_pass(plan, limits, device, context, run);
     const bool over = options.budget && run.measured.seconds() >= *options.budget;

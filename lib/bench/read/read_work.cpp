@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/read/sample_counter.hpp"
+#include "bench/timing/timed_run.hpp"
 
 namespace shardkit {
 namespace {
@@ -36,15 +37,22 @@ void ReadTally::merge(const ReadTally& other) {
   kernel_reads += other.kernel_reads;
 }
 
+void Turns::begin() {
+  std::call_once(begun_, [this] {
+    again_until_ = moment_in(limits_.least_seconds);
+    if (limits_.most_seconds) deadline_ = moment_in(*limits_.most_seconds);
+  });
+}
+
 std::optional<std::uint64_t> Turns::next() {
   if (over()) return std::nullopt;
   const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
   if (turn < count_) return turn;
-  if (count_ == 0 || !limits_.again_until || Clock::now() >= *limits_.again_until) return std::nullopt;
+  if (count_ == 0 || limits_.least_seconds <= 0 || Clock::now() >= again_until_) return std::nullopt;
   return turn % count_;
 }
 
-bool Turns::over() const { return limits_.deadline && Clock::now() >= *limits_.deadline; }
+bool Turns::over() const { return limits_.most_seconds && Clock::now() >= deadline_; }
 
 SequentialWork::SequentialWork(std::span<const InputFile> files, const ReadEngine& engine, std::uint64_t block,
                                const ReadLimits& limits, Context& context)
@@ -142,11 +150,11 @@ class SequentialWork::Thread {
   std::uint64_t end_ = 0;
 };
 
-void SequentialWork::run(ReadTally& tally, const std::stop_token& stop) {
-  const auto lane = engine_.make_lane(block_);
+void SequentialWork::run(ReadLane& lane, ReadTally& tally, const std::stop_token& stop) {
+  turns_.begin();
   Thread thread(*this, tally);
   keep_reading(
-      *lane, engine_.depth(), stop, [&](ReadRequest& request) { return thread.next(request); },
+      lane, engine_.depth(), stop, [&](ReadRequest& request) { return thread.next(request); },
       [&](const ReadCompletion& done) { thread.take(done); });
 }
 

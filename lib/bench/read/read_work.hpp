@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -18,12 +19,11 @@
 /// The reading itself: what each thread of `iobench read` does.
 namespace shardkit {
 
-/// When to stop.
+/// When to stop; seconds count from the start of the first thread.
 struct ReadLimits {
-  std::optional<std::uint64_t> samples;                           ///< after so many, whatever is left
-  std::optional<std::chrono::steady_clock::time_point> deadline;  ///< then, whatever is left
-  /// Everything is read again and again until then; empty: once.
-  std::optional<std::chrono::steady_clock::time_point> again_until;
+  std::optional<std::uint64_t> samples;  ///< after so many, whatever is left
+  std::optional<double> most_seconds;    ///< then, whatever is left
+  double least_seconds = 0;              ///< everything is read again and again until then; 0: once
 };
 
 /// What one thread read. On a cache line of its own.
@@ -43,6 +43,9 @@ class Turns {
   Turns(std::uint64_t count, const ReadLimits& limits) : count_(count), limits_(limits) {}
   /// Before the first turn.
   void set_count(std::uint64_t count) { count_ = count; }
+  /// Called by each thread before its first turn: time counts from the first of these calls.
+  void begin();
+
   std::optional<std::uint64_t> next();
   /// True from the moment on at which nothing more is to be begun.
   bool over() const;
@@ -50,14 +53,19 @@ class Turns {
  private:
   std::uint64_t count_;
   ReadLimits limits_;
+  std::once_flag begun_;
+  std::chrono::steady_clock::time_point again_until_;
+  std::chrono::steady_clock::time_point deadline_;
   std::atomic<std::uint64_t> next_{0};
 };
 
-/// What `threads` of a pass do together. run() is called once by each of them.
+/// What the threads of a pass do together. Each calls prepare() and then run(), once.
 class ReadWork {
  public:
   virtual ~ReadWork() = default;
-  virtual void run(ReadTally& tally, const std::stop_token& stop) = 0;
+  /// Makes the thread's lane: its buffers take longer to be had than some data to be read.
+  virtual std::unique_ptr<ReadLane> prepare() const = 0;
+  virtual void run(ReadLane& lane, ReadTally& tally, const std::stop_token& stop) = 0;
   /// Something that the reader of the result should know; empty for nothing.
   virtual std::string hint(std::uint64_t threads) const = 0;
 };
@@ -87,7 +95,8 @@ class SequentialWork final : public ReadWork {
   SequentialWork(std::span<const InputFile> files, const ReadEngine& engine, std::uint64_t block,
                  const ReadLimits& limits, Context& context);
 
-  void run(ReadTally& tally, const std::stop_token& stop) override;
+  std::unique_ptr<ReadLane> prepare() const override { return engine_.make_lane(block_); }
+  void run(ReadLane& lane, ReadTally& tally, const std::stop_token& stop) override;
   std::string hint(std::uint64_t threads) const override;
 
  private:

@@ -170,6 +170,14 @@ void measure(RunOptions options, const InputSet& input, std::uint64_t cores, Con
   result.repeated = repeated_metrics(result.repetitions);
 }
 
+/// Hints stay in the result; the room in /dev/shm is judged later, against the loader that comes of it.
+void warn_of_environment(const Environment& environment, Context& context) {
+  for (const Finding& finding : environment.findings) {
+    if (finding.severity == FindingSeverity::hint || finding.code == "dev_shm_small") continue;
+    context.warn(finding.code, finding.text);
+  }
+}
+
 void warn_of_loader(const RunOptions& options, const RunResult& result, std::uint64_t cores, Context& context) {
   const DataLoaderAdvice& loader = result.conclusion.loader;
   if (!loader.dev_shm_fits) {
@@ -199,7 +207,8 @@ RunResult run(const RunOptions& options, Context& context) {
   const auto requirement = requirement_of(options);
   RunResult result;
   const InputSet input = spread(find_input(options.paths, context));
-  result.environment = look_at_environment(input.files.front().path, context);
+  result.environment = look_at_environment(input.files.front().path, std::nullopt);
+  warn_of_environment(result.environment, context);
   const std::uint64_t cores = options.threads.value_or(result.environment.usable_threads);
   measure(options, input, cores, context, result);
   result.transfer = transfer_stage(result.environment);

@@ -30,6 +30,10 @@ constexpr double kLeastBudget = 1;
 void check_options(const ReadOptions& options) {
   if (options.mode != ReadMode::sequential) refuse_option("--mode", "stores are asked for blocks of --block bytes");
   if (options.engine) refuse_option("--engine", "stores are read by one client");
+  if (options.job) refuse_option("--job", "fio's jobs are of block devices and files");
+  if (options.depth) refuse_option("--depth", "of a store --threads are the most connections");
+  if (options.min_time) refuse_option("--min-time", "--budget says how long a store is measured");
+  if (options.repeat > 1) refuse_option("--repeat", "a store is measured at each number of connections once");
   if (options.direct) refuse_option("--direct", "what a store sends goes through no page cache");
   if (options.cache != CacheRequest::any) {
     refuse_option("--cache", "nothing of a store is cached here, and what its servers cache cannot be steered");

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <latch>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <sys/resource.h>
 
@@ -42,6 +44,39 @@ void watch(const std::atomic<std::uint64_t>& counter, const std::stop_token& sto
   }
 }
 
+/// Counts a latch down once: when told, or when an exception passes by, so that nobody waits for ever.
+class CountDown {
+ public:
+  explicit CountDown(std::latch& latch) : latch_(&latch) {}
+  ~CountDown() { now(); }
+  CountDown(const CountDown&) = delete;
+  CountDown& operator=(const CountDown&) = delete;
+
+  void now() {
+    if (latch_ != nullptr) std::exchange(latch_, nullptr)->count_down();
+  }
+
+ private:
+  std::latch* latch_;
+};
+
+/// Where threads wait for each other and for the clock.
+struct Lines {
+  std::latch prepared;
+  std::latch started{1};
+  std::latch finished;
+
+  void pass(unsigned thread, const std::function<TimedWork(unsigned)>& prepare, const std::stop_token& stop) {
+    CountDown is_prepared(prepared);
+    CountDown is_finished(finished);
+    const TimedWork work = prepare(thread);
+    is_prepared.now();
+    started.wait();
+    work(stop);
+    is_finished.now();
+  }
+};
+
 }  // namespace
 
 double process_cpu_seconds() {
@@ -58,19 +93,32 @@ Clock::time_point moment_in(double seconds) {
 
 Timing timed_run(unsigned threads, const std::function<void(unsigned thread, const std::stop_token& stop)>& work,
                  const std::atomic<std::uint64_t>& counter, const std::stop_token& parent) {
+  const auto prepare = [&work](unsigned thread) -> TimedWork {
+    return [&work, thread](const std::stop_token& stop) { work(thread, stop); };
+  };
+  return timed_run_prepared(threads, prepare, counter, parent);
+}
+
+Timing timed_run_prepared(unsigned threads, const std::function<TimedWork(unsigned thread)>& prepare,
+                          const std::atomic<std::uint64_t>& counter, const std::stop_token& parent) {
   Timing timing;
+  Lines lines{std::latch(threads), std::latch(1), std::latch(threads)};
+  TaskGroup group(parent);
+  CountDown start(lines.started);  // also when a thread is not to be had: the others go on, are stopped and end
+  for (unsigned thread = 0; thread < threads; ++thread) {
+    group.spawn([&, thread](const std::stop_token& stop) { lines.pass(thread, prepare, stop); });
+  }
+  lines.prepared.wait();
   const double cpu_before = process_cpu_seconds();
   const Clock::time_point begin = Clock::now();
   {
     std::jthread watcher([&](const std::stop_token& stop) { watch(counter, stop, timing.rates); });
-    TaskGroup group(parent);
-    for (unsigned thread = 0; thread < threads; ++thread) {
-      group.spawn([&work, thread](const std::stop_token& stop) { work(thread, stop); });
-    }
-    group.wait();
+    start.now();
+    lines.finished.wait();
     timing.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    timing.cpu_seconds = process_cpu_seconds() - cpu_before;
   }
-  timing.cpu_seconds = process_cpu_seconds() - cpu_before;
+  group.wait();
   return timing;
 }
 

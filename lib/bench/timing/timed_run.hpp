@@ -27,6 +27,14 @@ struct Timing {
 Timing timed_run(unsigned threads, const std::function<void(unsigned thread, const std::stop_token& stop)>& work,
                  const std::atomic<std::uint64_t>& counter, const std::stop_token& parent);
 
+/// What one thread does while the clock runs.
+using TimedWork = std::function<void(const std::stop_token& stop)>;
+
+/// The same for work that needs something of its own: each thread calls `prepare(thread)` and the clock starts when all
+/// have. What the work holds ends with its thread, after the clock has stopped.
+Timing timed_run_prepared(unsigned threads, const std::function<TimedWork(unsigned thread)>& prepare,
+                          const std::atomic<std::uint64_t>& counter, const std::stop_token& parent);
+
 /// False when the rate drifted by more than a tenth from start to end (stats/steadiness.hpp).
 bool is_steady(const Timing& timing);
 

@@ -2,9 +2,11 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "bench/read/read_data.hpp"
+#include "io/file.hpp"
 #include "system/limits.hpp"
 
 using namespace shardkit;
@@ -79,5 +81,23 @@ TEST_CASE("holes are warned of, and refused where the disk is to be measured") {
   CHECK(read(options, context).bytes == 1 << 20);
   CHECK(has_warning(context, "sparse_file"));
   options.cache = CacheRequest::cold;
+  CHECK(code_of(options) == ErrorCode::unsupported);
+}
+
+TEST_CASE("what was allocated but never written is refused like holes, and counted apart") {
+  const TempDir dir;
+  const std::string path = dir.path("unwritten.bin");
+  write_file(path, std::string(65536, 'x'));
+  const File file(::open(path.c_str(), O_RDWR | O_CLOEXEC), path);
+  if (::fallocate(file.fd(), 0, 65536, 65536) != 0) {
+    MESSAGE("SKIPPED: this file system has no fallocate");
+    return;
+  }
+  const ReadResult result = read_quietly(read_options(path));
+  CHECK(result.on_disk->files_asked == 1);
+  CHECK(result.on_disk->hole_bytes + result.on_disk->unwritten_bytes == 65536);
+  CHECK(result.on_disk->compressed_bytes == 0);
+  ReadOptions options = read_options(path);
+  options.direct = true;
   CHECK(code_of(options) == ErrorCode::unsupported);
 }

@@ -1,0 +1,61 @@
+#include "bench/env/env.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kMostCount = 1'000'000;
+constexpr std::uint64_t kMostCrop = 65536;
+
+void check_options(const EnvOptions& options) {
+  const auto check = [](std::uint64_t value, std::uint64_t most, const char* name) {
+    if (value >= 1 && value <= most) return;
+    throw Error(ErrorCode::usage, std::string(name) + ": expected 1 to " + std::to_string(most));
+  };
+  check(options.workers.value_or(1), kMostCount, "--workers");
+  check(options.gpus.value_or(1), kMostCount, "--gpus");
+  check(options.batch.value_or(1), kMostCount, "--batch");
+  check(options.prefetch, kMostCount, "--prefetch");
+  check(options.crop, kMostCrop, "--crop");
+  if (!options.workers && (options.gpus || options.batch)) {
+    throw Error(ErrorCode::usage, "--gpus and --batch describe a loader: give --workers too");
+  }
+  if (options.path && options.path->find("://") != std::string::npos) {
+    throw Error(ErrorCode::usage,
+                "env looks at what is on this machine; 'iobench read " + *options.path + "' measures a store");
+  }
+}
+
+std::optional<LoaderJob> job_of(const EnvOptions& options) {
+  if (!options.workers) return std::nullopt;
+  LoaderJob job;
+  job.gpus = options.gpus.value_or(1);
+  job.workers = *options.workers;
+  job.prefetch = options.prefetch;
+  job.batch = options.batch.value_or(job.batch);
+  job.sample_bytes = static_cast<double>(tensor_bytes(options.crop, value_bytes(options.dtype)));
+  return job;
+}
+
+}  // namespace
+
+EnvResult env(const EnvOptions& options, Context& context) {
+  check_options(options);
+  context.progress().start("looking at the machine");
+  EnvResult result;
+  result.strict = options.strict;
+  result.environment = look_at_environment(options.path.value_or(""), job_of(options));
+  const auto count = [&](FindingSeverity severity) {
+    const auto& findings = result.environment.findings;
+    return static_cast<std::uint64_t>(std::count_if(
+        findings.begin(), findings.end(), [&](const Finding& finding) { return finding.severity == severity; }));
+  };
+  result.errors = count(FindingSeverity::error);
+  result.warnings = count(FindingSeverity::warning);
+  return result;
+}
+
+}  // namespace shardkit

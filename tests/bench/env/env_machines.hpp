@@ -1,0 +1,54 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "bench/env/environment.hpp"
+#include "support/recorded_tree.hpp"
+
+/// Recorded machines as iobench env sees them.
+namespace shardkit::test {
+
+using Codes = std::vector<std::string>;
+
+inline Environment look(const RecordedTree& tree, const std::string& path = "/data",
+                        const std::optional<LoaderJob>& job = std::nullopt) {
+  return look_at_environment(path, job, tree);
+}
+
+inline Codes codes(const Environment& environment) {
+  Codes codes;
+  for (const Finding& finding : environment.findings) codes.push_back(finding.code);
+  return codes;
+}
+
+inline const Finding* find(const Environment& environment, const std::string& code) {
+  const auto& findings = environment.findings;
+  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.code == code; });
+  return found == findings.end() ? nullptr : &*found;
+}
+
+inline bool has(const Environment& environment, const std::string& code) { return find(environment, code) != nullptr; }
+
+inline FindingSeverity severity(const Environment& environment, const std::string& code) {
+  const Finding* finding = find(environment, code);
+  REQUIRE(finding != nullptr);
+  return finding->severity;
+}
+
+/// The machine of a name with some lines recorded anew.
+inline RecordedTree machine(const std::string& name, const std::string& changes = "") {
+  RecordedTree tree = RecordedTree::machine(name);
+  tree.record(changes);
+  return tree;
+}
+
+constexpr auto kError = FindingSeverity::error;
+constexpr auto kWarning = FindingSeverity::warning;
+constexpr auto kHint = FindingSeverity::hint;
+
+}  // namespace shardkit::test

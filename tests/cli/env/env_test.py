@@ -1,0 +1,89 @@
+"""iobench env as a platform engineer and a script see it, on whatever machine this runs."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import PROGRAMS, FolderTest, can_mount, result_of, run  # noqa: E402
+
+
+class Env(FolderTest):
+    def env(self, *args, code=0):
+        finished = run("iobench", "env", *args, "--json", "-")
+        self.assertEqual(finished.returncode, code, finished.stderr)
+        return result_of(finished)["result"]
+
+    def test_tells_of_the_machine_and_of_what_the_data_lies_on(self):
+        result = self.env(self.folder)
+        self.assertEqual(result["path"], str(self.folder.resolve()))
+        self.assertGreaterEqual(result["usable_threads"], 1)
+        self.assertGreater(result["memory"]["total_bytes"], 0)
+        self.assertTrue(result["storage"]["file_system"])
+        self.assertGreater(result["file_system_size_bytes"], 0)
+        self.assertIn(result["kernel"]["io_uring"].split()[0], ("works", "not", "refused", "disabled"))
+        self.assertEqual(result["cpu"]["affinity"], len(os.sched_getaffinity(0)))
+
+    def test_looks_at_the_machine_alone_without_a_path(self):
+        result = self.env()
+        self.assertEqual(result["path"], "")
+        self.assertEqual(result["storage"]["storage_class"], "unknown")
+
+    def test_findings_come_first_and_are_advice_unless_strict(self):
+        tmpfs = self.env("/dev/shm")
+        self.assertIn("data_in_memory", [finding["code"] for finding in tmpfs["findings"]])
+        for finding in tmpfs["findings"]:
+            self.assertTrue(all(finding[name] for name in ("measured", "normal", "remedy", "text")), finding)
+        self.env("/dev/shm", "--strict", code=3)
+        report = run("iobench", "env", "/dev/shm").stdout
+        self.assertRegex(report, r"\A([0-9]+ errors?, )?[0-9]+ warning")
+        self.assertLess(report.index("warning: the data lies on tmpfs"), report.index("\ncpu "))
+
+    def test_a_loader_that_does_not_fit_is_an_error(self):
+        options = ("--gpus", "8", "--workers", "100", "--batch", "100000")
+        result = self.env(*options)
+        self.assertEqual(result["errors"], 1)
+        self.assertEqual(result["findings"][0]["code"], "dev_shm_too_small")
+        self.env(*options, "--strict", code=3)
+
+    def test_bad_operands_are_told_apart(self):
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        for operand, code, text in ((self.folder / "absent", 4, "No such file"), (fifo, 2, "FIFO"),
+                                    ("/dev/null", 2, "character device"), ("s3://bucket/x", 2, "iobench read")):
+            finished = run("iobench", "env", operand)
+            self.assertEqual(finished.returncode, code, finished.stderr)
+            self.assertIn(text, finished.stderr)
+            self.assertEqual(finished.stdout, "")
+
+    def test_proc_holds_no_data(self):
+        self.assertIn("pseudo_file_system", [finding["code"] for finding in self.env("/proc")["findings"]])
+
+    def test_an_ordinary_user_gets_an_answer_too(self):
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("not the superuser: the other tests are this one")
+        try:
+            finished = run("iobench", "env", "/", "--json", "-", user=65534, group=65534, extra_groups=[])
+        except PermissionError:
+            raise unittest.SkipTest(f"an ordinary user may not run what lies in {PROGRAMS}") from None
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertFalse(result_of(finished)["result"]["kernel"]["root"])
+
+    def test_a_machine_that_hides_itself_is_described_as_far_as_it_can_be_seen(self):
+        if not can_mount():
+            raise unittest.SkipTest("may not mount")
+        finished = subprocess.run(
+            ["unshare", "-m", "sh", "-c",
+             f"mount -t tmpfs none /sys && mount -t tmpfs none /proc && exec {PROGRAMS}/iobench env / --json -"],
+            capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        result = result_of(finished)["result"]
+        self.assertEqual(result["hidden"], ["/proc", "/sys"])
+        self.assertIn("machine_hidden", [finding["code"] for finding in result["findings"]])
+        self.assertTrue(result["storage"]["file_system"])
+
+
+if __name__ == "__main__":
+    unittest.main()
