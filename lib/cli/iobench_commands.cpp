@@ -27,10 +27,10 @@ Command run_command() {
       {.name = "run",
        .summary = "measure what this node can feed its GPUs, and say which stage is short",
        .description =
-           "Looks at the machine, reads the data (cold where that can be had), decodes its images, and holds what "
-           "comes of "
-           "it against a job: a preset, or --gpus, --batch and --step-time. The verdict comes first: the stage that "
-           "limits, by how much, and what would close the gap. A missed requirement ends with exit code 3.\n\n"
+           "Looks at the machine, reads the data (cold where that can be had), decodes and augments its images, then "
+           "does all of it at once, and holds what comes of it against a job: a preset, or --gpus, --batch and "
+           "--step-time. The verdict comes first: the stage that limits, by how much, and what would close the gap. A "
+           "missed requirement ends with exit code 3.\n\n"
            "Without a job it says how many GPUs of each published workload the node feeds. Nothing is written.",
        .examples = {{"iobench run shards/train", "how many GPUs does this node feed?"},
                     {"iobench run shards/train --preset resnet50-h100 --gpus 8", "is it enough for these eight?"},

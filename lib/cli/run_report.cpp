@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/field_text.hpp"
 #include "core/units.hpp"
 
 namespace shardkit {
@@ -22,13 +23,15 @@ std::string size(double bytes) { return format_size(static_cast<std::uint64_t>(s
 
 void ladder(const RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>10}\n", "stage", "required", "measured", "headroom");
+  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>20}{:>10}\n", "stage", "required", "measured", "95 % interval", "headroom");
   for (const LadderRow& row : result.conclusion.ladder) {
     const std::string headroom = row.headroom_ratio ? fmt::format("{:.2f} x", *row.headroom_ratio) : "-";
-    fmt::format_to(to, "{:<10}{:>12}{:>12}{:>10}  {}\n", row.stage, rate(row.required_per_second),
-                   rate(row.measured_per_second), headroom, row.note);
+    const std::string interval =
+        row.interval ? fmt::format("{} to {}", rate(row.interval->low), rate(row.interval->high)) : "-";
+    fmt::format_to(to, "{:<10}{:>12}{:>12}{:>20}{:>10}  {}\n", row.stage, rate(row.required_per_second),
+                   rate(row.measured_per_second), interval, headroom, row.note);
   }
-  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>10}  {}\n", "transfer", "-", "-", "-", result.transfer.text);
+  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>20}{:>10}  {}\n", "transfer", "-", "-", "-", "-", result.transfer.text);
 }
 
 void repeated(const RunResult& result, std::string& out) {
@@ -63,6 +66,15 @@ void environment(const Environment& machine, std::string& out) {
                  storage.mount_point);
 }
 
+void file_costs(const RunResult& result, std::string& out) {
+  if (!result.file_costs) return;
+  const FileCosts& costs = *result.file_costs;
+  fmt::format_to(std::back_inserter(out),
+                 "a file: open {}, stat {}, read {}, close {}; shards would be read at least {:.1f} times as fast\n",
+                 format_duration(costs.open_seconds), format_duration(costs.stat_seconds),
+                 format_duration(costs.read_seconds), format_duration(costs.close_seconds), costs.shards_gain_ratio);
+}
+
 }  // namespace
 
 std::string render_run(const RunResult& result, bool colour) {
@@ -81,7 +93,12 @@ std::string render_run(const RunResult& result, bool colour) {
   presets(conclusion.presets, out);
   fmt::format_to(to, "\n{}\n  keeps {} in /dev/shm\n", conclusion.loader.line, size(conclusion.loader.dev_shm_needed));
   environment(result.environment, out);
+  file_costs(result, out);
   for (const std::string& hint : result.read.hints) fmt::format_to(to, "hint: {}\n", hint);
+  if (result.pipeline) {
+    for (const std::string& advice : result.pipeline->advice) fmt::format_to(to, "hint: {}\n", advice);
+  }
+  fmt::format_to(to, "\nto repeat: {}\n", printable(result.command));
   return out;
 }
 

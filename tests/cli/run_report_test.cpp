@@ -22,7 +22,9 @@ RunResult short_of_cores() {
   conclusion.verdict = {false, "decode", "decode limits: 800 of 2,000 samples/s, predicted AU 40 %", "3.0 more cores"};
   conclusion.predicted.au_ratio = 0.4;
   conclusion.predicted.au_serial_ratio = 0.29;
-  conclusion.ladder = {{"read", 2000, 8000, 4.0, "800 MB/s, cold"}, {"decode", 2000, 800, 0.4, "predicted"}};
+  conclusion.ladder = {{"read", 2000, 8000, RateInterval{7000, 9000}, 4.0, "800 MB/s, cold"},
+                       {"decode", 2000, 800, {}, 0.4, "predicted"}};
+  result.command = "iobench run data --gpus 8";
   conclusion.loader.line = "DataLoader(dataset, num_workers=2)";
   conclusion.loader.dev_shm_needed = 1 << 20;
   return result;
@@ -34,13 +36,13 @@ TEST_CASE("the verdict comes first, then what would close the gap, then the ladd
   const std::string report = render_run(short_of_cores(), false);
   CHECK(report.starts_with("decode limits: 800 of 2,000 samples/s, predicted AU 40 %\n3.0 more cores\n"));
   CHECK(contains(report, "40 % when loading overlaps compute fully, 29 % when it does not at all"));
-  CHECK(contains(report, "read           2,000/s     8,000/s    4.00 x  800 MB/s, cold\n"));
-  CHECK(contains(report, "decode         2,000/s       800/s    0.40 x  predicted\n"));
-  CHECK(contains(report, "transfer             -           -         -  no GPU here\n"));
+  CHECK(contains(report, "read           2,000/s     8,000/s  7,000/s to 9,000/s    4.00 x  800 MB/s, cold\n"));
+  CHECK(contains(report, "decode         2,000/s       800/s                   -    0.40 x  predicted\n"));
+  CHECK(contains(report, "transfer             -           -                   -         -  no GPU here\n"));
   CHECK(contains(report, "DataLoader(dataset, num_workers=2)\n  keeps 1.00 MiB in /dev/shm\n"));
   CHECK(contains(report, "2 cores (limit 2.50)"));
   CHECK(contains(report, "data on ext4, vda"));
-  CHECK(report.ends_with("hint: the run took 25 ms\n"));
+  CHECK(report.ends_with("hint: the run took 25 ms\n\nto repeat: iobench run data --gpus 8\n"));
 }
 
 TEST_CASE("escape sequences only where colours are wanted") {
@@ -48,13 +50,21 @@ TEST_CASE("escape sequences only where colours are wanted") {
   CHECK(render_run(short_of_cores(), true).starts_with("\x1b[1mdecode limits"));
 }
 
+TEST_CASE("of image files the report says what each call takes and what shards would bring") {
+  RunResult result = short_of_cores();
+  result.file_costs = FileCosts{100, 0.010, 0.002, 0.006, 0.0001, 3.02};
+  CHECK(contains(
+      render_run(result, false),
+      "a file: open 10 ms, stat 2 ms, read 6 ms, close 0.1 ms; shards would be read at least 3.0 times as fast\n"));
+}
+
 TEST_CASE("without a job there is a table of presets and nothing required") {
   RunResult result = short_of_cores();
   result.conclusion.predicted.au_serial_ratio.reset();
-  result.conclusion.ladder = {{"read", {}, 8000, {}, "800 MB/s, cold"}};
+  result.conclusion.ladder = {{"read", {}, 8000, {}, {}, "800 MB/s, cold"}};
   result.conclusion.presets = preset_rows({});
   const std::string report = render_run(result, false);
-  CHECK(contains(report, "read                 -     8,000/s         -  800 MB/s, cold\n"));
+  CHECK(contains(report, "read                 -     8,000/s                   -         -  800 MB/s, cold\n"));
   CHECK(contains(report, "resnet50-a100-amp"));
   CHECK_FALSE(contains(report, "predicted AU:"));
 }

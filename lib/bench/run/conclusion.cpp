@@ -1,12 +1,12 @@
 #include "bench/run/conclusion.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "bench/model/verdict.hpp"
+#include "bench/run/remedy.hpp"
 
 namespace shardkit {
 namespace {
@@ -17,80 +17,66 @@ std::string count_text(double value) {
 
 bool from_memory(const MeasuredNode& node) { return node.cache_state == "warm" || node.cache_state == "mixed"; }
 
-/// Workloads other than JPEGs are held against the bytes that storage gives, whatever the files at hand hold.
-bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
-  return (!requirement || requirement->is_of_images()) && node.decode_samples_per_second.has_value();
-}
-
-/// What samples of the job weigh: those at hand, or the preset's where it is about something else than images.
-double sample_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
-  return requirement && !requirement->is_of_images() ? requirement->job.sample_bytes : node.sample_bytes;
-}
-
 /// What they take in memory and on their way to the GPU: what is not decoded stays as it is.
 double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                      const LoaderOptions& options) {
   return decodes(node, requirement) ? static_cast<double>(options.tensor_bytes) : sample_bytes(node, requirement);
 }
 
-/// Processor time of reading one, which grows with its bytes, and of decoding it.
-double cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
-  const double read = node.sample_bytes > 0
-                          ? node.read_cpu_seconds * sample_bytes(node, requirement) / node.sample_bytes
-                          : node.read_cpu_seconds;
-  return read + (decodes(node, requirement) ? node.decode_cpu_seconds : 0);
-}
-
-/// The rate at which the cores read and decode, both at once.
-double cores_rate(const MeasuredNode& node) {
-  const std::array cpu{node.read_cpu_seconds, node.decode_cpu_seconds};
-  const double shared = shared_cores_rate(static_cast<double>(node.cores), cpu);
-  return std::min(shared, *node.decode_samples_per_second);
-}
-
-std::vector<StageRate> stage_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
-  const double bytes = sample_bytes(node, requirement);
-  std::vector<StageRate> rates{{stage::kRead, bytes > 0 ? node.read_bytes_per_second / bytes : 0}};
-  if (decodes(node, requirement)) rates.push_back({stage::kDecode, cores_rate(node)});
+/// The rates that the verdict is about: where the pipeline was measured, its own stands for the slowest stage, and no
+/// other is below it.
+std::vector<StageRate> judged_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                                    std::vector<StageRate> rates) {
+  if (!node.pipeline_samples_per_second || !decodes(node, requirement)) return rates;
+  const auto slowest = std::ranges::min_element(rates, {}, &StageRate::samples_per_second);
+  for (StageRate& rate : rates) {
+    rate.samples_per_second = std::max(rate.samples_per_second, *node.pipeline_samples_per_second);
+  }
+  slowest->samples_per_second = *node.pipeline_samples_per_second;
   return rates;
 }
 
-LadderRow ladder_row(std::string_view stage, std::optional<double> required, std::optional<double> measured,
-                     std::string note) {
-  LadderRow row{std::string(stage), required, measured, {}, std::move(note)};
-  if (required && measured) row.headroom_ratio = *measured / *required;
+LadderRow ladder_row(std::string_view stage, std::optional<double> required, double measured, std::string note) {
+  LadderRow row{std::string(stage), required, measured, {}, {}, std::move(note)};
+  if (required) row.headroom_ratio = measured / *required;
   return row;
 }
 
+/// An interval of `of` as one of `rate`, which is a multiple of it.
+std::optional<RateInterval> scaled(const std::optional<RateInterval>& interval, double of, double rate) {
+  if (!interval || of <= 0) return std::nullopt;
+  return RateInterval{interval->low * rate / of, interval->high * rate / of};
+}
+
+void add_decoding(const MeasuredNode& node, std::optional<double> required, double rate, std::vector<LadderRow>& rows) {
+  rows.push_back(ladder_row(
+      stage::kDecode, required, rate,
+      fmt::format("predicted beside reading{}; alone {}/s on {}",
+                  node.augment_samples_per_second ? " and augmenting" : "", count_text(*node.decode_samples_per_second),
+                  format_count(static_cast<std::uint64_t>(node.threads), "thread"))));
+  rows.back().interval = scaled(node.decode_interval, *node.decode_samples_per_second, rate);
+  if (node.augment_samples_per_second) {
+    rows.push_back(
+        ladder_row(stage::kAugment, required, *node.augment_samples_per_second, "alone: flip, normalise, collate"));
+  }
+}
+
 std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
-                              const std::vector<StageRate>& rates) {
+                              const std::vector<StageRate>& rates, double predicted) {
   std::optional<double> required;
   if (requirement) required = samples_per_second(requirement->job);
   std::vector<LadderRow> rows;
-  rows.push_back(ladder_row(stage::kRead, required, rates.front().samples_per_second,
+  const double read = rates.front().samples_per_second;
+  rows.push_back(ladder_row(stage::kRead, required, read,
                             fmt::format("{}, {}", format_rate(node.read_bytes_per_second), node.cache_state)));
-  if (rates.size() > 1) {
-    rows.push_back(ladder_row(stage::kDecode, required, rates.back().samples_per_second,
-                              fmt::format("predicted beside reading; alone {}/s on {} cores",
-                                          count_text(*node.decode_samples_per_second), node.cores)));
+  rows.back().interval = scaled(node.read_interval, node.read_bytes_per_second, read);
+  if (rates.size() > 1) add_decoding(node, required, rates.back().samples_per_second, rows);
+  if (node.pipeline_samples_per_second && decodes(node, requirement)) {
+    rows.push_back(
+        ladder_row("pipeline", required, *node.pipeline_samples_per_second,
+                   fmt::format("all of these at once; the stages alone predict {}/s", count_text(predicted))));
   }
   return rows;
-}
-
-/// "7.1 more cores (9.1 in all)" or "1.2 GB/s more": what is missing from the stage that limits.
-std::string remedy(const MeasuredNode& node, const JobRequirement& requirement, const std::string& limiting) {
-  const double target = samples_per_second(requirement.job) * requirement.min_au;
-  if (limiting == stage::kDecode) {
-    const auto cores = static_cast<double>(node.cores);
-    const double needed = cores * target / cores_rate(node);
-    return fmt::format("{:.1f} more cores like these would close it ({:.1f} in all), or decoding on the GPU",
-                       needed - cores, needed);
-  }
-  const double missing = target * sample_bytes(node, requirement) - node.read_bytes_per_second;
-  return fmt::format(
-      "{} more from storage would close it ({} in all): more readers, faster storage, or stage the shards "
-      "on a local disk",
-      format_rate(std::max(missing, 0.0)), format_rate(node.read_bytes_per_second + missing));
 }
 
 std::string cache_words(const MeasuredNode& node) {
@@ -125,7 +111,7 @@ Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requireme
     verdict.text = fmt::format("enough, though {} limits: {}", judgement.limiting_stage, numbers);
   } else {
     verdict.text = fmt::format("{} limits: {}", judgement.limiting_stage, numbers);
-    verdict.remedy = remedy(node, requirement, judgement.limiting_stage) + also_short(requirement, judgement, rates);
+    verdict.remedy = remedy(node, requirement, judgement) + also_short(requirement, judgement, rates);
   }
   return verdict;
 }
@@ -161,7 +147,7 @@ DataLoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<Job
                                const LoaderOptions& options) {
   const std::uint64_t gpus = requirement ? requirement->job.gpus : 1;
   const std::uint64_t batch = requirement ? requirement->job.batch : options.batch;
-  const std::uint64_t most = std::max<std::uint64_t>(node.cores / gpus, 1);
+  const auto most = std::max<std::uint64_t>(static_cast<std::uint64_t>(node.cores) / gpus, 1);
   std::uint64_t workers = most;
   if (requirement) {
     const double rate = samples_per_second(requirement->job) / static_cast<double>(gpus);
@@ -198,28 +184,31 @@ RunRequirement run_requirement(const MeasuredNode& node, const JobRequirement& r
 Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                     const LoaderOptions& loader) {
   const std::vector<StageRate> rates = stage_rates(node, requirement);
-  const StageRate slowest = *std::min_element(rates.begin(), rates.end(), [](const StageRate& a, const StageRate& b) {
-    return a.samples_per_second < b.samples_per_second;
-  });
+  const double predicted = std::ranges::min_element(rates, {}, &StageRate::samples_per_second)->samples_per_second;
+  const std::vector<StageRate> judged = judged_rates(node, requirement, rates);
   Conclusion conclusion;
-  conclusion.ladder = ladder(node, requirement, rates);
+  conclusion.ladder = ladder(node, requirement, rates, predicted);
   conclusion.loader = loader_advice(node, requirement, loader);
-  conclusion.predicted.samples_per_second = slowest.samples_per_second;
-  conclusion.predicted.bytes_per_second = slowest.samples_per_second * sample_bytes(node, requirement);
+  conclusion.predicted.samples_per_second = predicted;
+  conclusion.predicted.bytes_per_second = predicted * sample_bytes(node, requirement);
+  if (node.pipeline_samples_per_second && decodes(node, requirement)) {
+    conclusion.predicted.of_measured_ratio = predicted / *node.pipeline_samples_per_second;
+  }
   if (!requirement) {
     Supply supply;
     supply.read_bytes_per_second = node.read_bytes_per_second;
-    if (decodes(node, requirement)) supply.decode_samples_per_second = rates.back().samples_per_second;
+    if (decodes(node, requirement)) supply.decode_samples_per_second = judged.back().samples_per_second;
     conclusion.presets = preset_rows(supply);
-    conclusion.verdict = verdict_without_job(node, slowest, rates);
+    const auto slowest = std::ranges::min_element(judged, {}, &StageRate::samples_per_second);
+    conclusion.verdict = verdict_without_job(node, *slowest, judged);
     return conclusion;
   }
-  const Judgement judgement = judge(requirement->job, requirement->min_au, rates);
+  const Judgement judgement = judge(requirement->job, requirement->min_au, judged);
   conclusion.requirement = run_requirement(node, *requirement, loader);
   conclusion.predicted.au_ratio = judgement.overlapped_au;
   conclusion.predicted.au_serial_ratio = judgement.serial_au;
   conclusion.predicted.gpus_fed = judgement.gpus_fed;
-  conclusion.verdict = verdict_on_job(node, *requirement, judgement, rates);
+  conclusion.verdict = verdict_on_job(node, *requirement, judgement, judged);
   return conclusion;
 }
 

@@ -7,22 +7,11 @@
 
 #include "bench/model/job_requirement.hpp"
 #include "bench/model/model.hpp"
+#include "bench/run/measured_node.hpp"
 #include "core/fields.hpp"
 
 /// From measured stages to a verdict: which one limits, by how much, and what would close the gap. Pure.
 namespace shardkit {
-
-/// What was measured on a node, per sample of the data at hand.
-struct MeasuredNode {
-  std::uint64_t cores = 1;
-  double sample_bytes = 0;  ///< mean stored size
-  double read_bytes_per_second = 0;
-  double read_cpu_seconds = 0;  ///< processor time per sample
-  std::string cache_state;      ///< as cache_state() names it
-  std::optional<double> decode_samples_per_second;
-  double decode_cpu_seconds = 0;  ///< processor time per sample
-  std::optional<std::uint64_t> dev_shm;
-};
 
 /// How the loader of the job is set up.
 struct LoaderOptions {
@@ -36,6 +25,7 @@ struct LadderRow {
   std::string stage;
   std::optional<double> required_per_second;
   std::optional<double> measured_per_second;
+  std::optional<RateInterval> interval;  ///< of measured_per_second
   std::optional<double> headroom_ratio;
   std::string note;
 
@@ -53,10 +43,12 @@ struct RunRequirement {
   void describe(FieldVisitor& v);
 };
 
-/// What the stages give together. Predicted: their cores are shared, the overlap is assumed.
+/// What the stages give together. Predicted from each alone: their cores are shared, the overlap is assumed. The
+/// utilisations are those of the pipeline's measured rate where there is one.
 struct PredictedSupply {
   double samples_per_second = 0;
   double bytes_per_second = 0;
+  std::optional<double> of_measured_ratio;  ///< the prediction over what the pipeline measured
   std::optional<double> au_ratio;
   std::optional<double> au_serial_ratio;
   std::optional<std::uint64_t> gpus_fed;

@@ -35,10 +35,12 @@ void add_metric(std::span<const RunTurn> turns, const char* name, const ValueOf&
 
 }  // namespace
 
-RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& decode, double predicted_samples) {
+RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& decode,
+                 const std::optional<PipelineResult>& pipeline, double predicted_samples) {
   RunTurn turn;
   turn.read = {read.bytes_per_second, read.samples_per_second, read.latency, read.cache.state};
   if (decode) turn.decode = DecodeTurn{decode->samples_per_second, decode->samples_per_second_per_core};
+  if (pipeline) turn.pipeline = PipelineTurn{pipeline->samples_per_second};
   turn.predicted.samples_per_second = predicted_samples;
   return turn;
 }
@@ -56,6 +58,9 @@ std::vector<RepeatedMetric> repeated_metrics(std::span<const RunTurn> turns) {
   add_metric(
       turns, "decode.samples_per_second",
       [](const RunTurn& turn) { return turn.decode ? Value(turn.decode->samples_per_second) : Value(); }, rows);
+  add_metric(
+      turns, "pipeline.samples_per_second",
+      [](const RunTurn& turn) { return turn.pipeline ? Value(turn.pipeline->samples_per_second) : Value(); }, rows);
   return rows;
 }
 
@@ -79,6 +84,10 @@ void DecodeTurn::describe(FieldVisitor& v) {
           samples_per_second_per_core);
 }
 
+void PipelineTurn::describe(FieldVisitor& v) {
+  v.field({"samples_per_second", Unit::per_second, "samples of all stages at once"}, samples_per_second);
+}
+
 void PredictedTurn::describe(FieldVisitor& v) {
   v.field({"samples_per_second", Unit::per_second, "what the stages give together"}, samples_per_second);
 }
@@ -86,6 +95,7 @@ void PredictedTurn::describe(FieldVisitor& v) {
 void RunTurn::describe(FieldVisitor& v) {
   v.field({"read", Unit::none, "reading"}, read);
   v.field({"decode", Unit::none, "decoding"}, decode);
+  v.field({"pipeline", Unit::none, "the stages together; measured"}, pipeline);
   v.field({"predicted", Unit::none, "the stages together; predicted"}, predicted);
 }
 

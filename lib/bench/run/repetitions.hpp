@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/decode/decode.hpp"
+#include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
 #include "core/fields.hpp"
 #include "stats/prediction.hpp"
@@ -30,6 +31,12 @@ struct DecodeTurn {
   void describe(FieldVisitor& v);
 };
 
+struct PipelineTurn {
+  double samples_per_second = 0;
+
+  void describe(FieldVisitor& v);
+};
+
 struct PredictedTurn {
   double samples_per_second = 0;
 
@@ -40,6 +47,7 @@ struct PredictedTurn {
 struct RunTurn {
   ReadTurn read;
   std::optional<DecodeTurn> decode;
+  std::optional<PipelineTurn> pipeline;
   PredictedTurn predicted;
 
   void describe(FieldVisitor& v);
@@ -57,7 +65,8 @@ struct RepeatedMetric {
   void describe(FieldVisitor& v);
 };
 
-RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& decode, double predicted_samples);
+RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& decode,
+                 const std::optional<PipelineResult>& pipeline, double predicted_samples);
 
 /// One row for each metric that all turns have.
 std::vector<RepeatedMetric> repeated_metrics(std::span<const RunTurn> turns);

@@ -5,20 +5,14 @@
 #include <fmt/format.h>
 
 #include "bench/model/job_requirement.hpp"
+#include "bench/run/run_stages.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "stats/rank_test.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
 namespace {
-
-constexpr double kShareForCaches = 0.15;
-constexpr double kShareForReading = 0.5;
-constexpr double kShareForDecoding = 0.25;
-constexpr double kLongestDecode = 10;
-constexpr std::uint64_t kImages = 1000;
-/// A loader on storage with latency keeps more reads in flight than it has cores.
-constexpr std::uint64_t kLeastReaders = 8;
 
 void check_options(const RunOptions& options) {
   const auto check = [](bool fine, const std::string& text) {
@@ -33,79 +27,51 @@ void check_options(const RunOptions& options) {
   check(options.crop <= kMostCrop, fmt::format("--crop: expected 0 to {} pixels", kMostCrop));
 }
 
-/// Reads from one state of the cache, as much as the budget allows.
-ReadResult read_from(CacheRequest cache, const RunOptions& options, const InputSet& input, std::uint64_t cores,
-                     Context& context) {
-  ReadOptions read_options;
-  read_options.threads = std::max(options.threads.value_or(cores), kLeastReaders);
-  read_options.cache = cache;
-  read_options.budget = options.budget * kShareForReading;
-  read_options.prepare_seconds = options.budget * kShareForCaches;
-  return read(read_options, input, context);
-}
-
-/// With --cache auto: cold, else warm where the data is small enough for that, else with what the cache holds.
-ReadResult read_from_best(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context) {
-  std::vector<CacheRequest> wanted{CacheRequest::cold};
-  if (input.bytes < usable_memory() / 2) wanted.push_back(CacheRequest::warm);
-  for (const CacheRequest cache : wanted) {
-    try {
-      return read_from(cache, options, input, cores, context);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::unsupported) throw;
-      const bool cold = cache == CacheRequest::cold;
-      context.warn(cold ? "not_cold" : "not_warm",
-                   fmt::format("not read {}: {}", cold ? "cold" : "warm", error.what()));
-    }
+/// The pipeline's rate while it was full: the filling at the start of each pass is left out, which long passes of
+/// training hardly have.
+double steady_rate(const PipelineResult& pipeline) {
+  double samples = 0;
+  double seconds = 0;
+  for (const EpochRow& epoch : pipeline.epochs) {
+    if (epoch.samples_per_second <= 0) continue;
+    samples += static_cast<double>(epoch.samples);
+    seconds += static_cast<double>(epoch.samples) / epoch.samples_per_second;
   }
-  return read_from(CacheRequest::any, options, input, cores, context);
+  return seconds > 0 ? samples / seconds : pipeline.samples_per_second;
 }
 
-ReadResult measure_read(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context) {
-  switch (options.cache) {
-    case RunCache::cold:
-      return read_from(CacheRequest::cold, options, input, cores, context);
-    case RunCache::warm:
-      return read_from(CacheRequest::warm, options, input, cores, context);
-    case RunCache::any:
-      return read_from(CacheRequest::any, options, input, cores, context);
-    case RunCache::automatic:
-      break;
-  }
-  return read_from_best(options, input, cores, context);
+void add_decoding(const DecodeResult& decode, MeasuredNode& node) {
+  if (decode.samples_per_second_per_core <= 0) return;
+  node.decode_samples_per_second = decode.samples_per_second;
+  node.decode_interval = decode.samples_per_second_interval;
+  node.decode_cpu_seconds = 1 / decode.samples_per_second_per_core;
+  node.threads = static_cast<double>(decode.threads);
+  node.megapixels = decode.mix.mean_megapixels;
+  if (!decode.augment || decode.augment->samples_per_second_per_core <= 0) return;
+  node.augment_samples_per_second = decode.augment->samples_per_second;
+  node.augment_cpu_seconds = 1 / decode.augment->samples_per_second_per_core;
 }
 
-/// Empty when there is nothing to decode.
-std::optional<DecodeResult> measure_decode(const RunOptions& options, const InputSet& input, std::uint64_t cores,
-                                           Context& context) {
-  DecodeBenchOptions decode_options;
-  decode_options.threads = options.threads.value_or(cores);
-  decode_options.samples = kImages;
-  if (options.crop > 0) decode_options.crop = options.crop;
-  decode_options.min_seconds = std::min(options.budget * kShareForDecoding, kLongestDecode);
-  decode_options.most_seconds = decode_options.min_seconds;
-  try {
-    return decode(decode_options, input, context);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found && error.code() != ErrorCode::corrupt) throw;
-    context.warn("nothing_to_decode", error.what());
-    return std::nullopt;
-  }
-}
-
-MeasuredNode measured_node(const RunResult& result, std::uint64_t cores) {
+MeasuredNode measured_node(const RunResult& result, const RunOptions& options) {
   const ReadResult& read = result.read;
+  const Environment& machine = result.environment;
   MeasuredNode node;
-  node.cores = cores;
+  node.cores = static_cast<double>(machine.usable_threads);
+  node.cpu_limit = machine.cpu_limit;
+  if (machine.cpu_limit) node.cores = std::min(node.cores, *machine.cpu_limit);
   node.read_bytes_per_second = read.bytes_per_second;
+  node.read_interval = read.bytes_per_second_interval;
   node.cache_state = read.cache.state;
-  node.dev_shm = result.environment.dev_shm;
+  node.dev_shm = machine.dev_shm;
   node.sample_bytes = read.mean_sample.value_or(0);
   node.read_cpu_seconds = read.cpu_seconds / static_cast<double>(read.bytes) * node.sample_bytes;
-  if (result.decode && result.decode->samples_per_second_per_core > 0) {
-    node.decode_samples_per_second = result.decode->samples_per_second;
-    node.decode_cpu_seconds = 1 / result.decode->samples_per_second_per_core;
+  node.crop = options.crop;
+  if (result.decode) add_decoding(*result.decode, node);
+  constexpr std::uint64_t kLeastSteps = 5;  // the first of which only fills the pipeline
+  if (result.pipeline && result.pipeline->steps >= kLeastSteps) {
+    node.pipeline_samples_per_second = steady_rate(*result.pipeline);
   }
+  if (result.file_costs) node.shards_gain_ratio = result.file_costs->shards_gain_ratio;
   return node;
 }
 
@@ -116,26 +82,13 @@ std::optional<JobRequirement> requirement_of(const RunOptions& options) {
       {options.preset, options.gpus, options.batch, options.step_time, sample_bytes, options.min_au});
 }
 
-/// The stages once, into `result`.
-void measure_turn(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
-                  RunResult& result) {
-  result.read = measure_read(options, input, cores, context);
-  if (result.read.samples.value_or(0) == 0) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("no whole sample was read from '{}' within {}; is it the right folder?",
-                            options.paths.front(), format_duration(result.read.read_seconds)),
-                options.paths.front());
-  }
-  result.decode = measure_decode(options, input, cores, context);
-}
-
 RunCache cache_of(CacheRequest request) {
   if (request == CacheRequest::any) return RunCache::any;
   return request == CacheRequest::cold ? RunCache::cold : RunCache::warm;
 }
 
-double predicted_samples(const RunResult& turn, const RunOptions& options, std::uint64_t cores) {
-  return conclude(measured_node(turn, cores), requirement_of(options), {}).predicted.samples_per_second;
+double predicted_samples(const RunResult& turn, const RunOptions& options) {
+  return conclude(measured_node(turn, options), requirement_of(options), {}).predicted.samples_per_second;
 }
 
 /// Of each stage the turn with the median rate, so that the figures of a stage belong to each other.
@@ -148,16 +101,21 @@ void take_medians(std::vector<RunResult>& turns, RunResult& result) {
   result.read = turns[median([](const RunResult& turn) { return turn.read.bytes_per_second; })].read;
   result.decode =
       turns[median([](const RunResult& turn) { return turn.decode ? turn.decode->samples_per_second : 0; })].decode;
+  result.pipeline =
+      turns[median([](const RunResult& turn) { return turn.pipeline ? turn.pipeline->samples_per_second : 0; })]
+          .pipeline;
+  result.file_costs = std::move(turns.front().file_costs);
 }
 
 /// All turns. From the second on they start from the state of the cache that the first one came to.
 void measure(RunOptions options, const InputSet& input, std::uint64_t cores, Context& context, RunResult& result) {
-  if (options.repeat == 1) return measure_turn(options, input, cores, context, result);
+  if (options.repeat == 1) return measure_stages(options, input, cores, context, result);
   std::vector<RunResult> turns(options.repeat);
   for (RunResult& turn : turns) {
     context.throw_if_stopped();
-    measure_turn(options, input, cores, context, turn);
-    result.repetitions.push_back(run_turn(turn.read, turn.decode, predicted_samples(turn, options, cores)));
+    turn.environment = result.environment;
+    measure_stages(options, input, cores, context, turn);
+    result.repetitions.push_back(run_turn(turn.read, turn.decode, turn.pipeline, predicted_samples(turn, options)));
     options.cache = cache_of(turn.read.cache.requested);
   }
   const auto same_state = [&](const RunTurn& turn) {
@@ -194,6 +152,18 @@ void warn_of_loader(const RunOptions& options, const RunResult& result, std::uin
   }
 }
 
+/// Stages that are slower together than each alone predicts, or faster, share something that the prediction does not
+/// know, or one of them was not steady.
+void warn_of_pipeline(const Conclusion& conclusion, Context& context) {
+  constexpr double kMost = 1.1;
+  const double ratio = conclusion.predicted.of_measured_ratio.value_or(1);
+  if (ratio <= kMost && ratio >= 1 / kMost) return;
+  context.warn("prediction_off",
+               fmt::format("the stages alone predict {:.2f} times what they gave together: one of them was not steady, "
+                           "others used the machine, or they share more than cores; a longer --budget tells",
+                           ratio));
+}
+
 TransferStage transfer_stage(const Environment& environment) {
   if (environment.gpus == 0) return {false, "no GPU here"};
   return {false,
@@ -209,14 +179,16 @@ RunResult run(const RunOptions& options, Context& context) {
   const InputSet input = spread(find_input(options.paths, context));
   result.environment = look_at_environment(input.files.front().path, std::nullopt);
   warn_of_environment(result.environment, context);
-  const std::uint64_t cores = options.threads.value_or(result.environment.usable_threads);
+  const std::uint64_t cores = result.environment.usable_threads;
   measure(options, input, cores, context, result);
   result.transfer = transfer_stage(result.environment);
   const std::uint64_t side = options.crop > 0 ? options.crop : 224;
   result.conclusion =
-      conclude(measured_node(result, cores), requirement,
+      conclude(measured_node(result, options), requirement,
                {options.workers, options.prefetch, tensor_bytes(side, value_bytes(options.dtype)), 256});
   warn_of_loader(options, result, cores, context);
+  warn_of_pipeline(result.conclusion, context);
+  result.command = command_text("iobench run", options);
   return result;
 }
 

@@ -10,8 +10,10 @@
 #include "bench/decode/decode.hpp"
 #include "bench/env/environment.hpp"
 #include "bench/model/model.hpp"
+#include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
 #include "bench/run/conclusion.hpp"
+#include "bench/run/file_costs.hpp"
 #include "bench/run/repetitions.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
@@ -61,11 +63,14 @@ struct TransferStage {
 struct RunResult {
   Environment environment;
   ReadResult read;
-  std::optional<DecodeResult> decode;  ///< empty when the data holds no images
+  std::optional<DecodeResult> decode;      ///< empty when the data holds no images
+  std::optional<PipelineResult> pipeline;  ///< empty when nothing is decoded, or whole images are
+  std::optional<FileCosts> file_costs;     ///< of files that are no shards
   TransferStage transfer;
   Conclusion conclusion;                 ///< its members stand in the result beside the stages
   std::vector<RepeatedMetric> repeated;  ///< with --repeat: each metric over all turns
   std::vector<RunTurn> repetitions;      ///< with --repeat: what each turn measured
+  std::string command;                   ///< that repeats it
 
   /// True when a requirement was given and missed.
   bool has_findings() const { return !conclusion.verdict.ok; }

@@ -25,6 +25,7 @@ void LadderRow::describe(FieldVisitor& v) {
   v.field({"stage", Unit::none, "what the samples pass through"}, stage);
   v.field({"required_per_second", Unit::per_second, "samples that the job takes"}, required_per_second);
   v.field({"measured_per_second", Unit::per_second, "samples that the stage gives"}, measured_per_second);
+  v.field({"interval", Unit::none, "95 % interval of that, over slices of 0.1 s of the stage alone"}, interval);
   v.field({"headroom_ratio", Unit::ratio, "measured over required"}, headroom_ratio);
   v.field({"note", Unit::none, "how that came about"}, note);
 }
@@ -41,6 +42,7 @@ void RunRequirement::describe(FieldVisitor& v) {
 void PredictedSupply::describe(FieldVisitor& v) {
   v.field({"samples_per_second", Unit::per_second, "what the stages give together"}, samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for that"}, bytes_per_second);
+  v.field({"of_measured_ratio", Unit::ratio, "the prediction over what the pipeline measured"}, of_measured_ratio);
   v.field({"au_ratio", Unit::ratio, "utilisation of the GPUs when input overlaps compute fully"}, au_ratio);
   v.field({"au_serial_ratio", Unit::ratio, "utilisation when each step waits for its batch"}, au_serial_ratio);
   v.field({"gpus_fed", Unit::count, "GPUs that this feeds"}, gpus_fed);
@@ -78,7 +80,11 @@ void RunResult::describe(FieldVisitor& v) {
   v.field({"environment", Unit::none, "what the run had to work with"}, environment);
   v.field({"read", Unit::none, "reading, measured"}, read);
   v.field({"decode", Unit::none, "decoding, measured"}, decode);
+  v.field({"pipeline", Unit::none, "all stages at once, batches taken as fast as they come, measured"}, pipeline);
+  v.field({"file_costs", Unit::none, "of image files: what each call takes, and what sharding would bring"},
+          file_costs);
   v.field({"transfer", Unit::none, "host to GPU"}, transfer);
+  v.field({"command", Unit::none, "line that repeats this run"}, command);
 }
 
 }  // namespace shardkit

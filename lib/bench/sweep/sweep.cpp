@@ -7,6 +7,7 @@
 #include "bench/input/input_files.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "system/limits.hpp"
 
@@ -87,8 +88,8 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
     result.text = reading_text(settings);
     const std::string depth = settings.engine == "uring" ? fmt::format(" --depth {}", *settings.depth) : "";
     result.commands.push_back(fmt::format("iobench read {} --engine {} --threads {} --block {}{}{}",
-                                          options.paths.front(), *settings.engine, *settings.threads, *settings.block,
-                                          depth, options.direct ? " --direct" : ""));
+                                          shell_word(options.paths.front()), *settings.engine, *settings.threads,
+                                          *settings.block, depth, options.direct ? " --direct" : ""));
   }
   if (!settings.workers) return;
   result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);

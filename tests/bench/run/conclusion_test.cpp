@@ -13,6 +13,7 @@ namespace {
 MeasuredNode small_node() {
   MeasuredNode node;
   node.cores = 2;
+  node.threads = 2;
   node.sample_bytes = 100e3;
   node.read_bytes_per_second = 800e6;
   node.read_cpu_seconds = 0.0001;
@@ -67,6 +68,80 @@ TEST_CASE("what would close a read gap is in bytes: 2000/s of 100 kB are 200 MB/
   CHECK(conclusion.verdict.text == "read limits: 500 of 2,000 samples/s, predicted AU 25 %");
   CHECK(contains(conclusion.verdict.remedy, "150 MB/s more"));
   CHECK(contains(conclusion.verdict.remedy, "decode is short too (800 samples/s)"));
+}
+
+TEST_CASE("augmenting shares the decoding threads: 1 / (1/830 + 1/8300) are 755 samples/s") {
+  MeasuredNode node = small_node();
+  node.augment_samples_per_second = 8300;
+  node.augment_cpu_seconds = 0.0001;
+  const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
+  CHECK(conclusion.predicted.samples_per_second == Approx(830.0 * 8300 / (830 + 8300)));
+  REQUIRE(conclusion.ladder.size() == 3);
+  CHECK(conclusion.ladder[2].stage == "augment");
+  CHECK(*conclusion.ladder[2].measured_per_second == 8300);
+  node.augment_cpu_seconds = 0.003;
+  CHECK(conclude(node, thousand_each(2), float_crops()).verdict.limiting_stage == "augment");
+}
+
+TEST_CASE("a pipeline that was measured is what the verdict goes by, and the prediction is held against it") {
+  MeasuredNode node = small_node();
+  node.pipeline_samples_per_second = 640;
+  const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
+  CHECK(conclusion.predicted.samples_per_second == Approx(800));
+  CHECK(*conclusion.predicted.of_measured_ratio == Approx(1.25));
+  CHECK(conclusion.predicted.au_ratio.value() == Approx(0.32));
+  CHECK(conclusion.verdict.text == "decode limits: 640 of 2,000 samples/s, predicted AU 32 %");
+  CHECK(conclusion.ladder.back().stage == "pipeline");
+  CHECK(conclusion.ladder.back().headroom_ratio.value() == Approx(0.32));
+  CHECK(contains(conclude(node, {}, float_crops()).verdict.text, "decode limits at 640 samples/s"));
+  // What a pipeline gives, each of its stages gives.
+  node.pipeline_samples_per_second = 9000;
+  CHECK(conclude(node, thousand_each(2), float_crops()).verdict.limiting_stage == "compute");
+}
+
+TEST_CASE("half a core that a control group allows is half a core: 0.5 / 2.5 ms are 200 samples/s") {
+  MeasuredNode node = small_node();
+  node.cores = 0.5;
+  node.cpu_limit = 0.5;
+  node.threads = 1;
+  const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
+  CHECK(conclusion.predicted.samples_per_second == Approx(200));
+  CHECK(contains(conclusion.verdict.remedy, "4.5 more cores"));
+  CHECK(contains(conclusion.verdict.remedy, "CPU limit of 0.50 cuts in"));
+}
+
+TEST_CASE("threads that were asked for and leave cores idle are part of the remedy") {
+  MeasuredNode node = small_node();
+  node.threads = 1;
+  node.decode_samples_per_second = 415;
+  CHECK(contains(conclude(node, thousand_each(2), float_crops()).verdict.remedy, "--threads 1 leaves cores idle"));
+}
+
+TEST_CASE("images far larger than their crops are to be made smaller once: 12 megapixels for 224 * 224") {
+  MeasuredNode node = small_node();
+  node.megapixels = 12;
+  CHECK(contains(conclude(node, thousand_each(2), float_crops()).verdict.remedy, "shardctl convert --resize"));
+  node.megapixels = 0.19;  // ImageNet's
+  CHECK_FALSE(contains(conclude(node, thousand_each(2), float_crops()).verdict.remedy, "--resize"));
+}
+
+TEST_CASE("image files that storage gives too slowly are to be sharded, with what that brings at least") {
+  MeasuredNode node = small_node();
+  node.read_bytes_per_second = 50e6;
+  node.shards_gain_ratio = 2.84;
+  CHECK(contains(conclude(node, thousand_each(2), float_crops()).verdict.remedy,
+                 "shards (`shardctl convert`) spare each file's opening and closing: at least 2.8 times"));
+}
+
+TEST_CASE("rows of the ladder have the intervals of their stages") {
+  MeasuredNode node = small_node();
+  node.read_interval = RateInterval{700e6, 900e6};
+  node.decode_interval = RateInterval{747, 913};  // a tenth below and above 830
+  const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
+  CHECK(conclusion.ladder[0].interval->low == Approx(7000));
+  CHECK(conclusion.ladder[0].interval->high == Approx(9000));
+  CHECK(conclusion.ladder[1].interval->low == Approx(720));
+  CHECK(conclusion.ladder[1].interval->high == Approx(880));
 }
 
 TEST_CASE("a lower utilisation may be enough, and then the limit is told without a finding") {

@@ -36,16 +36,38 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 TEST_CASE("a node without a job is told what it feeds") {
   const ShardFolder folder;
-  folder.write("a.tar", image_shard(30, "a"));
-  const RunResult result = run_quietly(run_options(folder.path()));
-  CHECK(result.read.samples == 30);
+  folder.write("a.tar", image_shard(200, "a"));
+  RunOptions options = run_options(folder.path());
+  options.budget = 4;  // so that a busy machine comes to each stage
+  const RunResult result = run_quietly(options);
+  CHECK(result.read.samples == 200);
   REQUIRE(result.decode);
   CHECK(result.decode->crop == 224);
   CHECK(result.conclusion.presets.size() == presets().size());
   CHECK(contains(result.conclusion.verdict.text, "feeds "));
   CHECK(result.environment.usable_threads > 0);
+  REQUIRE(result.decode->augment);
+  REQUIRE(result.pipeline);
+  CHECK(result.pipeline->source == "shards");
+  CHECK(result.conclusion.predicted.of_measured_ratio);
+  CHECK_FALSE(result.file_costs);
   CHECK_FALSE(result.transfer.measured);
   CHECK_FALSE(result.has_findings());
+  CHECK(result.command == "iobench run " + folder.path() + " --budget 4");
+}
+
+TEST_CASE("of image files it tells what each call takes, and what shards would spare") {
+  const TempDir dir;
+  for (std::uint32_t i = 0; i < 20; ++i) write_file(dir.path("c/" + std::to_string(i) + ".jpg"), small_jpeg(i));
+  RunOptions options = run_options(dir.path());
+  options.budget = 4;
+  const RunResult result = run_quietly(options);
+  REQUIRE(result.pipeline);
+  CHECK(result.pipeline->source == "files");
+  CHECK_FALSE(result.conclusion.predicted.of_measured_ratio);  // a single step is no rate
+  REQUIRE(result.file_costs);
+  CHECK(result.file_costs->files == 20);
+  CHECK(result.file_costs->shards_gain_ratio > 1);
 }
 
 TEST_CASE("a job that no node can feed is a finding with a stage and a remedy") {
@@ -73,6 +95,7 @@ TEST_CASE("a job that a node feeds easily is none, with whole images too") {
   CHECK_FALSE(result.has_findings());
   CHECK(result.conclusion.verdict.limiting_stage == "compute");
   CHECK_FALSE(result.decode->crop);
+  CHECK_FALSE(result.pipeline);  // its batches are of crops
 }
 
 TEST_CASE("where cold cannot be had the first line says warm, unless cold was insisted on") {

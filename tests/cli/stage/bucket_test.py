@@ -114,9 +114,9 @@ class Sets(BucketTest):
     def test_an_object_that_is_overwritten_meanwhile_in_a_bucket_with_versions_is_the_new_one_whole(self):
         enabled = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
         self.uploader().request("PUT", "versions", "", {"versioning": ""}, enabled)
-        old, new = (os.urandom(10_000_000) for _ in range(2))
+        old, new = (os.urandom(40_000_000) for _ in range(2))
         self.uploader().put("versions", "x/big.bin", old)
-        process = self.start_stage("s3://versions/x", self.out, "--concurrency", 1, "--bwlimit", "2MB")
+        process = self.start_stage("s3://versions/x", self.out, "--concurrency", 1, "--bwlimit", "6MB")
         self.uploader().put("versions", "x/big.bin", new)
         finished = self.ended(process)
         self.assertEqual(finished.returncode, 0, finished.stderr)

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/model/job_requirement.hpp"
+#include "bench/model/verdict.hpp"
+#include "bench/timing/timed_run.hpp"
+
+/// What was measured on a node, and the rates that follow from it. Pure; docs/model.md has the formulas.
+namespace shardkit {
+
+/// Per sample of the data at hand.
+struct MeasuredNode {
+  double cores = 1;                 ///< that all stages share; a control group may allow parts of one
+  std::optional<double> cpu_limit;  ///< of the control group, where there is one
+  double threads = 1;               ///< that decoded and augmented
+  double sample_bytes = 0;          ///< mean stored size
+  double read_bytes_per_second = 0;
+  std::optional<RateInterval> read_interval;  ///< of that
+  double read_cpu_seconds = 0;                ///< processor time per sample
+  std::string cache_state;                    ///< as cache_state() names it
+  std::optional<double> decode_samples_per_second;
+  std::optional<RateInterval> decode_interval;
+  double decode_cpu_seconds = 0;  ///< processor time per sample
+  std::optional<double> augment_samples_per_second;
+  double augment_cpu_seconds = 0;                     ///< processor time per sample
+  std::optional<double> pipeline_samples_per_second;  ///< of all stages at once
+  double megapixels = 0;                              ///< of an image as stored, mean
+  std::uint64_t crop = 224;                           ///< side that is decoded for
+  std::optional<double> shards_gain_ratio;            ///< of image files: FileCosts
+  std::optional<std::uint64_t> dev_shm;
+};
+
+/// Workloads other than JPEGs are held against the bytes that storage gives, whatever the files at hand hold.
+bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
+
+/// What samples of the job weigh: those at hand, or the preset's where it is about something else than images.
+double sample_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
+
+/// Processor time of reading one, which grows with its bytes, and of decoding and augmenting it.
+double cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
+
+/// Reading first, then what the threads do that decode and augment, named by what takes more of their time. Their rate
+/// is what the cores give that all stages share, or what these threads give that do the two one after the other.
+std::vector<StageRate> stage_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
+
+}  // namespace shardkit

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+#include "bench/input/input_files.hpp"
+#include "bench/run/run.hpp"
+#include "core/context.hpp"
+
+namespace shardkit {
+
+/// Measures the stages once, each within its share of options.budget, into `result`: reading, what files cost, decoding
+/// and augmenting, then all of it as a pipeline. `input` is spread. `cores` may be kept busy. Throws Error{not_found}
+/// when no whole sample comes in that time.
+void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
+                    RunResult& result);
+
+}  // namespace shardkit
