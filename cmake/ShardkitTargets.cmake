@@ -1,18 +1,19 @@
 # What every shardkit target has in common.
 
 add_library(shardkit_options INTERFACE)
-target_compile_options(shardkit_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Wold-style-cast
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Wold-style-cast
   -Wcast-qual -Woverloaded-virtual -Wundef $<$<BOOL:${SHARDKIT_WERROR}>:-Werror>)
+target_compile_options(shardkit_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
 # g++ 12 at -O3 sees overlapping copies where strings are joined (gcc.gnu.org/PR105651, mended in 13).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(shardkit_options INTERFACE $<$<CONFIG:Release>:-Wno-restrict>)
+  target_compile_options(shardkit_options INTERFACE
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-Wno-restrict>)
 endif()
 target_include_directories(shardkit_options INTERFACE "${PROJECT_SOURCE_DIR}/lib")
 target_compile_definitions(shardkit_options INTERFACE $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)
 if(SHARDKIT_SANITIZE)
-  target_compile_options(shardkit_options INTERFACE
-    -fsanitize=${SHARDKIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -U_FORTIFY_SOURCE)
+  set(sanitizing -fsanitize=${SHARDKIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -U_FORTIFY_SOURCE)
+  target_compile_options(shardkit_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${sanitizing}>")
   target_link_options(shardkit_options INTERFACE -fsanitize=${SHARDKIT_SANITIZE})
 endif()
 

@@ -10,19 +10,22 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# A call or object that only the named files may use: the library prints nothing and never ends the process.
+# What only the named files may hold: the library prints nothing, never ends the process, and does not ask the
+# preprocessor for CUDA, because CMake chooses the sources.
 FORBIDDEN = {
     r"std::(cout|cerr|clog)\b": {"lib/cli/run_app.cpp"},
     r"\b(printf|fprintf|puts|perror|fmt::print)\s*\(": set(),
+    r"(?m)^\s*#\s*(el)?if[^\n]*CUDA": set(),
     r"(?<![\w.>])(std::)?(exit|_exit|_Exit|quick_exit|abort|terminate)\s*\(": {"lib/cli/signal_watch.cpp"},
 }
 
-# A library that only the named files may include.
+# A library that only the named files, or those of a room, may include.
 LIBRARIES = {
     r"CLI/.*": {"lib/cli/parse.cpp"},
     r"archive.*\.h": {"lib/catalog/unpacked_tar.cpp"},
     r"curl/.*": {"lib/net/http_client.cpp"},
     r"pugixml\.hpp": {"lib/net/aws_xml.cpp"},
+    r"cuda.*|cufile\.h|nvjpeg\.h|nvml\.h": "lib/gpu",
     r"nlohmann/json\.hpp": "any .cpp",
 }
 
@@ -51,7 +54,7 @@ def without_strings(text):
 
 def sources(root):
     for top in ("lib", "apps"):
-        yield from sorted(p for p in (root / top).rglob("*") if p.suffix in (".cpp", ".hpp"))
+        yield from sorted(p for p in (root / top).rglob("*") if p.suffix in (".cpp", ".hpp", ".cu"))
 
 
 def room_of(path):
@@ -74,7 +77,12 @@ def library_faults(path, text):
         for pattern, where in LIBRARIES.items():
             if not re.fullmatch(pattern, header):
                 continue
-            fits = path.suffix == ".cpp" if where == "any .cpp" else path.as_posix() in where
+            if where == "any .cpp":
+                fits = path.suffix == ".cpp"
+            elif isinstance(where, str):
+                fits = path.as_posix().startswith(where + "/")
+            else:
+                fits = path.as_posix() in where
             if not fits:
                 yield f"{path}: may not include <{header}>"
 
@@ -86,7 +94,7 @@ def forbidden_faults(path, text):
     for pattern, where in FORBIDDEN.items():
         found = re.search(pattern, code)
         if found and path.as_posix() not in where:
-            yield f"{path}: {found.group(0)} prints or ends the process, which only cli may"
+            yield f"{path}: {found.group(0)} may not stand here (see FORBIDDEN in {pathlib.Path(__file__).name})"
 
 
 def link_faults(root, edges):
@@ -149,12 +157,14 @@ class TheCheckItself(unittest.TestCase):
             self.assertEqual(len(self.faults_of("lib/io/a.cpp", f"void f() {{ {call} }}\n")), 1, call)
         for harmless in ("// exit(1)", 'auto s = "abort() printf(";', "task.exit(1);", "int last_exit(int);", "snprintf(x);"):
             self.assertEqual(self.faults_of("lib/io/a.cpp", harmless + "\n"), [], harmless)
+        self.assertEqual(len(self.faults_of("lib/io/a.cpp", "#ifdef SHARDKIT_CUDA\n#endif\n")), 1)
 
     def test_finds_libraries_out_of_their_place(self):
         self.assertEqual(len(self.faults_of("lib/cli/a.cpp", "#include <CLI/CLI.hpp>\n")), 1)
         self.assertEqual(self.faults_of("lib/cli/parse.cpp", "#include <CLI/CLI.hpp>\n"), [])
         self.assertEqual(len(self.faults_of("lib/io/a.hpp", "#include <nlohmann/json.hpp>\n")), 1)
         self.assertEqual(self.faults_of("lib/io/a.cpp", "#include <nlohmann/json.hpp>\n"), [])
+        self.assertEqual(len(self.faults_of("lib/io/a.cpp", "#include <cuda_runtime_api.h>\n")), 1)
 
 
 if __name__ == "__main__":

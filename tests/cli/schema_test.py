@@ -143,6 +143,7 @@ class Iobench(EnvelopeTest):
             self.assertEqual(piped["result"]["samples"], 6)
             self.expect("pipeline", 0, "--source", "null", "--decode", "null", "--batch", "2")
             self.expect("pipeline", 2, shards, "--batch", "0")
+            self.expect("transfer", 2, "--bytes", "many")
             self.expect("model", 0, "--preset", "resnet50-h100", "--gpus", "8")
             self.expect("model", 2, "--batch", "0")
             run_result = self.expect("run", 0, shards, "--budget", "1s")

@@ -1,0 +1,183 @@
+#include "bench/transfer/file_transfer.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "bench/transfer/file_reader.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "io/page_cache.hpp"
+#include "stats/summary.hpp"
+#include "sync/task_group.hpp"
+
+namespace shardkit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using MakeReader = std::function<std::unique_ptr<FileToDevice>()>;
+
+constexpr std::uint64_t kPage = 4096;  // what O_DIRECT accepts everywhere
+constexpr std::uint64_t kBlock = std::uint64_t{8} << 20U;
+constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 30U;
+constexpr unsigned kRepetitions = 3;
+constexpr std::uint64_t kStaleSeed = 0x5eed;
+
+/// The file past the page cache; where its file system refuses that, or only pretends, as it is.
+File open_file(const std::string& path, bool& direct) {
+  File plain = File::open_read(path);
+  direct = !lives_in_memory(plain);
+  if (!direct) return plain;
+  try {
+    return File::open_read(path, O_DIRECT);
+  } catch (const Error&) {
+    direct = false;
+    return plain;
+  }
+}
+
+class FileRun {
+ public:
+  FileRun(const File& file, std::uint64_t bytes, unsigned threads, Device& device, Context& context)
+      : file_(file), bytes_(bytes), threads_(threads), device_(device), memory_(device, bytes), context_(context) {}
+
+  DeviceSpan memory() const { return memory_.span(); }
+
+  /// Times one way and checks what it brought.
+  FileWay measure(std::string_view way, bool direct, const MakeReader& make_reader) {
+    std::vector<std::unique_ptr<FileToDevice>> readers;
+    for (unsigned i = 0; i < threads_; ++i) readers.push_back(make_reader());
+    device_.fill_pattern(memory_.span(), kStaleSeed);  // what an earlier way brought must not pass for this one's
+    std::vector<double> seconds;
+    for (unsigned i = 0; i < kRepetitions; ++i) seconds.push_back(bring_all(readers));
+    check(way);
+    const double median = summarize(seconds).median;
+    return {std::string(way), direct, median, static_cast<double>(bytes_) / median};
+  }
+
+ private:
+  double bring_all(const std::vector<std::unique_ptr<FileToDevice>>& readers) {
+    context_.progress().start("reading to the GPU", 0, bytes_);
+    std::atomic<std::uint64_t> next{0};
+    const auto start = Clock::now();
+    TaskGroup group(context_.stop_token());
+    for (const auto& reader : readers) {
+      group.spawn([&, this](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+          const std::uint64_t offset = next.fetch_add(kBlock);
+          if (offset >= bytes_) break;
+          const std::uint64_t length = std::min(kBlock, bytes_ - offset);
+          reader->bring(memory_.span().part(offset, length), offset);
+          context_.progress().bytes.fetch_add(length, std::memory_order_relaxed);
+        }
+        reader->finish();
+      });
+    }
+    group.wait();
+    context_.throw_if_stopped();
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  void check(std::string_view way) {
+    context_.progress().start("checking", 0, bytes_);
+    const HostBuffer expected(device_, HostMemory::pinned, kBlock);
+    const HostBuffer found(device_, HostMemory::pinned, kBlock);
+    const auto stream = device_.make_stream();
+    for (std::uint64_t offset = 0; offset < bytes_; offset += kBlock) {
+      context_.throw_if_stopped();
+      const std::uint64_t length = std::min(kBlock, bytes_ - offset);
+      stream->copy_to_host(found.bytes().first(length), memory_.span().part(offset, length));
+      read_fully(file_, offset, expected.bytes().first(length));
+      stream->synchronize();
+      if (std::memcmp(found.bytes().data(), expected.bytes().data(), length) != 0) {
+        throw Error(ErrorCode::corrupt,
+                    fmt::format("bytes of '{}' arrived wrong on GPU {} by {}, within {} from byte {}", file_.path(),
+                                device_.facts().index, way, format_size(length), offset),
+                    file_.path(), offset);
+      }
+      context_.progress().bytes.fetch_add(length, std::memory_order_relaxed);
+    }
+  }
+
+  const File& file_;
+  std::uint64_t bytes_;
+  unsigned threads_;
+  Device& device_;
+  DeviceBuffer memory_;
+  Context& context_;
+};
+
+GdsMode mode_of(const std::optional<DirectReads>& reads) {
+  if (!reads) return GdsMode::unknown;
+  const int ways = (reads->nvidia_fs > 0) + (reads->peer_to_peer > 0) + (reads->posix > 0);
+  if (ways > 1) return GdsMode::mixed;
+  if (reads->nvidia_fs > 0) return GdsMode::native;
+  if (reads->peer_to_peer > 0) return GdsMode::peer_to_peer;
+  return reads->posix > 0 ? GdsMode::compatibility : GdsMode::unknown;
+}
+
+/// Memory of the GPU that cuFile knows, for as long as it lives.
+class Registration {
+ public:
+  Registration(DirectStorage& storage, DeviceSpan memory)
+      : storage_(storage), memory_(memory), done_(storage.register_memory(memory)) {}
+  ~Registration() {
+    if (done_) storage_.unregister_memory(memory_);
+  }
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+  bool done() const { return done_; }
+
+ private:
+  DirectStorage& storage_;
+  DeviceSpan memory_;
+  bool done_;
+};
+
+void measure_cufile(FileRun& run, const File& file, bool direct, Device& device, const TransferMachine& machine,
+                    FileTransfer& result) {
+  std::unique_ptr<DirectStorage> storage;
+  std::unique_ptr<DirectFile> opened;
+  try {
+    if (!direct) throw Error(ErrorCode::unsupported, "no GPUDirect Storage: the file's system refuses O_DIRECT");
+    storage = machine.open_storage(device);
+    opened = storage->open(file.fd(), file.path());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    result.missing = error.what();
+    return;
+  }
+  const Registration registration(*storage, run.memory());
+  result.registered = registration.done();
+  result.rows.push_back(run.measure("cufile", true, [&] { return std::make_unique<ReadDirectly>(*opened); }));
+  result.mode = mode_of(storage->reads());
+}
+
+}  // namespace
+
+FileTransfer transfer_file(const std::string& path, unsigned threads, Device& device, const TransferMachine& machine,
+                           Context& context) {
+  bool direct = false;
+  const File file = open_file(path, direct);
+  const std::uint64_t bytes = std::min({file.size(), kMostBytes, device.free_memory() / 2}) / kPage * kPage;
+  if (bytes == 0)
+    throw Error(ErrorCode::usage, fmt::format("--gds wants a file of a page (4 KiB) or more: '{}'", path), path);
+
+  FileTransfer result;
+  result.path = path;
+  result.bytes = bytes;
+  result.block = kBlock;
+  result.threads = threads;
+  FileRun run(file, bytes, threads, device, context);
+  result.rows.push_back(
+      run.measure("pread", direct, [&] { return std::make_unique<ReadAndCopy>(device, file, kBlock); }));
+  measure_cufile(run, file, direct, device, machine, result);
+  if (result.missing) context.warn("gds_missing", *result.missing);
+  return result;
+}
+
+}  // namespace shardkit

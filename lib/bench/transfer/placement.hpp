@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "bench/transfer/transfer.hpp"
+#include "system/numa_binding.hpp"
+
+namespace shardkit {
+
+/// Where host memory is to come from.
+struct Placement {
+  NumaPlace place = NumaPlace::unbound;
+  std::optional<std::uint64_t> node;
+};
+
+/// The places that --numa names, for a GPU that is nearest to `device_node`. Throws Error{unsupported} where local or
+/// remote was asked for and the machine does not tell, or has one node; `both` and `automatic` take what there is, and
+/// warn.
+std::vector<Placement> placements(NumaChoice choice, std::optional<std::uint64_t> device_node, const Probe& probe,
+                                  Context& context);
+
+/// Runs the calling thread there, or throws Error{unsupported}; null for no place in particular. With
+/// NumaChoice::automatic a refusal is a warning.
+std::unique_ptr<NumaBinding> bind(Placement& placement, NumaChoice choice, const Probe& probe, Context& context);
+
+}  // namespace shardkit

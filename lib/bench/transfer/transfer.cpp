@@ -1,0 +1,183 @@
+#include "bench/transfer/transfer.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "bench/transfer/copy_timer.hpp"
+#include "bench/transfer/file_transfer.hpp"
+#include "bench/transfer/pcie_limit.hpp"
+#include "bench/transfer/pinning.hpp"
+#include "bench/transfer/placement.hpp"
+#include "bench/transfer/transfer_plan.hpp"
+#include "bench/transfer/transfer_verdict.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "gpu/devices.hpp"
+#include "stats/summary.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kMostPinned = std::uint64_t{1} << 30U;
+
+/// Measures one GPU, into a result that other GPUs share.
+class DeviceRun {
+ public:
+  DeviceRun(const TransferPlan& plan, const TransferOptions& options, Device& device, const Probe& probe,
+            Context& context, TransferResult& result)
+      : plan_(plan),
+        options_(options),
+        device_(device),
+        probe_(probe),
+        context_(context),
+        result_(result),
+        facts_(look_at_device(device.facts(), probe)) {}
+
+  void run() {
+    choose_jobs();
+    const auto places = placements(options_.numa, facts_.numa_node, probe_, context_);
+    context_.progress().start("copying", jobs_.size() * places.size());
+    const std::size_t first_row = result_.rows.size();
+    for (Placement place : places) {
+      const auto binding = bind(place, options_.numa, probe_, context_);
+      for (const HostMemory kind : plan_.kinds) measure_kind(kind, place);
+    }
+    for (std::size_t i = first_row; i < result_.rows.size(); ++i) add_share(result_.rows[i]);
+    if (facts_.wire_limit && facts_.max_wire_limit && *facts_.wire_limit < *facts_.max_wire_limit) {
+      context_.warn(
+          "pcie_link_below_max",
+          fmt::format("GPU {} has a link of {} where device and slot can do {}: a riser, a slot that is wired "
+                      "for less, or a fault in training the link",
+                      facts_.device, link_name(facts_), max_link_name(facts_)));
+    }
+    result_.devices.push_back(facts_);
+  }
+
+ private:
+  /// Those whose memory is there, on both sides.
+  void choose_jobs() {
+    const std::uint64_t host = usable_memory(probe_) / 4;
+    const std::uint64_t own = device_.free_memory() / 10 * 8;
+    for (const CopyJob& job : plan_.jobs) {
+      if (job.memory() <= std::min(host, own)) jobs_.push_back(job);
+    }
+    if (jobs_.size() == plan_.jobs.size()) return;
+    const std::string limits = fmt::format(
+        "{} of host memory (a quarter of what this process may use) or {} of GPU "
+        "{}'s (of what is free there)",
+        format_size(host), format_size(own), facts_.device);
+    if (jobs_.empty()) throw Error(ErrorCode::no_space, fmt::format("every copy asked for needs more than {}", limits));
+    context_.warn("copies_left_out", fmt::format("{} of {} copies are left out: they need more than {}",
+                                                 plan_.jobs.size() - jobs_.size(), plan_.jobs.size(), limits));
+  }
+
+  std::uint64_t most_memory(HostMemory kind) const {
+    std::uint64_t most = 0;
+    for (const CopyJob& job : jobs_) {
+      if (job.kind == kind) most = std::max(most, job.memory());
+    }
+    return most;
+  }
+
+  void measure_kind(HostMemory kind, const Placement& place) {
+    const std::uint64_t bytes = most_memory(kind);
+    if (bytes == 0) return;
+    {
+      const DeviceBuffer memory(device_, bytes);
+      const HostBuffer host(device_, kind, bytes);
+      for (const CopyJob& job : jobs_) {
+        if (job.kind == kind) measure(job, host.bytes(), memory.span(), place);
+      }
+    }
+    if (auto pinning = time_pinning(device_, kind, std::min(bytes, kMostPinned), context_)) {
+      pinning->device = facts_.device;
+      pinning->numa = place.place;
+      result_.pinning.push_back(*pinning);
+    }
+  }
+
+  void measure(const CopyJob& job, MutableBytes host, DeviceSpan memory, const Placement& place) {
+    const CopyTiming timing = time_copies(device_, host, memory, job, ++seed_, context_.stop_token());
+    look_at_link(probe_, facts_);
+    const double bytes = static_cast<double>(job.bytes * job.lanes());
+    const auto [least, most] = std::minmax_element(timing.copy_seconds.begin(), timing.copy_seconds.end());
+    TransferRow row;
+    row.device = facts_.device;
+    row.kind = job.kind;
+    row.direction = job.direction;
+    row.bytes = job.bytes;
+    row.streams = job.streams;
+    row.numa = place.place;
+    row.numa_node = place.node;
+    row.copies = timing.copies;
+    row.copy_seconds = summarize(timing.copy_seconds).median;
+    row.bytes_per_second = bytes / row.copy_seconds;
+    row.lowest_bytes_per_second = bytes / *most;
+    row.highest_bytes_per_second = bytes / *least;
+    if (plan_.samples) {
+      row.samples_per_second = static_cast<double>(*plan_.samples * job.lanes()) / row.copy_seconds;
+    }
+    result_.rows.push_back(row);
+    context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  /// Against the link as it was at its fastest.
+  void add_share(TransferRow& row) const {
+    if (!facts_.wire_limit) return;
+    const double directions = row.direction == CopyDirection::both ? 2 : 1;
+    row.wire_share = row.bytes_per_second / (*facts_.wire_limit * directions);
+  }
+
+  const TransferPlan& plan_;
+  const TransferOptions& options_;
+  Device& device_;
+  const Probe& probe_;
+  Context& context_;
+  TransferResult& result_;
+  TransferDevice facts_;
+  std::vector<CopyJob> jobs_;
+  std::uint64_t seed_ = 0;
+};
+
+TransferResult measure_file(const TransferOptions& options, const std::vector<std::size_t>& chosen,
+                            const TransferMachine& machine, Context& context) {
+  if (chosen.size() != 1) throw Error(ErrorCode::usage, "--gds takes one GPU: --device N");
+  Device& device = *machine.devices[chosen.front()];
+  TransferDevice facts = look_at_device(device.facts(), machine.probe);
+  Placement place = placements(NumaChoice::automatic, facts.numa_node, machine.probe, context).front();
+  const auto binding = bind(place, NumaChoice::automatic, machine.probe, context);
+  TransferResult result;
+  result.file = transfer_file(*options.gds, thread_count(options.threads), device, machine, context);
+  look_at_link(machine.probe, facts);
+  result.devices.push_back(facts);
+  return result;
+}
+
+}  // namespace
+
+TransferResult transfer(const TransferOptions& options, Context& context) {
+  plan_transfer(options);  // a slip in the options is told before what the machine lacks
+  const auto devices = open_devices();
+  TransferMachine machine{{}, open_direct_storage, live_probe()};
+  for (const auto& device : devices) machine.devices.push_back(device.get());
+  return transfer(options, machine, context);
+}
+
+TransferResult transfer(const TransferOptions& options, const TransferMachine& machine, Context& context) {
+  const TransferPlan plan = plan_transfer(options);
+  const auto chosen = chosen_devices(options.device, machine.devices.size());
+  TransferResult result;
+  if (options.gds) {
+    result = measure_file(options, chosen, machine, context);
+  } else {
+    for (const std::size_t index : chosen) {
+      DeviceRun(plan, options, *machine.devices[index], machine.probe, context, result).run();
+    }
+  }
+  result.verdict = transfer_verdict(result);
+  return result;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,163 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "gpu/device.hpp"
+#include "gpu/direct_storage.hpp"
+#include "gpu/host_buffer.hpp"
+#include "image/tensor_type.hpp"
+#include "system/pcie.hpp"
+#include "system/probe.hpp"
+
+/// `iobench transfer`: how fast bytes go from host memory to a GPU and back (docs/gpu.md).
+namespace shardkit {
+
+/// Which way bytes go: host to device, device to host, both at once.
+enum class CopyDirection { h2d, d2h, both };
+template <>
+struct EnumNames<CopyDirection> {
+  static constexpr std::array<std::string_view, 3> names{"h2d", "d2h", "both"};
+};
+
+/// Which NUMA nodes host memory is to come from.
+enum class NumaChoice { automatic, local, remote, both };
+template <>
+struct EnumNames<NumaChoice> {
+  static constexpr std::array<std::string_view, 4> names{"auto", "local", "remote", "both"};
+};
+
+/// Where it came from, as seen from the GPU.
+enum class NumaPlace { unbound, local, remote };
+template <>
+struct EnumNames<NumaPlace> {
+  static constexpr std::array<std::string_view, 3> names{"unbound", "local", "remote"};
+};
+
+struct TransferOptions {
+  std::string kinds = "pageable,pinned,write-combined,registered";
+  std::string directions = "h2d,d2h,both";
+  std::string bytes;  ///< sizes; empty: powers of 4 from 4 KiB to 1 GiB
+  std::string streams = "1";
+  std::optional<std::uint64_t> batch;
+  std::string shape = "3x224x224";
+  TensorType dtype = TensorType::u8;
+  std::string device = "0";
+  NumaChoice numa = NumaChoice::automatic;
+  std::optional<std::string> gds;
+  std::uint64_t threads = 4;
+
+  void describe(FieldVisitor& v);
+};
+
+/// A GPU and its link, as it was right after copies: a link that has nothing to do is often slower to save power.
+struct TransferDevice {
+  std::uint64_t device = 0;
+  std::string name;
+  std::uint64_t memory = 0;
+  std::optional<std::uint64_t> numa_node;
+  PcieLink pcie;
+  std::optional<std::uint64_t> pcie_generation;
+  std::optional<std::uint64_t> max_pcie_generation;
+  std::optional<double> wire_limit;      ///< bytes per second after line coding
+  std::optional<double> payload_limit;   ///< the same less the headers of packets
+  std::optional<double> max_wire_limit;  ///< of what device and slot can do
+
+  void describe(FieldVisitor& v);
+};
+
+struct TransferRow {
+  std::uint64_t device = 0;
+  HostMemory kind = HostMemory::pageable;
+  CopyDirection direction = CopyDirection::h2d;
+  std::uint64_t bytes = 0;
+  std::uint64_t streams = 1;
+  NumaPlace numa = NumaPlace::unbound;
+  std::optional<std::uint64_t> numa_node;
+  std::uint64_t copies = 0;
+  double copy_seconds = 0;
+  double bytes_per_second = 0;
+  double lowest_bytes_per_second = 0;
+  double highest_bytes_per_second = 0;
+  std::optional<double> wire_share;
+  std::optional<double> samples_per_second;
+
+  void describe(FieldVisitor& v);
+};
+
+/// What it costs to have memory that the GPU copies by itself.
+struct PinningRow {
+  std::uint64_t device = 0;
+  HostMemory kind = HostMemory::pinned;
+  NumaPlace numa = NumaPlace::unbound;
+  std::uint64_t bytes = 0;
+  double prepare_seconds = 0;
+  double release_seconds = 0;
+  double prepare_seconds_per_gib = 0;
+  double release_seconds_per_gib = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// One way from a file to the GPU.
+struct FileWay {
+  std::string way;  ///< "pread" or "cufile"
+  bool direct = true;
+  double transfer_seconds = 0;
+  double bytes_per_second = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Which way cuFile's reads took.
+enum class GdsMode { unknown, native, peer_to_peer, compatibility, mixed };
+template <>
+struct EnumNames<GdsMode> {
+  static constexpr std::array<std::string_view, 5> names{"unknown", "native", "peer-to-peer", "compatibility", "mixed"};
+};
+
+struct FileTransfer {
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::uint64_t block = 0;
+  std::uint64_t threads = 0;
+  std::optional<std::string> missing;  ///< why there is no row of cuFile
+  GdsMode mode = GdsMode::unknown;
+  bool registered = false;
+  std::vector<FileWay> rows;
+
+  void describe(FieldVisitor& v);
+};
+
+struct TransferResult {
+  std::string verdict;
+  std::vector<TransferDevice> devices;
+  std::vector<TransferRow> rows;
+  std::vector<PinningRow> pinning;
+  std::optional<FileTransfer> file;
+
+  void describe(FieldVisitor& v);
+};
+
+/// What transfer works with: GPUs, how to open cuFile for one of them, the rest of the machine. Borrowed.
+struct TransferMachine {
+  std::vector<Device*> devices;
+  std::function<std::unique_ptr<DirectStorage>(const Device&)> open_storage;
+  const Probe& probe;
+};
+
+/// Copies every kind of memory in every direction, size and number of streams that was asked for, and checks every
+/// byte; or with options.gds brings a file to the GPU. Throws Error{usage}, Error{unsupported} without a GPU, CUDA or a
+/// node that was asked for, Error{no_space} where not one of the sizes fits, Error{corrupt} when bytes arrive wrong.
+TransferResult transfer(const TransferOptions& options, Context& context);
+TransferResult transfer(const TransferOptions& options, const TransferMachine& machine, Context& context);
+
+}  // namespace shardkit

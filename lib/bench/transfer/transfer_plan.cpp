@@ -1,0 +1,120 @@
+#include "bench/transfer/transfer_plan.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "system/sys_text.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kLeastBytes = std::uint64_t{4} << 10U;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;
+constexpr std::uint64_t kMostCopy = std::uint64_t{1} << 40U;
+
+[[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view expected) {
+  throw Error(ErrorCode::usage, fmt::format("{}: '{}' is not {}", option, text, expected));
+}
+
+std::vector<std::string_view> pieces(std::string_view option, std::string_view list, std::string_view expected) {
+  const auto words = split(list, ',');
+  if (words.empty()) refuse(option, list, expected);
+  return words;
+}
+
+template <NamedEnum E>
+std::vector<E> choices(std::string_view option, std::string_view list) {
+  const auto& names = EnumNames<E>::names;
+  const std::string expected = fmt::format("a list of {}", fmt::join(names, ", "));
+  std::vector<E> chosen;
+  for (const std::string_view word : pieces(option, list, expected)) {
+    const auto found = std::find(names.begin(), names.end(), word);
+    if (found == names.end()) refuse(option, word, fmt::format("one of {}", fmt::join(names, ", ")));
+    chosen.push_back(static_cast<E>(found - names.begin()));
+  }
+  return chosen;
+}
+
+std::vector<std::uint64_t> sizes(const std::string& list) {
+  std::vector<std::uint64_t> all;
+  if (list.empty()) {
+    for (std::uint64_t bytes = kLeastBytes; bytes <= kMostBytes; bytes *= 4) all.push_back(bytes);
+    return all;
+  }
+  for (const std::string_view word : pieces("--bytes", list, "a list of sizes such as 4KiB,1MiB")) {
+    const auto bytes = parse_size(word);
+    if (!bytes) throw Error(ErrorCode::usage, fmt::format("--bytes: {}", bytes.error().what()));
+    if (*bytes == 0 || *bytes > kMostCopy) refuse("--bytes", word, "a size from 1 byte to 1 TiB");
+    all.push_back(*bytes);
+  }
+  return all;
+}
+
+std::vector<std::uint64_t> stream_counts(const std::string& list) {
+  std::vector<std::uint64_t> counts;
+  for (const std::string_view word : pieces("--streams", list, "a list of numbers")) {
+    const auto count = parse_number(word);
+    if (!count || *count < 1 || *count > kMostTransferStreams) refuse("--streams", word, "a number from 1 to 8");
+    counts.push_back(*count);
+  }
+  return counts;
+}
+
+/// Bytes of a batch of samples; sides are checked so that their product fits.
+std::uint64_t batch_bytes(const TransferOptions& options) {
+  constexpr std::string_view kExpected = "sides such as 3x224x224, with a batch below 1 TiB";
+  const auto sides = split(options.shape, 'x');
+  if (sides.empty()) refuse("--shape", options.shape, kExpected);
+  std::uint64_t bytes = value_bytes(options.dtype);
+  const auto times = [&](std::uint64_t factor) {
+    if (factor == 0 || factor > kMostCopy / bytes) refuse("--shape", options.shape, kExpected);
+    bytes *= factor;
+  };
+  for (const std::string_view side : sides) times(parse_number(side).value_or(0));
+  if (*options.batch == 0) refuse("--batch", "0", "a number of samples");
+  times(*options.batch);
+  return bytes;
+}
+
+}  // namespace
+
+TransferPlan plan_transfer(const TransferOptions& options) {
+  TransferPlan plan;
+  plan.kinds = choices<HostMemory>("--kinds", options.kinds);
+  const auto directions = choices<CopyDirection>("--directions", options.directions);
+  const auto streams = stream_counts(options.streams);
+  if (options.batch && !options.bytes.empty()) {
+    throw Error(ErrorCode::usage, "--batch and --bytes both say how much is copied: give one of them");
+  }
+  const auto all_sizes = options.batch ? std::vector{batch_bytes(options)} : sizes(options.bytes);
+  plan.samples = options.batch;
+  for (const HostMemory kind : plan.kinds) {
+    for (const std::uint64_t bytes : all_sizes) {
+      for (const std::uint64_t count : streams) {
+        for (const CopyDirection direction : directions) plan.jobs.push_back({kind, direction, bytes, count});
+      }
+    }
+  }
+  return plan;
+}
+
+std::vector<std::size_t> chosen_devices(const std::string& option, std::size_t count) {
+  std::vector<std::size_t> chosen;
+  if (option == "all") {
+    for (std::size_t i = 0; i < count; ++i) chosen.push_back(i);
+    return chosen;
+  }
+  const auto number = parse_number(option);
+  if (!number) refuse("--device", option, "the number of a GPU, or all");
+  if (*number >= count) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("--device {}: there is no such GPU; this process may use {}, counted from 0", *number,
+                            format_count(count, "GPU")));
+  }
+  return {static_cast<std::size_t>(*number)};
+}
+
+}  // namespace shardkit

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "gpu/device.hpp"
+
+namespace shardkit {
+
+class CudaEvent final : public Event {
+ public:
+  explicit CudaEvent(int device);
+  ~CudaEvent() override;
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  double seconds_since(const Event& earlier) const override;
+  cudaEvent_t handle() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+class CudaStream final : public Stream {
+ public:
+  explicit CudaStream(int device);
+  ~CudaStream() override;
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+
+  void copy_to_device(DeviceSpan device, Bytes host) override;
+  void copy_to_host(MutableBytes host, DeviceSpan device) override;
+  void hold(Gate& gate) override;
+  void record(Event& event) override;
+  void wait(const Event& event) override;
+  void synchronize() override;
+
+  cudaStream_t handle() const { return stream_; }
+
+ private:
+  int device_;
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/bytes.hpp"
+
+/// One GPU as the rest of shardkit sees it. CUDA stands behind it (gpu/devices.hpp opens those), in tests host memory
+/// with a clock of its own (tests/support/fake_device.hpp).
+///
+/// A Device may be used by any thread; a Stream, an Event or a Gate by one thread at a time. All of them are destroyed
+/// before their Device. Whatever fails throws Error{io}, and Error{no_space} where memory is short; what gives
+/// something back (free, free_pinned, unregister_memory, open) never throws.
+namespace shardkit {
+
+/// What a GPU says of itself.
+struct DeviceFacts {
+  std::uint64_t index = 0;  ///< as CUDA counts, after CUDA_VISIBLE_DEVICES
+  std::string name;
+  std::uint64_t memory = 0;                ///< bytes
+  std::string pci_address;                 ///< "0000:17:00.0", as /sys writes it
+  std::optional<std::uint64_t> numa_node;  ///< of the host, nearest to it; where the driver tells
+};
+
+/// Memory of a GPU. The address means nothing to the host.
+struct DeviceSpan {
+  std::byte* data = nullptr;
+  std::size_t size = 0;
+
+  DeviceSpan part(std::size_t offset, std::size_t length) const { return {data + offset, length}; }
+};
+
+/// A moment in a stream.
+class Event {
+ public:
+  virtual ~Event() = default;
+  /// Seconds from `earlier` to this one. Both were recorded and their streams synchronised since.
+  virtual double seconds_since(const Event& earlier) const = 0;
+};
+
+/// What streams wait at, so that work is enqueued before it begins and the time of enqueuing is not measured. Closed
+/// once: opens with open() or when it is destroyed, and a stream gives up waiting after some seconds.
+class Gate {
+ public:
+  virtual ~Gate() = default;
+  virtual void open() = 0;
+  /// Once the streams were synchronised: false when one gave up before the gate was opened.
+  virtual bool held() const = 0;
+};
+
+/// Work that the GPU does in the order it was given. A call returns once the work is enqueued, but copies of pageable
+/// memory may return as late as when they are done: never behind a closed gate.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  /// As many bytes as `host` has. Both stay valid until the stream was synchronised.
+  virtual void copy_to_device(DeviceSpan device, Bytes host) = 0;
+  virtual void copy_to_host(MutableBytes host, DeviceSpan device) = 0;
+  /// All that comes later waits until the gate is opened.
+  virtual void hold(Gate& gate) = 0;
+  virtual void record(Event& event) = 0;
+  /// All that comes later waits for what was recorded last; it may have been in another stream of the same device.
+  virtual void wait(const Event& event) = 0;
+  /// Returns when all is done; throws what went wrong on the way.
+  virtual void synchronize() = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceFacts& facts() const = 0;
+  virtual std::uint64_t free_memory() const = 0;
+
+  virtual DeviceSpan allocate(std::size_t bytes) = 0;
+  virtual void free(DeviceSpan memory) = 0;
+
+  /// Host memory that the kernel keeps in place, so that the GPU copies from it by itself. `write_combined` memory is
+  /// not cached: fast to write in order, very slow to read.
+  virtual MutableBytes allocate_pinned(std::size_t bytes, bool write_combined) = 0;
+  virtual void free_pinned(MutableBytes memory) = 0;
+  /// Pins memory that the caller has; it stays so until it is unregistered.
+  virtual void register_memory(MutableBytes memory) = 0;
+  virtual void unregister_memory(MutableBytes memory) = 0;
+
+  virtual std::unique_ptr<Stream> make_stream() = 0;
+  virtual std::unique_ptr<Event> make_event() = 0;
+  virtual std::unique_ptr<Gate> make_gate() = 0;
+
+  /// Writes the pattern of gpu/pattern.hpp, and returns when that is done.
+  virtual void fill_pattern(DeviceSpan memory, std::uint64_t seed) = 0;
+  /// How many bytes are not those of the pattern; counted on the GPU.
+  virtual std::uint64_t count_mismatches(DeviceSpan memory, std::uint64_t seed) = 0;
+};
+
+/// Memory of a GPU that frees itself.
+class DeviceBuffer {
+ public:
+  DeviceBuffer(Device& device, std::size_t bytes) : device_(device), span_(device.allocate(bytes)) {}
+  ~DeviceBuffer() { device_.free(span_); }
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  DeviceSpan span() const { return span_; }
+
+ private:
+  Device& device_;
+  DeviceSpan span_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <cuda_runtime_api.h>
+
+/// What shardkit lets a GPU compute. Each call enqueues one kernel and returns what the launch says.
+namespace shardkit {
+
+/// The two words, in pinned host memory, that a gate consists of; the addresses are the GPU's.
+struct GateWords {
+  volatile unsigned open;    ///< not 0: open
+  volatile unsigned missed;  ///< not 0: a stream gave up waiting
+};
+
+/// Keeps `stream` busy until the gate opens, or for `most_nanoseconds`.
+cudaError_t launch_hold(GateWords* gate, std::uint64_t most_nanoseconds, cudaStream_t stream);
+
+/// The pattern of gpu/pattern.hpp.
+cudaError_t launch_fill_pattern(std::byte* memory, std::size_t bytes, std::uint64_t seed, cudaStream_t stream);
+/// Adds to `count`, in memory of the GPU, how many bytes are not the pattern's.
+cudaError_t launch_count_mismatches(const std::byte* memory, std::size_t bytes, std::uint64_t seed,
+                                    unsigned long long* count, cudaStream_t stream);
+
+}  // namespace shardkit

@@ -1,0 +1,47 @@
+#include "gpu/shared_library.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+/// What the loader says of the call before, on one line.
+std::string loader_text() {
+  const char* const text = ::dlerror();
+  std::string line = text ? text : "no reason given";
+  for (char& c : line) {
+    if (c == '\n') c = ' ';
+  }
+  return line;
+}
+
+}  // namespace
+
+SharedLibrary::SharedLibrary(std::string_view what, const std::vector<std::string>& names) : what_(what) {
+  std::string why;
+  for (const std::string& name : names) {
+    handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    name_ = name;
+    if (handle_) return;
+    why = loader_text();
+  }
+  throw Error(ErrorCode::unsupported,
+              fmt::format("no {} here: {} cannot be loaded ({})", what_, fmt::join(names, ", "), why));
+}
+
+void* SharedLibrary::find(const char* symbol) const { return ::dlsym(handle_, symbol); }
+
+void* SharedLibrary::address(const char* symbol) const {
+  void* const found = find(symbol);
+  if (!found) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("the {} here is too old: {} has no function {}", what_, name_, symbol));
+  }
+  return found;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,83 @@
+#include "bench/transfer/pcie_limit.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/recorded_tree.hpp"
+
+using namespace shardkit;
+
+namespace {
+
+const std::string kSlot = "sys/devices/pci0000:16/0000:16:01.0";
+const std::string kGpu = kSlot + "/0000:17:00.0";
+
+void set_link(RecordedTree& tree, const std::string& speed, const std::string& width) {
+  tree.add(kGpu + "/current_link_speed", speed).add(kGpu + "/current_link_width", width);
+}
+
+RecordedTree machine() {
+  RecordedTree tree;
+  tree.link("sys/bus/pci/devices/0000:17:00.0", "/" + kGpu);
+  set_link(tree, "32.0 GT/s PCIe", "16");
+  tree.add(kGpu + "/max_link_speed", "32.0 GT/s PCIe").add(kGpu + "/max_link_width", "16");
+  tree.add(kSlot + "/max_link_speed", "32.0 GT/s PCIe").add(kSlot + "/max_link_width", "16");
+  tree.add(kGpu + "/numa_node", "1");
+  return tree;
+}
+
+DeviceFacts facts() { return {0, "GPU", 1U << 30U, "0000:17:00.0", {}}; }
+
+}  // namespace
+
+TEST_CASE("a PCIe 5 x16 link carries 63.0 GB/s, 57.6 of them payload") {
+  const TransferDevice device = look_at_device(facts(), machine());
+  CHECK(device.pcie_generation == 5);
+  CHECK(*device.wire_limit == doctest::Approx(32e9 / 8 * 128 / 130 * 16));
+  CHECK(*device.wire_limit == doctest::Approx(63.0e9).epsilon(0.001));
+  CHECK(*device.payload_limit == doctest::Approx(57.6e9).epsilon(0.001));
+  CHECK(*device.max_wire_limit == *device.wire_limit);
+  CHECK(device.numa_node == 1);
+  CHECK(link_name(device) == "PCIe 5 x16");
+}
+
+TEST_CASE("generation 6 packs bytes otherwise: nothing is said about its headers") {
+  CHECK_FALSE(payload_rate(121e9, 6));
+  CHECK(payload_rate(28e9, 4) == 25.6e9);
+}
+
+TEST_CASE("a link that was idle is looked at again, and its fastest state is kept") {
+  RecordedTree tree = machine();
+  set_link(tree, "2.5 GT/s PCIe", "16");
+  TransferDevice device = look_at_device(facts(), tree);
+  CHECK(device.pcie_generation == 1);
+  set_link(tree, "32.0 GT/s PCIe", "16");
+  look_at_link(tree, device);
+  CHECK(device.pcie_generation == 5);
+  set_link(tree, "5.0 GT/s PCIe", "16");
+  look_at_link(tree, device);
+  CHECK(device.pcie_generation == 5);
+}
+
+TEST_CASE("the slot limits what the device could do") {
+  RecordedTree tree = machine();
+  set_link(tree, "16.0 GT/s PCIe", "8");
+  tree.add(kSlot + "/max_link_speed", "16.0 GT/s PCIe");
+  const TransferDevice device = look_at_device(facts(), tree);
+  CHECK(device.max_pcie_generation == 4);
+  CHECK(max_link_name(device) == "PCIe 4 x16");
+  CHECK(*device.max_wire_limit == doctest::Approx(2 * *device.wire_limit));
+}
+
+TEST_CASE("without a link in /sys the limits are unknown, and the driver's word on the node counts") {
+  DeviceFacts alone = facts();
+  alone.numa_node = 3;
+  TransferDevice device = look_at_device(alone, RecordedTree());
+  CHECK_FALSE(device.wire_limit);
+  CHECK_FALSE(device.pcie_generation);
+  CHECK(device.numa_node == 3);
+  CHECK(device.pcie.address == "0000:17:00.0");
+  CHECK(link_name(device).empty());
+  alone.pci_address.clear();
+  look_at_link(RecordedTree(), device);
+  CHECK_FALSE(look_at_device(alone, machine()).wire_limit);
+}

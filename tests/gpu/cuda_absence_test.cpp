@@ -1,0 +1,43 @@
+#include "gpu/cuda_absence.hpp"
+
+#include <doctest/doctest.h>
+
+#include "gpu/devices.hpp"
+#include "gpu/direct_storage.hpp"
+#include "support/errors.hpp"
+#include "support/fake_device.hpp"
+
+using namespace shardkit;
+using namespace shardkit_test;
+
+TEST_CASE("one line says what is missing") {
+  CHECK(cuda_absence(35, "CUDA driver version is insufficient for CUDA runtime version", 0, 13000) ==
+        "no GPU can be used: cudaGetDeviceCount says 35: no NVIDIA driver here");
+  CHECK(
+      cuda_absence(35, "CUDA driver version is insufficient for CUDA runtime version", 12020, 13000) ==
+      "no GPU can be used: cudaGetDeviceCount says 35: the NVIDIA driver is too old: it is for CUDA 12.2 at most, this "
+      "program for 13.0");
+  const std::string none = cuda_absence(100, "no CUDA-capable device is detected", 13000, 13000);
+  CHECK(none.find("says 100: a driver is here, but no GPU that this process may use") != std::string::npos);
+  CHECK(cuda_absence(0, "no error", 13000, 13000).find("no GPU that this process may use") != std::string::npos);
+  CHECK(cuda_absence(999, "unknown error", 13000, 13000).find("/dev/nvidia*") != std::string::npos);
+  CHECK(cuda_absence(803, "system has unsupported display driver / cuda driver combination", 13000, 13000) ==
+        "no GPU can be used: cudaGetDeviceCount says 803: system has unsupported display driver / cuda driver "
+        "combination");
+}
+
+TEST_CASE("where there is no GPU, opening them is not supported, and one line says why") {
+  const auto failure = failure_of([] { open_devices(); });
+  if (!failure.failed) return;  // a GPU is here
+  CHECK(failure == ErrorCode::unsupported);
+  CHECK(failure.says("no GPU can be used: "));
+  CHECK_FALSE(failure.says("\n"));
+}
+
+TEST_CASE("where cuFile or its driver is missing one line says so") {
+  const FakeDevice device;
+  const auto failure = failure_of([&] { open_direct_storage(device); });
+  if (!failure.failed) return;
+  CHECK_FALSE(failure.text.empty());
+  CHECK_FALSE(failure.says("\n"));
+}

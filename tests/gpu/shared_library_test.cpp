@@ -1,0 +1,34 @@
+#include "gpu/shared_library.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/errors.hpp"
+
+using namespace shardkit;
+using namespace shardkit_test;
+
+TEST_CASE("the first library that is there is loaded, and its functions are found") {
+  const SharedLibrary library("the C library", {"libshardkit-absent.so.1", "libc.so.6"});
+  CHECK(library.name() == "libc.so.6");
+  auto* const length = library.function<std::size_t(const char*)>("strlen");
+  CHECK(length("four") == 4);
+  const bool found = library.find_function<void()>("shardkit_has_no_such_function") != nullptr;
+  CHECK_FALSE(found);
+}
+
+TEST_CASE("a library that is not there is named, with what the loader says, in one line") {
+  const auto failure = failure_of([] {
+    SharedLibrary("nvJPEG", {"libshardkit-absent.so.13", "libshardkit-absent.so.12"});
+  });
+  CHECK(failure == ErrorCode::unsupported);
+  CHECK(failure.says("no nvJPEG here: libshardkit-absent.so.13, libshardkit-absent.so.12 cannot be loaded"));
+  CHECK(failure.says("No such file"));
+  CHECK_FALSE(failure.says("\n"));
+}
+
+TEST_CASE("a library without a function that is needed is too old") {
+  const SharedLibrary library("cuFile", {"libc.so.6"});
+  const auto failure = failure_of([&] { library.function<void()>("cuFileDriverOpen"); });
+  CHECK(failure == ErrorCode::unsupported);
+  CHECK(failure.text == "the cuFile here is too old: libc.so.6 has no function cuFileDriverOpen");
+}
