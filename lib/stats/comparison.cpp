@@ -55,6 +55,16 @@ double suspected(const std::vector<Change>& changes) {
   return std::max(1.0, static_cast<double>(count));
 }
 
+/// Of values without ratios: not one of the new is worse than any of the base. Times that are all 0 are such.
+bool never_worse(const MetricSamples& metric) {
+  if (std::min(metric.base.size(), metric.changed.size()) < kLeastRepetitions) return false;
+  const auto finite = [](double value) { return std::isfinite(value); };
+  if (!std::ranges::all_of(metric.base, finite) || !std::ranges::all_of(metric.changed, finite)) return false;
+  const auto base = std::ranges::minmax(metric.base);
+  const auto changed = std::ranges::minmax(metric.changed);
+  return metric.better == Better::higher ? changed.min >= base.max : changed.max <= base.min;
+}
+
 ChangeVerdict verdict_on(const ChangeInterval& interval, bool changed, const MetricSamples& metric) {
   const bool higher = metric.better == Better::higher;
   const double limit = metric.threshold;
@@ -71,7 +81,10 @@ std::vector<Change> judge_changes(std::span<const MetricSamples> metrics) {
   std::vector<Change> changes(metrics.size());
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     logs.push_back(logs_of(metrics[i]));
-    if (logs[i].base.empty()) continue;
+    if (logs[i].base.empty()) {
+      if (never_worse(metrics[i])) changes[i].verdict = ChangeVerdict::pass;
+      continue;
+    }
     changes[i].ratio = std::expm1(rank_shift_estimate(logs[i].base, logs[i].changed));
     changes[i].p_value = mann_whitney_p(logs[i].base, logs[i].changed);
   }

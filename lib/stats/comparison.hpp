@@ -67,7 +67,7 @@ struct Change {
 /// (p at most twice kFalseAlarms), because their intervals must hold together. Regressed: it changed and the whole
 /// interval lies beyond the threshold on the bad side. Improved: the same on the good side. Pass: the whole interval
 /// lies on this side of the threshold. Inconclusive: anything else, fewer than kLeastRepetitions a side, or values that
-/// are not positive, which have no ratio.
+/// are not positive, which have no ratio; those pass when no value of NEW is worse than any of BASE.
 ///
 /// Changes are ratios, so logarithms are compared: their difference is free of the noise that a division by the base's
 /// median would bring in, and the ranks are the same. At most kMostRankedValues a side.

@@ -352,6 +352,15 @@ def write_json(path, value):
     os.replace(temporary, path)
 
 
+def check_writable(path):
+    """Before anything is timed: a result that cannot be kept is not worth the wait."""
+    if path in (None, "-"):
+        return
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path) or not os.access(folder, os.W_OK | os.X_OK):
+        raise ProbeError(f"--json: '{path}' cannot be written; name a file in a folder that you may write to", EXIT_PERMANENT)
+
+
 def positive(kind):
     def parse(text):
         value = kind(text)
@@ -397,6 +406,11 @@ def parse(arguments):
 
 def main(arguments=None):
     options = parse(arguments)
+    try:
+        check_writable(options.json)
+    except ProbeError as failure:
+        print(f"loader_probe: {failure}", file=sys.stderr)
+        return failure.exit_code
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started_at, begin = datetime.datetime.now(datetime.timezone.utc), time.monotonic()
     result, error, exit_code = None, None, 0

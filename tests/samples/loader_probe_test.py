@@ -202,6 +202,8 @@ class Command(unittest.TestCase):
                 ([f"{self.loader}:fixed", "--cache", "cold"], 2, "needs --data"),
                 ([f"{self.loader}:fixed", "--data", "/absent"], 4, "neither a file nor a folder"),
                 ([f"{self.loader}:fixed", "--turns", "0"], 2, "more than 0"),
+                ([f"{self.loader}:broken", "--json", "/absent/probe.json"], 4, "'/absent/probe.json' cannot be written"),
+                ([f"{self.loader}:broken", "--json", self.folder], 4, "cannot be written"),
                 ([f"{self.loader}:fixed", "--node", self.loader], 4, "no result of iobench run")):
             done = self.run_probe(*arguments)
             self.assertEqual(done.returncode, code, done.stderr)

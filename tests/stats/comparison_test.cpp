@@ -50,6 +50,21 @@ TEST_CASE("a change that is certain and within the threshold passes, in either d
   CHECK(judge_one(around(1000), around(1000), Better::lower).verdict == ChangeVerdict::pass);
 }
 
+TEST_CASE("times that are 0 pass when none became longer, and are inconclusive when one did") {
+  const std::vector<double> none(10, 0.0);
+  std::vector<double> one = none;
+  one.back() = 0.001;
+  const auto verdict = [](const std::vector<double>& base, const std::vector<double>& changed) {
+    return judge_one(base, changed, Better::lower).verdict;
+  };
+  CHECK(verdict(none, none) == ChangeVerdict::pass);
+  CHECK(verdict(around(0.5), none) == ChangeVerdict::pass);
+  CHECK(verdict(none, one) == ChangeVerdict::inconclusive);
+  CHECK(verdict(none, around(0.5)) == ChangeVerdict::inconclusive);
+  CHECK(verdict({0, 0, 0}, {0, 0, 0}) == ChangeVerdict::inconclusive);
+  CHECK_FALSE(judge_one(none, none, Better::lower).ratio);
+}
+
 TEST_CASE("an interval across the threshold is inconclusive") {
   CHECK(judge_one(around(1000), around(950), Better::higher).verdict == ChangeVerdict::inconclusive);
 }

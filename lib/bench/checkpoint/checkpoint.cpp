@@ -101,7 +101,8 @@ RateInterval interval_of(const std::vector<CheckpointTimes>& turns, double Check
 
 double rate_of(const CheckpointTimes& turn) { return static_cast<double>(turn.bytes()) / turn.durable; }
 
-CheckpointRow row_of(CheckpointMode mode, const std::vector<CheckpointTimes>& turns, const CheckpointOptions& options) {
+CheckpointRow row_of(CheckpointMode mode, const std::vector<CheckpointTimes>& turns, const CheckpointOptions& options,
+                     std::uint64_t planned) {
   CheckpointRow row;
   row.mode = mode;
   row.repetitions = turns.size();
@@ -124,7 +125,7 @@ CheckpointRow row_of(CheckpointMode mode, const std::vector<CheckpointTimes>& tu
   }
   row.bytes_per_second = summarize(rates).median;
   row.write_latency = writes.quantiles();
-  if (options.every) {
+  if (options.every && row.bytes == planned) {
     const auto every = static_cast<double>(*options.every);
     row.share_ratio = checkpoint_share(row.block_seconds, every, *options.step_time);
     // Training that waits cannot be overtaken.
@@ -143,7 +144,8 @@ class Bench {
 
   void run(CheckpointResult& result) {
     for (const CheckpointMode mode : modes_of(options_, plan_, context_)) {
-      result.rows.push_back(row_of(mode, write_all_of(mode), options_));
+      result.rows.push_back(row_of(mode, write_all_of(mode), options_, plan_.bytes()));
+      warn_of_part(result.rows.back());
     }
     const WrittenCheckpoint written{folder_, turn_, last_bytes_, options_.block};
     if (drained_) drain(written, result);
@@ -151,6 +153,16 @@ class Bench {
   }
 
  private:
+  /// A job is as long as its budget.
+  void warn_of_part(const CheckpointRow& row) {
+    if (row.bytes == plan_.bytes() || options_.job) return;
+    context_.warn("part_of_checkpoint",
+                  fmt::format("{}: --budget ended it after {} of {}: the rate holds, the times are not those of a "
+                              "whole checkpoint",
+                              EnumNames<CheckpointMode>::names[static_cast<std::size_t>(row.mode)],
+                              format_size(row.bytes), format_size(plan_.bytes())));
+  }
+
   std::vector<CheckpointTimes> write_all_of(CheckpointMode mode) {
     const CheckpointSettings settings{mode, options_.block, options_.direct, options_.budget};
     std::vector<CheckpointTimes> turns;
@@ -171,7 +183,7 @@ class Bench {
     drain.storage = storage_of(drained_->path());
     drain.drain_seconds = drain_checkpoint(written, *drained_, options_.direct, context_);
     drain.bytes_per_second = static_cast<double>(result.rows.back().bytes) / drain.drain_seconds;
-    if (options_.every) {
+    if (options_.every && result.rows.back().bytes == plan_.bytes()) {
       drain.headroom_ratio = static_cast<double>(*options_.every) * *options_.step_time / drain.drain_seconds;
     }
     result.drain = drain;

@@ -58,7 +58,8 @@ bool is_wanted(const CompareMetric& metric, const CompareOptions& options) {
 std::string name_in_base(const CompareMetric& metric, const Measurements& base, const Measurements& changed) {
   const std::string name = metric.name();
   if (base.verb == changed.verb || base.values.contains(name)) return name;
-  return fmt::format("{}.{}", base.verb, metric.path);
+  const std::string predicted = fmt::format("{}.predicted.{}", base.verb, metric.path);  // what a node could feed
+  return base.values.contains(predicted) ? predicted : fmt::format("{}.{}", base.verb, metric.path);
 }
 
 std::vector<Pair> common_metrics(const CompareOptions& options, const Measurements& base, const Measurements& changed) {
@@ -128,6 +129,22 @@ void add_drift_hint(const char* side, const std::vector<Pair>& pairs, std::span<
   }
 }
 
+/// Says so when decoding slowed down and a core's did not: then the cores were busy with something else.
+void add_cores_hint(CompareResult& result) {
+  const auto find = [&](std::string_view metric) {
+    return std::ranges::find(result.rows, metric, &CompareRow::metric);
+  };
+  const auto all = find("decode.samples_per_second");
+  const auto each = find("decode.samples_per_second_per_core");
+  if (all == result.rows.end() || each == result.rows.end()) return;
+  if (all->change.verdict != ChangeVerdict::regressed || !each->change.ratio) return;
+  if (*each->change.ratio < -each->threshold) return;
+  result.hints.push_back(
+      fmt::format("a core decodes as fast as before; decoding had {:.1f} cores in BASE and {:.1f} in NEW: other "
+                  "processes or a CPU limit took the rest. Measure on an idle node, or BASE and NEW in turns",
+                  all->base / each->base, all->changed / each->changed));
+}
+
 /// What a reader of an unclear verdict should know.
 void add_hints(const std::vector<Pair>& pairs, CompareResult& result) {
   const std::uint64_t fewest = std::min(result.base->repetitions, result.changed.repetitions);
@@ -139,9 +156,12 @@ void add_hints(const std::vector<Pair>& pairs, CompareResult& result) {
   }
   add_drift_hint("BASE", pairs, &Pair::base, result);
   add_drift_hint("NEW", pairs, &Pair::changed, result);
-  if (std::ranges::any_of(result.rows, [](const CompareRow& row) { return !row.change.ratio; })) {
+  if (std::ranges::any_of(result.rows, [](const CompareRow& row) {
+        return !row.change.ratio && row.change.verdict == ChangeVerdict::inconclusive;
+      })) {
     result.hints.push_back("values that are 0 or less have no ratio and are not judged");
   }
+  add_cores_hint(result);
 }
 
 void judge(const CompareOptions& options, const Measurements& changed, Context& context, CompareResult& result) {

@@ -27,8 +27,8 @@ constexpr std::array kMetrics = {
     CompareMetric{"checkpoint", "bytes_per_second", Better::higher, Unit::bytes_per_second},
     CompareMetric{"checkpoint", "block_seconds", Better::lower, Unit::seconds},
     CompareMetric{"checkpoint", "durable_seconds", Better::lower, Unit::seconds},
-    CompareMetric{"loader_probe", "samples_per_second", Better::higher, Unit::per_second},
-    CompareMetric{"loader_probe", "batch_latency_seconds.p99", Better::lower, Unit::seconds},
+    CompareMetric{"loader-probe", "samples_per_second", Better::higher, Unit::per_second},
+    CompareMetric{"loader-probe", "batch_latency_seconds.p99", Better::lower, Unit::seconds},
     CompareMetric{"run", "predicted.samples_per_second", Better::higher, Unit::per_second},
 };
 

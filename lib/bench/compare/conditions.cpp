@@ -41,13 +41,15 @@ constexpr std::array<std::string_view, 20> kStageFacts = {
     "mix.mean_megapixels",
     "writers",
 };
+/// The verb of samples/pytorch/loader_probe.py.
+constexpr std::string_view kLoaderProbe = "loader-probe";
 constexpr std::array<std::string_view, 5> kStages = {"read", "decode", "augment", "pipeline", "checkpoint"};
 
 /// Of the machine, what makes it another one.
 constexpr std::array<std::string_view, 3> kMachineFacts = {"host.cpus", "host.memory_bytes", "host.cpu_model"};
 
 /// Options that change how long or where something is measured, and those that only what comes of it is held against.
-constexpr std::array<std::string_view, 13> kFreeOptions = {"path",
+constexpr std::array<std::string_view, 19> kFreeOptions = {"path",
                                                            "dir",
                                                            "budget_seconds",
                                                            "min_seconds",
@@ -59,6 +61,12 @@ constexpr std::array<std::string_view, 13> kFreeOptions = {"path",
                                                            "min_au_ratio",
                                                            "samples",
                                                            "scaling",
+                                                           "trace",
+                                                           "data",
+                                                           "node",
+                                                           "seconds",
+                                                           "batches",
+                                                           "turns",
                                                            "required_rate_bytes_per_second"};
 
 /// How far numbers may lie apart and count as equal.
@@ -157,6 +165,9 @@ Conditions conditions_of(const Json& envelope) {
     const Json* measured = verb == "run" ? member(result, stage) : nullptr;
     if (measured != nullptr) take_stage(std::string(stage), *measured, conditions);
   }
+  // It names no state of the cache that was had; one that was asked for was had, or it failed.
+  const Json* asked = verb == kLoaderProbe ? member(result, "cache.requested") : nullptr;
+  if (asked != nullptr) conditions[verb + ".cache.requested"] = text_of(*asked);
   if (const Json* options = member(envelope, "options")) take_options(*options, conditions);
   if (const Json* host = member(envelope, "host")) flatten("host", *host, conditions);
   if (const Json* tool = member(envelope, "tool")) flatten("tool", *tool, conditions);

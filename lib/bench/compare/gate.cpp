@@ -1,6 +1,11 @@
 #include "bench/compare/gate.hpp"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "bench/compare/compare_metrics.hpp"
@@ -41,7 +46,7 @@ class GateReader {
     }
     if (requirement.metric.empty()) reject("a metric is missing");
     compare_metric(requirement.metric, fmt::format("gate '{}', {}", path_, where_), path_);
-    if (!requirement.min && !requirement.max) reject("expected min, max or both");
+    check(requirement);
     return requirement;
   }
 
@@ -50,6 +55,15 @@ class GateReader {
   }
 
  private:
+  /// That something could meet it.
+  void check(const GateRequirement& requirement) const {
+    if (!requirement.min && !requirement.max) reject("expected min, max or both");
+    if (requirement.min && requirement.max && *requirement.min > *requirement.max) reject("min is more than max");
+    constexpr std::array<std::string_view, 7> kStates{"", "cold", "client-cold", "warm", "mixed", "direct", "unknown"};
+    if (std::ranges::find(kStates, requirement.cache) != kStates.end()) return;
+    reject(fmt::format("there is no state of the cache '{}'; there are{}", requirement.cache, fmt::join(kStates, " ")));
+  }
+
   std::string text(const Json& value, const std::string& name) const {
     if (!value.is_string()) reject(fmt::format("'{}' is no text", name));
     return value.get<std::string>();

@@ -6,7 +6,10 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "core/error.hpp"
 #include "io/publish.hpp"
@@ -32,6 +35,7 @@ class FolderWalk {
   void walk(const std::string& folder) {
     const FolderId id = folder_id(folder);
     if (std::ranges::find(inside_, id) != inside_.end()) return;
+    if (inside_.empty() || inside_.back().first != id.first) refuse_made_up_files(folder);
     inside_.push_back(id);
     std::error_code error;
     for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
@@ -61,6 +65,16 @@ class FolderWalk {
 };
 
 }  // namespace
+
+void refuse_made_up_files(const std::string& folder) {
+  struct statfs info {};
+  if (::statfs(folder.c_str(), &info) != 0) return;
+  if (info.f_type != PROC_SUPER_MAGIC && info.f_type != SYSFS_MAGIC) return;
+  throw Error(ErrorCode::unsupported,
+              fmt::format("'{}' lies on {}, whose files the kernel makes up; name the data's folder", folder,
+                          info.f_type == SYSFS_MAGIC ? "sysfs" : "proc"),
+              folder);
+}
 
 std::vector<std::string> list_files(const std::string& folder, Context& context) {
   FolderWalk walk(context);

@@ -13,12 +13,14 @@ namespace shardkit {
 namespace {
 
 constexpr std::uint64_t kBlock = 8U << 20U;
+constexpr const char* kName = "iobench-checkpoint";
 
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(FileSystem& files, std::string folder, std::uint64_t bytes)
     : files_(files), folder_(std::move(folder)), bytes_(bytes), block_(std::min(bytes, kBlock)) {
-  Prng prng(0);  // bytes that no file system compresses
+  AtomicFile(files_, join_path(folder_, kName));  // that it can be written there
+  Prng prng(0);                                   // bytes that no file system compresses
   for (std::size_t i = 0; i < block_.size(); i += sizeof(std::uint64_t)) {
     const std::uint64_t word = prng.next();
     std::memcpy(block_.data() + i, &word, std::min(sizeof(word), block_.size() - i));
@@ -26,7 +28,7 @@ CheckpointWriter::CheckpointWriter(FileSystem& files, std::string folder, std::u
 }
 
 void CheckpointWriter::write(const std::stop_token& stop) {
-  AtomicFile file(files_, join_path(folder_, "iobench-checkpoint"));
+  AtomicFile file(files_, join_path(folder_, kName));
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t left = bytes_; left > 0;) {
     if (stop.stop_requested()) return;

@@ -14,7 +14,7 @@ namespace shardkit {
 /// gets a name of its own and is removed at once. One thread at a time.
 class CheckpointWriter {
  public:
-  /// Into the folder `folder`, which has to be there. `files` outlives the writer.
+  /// Into the folder `folder`, which has to be there. `files` outlives the writer. Throws as `write` does.
   CheckpointWriter(FileSystem& files, std::string folder, std::uint64_t bytes);
 
   /// Writes one; breaks off when the stop fires. Throws Error{io, no_space, denied} with the file's path.

@@ -113,18 +113,32 @@ std::optional<LoadedBatch> Loader::next() {
 
 std::stop_token Loader::stop_token() const { return epoch_->group.stop_token(); }
 
+void Loader::Report::end(StageClock& clock) {
+  const Moment now = Moment::now();
+  times = clock.stop(now);
+  ended = now.wall;
+}
+
+ActivityTimes Loader::Report::times_until(std::chrono::steady_clock::time_point epoch_end) const {
+  ActivityTimes all = times;
+  const double idle = std::chrono::duration<double>(epoch_end - ended).count();
+  all.wall[static_cast<std::size_t>(Activity::starved)] += std::max(0.0, idle);
+  return all;
+}
+
 void Loader::finish_epoch() {
+  const auto epoch_end = std::chrono::steady_clock::now();
   epoch_->group.wait();
   for (const Report& report : epoch_->readers) {
-    tally_.readers.add(report.times);
+    tally_.readers.add(report.times_until(epoch_end));
     tally_.failures.add(report.failures);
   }
   for (const Report& report : epoch_->workers) {
-    tally_.workers.add(report.times);
+    tally_.workers.add(report.times_until(epoch_end));
     tally_.failures.add(report.failures);
     tally_.decoded += report.decoded;
   }
-  tally_.transfer.add(epoch_->transfer.times);
+  tally_.transfer.add(epoch_->transfer.times_until(epoch_end));
   tally_.dropped += epoch_->builder.dropped();
   tally_.read_samples += epoch_->flow.samples();
   tally_.read_bytes += epoch_->flow.bytes();
@@ -138,7 +152,7 @@ void Loader::read(unsigned reader, const std::stop_token& stop) {
   source_.read(outlet, stop);
   clock.enter(Activity::blocked);
   epoch_->flow.reader_ended(stop);
-  report.times = clock.stop();
+  report.end(clock);
 }
 
 void Loader::work(unsigned worker, const std::stop_token& stop) {
@@ -147,7 +161,7 @@ void Loader::work(unsigned worker, const std::stop_token& stop) {
   make_samples(clock, report, worker, stop);
   epoch_->tickets.close();
   if (epoch_->workers_left.fetch_sub(1) == 1) epoch_->builder.close(stop);
-  report.times = clock.stop();
+  report.end(clock);
 }
 
 void Loader::make_samples(StageClock& clock, Report& report, unsigned worker, const std::stop_token& stop) {
@@ -197,7 +211,7 @@ void Loader::hand_over(const std::stop_token& stop) {
     clock.enter(Activity::starved);
   }
   epoch_->handed.close();
-  epoch_->transfer.times = clock.stop();
+  epoch_->transfer.end(clock);
 }
 
 }  // namespace shardkit

@@ -78,6 +78,8 @@ class Loader {
   Loader(const LoaderSettings& settings, SampleSource& source, BatchSink& sink, TraceLog* trace, Context& context);
   ~Loader();
 
+  /// No new samples are read from then on.
+  void end_reading_at(std::chrono::steady_clock::time_point moment) { settings_.flow.deadline = moment; }
   void start_epoch(std::uint64_t epoch);
   /// Lets the loader make one step's batches: before a step that waits for what was not made ahead.
   void ask_for_step();
@@ -96,8 +98,13 @@ class Loader {
   /// What one thread of an epoch leaves behind.
   struct alignas(64) Report {
     ActivityTimes times;
+    std::chrono::steady_clock::time_point ended{};
     DecodeFailures failures;
     std::uint64_t decoded = 0;
+
+    /// A thread that has done its part of an epoch waits for the next one.
+    void end(StageClock& clock);
+    ActivityTimes times_until(std::chrono::steady_clock::time_point epoch_end) const;
   };
 
   void read(unsigned reader, const std::stop_token& stop);

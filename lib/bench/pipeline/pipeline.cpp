@@ -9,6 +9,7 @@
 #include "bench/pipeline/pipeline_run.hpp"
 #include "bench/pipeline/pipeline_setup.hpp"
 #include "core/error.hpp"
+#include "io/publish.hpp"
 #include "system/storage.hpp"
 
 namespace shardkit {
@@ -67,8 +68,14 @@ ToolOverhead tool_overhead(const PipelineRun& calibration, const PipelineRun& ru
 }
 
 /// That there was something to measure.
-void check_samples(const PipelineRun& run, const std::string& path, Context& context) {
+void check_samples(const PipelineRun& run, const std::string& path, std::optional<double> budget, Context& context) {
   const std::uint64_t seen = run.tally.decoded + run.tally.failures.total;
+  if (seen == 0 && run.out_of_time) {
+    throw Error(ErrorCode::usage,
+                fmt::format("--budget: no image came from '{}' within {}; a longer one sees some", path,
+                            format_duration(*budget)),
+                path);
+  }
   if (seen == 0) throw Error(ErrorCode::not_found, fmt::format("there are no images in '{}'", path), path);
   if (run.tally.decoded == 0) {
     throw Error(ErrorCode::corrupt,
@@ -166,6 +173,7 @@ class PipelineBench {
         sink_(host_sink()),
         work_{*source_, *sink_, input.files, options.cache, options.epochs, options.budget, mean_sample_bytes(input)} {
     check_batch_memory(setup_);
+    if (options.trace) AtomicFile(*files_, *options.trace);  // that it can be written, before anything is measured
     setup_.loader.readers = readers_of(*source_, options);
     if (!input.files.empty()) check_on_disk(input.files, options.cache == CacheRequest::cold, false, context);
   }
@@ -204,14 +212,14 @@ class PipelineBench {
     std::optional<PipelineRun> without;
     std::optional<CheckpointWriter> writer;
     if (every > 0) {
-      without = run(prefetch, nullptr, nullptr);
       writer.emplace(*files_, options_.checkpoint_dir, *options_.checkpoint_bytes);
+      without = run(prefetch, nullptr, nullptr);
     }
     std::optional<TraceLog> trace;
     const std::size_t threads = std::size_t{setup_.loader.readers} + setup_.loader.workers + 2;
     if (options_.trace) trace.emplace(threads, std::chrono::steady_clock::now());
     const PipelineRun last = run(prefetch, writer ? &*writer : nullptr, trace ? &*trace : nullptr);
-    check_samples(last, input_.files.empty() ? "nothing" : input_.files.front().path, context_);
+    check_samples(last, input_.files.empty() ? "nothing" : input_.files.front().path, options_.budget, context_);
     result.prefetches.push_back(prefetch_row(last));
     result.source = source_->kind();
     if (!input_.files.empty()) result.files = source_->most_readers();  // each is read by one

@@ -6,7 +6,8 @@ void PipelineOptions::describe(FieldVisitor& v) {
   v.field({"PATH", Unit::none, "shards, image files, or folders of either; none with --source null",
            Role::optional_positional},
           paths);
-  v.field({"preset", Unit::none, "published workload that says batch and step time (iobench model --list-presets)"},
+  v.field({"preset", Unit::none, "published workload that says batch and step time (iobench model --list-presets)",
+           Role::option, "NAME"},
           preset);
   v.field({"gpus", Unit::count, "GPUs that step together; 1 without it"}, gpus);
   v.field({"batch", Unit::count, "samples per GPU and step; the preset's, else 256"}, batch);

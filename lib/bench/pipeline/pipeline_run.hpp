@@ -20,6 +20,7 @@ struct PipelineRun {
   std::vector<std::optional<double>> residency;  ///< before each epoch
   std::optional<double> residency_after;
   ActivityTimes step_times;
+  bool out_of_time = false;  ///< the budget ended the reading
 };
 
 /// What runs have in common.

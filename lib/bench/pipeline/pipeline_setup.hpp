@@ -10,7 +10,7 @@
 namespace shardkit {
 
 struct PipelineSetup {
-  LoaderSettings loader;  ///< prefetch, readers and the flow's deadline are set for each run
+  LoaderSettings loader;  ///< prefetch and readers are set for each run
   StepSettings step;
   std::vector<std::uint64_t> prefetches;  ///< never empty
 };

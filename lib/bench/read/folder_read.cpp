@@ -14,6 +14,7 @@
 #include "bench/read/folder_work.hpp"
 #include "bench/read/read_options.hpp"
 #include "bench/read/read_passes.hpp"
+#include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
 #include "system/disk_stats.hpp"
@@ -111,6 +112,15 @@ void add_totals(const FolderTally& tally, const Timing& timing, ReadResult& resu
   }
 }
 
+void hint_at_others(const std::vector<std::string>& files, ReadResult& result) {
+  const auto is_other = [](const std::string& path) { return !is_image_name(path.substr(path.rfind('/') + 1)); };
+  const auto others = std::ranges::count_if(files, is_other);
+  if (others == 0) return;
+  result.hints.push_back(fmt::format(
+      "{} of {} files are no images by their names and count all the same, which ImageFolder passes over; one is '{}'",
+      others, files.size(), *std::ranges::find_if(files, is_other)));
+}
+
 void add_hints(const ReadOptions& options, ReadResult& result) {
   const FolderReport& report = *result.imagefolder;
   if (*result.samples < report.files) {
@@ -141,6 +151,7 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   result.cache.requested = options.cache;
   const MetadataCache metadata = prepare(options, context);
   FolderListing listing = list(options, context);
+  hint_at_others(listing.files, result);
   Prng prng(options.seed);
   shuffle(std::span(listing.files), prng);
   FolderWork work(listing.files, options, context);

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "bench/input/folder_files.hpp"
 #include "core/error.hpp"
 #include "io/publish.hpp"
 
@@ -69,6 +70,7 @@ FolderListing walk_folders(const std::vector<std::string>& roots, Context& conte
     FolderId id;
     const auto entries = entries_of(folder.path, id);
     if (std::ranges::find(folder.inside_of, id) != folder.inside_of.end()) continue;
+    if (folder.inside_of.empty() || folder.inside_of.back().first != id.first) refuse_made_up_files(folder.path);
     std::vector<PendingFolder> below;
     for (const FolderEntry& entry : entries) {
       const std::string path = join_path(folder.path, entry.name);

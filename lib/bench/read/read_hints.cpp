@@ -35,26 +35,35 @@ void hint_at_cache(const ReadResult& result, Hints& hints) {
   }
 }
 
+void hint_at_copies(const ReadResult& result, Hints& hints) {
+  constexpr double kMostMissing = 0.1;
+  const bool from_disk = result.direct || result.cache.state == "cold";
+  const std::uint64_t read = result.device->read_bytes;
+  if (!from_disk || static_cast<double>(read) >= static_cast<double>(result.bytes) * (1 - kMostMissing)) return;
+  hints.push_back(
+      fmt::format("the kernel read {} from the device for {} that came: something between has a copy, or the same data "
+                  "was asked for at once",
+                  format_size(read), format_size(result.bytes)));
+}
+
 void hint_at_device(const ReadResult& result, Hints& hints) {
+  constexpr double kNoticeable = 0.1;
   constexpr double kLongWait = 10e-3;
   constexpr double kSmallRequest = 16 * 1024;
-  constexpr double kMostMissing = 0.1;
   if (!result.device) return;
+  hint_at_copies(result, hints);
   const DeviceActivity& device = *result.device;
+  const auto read = static_cast<double>(device.read_bytes);
+  if (read < kNoticeable * static_cast<double>(result.bytes)) return;  // what it did was for others
   if (device.mean_wait > kLongWait) {
-    hints.push_back(fmt::format("the device answered after {} on average; above 10 ms it is overloaded or far away",
-                                format_duration(device.mean_wait)));
+    hints.push_back(
+        fmt::format("the device answered after {} on average, {:.0f} requests waiting at once; above 10 ms "
+                    "it is overloaded, far away, or asked for more at once than it can do",
+                    format_duration(device.mean_wait), device.mean_queue));
   }
-  if (device.mean_request < kSmallRequest) {
+  if (device.mean_request < kSmallRequest && static_cast<double>(result.block) >= kSmallRequest) {
     hints.push_back(fmt::format(
         "requests to the device were {:.0f} bytes on average; below 16 KiB they cost throughput", device.mean_request));
-  }
-  const bool from_disk = result.direct || result.cache.state == "cold";
-  if (from_disk && static_cast<double>(device.read_bytes) < static_cast<double>(result.bytes) * (1 - kMostMissing)) {
-    hints.push_back(
-        fmt::format("the kernel read {} from the device for {} that came: something between has a copy, or "
-                    "the same data was asked for at once",
-                    format_size(device.read_bytes), format_size(result.bytes)));
   }
 }
 

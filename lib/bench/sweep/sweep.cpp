@@ -45,6 +45,7 @@ SweepPoint measure_read(const SweepOptions& options, const InputSet& input, cons
   read_options.direct = options.direct;
   read_options.cache = options.direct ? CacheRequest::any : options.cache;
   read_options.budget = seconds;
+  if (options.direct || options.cache != CacheRequest::any) read_options.min_time = seconds;
   read_options.prepare_seconds = seconds;
   const ReadResult result = read(read_options, input, context);
   SweepPoint point{result.bytes_per_second, {}, {}};
@@ -100,6 +101,20 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
                   options.batch, *settings.workers, std::max<std::uint64_t>(*settings.prefetch, 1)));
 }
 
+/// Rates that do not come again choose settings by chance.
+void warn_of_noise(const SweepOutcome& outcome, Context& context) {
+  constexpr double kMostApart = 1.25;
+  if (!outcome.measured_twice) return;
+  const auto [low, high] = std::minmax(outcome.measured_twice->first, outcome.measured_twice->second);
+  if (high <= low * kMostApart) return;
+  context.warn(
+      "not_repeatable",
+      fmt::format("one setting of reading, measured twice, gave {} and {}: the storage or the cores are in use "
+                  "by others, or the points are too short; settings closer than that were told apart by "
+                  "chance. A longer --budget or a quiet machine tells more",
+                  format_rate(outcome.measured_twice->first), format_rate(outcome.measured_twice->second)));
+}
+
 }  // namespace
 
 SweepResult sweep(const SweepOptions& options, Context& context) {
@@ -115,6 +130,7 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   if (options.what != SweepWhat::load) sweep_reading(probes, outcome);
   if (options.what != SweepWhat::read) sweep_loading(probes, cores, options.batch, options.step_time, outcome);
   if (!outcome.uring_refused.empty()) context.warn("no_uring", "io_uring was left out: " + outcome.uring_refused);
+  warn_of_noise(outcome, context);
   describe_settings(options, outcome, result);
   result.settings = outcome.settings;
   result.rows = std::move(outcome.rows);

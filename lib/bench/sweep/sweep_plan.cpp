@@ -91,8 +91,13 @@ void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {
     setting.*member = knee.value;
     return knee.rate;
   };
-  try_each("threads", kThreads, &ReadSetting::threads);
+  const std::uint64_t first_block = setting.block;
+  const double first_rate = try_each("threads", kThreads, &ReadSetting::threads);
   const double rate = try_each("block", kBlocks, &ReadSetting::block);
+  for (const SweepRow& row : outcome.rows) {
+    if (row.parameter != "block" || row.value != first_block) continue;
+    outcome.measured_twice = std::pair(first_rate, *row.bytes_per_second);
+  }
   outcome.settings.engine = setting.engine;
   outcome.settings.threads = setting.threads;
   outcome.settings.block = setting.block;

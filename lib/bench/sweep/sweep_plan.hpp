@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/fields.hpp"
@@ -68,7 +69,8 @@ struct SweepSettings {
 struct SweepOutcome {
   std::vector<SweepRow> rows;  ///< in the order measured
   SweepSettings settings;
-  std::string uring_refused;  ///< why that engine was left out; empty where it was not
+  std::optional<std::pair<double, double>> measured_twice;  ///< rates of one setting of reading, where that came about
+  std::string uring_refused;                                ///< why that engine was left out; empty where it was not
 };
 
 /// Parameters are tried one after the other, each at the knees of those before: threads, block, then reads in flight of

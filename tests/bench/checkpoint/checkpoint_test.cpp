@@ -164,7 +164,15 @@ TEST_CASE("a budget ends the writing of ranks, and what was written is read back
   options.budget = 1e-9;
   options.read_back = true;
   options.mode = CheckpointModes::sync;
-  CHECK(run(options).rows[0].bytes < kBytes);
+  options.step_time = 1;
+  options.every = 10;
+  Context context;
+  const CheckpointResult result = checkpoint(options, context);
+  CHECK(result.rows[0].bytes < kBytes);
+  CHECK_FALSE(result.rows[0].share_ratio);  // of a part nobody knows
+  const bool warned =
+      std::ranges::any_of(context.warnings(), [](const Warning& w) { return w.code == "part_of_checkpoint"; });
+  CHECK(warned);
 }
 
 TEST_CASE("what cannot be measured is refused before anything is written") {

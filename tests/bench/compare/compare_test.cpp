@@ -115,6 +115,25 @@ TEST_CASE("a drift within a side is told") {
   CHECK(says(result.hints.front(), "BASE drifted by +28 %"));
 }
 
+TEST_CASE("decoding that slowed down because it had fewer cores is told") {
+  const TempDir dir;
+  const auto write = [&](const std::string& name, double all, double each) {
+    for (int i = 0; i < 10; ++i) {
+      write_file(dir.path(fmt::format("{}/{}.json", name, i)),
+                 fmt::format(R"({{"schema":"shardkit/decode","schema_version":1,"options":{{}},"error":null,
+"result":{{"samples_per_second":{},"samples_per_second_per_core":{}}}}})",
+                             all + i, each + i));
+    }
+    return dir.path(name);
+  };
+  const std::string base = write("base", 1900, 1080);
+  const CompareResult busy = compare_paths(base, write("busy", 750, 1040));
+  CHECK(busy.verdict == "regressed");
+  REQUIRE(busy.hints.size() == 1);
+  CHECK(says(busy.hints.front(), "decoding had 1.8 cores in BASE and 0.7 in NEW"));
+  CHECK(compare_paths(base, write("slow", 1000, 570)).hints.empty());
+}
+
 TEST_CASE("a rate of 0 has no ratio and is inconclusive") {
   const TempDir dir;
   const CompareResult result =

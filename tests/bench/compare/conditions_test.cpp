@@ -102,12 +102,25 @@ TEST_CASE("results of two verbs are incomparable, unless the user says so: then 
     return dir.path(verb);
   };
   const std::string node = write("pipeline", 1180);
-  const std::string loader = write("loader_probe", 640);
+  const std::string loader = write("loader-probe", 640);
   CHECK(compare_paths(node, loader).verdict == "incomparable");
   const CompareResult result = compare_paths(node, loader, {.allow_different = {"verb"}});
   CHECK(result.verdict == "regressed");
   REQUIRE(result.rows.size() == 1);
-  CHECK(result.rows.front().metric == "loader_probe.samples_per_second");
+  CHECK(result.rows.front().metric == "loader-probe.samples_per_second");
+}
+
+TEST_CASE("a loader is held against what a run says that the node feeds") {
+  const TempDir dir;
+  write_file(dir.path("node.json"), run_envelope(std::vector<double>(10, 2e9)));
+  write_file(dir.path("loader.json"), R"({"schema":"shardkit/loader-probe","schema_version":1,"options":{},"error":null,
+"result":{"samples_per_second":640,"cache":{"requested":"any"}}})");
+  const CompareResult result =
+      compare_paths(dir.path("node.json"), dir.path("loader.json"), {.allow_different = {"verb"}});
+  REQUIRE(result.rows.size() == 1);
+  CHECK(result.rows.front().metric == "loader-probe.samples_per_second");
+  CHECK(result.rows.front().base == doctest::Approx(1000));
+  CHECK(result.rows.front().changed == doctest::Approx(640));
 }
 
 TEST_CASE("what only one side tells is another version's and no difference") {

@@ -112,6 +112,8 @@ TEST_CASE("a gate that is wrong says which requirement and how, before results a
       {gate_text(R"({"metric":"read.bytes_per_second","min":"fast"})"), "'min' is \"fast\""},
       {gate_text(R"({"metric":"read.bytes_per_second","min":-1})"), "'min' is -1"},
       {gate_text(R"({"metric":"read.bytes_per_second","minimum":1})"), "no member 'minimum'"},
+      {gate_text(R"({"metric":"read.bytes_per_second","min":"5GB/s","max":"1GB/s"})"), "min is more than max"},
+      {gate_text(R"({"metric":"read.bytes_per_second","min":1,"cache":"cool"})"), "no state of the cache 'cool'"},
       {gate_text(R"({"metric":"read.bytes_per_second","min":1},3)"), "requirement 2: expected an object"},
       {gate_text(""), "expected a list"},
       {R"({"schema":"shardkit/gate","schema_version":9})", "schema_version is not 1"},

@@ -83,6 +83,15 @@ TEST_CASE("a .txt or .json is a list of shards only when it reads as one") {
   }
 }
 
+TEST_CASE("files that the kernel makes up are no data, under any name and below any folder") {
+  const ShardFolder folder;
+  folder.write("set/n1/y.jpg", "123");
+  std::filesystem::create_directory_symlink("/proc/self", folder.path("set/n2"));
+  for (const std::string& path : {std::string("/proc"), std::string("/sys"), folder.path("set")}) {
+    CHECK(error_code_of([&] { find(path); }) == ErrorCode::unsupported);
+  }
+}
+
 TEST_CASE("a stop ends the listing") {
   const ShardFolder folder;
   folder.write("set/n1/y.jpg", "123");

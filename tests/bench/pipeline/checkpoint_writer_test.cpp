@@ -36,8 +36,7 @@ TEST_CASE("a stop breaks it off, and it does not count") {
   CHECK(std::filesystem::is_empty(dir.path()));
 }
 
-TEST_CASE("a folder that is not there is an error with its name") {
+TEST_CASE("a folder that is not there is an error before anything is written") {
   const auto files = posix_file_system();
-  CheckpointWriter writer(*files, "/nowhere", 1000);
-  CHECK(failure_of([&] { writer.write({}); }) == ErrorCode::not_found);
+  CHECK(failure_of([&] { CheckpointWriter(*files, "/nowhere", 1000); }) == ErrorCode::not_found);
 }

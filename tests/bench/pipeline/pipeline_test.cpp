@@ -106,6 +106,47 @@ TEST_CASE("steps that are slow by construction are fed") {
   CHECK(limiting_stage(run_over(source, 0.1)) == "compute");
 }
 
+TEST_CASE("threads that are done before the epoch ends are not those that limit") {
+  FakeSource all_ahead(small_jpeg(), 24);
+  all_ahead.delay = std::chrono::milliseconds(2);
+  LoaderSettings loader;
+  loader.batch = 4;
+  loader.crop = 16;
+  loader.workers = 2;
+  loader.prefetch = 6;
+  const auto sink = host_sink();
+  Context context;
+  const PipelineRun done = run_pipeline({all_ahead, *sink, {}}, loader, {1, 0.1, 0}, nullptr, nullptr, context);
+  CHECK(limiting_stage(done) == "compute");
+  CHECK(stage_rows(done).front().starved_ratio > 0.5);
+}
+
+TEST_CASE("a budget that ends before the first image is said to be too short") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(20, "a"));
+  PipelineOptions options = options_for(folder.path());
+  options.budget = 1e-9;
+  const auto failure = failure_of([&] { run(options); });
+  CHECK(failure == ErrorCode::usage);
+  CHECK(failure.says("--budget: no image came from"));
+}
+
+TEST_CASE("a trace or a checkpoint that cannot be written is said before anything is measured") {
+  const TempDir dir;
+  write_file(dir.path("c/a.jpg"), "no JPEG, which measuring would find");
+  PipelineOptions trace = options_for(dir.path("c"));
+  trace.trace = dir.path("none/trace.json");
+  PipelineOptions checkpoint = options_for(dir.path("c"));
+  checkpoint.checkpoint_every = 1;
+  checkpoint.checkpoint_bytes = 4096;
+  checkpoint.checkpoint_dir = dir.path("none");
+  for (const PipelineOptions& options : {trace, checkpoint}) {
+    const auto failure = failure_of([&] { run(options); });
+    CHECK(failure == ErrorCode::not_found);
+    CHECK(failure.says("/none/"));
+  }
+}
+
 TEST_CASE("epochs are told apart, and all but the first have a boundary") {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(9, "a"));

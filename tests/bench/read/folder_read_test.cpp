@@ -59,6 +59,16 @@ TEST_CASE("folders are listed, and each file is opened, looked at, read and clos
   CHECK(report.epoch_hours == doctest::Approx(report.epoch_seconds / 3600));
 }
 
+TEST_CASE("files that are no images by their names are pointed at, once") {
+  const TempDir dir;
+  write_tree(dir);
+  CHECK_FALSE(has_hint(read_quietly(folder_options(dir.path("t"))), "no images by their names"));
+  write_file(dir.path("t/dog/shard.tar"), "x");
+  const ReadResult result = read_quietly(folder_options(dir.path("t")));
+  CHECK(result.samples == 24);
+  CHECK(has_hint(result, "1 of 24 files are no images by their names"));
+}
+
 TEST_CASE("a sample of the files tells what an epoch of all takes") {
   const TempDir dir;
   write_tree(dir);

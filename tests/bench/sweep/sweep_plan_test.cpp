@@ -48,6 +48,21 @@ TEST_CASE("threads rise until two more bring nothing, then blocks at their knee"
   CHECK(std::ranges::count_if(outcome.rows, &SweepRow::knee) == 3);  // one for each parameter
 }
 
+TEST_CASE("the block of the first parameter's points is measured again, which shows the noise") {
+  SweepProbes probes = storage(100, 800);
+  const auto quiet = probes.read;
+  int calls = 0;
+  probes.read = [&](const ReadSetting& setting) {
+    SweepPoint point = quiet(setting);
+    if (++calls > 6) point.rate /= 2;  // after the six points of threads others come and read too
+    return point;
+  };
+  const auto twice = reading(probes).measured_twice;
+  REQUIRE(twice);
+  CHECK(twice->first == 400);
+  CHECK(twice->second == 200);
+}
+
 TEST_CASE("io_uring is settled for only where it gives 5 % more") {
   SweepProbes probes = storage(100, 800);
   const auto pread = probes.read;

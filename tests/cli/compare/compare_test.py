@@ -6,6 +6,7 @@
 import json
 import pathlib
 import re
+import subprocess
 import sys
 import unittest
 from xml.etree import ElementTree
@@ -186,11 +187,38 @@ class Repetitions(CompareTest):
         self.assertEqual(compared["new"]["repetitions"], 9)
 
 
+class LoaderProbe(CompareTest):
+    def probe(self, name, *options):
+        loader = self.folder / "loader.py"
+        loader.write_text("import time\n\ndef make_loader():\n    for _ in range(20):\n"
+                          "        time.sleep(0.001)\n        yield [0] * 16\n")
+        result = self.folder / name
+        command = [sys.executable, CHECKOUT / "samples/pytorch/loader_probe.py", f"{loader}:make_loader", "--turns", "1",
+                   "--json", result, *options]
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        return result
+
+    def test_what_the_probe_writes_is_a_result(self):
+        finished = self.compare(self.probe("a.json"), self.probe("b.json", "--seconds", "5"), "--json", "-")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        result = result_of(finished)["result"]
+        self.assertEqual(result["verdict"], "inconclusive")
+        self.assertEqual([row["metric"] for row in result["rows"]],
+                         ["loader-probe.samples_per_second", "loader-probe.batch_latency_seconds.p99"])
+
+    def test_another_state_of_the_cache_is_another_measurement(self):
+        warm = self.probe("warm.json", "--cache", "warm", "--data", self.folder / "loader.py")
+        finished = self.compare(self.probe("any.json"), warm)
+        self.assertEqual(finished.returncode, 3)
+        self.assertIn("loader-probe.cache.requested: any -> warm", finished.stdout)
+
+
 class Documentation(unittest.TestCase):
     def test_lists_every_metric(self):
         page = (CHECKOUT / "docs/comparing.md").read_text()
         source = (CHECKOUT / "lib/bench/compare/compare_metrics.cpp").read_text()
-        metrics = re.findall(r'CompareMetric\{"(\w+)", "([\w.]+)", Better::(\w+)', source)
+        metrics = re.findall(r'CompareMetric\{"([\w-]+)", "([\w.]+)", Better::(\w+)', source)
         self.assertGreater(len(metrics), 5)
         for stage, path, better in metrics:
             self.assertIn(f"| `{stage}.{path}` | {better} |", page)
