@@ -63,7 +63,6 @@ class AugmentWork {
         done_(settings.threads) {}
 
   Timing run() {
-    earliest_end_ = moment_in(settings_.min_seconds);
     context_.progress().start("augmenting");
     return timed_run(
         settings_.threads, [&](unsigned thread, const std::stop_token& stop) { augment_crops(thread, stop); },
@@ -88,9 +87,10 @@ class AugmentWork {
     const MutableBytes batch(memory);
     Augmenter augmenter(settings_.type, settings_.layout);
     Prng prng(settings_.seed + thread);
+    const auto earliest_end = moment_in(settings_.min_seconds);  // the clock runs already
     for (std::uint64_t slot = 0; !stop.stop_requested(); slot = (slot + 1) % slots_) {
       const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
-      if (turn >= crops() && std::chrono::steady_clock::now() >= earliest_end_) return;
+      if (turn >= crops() && std::chrono::steady_clock::now() >= earliest_end) return;
       const auto crop = crops_.subspan(turn % crops() * crop_bytes_, crop_bytes_);
       augmenter.augment({crop, settings_.side, settings_.side}, draw_flip(prng),
                         batch.subspan(slot * sample_bytes_, sample_bytes_));
@@ -107,7 +107,6 @@ class AugmentWork {
   std::uint64_t slots_;
   std::vector<Count> done_;
   std::atomic<std::uint64_t> next_{0};
-  std::chrono::steady_clock::time_point earliest_end_;
 };
 
 }  // namespace

@@ -54,8 +54,6 @@ class DecodeWork {
   /// least.
   Timing run(unsigned threads, std::vector<DecodeTally>& tallies) {
     next_.store(0, std::memory_order_relaxed);
-    earliest_end_ = moment_in(options_.min_seconds);
-    latest_end_ = options_.most_seconds ? moment_in(*options_.most_seconds) : Clock::time_point::max();
     context_.progress().start("decoding");  // no total: images come again until the time is over
     tallies.assign(threads, {});
     return timed_run(
@@ -71,10 +69,13 @@ class DecodeWork {
   void decode_images(unsigned thread, DecodeTally& tally, const std::stop_token& stop) {
     JpegDecoder decoder({.scale_divisor = static_cast<unsigned>(options_.scale)});
     Prng prng(options_.seed + thread);
+    // From here on, where the clock runs already: what was set before would be over too early.
+    const Clock::time_point earliest_end = moment_in(options_.min_seconds);
+    const auto latest_end = options_.most_seconds ? moment_in(*options_.most_seconds) : Clock::time_point::max();
     for (bool first = true; !stop.stop_requested(); first = false) {
-      if (!first && Clock::now() >= latest_end_) return;
+      if (!first && Clock::now() >= latest_end) return;
       const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
-      if (turn >= store_.size() && Clock::now() >= earliest_end_) return;
+      if (turn >= store_.size() && Clock::now() >= earliest_end) return;
       const std::size_t index = turn % store_.size();
       const Decoded decoded = decode_image(decoder, prng, store_.image(index));
       if (decoded.failure != DecodeFailure::none) failures_[index].store(decoded.failure, std::memory_order_relaxed);
@@ -96,8 +97,6 @@ class DecodeWork {
   Context& context_;
   std::vector<std::atomic<DecodeFailure>> failures_;  ///< by image
   std::atomic<std::uint64_t> next_{0};
-  Clock::time_point earliest_end_;
-  Clock::time_point latest_end_;
 };
 
 DecodeFailures DecodeWork::failures() const {
