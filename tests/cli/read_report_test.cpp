@@ -31,4 +31,16 @@ TEST_CASE("without a job the first line says what the store gives, and how to ha
   CHECK(render_read(result, false).starts_with("the store gives 500 MB/s with 16 connections; --preset"));
 }
 
-TEST_CASE("local files have no verdict: fields alone") { CHECK(render_read({}, false).starts_with("mode:")); }
+TEST_CASE("of local files the first line is the rate and the state of the cache that it was read from") {
+  ReadResult result;
+  result.bytes_per_second = 322e6;
+  result.engine = "pread";
+  result.threads = 2;
+  result.cache.state = "cold";
+  result.storage.file_system = "ext4";
+  result.storage.device = "vda";
+  CHECK(render_read(result, false).starts_with("322 MB/s, cache cold: 2 threads of pread, ext4 on vda\n\nmode:"));
+  result.samples = 2000;
+  result.samples_per_second = 2870.6;
+  CHECK(render_read(result, false).starts_with("322 MB/s, cache cold: 2,871 samples/s by 2 threads of pread, ext4"));
+}
