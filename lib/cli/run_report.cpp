@@ -37,8 +37,11 @@ void ladder(const RunResult& result, std::string& out) {
 void repeated(const RunResult& result, std::string& out) {
   if (result.repeated.empty()) return;
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "\nmedian of {} turns (95 % interval); where the median of as many more will lie:\n",
-                 result.repetitions.size());
+  fmt::format_to(
+      to,
+      "\nmedian of {} turns (95 % interval); where the median of as many more will lie (the stages above are "
+      "each of the turn in the middle):\n",
+      result.repetitions.size());
   for (const RepeatedMetric& row : result.repeated) fmt::format_to(to, "{:<34}{}\n", row.metric, row.text);
 }
 

@@ -45,17 +45,17 @@ def seconds_of_dali(files, threads):
     from nvidia.dali import fn, pipeline_def
 
     batch = 50
+    jpegs = [numpy.frombuffer(data, numpy.uint8) for data in files]
+    batches = [jpegs[first:first + batch] for first in range(0, len(jpegs) - batch + 1, batch)]
 
     @pipeline_def(batch_size=batch, num_threads=threads, device_id=None)
     def pipeline():
-        return fn.decoders.image(fn.external_source(name="jpegs", device="cpu"), device="cpu")
+        return fn.decoders.image(fn.external_source(source=batches, device="cpu"), device="cpu")
 
-    jpegs = [numpy.frombuffer(data, numpy.uint8) for data in files]
     pipe = pipeline()
     pipe.build()
     start = time.perf_counter()
-    for first in range(0, len(jpegs) - batch + 1, batch):
-        pipe.feed_input("jpegs", jpegs[first:first + batch])
+    for _ in batches:
         pipe.run()
     return time.perf_counter() - start
 

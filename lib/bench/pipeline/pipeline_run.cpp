@@ -19,7 +19,10 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   Loader loader(settings, work.source, work.sink, trace, context);
   std::optional<std::chrono::steady_clock::time_point> deadline;
   if (work.budget) deadline = moment_in(*work.budget);  // of what is measured: memory for batches is there now
-  if (deadline) loader.end_reading_at(*deadline);
+  if (deadline) {
+    loader.end_reading_at(*deadline);
+    loop.count_until(*deadline);
+  }
   const auto out_of_time = [&] { return deadline && std::chrono::steady_clock::now() >= *deadline; };
   PipelineRun run{settings, {}, StepLog(step.step_seconds), {}, {}, {}, {}};
   for (std::uint64_t epoch = 0; epoch < work.epochs; ++epoch) {

@@ -35,6 +35,11 @@ void StepLoop::run_epoch(Loader& loader, std::uint64_t epoch) {
   asked_ = std::max(asked_, seconds_at(Clock::now()));
 }
 
+bool StepLoop::counts(const Step& step) const {
+  constexpr std::uint64_t kFew = 5;
+  return log_.steps() < kFew || zero_ + duration_of(step.taken) <= counted_until_;
+}
+
 bool StepLoop::run_step(Loader& loader, StageClock& clock) {
   loader.ask_for_step();
   std::vector<LoadedBatch> batches;
@@ -61,8 +66,10 @@ bool StepLoop::run_step(Loader& loader, StageClock& clock) {
     step.ended = seconds_at(Clock::now());
   }
   clock.enter(Activity::starved);
-  log_.add(step);
-  epochs_.back().add(step);
+  if (counts(step)) {
+    log_.add(step);
+    epochs_.back().add(step);
+  }
   asked_ = step.ended;
   return true;
 }

@@ -28,6 +28,10 @@ class StepLoop {
   /// All outlive the loop. `checkpoints` may be null when none is due, `trace` may be null.
   StepLoop(const StepSettings& settings, BatchSink& sink, CheckpointWriter* checkpoints, TraceLog* trace);
 
+  /// Steps whose batches come later are taken but not counted, once a few were: when no more is read, those come that
+  /// waited for storage longest, and their wait would be taken for the pace.
+  void count_until(std::chrono::steady_clock::time_point end) { counted_until_ = end; }
+
   /// Starts the loader's epoch and steps through it. Time before the call, since the last epoch ended, does not count.
   /// Returns early when the loader was stopped; rethrows what a thread of it threw.
   void run_epoch(Loader& loader, std::uint64_t epoch);
@@ -39,6 +43,7 @@ class StepLoop {
 
  private:
   bool run_step(Loader& loader, StageClock& clock);
+  bool counts(const Step& step) const;
   double seconds_at(std::chrono::steady_clock::time_point moment) const;
 
   StepSettings settings_;
@@ -46,6 +51,7 @@ class StepLoop {
   CheckpointWriter* checkpoints_;
   TraceLog* trace_;
   std::chrono::steady_clock::time_point zero_;  ///< moved by the time that does not count
+  std::chrono::steady_clock::time_point counted_until_ = std::chrono::steady_clock::time_point::max();
   double asked_ = 0;
   StepLog log_;
   std::vector<StepLog> epochs_;

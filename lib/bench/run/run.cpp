@@ -176,7 +176,7 @@ void warn_of_pipeline(const Conclusion& conclusion, Context& context) {
 TransferStage transfer_stage(const Environment& environment) {
   if (environment.gpus == 0) return {false, "no GPU here"};
   return {false,
-          fmt::format("{} NVIDIA devices are here, but this version does not measure transfer", environment.gpus)};
+          fmt::format("not part of a run: `iobench transfer` measures the {} NVIDIA devices here", environment.gpus)};
 }
 
 }  // namespace

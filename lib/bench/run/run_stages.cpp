@@ -1,6 +1,8 @@
 #include "bench/run/run_stages.hpp"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -92,13 +94,27 @@ std::optional<DecodeResult> measure_decode(const RunOptions& options, const Inpu
   }
 }
 
-/// As much of the input as the pipeline may come to read in its time, so that no more of it has to be made cold.
+/// Other work on the machine takes cores from what is measured, and the verdict would be about those that were left.
+void warn_of_others(const DecodeResult& decode, double cores, Context& context) {
+  constexpr double kMostOfThem = 0.8;
+  const double had = decode.cpu_seconds / decode.decode_seconds;
+  const double expected = std::min(static_cast<double>(decode.threads), cores);
+  if (had >= kMostOfThem * expected) return;
+  context.warn(
+      "cores_shared",
+      fmt::format("decoding had {:.1f} of {:.1f} cores: others use this machine, so its own rates are higher than "
+                  "these; run again when it is idle",
+                  had, expected));
+}
+
+/// As much of the input as the pipeline may come to read in its time, so that no more of it has to be made cold; a file
+/// for each reader at least.
 InputSet input_of_pipeline(const InputSet& input, const ReadResult& read, double seconds) {
   constexpr double kReserve = 1.5;
   const double most = std::max(read.bytes_per_second * seconds * kReserve, 1.0);
   InputSet part;
   for (const InputFile& file : input.files) {
-    if (static_cast<double>(part.bytes) >= most) break;
+    if (static_cast<double>(part.bytes) >= most && part.files.size() >= read.threads) break;
     part.files.push_back(file);
     part.bytes += file.bytes;
   }
@@ -143,6 +159,8 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   result.file_costs =
       measure_file_costs(input, result.read.cache.requested, readers, options.budget * kShareForFileCosts, context);
   result.decode = measure_decode(options, input, cores, context);
+  const double limit = result.environment.cpu_limit.value_or(static_cast<double>(cores));
+  if (result.decode) warn_of_others(*result.decode, std::min(limit, static_cast<double>(cores)), context);
   if (result.decode && options.crop > 0) {
     result.pipeline = measure_pipeline(options, input, result.read, cores, context);
   }

@@ -71,6 +71,19 @@ TEST_CASE("every sample is in one batch, whatever the prefetch and the numbers o
   }
 }
 
+TEST_CASE("steps whose batches come after the time is over are taken but not counted, once there are five") {
+  FakeSource source(small_jpeg(), 40);
+  FakeSink sink;
+  Context context;
+  Loader loader(small_settings(), source, sink, nullptr, context);
+  StepLoop loop({1, 0, 0}, sink, nullptr, nullptr);
+  loop.count_until(std::chrono::steady_clock::now());
+  loop.run_epoch(loader, 0);
+  CHECK(sink.released.size() == 10);
+  CHECK(loop.log().steps() == 5);
+  CHECK(loop.epochs().front().steps() == 5);
+}
+
 TEST_CASE("batches hold decoded samples, and the last of an epoch is short or dropped") {
   for (const bool drop_last : {false, true}) {
     FakeSource source(small_jpeg(), 10);
