@@ -11,9 +11,6 @@
 namespace shardkit {
 namespace {
 
-constexpr const char* kBold = "\x1b[1m";
-constexpr const char* kPlain = "\x1b[0m";
-
 std::string in_memory(const std::optional<double>& ratio) {
   return ratio ? fmt::format("{:.0f} % in memory", *ratio * 100) : "";
 }
@@ -33,9 +30,9 @@ std::string lease_text(const CacheLsLease& lease) {
 
 void add_folder(const CacheLsFolder& folder, std::size_t width, bool colour, std::string& out) {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}{:<{}}{}  {:<11}  {:>12}  {:>9}  used {}", colour ? kBold : "", printable(folder.path), width,
-                 colour ? kPlain : "", state_text(folder.state), format_count(folder.files, "file"),
-                 format_size(folder.bytes), folder.last_used);
+  fmt::format_to(to, "{}  {:<11}  {:>12}  {:>9}  used {}",
+                 bold(fmt::format("{:<{}}", printable(folder.path), width), colour), state_text(folder.state),
+                 format_count(folder.files, "file"), format_size(folder.bytes), folder.last_used);
   if (folder.resident_ratio) fmt::format_to(to, "  {}", in_memory(folder.resident_ratio));
   out += '\n';
   if (!folder.source.empty()) fmt::format_to(to, "  from {}\n", printable(folder.source));

@@ -69,7 +69,7 @@ void add_copies(const CheckpointResult& result, std::string& out) {
 }  // namespace
 
 std::string render_checkpoint(const CheckpointResult& result, bool colour) {
-  std::string out = fmt::format("{}{}{}\n\n", colour ? "\x1b[1m" : "", headline(result), colour ? "\x1b[0m" : "");
+  std::string out = bold(headline(result), colour) + "\n\n";
   add_rows(result, out);
   add_training(result, out);
   add_copies(result, out);

@@ -5,6 +5,7 @@
 #include "cli/documents.hpp"
 #include "cli/field_text.hpp"
 #include "cli/verbs.hpp"
+#include "core/command_text.hpp"
 
 namespace shardkit {
 namespace {
@@ -21,19 +22,6 @@ std::vector<FieldNode> all_options(const CommandDoc& doc) {
   help.field = {"help", Unit::none, "show the help of this verb"};
   help.kind = FieldKind::flag;
   return options;
-}
-
-/// Text within single quotes of a POSIX shell.
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
 }
 
 std::vector<FirstWord> groups(const App& app) {
@@ -91,14 +79,14 @@ std::string zsh_verb(const Command& command) {
   for (const FieldNode& option : all_options(doc)) {
     const std::string spec =
         fmt::format("--{}[{}]{}", option.field.name, zsh_help(option.field.help), zsh_value(option));
-    out += fmt::format("        {} \\\n", quoted(spec));
+    out += fmt::format("        {} \\\n", shell_quoted(spec));
   }
   return out + "        '*:file:_files'\n      ;;\n";
 }
 
 /// One row for _describe.
 std::string zsh_word(std::string_view word, std::string_view summary) {
-  return fmt::format("      {}\n", quoted(fmt::format("{}:{}", word, summary)));
+  return fmt::format("      {}\n", shell_quoted(fmt::format("{}:{}", word, summary)));
 }
 
 std::string zsh_group(const FirstWord& group) {

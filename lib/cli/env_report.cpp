@@ -14,7 +14,6 @@
 namespace shardkit {
 namespace {
 
-constexpr const char* kBold = "\x1b[1m";
 constexpr const char* kRed = "\x1b[31m";
 constexpr const char* kYellow = "\x1b[33m";
 constexpr const char* kPlain = "\x1b[0m";
@@ -149,7 +148,7 @@ void normal(const Environment& machine, std::string& out) {
 
 std::string render_env(const EnvResult& result, bool colour) {
   const Environment& machine = result.environment;
-  std::string out = fmt::format("{}{}{}\n", colour ? kBold : "", headline(result), colour ? kPlain : "");
+  std::string out = bold(headline(result), colour) + "\n";
   findings(result, colour, out);
   out += '\n';
   processors(machine, out);

@@ -88,6 +88,10 @@ std::string format_value(double value, Unit unit) {
   return plain_number(value);
 }
 
+std::string bold(std::string_view text, bool colour) {
+  return colour ? fmt::format("\x1b[1m{}\x1b[0m", text) : std::string(text);
+}
+
 std::string printable(std::string_view text) {
   const auto byte_at = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);

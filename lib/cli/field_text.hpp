@@ -18,6 +18,9 @@ std::string format_value(double value, Unit unit);
 /// reach a terminal.
 std::string printable(std::string_view text);
 
+/// A headline for a terminal with colours; as it is for any other.
+std::string bold(std::string_view text, bool colour);
+
 /// The value of a scalar node as people read it; empty when absent.
 std::string value_text(const FieldNode& node);
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/field_text.hpp"
 #include "core/units.hpp"
 
 namespace shardkit {
@@ -93,8 +94,7 @@ void remarks(const PipelineResult& result, std::string& out) {
 }  // namespace
 
 std::string render_pipeline(const PipelineResult& result, bool colour) {
-  std::string out = fmt::format("{}{} sets the pace: {}{}\n\n", colour ? "\x1b[1m" : "", result.limiting_stage,
-                                result.reason, colour ? "\x1b[0m" : "");
+  std::string out = bold(fmt::format("{} sets the pace: {}", result.limiting_stage, result.reason), colour) + "\n\n";
   summary(result, out);
   stages(result, out);
   epochs(result, out);

@@ -35,8 +35,7 @@ std::string rate_line(const ReadResult& result) {
 std::string render_read(const ReadResult& result, bool colour) {
   ReadResult all = result;
   const std::string first = result.store ? verdict_on(*result.store, result.bytes_per_second) : rate_line(result);
-  const std::string out = fmt::format("{}{}{}\n\n", colour ? "\x1b[1m" : "", printable(first), colour ? "\x1b[0m" : "");
-  return out + text_report(field_tree([&](FieldVisitor& v) { all.describe(v); }));
+  return bold(printable(first), colour) + "\n\n" + text_report(field_tree([&](FieldVisitor& v) { all.describe(v); }));
 }
 
 }  // namespace shardkit

@@ -12,9 +12,6 @@
 namespace shardkit {
 namespace {
 
-constexpr const char* kBold = "\x1b[1m";
-constexpr const char* kPlain = "\x1b[0m";
-
 std::string rate(const std::optional<double>& value) {
   return value ? format_count(static_cast<std::uint64_t>(std::llround(std::min(*value, 1e18)))) + "/s" : "-";
 }
@@ -84,7 +81,7 @@ std::string render_run(const RunResult& result, bool colour) {
   const Conclusion& conclusion = result.conclusion;
   std::string out;
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}{}{}\n", colour ? kBold : "", conclusion.verdict.text, colour ? kPlain : "");
+  fmt::format_to(to, "{}\n", bold(conclusion.verdict.text, colour));
   if (!conclusion.verdict.remedy.empty()) fmt::format_to(to, "{}\n", conclusion.verdict.remedy);
   if (conclusion.predicted.au_serial_ratio) {
     fmt::format_to(to, "predicted AU: {:.0f} % when loading overlaps compute fully, {:.0f} % when it does not at all\n",

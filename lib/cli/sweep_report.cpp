@@ -24,7 +24,7 @@ std::string rate_text(const SweepRow& row, const std::optional<double>& rate) {
 }  // namespace
 
 std::string render_sweep(const SweepResult& result, bool colour) {
-  std::string out = fmt::format("{}{}{}\n", colour ? "\x1b[1m" : "", result.text, colour ? "\x1b[0m" : "");
+  std::string out = bold(result.text, colour) + "\n";
   auto to = std::back_inserter(out);
   for (const std::string& command : result.commands) fmt::format_to(to, "  {}\n", printable(command));
   std::string parameter;

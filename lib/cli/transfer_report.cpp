@@ -76,8 +76,7 @@ void add_links(const TransferResult& result, std::string& out) {
 }  // namespace
 
 std::string render_transfer(const TransferResult& result, bool colour) {
-  std::string out =
-      fmt::format("{}{}{}\n\n", colour ? "\x1b[1m" : "", printable(result.verdict), colour ? "\x1b[0m" : "");
+  std::string out = bold(printable(result.verdict), colour) + "\n\n";
   add_rows(result, out);
   add_pinning(result, out);
   if (result.file) add_file(*result.file, out);

@@ -16,16 +16,20 @@ bool is_plain(char c) {
 
 }  // namespace
 
-std::string shell_word(std::string_view word) {
-  if (!word.empty() && std::ranges::all_of(word, is_plain)) return std::string(word);
+std::string shell_quoted(std::string_view text) {
   std::string quoted;
   quoted.push_back('\'');
-  for (const char c : word) {
+  for (const char c : text) {
     if (c == '\'') quoted.append("'\\'");  // out of the quotes, the quote, and in again
     quoted.push_back(c);
   }
   quoted.push_back('\'');
   return quoted;
+}
+
+std::string shell_word(std::string_view word) {
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return std::string(word);
+  return shell_quoted(word);
 }
 
 void OptionTexts::add(const Field& field, const std::string& value) {

@@ -9,6 +9,9 @@
 /// Commands as a user would type them.
 namespace shardkit {
 
+/// Text in single quotes of a POSIX shell, whatever it holds.
+std::string shell_quoted(std::string_view text);
+
 /// A word as POSIX shells take it back: as it is, or in single quotes.
 std::string shell_word(std::string_view word);
 

@@ -7,6 +7,7 @@
 #include "bench/checkpoint/checkpoint_copies.hpp"
 #include "bench/checkpoint/checkpoint_plan.hpp"
 #include "bench/model/requirement.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 #include "system/free_space.hpp"
@@ -43,7 +44,7 @@ std::optional<std::string> fio_command(const CheckpointOptions& options) {
   return fmt::format(
       "fio --name=seq-write --directory={} --rw=write --bs=1M --numjobs=4 --size=10G --runtime={:.0f} --direct=1 "
       "--end_fsync=1 --group_reporting",
-      options.directory, *options.budget);
+      shell_word(options.directory), *options.budget);
 }
 
 void check_options(const CheckpointOptions& options) {

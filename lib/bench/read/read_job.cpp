@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "bench/read/read_options.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "io/read_engine.hpp"
 
@@ -42,12 +43,12 @@ std::string_view fio_engine(std::string_view engine) {
   return engine == "mmap" ? "mmap" : "psync";
 }
 
-/// As a shell and fio, which parts names at colons, take it.
+/// As fio takes it, which parts names at colons.
 std::string fio_file(const std::string& path) {
   std::string text;
   for (const char c : path) {
     if (c == ':') text += '\\';
-    text += c == '\'' ? "'\\''" : std::string(1, c);
+    text += c;
   }
   return text;
 }
@@ -57,7 +58,7 @@ std::string fio_files(std::span<const InputFile> files) {
   if (files.size() > kMostNamed) return fmt::format("--filename='<the {} files, parted by colons>'", files.size());
   std::string names;
   for (const InputFile& file : files) names += (names.empty() ? "" : ":") + fio_file(file.path);
-  return fmt::format("--filename='{}'", names);
+  return "--filename=" + shell_quoted(names);
 }
 
 }  // namespace
