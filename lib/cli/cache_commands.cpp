@@ -1,11 +1,11 @@
 #include "cli/cache_commands.hpp"
 
 #include "cli/cache_report.hpp"
-#include "dataset/cache_check.hpp"
-#include "dataset/cache_gc.hpp"
-#include "dataset/cache_ls.hpp"
-#include "dataset/cache_release.hpp"
-#include "dataset/cache_warm.hpp"
+#include "dataset/cache/cache_check.hpp"
+#include "dataset/cache/cache_gc.hpp"
+#include "dataset/cache/cache_ls.hpp"
+#include "dataset/cache/cache_release.hpp"
+#include "dataset/cache/cache_warm.hpp"
 
 namespace shardkit {
 namespace {

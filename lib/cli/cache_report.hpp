@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "dataset/cache_ls.hpp"
+#include "dataset/cache/cache_ls.hpp"
 
 namespace shardkit {
 

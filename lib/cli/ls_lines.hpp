@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "dataset/ls.hpp"
+#include "dataset/ls/ls.hpp"
 
 namespace shardkit {
 

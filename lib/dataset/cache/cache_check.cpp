@@ -1,0 +1,238 @@
+#include "dataset/cache/cache_check.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "dataset/cache/cache_files.hpp"
+#include "io/file.hpp"
+#include "staging/eviction.hpp"
+#include "staging/node_cache.hpp"
+#include "sync/task_group.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kBlock = 1U << 20U;
+
+/// One check from found folders to result.
+class CacheCheck {
+ public:
+  CacheCheck(const CacheCheckOptions& options, Context& ctx)
+      : options_(options),
+        ctx_(ctx),
+        threads_(thread_count(options.threads)),
+        folders_(cache_folders(options.folder, ctx)) {
+    result_.quick = options.quick;
+  }
+
+  CacheCheckResult run() {
+    const auto start = std::chrono::steady_clock::now();
+    look_at_folders();
+    files_ = cache_files(folders_);
+    result_.files = files_.size();
+    for (const CacheFile& file : files_) result_.bytes += file.staged.bytes;
+    ctx_.progress().start("check", files_.size(), options_.quick ? 0 : result_.bytes);
+    check_files();
+    look_for_strays();
+    if (options_.repair) repair();
+    for (const auto& [folder, source] : to_stage_again_) {
+      result_.remedies.push_back(fmt::format(
+          "shardctl stage {} {}  # with the options it was staged with: fetches what is missing", source, folder));
+    }
+    std::ranges::stable_sort(result_.problems, {}, &Problem::shard);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    if (!options_.quick) result_.bytes_per_second = static_cast<double>(result_.bytes) / elapsed.count();
+    return std::move(result_);
+  }
+
+ private:
+  void look_at_folders();
+  void check_files();
+  void check_file(const CacheFile& file, const std::stop_token& stop);
+  void look_for_strays();
+  void repair();
+  void add(std::string code, Severity severity, const std::string& path, std::string text);
+  std::string source_of(const std::string& folder) const;
+
+  const CacheCheckOptions& options_;
+  Context& ctx_;
+  const unsigned threads_;
+  std::vector<StagedFolder> folders_;
+  std::vector<CacheFile> files_;
+  std::mutex mutex_;  ///< of what follows
+  CacheCheckResult result_;
+  std::map<std::string, std::vector<std::string>> damaged_;  ///< names to remove, by folder that is not whole
+  std::map<std::string, std::string> to_stage_again_;        ///< source by folder
+};
+
+void CacheCheck::add(std::string code, Severity severity, const std::string& path, std::string text) {
+  const std::scoped_lock lock(mutex_);
+  ++result_.problems_total;
+  ++(severity == Severity::error ? result_.errors : result_.warnings);
+  if (result_.problems.size() == CacheCheckResult::kMostProblems) return;
+  const std::string place = fs::path(path).lexically_relative(options_.folder);
+  result_.problems.push_back({std::move(code), severity, place, {}, {}, std::move(text), 1});
+}
+
+std::string CacheCheck::source_of(const std::string& folder) const {
+  const auto found = std::ranges::find(folders_, folder, &StagedFolder::path);
+  return found == folders_.end() || found->source.empty() ? "SRC" : found->source;
+}
+
+void CacheCheck::look_at_folders() {
+  result_.folders = folders_.size();
+  for (const StagedFolder& folder : folders_) {
+    for (const LeaseFile& lease : folder.leases) {
+      if (!lease.lease) add("bad_lease", Severity::warning, folder.path, describe(lease));
+    }
+    if (folder.at_work) {
+      add("in_progress", Severity::warning, folder.path, "it is being staged or evicted now: not checked");
+    } else if (folder.state == StagedState::unreadable) {
+      add("unreadable", Severity::error, folder.path, folder.fault + ": not checked");
+    } else if (!folder.fault.empty()) {
+      add("marker_mismatch", Severity::error, folder.path, folder.fault + ": what is not named cannot be checked");
+      to_stage_again_[folder.path] = source_of(folder.path);
+      damaged_[folder.path];
+    } else if (folder.state != StagedState::complete) {
+      add("incomplete", Severity::error, folder.path,
+          "no marker says that it is whole: its stage failed, was stopped or is still to come back");
+      to_stage_again_[folder.path] = source_of(folder.path);
+    }
+  }
+  std::erase_if(folders_,
+                [](const StagedFolder& folder) { return folder.at_work || folder.state == StagedState::unreadable; });
+}
+
+void CacheCheck::check_files() {
+  std::atomic<std::size_t> next{0};
+  TaskGroup group(ctx_.stop_token());
+  for (unsigned i = 0; i < std::min<std::size_t>(threads_, files_.size()); ++i) {
+    group.spawn([&](const std::stop_token& stop) {
+      for (std::size_t at = next++; at < files_.size() && !stop.stop_requested(); at = next++) {
+        check_file(files_[at], stop);
+        ++ctx_.progress().items;
+      }
+    });
+  }
+  group.wait();
+  ctx_.throw_if_stopped();
+}
+
+/// Empty when a stop came first.
+std::optional<Hash128> hash_of(const File& file, Context& ctx, const std::stop_token& stop) {
+  std::vector<std::byte> block(kBlock);
+  Xxh3Stream hash;
+  for (std::uint64_t done = 0; !stop.stop_requested();) {
+    const std::size_t got = file.read_at(done, block);
+    if (got == 0) return hash.digest();
+    hash.update(Bytes(block).first(got));
+    done += got;
+    ctx.progress().bytes += got;
+  }
+  return std::nullopt;
+}
+
+void CacheCheck::check_file(const CacheFile& file, const std::stop_token& stop) {
+  const auto found = [&](std::string code, bool is_there, std::string text) {
+    add(std::move(code), Severity::error, file.path(), std::move(text));
+    const std::scoped_lock lock(mutex_);
+    to_stage_again_[file.folder] = source_of(file.folder);
+    auto& names = damaged_[file.folder];
+    if (is_there) names.push_back(file.name);
+  };
+  try {
+    const File open = File::open_read(file.path());
+    if (const std::uint64_t size = open.size(); size != file.staged.bytes) {
+      return found("wrong_size", true, fmt::format("it has {} bytes; {} were staged", size, file.staged.bytes));
+    }
+    if (options_.quick) return;
+    const auto hash = hash_of(open, ctx_, stop);
+    if (!hash || *hash == file.staged.hash) return;
+    found("wrong_bytes", true,
+          fmt::format("its bytes have XXH3-128 {}; those that were staged had {}", to_hex(*hash),
+                      to_hex(file.staged.hash)));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::not_found) return found("missing", false, "it was staged and is not there any more");
+    if (error.code() == ErrorCode::cancelled) throw;
+    add("unreadable", Severity::error, file.path(), error.what());
+  }
+}
+
+/// Shards that a reader of *.tar would take for a part of the set.
+void CacheCheck::look_for_strays() {
+  std::set<std::string> known;
+  for (const CacheFile& file : files_) known.insert(file.path());
+  for (const StagedFolder& folder : folders_) {
+    std::error_code error;  // a folder that went meanwhile has no strays
+    for (const auto& entry : fs::directory_iterator(folder.path, error)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with('.') || entry.is_directory(error) || known.contains(entry.path())) continue;
+      add("stray", Severity::warning, entry.path(), "no stage brought it, but readers of this folder may take it");
+    }
+  }
+}
+
+void CacheCheck::repair() {
+  const auto files = posix_file_system();
+  const WallTime now = system_clock().now();
+  for (auto& [folder, names] : damaged_) {
+    ctx_.throw_if_stopped();
+    try {
+      if (discard(*files, folder, names, now)) {
+        result_.discarded += names.size();
+        continue;
+      }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::denied) throw;
+      ctx_.warn("not_repaired", error.what());
+      continue;
+    }
+    const auto use = look_at_staged(folder);
+    ctx_.warn("not_repaired",
+              fmt::format("{}: its marker and damaged files stay", use ? describe_use(*use, now) : folder));
+  }
+  damaged_.clear();
+}
+
+}  // namespace
+
+CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx) { return CacheCheck(options, ctx).run(); }
+
+void CacheCheckOptions::describe(FieldVisitor& v) {
+  v.field({"DIR", Unit::none, "a node cache, or one staged folder", Role::positional}, folder);
+  v.field({"quick", Unit::none, "look at names and sizes only, read nothing"}, quick);
+  v.field({"repair", Unit::none,
+           "remove damaged files, and the marker of what is not whole, of folders that nobody leases, so that the next "
+           "stage brings what is missing"},
+          repair);
+  v.field({"threads", Unit::count, "files read at a time; default: the CPUs this process may use", Role::option, "N"},
+          threads);
+}
+
+void CacheCheckResult::describe(FieldVisitor& v) {
+  v.field({"quick", Unit::none, "only names and sizes were looked at"}, quick);
+  v.field({"folders", Unit::count, "staged folders found"}, folders);
+  v.field({"files", Unit::count, "files checked"}, files);
+  v.field({"bytes", Unit::bytes, "their bytes when they were staged"}, bytes);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "these over wall time; 0 with --quick"}, bytes_per_second);
+  v.field({"problems_total", Unit::count, "problems found, errors and warnings"}, problems_total);
+  v.field({"errors", Unit::count, "problems by which readers miss data or get wrong bytes"}, errors);
+  v.field({"warnings", Unit::count, "what may confuse readers, or was not checked"}, warnings);
+  v.field({"problems", Unit::none, "the problems by file, at most 10,000"}, problems);
+  v.field({"discarded", Unit::count, "damaged files that --repair removed"}, discarded);
+  v.field({"remedies", Unit::none, "commands that bring what is missing"}, remedies);
+}
+
+}  // namespace shardkit

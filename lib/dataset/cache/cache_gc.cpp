@@ -1,0 +1,135 @@
+#include "dataset/cache/cache_gc.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "dataset/cache/cache_files.hpp"
+#include "net/timestamp.hpp"
+#include "staging/eviction.hpp"
+#include "staging/node_cache.hpp"
+
+namespace shardkit {
+namespace {
+
+class Collection {
+ public:
+  Collection(const CacheGcOptions& options, Context& ctx)
+      : options_(options), ctx_(ctx), now_(system_clock().now()), folders_(cache_folders(options.folder, ctx)) {
+    result_.dry_run = options.dry_run;
+  }
+
+  CacheGcResult run() {
+    std::optional<FolderLock> lock;
+    if (!options_.dry_run && !folders_.empty()) {
+      lock.emplace(lock_cache(*files_, options_.folder, ctx_.stop_token()));
+      folders_ = cache_folders(options_.folder, ctx_);
+    }
+    sweep();
+    if (options_.limit) evict_to(*options_.limit);
+    result_.folders_left = folders_.size();
+    result_.bytes_left = held_bytes(folders_, now_);
+    if (options_.limit && result_.bytes_left > *options_.limit) throw limit_not_reached();
+    return std::move(result_);
+  }
+
+ private:
+  void sweep() {
+    Leftovers leftovers;
+    for (const StagedFolder& folder : folders_) {
+      ctx_.throw_if_stopped();
+      try {
+        leftovers += sweep_leftovers(*files_, folder.path, now_, !options_.dry_run);
+      } catch (const Error& error) {
+        if (error.code() == ErrorCode::not_found) continue;  // somebody removed all of it
+        if (error.code() != ErrorCode::denied) throw;
+        ctx_.warn("not_swept", fmt::format("'{}' was passed over: {}", folder.path, error.what()));
+      }
+    }
+    result_.leftover_files = leftovers.files;
+    result_.leftover_bytes = leftovers.bytes;
+    if (!options_.dry_run) folders_ = cache_folders(options_.folder, ctx_);
+  }
+
+  /// Each folder is tried once: one that somebody came to use meanwhile stays.
+  void evict_to(std::uint64_t limit) {
+    std::vector<StagedFolder> leaving = to_evict(folders_, limit, now_);
+    ctx_.progress().start("evict", leaving.size());
+    while (!leaving.empty()) {
+      for (const StagedFolder& folder : leaving) {
+        const auto found = std::ranges::find(folders_, folder.path, &StagedFolder::path);
+        std::string refusal;
+        if (options_.dry_run || try_evict(*files_, folder.path, now_, ctx_.stop_token(), refusal)) {
+          note(folder);
+          folders_.erase(found);
+          continue;
+        }
+        if (!refusal.empty()) ctx_.warn("not_evicted", fmt::format("'{}' stays: {}", folder.path, refusal));
+        keep(*found, refusal);
+      }
+      leaving = to_evict(folders_, limit, now_);
+    }
+  }
+
+  void note(const StagedFolder& folder) {
+    ++ctx_.progress().items;
+    result_.evicted.push_back({folder.path, folder.source, folder.present_bytes(), rfc3339(folder.last_used)});
+    result_.evicted_bytes += folder.present_bytes();
+  }
+
+  Error limit_not_reached() const {
+    std::string uses;
+    for (const StagedFolder& folder : folders_) {
+      if (!is_evictable(folder, now_)) uses += (uses.empty() ? "" : "; ") + describe_use(folder, now_);
+    }
+    return Error(
+        ErrorCode::no_space,
+        fmt::format("{} {} of {}, and {} are left, more than --limit {}: {}; end leases that nobody needs with "
+                    "'shardctl cache release', or give a higher --limit",
+                    options_.dry_run ? "would evict" : "evicted", format_count(result_.evicted.size(), "folder"),
+                    format_size(result_.evicted_bytes), format_size(result_.bytes_left), format_size(*options_.limit),
+                    uses),
+        options_.folder);
+  }
+
+  const CacheGcOptions& options_;
+  Context& ctx_;
+  const WallTime now_;
+  const std::unique_ptr<FileSystem> files_ = posix_file_system();
+  std::vector<StagedFolder> folders_;
+  CacheGcResult result_;
+};
+
+}  // namespace
+
+CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx) { return Collection(options, ctx).run(); }
+
+void CacheGcOptions::describe(FieldVisitor& v) {
+  v.field({"DIR", Unit::none, "a node cache, or one staged folder", Role::positional}, folder);
+  v.field({"limit", Unit::bytes, "evict until all staged folders together hold no more; without it only leftovers go"},
+          limit);
+  v.field({"dry-run", Unit::none, "only say what would go"}, dry_run);
+}
+
+void CacheGcFolder::describe(FieldVisitor& v) {
+  v.field({"path", Unit::none, "the staged folder"}, path);
+  v.field({"source", Unit::none, "where its files come back from"}, source);
+  v.field({"bytes", Unit::bytes, "what it held"}, bytes);
+  v.field({"last_used", Unit::none, "when a stage last brought or confirmed it, RFC 3339"}, last_used);
+}
+
+void CacheGcResult::describe(FieldVisitor& v) {
+  v.field({"dry_run", Unit::none, "nothing was removed: this is what would go"}, dry_run);
+  v.field({"evicted", Unit::none, "folders that went, in that order"}, evicted);
+  v.field({"evicted_bytes", Unit::bytes, "what they held"}, evicted_bytes);
+  v.field({"leftover_files", Unit::count, "leases that had ended, temporaries, and parts that nobody will go on with"},
+          leftover_files);
+  v.field({"leftover_bytes", Unit::bytes, "of these parts, on disk"}, leftover_bytes);
+  v.field({"folders_left", Unit::count, "staged folders that stay"}, folders_left);
+  v.field({"bytes_left", Unit::bytes, "what counts of them against a limit"}, bytes_left);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,118 @@
+#include "dataset/cache/cache_ls.hpp"
+
+#include <fmt/format.h>
+
+#include "dataset/cache/cache_files.hpp"
+#include "net/timestamp.hpp"
+
+namespace shardkit {
+namespace {
+
+CacheLsLease lease_row(const LeaseFile& file, WallTime now) {
+  CacheLsLease row;
+  row.live = file.lives_at(now);
+  row.fault = file.fault;
+  if (!file.lease) return row;
+  row.owner = file.lease->owner;
+  row.purpose = file.lease->purpose;
+  row.taken_at = rfc3339(file.lease->taken_at);
+  row.expires_at = rfc3339(file.lease->expires_at);
+  return row;
+}
+
+/// The row of a folder without its contents' residency.
+CacheLsFolder folder_row(const StagedFolder& folder, WallTime now) {
+  CacheLsFolder row;
+  row.path = folder.path;
+  row.source = folder.source;
+  row.state = folder.state;
+  row.fault = folder.fault;
+  row.files = folder.files;
+  row.bytes = folder.bytes;
+  row.partial_bytes = folder.partial_bytes;
+  row.last_used = rfc3339(folder.last_used);
+  for (const LeaseFile& lease : folder.leases) row.leases.push_back(lease_row(lease, now));
+  return row;
+}
+
+}  // namespace
+
+CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
+  CacheLsResult result;
+  Residency all;
+  const WallTime now = system_clock().now();
+  const auto folders = cache_folders(options.folder, ctx);
+  ctx.progress().start("look at the page cache", folders.size());
+  for (const StagedFolder& folder : folders) {
+    if (folder.state == StagedState::unreadable) {
+      ctx.warn("unreadable",
+               fmt::format("'{}' is listed without what this user may not see: {}", folder.path, folder.fault));
+    }
+    CacheLsFolder row = folder_row(folder, now);
+    Residency of_folder;
+    for (const CacheFile& file : cache_files({folder})) {
+      ctx.throw_if_stopped();
+      const Residency of_file = residency_of(file);
+      of_folder += of_file;
+      if (options.files) row.contents.push_back({file.name, file.staged.bytes, of_file.ratio()});
+    }
+    row.resident_ratio = of_folder.ratio();
+    all += of_folder;
+    result.files += row.files;
+    result.bytes += row.bytes;
+    result.partial_bytes += row.partial_bytes;
+    if (folder.is_leased(now)) result.leased_bytes += folder.present_bytes();
+    result.folders.push_back(std::move(row));
+    ++ctx.progress().items;
+  }
+  result.resident_ratio = all.ratio();
+  return result;
+}
+
+void CacheLsOptions::describe(FieldVisitor& v) {
+  v.field({"DIR", Unit::none, "a node cache, or one staged folder", Role::positional}, folder);
+  v.field({"files", Unit::none, "list each file, too"}, files);
+}
+
+void CacheLsLease::describe(FieldVisitor& v) {
+  v.field({"owner", Unit::none, "who took it"}, owner);
+  v.field({"purpose", Unit::none, "what for, in the owner's words"}, purpose);
+  v.field({"taken_at", Unit::none, "when, RFC 3339"}, taken_at);
+  v.field({"expires_at", Unit::none, "when it ends by itself, RFC 3339"}, expires_at);
+  v.field({"live", Unit::none, "whether it keeps the folder"}, live);
+  v.field({"fault", Unit::none, "why it cannot be read; such a lease counts as live"}, fault);
+}
+
+void CacheLsFile::describe(FieldVisitor& v) {
+  v.field({"name", Unit::none, "relative to its folder"}, name);
+  v.field({"bytes", Unit::bytes, "size"}, bytes);
+  v.field({"resident_ratio", Unit::ratio, "share of it in the page cache; null: not known"}, resident_ratio);
+}
+
+void CacheLsFolder::describe(FieldVisitor& v) {
+  v.field({"path", Unit::none, "the staged folder"}, path);
+  v.field({"source", Unit::none, "where its files came from"}, source);
+  v.field({"state", Unit::none,
+           "complete; partial: not whole, nobody at it; in_progress: being staged; "
+           "unreadable: this user may not look"},
+          state);
+  v.field({"fault", Unit::none, "why it cannot be read, or what its marker says and its journal does not"}, fault);
+  v.field({"files", Unit::count, "files in place"}, files);
+  v.field({"bytes", Unit::bytes, "their bytes"}, bytes);
+  v.field({"partial_bytes", Unit::bytes, "on disk, of files that are not whole"}, partial_bytes);
+  v.field({"last_used", Unit::none, "when a stage last brought or confirmed it, RFC 3339"}, last_used);
+  v.field({"resident_ratio", Unit::ratio, "share of the bytes in the page cache; null: not known"}, resident_ratio);
+  v.field({"leases", Unit::none, "who keeps it from eviction"}, leases);
+  v.field({"contents", Unit::none, "its files, with --files"}, contents);
+}
+
+void CacheLsResult::describe(FieldVisitor& v) {
+  v.field({"folders", Unit::none, "the staged folders, by path"}, folders);
+  v.field({"files", Unit::count, "files in all of them"}, files);
+  v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
+  v.field({"partial_bytes", Unit::bytes, "on disk, of files that are not whole"}, partial_bytes);
+  v.field({"leased_bytes", Unit::bytes, "bytes in folders that somebody leases"}, leased_bytes);
+  v.field({"resident_ratio", Unit::ratio, "share of all bytes in the page cache; null: not known"}, resident_ratio);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,141 @@
+#include "dataset/cache/cache_warm.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "dataset/cache/cache_files.hpp"
+#include "io/page_cache.hpp"
+#include "sync/task_group.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr unsigned kFewestReaders = 4;  // one stream does not keep an NVMe disk busy
+constexpr unsigned kMostReaders = 32;   // by default
+constexpr double kWarm = 0.99;
+
+/// A file to have in memory, and how much of it is there before.
+struct WarmFile {
+  CacheFile file;
+  Residency before;
+};
+
+/// The files that fit in the budget, in their order.
+std::vector<WarmFile> choose(std::vector<CacheFile> files, std::uint64_t budget) {
+  std::vector<WarmFile> chosen;
+  for (CacheFile& file : files) {
+    const Residency before = residency_of(file);
+    if (before.bytes > budget) break;
+    budget -= before.bytes;
+    chosen.push_back({std::move(file), before});
+  }
+  return chosen;
+}
+
+bool is_warm(const Residency& residency) { return residency.known && residency.cached >= residency.bytes; }
+
+/// Reads what is not in memory; the bytes read.
+std::uint64_t read_all(const std::vector<WarmFile>& files, unsigned threads, Context& ctx) {
+  std::atomic<std::size_t> next{0};
+  std::atomic<std::uint64_t> bytes{0};
+  TaskGroup group(ctx.stop_token());
+  for (unsigned i = 0; i < std::min<std::size_t>(threads, files.size()); ++i) {
+    group.spawn([&](const std::stop_token& stop) {
+      for (std::size_t at = next++; at < files.size() && !stop.stop_requested(); at = next++) {
+        const auto& [file, before] = files[at];
+        if (!is_warm(before) && before.bytes > 0) {
+          const File open = File::open_read(file.path());
+          warm_cache(open, [&] { return !stop.stop_requested(); });
+          bytes += before.bytes;
+        }
+        ctx.progress().bytes += before.bytes;
+        ++ctx.progress().items;
+      }
+    });
+  }
+  group.wait();
+  ctx.throw_if_stopped();
+  return bytes;
+}
+
+unsigned readers(const std::optional<std::uint64_t>& asked) {
+  return asked ? thread_count(asked) : std::clamp(usable_threads(), kFewestReaders, kMostReaders);
+}
+
+void warn_of_little_memory(const std::vector<WarmFile>& files, std::uint64_t chosen_bytes, Context& ctx) {
+  Residency after;
+  for (const WarmFile& item : files) after += residency_of(item.file);
+  const auto reached = after.ratio();
+  if (!reached || *reached >= kWarm) return;
+  ctx.warn("memory_too_small",
+           fmt::format("of {} that were read {:.0f} % are in memory: the rest was driven out again; give a smaller "
+                       "--memory, or more memory to this container",
+                       format_size(chosen_bytes), *reached * 100));
+}
+
+}  // namespace
+
+CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx) {
+  const unsigned threads = readers(options.threads);
+  auto folders = cache_folders(options.folder, ctx);
+  std::ranges::stable_sort(folders, std::ranges::greater(), &StagedFolder::last_used);
+  for (const StagedFolder& folder : folders) {
+    if (folder.state != StagedState::unreadable) continue;
+    ctx.warn("unreadable", fmt::format("'{}' was passed over: {}", folder.path, folder.fault));
+  }
+  const std::vector<CacheFile> all = cache_files(folders);
+  CacheWarmResult result;
+  result.budget_bytes = options.memory.value_or(usable_memory() / 2);
+  const Residency before = residency_of(all, ctx);
+  result.files = all.size();
+  result.bytes = before.bytes;
+  result.residency_before_ratio = before.ratio();
+  const std::vector<WarmFile> chosen = choose(all, result.budget_bytes);
+  result.files_warmed = chosen.size();
+  for (const WarmFile& item : chosen) result.bytes_warmed += item.before.bytes;
+  ctx.progress().start("warm", chosen.size(), result.bytes_warmed);
+  const auto start = std::chrono::steady_clock::now();
+  result.bytes_read = read_all(chosen, threads, ctx);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  result.seconds = elapsed.count();
+  result.bytes_per_second = static_cast<double>(result.bytes_read) / elapsed.count();
+  result.residency_after_ratio = residency_of(all, ctx).ratio();
+  warn_of_little_memory(chosen, result.bytes_warmed, ctx);
+  if (chosen.size() < all.size()) {
+    ctx.warn("budget_reached",
+             fmt::format("{} of {} fit in the budget of {}; --memory sets another", format_size(result.bytes_warmed),
+                         format_size(result.bytes), format_size(result.budget_bytes)));
+  }
+  return result;
+}
+
+void CacheWarmOptions::describe(FieldVisitor& v) {
+  v.field({"DIR", Unit::none, "a node cache, or one staged folder", Role::positional}, folder);
+  v.field({"memory", Unit::bytes,
+           "hold no more than this in the page cache; default: half of the memory that this process may use"},
+          memory);
+  v.field({"threads", Unit::count, "files read at a time; default: the CPUs this process may use, 4 to 32",
+           Role::option, "N"},
+          threads);
+}
+
+void CacheWarmResult::describe(FieldVisitor& v) {
+  v.field({"files", Unit::count, "files of all staged folders"}, files);
+  v.field({"bytes", Unit::bytes, "their bytes"}, bytes);
+  v.field({"budget_bytes", Unit::bytes, "what the page cache was to take at most"}, budget_bytes);
+  v.field({"files_warmed", Unit::count, "files that fit in the budget"}, files_warmed);
+  v.field({"bytes_warmed", Unit::bytes, "their bytes"}, bytes_warmed);
+  v.field({"bytes_read", Unit::bytes, "of them read, because they were not all in the page cache"}, bytes_read);
+  v.field({"seconds", Unit::seconds, "time that took"}, seconds);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "rate of reading"}, bytes_per_second);
+  v.field({"residency_before_ratio", Unit::ratio, "share of all bytes in the page cache before; null: not known"},
+          residency_before_ratio);
+  v.field({"residency_after_ratio", Unit::ratio, "the same afterwards"}, residency_after_ratio);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/bytes.hpp"
+#include "dataset/checks/problem.hpp"
+#include "image/jpeg_decoder.hpp"
+#include "sync/loan_pool.hpp"
+
+/// The one judge of images: what verify reports, reshard --drop-bad leaves out.
+namespace shardkit {
+
+/// Larger ones are not looked at but refused: no decoder would accept their pixels.
+inline constexpr std::uint64_t kLargestImage = 512U << 20U;
+
+/// What is wrong with an image.
+struct ImageFault {
+  ProblemCode code = ProblemCode::image_corrupt;
+  std::string text;  ///< what was found; may be empty
+
+  /// Readers stop at the image or take something else for it. Others, such as CMYK, only some reader stumbles over.
+  bool is_error() const { return problem_kind(code).severity == Severity::error; }
+  /// "image_truncated: what it means: what was found".
+  std::string describe() const;
+};
+
+/// True for members that are judged: "jpg", "seg.png".
+bool is_image_member(std::string_view extension);
+
+/// Looks at one image: a JPEG is decoded to its last row, of another kind the header and the closing bytes are held
+/// against the format. `extension` is the member's. Empty for a sound image.
+std::optional<ImageFault> image_fault(JpegDecoder& decoder, Bytes image, std::string_view extension);
+
+/// Judges images with as many decoders as there are cores, however many threads ask. Thread-safe.
+class ImageJudge {
+ public:
+  explicit ImageJudge(unsigned cores);
+  std::optional<ImageFault> fault(Bytes image, std::string_view extension);
+
+ private:
+  LoanPool<JpegDecoder> decoders_;
+};
+
+}  // namespace shardkit

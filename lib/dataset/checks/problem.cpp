@@ -1,0 +1,185 @@
+#include "dataset/checks/problem.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/units.hpp"
+
+namespace shardkit {
+namespace {
+
+using enum ProblemCode;
+constexpr Severity kError = Severity::error;
+constexpr Severity kWarning = Severity::warning;
+
+// What readers do was read from the sources of webdataset, wids, DALI's wds2idx, Megatron-Energon and Hugging Face
+// datasets, and mostly tried. docs/verify.md shows this table.
+constexpr ProblemKind kKinds[] = {
+    {unreadable, "unreadable", kError, "the shard cannot be read"},
+    {zero_length, "zero_length", kError, "the shard has no byte"},
+    {compressed, "compressed", kError, "compressed shards cannot be indexed or read at random", Remedy::reshard},
+    {not_a_tar, "not_a_tar", kError, "this is no tar archive"},
+    {bad_header_checksum, "bad_header_checksum", kError, "readers stop here and lose all that follows"},
+    {bad_size_field, "bad_size_field", kError, "readers cannot find the members that follow"},
+    {bad_pax_header, "bad_pax_header", kError, "readers refuse the shard or take a wrong name or size"},
+    {oversized_header, "oversized_header", kError,
+     "readers refuse an extended header of this size or run out of memory"},
+    {truncated, "truncated", kError, "the shard was cut off and its last sample is damaged"},
+    {missing_end, "missing_end", kError, "the shard may have been cut off between two members; wds2idx crashes on it"},
+    {short_end, "short_end", kWarning, "some readers warn about an archive that ends with one zero block",
+     Remedy::reshard},
+    {data_after_end, "data_after_end", kError, "readers stop at the end-of-archive blocks and do not see what follows"},
+
+    {pax_header, "pax_header", kWarning, "PAX headers make wds2idx compute wrong offsets, and DALI cannot read them",
+     Remedy::reshard},
+    {pax_global_header, "pax_global_header", kWarning, "some readers take a PAX global header for a member",
+     Remedy::reshard},
+    {gnu_longname, "gnu_longname", kWarning, "wids cuts GNU long names to 100 bytes", Remedy::reshard},
+    {ustar_prefix, "ustar_prefix", kWarning, "wids drops the name's prefix field, so that keys collide",
+     Remedy::reshard},
+    {base256_size, "base256_size", kWarning, "wids fails on sizes stored in base-256", Remedy::reshard},
+    {sparse, "sparse", kError, "sparse files are stored in pieces; readers take the pieces for the content"},
+    {hard_link, "hard_link", kError, "readers ignore hard links, so that the member vanishes"},
+    {symlink, "symlink", kError, "readers ignore symbolic links, so that the member vanishes"},
+    {directory, "directory", kWarning, "folders are of no use in a shard; most readers ignore them", Remedy::reshard},
+    {special_file, "special_file", kWarning, "devices and unknown member types are ignored", Remedy::reshard},
+    {empty_member, "empty_member", kWarning, "a member without content cannot be decoded"},
+
+    {unsafe_name, "unsafe_name", kError,
+     "a name with '..', a leading '/' or a NUL leaves the folder when extracted, or is refused"},
+    {control_character, "control_character", kWarning, "names with control characters break line-based indexes",
+     Remedy::reshard},
+    {space_in_name, "space_in_name", kWarning, "DALI cannot parse an index with a space in a name", Remedy::reshard},
+    {non_ascii_name, "non_ascii_name", kWarning, "wds2idx crashes on or garbles names that are not ASCII",
+     Remedy::reshard},
+    {name_too_long, "name_too_long", kWarning, "no file system holds a name this long, so that it cannot be extracted",
+     Remedy::reshard},
+    {apple_double, "apple_double", kError, "macOS resource files become bogus samples or join others"},
+    {macosx_folder, "macosx_folder", kError, "files that macOS' archiver added become bogus samples"},
+    {hidden_name, "hidden_name", kError, "names that start with a dot get a wrong key, or are skipped"},
+    {metadata_member, "metadata_member", kWarning,
+     "webdataset skips names in double underscores, others take them for samples"},
+    {no_extension, "no_extension", kError, "most readers drop members without an extension"},
+    {uppercase_extension, "uppercase_extension", kWarning,
+     "webdataset lowers the extension's case, others do not find it", Remedy::reshard},
+    {dot_in_stem, "dot_in_stem", kWarning,
+     "the key ends at the first dot; the rest of the stem becomes part of the extension"},
+
+    {empty_shard, "empty_shard", kError, "DALI and Energon refuse a shard without samples"},
+    {duplicate_extension, "duplicate_extension", kError, "readers refuse a sample with two members of one extension"},
+    {split_sample, "split_sample", kError, "its members do not stand together; readers make two samples of it"},
+    {duplicate_key, "duplicate_key", kError,
+     "the key stands in another shard too; Energon refuses the set and caches collide"},
+    {missing_label, "missing_label", kError, "the sample has no .cls where others have one"},
+    {bad_label, "bad_label", kError, "a .cls is to hold a whole number in ASCII; loaders stop on anything else"},
+    {label_out_of_range, "label_out_of_range", kError, "the manifest knows no class of this label"},
+    {class_count, "class_count", kError,
+     "the shards hold another number of samples of this class than the manifest says"},
+    {label_gap, "label_gap", kWarning, "labels without samples: loaders that count the labels size the model wrongly"},
+    {orphan_member, "orphan_member", kError, "a label or text without data beside it: loaders stop at such a sample",
+     Remedy::drop_bad},
+    {differing_members, "differing_members", kWarning,
+     "the sample has other members than most; Hugging Face datasets refuses such sets or loses members"},
+
+    {image_truncated, "image_truncated", kError, "the image ends before its last row; loaders stop or fill in gray",
+     Remedy::drop_bad},
+    {image_corrupt, "image_corrupt", kError, "the image cannot be decoded", Remedy::drop_bad},
+    {image_damaged, "image_damaged", kWarning, "the image decodes, but some of its data is damaged"},
+    {image_not_an_image, "image_not_an_image", kError, "the content is no image", Remedy::drop_bad},
+    {image_other_format, "image_other_format", kWarning,
+     "the content is of another format than the name says; decoders that go by the name stop"},
+    {image_zero_pixels, "image_zero_pixels", kError, "a side of the image is 0", Remedy::drop_bad},
+    {image_too_large, "image_too_large", kError, "decoding would take more memory than any loader should",
+     Remedy::drop_bad},
+    {image_too_many_scans, "image_too_many_scans", kError, "a progressive image made to cost time", Remedy::drop_bad},
+    {image_cmyk, "image_cmyk", kWarning, "CMYK: some decoders refuse it, others show wrong colours"},
+
+    {differs_from_source, "differs_from_source", kError, "the bytes are not those of the source's file"},
+    {label_not_of_source, "label_not_of_source", kError, "the label is not that of the source's class"},
+    {not_in_source, "not_in_source", kError, "the source has no file for this member"},
+    {missing_from_shards, "missing_from_shards", kError, "the source's image is in none of the shards"},
+
+    {missing_shard, "missing_shard", kError, "the manifest lists this shard, but it is not in the folder"},
+    {extra_shard, "extra_shard", kError, "the manifest does not list this shard; loaders would read it all the same"},
+    {shard_size, "shard_size", kError, "the shard's size is not what the manifest says"},
+    {sample_count, "sample_count", kError, "the shard's number of samples is not what the manifest says"},
+    {checksum, "checksum", kError, "the shard's bytes are not those that were written"},
+    {sample_checksum, "sample_checksum", kError, "the sample's bytes are not those that were written"},
+    {index_damaged, "index_damaged", kError, "the shard's index cannot be read"},
+    {index_mismatch, "index_mismatch", kError, "the shard's index describes another shard"},
+    {foreign_index, "foreign_index", kError,
+     "another program's index beside the shards says something else of this shard; make it anew"},
+};
+
+constexpr bool in_enum_order() {
+  for (std::size_t i = 0; i < std::size(kKinds); ++i) {
+    if (static_cast<std::size_t>(kKinds[i].code) != i) return false;
+  }
+  return true;
+}
+static_assert(in_enum_order(), "the table must follow the enum");
+static_assert(std::ranges::none_of(kKinds,
+                                   [](const ProblemKind& kind) {
+                                     return kind.remedy == Remedy::drop_bad && kind.severity == Severity::warning;
+                                   }),
+              "--drop-bad leaves out errors alone");
+static_assert(std::size(kKinds) == static_cast<std::size_t>(foreign_index) + 1, "every code needs a row");
+
+}  // namespace
+
+std::span<const ProblemKind> problem_kinds() { return kKinds; }
+
+const ProblemKind& problem_kind(ProblemCode code) { return kKinds[static_cast<std::size_t>(code)]; }
+
+void Problem::describe(FieldVisitor& v) {
+  v.field({"code", Unit::none, "what was found, as a stable name"}, code);
+  v.field({"severity", Unit::none, "error: readers lose or confuse data; warning: some reader stumbles"}, severity);
+  v.field({"shard", Unit::none, "the shard's file name; empty for what concerns the whole set"}, shard);
+  v.field({"offset", Unit::none, "byte in the shard where the first occurrence stands"}, offset);
+  v.field({"key", Unit::none, "the sample's key, or the member's name"}, key);
+  v.field({"text", Unit::none, "what it means"}, text);
+  v.field({"count", Unit::count, "occurrences in this shard that the line stands for"}, count);
+}
+
+void ProblemLog::add(ProblemCode code, std::optional<std::uint64_t> offset, std::string_view key,
+                     std::string_view detail, std::uint64_t count) {
+  const bool listed = lists(code);
+  Tally& tally = tallies_[static_cast<std::size_t>(code)];
+  tally.count += count;
+  if (!listed) {
+    problems_[tally.last].count += count;
+    return;
+  }
+  const ProblemKind& kind = problem_kind(code);
+  ++tally.listed;
+  tally.last = problems_.size();
+  problems_.push_back({std::string(kind.name), kind.severity, shard_, offset, std::string(key),
+                       detail.empty() ? std::string(kind.meaning) : fmt::format("{}: {}", kind.meaning, detail),
+                       count});
+}
+
+bool ProblemLog::lists(ProblemCode code) const {
+  return tallies_[static_cast<std::size_t>(code)].listed < most_listed(code);
+}
+
+std::uint64_t ProblemLog::total(Severity severity) const {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < kCodes; ++i) {
+    if (kKinds[i].severity == severity) sum += tallies_[i].count;
+  }
+  return sum;
+}
+
+std::uint64_t ProblemLog::errors() const { return total(Severity::error); }
+std::uint64_t ProblemLog::warnings() const { return total(Severity::warning); }
+
+std::vector<Problem> ProblemLog::take() {
+  for (Problem& problem : problems_) {
+    if (problem.count > 1) problem.text += fmt::format(" ({} times in this shard)", format_count(problem.count));
+  }
+  return std::move(problems_);
+}
+
+}  // namespace shardkit

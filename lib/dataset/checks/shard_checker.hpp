@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "dataset/checks/member_watcher.hpp"
+#include "dataset/checks/problem.hpp"
+#include "dataset/samples/sample_label.hpp"
+#include "formats/sample_name.hpp"
+#include "formats/tar_scanner.hpp"
+
+namespace shardkit {
+
+/// Samples with the same set of members.
+struct SampleKind {
+  std::uint64_t samples = 0;
+  std::string first_key;
+  std::uint64_t first_offset = 0;
+};
+
+/// What one shard turned out to hold.
+struct ShardReport {
+  explicit ShardReport(std::string shard) : log(std::move(shard)) {}
+
+  ProblemLog log;
+  std::uint64_t samples = 0;
+  std::uint64_t members = 0;
+  std::vector<std::uint64_t> key_hashes;  ///< XXH3-64 of the samples' keys, in shard order
+  std::unordered_map<std::uint64_t, std::uint64_t> samples_by_label;
+  std::map<std::string, SampleKind> kinds;  ///< by the samples' extensions but the label's, sorted and joined
+  std::uint64_t unlabelled = 0;
+  std::string first_unlabelled;  ///< its key
+  std::uint64_t first_unlabelled_offset = 0;
+};
+
+/// Checks a shard's members, names and samples while they are read. One shard, one thread.
+class ShardChecker final : public TarHandler {
+ public:
+  /// `report` stays the caller's. `labels` are those that the manifest knows, sorted; empty when any will do.
+  /// `contents` look at members' contents; they outlive the checker.
+  ShardChecker(ShardReport& report, const std::vector<std::uint64_t>& labels, std::vector<MemberWatcher*> contents)
+      : report_(report), labels_(labels), contents_(std::move(contents)) {}
+
+  bool entry(const TarEntry& entry) override;
+  void content(Bytes piece) override;
+  void content_end() override;
+  void finding(const TarFinding& finding) override;
+
+  /// No member follows. To be called when the whole shard could be read.
+  void finish();
+
+ private:
+  void check_facts(const TarEntry& entry);
+  void check_type(const TarEntry& entry);
+  void finish_sample(const Sample& sample);
+  void check_extensions(const Sample& sample);
+  void note_kind(const std::vector<std::string_view>& extensions, const Sample& sample);
+
+  ShardReport& report_;
+  const std::vector<std::uint64_t>& labels_;
+  const std::vector<MemberWatcher*> contents_;
+  std::vector<MemberWatcher*> reading_;  ///< those that asked for the current member
+  bool reading_label_ = false;
+  SampleGrouper grouper_;
+  LabelReader label_reader_;
+  bool has_label_ = false;  ///< the current sample has a .cls
+  std::uint64_t label_offset_ = 0;
+  std::optional<std::uint64_t> label_;  ///< of the current sample, once read
+  bool bad_label_ = false;
+  bool damaged_ = false;  ///< the archive itself is broken, so that an empty one is no finding of its own
+};
+
+}  // namespace shardkit

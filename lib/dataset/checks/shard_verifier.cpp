@@ -1,0 +1,167 @@
+#include "dataset/checks/shard_verifier.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "catalog/shard_scan.hpp"
+#include "core/error.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kPiece = 1024U * 1024U;
+
+/// Runs `work`; an Error other than a stop becomes a problem.
+template <class Work>
+bool guarded(ProblemLog& log, ProblemCode code, Work work) {
+  try {
+    work();
+    return true;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::cancelled) throw;
+    log.add(code, error.offset(), "", error.what());
+    return false;
+  }
+}
+
+std::string difference(std::uint64_t found, std::uint64_t expected, std::string_view unit) {
+  return fmt::format("{} {}, expected {}", found, unit, expected);
+}
+
+void compare_with_manifest(const ShardFile& shard, const ManifestShard& expected, ShardReport& report) {
+  if (shard.bytes != expected.bytes) {
+    report.log.add(ProblemCode::shard_size, std::nullopt, "", difference(shard.bytes, expected.bytes, "bytes"));
+  }
+  if (report.samples != expected.samples) {
+    report.log.add(ProblemCode::sample_count, std::nullopt, "",
+                   difference(report.samples, expected.samples, "samples"));
+  }
+}
+
+/// The index against the manifest, or against the shard itself where there is no manifest.
+void compare_with_index(const ShardFile& shard, const ExpectedShard& expected, ShardReport& report) {
+  const ShardSummary& index = *expected.index;
+  const auto note = [&](const std::string& detail) {
+    report.log.add(ProblemCode::index_mismatch, std::nullopt, "", detail);
+  };
+  if (index.shard != shard.name) note(fmt::format("it is the index of '{}'", index.shard));
+  if (expected.manifest != nullptr) {
+    if (!(index.xxh3_128 == expected.manifest->xxh3_128)) note("it holds another checksum than the manifest");
+  } else {
+    if (index.bytes != shard.bytes) note(difference(shard.bytes, index.bytes, "bytes"));
+    if (index.samples != report.samples) note(difference(report.samples, index.samples, "samples"));
+  }
+}
+
+/// XXH3-64 of a member's content; empty when the file ends before it does.
+std::optional<std::uint64_t> hash_member(const File& file, const IndexMember& member, std::vector<std::byte>& buffer) {
+  Xxh3Stream64 hash;
+  std::uint64_t done = 0;
+  while (done < member.size) {
+    buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, member.size - done)));
+    const std::size_t got = file.read_at(member.offset + done, buffer);
+    if (got < buffer.size()) return std::nullopt;
+    hash.update(buffer);
+    done += got;
+  }
+  return hash.digest();
+}
+
+/// After the whole tar's hash was wrong: names the samples that changed.
+void find_damaged_samples(const ShardFile& shard, const std::string& index_path, ShardReport& report, Context& ctx) {
+  const File file = File::open_read(shard.path);
+  FileSource index(index_path);
+  std::vector<std::byte> buffer;
+  std::uint64_t damaged = 0;
+  ShardIndexVisitor visitor;
+  visitor.sample = [&](IndexSample&& sample) {
+    ctx.throw_if_stopped();
+    for (const IndexMember& member : sample.members) {
+      if (hash_member(file, member, buffer) == member.xxh3) continue;
+      ++damaged;
+      report.log.add(ProblemCode::sample_checksum, member.offset, sample.key, sample.key + "." + member.extension);
+    }
+  };
+  read_shard_index(index, index_path, visitor);
+  report.log.add(ProblemCode::checksum, std::nullopt, "",
+                 damaged > 0 ? fmt::format("{} members differ by their own checksums", damaged)
+                             : "all samples' contents are as written; the damage lies in headers or padding");
+}
+
+void check_hash(const ShardFile& shard, const ExpectedShard& expected, const Hash128& found, ShardReport& report,
+                Context& ctx) {
+  const auto hash = expected_hash(expected);
+  if (!hash || *hash == found) return;
+  const bool index_fits = expected.index && expected.index->xxh3_128 == *hash;
+  const bool named = index_fits && guarded(report.log, ProblemCode::index_damaged,
+                                           [&] { find_damaged_samples(shard, expected.index_path, report, ctx); });
+  if (!named) {
+    report.log.add(ProblemCode::checksum, std::nullopt, "",
+                   fmt::format("XXH3-128 {}, expected {}", to_hex(found), to_hex(*hash)));
+  }
+}
+
+}  // namespace
+
+std::vector<ExpectedShard> find_expectations(const ShardSet& set) {
+  std::unordered_map<std::string_view, const ManifestShard*> listed;
+  if (set.manifest) {
+    for (const ManifestShard& shard : set.manifest->shards) listed.emplace(shard.name, &shard);
+  }
+  std::vector<ExpectedShard> result;
+  for (const ShardFile& shard : set.shards) {
+    ExpectedShard& expected = result.emplace_back();
+    if (const auto entry = listed.find(shard.name); entry != listed.end()) expected.manifest = entry->second;
+    const std::string path = join_path(parent_folder(shard.path), shard_index_path(shard.name));
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) continue;
+    expected.index_path = path;
+    try {
+      FileSource source(path);
+      expected.index = read_shard_summary(source, path);
+    } catch (const Error&) {  // verify_shard() reads it in full and says what is wrong with it
+    }
+  }
+  return result;
+}
+
+std::optional<Hash128> expected_hash(const ExpectedShard& expected) {
+  if (expected.manifest != nullptr) return expected.manifest->xxh3_128;
+  if (expected.index) return expected.index->xxh3_128;
+  return std::nullopt;
+}
+
+void verify_shard(const ShardFile& shard, const ExpectedShard& expected, bool read_all,
+                  const std::vector<std::uint64_t>& labels, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
+                  ShardReport& report, Context& ctx) {
+  std::vector<MemberWatcher*> watching;
+  for (const auto& content : contents) watching.push_back(content.get());
+  ShardChecker checker(report, labels, std::move(watching));
+  std::optional<Hash128> found;
+  const bool readable = guarded(report.log, ProblemCode::unreadable, [&] {
+    if (read_all) {
+      found = read_shard(shard.path, checker, ctx).xxh3_128;
+    } else {
+      scan_shard(shard.path, checker, ctx);
+    }
+    checker.finish();
+  });
+  if (!readable) return;
+  if (expected.manifest != nullptr) compare_with_manifest(shard, *expected.manifest, report);
+  if (!expected.index_path.empty()) {
+    const bool sound = guarded(report.log, ProblemCode::index_damaged, [&] {
+      FileSource source(expected.index_path);
+      read_shard_index(source, expected.index_path, {});
+    });
+    if (sound && expected.index) compare_with_index(shard, expected, report);
+  }
+  if (found) check_hash(shard, expected, *found, report, ctx);
+}
+
+}  // namespace shardkit

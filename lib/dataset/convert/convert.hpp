@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "dataset/sharding/sharding_options.hpp"
+#include "dataset/sharding/split.hpp"
+#include "dataset/sharding/write_options.hpp"
+#include "dataset/sharding/written_sets.hpp"
+#include "io/file_system.hpp"
+
+namespace shardkit {
+
+struct ConvertOptions : SplitOptions, WriteOptions {
+  std::string source;
+  std::string target;
+  ShardingOptions sharding;
+  std::string plan;
+  std::optional<std::uint64_t> threads;
+
+  void describe(FieldVisitor& v);
+};
+
+struct ConvertResult : WrittenSets {
+  std::uint64_t skipped = 0;
+  std::uint64_t kept_bad = 0;
+  std::uint64_t resized = 0;
+  std::uint64_t resized_at_lower_quality = 0;
+  std::uint64_t reads_in_flight = 0;
+  std::string manifest;
+  std::string plan_hash;
+  std::vector<SkippedFile> skipped_files;
+
+  void describe(FieldVisitor& v);
+};
+
+/// ImageFolder tree to WebDataset shards, indexes and manifest: `shardctl convert`. The same call after a kill goes on
+/// where it was; what it writes does not depend on threads, parts or machine.
+ConvertResult convert(const ConvertOptions& options, Context& ctx);
+
+/// The same over a given file system, for tests.
+ConvertResult convert_on(FileSystem& files, const ConvertOptions& options, Context& ctx);
+
+}  // namespace shardkit

@@ -1,0 +1,180 @@
+#include "dataset/extract/extract.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "dataset/extract/extract_survey.hpp"
+#include "dataset/extract/extract_target.hpp"
+#include "dataset/samples/shard_tasks.hpp"
+#include "io/publish.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+/// One extract from resolved shards to result.
+class Extraction {
+ public:
+  Extraction(FileSystem& files, const ExtractOptions& options, Context& ctx)
+      : files_(files),
+        options_(options),
+        ctx_(ctx),
+        threads_(thread_count(options.threads)),
+        set_(resolve_shards(options.shards, ctx)),
+        lister_(set_, ctx),
+        places_(set_.manifest) {}
+
+  ExtractResult run() {
+    refuse_own_folder();
+    const ExtractNeed need = survey();
+    check_room(options_.target, need, [this] { return present(); });
+    const auto start = std::chrono::steady_clock::now();
+    ctx_.progress().start("extract", need.files);
+    write_all_shards();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    result_.shards = set_.shards.size();
+    result_.samples = need.samples;
+    result_.files = need.files;
+    result_.bytes = need.bytes;
+    result_.files_per_second = static_cast<double>(need.files) / elapsed.count();
+    result_.bytes_per_second = static_cast<double>(need.bytes) / elapsed.count();
+    warn(need);
+    return result_;
+  }
+
+ private:
+  /// Class folders among the shards would be part of the set for all who read it later.
+  void refuse_own_folder() const {
+    namespace fs = std::filesystem;
+    const fs::path target = fs::weakly_canonical(options_.target);
+    std::set<std::string> folders;
+    for (const ShardFile& shard : set_.shards) {
+      const std::string folder = parent_folder(shard.path);
+      if (!folders.insert(folder).second || fs::weakly_canonical(folder) != target) continue;
+      throw Error(ErrorCode::usage,
+                  fmt::format("the shards themselves lie in '{}'; choose another folder", options_.target),
+                  options_.target);
+    }
+  }
+
+  /// Names and sizes of all shards, so that a bad one ends it before the first is written.
+  ExtractNeed survey() {
+    std::uint64_t bytes = 0;
+    for (const ShardFile& shard : set_.shards) bytes += shard.bytes;
+    ctx_.progress().start("check names", set_.shards.size(), bytes);
+    ExtractNeed need;
+    std::mutex mutex;
+    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t) {
+      const ExtractNeed of_shard =
+          survey_shard(lister_, places_, set_.shards[at], [](const ListedMember&, const std::string&) {});
+      ++ctx_.progress().items;
+      const std::scoped_lock lock(mutex);
+      need.add(of_shard);
+    });
+    return need;
+  }
+
+  /// How much of it stands in the target by name and size.
+  ExtractNeed present() {
+    ExtractNeed there;
+    if (!std::filesystem::is_directory(options_.target)) return there;
+    const ContainedFolder root(options_.target);
+    ctx_.progress().start("look for what is there", set_.shards.size());
+    std::mutex mutex;
+    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t) {
+      ExtractNeed found;
+      survey_shard(lister_, places_, set_.shards[at], [&](const ListedMember& member, const std::string& place) {
+        if (has_size_at(root, place, member.size)) found.add_file(member.size);
+      });
+      const std::scoped_lock lock(mutex);
+      there.add(found);
+    });
+    return there;
+  }
+
+  void write_all_shards() {
+    ExtractTarget target(files_, options_.target);
+    std::vector<std::unique_ptr<ExtractBatch>> batches;
+    const std::size_t writers = std::min<std::size_t>(threads_, set_.shards.size());
+    for (std::size_t i = 0; i < writers; ++i) batches.push_back(std::make_unique<ExtractBatch>(target, i, ctx_));
+    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t thread) {
+      const File shard = File::open_read(set_.shards[at].path);
+      survey_shard(lister_, places_, set_.shards[at], [&](const ListedMember& member, const std::string& place) {
+        batches[thread]->add(shard, member, place);
+        ++ctx_.progress().items;
+      });
+      batches[thread]->publish();
+    });
+    target.finish();
+    for (const auto& batch : batches) {
+      result_.files_written += batch->written();
+      result_.files_kept += batch->kept();
+    }
+  }
+
+  void warn(const ExtractNeed& need) {
+    if (need.unlabelled > 0) {
+      ctx_.warn("unlabelled", fmt::format("{} without a label: their files lie where their names say, in no class",
+                                          format_count(need.unlabelled, "sample")));
+    }
+    if (need.unnamed > 0) {
+      ctx_.warn("class_names_unknown",
+                "no manifest names the classes, so their folders are called by label; loaders sort folders as text, "
+                "where 10 comes before 2, and number them anew");
+    }
+    if (need.left_out > 0) {
+      ctx_.warn("members_left_out", fmt::format("{} not extracted, because they belong to no sample",
+                                                format_count(need.left_out, "member")));
+    }
+  }
+
+  FileSystem& files_;
+  const ExtractOptions& options_;
+  Context& ctx_;
+  const unsigned threads_;
+  const ShardSet set_;
+  const SampleLister lister_;
+  const MemberPlaces places_;
+  ExtractResult result_;
+};
+
+}  // namespace
+
+ExtractResult extract(const ExtractOptions& options, Context& ctx) {
+  return extract_on(*posix_file_system(), options, ctx);
+}
+
+ExtractResult extract_on(FileSystem& files, const ExtractOptions& options, Context& ctx) {
+  return Extraction(files, options, ctx).run();
+}
+
+void ExtractOptions::describe(FieldVisitor& v) {
+  v.field({"SHARDS", Unit::none, "folders, tars, brace patterns, list files or wids indexes", Role::positional},
+          shards);
+  v.field({"DST", Unit::none, "folder for the class folders; what is there with other content is not overwritten",
+           Role::positional},
+          target);
+  v.field(
+      {"threads", Unit::count, "shards extracted at a time; default: the CPUs this process may use", Role::option, "N"},
+      threads);
+}
+
+void ExtractResult::describe(FieldVisitor& v) {
+  v.field({"shards", Unit::count, "shards extracted"}, shards);
+  v.field({"samples", Unit::count, "samples in them"}, samples);
+  v.field({"files", Unit::count, "files of these samples; labels are folders"}, files);
+  v.field({"files_written", Unit::count, "by this run"}, files_written);
+  v.field({"files_kept", Unit::count, "found in place with the right content"}, files_kept);
+  v.field({"bytes", Unit::bytes, "of all files"}, bytes);
+  v.field({"files_per_second", Unit::per_second, "files over the time from the check of names to durable"},
+          files_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the same time"}, bytes_per_second);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,197 @@
+#include "dataset/extract/extract_target.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "dataset/samples/member_content.hpp"
+#include "formats/manifest.hpp"
+#include "io/publish.hpp"
+
+namespace fs = std::filesystem;
+
+namespace shardkit {
+namespace {
+
+constexpr const char* kStaging = "extract";
+constexpr const char* kLock = "extract.lock";
+// A power cut costs so much work again; one sync of the file system is shared by as much.
+constexpr std::size_t kBatchFiles = 8192;
+constexpr std::uint64_t kBatchBytes = 512U << 20U;
+constexpr std::size_t kPiece = 1U << 20U;
+
+const std::string& made(FileSystem& files, const std::string& path) {
+  files.create_directories(path);
+  return path;
+}
+
+struct Parts {
+  std::string folder;
+  std::string name;
+};
+
+Parts split(const std::string& place) {
+  const std::size_t slash = place.rfind('/');
+  if (slash == std::string::npos) return {"", place};
+  return {place.substr(0, slash), place.substr(slash + 1)};
+}
+
+bool same_bytes(const File& a, std::uint64_t offset_a, const File& b, std::uint64_t size, const Context& ctx) {
+  std::vector<std::byte> of_a(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, size)));
+  std::vector<std::byte> of_b(of_a.size());
+  for (std::uint64_t done = 0; done < size;) {
+    ctx.throw_if_stopped();
+    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, size - done));
+    const std::size_t got_a = a.read_at(offset_a + done, MutableBytes(of_a).first(wanted));
+    const std::size_t got_b = b.read_at(done, MutableBytes(of_b).first(wanted));
+    if (got_a != wanted || got_b != wanted) return false;
+    if (!std::equal(of_a.begin(), of_a.begin() + static_cast<std::ptrdiff_t>(wanted), of_b.begin())) return false;
+    done += wanted;
+  }
+  return true;
+}
+
+/// Whether `file` has the member's content; by the index's checksum where there is one, which reads no shard.
+bool holds(const File& file, const File& shard, const ListedMember& member, const Context& ctx) {
+  if (file.size() != member.size) return false;
+  if (!member.xxh3) return same_bytes(shard, member.offset, file, member.size, ctx);
+  try {
+    ListedMember stored = member;
+    stored.offset = 0;
+    read_member(file, stored, ctx, [](Bytes) {});
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;
+    return false;
+  }
+}
+
+[[noreturn]] void refuse(const ContainedFolder& root, const std::string& place) {
+  const std::string path = join_path(root.path(), place);
+  throw Error(ErrorCode::conflict,
+              fmt::format("'{}' is there already and is not the file that the shards hold; nothing is overwritten: "
+                          "remove it or choose another folder",
+                          path),
+              path);
+}
+
+}  // namespace
+
+ExtractTarget::ExtractTarget(FileSystem& files, const std::string& path) : files_(files), root_(made(files, path)) {
+  state_ = *root_.folder(kStateFolder, true);
+  lock();
+  clear();
+  static_cast<void>(*root_.folder(fmt::format("{}/{}", kStateFolder, kStaging), true));
+}
+
+/// Takes the lock of a file that still has its name: the extract before may be removing it.
+void ExtractTarget::lock() {
+  while (true) {
+    const std::string path = join_path(state_.path(), kLock);
+    lock_ = File(::openat(state_.fd(), kLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666), path);
+    if (!lock_) throw system_error(errno, "create", path);
+    if (try_lock(lock_) == LockAttempt::held_elsewhere) {
+      throw Error(ErrorCode::conflict, fmt::format("another extract is at work in '{}'; let it end", root_.path()),
+                  root_.path());
+    }
+    struct stat info {};
+    if (::fstat(lock_.fd(), &info) != 0 || info.st_nlink > 0) return;
+  }
+}
+
+ExtractTarget::~ExtractTarget() {
+  if (finished_) return;
+  try {
+    clear();
+    files_.remove_below(state_, kLock);
+  } catch (const std::exception&) {  // the next extract removes what is left
+  }
+  ::rmdir(state_.path().c_str());
+}
+
+/// What is below was made by an extract; remove_all() follows no links.
+void ExtractTarget::clear() {
+  std::error_code error;
+  const std::string path = join_path(state_.path(), kStaging);
+  fs::remove_all(path, error);
+  if (error) throw system_error(error.value(), "remove", path);
+}
+
+File ExtractTarget::staging(std::size_t number) const {
+  return *root_.folder(fmt::format("{}/{}/{}", kStateFolder, kStaging, number), true);
+}
+
+void ExtractTarget::finish() {
+  clear();
+  files_.remove_below(state_, kLock);
+  ::rmdir(state_.path().c_str());  // stays where others have files in it
+  files_.sync_all(root_.root());
+  finished_ = true;
+}
+
+ExtractBatch::ExtractBatch(ExtractTarget& target, std::size_t number, Context& ctx)
+    : target_(target), ctx_(ctx), staging_(target.staging(number)) {}
+
+void ExtractBatch::add(const File& shard, const ListedMember& member, const std::string& place) {
+  const Parts parts = split(place);
+  if (const auto folder = target_.root().folder(parts.folder, false)) {
+    const Standing standing = standing_at(*folder, parts.name);
+    if (standing == Standing::other) refuse(target_.root(), place);
+    if (standing == Standing::file) {
+      if (!holds(open_below(*folder, parts.name), shard, member, ctx_)) refuse(target_.root(), place);
+      ++kept_;
+      return;
+    }
+  }
+  Pending pending{fmt::to_string(next_number_++), place, member.size};
+  const auto file = target_.files().create_below(staging_, pending.number);
+  read_member(shard, member, ctx_, [&](Bytes piece) { file->write(piece); });
+  pending_.push_back(std::move(pending));
+  pending_bytes_ += member.size;
+  if (pending_.size() == kBatchFiles || pending_bytes_ >= kBatchBytes) publish();
+}
+
+void ExtractBatch::publish() {
+  if (pending_.empty()) return;
+  target_.files().sync_all(target_.root().root());
+  for (const Pending& pending : pending_) {
+    ctx_.throw_if_stopped();
+    publish(pending);
+  }
+  pending_.clear();
+  pending_bytes_ = 0;
+}
+
+void ExtractBatch::publish(const Pending& pending) {
+  const Parts parts = split(pending.place);
+  const File folder = *target_.root().folder(parts.folder, true);
+  if (target_.files().rename_new_below(staging_, pending.number, folder, parts.name)) {
+    ++written_;
+    return;
+  }
+  // Two samples share a side-car, or two shards a sample.
+  if (standing_at(folder, parts.name) != Standing::file) refuse(target_.root(), pending.place);
+  const File there = open_below(folder, parts.name);
+  const File ours = open_below(staging_, pending.number);
+  if (there.size() != pending.size || !same_bytes(ours, 0, there, pending.size, ctx_)) {
+    refuse(target_.root(), pending.place);
+  }
+  target_.files().remove_below(staging_, pending.number);
+  ++kept_;
+}
+
+bool has_size_at(const ContainedFolder& root, const std::string& place, std::uint64_t size) {
+  const Parts parts = split(place);
+  const auto folder = root.folder(parts.folder, false);
+  return folder && standing_at(*folder, parts.name) == Standing::file && open_below(*folder, parts.name).size() == size;
+}
+
+}  // namespace shardkit

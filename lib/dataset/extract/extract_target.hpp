@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "dataset/samples/sample_lister.hpp"
+#include "io/contained_folder.hpp"
+#include "io/file_system.hpp"
+
+namespace shardkit {
+
+/// The folder that an extract fills. While it lives it holds a lock in it and a place for unfinished files, both below
+/// DST/.shardkit; finish() and the destructor take them away. Thread-safe.
+class ExtractTarget {
+ public:
+  /// Makes the folder, and removes what a killed extract left. Throws Error{conflict} when another one is at work
+  /// there or `.shardkit` is a link.
+  ExtractTarget(FileSystem& files, const std::string& path);
+  ~ExtractTarget();
+  ExtractTarget(const ExtractTarget&) = delete;
+  ExtractTarget& operator=(const ExtractTarget&) = delete;
+
+  const ContainedFolder& root() const { return root_; }
+  FileSystem& files() const { return files_; }
+  /// A new folder for unfinished files.
+  File staging(std::size_t number) const;
+  /// Everything is durable under its name, and nothing of our own is left.
+  void finish();
+
+ private:
+  void lock();
+  void clear();
+
+  FileSystem& files_;
+  ContainedFolder root_;
+  File state_;  ///< DST/.shardkit
+  File lock_;
+  bool finished_ = false;
+};
+
+/// Brings members under their names. They are written under numbers, made durable many at a time and only then named:
+/// a file with its name is whole, also after a power cut. One thread at a time; one each.
+class ExtractBatch {
+ public:
+  ExtractBatch(ExtractTarget& target, std::size_t number, Context& ctx);
+
+  /// Writes the content of `member` for `place`, unless a file with that content is there. Throws Error{conflict} when
+  /// something else is, and what read_member() throws.
+  void add(const File& shard, const ListedMember& member, const std::string& place);
+
+  /// Names what was added. Throws Error{conflict} when another writer took a name for other content meanwhile.
+  void publish();
+
+  std::uint64_t written() const { return written_; }
+  std::uint64_t kept() const { return kept_; }
+
+ private:
+  struct Pending {
+    std::string number;
+    std::string place;
+    std::uint64_t size;
+  };
+  void publish(const Pending& pending);
+
+  ExtractTarget& target_;
+  Context& ctx_;
+  File staging_;
+  std::vector<Pending> pending_;
+  std::uint64_t pending_bytes_ = 0;
+  std::uint64_t next_number_ = 0;
+  std::uint64_t written_ = 0;
+  std::uint64_t kept_ = 0;
+};
+
+/// True when a whole file of the member's size stands at `place` below `root`; nothing else is looked at.
+bool has_size_at(const ContainedFolder& root, const std::string& place, std::uint64_t size);
+
+}  // namespace shardkit

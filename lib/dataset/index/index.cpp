@@ -1,0 +1,216 @@
+#include "dataset/index/index.hpp"
+
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "catalog/shard_scan.hpp"
+#include "catalog/shard_set.hpp"
+#include "core/error.hpp"
+#include "dataset/checks/shard_verifier.hpp"
+#include "dataset/index/foreign_set.hpp"
+#include "dataset/index/known_shard.hpp"
+#include "dataset/index/shard_indexer.hpp"
+#include "dataset/samples/shard_tasks.hpp"
+#include "io/publish.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+void refuse_converted_set(const ShardSet& set) {
+  const auto refuse = [](const std::string& path) {
+    throw Error(
+        ErrorCode::conflict,
+        fmt::format(
+            "'{}' was written with the shards, by shardctl convert or reshard, and also knows original paths and "
+            "classes; there is nothing to index but for other readers (--dali, --wids, --energon, once those have "
+            "ended). Remove it if the shards are no longer those that were written with it",
+            path),
+        path);
+  };
+  if (set.manifest && !set.manifest->plan_hash.empty()) refuse(set.manifest_path);
+  for (const ExpectedShard& expected : find_expectations(set)) {
+    if (expected.index && !expected.index->plan.empty()) refuse(expected.index_path);
+  }
+}
+
+/// A manifest of a part of the folder would make strangers of the other shards.
+void refuse_subset(const ShardSet& set) {
+  if (!set.manifest) return;
+  std::set<std::string_view> named;
+  for (const ShardFile& shard : set.shards) named.insert(shard.name);
+  for (const ManifestShard& listed : set.manifest->shards) {
+    if (named.contains(listed.name)) continue;
+    throw Error(ErrorCode::conflict,
+                fmt::format("'{}' also lists '{}', which is not named here; index the whole folder '{}'",
+                            set.manifest_path, listed.name, set.folder),
+                set.manifest_path);
+  }
+}
+
+/// Whether a manifest describes these very shards, as far as their sizes tell.
+bool is_described(const ShardSet& set) {
+  if (!set.manifest) return false;
+  const std::vector<ExpectedShard> expected = find_expectations(set);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (expected[i].manifest == nullptr || expected[i].manifest->bytes != set.shards[i].bytes) return false;
+  }
+  return true;
+}
+
+/// Gives headers to two handlers, and content to the first of them.
+class TwoHandlers final : public TarHandler {
+ public:
+  TwoHandlers(TarHandler& first, TarHandler& second) : first_(first), second_(second) {}
+  bool entry(const TarEntry& entry) override {
+    second_.entry(entry);
+    return first_.entry(entry);
+  }
+  void content(Bytes piece) override { first_.content(piece); }
+  void content_end() override { first_.content_end(); }
+  void finding(const TarFinding& finding) override {
+    first_.finding(finding);
+    second_.finding(finding);
+  }
+
+ private:
+  TarHandler& first_;
+  TarHandler& second_;
+};
+
+/// One run of index().
+class Indexing {
+ public:
+  Indexing(const IndexOptions& options, const ShardSet& set, Context& ctx)
+      : kinds_{options.dali, options.wids, options.energon},
+        threads_(thread_count(options.threads)),
+        set_(set),
+        ctx_(ctx),
+        files_(posix_file_system()) {}
+
+  IndexResult run() {
+    refuse_subset(set_);
+    if (kinds_.dali) check_dali_names(names());
+    const bool described = kinds_.any() && is_described(set_);
+    if (!described) refuse_converted_set(set_);
+    for (const ShardFile& shard : set_.shards) result_.bytes += shard.bytes;
+    files_->create_directories(join_path(set_.folder, kStateFolder));
+    remove_stale_temps(*files_, join_path(set_.folder, kStateFolder));
+    remove_stale_temps(*files_, set_.folder);
+    if (described) {
+      index_for_others();
+    } else {
+      index_anew();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const ShardFile& shard : set_.shards) names.push_back(shard.name);
+    return names;
+  }
+
+  void index_for_others() {
+    write_foreign_indexes(*files_, set_.folder, set_.manifest->shards, kinds_, true, threads_, ctx_);
+    sum_up(*set_.manifest);
+  }
+
+  void index_anew() {
+    ctx_.progress().start("index", set_.shards.size(), result_.bytes);
+    Manifest manifest;
+    manifest.shards.resize(set_.shards.size());
+    std::vector<ForeignShard> foreign(set_.shards.size());
+    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t i, std::size_t) {
+      manifest.shards[i] = read_whole(set_.shards[i], foreign[i]);
+      ++ctx_.progress().items;
+    });
+    for (const ManifestShard& shard : manifest.shards) {
+      manifest.samples += shard.samples;
+      manifest.bytes += shard.bytes;
+    }
+    publish_foreign_set(*files_, set_.folder, kinds_, std::move(foreign), ctx_);
+    publish(*files_, join_path(set_.folder, kManifestName), as_bytes(write_manifest(manifest)));
+    result_.manifest_written = true;
+    sum_up(manifest);
+  }
+
+  /// All indexes of one shard in one read.
+  ManifestShard read_whole(const ShardFile& shard, ForeignShard& foreign) {
+    AtomicFile file(*files_, join_path(set_.folder, shard_index_path(shard.name)));
+    ShardIndexWriter index(file, shard.name, "");
+    ShardIndexer indexer(index, shard.path);
+    ForeignShardWriter others(*files_, set_.folder, shard.name, kinds_);
+    ForeignScan scan(others, shard.path);
+    TwoHandlers both(indexer, scan);
+    std::optional<Md5Stream> md5;
+    if (kinds_.wids) md5.emplace();
+    const ShardContent content = read_shard(shard.path, both, ctx_, md5 ? &*md5 : nullptr);
+    indexer.finish();
+    const ShardSummary summary = index.finish(content.bytes, content.xxh3_128);
+    scan.finish();
+    file.commit();
+    ManifestShard entry{shard.name, summary.samples, summary.bytes, summary.xxh3_128};
+    foreign = std::move(others.facts());
+    foreign.bytes = entry.bytes;
+    if (md5) keep_md5(*files_, set_.folder, entry, foreign.md5 = md5->finish());
+    return entry;
+  }
+
+  void sum_up(const Manifest& manifest) {
+    result_.manifest = join_path(set_.folder, kManifestName);
+    result_.shards = manifest.shards.size();
+    result_.samples = manifest.samples;
+    result_.bytes = manifest.bytes;
+  }
+
+  const ForeignKinds kinds_;
+  const unsigned threads_;
+  const ShardSet& set_;
+  Context& ctx_;
+  const std::unique_ptr<FileSystem> files_;
+  IndexResult result_;
+};
+
+}  // namespace
+
+IndexResult index(const IndexOptions& options, Context& ctx) {
+  const auto start = std::chrono::steady_clock::now();
+  const ShardSet set = resolve_shards(options.shards, ctx);
+  if (set.folder.empty()) {
+    throw Error(ErrorCode::usage, "the shards lie in several folders; index each folder by itself");
+  }
+  IndexResult result = Indexing(options, set, ctx).run();
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  result.bytes_per_second = static_cast<double>(result.bytes) / elapsed.count();
+  return result;
+}
+
+void IndexOptions::describe(FieldVisitor& v) {
+  v.field({"SHARDS", Unit::none, "folders, tars, brace patterns, list files or wids indexes", Role::positional},
+          shards);
+  v.field({"dali", Unit::none, "also <shard>.idx, which NVIDIA DALI's webdataset reader takes"}, dali);
+  v.field({"wids", Unit::none, "also shardindex.json of wids, WebDataset's indexed reader; takes each shard's MD5"},
+          wids);
+  v.field({"energon", Unit::none, "also <shard>.tar.idx and .nv-meta/ of Megatron-Energon"}, energon);
+  v.field({"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"},
+          threads);
+}
+
+void IndexResult::describe(FieldVisitor& v) {
+  v.field({"shards", Unit::count, "shards indexed"}, shards);
+  v.field({"samples", Unit::count, "samples found in them"}, samples);
+  v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards over wall time"}, bytes_per_second);
+  v.field({"manifest", Unit::none, "the manifest of the set"}, manifest);
+  v.field({"manifest_written", Unit::none, "false when it was there and only other readers' indexes were written"},
+          manifest_written);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,137 @@
+#include "dataset/merge/merge.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "dataset/index/foreign_set.hpp"
+#include "dataset/index/known_shard.hpp"
+#include "dataset/sharding/convert_target.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+struct FoundPart {
+  Part part;
+  std::string path;
+  Manifest manifest;
+};
+
+std::vector<FoundPart> find_parts(const ConvertTarget& target) {
+  std::vector<FoundPart> parts;
+  for (const auto& entry : std::filesystem::directory_iterator(target.state_path(""))) {
+    const std::string name = entry.path().filename();
+    if (const std::optional<Part> part = parse_part_file_name(name)) {
+      const std::string path = target.state_path(name);
+      parts.push_back({*part, path, read_manifest(read_text_file(path), path)});
+    }
+  }
+  std::ranges::sort(parts, {}, [](const FoundPart& found) { return found.part.index; });
+  return parts;
+}
+
+/// Parts of one split must be there from first to last.
+void check_split(const std::vector<FoundPart>& parts, const std::string& plan_hash, const std::string& folder) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::conflict, fmt::format("cannot merge '{}': {}", folder, why), folder);
+  };
+  const std::uint64_t count = parts.front().part.count;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i].part;
+    if (part.count != count) {
+      refuse(fmt::format("it has parts of {} and parts of {}, which overlap; remove those of one split", count,
+                         part.count));
+    }
+    if (part.index != i) refuse(fmt::format("part {}/{} is missing; run it", i, count));
+    if (parts[i].manifest.plan_hash != plan_hash) {
+      refuse(fmt::format("part {}/{} is of another plan; run it again", part.index, count));
+    }
+  }
+  if (parts.size() != count) refuse(fmt::format("part {}/{} is missing; run it", parts.size(), count));
+}
+
+/// Whether the manifest of this plan is there already.
+bool is_merged(const ConvertTarget& target) {
+  const std::string path = target.path_of(kManifestName);
+  return std::filesystem::exists(path) &&
+         read_manifest(read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
+}
+
+void refuse_without_plan(const ConvertTarget& target) {
+  if (std::filesystem::exists(target.state_path("plan"))) return;
+  throw Error(
+      ErrorCode::not_found,
+      fmt::format("'{}' has no .shardkit/plan, so that no convert or reshard wrote parts there; of a split merge "
+                  "each of its folders",
+                  target.folder()),
+      target.folder());
+}
+
+/// The parts wrote what lies beside each shard; what lies over all of them follows from that.
+void index_for_others(FileSystem& files, const std::string& folder, const std::vector<ManifestShard>& shards,
+                      Context& ctx) {
+  const ForeignKinds kinds = kinds_of_parts(folder, shards, ctx);
+  if (!kinds.any()) return;
+  const ForeignKinds facts_alone{.wids = kinds.wids};
+  publish_foreign_set(files, folder, kinds,
+                      index_known_shards(files, folder, shards, facts_alone, thread_count(std::nullopt), ctx), ctx);
+}
+
+}  // namespace
+
+void MergeOptions::describe(FieldVisitor& v) {
+  v.field({"DST", Unit::none, "folder that the parts of a convert or reshard wrote to", Role::positional}, target);
+  v.field({"recheck", Unit::none, "read every shard and compare its checksum"}, recheck);
+}
+
+void MergeResult::describe(FieldVisitor& v) {
+  v.field({"parts", Unit::count, "that were joined; 0 when that had been done before"}, parts);
+  v.field({"shards", Unit::count, "in the set"}, shards);
+  v.field({"samples", Unit::count, "in the set"}, samples);
+  v.field({"bytes", Unit::bytes, "of all shards"}, bytes);
+  v.field({"skipped", Unit::count, "source files left out"}, skipped);
+  v.field({"manifest", Unit::none, "the file that describes the set"}, manifest);
+}
+
+MergeResult merge(const MergeOptions& options, Context& ctx) {
+  const auto files = posix_file_system();
+  ConvertTarget target(*files, options.target);
+  refuse_without_plan(target);
+  target.open_plan();
+  const std::vector<FoundPart> parts = find_parts(target);
+  if (is_merged(target)) {
+    // The parts that are left are those that an earlier merge had not removed yet when it ended.
+  } else if (!parts.empty()) {
+    check_split(parts, to_hex(target.plan().hash()), options.target);
+  } else {
+    throw Error(ErrorCode::not_found,
+                fmt::format("'{}' has no parts to merge; run convert or reshard with --part I/N first", options.target),
+                options.target);
+  }
+  std::vector<ShardSummary> summaries;
+  ctx.progress().start("merge", target.plan().shards().size());
+  for (std::size_t shard = 0; shard < target.plan().shards().size(); ++shard) {
+    ctx.throw_if_stopped();
+    const std::optional<ShardSummary> summary = target.finished(shard, options.recheck);
+    if (!summary) {
+      const std::string name = target.plan().shard_name(shard);
+      throw Error(ErrorCode::not_found,
+                  fmt::format("shard '{}' is missing or damaged; run its part again", join_path(options.target, name)),
+                  join_path(options.target, name));
+    }
+    summaries.push_back(*summary);
+    ++ctx.progress().items;
+  }
+  const Manifest manifest = target.manifest_of(summaries);
+  index_for_others(*files, options.target, manifest.shards, ctx);
+  target.publish_manifest(manifest);
+  for (const FoundPart& found : parts) files->remove(found.path);
+  return {parts.size(),   manifest.shards.size(), manifest.samples,
+          manifest.bytes, manifest.skipped,       join_path(options.target, kManifestName)};
+}
+
+}  // namespace shardkit

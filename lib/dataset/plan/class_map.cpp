@@ -1,0 +1,60 @@
+#include "dataset/plan/class_map.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "io/file.hpp"
+
+namespace shardkit {
+namespace {
+
+using Labels = std::map<std::string, std::uint64_t>;
+
+[[noreturn]] void bad(const std::string& path, const std::string& why) {
+  throw Error(ErrorCode::corrupt, fmt::format("class map '{}': {}", path, why), path);
+}
+
+Labels from_json(const std::string& text, const std::string& path) {
+  Labels labels;
+  // nlohmann keeps the last of two equal names; a class map with two is a mistake, so they are counted while parsing.
+  std::size_t names = 0;
+  const auto count = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json&) {
+    if (depth == 1 && event == nlohmann::json::parse_event_t::key) ++names;
+    return true;
+  };
+  const nlohmann::json json = nlohmann::json::parse(text, count, false);
+  if (!json.is_object()) bad(path, "is not a JSON object {\"class\": label}");
+  for (const auto& [name, label] : json.items()) {
+    if (!label.is_number_unsigned()) bad(path, fmt::format("the label of '{}' is not a whole number", name));
+    labels[name] = label.get<std::uint64_t>();
+  }
+  if (names != labels.size()) bad(path, "names a class twice");
+  return labels;
+}
+
+Labels from_lines(std::string_view text, const std::string& path) {
+  Labels labels;
+  std::uint64_t label = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) bad(path, fmt::format("line {} is empty", label + 1));
+    if (!labels.emplace(line, label).second) bad(path, fmt::format("line {} names '{}' again", label + 1, line));
+    ++label;
+  }
+  return labels;
+}
+
+}  // namespace
+
+std::map<std::string, std::uint64_t> read_class_map(const std::string& path) {
+  const std::string text = read_text_file(path, 64U * 1024U * 1024U);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) bad(path, "is empty");
+  return text[first] == '{' ? from_json(text, path) : from_lines(text, path);
+}
+
+}  // namespace shardkit

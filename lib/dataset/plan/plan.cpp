@@ -1,0 +1,95 @@
+#include "dataset/plan/plan.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "catalog/set_folders.hpp"
+#include "dataset/plan/planner.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+/// One plan is of one set.
+void refuse_set_folders(const std::string& root, Context& ctx) {
+  const SetFolders sets = find_set_folders(root, ctx);
+  if (sets.names.empty()) return;
+  throw Error(ErrorCode::usage,
+              fmt::format("'{}' holds the sets {}; plan each: shardctl plan {}", root, fmt::join(sets.names, ", "),
+                          join_path(root, sets.names.front())),
+              root);
+}
+
+}  // namespace
+
+void PlanOptions::describe(FieldVisitor& v) {
+  v.field({"SRC", Unit::none, "folder with one sub-folder of images per class", Role::positional}, source);
+  v.field({"output", Unit::none, "where to write the plan", Role::option, "PLAN", 'o'}, output);
+  sharding.describe(v);
+  v.field({"parts", Unit::count,
+           "how many parts the converts will be: --part auto takes it from here where the scheduler does not tell "
+           "(Kubernetes)",
+           Role::option, "N"},
+          parts);
+  v.field({"world", Unit::count, "ranks of the training job, to warn when shards are too few for them"}, world);
+  v.field({"workers", Unit::count, "loader workers per rank, to warn when shards are too few for them"}, workers);
+  v.field({"threads", Unit::count, "cores to use (default: those this process may use)"}, threads);
+}
+
+void ClassesPerShard::describe(FieldVisitor& v) {
+  v.field({"min", Unit::count, "in the shard with the fewest"}, min);
+  v.field({"mean", Unit::none, "over all shards"}, mean);
+  v.field({"max", Unit::count, "in the shard with the most"}, max);
+}
+
+void PlanResult::describe(FieldVisitor& v) {
+  v.field({"output", Unit::none, "the plan file"}, output);
+  v.field({"samples", Unit::count, "images that become samples"}, samples);
+  v.field({"shards", Unit::count, "shards to be written"}, shards);
+  v.field({"bytes", Unit::bytes, "of all shards together"}, bytes);
+  v.field({"classes", Unit::count, "class folders"}, classes);
+  v.field({"skipped", Unit::count, "images left out because they cannot be read"}, skipped);
+  v.field({"ignored_files", Unit::count, "files that are neither images nor side-cars"}, ignored_files);
+  v.field({"largest_shard_bytes", Unit::bytes, "of the largest shard"}, largest_shard_bytes);
+  v.field({"classes_per_shard", Unit::none, "how well the classes are mixed"}, classes_per_shard);
+  v.field({"shuffle_buffer_samples", Unit::count, "shuffle buffer that a loader worker should use"},
+          shuffle_buffer_samples);
+  v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer, per loader worker"}, shuffle_buffer_bytes);
+  v.field({"plan_hash", Unit::none, "XXH3-128 over options, classes, names and sizes in order"}, plan_hash);
+  v.field({"scan_seconds", Unit::seconds, "time spent listing and asking for sizes"}, scan_seconds);
+}
+
+PlanResult write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,
+                      ByteSink& sink, Context& ctx) {
+  PlanResult result = Planner(source, options, scope, ctx).write(sink);
+  result.scan_seconds = source.scan_seconds;
+  return result;
+}
+
+PlanResult plan(const PlanOptions& options, Context& ctx) {
+  if (options.output.empty()) throw Error(ErrorCode::usage, "say where to write the plan: -o PLAN");
+  if (options.parts == 0U) throw Error(ErrorCode::usage, "--parts must be at least 1");
+  if (options.sharding.images.list.empty()) refuse_set_folders(options.source, ctx);
+  const auto files = posix_file_system();
+  AtomicFile file(*files, options.output);
+  const ScannedSource source = scan_source(options.source, options.sharding, {}, options.threads, ctx);
+  PlanResult result = write_plan(source, options.sharding, {.parts = options.parts}, file, ctx);
+  file.commit();
+  result.output = options.output;
+  const std::uint64_t world = options.world.value_or(1);
+  const std::uint64_t workers = options.workers.value_or(1);
+  if (world * workers > result.shards) {
+    ctx.warn("fewer_shards_than_readers",
+             fmt::format("{} ranks x {} workers open {} streams but there are {} shards: some would read nothing; use "
+                         "--multiple-of {}",
+                         world, workers, world * workers, result.shards, world * workers));
+  }
+  return result;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "dataset/convert/convert.hpp"
+#include "dataset/sharding/sharding_options.hpp"
+#include "dataset/sharding/split.hpp"
+#include "dataset/sharding/write_options.hpp"
+#include "dataset/sharding/written_sets.hpp"
+#include "io/file_system.hpp"
+
+namespace shardkit {
+
+struct ReshardOptions : SplitOptions, WriteOptions {
+  std::vector<std::string> inputs;
+  std::string target;
+  ShardSizes sizes;
+  std::optional<std::uint64_t> shuffle;
+  bool sort = false;
+  std::vector<std::string> classes;
+  std::vector<std::string> keys;
+  std::optional<std::uint64_t> min_size;
+  std::optional<std::uint64_t> max_size;
+  std::optional<std::string> sample;
+  bool drop_bad = false;
+  bool mark_duplicates = false;
+  std::vector<std::string> rename;
+  std::optional<std::uint64_t> threads;
+
+  void describe(FieldVisitor& v);
+};
+
+struct ReshardResult : WrittenSets {
+  std::uint64_t skipped = 0;
+  std::uint64_t renamed = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t inputs = 0;
+  std::uint64_t input_samples = 0;
+  std::uint64_t ignored_members = 0;
+  std::vector<SkippedFile> dropped_samples;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Shards to other shards: `shardctl reshard`. Two passes: the first notes where each sample lies (32 bytes of memory
+/// each, the rest on disk beside the output), the second copies. Resumes, refuses changed inputs and options, and works
+/// in parts as convert does. What it writes does not depend on threads, parts or machine.
+ReshardResult reshard(const ReshardOptions& options, Context& ctx);
+
+/// The same over a given file system, for tests.
+ReshardResult reshard_on(FileSystem& files, const ReshardOptions& options, Context& ctx);
+
+}  // namespace shardkit

@@ -1,0 +1,128 @@
+#include "dataset/reshard/reshard_inputs.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "dataset/samples/shard_tasks.hpp"
+#include "io/file.hpp"
+#include "io/file_time.hpp"
+
+namespace shardkit {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Collects the class names of several manifests.
+class ClassNames {
+ public:
+  void add(const Manifest& manifest, const std::string& path) {
+    std::map<std::uint64_t, std::set<std::string>> here;
+    for (const ManifestClass& item : manifest.classes) here[item.label].insert(item.name);
+    for (auto& [label, names] : here) {
+      Names& known = by_label_[label];
+      const bool shared = std::ranges::any_of(names, [&](const auto& name) { return known.names.contains(name); });
+      if (!known.names.empty() && !shared) {
+        throw Error(ErrorCode::conflict,
+                    fmt::format("label {} is '{}' in '{}' but '{}' in '{}': together they would confuse two classes; "
+                                "convert one of them again with the --class-map of the other",
+                                label, *known.names.begin(), known.manifest, *names.begin(), path),
+                    path);
+      }
+      if (known.names.empty()) known.manifest = path;
+      known.names.merge(names);
+    }
+  }
+
+  std::vector<ManifestClass> all() const {
+    std::vector<ManifestClass> classes;
+    for (const auto& [label, known] : by_label_) {
+      for (const std::string& name : known.names) classes.push_back({name, label, 0});
+    }
+    return classes;
+  }
+
+ private:
+  struct Names {
+    std::set<std::string> names;  // a class map may give several classes one label
+    std::string manifest;         ///< that named it first
+  };
+  std::map<std::uint64_t, Names> by_label_;
+};
+
+PlanInput identity_of(const ShardFile& shard) {
+  struct stat info {};
+  if (::stat(shard.path.c_str(), &info) != 0) throw system_error(errno, "look at", shard.path);
+  return {shard.name, static_cast<std::uint64_t>(info.st_size), mtime_ns(info)};
+}
+
+void refuse_own_output(const std::string& folder, const std::vector<std::string>& targets) {
+  for (const std::string& target : targets) {
+    if (fs::weakly_canonical(folder) != fs::weakly_canonical(target)) continue;
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' is input and output at once; write to another folder, then remove this one", folder),
+                folder);
+  }
+}
+
+void note_options(const Manifest& manifest, std::map<std::string, std::string>& made_with) {
+  for (const char* name : {"list", "metadata", "on_bad", "quality", "resize", "sidecar"}) {
+    const auto option = manifest.options.find(name);
+    if (option != manifest.options.end()) made_with.insert(*option);
+  }
+}
+
+}  // namespace
+
+std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<ManifestClass>& classes) {
+  std::map<std::uint64_t, std::vector<std::string>> names;
+  for (const ManifestClass& item : classes) names[item.label].push_back(item.name);
+  return names;
+}
+
+ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets) {
+  ReshardInputs inputs;
+  ClassNames names;
+  std::set<std::string> folders;
+  for (const ShardFile& shard : resolve_shards(operands, FolderTars::all).shards) {
+    inputs.tars.push_back({shard.path, identity_of(shard), nullptr});
+    const std::string folder = parent_folder(shard.path);
+    if (!folders.insert(folder).second) continue;
+    refuse_own_output(folder, targets);
+    const std::string path = join_path(folder, kManifestName);
+    if (!fs::exists(path)) continue;
+    const Manifest manifest = read_manifest(read_text_file(path), path);
+    names.add(manifest, path);
+    note_options(manifest, inputs.made_with);
+  }
+  inputs.classes = names.all();
+  return inputs;
+}
+
+void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, FileSystem& files,
+                   Context& ctx) {
+  std::vector<ReshardInput*> compressed;
+  std::uint64_t packed_bytes = 0;
+  for (ReshardInput& input : inputs.tars) {
+    if (!input.is_compressed()) continue;
+    compressed.push_back(&input);
+    packed_bytes += input.identity.bytes;
+  }
+  if (compressed.empty()) return;
+  require_room_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
+  ctx.progress().start("unpack", compressed.size());
+  for_each_shard(compressed.size(), threads, ctx, [&](std::size_t at, std::size_t) {
+    compressed[at]->unpacked = std::make_unique<UnpackedTar>(compressed[at]->path, folder, files, ctx);
+    ++ctx.progress().items;
+  });
+}
+
+}  // namespace shardkit

@@ -1,0 +1,101 @@
+#include "dataset/reshard/sample_table.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "formats/portable_name.hpp"
+#include "formats/tsv.hpp"
+#include "formats/ustar.hpp"
+
+namespace shardkit {
+namespace {
+
+static_assert(sizeof(SampleRecord) == 24);  // the memory that the header promises
+
+constexpr unsigned kLengthBits = 24;
+constexpr std::size_t kLongestLine = 1U << 20U;  // that of LineReader, which reads the plan
+constexpr std::size_t kSpill = 1U << 20U;
+
+std::uint64_t hash_of_key(const std::string& key) { return xxh3_64(as_bytes(key)); }
+
+std::string mark_key(const MovedSample& sample) {
+  std::size_t longest = 0;
+  for (const MovedMember& member : sample.members) longest = std::max(longest, member.extension.size());
+  std::string key = sample.key;
+  key.resize(std::min(key.size(), kTarNameLimit - 1 - longest - 9));  // '-' and 8 digits
+  return marked_key(key, fmt::format("{}/{}", sample.input, sample.source_key));
+}
+
+}  // namespace
+
+void SampleTable::Batch::add(const MovedSample& sample) {
+  const std::string line = moved_sample_line(sample);
+  const std::uint64_t blocks = moved_sample_tar_bytes(sample) / kTarBlock;
+  if (line.size() >= kLongestLine || blocks > std::numeric_limits<std::uint32_t>::max()) {
+    throw Error(ErrorCode::unsupported, fmt::format("sample '{}' has {} members; that is too much for one sample",
+                                                    sample.source_key, sample.members.size()));
+  }
+  const bool fits = sample.label && *sample.label < kNoLabel;
+  records_.push_back({hash_of_key(sample.key), text_.size() << kLengthBits | line.size(),
+                      static_cast<std::uint32_t>(blocks), fits ? static_cast<std::uint32_t>(*sample.label) : kNoLabel});
+  text_ += line;
+  if (text_.size() >= kSpill) spill();
+}
+
+void SampleTable::Batch::spill() {
+  const std::scoped_lock lock(table_.mutex_);
+  for (; first_in_text_ < records_.size(); ++first_in_text_) {
+    records_[first_in_text_].line += table_.spool_bytes_ << kLengthBits;
+  }
+  table_.spool_.write(as_bytes(text_));
+  table_.spool_bytes_ += text_.size();
+  text_.clear();
+}
+
+void SampleTable::take(std::size_t input, Batch&& batch) {
+  batch.spill();
+  const std::scoped_lock lock(mutex_);
+  batch.records_.shrink_to_fit();
+  early_.emplace(input, std::move(batch.records_));
+  for (auto next = early_.begin(); next != early_.end() && next->first == next_input_; ++next_input_) {
+    records_.insert(records_.end(), next->second.begin(), next->second.end());
+    next = early_.erase(next);
+  }
+  if (records_.size() >= std::numeric_limits<std::uint32_t>::max()) {
+    throw Error(ErrorCode::unsupported, "the inputs hold more than 4,294,967,294 samples; reshard them in portions");
+  }
+}
+
+void SampleTable::close() {
+  spool_.flush();
+  lines_ = File::open_read(spool_.temp_path());
+}
+
+MovedSample SampleTable::read(std::uint32_t sample) const {
+  const std::uint64_t place = records_[sample].line;
+  std::string line(place & ((1U << kLengthBits) - 1), '\0');
+  const std::size_t got = lines_->read_at(place >> kLengthBits, std::as_writable_bytes(std::span(line)));
+  MovedSample result;
+  std::vector<std::string_view> columns;
+  split_columns(line, columns);
+  if (got != line.size() || !parse_moved_sample(columns, result)) {
+    throw Error(ErrorCode::io,
+                fmt::format("'{}' changed while it was used; does another program write there?", spool_.temp_path()),
+                spool_.temp_path(), place >> kLengthBits);
+  }
+  if (!marked_.empty() && marked_[sample]) result.key = mark_key(result);
+  return result;
+}
+
+void SampleTable::mark(std::uint32_t sample) {
+  marked_.resize(records_.size());
+  marked_[sample] = true;
+  records_[sample].key_hash = hash_of_key(read(sample).key);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,184 @@
+#include "dataset/samples/sample_lister.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/ascii.hpp"
+#include "core/error.hpp"
+#include "dataset/samples/sample_label.hpp"
+#include "formats/sample_name.hpp"
+#include "formats/tar_scanner.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr unsigned kSamplesBetweenChecks = 256;
+
+ListedSample listed(IndexSample&& sample) {
+  ListedSample result{std::move(sample.key), sample.label, std::move(sample.path), {}};
+  result.members.reserve(sample.members.size());
+  for (IndexMember& member : sample.members) {
+    std::string name = fmt::format("{}.{}", result.key, member.extension);
+    result.members.push_back({std::move(name), std::move(member.extension), member.offset, member.size, member.xxh3});
+  }
+  return result;
+}
+
+/// Makes samples of a shard's headers, by the rules of SampleGrouper, and reads their labels.
+class HeaderLister {
+ public:
+  HeaderLister(ByteSource& source, const std::string& path, const ListingVisitor& visitor)
+      : source_(source), path_(path), visitor_(visitor) {}
+
+  bool wants_more() const { return wants_more_; }
+
+  void add(TarEntry&& entry) {
+    const auto name =
+        entry.type == TarType::regular && !is_metadata_name(entry.name) ? split_sample_name(entry.name) : std::nullopt;
+    if (!name) return hold(std::move(entry));
+    if (sample_.members.empty() || sample_.key != name->key) {
+      finish();
+      sample_.key = name->key;
+    }
+    if (sample_.members.size() == SampleLister::kMostMembers) refuse_sample(entry);
+    std::string extension = lower_case(name->extension);
+    if (extension == kLabelExtension) sample_.label = read_label(entry);
+    const bool plain = !entry.facts.has(TarFact::sparse);
+    sample_.members.push_back(
+        {std::move(entry.name), std::move(extension), entry.data_offset, entry.size, std::nullopt, plain});
+  }
+
+  /// The sample so far, and what was held back behind it.
+  void finish() {
+    if (!sample_.members.empty() && wants_more_) wants_more_ = visitor_.sample(std::exchange(sample_, {}));
+    release();
+  }
+
+ private:
+  /// Until its sample is complete; so folders that stand between samples keep their place.
+  void hold(TarEntry&& entry) {
+    constexpr std::size_t kMostHeld = 1000;
+    held_.push_back(std::move(entry));
+    if (sample_.members.empty() || held_.size() == kMostHeld) release();
+  }
+
+  void release() {
+    for (TarEntry& entry : held_) visitor_.other(std::move(entry));
+    held_.clear();
+  }
+
+  std::optional<std::uint64_t> read_label(const TarEntry& entry) {
+    std::array<std::byte, 64> text{};  // a longer one is no label
+    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(entry.size, text.size()));
+    LabelReader reader;
+    reader.start();
+    reader.add(Bytes(text).first(source_.read_at(entry.data_offset, MutableBytes(text).first(wanted))));
+    return reader.label();
+  }
+
+  [[noreturn]] void refuse_sample(const TarEntry& entry) const {
+    throw Error(
+        ErrorCode::corrupt,
+        fmt::format("shard '{}': sample '{}' has more than {} members", path_, sample_.key, SampleLister::kMostMembers),
+        path_, entry.header_offset);
+  }
+
+  ByteSource& source_;
+  const std::string& path_;
+  const ListingVisitor& visitor_;
+  ListedSample sample_;
+  std::vector<TarEntry> held_;
+  bool wants_more_ = true;
+};
+
+bool is_harmless(TarFault fault) { return fault == TarFault::missing_end || fault == TarFault::short_end; }
+
+/// There is nothing to list in a file that is no tar: that it lists as nothing would be no answer.
+bool is_no_tar(TarFault fault) {
+  return fault == TarFault::empty || fault == TarFault::compressed || fault == TarFault::not_a_tar;
+}
+
+}  // namespace
+
+SampleLister::SampleLister(const ShardSet& set, Context& ctx) : set_(set), ctx_(ctx) {
+  if (!set_.manifest) return;
+  for (const ManifestShard& shard : set_.manifest->shards) listed_.emplace(shard.name, &shard);
+}
+
+std::optional<SampleLister::Index> SampleLister::index_of(const ShardFile& shard) const {
+  Index index{join_path(parent_folder(shard.path), shard_index_path(shard.name)), {}};
+  std::error_code ignored;
+  if (!std::filesystem::exists(index.path, ignored)) return std::nullopt;
+  std::string why = "it was made for other bytes than the shard has";
+  try {
+    FileSource source(index.path);
+    index.summary = read_shard_summary(source, index.path);
+    const auto entry = listed_.find(shard.name);
+    const bool as_listed = entry == listed_.end() || entry->second->xxh3_128 == index.summary.xxh3_128;
+    if (as_listed && index.summary.shard == shard.name && index.summary.bytes == shard.bytes) return index;
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  const std::scoped_lock lock(mutex_);
+  if (!warned_of_.insert(index.path).second) return std::nullopt;
+  ctx_.warn("index_ignored", fmt::format("the index of '{}' is not used: {}", shard.path, why));
+  return std::nullopt;
+}
+
+bool SampleLister::list(const ShardFile& shard, const ListingVisitor& visitor) const {
+  const auto index = index_of(shard);
+  if (index) {
+    list_by_index(shard, *index, visitor);
+  } else {
+    list_by_headers(shard, visitor);
+  }
+  return index.has_value();
+}
+
+void SampleLister::list_by_index(const ShardFile& shard, const Index& index, const ListingVisitor& visitor) const {
+  FileSource source(index.path);
+  bool wants_more = true;
+  unsigned samples = 0;
+  ShardIndexVisitor lines;
+  lines.sample = [&](IndexSample&& sample) {
+    if (++samples % kSamplesBetweenChecks == 0) ctx_.throw_if_stopped();
+    if (wants_more) wants_more = visitor.sample(listed(std::move(sample)));
+  };
+  read_shard_index(source, index.path, lines);
+  ctx_.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
+}
+
+void SampleLister::list_by_headers(const ShardFile& shard, const ListingVisitor& visitor) const {
+  FileSource source(shard.path);
+  TarScanner scanner(source, [&](const TarFinding& finding) {
+    if (is_no_tar(finding.fault)) {
+      throw Error(ErrorCode::corrupt, fmt::format("'{}' is no tar that can be read: {}", shard.path, finding.text),
+                  shard.path, finding.offset);
+    }
+    if (!is_harmless(finding.fault)) visitor.finding(finding);
+  });
+  HeaderLister lister(source, shard.path, visitor);
+  TarEntry entry;
+  while (lister.wants_more() && scanner.next(entry)) {
+    ctx_.throw_if_stopped();
+    lister.add(std::move(entry));
+  }
+  lister.finish();
+  ctx_.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
+}
+
+std::function<void(const TarFinding&)> warn_of_damage(const ShardFile& shard, Context& ctx) {
+  return [&shard, &ctx, warned = false](const TarFinding& finding) mutable {
+    if (std::exchange(warned, true)) return;
+    ctx.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; `shardctl verify` tells all that is wrong with it",
+                                          shard.path, finding.offset, finding.text));
+  };
+}
+
+}  // namespace shardkit

@@ -1,0 +1,82 @@
+#include "dataset/sharding/shard_writer.hpp"
+
+#include <array>
+#include <utility>
+
+#include "dataset/index/known_shard.hpp"
+#include "formats/ustar.hpp"
+
+namespace shardkit {
+namespace {
+
+/// Dirty pages are sent to disk in steps of this, so that the sync at the end finds little left to do.
+constexpr std::uint64_t kWritebackStep = 16U * 1024U * 1024U;
+
+}  // namespace
+
+ShardWriter::ShardWriter(FileSystem& files, const std::string& folder, const std::string& shard,
+                         std::string_view plan_hash, BufferPool& pool, bool md5)
+    : files_(files),
+      folder_(folder),
+      pool_(pool),
+      tar_(files, join_path(folder, shard)),
+      index_file_(files, join_path(folder, shard_index_path(shard))),
+      index_(index_file_, shard, plan_hash) {
+  if (md5) md5_.emplace();
+}
+
+bool ShardWriter::submit(std::uint64_t number, Chunk chunk) {
+  std::unique_lock lock(mutex_);
+  waiting_.emplace(number, std::move(chunk));
+  if (writing_) return false;  // the thread that writes will find it
+  while (!waiting_.empty() && waiting_.begin()->first == next_) {
+    Chunk current = std::move(waiting_.extract(waiting_.begin()).mapped());
+    ++next_;
+    writing_ = true;
+    lock.unlock();
+    write(current);
+    if (current.last) {
+      finish();
+      return true;
+    }
+    lock.lock();
+    writing_ = false;
+  }
+  return false;
+}
+
+void ShardWriter::write(Chunk& chunk) {
+  const Bytes bytes = chunk.buffer.bytes().first(chunk.used);
+  hash_.update(bytes);
+  if (md5_) md5_->update(bytes);
+  tar_.write(bytes);
+  for (auto& entry : chunk.entries) {
+    if (auto* sample = std::get_if<IndexSample>(&entry)) {
+      for (IndexMember& member : sample->members) member.offset += offset_;
+      index_.add(*sample);
+    } else {
+      index_.add(std::get<IndexSkip>(entry));
+    }
+  }
+  offset_ += chunk.used;
+  pool_.give_back(std::move(chunk.buffer));
+  if (offset_ - written_back_ >= kWritebackStep) tar_.file().start_writeback(written_back_ = offset_);
+}
+
+void ShardWriter::finish() {
+  constexpr std::array<std::byte, kTarEnd> end{};
+  hash_.update(end);
+  if (md5_) md5_->update(end);
+  tar_.write(end);
+  summary_ = index_.finish(offset_ + kTarEnd, hash_.digest());
+}
+
+void ShardWriter::publish() {
+  index_file_.commit();
+  if (summary_.samples == 0) return;
+  if (md5_)
+    keep_md5(files_, folder_, {summary_.shard, summary_.samples, summary_.bytes, summary_.xxh3_128}, md5_->finish());
+  tar_.commit();
+}
+
+}  // namespace shardkit

@@ -1,0 +1,195 @@
+#include "dataset/sharding/sharding_options.hpp"
+
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.hpp"
+#include "formats/portable_name.hpp"
+
+namespace shardkit {
+
+void ShardSizes::describe(FieldVisitor& v) {
+  v.field({"samples", Unit::count, "close a shard at this many samples (default 5000 when --size is not given either)",
+           Role::option, "N"},
+          samples);
+  v.field({"size", Unit::bytes,
+           "close a shard before it passes this size (default 256MiB when --samples is not given "
+           "either); a larger sample gets a shard of its own"},
+          size);
+  v.field({"shards", Unit::count, "make exactly this many shards, equal within one sample", Role::option, "N"}, shards);
+  v.field({"multiple-of", Unit::count,
+           "round the number of shards up to a multiple of this, such as world size times "
+           "loader workers",
+           Role::option, "W"},
+          multiple_of);
+  v.field({"name", Unit::none, "shards are called PREFIX-000000.tar", Role::option, "PREFIX"}, name);
+}
+
+void ListOptions::describe(FieldVisitor& v) {
+  v.field(
+      {"list", Unit::none,
+       "take the images that this file lists, wherever they lie below the source, instead of class folders: .csv or "
+       ".tsv with a header, or .jsonl",
+       Role::option, "FILE"},
+      list);
+  v.field({"path-column", Unit::none,
+           "column of --list and --metadata with the image's path, relative to the source or absolute", Role::option,
+           "NAME"},
+          path_column);
+  v.field(
+      {"label-column", Unit::none,
+       "column of --list with the image's label: whole numbers as they are, or names, numbered in bytewise order or "
+       "by --class-map; without it samples have no .cls. Several labels (a list in .jsonl) go into .json",
+       Role::option, "NAME"},
+      label_column);
+  v.field({"label-separator", Unit::none, "what stands between several labels in .csv and .tsv", Role::option, "TEXT"},
+          label_separator);
+}
+
+void ShardingOptions::describe(FieldVisitor& v) {
+  ShardSizes::describe(v);
+  v.field({"shuffle", Unit::none, "seed of the order of samples (default 0)", Role::option, "SEED"}, shuffle);
+  v.field({"no-shuffle", Unit::none,
+           "keep name order: each shard then holds one class or two, which no loader's "
+           "shuffle buffer repairs"},
+          no_shuffle);
+  v.field({"class-map", Unit::none,
+           "labels from a file: a JSON object {\"class\": label}, or one class name a line, the "
+           "first being label 0",
+           Role::option, "FILE"},
+          class_map);
+  images.describe(v);
+  v.field({"metadata", Unit::none,
+           "give each sample a .json of its image's row in this .csv, .tsv or .jsonl file; an image without a row is a "
+           "bad file (--on-bad)",
+           Role::option, "FILE"},
+          metadata);
+  v.field(
+      {"sidecar", Unit::none,
+       "files called <stem>SUFFIX ride along with the image of that stem, such as .seg.png or _mask.png, and are no "
+       "images of their own; in a tree .json and .txt always do",
+       Role::option, "SUFFIX"},
+      sidecars);
+  v.field({"allow-empty", Unit::none, "accept class folders without images; they keep their label"}, allow_empty);
+  v.field({"validate", Unit::none,
+           "look at each image: not at all, at its header and closing bytes, or by decoding it (JPEGs; of "
+           "other kinds the header)"},
+          validate);
+  v.field({"on-bad", Unit::none,
+           "a file that cannot be read or fails validation: stop, leave it out, or keep it (what "
+           "cannot be read cannot be kept)"},
+          on_bad);
+  v.field(
+      {"resize", Unit::none,
+       "encode JPEGs anew so that their shorter side has this many pixels; smaller ones and other kinds stay as they "
+       "are. --size counts the source's bytes, so shards come out smaller",
+       Role::option, "SHORTER"},
+      resize);
+  v.field({"quality", Unit::none,
+           "JPEG quality of --resize, 1 to 100 (default 90); lower for an image that would come out larger than it was",
+           Role::option, "Q"},
+          quality);
+}
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+/// Each suffix must give a member an extension of its own.
+void check_sidecars(const std::vector<std::string>& suffixes, bool tree) {
+  std::set<std::string> extensions{"cls"};
+  if (tree) extensions.insert({"json", "txt"});  // ride along unasked
+  for (const std::string& suffix : suffixes) {
+    const auto refuse_it = [&](std::string_view why) { refuse(fmt::format("--sidecar '{}': {}", suffix, why)); };
+    if (suffix.size() < 2 || suffix.size() > 24 || std::string_view("._-").find(suffix[0]) == std::string_view::npos) {
+      refuse_it("a suffix starts with '.', '_' or '-' and has 2 to 24 bytes");
+    }
+    const std::string extension = portable_extension(suffix);
+    if (extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.") != std::string::npos) {
+      refuse_it("use letters, digits and dots behind its first character");
+    }
+    if (!extensions.insert(extension).second) refuse_it(fmt::format("another side-car is '{}' already", extension));
+  }
+}
+
+}  // namespace
+
+void check(const ShardSizes& sizes) {
+  if (sizes.shards && (sizes.samples || sizes.size)) {
+    refuse("--shards fixes the number of shards; leave out --samples and --size");
+  }
+  constexpr std::uint64_t most = 1'000'000'000;
+  const auto require = [&](const char* option, std::optional<std::uint64_t> value, std::uint64_t limit) {
+    if (value && (*value == 0 || *value > limit)) refuse(fmt::format("{} must be between 1 and {}", option, limit));
+  };
+  require("--samples", sizes.samples, std::numeric_limits<std::uint64_t>::max());
+  require("--shards", sizes.shards, most);
+  require("--multiple-of", sizes.multiple_of, most);
+  if (sizes.size == 0U) refuse("--size must be at least 1 byte");
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  if (sizes.name.empty() || sizes.name.size() > 80 || sizes.name.find_first_not_of(allowed) != std::string::npos) {
+    refuse(fmt::format("--name '{}': use 1 to 80 letters, digits, '_' and '-'; readers cut shard names at dots",
+                       sizes.name));
+  }
+}
+
+void check(const ListOptions& images) {
+  const bool of_list = !images.label_column.empty() || !images.label_separator.empty();
+  if (images.list.empty() && of_list) refuse("--label-column and --label-separator speak of a --list; there is none");
+  if (images.label_column.empty() && !images.label_separator.empty()) {
+    refuse("--label-separator divides labels; say which column has them: --label-column");
+  }
+}
+
+void check(const ShardingOptions& options) {
+  check(static_cast<const ShardSizes&>(options));
+  check(options.images);
+  if (options.images.list.empty() && options.metadata.empty() && options.images.path_column != kDefaultPathColumn) {
+    refuse("--path-column speaks of --list and --metadata; there is neither");
+  }
+  if (!options.images.list.empty() && options.images.label_column.empty() && !options.class_map.empty()) {
+    refuse("--class-map numbers the labels of a --list; say which column has them: --label-column");
+  }
+  check_sidecars(options.sidecars, options.images.list.empty());
+  if (options.resize && (*options.resize == 0 || *options.resize > kLargestResize)) {
+    refuse(fmt::format("--resize must be between 1 and {} pixels", kLargestResize));
+  }
+  if (options.quality && !options.resize) refuse("--quality is that of --resize; there is none");
+  if (options.quality && (*options.quality == 0 || *options.quality > 100)) {
+    refuse("--quality must be between 1 and 100");
+  }
+  if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle contradict each other");
+}
+
+std::map<std::string, std::string> option_texts(const ShardSizes& sizes) {
+  std::map<std::string, std::string> texts;
+  const bool defaults = !sizes.samples && !sizes.size && !sizes.shards;
+  const auto put = [&](const char* name, std::optional<std::uint64_t> value) {
+    if (value) texts[name] = fmt::to_string(*value);
+  };
+  put("samples", defaults ? kDefaultShardSamples : sizes.samples);
+  put("size_bytes", defaults ? kDefaultShardBytes : sizes.size);
+  put("shards", sizes.shards);
+  put("multiple_of", sizes.multiple_of);
+  return texts;
+}
+
+std::map<std::string, std::string> option_texts(const ShardingOptions& options) {
+  std::map<std::string, std::string> texts = option_texts(static_cast<const ShardSizes&>(options));
+  texts["shuffle"] = options.no_shuffle ? "none" : fmt::to_string(options.shuffle.value_or(0));
+  texts["validate"] = EnumNames<Validate>::names[static_cast<std::size_t>(options.validate)];
+  texts["on_bad"] = EnumNames<OnBad>::names[static_cast<std::size_t>(options.on_bad)];
+  if (options.resize) {
+    texts["resize"] = fmt::to_string(*options.resize);
+    texts["quality"] = fmt::to_string(options.quality.value_or(kDefaultQuality));
+  }
+  if (!options.images.list.empty()) texts["list"] = "yes";
+  if (!options.metadata.empty()) texts["metadata"] = "yes";
+  if (!options.sidecars.empty()) texts["sidecar"] = fmt::format("{}", fmt::join(options.sidecars, ","));
+  return texts;
+}
+
+}  // namespace shardkit

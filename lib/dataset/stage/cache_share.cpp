@@ -1,0 +1,192 @@
+#include "dataset/stage/cache_share.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "formats/manifest.hpp"
+#include "io/publish.hpp"
+#include "staging/lease.hpp"
+#include "staging/node_cache.hpp"
+#include "staging/stage_layout.hpp"
+
+namespace shardkit {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kLongestLease = 100.0 * 366 * 86'400;  // so that its end is a time that can be written
+
+/// Folders from the cache to the target; -1 when it is not found there.
+int depth_in(const std::string& cache, const std::string& target) {
+  const fs::path way = fs::weakly_canonical(target).lexically_relative(fs::weakly_canonical(cache));
+  int depth = 0;
+  for (const fs::path& step : way) {
+    if (step == "." || step.empty()) continue;
+    if (step.native().starts_with('.')) return -1;
+    ++depth;
+  }
+  return way.empty() || depth > kDeepestStagedFolder ? -1 : depth;
+}
+
+/// Bytes of the target once it has all that is wanted beside what it has of the set already.
+std::uint64_t bytes_in_the_end(const StageTarget& target, const StagedSetId& set, const std::vector<StageFile>& wanted,
+                               std::uint64_t manifest) {
+  std::uint64_t bytes = manifest;
+  std::set<std::string_view> counted{kManifestName};
+  for (const StageFile& file : wanted) {
+    if (counted.insert(file.object.name).second) bytes += file.object.size;
+  }
+  const StageJournal::State journal = StageJournal::read(target.path_of(kStageJournalPath));
+  if (!journal.set || !journal.set->is(set)) return bytes;
+  for (const auto& [name, file] : journal.files) {
+    if (!counted.contains(name)) bytes += file.bytes;
+  }
+  return bytes;
+}
+
+void check_limit(std::uint64_t need, std::uint64_t limit, const std::string& target) {
+  if (need <= limit) return;
+  throw Error(ErrorCode::no_space,
+              fmt::format("{} are needed, and --limit allows {}; raise it or stage a smaller set", format_size(need),
+                          format_size(limit)),
+              target);
+}
+
+}  // namespace
+
+void CacheShareOptions::describe(FieldVisitor& v) {
+  v.field({"limit", Unit::bytes,
+           "the most that DST, or with --cache all sets there together, may take; what is not leased makes room, that "
+           "used least recently first; fails before anything is copied when it cannot"},
+          limit);
+  v.field({"cache", Unit::none,
+           "the folder of all staged folders that share the limit and the disk; DST lies in it, at most 4 folders down",
+           Role::option, "DIR"},
+          cache);
+  v.field({"lease", Unit::seconds,
+           "how long DST is kept from eviction and replacement from now on, unless `shardctl cache release` ends that; "
+           "0: only while it is being staged"},
+          lease);
+  v.field({"owner", Unit::none,
+           "in whose name the lease is; default: the pod (POD_NAME or its HOSTNAME), the Slurm job (slurm-<id>), or "
+           "user@host",
+           Role::option, "NAME"},
+          owner);
+  v.field({"purpose", Unit::none, "a word about the lease for who sees it", Role::option, "TEXT"}, purpose);
+}
+
+void check(const CacheShareOptions& options, const std::string& target) {
+  if (!(options.lease >= 0 && options.lease <= kLongestLease)) {
+    throw Error(ErrorCode::usage, "--lease is 0 to 36600 days");
+  }
+  if (!options.cache.empty() && depth_in(options.cache, target) < 0) {
+    throw Error(ErrorCode::usage,
+                fmt::format("the target '{}' does not lie in the cache '{}', at most {} folders down and none of them "
+                            "hidden: --limit could not count it",
+                            target, options.cache, kDeepestStagedFolder),
+                target);
+  }
+}
+
+CacheShare::CacheShare(FileSystem& files, StageTarget& target, const CacheShareOptions& options, Clock& clock,
+                       Context& ctx)
+    : files_(files),
+      target_(target),
+      options_(options),
+      clock_(clock),
+      ctx_(ctx),
+      owner_(options.owner.empty() ? default_lease_owner(process_environment()) : options.owner) {}
+
+bool CacheShare::keep(const std::function<bool()>& still_holds) {
+  try {
+    if (options_.lease > 0 && !keep_by_lease(still_holds)) return false;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::denied) throw;
+    throw Error(
+        error.code(),
+        fmt::format("{}; all is in place, and --lease 0 needs no leave to write there, but nothing then keeps it "
+                    "from eviction",
+                    error.what()),
+        error.path());
+  }
+  mark_used(target_.folder());
+  return true;
+}
+
+bool CacheShare::keep_by_lease(const std::function<bool()>& still_holds) {
+  FolderLock lock(target_.path_of(kStageLockPath));  // nobody evicts while it is shared
+  if (!lock.try_take(Hold::shared) || !still_holds()) return false;
+  take_lease();
+  return true;
+}
+
+void CacheShare::check_room(const StagedSetId& set, const std::vector<StageFile>& wanted,
+                            std::uint64_t manifest) const {
+  if (!counts()) return;
+  const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
+  if (options_.limit) check_limit(need, *options_.limit, target_.folder());
+  if (options_.cache.empty()) return;
+  shardkit::check_room(options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
+}
+
+void CacheShare::take_room(const StagedSetId& set, const std::vector<StageFile>& wanted, std::uint64_t manifest) {
+  const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
+  std::optional<FolderLock> lock;
+  if (!options_.cache.empty()) {
+    lock.emplace(lock_cache(files_, options_.cache, ctx_.stop_token()));
+    const auto gone =
+        make_room(files_, options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
+    for (const StagedFolder& folder : gone) {
+      ctx_.warn("evicted",
+                fmt::format("'{}' ({} from '{}') made room", folder.path, format_size(folder.bytes), folder.source));
+    }
+  }
+  target_.journal().announce(need);
+  take_lease();
+}
+
+void CacheShare::check_replace(const Replacement& replacement) const {
+  const std::string what =
+      fmt::format("'{}' holds {} copy of another set (from '{}', manifest {}; asked for is {})", target_.folder(),
+                  replacement.finished ? "a finished" : "an unfinished", replacement.found.source,
+                  to_hex(replacement.found.manifest), to_hex(replacement.asked.hash));
+  for (const LeaseFile& lease : read_leases(target_.folder())) {
+    if (!lease.lives_at(clock_.now()) || (lease.lease && lease.lease->owner == owner_)) continue;
+    throw Error(ErrorCode::no_space,  // it passes: by a release, or with time
+                fmt::format("{}, {}; choose another folder, or once nobody reads it end the lease with 'shardctl cache "
+                            "release {} --all'",
+                            what, describe(lease), target_.folder()),
+                target_.folder());
+  }
+  if (!replacement.finished || replacement.is_update || options_.limit) return;
+  throw Error(ErrorCode::conflict,
+              fmt::format("{}; choose another folder, or once nobody reads it evict it with 'shardctl cache gc {} "
+                          "--limit 0'; with --limit a set that nobody leases is replaced",
+                          what, target_.folder()),
+              target_.folder());
+}
+
+void CacheShare::drop_lease() noexcept {
+  try {
+    if (options_.lease > 0) release_lease(files_, target_.folder(), owner_);
+  } catch (const std::exception&) {
+    return;  // it ends by itself
+  }
+}
+
+void CacheShare::take_lease() {
+  if (options_.lease == 0) return;
+  const WallTime now = clock_.now();
+  auto until = now + std::chrono::duration_cast<WallTime::duration>(Seconds(std::ceil(options_.lease)));
+  for (const LeaseFile& file : read_leases(target_.folder())) {  // another job of the same owner may need it longer
+    if (file.lease && file.lease->owner == owner_) until = std::max(until, file.lease->expires_at);
+  }
+  shardkit::take_lease(files_, target_.folder(), {owner_, options_.purpose, now, until});
+}
+
+}  // namespace shardkit

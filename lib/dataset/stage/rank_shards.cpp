@@ -1,0 +1,131 @@
+#include "dataset/stage/rank_shards.hpp"
+
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "formats/tsv.hpp"
+
+namespace shardkit {
+namespace {
+
+/// One node reads everything, however it is dealt out among its ranks.
+bool are_all(const Ranks& ranks) { return ranks.first == 0 && ranks.last + 1 == ranks.world; }
+
+std::vector<std::size_t> all_shards(std::size_t count) {
+  std::vector<std::size_t> shards(count);
+  std::iota(shards.begin(), shards.end(), 0);
+  return shards;
+}
+
+/// Shard i is for rank i % world.
+std::vector<std::size_t> dealt_in_turn(std::size_t count, const Ranks& ranks) {
+  std::vector<std::size_t> shards;
+  for (std::size_t shard = 0; shard < count; ++shard) {
+    const std::uint64_t rank = shard % ranks.world;
+    if (rank >= ranks.first && rank <= ranks.last) shards.push_back(shard);
+  }
+  return shards;
+}
+
+RankShards for_webdataset(std::size_t count, const Ranks& ranks) {
+  if (ranks.last >= count) {
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("rank {} of {} gets no shard: there {} {}, and webdataset stops where it finds no samples; "
+                    "`shardctl reshard IN OUT --multiple-of {}` writes enough",
+                    ranks.last, ranks.world, count == 1 ? "is" : "are", format_count(count, "shard"), ranks.world));
+  }
+  return {dealt_in_turn(count, ranks), {}};
+}
+
+/// floor(samples * rank / world) without the overflow of the product.
+std::uint64_t first_sample(std::uint64_t samples, std::uint64_t rank, std::uint64_t world) {
+  return samples / world * rank + samples % world * rank / world;
+}
+
+RankShards for_dali(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks) {
+  const auto samples = std::accumulate(samples_per_shard.begin(), samples_per_shard.end(), std::uint64_t{0});
+  if (samples < ranks.world) {
+    throw Error(ErrorCode::usage, fmt::format("{} cannot be divided among {}: DALI wants a sample for each",
+                                              format_count(samples, "sample"), format_count(ranks.world, "rank")));
+  }
+  if (are_all(ranks)) return {all_shards(samples_per_shard.size()), {}};
+  const std::uint64_t begin = first_sample(samples, ranks.first, ranks.world);
+  const std::uint64_t end = first_sample(samples, ranks.last + 1, ranks.world);
+  RankShards result;
+  std::uint64_t start = 0;
+  for (std::size_t shard = 0; shard < samples_per_shard.size(); ++shard) {
+    const std::uint64_t next = start + samples_per_shard[shard];
+    if (std::max(start, begin) < std::min(next, end)) result.shards.push_back(shard);
+    start = next;
+  }
+  result.warnings.push_back(
+      {"loader_setting",
+       "these shards are enough for readers with stick_to_shard=True: without it DALI moves each rank on to another's "
+       "samples in each epoch. It opens every path of the set at its start: for a shard that is not staged give it "
+       "the path at the source, and an index for each"});
+  return result;
+}
+
+RankShards for_hf(std::size_t count, const Ranks& ranks) {
+  if (are_all(ranks)) return {all_shards(count), {}};
+  if (count % ranks.world != 0) {
+    return {
+        all_shards(count),
+        {{"all_shards_needed",
+          fmt::format("{} for {}: Hugging Face datasets deals out shards only where they are a multiple of the ranks; "
+                      "else every rank opens all of them and skips samples, so all are staged. `shardctl reshard IN "
+                      "OUT --multiple-of {}` writes shards that it can deal out",
+                      format_count(count, "shard"), format_count(ranks.world, "rank"), ranks.world)}}};
+  }
+  return {dealt_in_turn(count, ranks),
+          {{"loader_setting",
+            "these shards are those of split_dataset_by_node as long as the dataset is given neither shuffle() nor "
+            "set_epoch(), which deal out all shards anew. To shuffle, give each rank its own shards as data_files "
+            "instead. It looks for every path of the set at its start and reads the first samples of the first: for a "
+            "shard that is not staged give it the path at the source"}}};
+}
+
+}  // namespace
+
+RankSplit parse_rank_split(const std::optional<std::string>& name) {
+  if (!name) return RankSplit::webdataset;
+  const auto& names = EnumNames<RankSplit>::names;
+  const auto found = std::ranges::find(names, *name);
+  if (found != names.end()) return static_cast<RankSplit>(found - names.begin());
+  throw Error(ErrorCode::usage, fmt::format("--split is webdataset, dali or hf, not '{}'", *name));
+}
+
+std::optional<Ranks> parse_ranks(const std::optional<std::string>& rank, std::optional<std::uint64_t> world) {
+  if (!rank && !world) return std::nullopt;
+  if (!world) throw Error(ErrorCode::usage, "--rank needs --world N, the number of ranks in the whole job");
+  if (!rank) throw Error(ErrorCode::usage, "--world needs --rank R, or R-S for the ranks of one node");
+  const std::size_t dash = rank->find('-');
+  Ranks ranks{0, 0, *world};
+  const bool read = parse_number(std::string_view(*rank).substr(0, dash), ranks.first) &&
+                    (dash == std::string::npos || parse_number(std::string_view(*rank).substr(dash + 1), ranks.last));
+  if (!read) {
+    throw Error(ErrorCode::usage, fmt::format("--rank '{}': expected R, such as 3, or R-S, such as 0-7", *rank));
+  }
+  if (dash == std::string::npos) ranks.last = ranks.first;
+  if (*world == 0) throw Error(ErrorCode::usage, "--world 0: there is at least 1 rank");
+  if (ranks.last < ranks.first) {
+    throw Error(ErrorCode::usage, fmt::format("--rank '{}': the last rank comes before the first", *rank));
+  }
+  if (ranks.last >= *world) {
+    throw Error(ErrorCode::usage, fmt::format("--rank '{}' of --world {}: ranks count from 0, so the last is {}", *rank,
+                                              *world, *world - 1));
+  }
+  return ranks;
+}
+
+RankShards shards_of_ranks(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks, RankSplit split) {
+  const std::size_t count = samples_per_shard.size();
+  if (split == RankSplit::webdataset) return for_webdataset(count, ranks);
+  return split == RankSplit::dali ? for_dali(samples_per_shard, ranks) : for_hf(count, ranks);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,288 @@
+#include "dataset/stage/stage.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+#include <random>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "catalog/object_set.hpp"
+#include "core/error.hpp"
+#include "dataset/stage/cache_share.hpp"
+#include "dataset/stage/local_folder.hpp"
+#include "dataset/stage/stage_limits.hpp"
+#include "io/publish.hpp"
+#include "net/clock.hpp"
+#include "staging/stage_layout.hpp"
+#include "staging/stage_target.hpp"
+#include "system/free_space.hpp"
+#include "system/mounts.hpp"
+
+namespace shardkit {
+namespace {
+
+/// Throws Error{no_space} when what is still to come exceeds the disk.
+void check_free_space(const StageTarget& target, const std::vector<StageFile>& wanted) {
+  std::uint64_t need = 0;
+  for (const StageFile& file : wanted)
+    need += file.object.size - std::min(file.object.size, target.bytes_present(file));
+  const std::uint64_t free = free_bytes(target.folder());
+  if (need <= free) return;
+  throw Error(ErrorCode::no_space,
+              fmt::format("{} more are needed, and the file system of '{}' has {} left", format_size(need),
+                          target.folder(), format_size(free)),
+              target.folder());
+}
+
+/// A loader that opens *.tar would read these as well.
+void warn_of_strangers(StageTarget& target, Context& ctx) {
+  target.journal().refresh();
+  const StageJournal::State state = target.journal().state();
+  for (const auto& entry : std::filesystem::directory_iterator(target.folder())) {
+    const std::string name = entry.path().filename();
+    if (!name.ends_with(".tar") || name.starts_with('.') || state.files.contains(name)) continue;
+    ctx.warn("extra_shard", fmt::format("'{}' is no part of the set, but readers of *.tar will take it for one",
+                                        entry.path().string()));
+  }
+}
+
+/// A copy into the source or below it would stage itself.
+void check_apart(const StageOptions& options) {
+  const std::string target = std::filesystem::weakly_canonical(options.target);
+  for (const std::string& operand : options.sources) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(operand, error)) continue;
+    if (!is_below(target, std::filesystem::canonical(operand))) continue;
+    throw Error(ErrorCode::usage,
+                fmt::format("the target '{}' lies in the source; choose another folder", options.target),
+                options.target);
+  }
+}
+
+void wait_jitter(double longest, const std::stop_token& stop) {
+  if (longest <= 0) return;
+  std::random_device device;
+  system_clock().sleep(Seconds(std::uniform_real_distribution(0.0, longest)(device)), stop);
+}
+
+/// Hears of requests that were repeated, and tells the copier that is at work.
+class RetryWatch {
+ public:
+  void note(const RetryEvent& event) {
+    const std::scoped_lock lock(mutex_);
+    ++retries_;
+    if (event.throttled && copier_ != nullptr) copier_->throttled();
+  }
+  void watch(StageCopier* copier) {
+    const std::scoped_lock lock(mutex_);
+    copier_ = copier;
+  }
+  std::uint64_t retries() const {
+    const std::scoped_lock lock(mutex_);
+    return retries_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::uint64_t retries_ = 0;
+  StageCopier* copier_ = nullptr;
+};
+
+/// One call of stage, from a source that is open.
+class Stage {
+ public:
+  Stage(FileSystem& files, ObjectSource& source, const StageWanted& wanted, const StageOptions& options,
+        CopyLimits limits, RetryWatch& retries, Context& ctx)
+      : files_(files),
+        source_(source),
+        all_of_one_source_(!wanted.names && options.sources.size() <= 1),
+        is_part_(wanted.names.has_value()),
+        options_(options),
+        limits_(std::move(limits)),
+        retries_(retries),
+        ctx_(ctx),
+        set_(source, wanted, ctx.stop_token()),
+        target_(files, options.target),
+        share_(files, target_, options.share, system_clock(), ctx) {}
+
+  StageResult run() {
+    warn_of_missing_manifest();
+    keep_ranks();
+    const StagedSetId id{set_.hash(), 0, source_.location()};
+    const std::vector<ObjectInfo> foreign = set_.foreign_indexes(source_);
+    const auto holds_all = [&] { return target_.holds(id, set_.expected(), foreign); };
+    if (holds_all() && share_.keep(holds_all)) return result_in_place();
+    wanted_ = set_.files(source_, foreign, ctx_.stop_token());
+    refuse_own_files();
+    share_.check_room(id, wanted_, set_.manifest_text().size());
+    ctx_.progress().start("wait for another stage into the same folder");
+    const auto replace = [&](const StagedMarker& found, bool finished) {
+      share_.check_replace({found, id, finished, is_update(found)});
+    };
+    target_.join(id, wanted_, replace, ctx_.stop_token());
+    share_.take_room(id, wanted_, set_.manifest_text().size());
+    check_free_space(target_, wanted_);
+    target_.check_manifest_place(set_.manifest_text());
+    ctx_.progress().start("copy", wanted_.size(), bytes());
+    try {
+      return copy();
+    } catch (const Error& error) {
+      if (is_bad_file(error.code()) && !target_.marker()) share_.drop_lease();  // no repetition will bring it
+      throw;
+    }
+  }
+
+ private:
+  /// A source that lies where its copy would: the copy would be the source, and an eviction would take it.
+  void refuse_own_files() const {
+    for (const StageFile& file : wanted_) {
+      const std::string from = source_.address_of(file.object.name);
+      const std::string to = target_.path_of(file.object.name);
+      std::error_code error;
+      if (!std::filesystem::equivalent(from, to, error) || std::filesystem::is_symlink(to, error)) continue;
+      throw Error(ErrorCode::usage, fmt::format("'{}' would be staged onto itself; choose another folder", from), from);
+    }
+  }
+
+  void warn_of_missing_manifest() {
+    if (set_.has_manifest() || options_.manifest == "none") return;
+    ctx_.warn("no_manifest",
+              fmt::format("'{}' has no manifest.json, so nothing says which bytes are right: files are pinned by size "
+                          "and version only; 'shardctl index' makes one for shards",
+                          source_.location()));
+  }
+
+  void keep_ranks() {
+    const auto ranks = parse_ranks(options_.rank, options_.world);
+    if (!ranks) return;
+    const RankSplit split = parse_rank_split(options_.split);
+    RankShards kept = shards_of_ranks(set_.samples_per_shard(), *ranks, split);
+    for (Warning& warning : kept.warnings) ctx_.warn(std::move(warning.code), std::move(warning.text));
+    set_.keep_shards(kept.shards);
+    subset_ = fmt::format("ranks {}-{} of {} by {}", ranks->first, ranks->last, ranks->world,
+                          EnumNames<RankSplit>::names[static_cast<std::size_t>(split)]);
+  }
+
+  /// Files that follow their source without a manifest are brought up to date. What was staged and is not asked for now
+  /// may go only with a whole source, which has it no more.
+  bool is_update(const StagedMarker& found) const {
+    if (set_.has_manifest() || found.source != source_.location()) return false;
+    const StageJournal::State state = StageJournal::read(target_.path_of(kStageJournalPath));
+    return all_of_one_source_ || std::ranges::all_of(state.files, [&](const auto& item) {
+             return std::ranges::binary_search(set_.whole(), item.first);
+           });
+  }
+
+  StageResult copy() {
+    const auto start = std::chrono::steady_clock::now();
+    StageCopier copier(files_, source_, target_, limits_, ctx_);
+    retries_.watch(&copier);
+    try {
+      copier.bring(wanted_);
+    } catch (...) {
+      retries_.watch(nullptr);
+      throw;
+    }
+    retries_.watch(nullptr);
+    warn_of_strangers(target_, ctx_);
+    set_.update(copier.changed());
+    target_.finish(set_.manifest_text(), marker(), wanted_, set_.whole());
+    share_.take_lease();
+    StageResult result = this->result();
+    result.bytes_fetched = copier.bytes_fetched() + set_.manifest_text().size();
+    result.bytes_reused = copier.bytes_reused();
+    result.retries = retries_.retries() + copier.refetched();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    result.bytes_per_second = static_cast<double>(result.bytes_fetched) / elapsed.count();
+    return result;
+  }
+
+  StagedMarker marker() const {
+    StagedMarker marker{source_.location(), verified(), set_.hash(), 0, 0, {}};
+    if (!subset_.empty()) marker.subsets = {subset_};
+    if (subset_.empty() && is_part_) marker.subsets = {fmt::format("{} by name", format_count(wanted_.size(), "file"))};
+    return marker;
+  }
+
+  std::string verified() const { return set_.has_manifest() ? "checksum" : "size"; }
+
+  std::uint64_t bytes() const {
+    std::uint64_t sum = set_.manifest_text().size();
+    for (const StageFile& file : wanted_) sum += file.object.size;
+    return sum;
+  }
+
+  StageResult result() const {
+    StageResult result;
+    result.files = wanted_.size() + (set_.has_manifest() ? 1 : 0);
+    result.bytes = bytes();
+    result.verified = verified();
+    result.manifest_xxh3_128 = to_hex(set_.hash());
+    return result;
+  }
+
+  /// Of a folder that holds all.
+  StageResult result_in_place() const {
+    StageResult result = this->result();
+    const std::vector<ExpectedFile> expected = set_.expected();
+    result.files = expected.size();
+    result.bytes = 0;
+    for (const ExpectedFile& file : expected) result.bytes += size_on_disk(target_.path_of(file.name)).value_or(0);
+    result.bytes_reused = result.bytes;
+    return result;
+  }
+
+  FileSystem& files_;
+  ObjectSource& source_;
+  const bool all_of_one_source_;
+  const bool is_part_;  ///< of a manifest's shards some were named
+  const StageOptions& options_;
+  const CopyLimits limits_;
+  RetryWatch& retries_;
+  Context& ctx_;
+  StageSet set_;
+  StageTarget target_;
+  CacheShare share_;
+  std::string subset_;  ///< empty: the whole set
+  std::vector<StageFile> wanted_;
+};
+
+StageWanted wanted_of(const ObjectSet& set, const StageOptions& options) {
+  StageWanted wanted;
+  if (set.listed) wanted.names = set.names;
+  if (options.manifest == "none") return wanted;
+  if (!options.manifest.empty()) {
+    wanted.manifest_path = options.manifest;
+    return wanted;
+  }
+  wanted.manifest_name = set.manifest;
+  return wanted;
+}
+
+}  // namespace
+
+StageResult stage(const StageOptions& options, Context& ctx) {
+  check(options);
+  check_apart(options);
+  check(options.share, options.target);
+  check_local(options.target);
+  wait_jitter(options.jitter, ctx.stop_token());
+  RetryWatch retries;
+  StoreOptions stores = options.access.store_options();
+  stores.retry.on_retry = [&](const RetryEvent& event) { retries.note(event); };
+  const ObjectSet set = open_objects(options.sources, stores, ctx.stop_token());
+  const bool remote = set.source->location().find("://") != std::string::npos;
+  const auto files = posix_file_system();
+  return Stage(*files, *set.source, wanted_of(set, options), options, copy_limits(options, remote), retries, ctx).run();
+}
+
+StageResult stage_on(FileSystem& files, ObjectSource& source, const StageWanted& wanted, const StageOptions& options,
+                     Context& ctx, const CopyLimits& limits) {
+  RetryWatch retries;
+  return Stage(files, source, wanted, options, limits, retries, ctx).run();
+}
+
+}  // namespace shardkit

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catalog/store_access.hpp"
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "dataset/stage/cache_share.hpp"
+#include "dataset/stage/rank_shards.hpp"
+#include "io/file_system.hpp"
+#include "io/object_source.hpp"
+#include "staging/stage_copier.hpp"
+#include "staging/stage_set.hpp"
+
+namespace shardkit {
+
+struct StageOptions {
+  std::vector<std::string> sources;
+  std::string target;
+  std::string manifest;
+  std::optional<std::string> rank;
+  std::optional<std::uint64_t> world;
+  std::optional<std::string> split;
+  CacheShareOptions share;
+  std::optional<std::uint64_t> concurrency;
+  std::optional<std::uint64_t> memory;
+  std::optional<std::uint64_t> bandwidth;
+  double jitter = 0;
+  bool keep_cached = false;
+  StoreAccess access;
+
+  void describe(FieldVisitor& v);
+};
+
+struct StageResult {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t bytes_fetched = 0;
+  std::uint64_t bytes_reused = 0;
+  double bytes_per_second = 0;
+  std::uint64_t retries = 0;
+  std::string verified;
+  std::string manifest_xxh3_128;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Brings a set of files, or what some ranks read of it, to a local folder: `shardctl stage`. Every byte is held
+/// against the manifest where there is one. The same call after a kill goes on inside the files it was copying; once
+/// all is in place it reads no data but the manifest, and brings only other readers' indexes that came to the source
+/// since. Any number of calls may bring the same set to one folder at once: each file is fetched by one of them.
+///
+/// Throws Error{not_found} for a missing source, manifest or file; Error{corrupt} for source bytes that are not what
+/// the manifest says, also when read again; Error{no_space} when the limit or the disk is too small, before anything is
+/// copied; Error{conflict} for a target that holds something else; Error{unsupported} for a target on a network file
+/// system; Error{io} for a source that changes meanwhile, Error{network, denied} of object stores.
+StageResult stage(const StageOptions& options, Context& ctx);
+
+/// The same over given seams, for tests; `options.sources`, `manifest` and `access` are not looked at.
+StageResult stage_on(FileSystem& files, ObjectSource& source, const StageWanted& wanted, const StageOptions& options,
+                     Context& ctx, const CopyLimits& limits = {});
+
+}  // namespace shardkit

@@ -1,0 +1,226 @@
+#include "dataset/stat/stat.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "dataset/samples/sample_lister.hpp"
+#include "dataset/samples/shard_tasks.hpp"
+#include "dataset/sharding/shuffle_buffer.hpp"
+#include "stats/log_histogram.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+/// What one thread has seen; sums, so that it does not matter who saw what.
+class Tally {
+ public:
+  void start_shard() {
+    ++shard_;
+    classes_ = 0;
+    before_.reset();
+  }
+
+  void add(const ListedSample& sample) {
+    ++samples;
+    members += sample.members.size();
+    std::uint64_t size = 0;
+    for (const ListedMember& member : sample.members) size += member.size;
+    sizes.record(size);
+    if (sample.label) {
+      add_label(*sample.label);
+    } else {
+      ++unlabelled;
+    }
+    if (sample.label && before_) {
+      ++neighbours;
+      if (*before_ == *sample.label) ++equal_neighbours;
+    }
+    before_ = sample.label;
+  }
+
+  std::uint64_t classes_in_shard() const { return classes_; }
+
+  void merge(const Tally& other) {
+    samples += other.samples;
+    members += other.members;
+    unlabelled += other.unlabelled;
+    neighbours += other.neighbours;
+    equal_neighbours += other.equal_neighbours;
+    sizes.merge(other.sizes);
+    too_many_labels = too_many_labels || other.too_many_labels;
+    for (const auto& [label, seen] : other.labels) labels[label].samples += seen.samples;
+    if (too_many_labels || labels.size() > StatResult::kMostClasses) forget_labels();
+  }
+
+  struct Seen {
+    std::uint64_t samples = 0;
+    std::uint64_t shard = 0;  ///< the last one that had it
+  };
+
+  std::uint64_t samples = 0;
+  std::uint64_t members = 0;
+  std::uint64_t unlabelled = 0;
+  std::uint64_t neighbours = 0;        ///< pairs of labelled samples that stand together in a shard
+  std::uint64_t equal_neighbours = 0;  ///< those of one label
+  LogHistogram sizes;
+  std::unordered_map<std::uint64_t, Seen> labels;
+  bool too_many_labels = false;
+
+ private:
+  void add_label(std::uint64_t label) {
+    if (too_many_labels) return;
+    Seen& seen = labels[label];
+    ++seen.samples;
+    if (std::exchange(seen.shard, shard_) != shard_) ++classes_;
+    if (labels.size() > StatResult::kMostClasses) forget_labels();
+  }
+
+  void forget_labels() {
+    too_many_labels = true;
+    labels = {};
+  }
+
+  std::uint64_t shard_ = 0;
+  std::uint64_t classes_ = 0;
+  std::optional<std::uint64_t> before_;
+};
+
+std::vector<SpreadStep> steps_of(const LogHistogram& histogram) {
+  std::vector<SpreadStep> steps;
+  for (const LogHistogram::Octave& octave : histogram.octaves()) {
+    steps.push_back({octave.from, octave.to, octave.count});
+  }
+  return steps;
+}
+
+/// One stat from resolved shards to result.
+class Statistics {
+ public:
+  Statistics(const StatOptions& options, Context& ctx)
+      : ctx_(ctx),
+        threads_(thread_count(options.threads)),
+        set_(resolve_shards(options.shards, ctx)),
+        lister_(set_, ctx),
+        shard_samples_(set_.shards.size()),
+        shard_classes_(set_.shards.size()) {}
+
+  StatResult run() {
+    for (const ShardFile& shard : set_.shards) result_.bytes += shard.bytes;
+    ctx_.progress().start("stat", set_.shards.size(), result_.bytes);
+    read_shards();
+    result_.shards = set_.shards.size();
+    result_.shards_by_index = by_index_;
+    result_.samples = total_.samples;
+    result_.members = total_.members;
+    result_.unlabelled = total_.unlabelled;
+    result_.sample_size = {total_.sizes.min(), static_cast<std::uint64_t>(total_.sizes.quantile(0.5) + 0.5),
+                           total_.sizes.max(), steps_of(total_.sizes)};
+    result_.shard_samples = spread_over_shards();
+    describe_classes();
+    advise();
+    return std::move(result_);
+  }
+
+ private:
+  void read_shards() {
+    std::vector<Tally> tallies(std::min<std::size_t>(threads_, set_.shards.size()));
+    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t thread) {
+      read_shard(at, tallies[thread]);
+      ++ctx_.progress().items;
+    });
+    for (const Tally& tally : tallies) total_.merge(tally);
+  }
+
+  void read_shard(std::size_t at, Tally& tally) {
+    const ShardFile& shard = set_.shards[at];
+    ListingVisitor visitor;
+    visitor.sample = [&](ListedSample&& sample) {
+      tally.add(sample);
+      ++shard_samples_[at];
+      return true;
+    };
+    visitor.finding = warn_of_damage(shard, ctx_);
+    tally.start_shard();
+    if (lister_.list(shard, visitor)) ++by_index_;
+    shard_classes_[at] = tally.classes_in_shard();
+  }
+
+  Spread spread_over_shards() const {
+    LogHistogram histogram;
+    for (const std::uint64_t samples : shard_samples_) histogram.record(samples);
+    std::vector<std::uint64_t> sorted = shard_samples_;
+    std::ranges::sort(sorted);
+    return {sorted.front(), sorted[(sorted.size() - 1) / 2], sorted.back(), steps_of(histogram)};
+  }
+
+  void describe_classes() {
+    if (total_.too_many_labels) {
+      ctx_.warn("too_many_labels", fmt::format("there are more than {} different labels, so they are taken for no "
+                                               "classes and not counted",
+                                               format_count(StatResult::kMostClasses)));
+    }
+    if (total_.labels.empty()) return;
+    std::map<std::uint64_t, StatClass> classes;
+    for (const auto& [label, seen] : total_.labels) classes[label] = {label, "", seen.samples};
+    const auto smaller = [](const auto& a, const auto& b) { return a.second.samples < b.second.samples; };
+    const auto [smallest, largest] = std::ranges::minmax_element(total_.labels, smaller);
+    const std::uint64_t few = smallest->second.samples;
+    const std::uint64_t many = largest->second.samples;
+    result_.class_balance = {total_.labels.size(), few, many, static_cast<double>(many) / static_cast<double>(few)};
+    if (set_.manifest) {
+      for (const ManifestClass& item : set_.manifest->classes) {
+        StatClass& known = classes[item.label];
+        known.label = item.label;
+        known.name += (known.name.empty() ? "" : ", ") + item.name;
+      }
+    }
+    for (auto& [label, item] : classes) result_.classes.push_back(std::move(item));
+    count_classes_per_shard();
+  }
+
+  void count_classes_per_shard() {
+    const auto [least, most] = std::ranges::minmax(shard_classes_);
+    double sum = 0;
+    for (const std::uint64_t classes : shard_classes_) sum += static_cast<double>(classes);
+    result_.classes_per_shard = {least, sum / static_cast<double>(shard_classes_.size()), most};
+  }
+
+  void advise() {
+    std::uint64_t largest_class = 0;
+    double chance = 0;  // that two samples taken blindly are of one class
+    for (const auto& [label, seen] : total_.labels) {
+      largest_class = std::max(largest_class, seen.samples);
+      const double share = static_cast<double>(seen.samples) / static_cast<double>(total_.samples - total_.unlabelled);
+      chance += share * share;
+    }
+    if (total_.neighbours > 0 && !total_.labels.empty()) {
+      const double equal = static_cast<double>(total_.equal_neighbours) / static_cast<double>(total_.neighbours);
+      result_.mixed = equal <= (1 + chance) / 2;
+    }
+    const ShuffleBuffer buffer = shuffle_buffer_for({result_.mixed, largest_class, result_.samples, result_.bytes});
+    result_.shuffle_buffer_samples = buffer.samples;
+    result_.shuffle_buffer_bytes = buffer.bytes;
+  }
+
+  Context& ctx_;
+  const unsigned threads_;
+  const ShardSet set_;
+  const SampleLister lister_;
+  std::vector<std::uint64_t> shard_samples_;  ///< by shard
+  std::vector<std::uint64_t> shard_classes_;  ///< by shard
+  std::atomic<std::uint64_t> by_index_{0};
+  Tally total_;
+  StatResult result_;
+};
+
+}  // namespace
+
+StatResult stat(const StatOptions& options, Context& ctx) { return Statistics(options, ctx).run(); }
+
+}  // namespace shardkit

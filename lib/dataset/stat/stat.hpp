@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "dataset/plan/plan.hpp"
+
+namespace shardkit {
+
+struct StatOptions {
+  std::vector<std::string> shards;
+  std::optional<std::uint64_t> threads;
+
+  void describe(FieldVisitor& v);
+};
+
+/// How many values lie between two powers of two.
+struct SpreadStep {
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;  ///< included
+  std::uint64_t count = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// How a size is spread. min and max are exact, the median of sample sizes is off by less than 1 %.
+struct Spread {
+  std::uint64_t min = 0;
+  std::uint64_t median = 0;
+  std::uint64_t max = 0;
+  std::vector<SpreadStep> histogram;
+
+  void describe(FieldVisitor& v);
+};
+
+struct StatClass {
+  std::uint64_t label = 0;
+  std::string name;  ///< by the manifest; several classes of one label are parted by ", "
+  std::uint64_t samples = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Over the classes that occur.
+struct ClassBalance {
+  std::uint64_t classes = 0;
+  std::uint64_t smallest = 0;
+  std::uint64_t largest = 0;
+  double largest_to_smallest = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+struct StatResult {
+  /// More different labels than this are no classes: an identifier, a regression target.
+  static constexpr std::size_t kMostClasses = 100'000;
+
+  std::uint64_t shards = 0;
+  std::uint64_t shards_by_index = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t members = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t unlabelled = 0;
+  Spread sample_size;
+  Spread shard_samples;
+  std::optional<ClassBalance> class_balance;         ///< empty without labels
+  std::optional<ClassesPerShard> classes_per_shard;  ///< empty without labels
+  bool mixed = true;
+  std::uint64_t shuffle_buffer_samples = 0;
+  std::uint64_t shuffle_buffer_bytes = 0;
+  std::vector<StatClass> classes;  ///< by label; with those that the manifest knows and no shard holds
+
+  void describe(FieldVisitor& v);
+};
+
+/// Counts and sizes of shards, ours or made by others: `shardctl stat`. From indexes where they fit, else from headers
+/// and labels; several shards at a time. Memory grows with shards and classes, not with samples. A damaged shard is a
+/// warning and counts as far as it can be read. Throws what resolve_shards() and SampleLister throw. The result does
+/// not depend on threads.
+StatResult stat(const StatOptions& options, Context& ctx);
+
+}  // namespace shardkit

@@ -1,0 +1,179 @@
+#include "dataset/verify/set_checker.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "dataset/verify/verify.hpp"
+#include "formats/energon_index.hpp"
+#include "formats/wids_index.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit {
+namespace {
+
+/// Keys of which the repeated occurrences are looked up and named; those beyond are counted.
+constexpr std::size_t kMostRepeatedKeys = VerifyResult::kMostProblems;
+
+}  // namespace
+
+void SetChecker::add(ShardReport& report) {
+  keys_.add(std::exchange(report.key_hashes, {}));
+  const auto labels = std::exchange(report.samples_by_label, {});
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [label, samples] : labels) samples_by_label_[label] += samples;
+  for (const auto& [name, kind] : report.kinds) samples_by_kind_[name] += kind.samples;
+}
+
+void SetChecker::finish(Context& ctx) {
+  check_keys(ctx);
+  check_labels();
+  check_kinds();
+  compare_shard_lists();
+  if (set_.folder.empty()) return;
+  for (std::size_t i = 0; i < set_.shards.size(); ++i) by_name_.emplace(set_.shards[i].name, i);
+  compare_wids();
+  compare_energon();
+}
+
+bool SetChecker::is_whole() const {
+  if (!set_.manifest) return true;
+  const auto listed =
+      std::ranges::count_if(expected_, [](const auto& expected) { return expected.manifest != nullptr; });
+  return static_cast<std::size_t>(listed) == set_.manifest->shards.size();
+}
+
+LabelSummary SetChecker::labels() const {
+  LabelSummary summary;
+  if (samples_by_label_.empty()) return summary;
+  const auto [fewest, most] =
+      std::ranges::minmax_element(samples_by_label_, {}, [](const auto& item) { return item.second; });
+  return {samples_by_label_.size(), samples_by_label_.rbegin()->first, fewest->second, most->second};
+}
+
+void SetChecker::check_keys(Context& ctx) {
+  const KeyTable::Repeated repeated = keys_.repeated(kMostRepeatedKeys);
+  if (repeated.total == 0) return;
+  note_repeated_keys(set_, repeated.hashes, reports_, ctx);
+  if (const std::uint64_t more = repeated.total - repeated.hashes.size(); more > 0) {
+    log_.add(ProblemCode::duplicate_key, std::nullopt, "",
+             fmt::format("{} not looked up", format_count(more, "more key")), more);
+  }
+}
+
+void SetChecker::check_labels() {
+  if (samples_by_label_.empty()) return;
+  for (ShardReport& report : reports_) {
+    if (report.unlabelled == 0) continue;
+    report.log.add(ProblemCode::missing_label, report.first_unlabelled_offset, report.first_unlabelled, {},
+                   report.unlabelled);
+  }
+  if (!is_whole()) return;  // a subset holds fewer of each class
+  if (set_.manifest && !set_.manifest->classes.empty()) {
+    check_class_counts();
+  } else {
+    check_label_gaps();
+  }
+}
+
+void SetChecker::check_class_counts() {
+  std::map<std::uint64_t, std::uint64_t> expected;  // a class map may give several classes one label
+  std::map<std::uint64_t, std::string> names;
+  for (const ManifestClass& item : set_.manifest->classes) {
+    expected[item.label] += item.samples;
+    names[item.label] += fmt::format("{}'{}'", names[item.label].empty() ? "" : ", ", item.name);
+  }
+  for (const auto& [label, count] : expected) {
+    const auto found = samples_by_label_.find(label);
+    const std::uint64_t samples = found == samples_by_label_.end() ? 0 : found->second;
+    if (samples == count) continue;
+    log_.add(ProblemCode::class_count, std::nullopt, "",
+             fmt::format("class {} (label {}): {} samples, expected {}", names[label], label, samples, count));
+  }
+}
+
+void SetChecker::check_label_gaps() {
+  const std::uint64_t largest = samples_by_label_.rbegin()->first;
+  const std::uint64_t missing = largest + 1 - samples_by_label_.size();
+  if (missing == 0) return;
+  std::uint64_t first = 0;
+  while (samples_by_label_.contains(first)) ++first;
+  log_.add(ProblemCode::label_gap, std::nullopt, "",
+           fmt::format("{} of the labels 0 to {} have none, the first is {}", missing, largest, first));
+}
+
+/// Samples with other members than most.
+void SetChecker::check_kinds() {
+  if (samples_by_kind_.size() < 2) return;
+  const auto usual = std::ranges::max_element(samples_by_kind_, {}, [](const auto& item) { return item.second; });
+  for (ShardReport& report : reports_) {
+    for (const auto& [name, kind] : report.kinds) {
+      if (name == usual->first) continue;
+      report.log.add(ProblemCode::differing_members, kind.first_offset, kind.first_key,
+                     fmt::format("{}; most have {}", name, usual->first), kind.samples);
+    }
+  }
+}
+
+void SetChecker::compare_shard_lists() {
+  if (!set_.manifest) return;
+  std::set<std::string_view> there;
+  for (std::size_t i = 0; i < set_.shards.size(); ++i) {
+    there.insert(set_.shards[i].name);
+    if (expected_[i].manifest == nullptr) reports_[i].log.add(ProblemCode::extra_shard, std::nullopt, "");
+  }
+  if (!set_.of_folder) return;  // shards named one by one are a subset on purpose
+  for (const ManifestShard& shard : set_.manifest->shards) {
+    if (there.contains(shard.name)) continue;
+    missing_.emplace_back(shard.name).add(ProblemCode::missing_shard, std::nullopt, "");
+  }
+}
+
+/// The shard that another program's index calls `shard`, held against what it says of it.
+void SetChecker::compare_foreign(const std::string& index, std::string_view shard, std::uint64_t samples,
+                                 std::optional<std::uint64_t> bytes) {
+  const auto found = by_name_.find(shard.substr(shard.rfind('/') + 1));
+  if (found == by_name_.end()) return;
+  const std::size_t i = found->second;
+  const auto note = [&](std::uint64_t said, std::uint64_t is, std::string_view what) {
+    if (said == is) return;
+    reports_[i].log.add(ProblemCode::foreign_index, std::nullopt, "",
+                        fmt::format("{} says {} {}, there are {}", index, said, what, is));
+  };
+  note(samples, reports_[i].samples, "samples");
+  note(bytes.value_or(set_.shards[i].bytes), set_.shards[i].bytes, "bytes");
+}
+
+void SetChecker::compare_wids() {
+  const std::string path = join_path(set_.folder, kWidsIndexName);
+  if (!std::filesystem::exists(path)) return;
+  try {
+    for (const WidsShard& shard : read_wids_index(read_text_file(path), path).shards) {
+      compare_foreign(path, shard.url, shard.samples, shard.bytes);
+    }
+  } catch (const Error& error) {
+    log_.add(ProblemCode::foreign_index, error.offset(), "", error.what());
+  }
+}
+
+void SetChecker::compare_energon() {
+  const std::string path = join_path(set_.folder, kEnergonInfoName);
+  if (!std::filesystem::exists(path)) return;
+  const auto json = nlohmann::json::parse(read_text_file(path), nullptr, false);
+  const auto counts = json.is_object() ? json.find("shard_counts") : json.end();
+  if (!json.is_object() || counts == json.end() || !counts->is_object()) {
+    return log_.add(ProblemCode::foreign_index, std::nullopt, "", fmt::format("'{}' has no shard_counts", path));
+  }
+  for (const auto& [shard, samples] : counts->items()) {
+    if (samples.is_number_unsigned()) compare_foreign(path, shard, samples.get<std::uint64_t>(), std::nullopt);
+  }
+}
+
+}  // namespace shardkit

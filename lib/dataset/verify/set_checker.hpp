@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "catalog/shard_set.hpp"
+#include "core/context.hpp"
+#include "dataset/checks/shard_checker.hpp"
+#include "dataset/checks/shard_verifier.hpp"
+#include "dataset/verify/key_table.hpp"
+
+namespace shardkit {
+
+/// What the labels of a whole set are like.
+struct LabelSummary {
+  std::uint64_t classes = 0;  ///< labels with samples
+  std::uint64_t largest = 0;  ///< label
+  std::uint64_t fewest_samples = 0;
+  std::uint64_t most_samples = 0;
+};
+
+/// Checks what no single shard shows: keys that repeat, labels, classes, and whether the shards are those that the
+/// manifest and other programs' indexes list. `set`, `expected` and `reports` stay the caller's.
+class SetChecker {
+ public:
+  SetChecker(const ShardSet& set, const std::vector<ExpectedShard>& expected, std::vector<ShardReport>& reports)
+      : set_(set), expected_(expected), reports_(reports), log_("") {}
+
+  /// Takes over what is needed of a shard that has been read, so that thousands of reports do not each keep theirs.
+  /// Thread-safe.
+  void add(ShardReport& report);
+
+  /// When all shards were added: notes what is wrong, in the reports where it is of one shard. Rereads headers where
+  /// keys repeat.
+  void finish(Context& ctx);
+
+  /// Whether every shard that the manifest lists was read; true without a manifest.
+  bool is_whole() const;
+  LabelSummary labels() const;
+  ProblemLog& log() { return log_; }
+  /// Problems of shards that were not there.
+  std::vector<ProblemLog>& missing() { return missing_; }
+
+ private:
+  void check_keys(Context& ctx);
+  void check_labels();
+  void check_class_counts();
+  void check_label_gaps();
+  void check_kinds();
+  void compare_shard_lists();
+  void compare_wids();
+  void compare_energon();
+  void compare_foreign(const std::string& index, std::string_view shard, std::uint64_t samples,
+                       std::optional<std::uint64_t> bytes);
+
+  const ShardSet& set_;
+  const std::vector<ExpectedShard>& expected_;
+  std::vector<ShardReport>& reports_;
+  ProblemLog log_;
+  std::vector<ProblemLog> missing_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;  ///< numbers of shards of one folder
+  KeyTable keys_;
+  std::mutex mutex_;
+  std::map<std::uint64_t, std::uint64_t> samples_by_label_;
+  std::map<std::string, std::uint64_t> samples_by_kind_;
+};
+
+}  // namespace shardkit

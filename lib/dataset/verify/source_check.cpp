@@ -1,0 +1,226 @@
+#include "dataset/verify/source_check.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "catalog/image_list.hpp"
+#include "catalog/set_folders.hpp"
+#include "core/ascii.hpp"
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "core/units.hpp"
+#include "dataset/plan/scanned_source.hpp"
+#include "dataset/samples/sample_label.hpp"
+#include "formats/portable_name.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kBlock = 1U << 20U;
+
+/// Labels of the classes of `scan`, in its order.
+std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::map<std::string, std::uint64_t>& known) {
+  std::vector<std::uint64_t> labels;
+  for (const ScannedClass& item : scan.classes) {
+    const auto found = known.find(item.name);
+    labels.push_back(found == known.end() ? item.label.value_or(labels.size()) : found->second);
+  }
+  return labels;
+}
+
+/// Scanned as one tree, its sets would be taken for classes, and every member for one that is not there.
+void refuse_set_folders(const std::string& source) {
+  Context quiet;  // what convert warned of
+  const SetFolders sets = find_set_folders(source, quiet);
+  if (sets.names.empty()) return;
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("'{}' holds the sets {}: compare the shards of each with its own folder, such as --against {}",
+                  source, fmt::join(sets.names, ", "), join_path(source, sets.names.front())),
+      source);
+}
+
+ImageFolderScan scan_of(const std::string& source, const ListOptions& images, const ConvertFacts& facts, Context& ctx) {
+  const ScanOptions options{.allow_empty = true, .cores = usable_threads(), .sidecars = facts.sidecars};
+  if (!images.list.empty()) {
+    return scan_image_list(source, image_list(images, facts.class_map), options, ctx).scan;
+  }
+  if (facts.listed) {
+    throw Error(ErrorCode::usage,
+                "these shards were made from a list of images: give it, too (--list, --path-column, --label-column)");
+  }
+  refuse_set_folders(source);
+  return scan_image_folder(source, options, ctx);
+}
+
+}  // namespace
+
+SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, ConvertFacts facts, Context& ctx)
+    : source_(source), facts_(std::move(facts)), scan_(scan_of(source, images, facts_, ctx)) {
+  if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
+  mark_collisions(scan_);
+  const bool labelled = scan_.labelled();
+  if (labelled) labels_ = labels_of(scan_, facts_.labels);
+  facts_.noted = facts_.noted || !labelled;
+  seen_ = std::vector<std::atomic<bool>>(scan_.images());
+  add_keys();
+}
+
+std::string SourceCheck::not_compared() const {
+  std::string text;
+  if (facts_.resized) text += "; the bytes of images not, as they were resized";
+  if (facts_.noted) text += "; .json members that hold rows of tables not";
+  if (!scan_.problems.empty()) {
+    text += fmt::format("; not {} that cannot be read, as convert left such out",
+                        format_count(scan_.problems.size(), "file"));
+  }
+  if (facts_.part_of_split) text += "; images of other sets of the split are not missed";
+  return text;
+}
+
+/// The keys that convert gives come first: an image that lies at <a>/<stem> with another label does not take the key
+/// of one that has label <a>.
+void SourceCheck::add_keys() {
+  keys_.reserve(scan_.images());
+  std::size_t count = 0;
+  for (std::uint32_t c = 0; c < scan_.classes.size(); ++c) {
+    const ScannedClass& owner = scan_.classes[c];
+    first_.push_back(count);
+    count += owner.files.size();
+    for (std::uint32_t f = 0; f < owner.files.size(); ++f) add_key(image_key(owner, owner.files[f]), {c, f});
+  }
+  for (std::uint32_t c = 0; c < scan_.classes.size(); ++c) {
+    const ScannedClass& owner = scan_.classes[c];
+    for (std::uint32_t f = 0; f < owner.files.size(); ++f) {
+      add_key(split_extension(owner.path_of(owner.files[f])).stem, {c, f});
+    }
+  }
+}
+
+void SourceCheck::add_key(std::string_view key, const Place& place) {
+  keys_.try_emplace(xxh3_64(as_bytes(key)), place);  // of two images with one stem the convert's keys tell them apart
+}
+
+const SourceCheck::Place* SourceCheck::find(std::string_view key) const {
+  const auto found = keys_.find(xxh3_64(as_bytes(key)));
+  return found == keys_.end() ? nullptr : &found->second;
+}
+
+std::string SourceCheck::path_of(const Place& place, std::string_view extension) const {
+  const ScannedClass& owner = scan_.classes[place.class_index];
+  const std::string_view image = owner.name_of(owner.files[place.file]);
+  const std::string wanted = portable_extension(extension);
+  if (portable_extension(split_extension(image).extension) == wanted) return owner.path_of(owner.files[place.file]);
+  auto sidecar = std::ranges::lower_bound(owner.sidecars, place.file, {}, &ScannedSidecar::image);
+  for (; sidecar != owner.sidecars.end() && sidecar->image == place.file; ++sidecar) {
+    const std::string_view name = owner.name_of(sidecar->file);
+    if (portable_extension(name.substr(split_extension(image).stem.size())) == wanted)
+      return owner.path_of(sidecar->file);
+  }
+  return {};
+}
+
+std::string SourceCheck::image_path(const Place& place) const {
+  const ScannedClass& owner = scan_.classes[place.class_index];
+  return owner.path_of(owner.files[place.file]);
+}
+
+/// Compares the members of one shard with their files, piece by piece.
+class SourceCheck::Comparer final : public MemberWatcher {
+ public:
+  Comparer(SourceCheck& owner, ProblemLog& log) : owner_(owner), log_(log), block_(kBlock) {}
+
+  bool begin(const TarEntry& entry, const SampleName& name) override {
+    offset_ = entry.data_offset;
+    name_ = entry.name;
+    place_ = owner_.find(name.key);
+    is_label_ = lower_case(name.extension) == kLabelExtension;
+    if (place_ && is_label_ && !owner_.labels_.empty()) {
+      label_.start();
+      return true;
+    }
+    const std::string path = place_ ? owner_.path_of(*place_, name.extension) : std::string();
+    if (path.empty() && place_ && owner_.facts_.noted && lower_case(name.extension) == "json") return false;
+    if (path.empty()) {
+      log_.add(ProblemCode::not_in_source, offset_, name_);
+      return false;
+    }
+    owner_.seen_[owner_.first_[place_->class_index] + place_->file] = true;
+    if (owner_.facts_.resized && path == owner_.image_path(*place_)) return false;
+    return open(path, entry.size);
+  }
+
+  void piece(Bytes bytes) override {
+    if (is_label_) return label_.add(bytes);
+    while (!bytes.empty() && same_) {
+      const std::size_t want = std::min(bytes.size(), block_.size());
+      const std::size_t got = file_.read_at(done_, MutableBytes(block_).first(want));
+      same_ =
+          got == want && std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(want), block_.begin());
+      if (!same_) note_difference(fmt::format("bytes differ in or after byte {}", done_));
+      done_ += want;
+      bytes = bytes.subspan(want);
+    }
+  }
+
+  void end() override {
+    if (!is_label_) return;
+    const std::uint64_t expected = owner_.labels_[place_->class_index];
+    if (label_.label() == expected) return;
+    log_.add(ProblemCode::label_not_of_source, offset_, name_,
+             fmt::format("'{}', expected {} for class '{}'", label_.text(), expected,
+                         owner_.scan_.classes[place_->class_index].name));
+  }
+
+ private:
+  /// False when the sizes tell the difference already.
+  bool open(const std::string& path, std::uint64_t size) {
+    try {
+      file_ = File::open_read(join_path(owner_.source_, path));
+    } catch (const Error& error) {  // the shard is not to blame
+      note_difference(error.what());
+      return false;
+    }
+    done_ = 0;
+    same_ = file_.size() == size;
+    if (!same_) note_difference(fmt::format("{} bytes, '{}' has {}", size, file_.path(), file_.size()));
+    return same_;
+  }
+
+  void note_difference(const std::string& text) { log_.add(ProblemCode::differs_from_source, offset_, name_, text); }
+
+  SourceCheck& owner_;
+  ProblemLog& log_;
+  std::vector<std::byte> block_;
+  const Place* place_ = nullptr;
+  bool is_label_ = false;
+  LabelReader label_;
+  File file_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t done_ = 0;
+  std::string name_;
+  bool same_ = true;
+};
+
+std::unique_ptr<MemberWatcher> SourceCheck::comparer(ProblemLog& log) { return std::make_unique<Comparer>(*this, log); }
+
+void SourceCheck::note_missing(ProblemLog& log) const {
+  if (facts_.part_of_split) return;
+  for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
+    const ScannedClass& owner = scan_.classes[c];
+    for (std::size_t f = 0; f < owner.files.size(); ++f) {
+      if (seen_[first_[c] + f]) continue;
+      log.add(ProblemCode::missing_from_shards, std::nullopt, owner.path_of(owner.files[f]));
+    }
+  }
+}
+
+}  // namespace shardkit

@@ -1,0 +1,212 @@
+#include "dataset/verify/verify.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "catalog/shard_set.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "dataset/checks/shard_verifier.hpp"
+#include "dataset/verify/image_check.hpp"
+#include "dataset/verify/set_checker.hpp"
+#include "dataset/verify/source_check.hpp"
+#include "sync/task_group.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+/// One verify from resolved shards to result.
+class Verification {
+ public:
+  Verification(const VerifyOptions& options, Context& ctx)
+      : options_(options),
+        ctx_(ctx),
+        threads_(thread_count(options.threads)),
+        set_(resolve_shards(options.shards, ctx)),
+        expected_(find_expectations(set_)),
+        set_checker_(set_, expected_, reports_) {
+    check(options.images);
+    if (options.against.empty() && !options.images.list.empty()) {
+      throw Error(ErrorCode::usage, "--list says what --against compares with; there is no --against");
+    }
+    result_.strict = options.strict;
+    result_.depth = choose_depth();
+    for (const ShardFile& shard : set_.shards) {
+      reports_.emplace_back(shard.name);
+      result_.bytes += shard.bytes;
+    }
+    if (set_.manifest) {
+      for (const ManifestClass& item : set_.manifest->classes) labels_.push_back(item.label);
+      std::sort(labels_.begin(), labels_.end());
+    }
+  }
+
+  VerifyResult run() {
+    const auto start = std::chrono::steady_clock::now();
+    if (!options_.against.empty()) source_.emplace(options_.against, options_.images, convert_facts(set_), ctx_);
+    ctx_.progress().start("verify", set_.shards.size(), result_.bytes);
+    check_shards();
+    set_checker_.finish(ctx_);
+    if (source_ && set_checker_.is_whole()) source_->note_missing(set_checker_.log());
+    sum_up();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    result_.bytes_per_second = static_cast<double>(result_.bytes) / elapsed.count();
+    return std::move(result_);
+  }
+
+ private:
+  bool has_checksums() const;
+  VerifyDepth choose_depth() const;
+  void check_shards();
+  void check_shard(std::size_t shard, ImageCheck* images);
+  void sum_up();
+  void collect(ProblemLog& log);
+  void describe_checks();
+  void name_remedies();
+
+  const VerifyOptions& options_;
+  Context& ctx_;
+  const unsigned threads_;
+  const ShardSet set_;
+  const std::vector<ExpectedShard> expected_;
+  std::vector<std::uint64_t> labels_;  ///< that the manifest knows
+  std::vector<ShardReport> reports_;   ///< by shard
+  SetChecker set_checker_;
+  std::optional<SourceCheck> source_;
+  std::set<Remedy> remedies_;  ///< that would mend something of what was found
+  VerifyResult result_;
+};
+
+bool Verification::has_checksums() const {
+  return set_.manifest ||
+         std::ranges::all_of(expected_, [](const auto& item) { return expected_hash(item).has_value(); });
+}
+
+VerifyDepth Verification::choose_depth() const {
+  if (options_.depth == VerifyDepth::auto_) return has_checksums() ? VerifyDepth::checksum : VerifyDepth::structure;
+  if (options_.depth == VerifyDepth::checksum && !has_checksums()) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("there are no checksums to compare with: neither a {} beside the shards nor an index for "
+                            "each; `shardctl index SHARDS` makes them from the shards as they are now",
+                            kManifestName),
+                set_.folder.empty() ? set_.shards.front().path : set_.folder);
+  }
+  return options_.depth;
+}
+
+/// Readers and decoders fail together: the first exception stops all of them.
+void Verification::check_shards() {
+  TaskGroup group(ctx_.stop_token());
+  std::optional<ImageCheck> images;
+  if (result_.depth == VerifyDepth::decode) images.emplace(set_.shards.size(), group.stop_token());
+  ImageCheck* const check = images ? &*images : nullptr;
+  const auto readers = static_cast<unsigned>(std::min<std::size_t>(threads_, set_.shards.size()));
+  std::atomic<std::size_t> next{0};
+  std::atomic<unsigned> reading{readers};
+  for (unsigned i = 0; i < readers; ++i) {
+    group.spawn([&, check](const std::stop_token& stop) {
+      for (std::size_t shard = next++; shard < set_.shards.size() && !stop.stop_requested(); shard = next++) {
+        check_shard(shard, check);
+      }
+      if (--reading == 0 && check != nullptr) check->close();
+    });
+  }
+  for (unsigned i = 0; check != nullptr && i < threads_; ++i) {
+    group.spawn([check](const std::stop_token& stop) { check->decode(stop); });
+  }
+  group.wait();
+  ctx_.throw_if_stopped();
+  if (!images) return;
+  result_.images = images->images();
+  for (std::size_t shard = 0; shard < reports_.size(); ++shard) images->note(shard, reports_[shard].log);
+}
+
+void Verification::check_shard(std::size_t shard, ImageCheck* images) {
+  ShardReport& report = reports_[shard];
+  std::vector<std::unique_ptr<MemberWatcher>> contents;
+  if (images != nullptr) contents.push_back(images->collector(shard));
+  if (source_) contents.push_back(source_->comparer(report.log));
+  const bool read_all = result_.depth != VerifyDepth::structure || source_;
+  verify_shard(set_.shards[shard], expected_[shard], read_all, labels_, contents, report, ctx_);
+  set_checker_.add(report);
+  ++ctx_.progress().items;
+}
+
+void Verification::collect(ProblemLog& log) {
+  result_.errors += log.errors();
+  result_.warnings += log.warnings();
+  for (const ProblemKind& kind : problem_kinds()) {
+    if (log.has(kind.code)) remedies_.insert(kind.remedy);
+  }
+  for (Problem& problem : log.take()) {
+    if (result_.problems.size() < VerifyResult::kMostProblems) result_.problems.push_back(std::move(problem));
+  }
+}
+
+void Verification::sum_up() {
+  result_.shards = set_.shards.size();
+  for (ProblemLog& missing : set_checker_.missing()) collect(missing);
+  for (ShardReport& report : reports_) {
+    result_.samples += report.samples;
+    result_.members += report.members;
+    collect(report.log);
+  }
+  collect(set_checker_.log());
+  result_.problems_total = result_.errors + result_.warnings;
+  const LabelSummary labels = set_checker_.labels();
+  if (labels.classes > 0)
+    result_.classes = {labels.classes, labels.largest, labels.fewest_samples, labels.most_samples};
+  describe_checks();
+  name_remedies();
+}
+
+void Verification::describe_checks() {
+  const auto count = [&](auto matches) {
+    return format_count(static_cast<std::uint64_t>(std::ranges::count_if(expected_, matches)), "shard");
+  };
+  auto& checked = result_.checked;
+  checked.push_back(fmt::format("headers, names, samples and labels of {}, keys across them",
+                                format_count(set_.shards.size(), "shard")));
+  if (set_.manifest) {
+    checked.push_back(fmt::format("sizes and counts of {} against {}",
+                                  count([](const ExpectedShard& e) { return e.manifest != nullptr; }),
+                                  set_.manifest_path));
+  }
+  checked.push_back(fmt::format("indexes of {}", count([](const ExpectedShard& e) { return !e.index_path.empty(); })));
+  if (result_.depth != VerifyDepth::structure) {
+    checked.push_back(fmt::format("every byte of {} by XXH3-128",
+                                  count([](const ExpectedShard& e) { return expected_hash(e).has_value(); })));
+  }
+  if (result_.depth == VerifyDepth::decode) checked.push_back(format_count(*result_.images, "image") + " by decoding");
+  if (source_) {
+    checked.push_back(fmt::format("members and labels against {} in '{}'{}{}", format_count(source_->images(), "image"),
+                                  options_.against, source_->not_compared(),
+                                  set_checker_.is_whole() ? "" : "; not all shards were named, so none is missed"));
+  }
+  if (result_.depth == VerifyDepth::structure && !source_) {
+    checked.push_back("no content: images were not read or decoded");
+  }
+}
+
+void Verification::name_remedies() {
+  const auto advise = [&](std::string_view option, std::string_view what) {
+    result_.remedies.push_back(
+        fmt::format("shardctl reshard{} {} OUT  # {}", option, fmt::join(options_.shards, " "), what));
+  };
+  if (remedies_.contains(Remedy::drop_bad)) advise(" --drop-bad", "the same samples without those that are bad");
+  if (remedies_.contains(Remedy::reshard))
+    advise("", "the same samples under names and headers that every reader knows");
+}
+
+}  // namespace
+
+VerifyResult verify(const VerifyOptions& options, Context& ctx) { return Verification(options, ctx).run(); }
+
+}  // namespace shardkit

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "dataset/checks/problem.hpp"
+#include "dataset/sharding/sharding_options.hpp"
+
+namespace shardkit {
+
+enum class VerifyDepth {
+  auto_,      ///< checksum where manifest or indexes hold checksums, else structure
+  structure,  ///< headers, names, labels, counts
+  checksum,   ///< also every byte
+  decode,     ///< also every image; bytes are compared where there are checksums
+};
+template <>
+struct EnumNames<VerifyDepth> {
+  static constexpr std::array<std::string_view, 4> names{"auto", "structure", "checksum", "decode"};
+};
+
+struct VerifyOptions {
+  std::vector<std::string> shards;
+  VerifyDepth depth = VerifyDepth::auto_;
+  std::string against = {};
+  ListOptions images = {};
+  bool strict = false;
+  std::optional<std::uint64_t> threads;
+
+  void describe(FieldVisitor& v);
+};
+
+struct VerifyClasses {
+  std::uint64_t count = 0;
+  std::uint64_t largest_label = 0;
+  std::uint64_t fewest_samples = 0;
+  std::uint64_t most_samples = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+struct VerifyResult {
+  static constexpr std::size_t kMostProblems = 10'000;
+
+  VerifyDepth depth = VerifyDepth::structure;
+  std::vector<std::string> checked;
+  std::uint64_t shards = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t members = 0;
+  std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> images;
+  std::optional<VerifyClasses> classes;
+  double bytes_per_second = 0;
+  std::uint64_t problems_total = 0;
+  std::uint64_t errors = 0;
+  std::uint64_t warnings = 0;
+  std::vector<Problem> problems;
+  std::vector<std::string> remedies;
+  bool strict = false;  ///< from the options; decides has_findings()
+
+  void describe(FieldVisitor& v);
+  /// True when readers would lose or confuse data, or, with `strict`, when some reader would stumble.
+  bool has_findings() const { return errors > 0 || (strict && warnings > 0); }
+};
+
+/// Checks shards, ours or made by others: `shardctl verify`. Each shard is read once; several are read at a time. What
+/// is wrong with a shard is a problem in the result, not an exception. Throws Error{not_found} when `checksum` is
+/// asked for and there is nothing to compare with, and what resolve_shards() throws. The result but for
+/// `bytes_per_second` does not depend on threads.
+VerifyResult verify(const VerifyOptions& options, Context& ctx);
+
+}  // namespace shardkit

@@ -1,0 +1,166 @@
+#include "dataset/cache/cache_check.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "dataset/cache/cache_support.hpp"
+#include "io/folder_lock.hpp"
+#include "support/errors.hpp"
+
+using namespace shardkit;
+using namespace std::chrono_literals;
+
+namespace {
+
+CacheCheckOptions options_of(const SampleCache& cache) {
+  CacheCheckOptions options;
+  options.folder = cache.dir.path();
+  options.threads = 2;
+  return options;
+}
+
+CacheCheckResult check_of(const CacheCheckOptions& options) {
+  Context ctx;
+  return cache_check(options, ctx);
+}
+
+/// "code place" of each problem.
+std::vector<std::string> found(const CacheCheckResult& result) {
+  std::vector<std::string> texts;
+  for (const Problem& problem : result.problems) texts.push_back(problem.code + " " + problem.shard);
+  return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+void damage(const SampleCache& cache) { write_file(cache.dir.path("sub/new/2.tar"), std::string(2000, 'x')); }
+
+}  // namespace
+
+TEST_CASE("what is as it was staged has no problems") {
+  const SampleCache cache;
+  const CacheCheckResult result = check_of(options_of(cache));
+  CHECK(result.problems.empty());
+  CHECK_FALSE(result.has_findings());
+  CHECK(result.folders == 2);
+  CHECK(result.files == 3);
+  CHECK(result.bytes == 4000);
+}
+
+TEST_CASE("missing, short and wrong files are errors, each with its place, and the stage that mends them is named") {
+  const SampleCache cache;
+  std::filesystem::remove(cache.dir.path("old/1.tar"));
+  write_file(cache.dir.path("sub/new/1.tar"), "short");
+  damage(cache);
+  CacheCheckOptions options = options_of(cache);
+  const CacheCheckResult result = check_of(options);
+  CHECK(found(result) == Texts{"missing old/1.tar", "wrong_size sub/new/1.tar", "wrong_bytes sub/new/2.tar"});
+  CHECK(result.has_findings());
+  CHECK(result.errors == 3);
+  CHECK(result.problems_total == 3);
+  REQUIRE(result.remedies.size() == 2);
+  CHECK(result.remedies[0].starts_with("shardctl stage /src/old " + cache.dir.path("old")));
+  options.quick = true;
+  CHECK(found(check_of(options)) == Texts{"missing old/1.tar", "wrong_size sub/new/1.tar"});
+}
+
+TEST_CASE("--repair removes damaged files and the marker, unless somebody leases them") {
+  const SampleCache cache;
+  damage(cache);
+  CacheCheckOptions options = options_of(cache);
+  options.repair = true;
+  SUBCASE("leased") {
+    cache.lease("sub/new", "job-7", 1h);
+    Context ctx;
+    const CacheCheckResult result = cache_check(options, ctx);
+    CHECK(result.discarded == 0);
+    REQUIRE(ctx.warnings().size() == 1);
+    CHECK(ctx.warnings()[0].code == "not_repaired");
+    CHECK(ctx.warnings()[0].text.find("job-7") != std::string::npos);
+    CHECK(cache.holds("sub/new/2.tar"));
+  }
+  SUBCASE("free") {
+    const CacheCheckResult result = check_of(options);
+    CHECK(result.discarded == 1);
+    CHECK(result.has_findings());
+    CHECK_FALSE(cache.holds("sub/new/2.tar"));
+    CHECK_FALSE(cache.holds("sub/new/.shardkit/staged.json"));
+    CHECK(cache.holds("sub/new/1.tar"));
+  }
+}
+
+TEST_CASE("a marker without the journal and the files that it speaks of is an error that a stage mends") {
+  const SampleCache cache;
+  std::filesystem::remove(cache.dir.path("sub/new/.shardkit/stage.journal"));
+  for (const char* name : {"1.tar", "2.tar"}) std::filesystem::remove(cache.dir.path("sub/new") + "/" + name);
+  CacheCheckOptions options = options_of(cache);
+  for (const bool quick : {true, false}) {
+    options.quick = quick;
+    const CacheCheckResult result = check_of(options);
+    CHECK(found(result) == Texts{"marker_mismatch sub/new"});
+    CHECK(result.has_findings());
+    REQUIRE(result.remedies.size() == 1);
+    CHECK(result.remedies[0].starts_with("shardctl stage /src/new " + cache.dir.path("sub/new")));
+  }
+  options.repair = true;
+  check_of(options);
+  CHECK_FALSE(cache.holds("sub/new/.shardkit/staged.json"));
+}
+
+TEST_CASE("--repair takes the marker of a folder that lacks files or whose files were cut, and what was cut") {
+  const SampleCache cache;
+  CacheCheckOptions options = options_of(cache);
+  options.repair = true;
+  options.quick = true;
+  SUBCASE("missing") {
+    std::filesystem::remove(cache.dir.path("sub/new/1.tar"));
+    CHECK(check_of(options).discarded == 0);
+  }
+  SUBCASE("cut") {
+    write_file(cache.dir.path("sub/new/1.tar"), "short");
+    CHECK(check_of(options).discarded == 1);
+  }
+  SUBCASE("missing and leased") {
+    cache.lease("sub/new", "job-7", 1h);
+    std::filesystem::remove(cache.dir.path("sub/new/1.tar"));
+    Context ctx;
+    CHECK(cache_check(options, ctx).errors == 1);
+    REQUIRE(ctx.warnings().size() == 1);
+    CHECK(ctx.warnings()[0].text.find("its marker and damaged files stay") != std::string::npos);
+    CHECK(cache.holds("sub/new/.shardkit/staged.json"));
+    return;
+  }
+  CHECK_FALSE(cache.holds("sub/new/.shardkit/staged.json"));
+  CHECK_FALSE(cache.holds("sub/new/1.tar"));
+  CHECK(cache.holds("sub/new/2.tar"));
+}
+
+TEST_CASE("files that no stage brought are warnings") {
+  const SampleCache cache;
+  write_file(cache.dir.path("old/9.tar"), "mine");
+  write_file(cache.dir.path("old/.hidden"), "mine");
+  const CacheCheckResult result = check_of(options_of(cache));
+  CHECK(found(result) == Texts{"stray old/9.tar"});
+  CHECK(result.warnings == 1);
+  CHECK_FALSE(result.has_findings());
+}
+
+TEST_CASE("a copy that was left is an error, one under way is passed over") {
+  const SampleCache cache;
+  StagedSample{cache.dir.path("part"), {{"1.tar", "x"}, {"2.tar", "y"}}, false}.make();
+  std::filesystem::remove(cache.dir.path("part/2.tar"));
+  CHECK(found(check_of(options_of(cache))) == Texts{"incomplete part", "missing part/2.tar"});
+  FolderLock lock(cache.dir.path("part/.shardkit/stage.lock"));
+  REQUIRE(lock.try_take(Hold::shared));
+  const CacheCheckResult result = check_of(options_of(cache));
+  CHECK(found(result) == Texts{"in_progress part"});
+  CHECK_FALSE(result.has_findings());
+}
+
+TEST_CASE("a lease that cannot be read is named") {
+  const SampleCache cache;
+  write_file(cache.dir.path("old/.shardkit/leases/z.json"), "?");
+  CHECK(found(check_of(options_of(cache))) == Texts{"bad_lease old"});
+}

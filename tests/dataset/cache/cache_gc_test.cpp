@@ -1,0 +1,93 @@
+#include "dataset/cache/cache_gc.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "dataset/cache/cache_support.hpp"
+#include "io/folder_lock.hpp"
+#include "support/errors.hpp"
+
+using namespace shardkit;
+using namespace std::chrono_literals;
+using shardkit_test::failure_of;
+
+namespace {
+
+CacheGcResult gc(const SampleCache& cache, std::optional<std::uint64_t> limit, bool dry_run = false) {
+  Context ctx;
+  return cache_gc({cache.dir.path(), limit, dry_run}, ctx);
+}
+
+}  // namespace
+
+TEST_CASE("the sets used least recently go until the limit is kept") {
+  const SampleCache cache;
+  CHECK(gc(cache, 4000).evicted.empty());
+  const CacheGcResult result = gc(cache, 3999);
+  REQUIRE(result.evicted.size() == 1);
+  CHECK(result.evicted[0].path == cache.dir.path("old"));
+  CHECK(result.evicted[0].source == "/src/old");
+  CHECK(result.evicted_bytes == 1000);
+  CHECK(result.folders_left == 1);
+  CHECK(result.bytes_left == 3000);
+  CHECK_FALSE(cache.holds("old/1.tar"));
+  CHECK(cache.holds("sub/new/1.tar"));
+}
+
+TEST_CASE("a dry run says the same and changes nothing") {
+  const SampleCache cache;
+  write_file(cache.dir.path("old/.shardkit/staging/x.partial"), "part");
+  cache.lease("old", "ended", -1h);
+  const auto before = tree_content(cache.dir.path());
+  const CacheGcResult dry = gc(cache, 0, true);
+  CHECK(tree_content(cache.dir.path()) == before);
+  CHECK(dry.leftover_files == 2);
+  CHECK(dry.folders_left == 0);
+  const CacheGcResult real = gc(cache, 0);
+  CHECK(real.evicted.size() == dry.evicted.size());
+  CHECK(real.leftover_files == dry.leftover_files);
+  CHECK_FALSE(cache.holds("sub/new/1.tar"));
+}
+
+TEST_CASE("without a limit only leftovers go") {
+  const SampleCache cache;
+  write_file(cache.dir.path("old/.shardkit/staging/x.partial"), "part");
+  cache.lease("old", "ended", -1h);
+  const CacheGcResult result = gc(cache, {});
+  CHECK(result.evicted.empty());
+  CHECK(result.leftover_files == 2);
+  CHECK(cache.holds("old/1.tar"));
+  CHECK_FALSE(cache.holds("old/.shardkit/staging/x.partial"));
+  CHECK(read_leases(cache.dir.path("old")).empty());
+}
+
+TEST_CASE("a limit that leases and stages hold back is no_space, after the rest has gone") {
+  const SampleCache cache;
+  StagedSample{cache.dir.path("more"), {{"1.tar", std::string(500, 'x')}}}.make();
+  cache.lease("old", "job-7", 1h);
+  FolderLock lock(cache.dir.path("sub/new/.shardkit/stage.lock"));
+  REQUIRE(lock.try_take(Hold::shared));
+  const auto failure = failure_of([&] { gc(cache, 100); });
+  CHECK(failure == ErrorCode::no_space);
+  CHECK(failure.says("evicted 1 folder"));
+  CHECK(failure.says("old' (1000 B) is leased by job-7"));
+  CHECK(failure.says("new' (2.93 KiB) is being staged"));
+  CHECK_FALSE(cache.holds("more/1.tar"));
+  CHECK(cache.holds("old/1.tar"));
+  CHECK(cache.holds("sub/new/2.tar"));
+}
+
+TEST_CASE("one staged folder is evicted as a cache of itself") {
+  const SampleCache cache;
+  Context ctx;
+  CHECK(cache_gc({cache.dir.path("old"), 0, false}, ctx).evicted.size() == 1);
+  CHECK_FALSE(cache.holds("old/1.tar"));
+  CHECK(cache.holds("sub/new/1.tar"));
+}
+
+TEST_CASE("an empty cache is kept without a trace") {
+  const TempDir dir;
+  Context ctx;
+  CHECK(cache_gc({dir.path(), 0, false}, ctx).folders_left == 0);
+  CHECK(std::filesystem::is_empty(dir.path()));
+}

@@ -1,0 +1,71 @@
+#include "dataset/cache/cache_warm.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "dataset/cache/cache_support.hpp"
+#include "support/errors.hpp"
+
+using namespace shardkit;
+using shardkit_test::failure_of;
+
+namespace {
+
+CacheWarmResult warm(const std::string& folder, std::optional<std::uint64_t> memory, Context& ctx) {
+  CacheWarmOptions options;
+  options.folder = folder;
+  options.memory = memory;
+  return cache_warm(options, ctx);
+}
+
+bool warned(const Context& ctx, std::string_view code) {
+  const auto warnings = ctx.warnings();
+  return std::ranges::find(warnings, code, &Warning::code) != warnings.end();
+}
+
+}  // namespace
+
+TEST_CASE("all files are in memory afterwards, and nothing is read twice") {
+  const SampleCache cache;
+  Context ctx;
+  const CacheWarmResult result = warm(cache.dir.path(), {}, ctx);
+  CHECK(result.files == 3);
+  CHECK(result.bytes == 4000);
+  CHECK(result.files_warmed == 3);
+  CHECK(result.bytes_warmed == 4000);
+  if (result.residency_after_ratio) {
+    CHECK(*result.residency_after_ratio == 1.0);
+    CHECK(warm(cache.dir.path(), {}, ctx).bytes_read == 0);
+  }
+  CHECK(ctx.warnings().empty());
+}
+
+TEST_CASE("a budget takes the set used last, and whole files only") {
+  const SampleCache cache;
+  for (const auto& [memory, files, bytes] : {std::tuple{3500, 2, 3000}, {1500, 1, 1000}, {999, 0, 0}}) {
+    CAPTURE(memory);
+    Context ctx;
+    const CacheWarmResult result = warm(cache.dir.path(), memory, ctx);
+    CHECK(result.budget_bytes == static_cast<std::uint64_t>(memory));
+    CHECK(result.files_warmed == static_cast<std::uint64_t>(files));
+    CHECK(result.bytes_warmed == static_cast<std::uint64_t>(bytes));
+    CHECK(warned(ctx, "budget_reached"));
+  }
+}
+
+TEST_CASE("files that somebody removed are passed over") {
+  const SampleCache cache;
+  std::filesystem::remove(cache.dir.path("old/1.tar"));
+  Context ctx;
+  CHECK(warm(cache.dir.path(), {}, ctx).bytes_warmed == 3000);
+}
+
+TEST_CASE("it ends when asked to stop") {
+  const SampleCache cache;
+  std::stop_source stop;
+  stop.request_stop();
+  Context ctx(stop.get_token());
+  CHECK(failure_of([&] { warm(cache.dir.path(), {}, ctx); }) == ErrorCode::cancelled);
+}

@@ -1,0 +1,84 @@
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "dataset/convert/convert.hpp"
+#include "formats/manifest.hpp"
+#include "support/files.hpp"
+#include "support/forgetful_file_system.hpp"
+#include "support/image_tree.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+
+namespace {
+
+ConvertOptions small_convert(const TempDir& dir, const std::string& target) {
+  ConvertOptions options;
+  options.source = dir.path("src");
+  options.target = dir.path(target);
+  options.sharding.samples = 8;
+  options.index = {"dali", "wids", "energon"};
+  options.threads = 1;
+  return options;
+}
+
+/// Puts what a power cut left of `from` into a fresh folder `to`.
+void rebuild(const ForgetfulFileSystem& files, const std::string& from, const std::string& to) {
+  std::filesystem::create_directories(to);
+  for (const auto& [path, content] : files.after_power_cut()) {
+    if (path.starts_with(from + "/")) write_file(to + path.substr(from.size()), content);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a power cut at any moment leaves whole shards only, and the next run ends with the same bytes") {
+  const TempDir dir;
+  ImageTree{dir.path("src"), 2, 8, 3000}.make();
+  Context ctx;
+  convert(small_convert(dir, "expected"), ctx);
+  const auto expected = tree_content(dir.path("expected"));
+
+  for (std::uint64_t moment = 1;; ++moment) {
+    CAPTURE(moment);
+    const TempDir attempt;
+    std::filesystem::create_directory_symlink(dir.path("src"), attempt.path("src"));
+    ForgetfulFileSystem files;
+    files.fail_at(moment, ErrorCode::io);
+    Context interrupted;
+    try {
+      convert_on(files, small_convert(attempt, "out"), interrupted);
+    } catch (const Error&) {
+    }
+    rebuild(files, attempt.path("out"), attempt.path("after"));
+    for (const auto& [name, content] : tree_content(attempt.path("after"))) {
+      if (!name.ends_with(".tmp") && !name.starts_with(".shardkit/.")) CHECK(content == expected.at(name));
+    }
+    Context again;
+    ConvertOptions resumed = small_convert(attempt, "after");
+    convert(resumed, again);
+    for (const auto& [name, content] : expected) CHECK(read_file(attempt.path("after/" + name)) == content);
+    if (!files.failed()) {
+      CHECK(moment > 20);
+      break;
+    }
+  }
+}
+
+TEST_CASE("a disk that fills while shards are written is an error of room, and leaves no half shard") {
+  const TempDir dir;
+  ImageTree{dir.path("src"), 2, 8, 3000}.make();
+  ForgetfulFileSystem files;
+  files.fail_at(12, ErrorCode::no_space);
+  Context ctx;
+  try {
+    convert_on(files, small_convert(dir, "out"), ctx);
+    FAIL("converted on a full disk");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::no_space);
+  }
+  for (const auto& [name, content] : tree_content(dir.path("out"))) CHECK_FALSE(name.ends_with(".tmp"));
+  CHECK_FALSE(std::filesystem::exists(dir.path("out/manifest.json")));
+}

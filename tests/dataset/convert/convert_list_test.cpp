@@ -1,0 +1,287 @@
+#include <filesystem>
+#include <map>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "dataset/convert/convert_support.hpp"
+#include "dataset/merge/merge.hpp"
+#include "dataset/plan/plan.hpp"
+#include "formats/manifest.hpp"
+#include "formats/shard_index.hpp"
+#include "io/file.hpp"
+#include "support/files.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A flat pool of images 0.jpg to 29.jpg and a table that speaks of them.
+struct Pool {
+  TempDir dir;
+
+  Pool() {
+    for (int i = 0; i < 30; ++i) write_file(image(i), std::string(static_cast<std::size_t>(100 + i), 'x'));
+  }
+  std::string image(int i) const { return dir.path("src/pool/" + std::to_string(i) + ".jpg"); }
+  std::string table(const char* name, const std::string& text) const {
+    write_file(dir.path(name), text);
+    return dir.path(name);
+  }
+  /// A list that gives image i the label i modulo 3 as "c<label>", or as the number.
+  std::string list(bool numbers = false) const {
+    std::string text = "path,label\n";
+    for (int i = 29; i >= 0; --i) text += fmt_row(i, numbers ? std::to_string(i % 3) : "c" + std::to_string(i % 3));
+    return table("list.csv", text);
+  }
+  ConvertOptions options(const std::string& list_file) const {
+    ConvertOptions options;
+    options.source = dir.path("src");
+    options.target = dir.path("out");
+    options.sharding.samples = 10;
+    options.sharding.images.list = list_file;
+    options.sharding.images.label_column = "label";
+    return options;
+  }
+  Manifest manifest() const {
+    const std::string path = dir.path("out/manifest.json");
+    return read_manifest(read_file(path), path);
+  }
+  struct Sample {
+    std::optional<std::uint64_t> label;
+    std::string key;
+    std::map<std::string, std::string> members;
+  };
+  /// The samples of the output by original path, with the members' bytes.
+  std::map<std::string, Sample> samples() const {
+    std::map<std::string, Sample> found;
+    for (const ManifestShard& shard : manifest().shards) {
+      const std::string tar = read_file(dir.path("out/" + shard.name));
+      const std::string path = dir.path("out/" + shard_index_path(shard.name));
+      FileSource index(path);
+      ShardIndexVisitor visitor;
+      visitor.sample = [&](IndexSample&& sample) {
+        Sample& entry = found[sample.path];
+        entry.label = sample.label;
+        entry.key = sample.key;
+        for (const IndexMember& member : sample.members) {
+          entry.members[member.extension] = tar.substr(member.offset, member.size);
+        }
+      };
+      read_shard_index(index, path, visitor);
+    }
+    return found;
+  }
+
+ private:
+  static std::string fmt_row(int i, const std::string& label) {
+    return "pool/" + std::to_string(i) + ".jpg," + label + "\n";
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a list's images become samples with the list's labels, wherever they lie") {
+  const Pool pool;
+  CHECK(run(pool.options(pool.list())).samples == 30);
+  const auto samples = pool.samples();
+  CHECK(samples.size() == 30);
+  const Pool::Sample& sample = samples.at("pool/7.jpg");
+  CHECK(sample.label == 1);
+  CHECK(sample.key == "c1/7");
+  CHECK(sample.members.at("cls") == "1");
+  CHECK(sample.members.at("jpg") == read_file(pool.image(7)));
+  CHECK(pool.manifest().classes == std::vector<ManifestClass>{{"c0", 0, 10}, {"c1", 1, 10}, {"c2", 2, 10}});
+}
+
+TEST_CASE("numbers in a list are the labels, and a class map numbers names") {
+  const Pool numbers;
+  run(numbers.options(numbers.list(true)));
+  CHECK(numbers.samples().at("pool/5.jpg").label == 2);
+  CHECK(numbers.samples().at("pool/5.jpg").key == "2/5");
+  const Pool mapped;
+  ConvertOptions options = mapped.options(mapped.list());
+  options.sharding.class_map = mapped.table("map.json", R"({"c0": 7, "c1": 8, "c2": 9})");
+  run(options);
+  CHECK(mapped.samples().at("pool/5.jpg").label == 9);
+}
+
+TEST_CASE("without a label column samples have no .cls and the manifest no classes") {
+  const Pool pool;
+  ConvertOptions options = pool.options(pool.list());
+  options.sharding.images.label_column.clear();
+  run(options);
+  const Pool::Sample sample = pool.samples().at("pool/7.jpg");
+  CHECK(!sample.label);
+  CHECK(sample.key == "pool/7");
+  CHECK(sample.members.size() == 1);
+  CHECK(pool.manifest().classes.empty());
+}
+
+TEST_CASE("several labels go into the .json, and there is no .cls") {
+  const Pool pool;
+  const std::string list = pool.table("l.jsonl", R"({"path":"pool/1.jpg","label":["cat","dog"]})"
+                                                 "\n"
+                                                 R"({"path":"pool/2.jpg","label":[]})"
+                                                 "\n");
+  run(pool.options(list));
+  const Pool::Sample sample = pool.samples().at("pool/1.jpg");
+  CHECK(sample.members.at("json") == R"({"label":["cat","dog"]})");
+  CHECK(!sample.members.contains("cls"));
+}
+
+TEST_CASE("metadata becomes each sample's .json, in trees and in lists") {
+  const Pool pool;
+  std::string rows = "path,width\n";
+  for (int i = 0; i < 30; ++i) rows += "pool/" + std::to_string(i) + ".jpg," + std::to_string(i * 2) + "\n";
+  ConvertOptions options = pool.options(pool.list());
+  options.sharding.metadata = pool.table("m.csv", rows);
+  run(options);
+  CHECK(pool.samples().at("pool/7.jpg").members.at("json") == R"({"width":"14"})");
+  rows.replace(rows.find("7.jpg,14"), 8, "7.jpg,15");
+  options.sharding.metadata = pool.table("m.csv", rows);
+  CHECK(contains(refusal(options, ErrorCode::conflict), "the .json of 'pool/7.jpg' is another"));
+  options.target = pool.dir.path("tree");
+  options.sharding.images = {};
+  run(options);
+  CHECK(tree_content(pool.dir.path("tree")).size() > 3);
+}
+
+TEST_CASE("an image without a row of metadata stops the convert, is left out, or goes without") {
+  const Pool pool;
+  std::string rows = "path,width\n";
+  for (int i = 1; i < 30; ++i) rows += "pool/" + std::to_string(i) + ".jpg,1\n";
+  ConvertOptions options = pool.options(pool.list());
+  options.sharding.metadata = pool.table("m.csv", rows + "pool/none.jpg,1\n");
+  CHECK(contains(refusal(options, ErrorCode::corrupt), "'pool/0.jpg' has no row"));
+  options.sharding.on_bad = OnBad::skip;
+  Context ctx;
+  const ConvertResult result = convert(options, ctx);
+  CHECK(result.samples == 29);
+  CHECK(result.skipped_files.at(0).path == "pool/0.jpg");
+  CHECK(ctx.warnings().at(0).code == "metadata_rows_unused");
+  CHECK(contains(ctx.warnings().at(0).text, "line 31"));
+  CHECK(pool.manifest().classes.at(0) == ManifestClass{"c0", 0, 9});
+
+  const Pool kept;
+  options = kept.options(kept.list());
+  options.sharding.metadata = kept.table("m.csv", rows);
+  options.sharding.on_bad = OnBad::keep;
+  Context keeping;
+  CHECK(convert(options, keeping).samples == 30);
+  CHECK(keeping.warnings().at(0).code == "images_without_metadata");
+  CHECK(contains(keeping.warnings().at(0).text, "1 image without a row"));
+  CHECK(!kept.samples().at("pool/0.jpg").members.contains("json"));
+}
+
+TEST_CASE("a .json beside an image and a row for it contradict each other") {
+  const Pool pool;
+  write_file(pool.dir.path("src/pool/3.json"), "{}");
+  ConvertOptions options = pool.options("");
+  options.sharding.images = {};
+  options.sharding.metadata = pool.table("m.csv", "path,w\npool/3.jpg,1\n");
+  CHECK(contains(refusal(options, ErrorCode::conflict), "lies beside its image"));
+}
+
+TEST_CASE("the list's rows may come in any order: the shards are the same bytes") {
+  const Pool pool;
+  ConvertOptions options = pool.options(pool.list());
+  run(options);
+  std::string text = "label,path\n";
+  for (int i = 0; i < 30; ++i) text += "c" + std::to_string(i % 3) + ",pool/" + std::to_string(i) + ".jpg\n";
+  options.sharding.images.list = pool.table("other.csv", text);
+  options.target = pool.dir.path("again");
+  run(options);
+  CHECK(tree_content(pool.dir.path("again")) == tree_content(pool.dir.path("out")));
+}
+
+TEST_CASE("a list works through a plan, in parts, and resumes; other labels are refused") {
+  const Pool pool;
+  ConvertOptions options = pool.options(pool.list());
+  run(options);
+  PlanOptions planning;
+  planning.source = options.source;
+  planning.output = pool.dir.path("plan");
+  planning.sharding = options.sharding;
+  Context ctx;
+  plan(planning, ctx);
+  ConvertOptions part;
+  part.source = options.source;
+  part.target = pool.dir.path("parts");
+  part.plan = planning.output;
+  for (const char* which : {"0/2", "1/2"}) {
+    part.part = which;
+    run(part);
+  }
+  merge({part.target, false}, ctx);
+  CHECK(tree_content(part.target) == tree_content(options.target));
+  part.sharding.images.path_column = "file";
+  CHECK(contains(refusal(part, ErrorCode::usage), "--plan fixes images"));
+
+  CHECK(run(options).shards_reused == 3);
+  options.sharding.images.list = pool.list(true);
+  CHECK(contains(refusal(options, ErrorCode::conflict), "class '0' is new"));
+}
+
+TEST_CASE("what changed in a list of numbers is told by number, not by text") {
+  const Pool pool;
+  ConvertOptions options = pool.options(pool.table("l.csv", "path,label\npool/1.jpg,2\npool/2.jpg,10\n"));
+  run(options);
+  pool.table("l.csv", "path,label\npool/1.jpg,2\npool/2.jpg,10\npool/3.jpg,3\n");
+  CHECK(contains(refusal(options, ErrorCode::conflict), "class '3' is new"));
+  pool.table("l.csv", "path,label\npool/1.jpg,2\n");
+  CHECK(contains(refusal(options, ErrorCode::conflict), "class '10' is gone"));
+}
+
+TEST_CASE("a listed image that is not there, or fails validation, is left out and its class counted right") {
+  const Pool pool;
+  fs::remove(pool.image(4));
+  ConvertOptions options = pool.options(pool.list());
+  CHECK(contains(refusal(options, ErrorCode::not_found), "4.jpg"));
+  options.sharding.on_bad = OnBad::skip;
+  options.sharding.validate = Validate::header;  // none is an image but this:
+  write_file(pool.image(5), std::string("P5\n2 2\n255\nabcd"));
+  CHECK(run(options).samples <= 1);
+  std::uint64_t counted = 0;
+  for (const ManifestClass& item : pool.manifest().classes) counted += item.samples;
+  CHECK(counted == pool.manifest().samples);
+}
+
+TEST_CASE("a list splits by --split as a tree does") {
+  const Pool pool;
+  ConvertOptions options = pool.options(pool.list());
+  options.split = {"train=0.8", "val=0.2"};
+  options.stratify = true;
+  const ConvertResult result = run(options);
+  CHECK(result.sets[0].samples == 24);
+  CHECK(result.sets[1].samples == 6);
+}
+
+TEST_CASE("options that need a list are refused without one") {
+  const Pool pool;
+  ConvertOptions options = pool.options("");
+  CHECK(contains(refusal(options, ErrorCode::usage), "there is none"));
+  options = pool.options(pool.list());
+  options.sharding.images.label_column.clear();
+  options.sharding.images.label_separator = ";";
+  CHECK(contains(refusal(options, ErrorCode::usage), "--label-column"));
+  options.sharding.images.label_separator.clear();
+  options.sharding.class_map = pool.table("classes.txt", "c0\nc1\n");
+  CHECK(contains(refusal(options, ErrorCode::usage), "--class-map numbers the labels"));
+  options = pool.options("");
+  options.sharding.images.label_column.clear();
+  options.sharding.images.path_column = "file";
+  CHECK(contains(refusal(options, ErrorCode::usage), "there is neither"));
+}
+
+TEST_CASE("a .json too long for a plan is refused with a way out") {
+  const Pool pool;
+  ConvertOptions options = pool.options("");
+  options.sharding.images = {};
+  options.sharding.on_bad = OnBad::keep;
+  options.sharding.metadata = pool.table("m.csv", "path,w\npool/3.jpg," + std::string(500'000, 'x') + "\n");
+  CHECK(contains(refusal(options, ErrorCode::unsupported), "500,008 bytes, a plan holds at most 400,000; keep such"));
+}

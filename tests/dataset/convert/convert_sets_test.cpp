@@ -1,0 +1,201 @@
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "dataset/convert/convert_support.hpp"
+#include "dataset/merge/merge.hpp"
+#include "dataset/plan/plan.hpp"
+#include "formats/manifest.hpp"
+#include "formats/shard_index.hpp"
+#include "io/file.hpp"
+#include "support/files.hpp"
+#include "support/image_tree.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Fixture {
+  TempDir dir;
+  ImageTree tree{dir.path("src")};
+
+  ConvertOptions options(const std::string& target) const {
+    ConvertOptions options;
+    options.source = tree.root;
+    options.target = dir.path(target);
+    options.sharding.samples = 25;
+    return options;
+  }
+  Manifest manifest(const std::string& folder) const {
+    const std::string path = dir.path(folder + "/manifest.json");
+    return read_manifest(read_file(path), path);
+  }
+  /// Labels of the samples in a folder of shards, by original path.
+  std::map<std::string, std::uint64_t> samples(const std::string& folder) const {
+    std::map<std::string, std::uint64_t> found;
+    for (const ManifestShard& shard : manifest(folder).shards) {
+      const std::string path = dir.path(folder + "/" + shard_index_path(shard.name));
+      FileSource index(path);
+      ShardIndexVisitor visitor;
+      visitor.sample = [&](IndexSample&& sample) { found.emplace(sample.path, sample.label.value()); };
+      read_shard_index(index, path, visitor);
+    }
+    return found;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("--split divides the samples among folders with a manifest each, every sample once") {
+  Fixture f;
+  f.tree.make();
+  ConvertOptions options = f.options("out");
+  options.split = {"train=0.75", "val=0.25"};
+  const ConvertResult result = run(options);
+  CHECK(result.samples == 120);
+  CHECK(result.sets.size() == 2);
+  CHECK(result.sets[0].name == "train");
+  CHECK(result.sets[0].samples == 90);
+  CHECK(result.sets[1].samples == 30);
+  CHECK(result.manifest.empty());
+  auto all = f.samples("out/train");
+  CHECK(all.size() == 90);
+  all.merge(f.samples("out/val"));
+  CHECK(all.size() == 120);
+  for (const auto& [path, label] : all) CHECK(path.substr(6, 1) == std::to_string(label));
+  CHECK(f.manifest("out/val").options.at("set") == "val");
+  std::uint64_t counted = 0;
+  for (const ManifestClass& item : f.manifest("out/train").classes) counted += item.samples;
+  CHECK(counted == 90);
+}
+
+TEST_CASE("where a sample goes does not change with the order, and changes with the seed") {
+  Fixture f;
+  f.tree.make();
+  const auto train_of = [&](const char* target, std::uint64_t shuffle, std::uint64_t seed) {
+    ConvertOptions options = f.options(target);
+    options.split = {"train=0.75", "val=0.25"};
+    options.sharding.shuffle = shuffle;
+    options.seed = seed;
+    run(options);
+    return f.samples(std::string(target) + "/train");
+  };
+  const auto expected = train_of("a", 0, 0);
+  CHECK(train_of("b", 7, 0) == expected);
+  CHECK(train_of("c", 0, 7) != expected);
+}
+
+TEST_CASE("--stratify divides every class in the ratios") {
+  Fixture f;
+  f.tree.make();
+  ConvertOptions options = f.options("out");
+  options.split = {"train=0.75", "val=0.25"};
+  options.stratify = true;
+  run(options);
+  for (const ManifestClass& item : f.manifest("out/val").classes) CHECK(item.samples == 10);
+}
+
+TEST_CASE("a split works in parts, resumes, and refuses other ratios") {
+  Fixture f;
+  f.tree.make();
+  ConvertOptions options = f.options("whole");
+  options.split = {"train=0.75", "val=0.25"};
+  run(options);
+  options.target = f.dir.path("parts");
+  for (const char* part : {"1/2", "0/2"}) {
+    options.part = part;
+    run(options);
+  }
+  Context ctx;
+  for (const char* set : {"/train", "/val"}) {
+    merge({f.dir.path("parts") + set, false}, ctx);
+    CHECK(tree_content(f.dir.path("parts") + set) == tree_content(f.dir.path("whole") + set));
+  }
+  options = f.options("whole");
+  options.split = {"train=0.75", "val=0.25"};
+  CHECK(run(options).shards_reused == 6);
+  options.split = {"train=0.5", "val=0.5"};
+  CHECK(contains(refusal(options, ErrorCode::conflict), "option split was train=0.75,val=0.25"));
+}
+
+TEST_CASE("several sets do not go into the folder of one") {
+  Fixture f;
+  f.tree.make();
+  ConvertOptions options = f.options("out");
+  run(options);
+  options.split = {"train=0.75", "val=0.25"};
+  CHECK(contains(refusal(options, ErrorCode::conflict), "is the folder of one set"));
+  CHECK(!fs::exists(f.dir.path("out/train")));
+}
+
+TEST_CASE("a skipped file of a split is counted once") {
+  Fixture f;
+  f.tree.make();
+  fs::create_symlink("nowhere", f.tree.root + "/class_0/zz.jpg");
+  ConvertOptions options = f.options("out");
+  options.split = {"train=0.75", "val=0.25"};
+  options.sharding.on_bad = OnBad::skip;
+  const ConvertResult result = run(options);
+  CHECK(result.skipped == 1);
+  CHECK(result.skipped_files.at(0).path == "class_0/zz.jpg");
+  CHECK(result.samples == 120);
+}
+
+TEST_CASE("options of a split that make no sense are refused before anything is written") {
+  Fixture f;
+  f.tree.make();
+  ConvertOptions options = f.options("out");
+  options.stratify = true;
+  CHECK(contains(refusal(options, ErrorCode::usage), "no --split"));
+  options = f.options("out");
+  options.seed = 3;
+  CHECK(contains(refusal(options, ErrorCode::usage), "--shuffle SEED"));
+  options = f.options("out");
+  options.split = {"train=0.75"};
+  CHECK(contains(refusal(options, ErrorCode::usage), "add up to 0.75"));
+  options.split = {"train=0.999999", "val=0.000001"};
+  CHECK(contains(refusal(options, ErrorCode::not_found), "no sample would go to 'val'"));
+  CHECK(!fs::exists(f.dir.path("out/train/.shardkit/plan")));
+}
+
+TEST_CASE("train and val folders become sets of their own, with one label for a class in both") {
+  Fixture f;
+  f.tree.root = f.dir.path("src/train");
+  f.tree.make();
+  for (const char* path : {"class_1/a.jpg", "class_2/b.jpg"})
+    write_file(f.dir.path("src/val/" + std::string(path)), "x");
+  ConvertOptions options = f.options("out");
+  options.source = f.dir.path("src");
+  Context ctx;
+  const ConvertResult result = convert(options, ctx);
+  CHECK(result.samples == 122);
+  CHECK(f.samples("out/train").size() == 120);
+  CHECK(f.samples("out/val") == std::map<std::string, std::uint64_t>{{"class_1/a.jpg", 1}, {"class_2/b.jpg", 2}});
+  CHECK(ctx.warnings().at(0).code == "set_lacks_classes");
+
+  options.split = {"a=0.5", "b=0.5"};
+  CHECK(contains(refusal(options, ErrorCode::usage), "divided into train, val already"));
+
+  PlanOptions planning;
+  planning.source = options.source;
+  planning.output = f.dir.path("plan");
+  CHECK_THROWS_WITH_AS(plan(planning, ctx), doctest::Contains("plan each: shardctl plan"), Error);
+}
+
+TEST_CASE("files skipped in a set are named below the source") {
+  Fixture f;
+  f.tree.root = f.dir.path("src/train");
+  f.tree.make();
+  write_file(f.dir.path("src/val/class_1/a.jpg"), "x");
+  fs::create_symlink("nowhere", f.dir.path("src/val/class_1/b.jpg"));
+  ConvertOptions options = f.options("out");
+  options.source = f.dir.path("src");
+  options.sharding.on_bad = OnBad::skip;
+  CHECK(run(options).skipped_files.at(0).path == "val/class_1/b.jpg");
+}

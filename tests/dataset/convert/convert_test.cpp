@@ -1,0 +1,442 @@
+#include "dataset/convert/convert.hpp"
+
+#include <filesystem>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "dataset/merge/merge.hpp"
+#include "dataset/plan/plan.hpp"
+#include "formats/manifest.hpp"
+#include "formats/shard_index.hpp"
+#include "io/file.hpp"
+#include "support/files.hpp"
+#include "support/image_tree.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A source tree and what converting it takes.
+struct Fixture {
+  TempDir dir;
+  ImageTree tree{dir.path("src")};
+
+  Fixture() { tree.make(); }
+
+  ConvertOptions options(const std::string& target) const {
+    ConvertOptions options;
+    options.source = tree.root;
+    options.target = dir.path(target);
+    options.sharding.samples = 25;
+    options.threads = 2;
+    return options;
+  }
+  std::map<std::string, std::string> content(const std::string& target) const { return tree_content(dir.path(target)); }
+};
+
+ConvertResult run(const ConvertOptions& options) {
+  Context ctx;
+  return convert(options, ctx);
+}
+
+Error failure(const ConvertOptions& options) {
+  try {
+    run(options);
+  } catch (const Error& error) {
+    return error;
+  }
+  FAIL("converted as if nothing were wrong");
+  return {ErrorCode::usage, ""};
+}
+
+bool says(const Error& error, const char* text) { return std::string(error.what()).find(text) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("every sample of the source is in the shards, byte for byte, where the index says") {
+  const Fixture f;
+  const ConvertResult result = run(f.options("out"));
+  CHECK(result.samples == 120);
+  CHECK(result.shards == 5);
+  std::size_t found = 0;
+  for (const auto& [name, text] : f.content("out")) {
+    if (!name.ends_with(".index")) continue;
+    FileSource index(f.dir.path("out/" + name));
+    ShardIndexVisitor visitor;
+    std::string tar;
+    visitor.sample = [&](IndexSample&& sample) {
+      if (tar.empty()) tar = read_file(f.dir.path("out/" + name.substr(name.rfind('/') + 1, name.size() - 16)));
+      const IndexMember& label = sample.members.at(0);
+      const IndexMember& image = sample.members.at(1);
+      CHECK(label.extension == "cls");
+      CHECK(tar.substr(label.offset, label.size) == sample.path.substr(6, 1));
+      CHECK(image.extension == "jpg");
+      CHECK(tar.substr(image.offset, image.size) == read_file(f.tree.root + "/" + sample.path));
+      CHECK(image.xxh3 == xxh3_64(as_bytes(tar.substr(image.offset, image.size))));
+      CHECK(tar.substr(image.offset - 512).starts_with(sample.key + ".jpg"));
+      ++found;
+    };
+    const ShardSummary summary = read_shard_index(index, name, visitor);
+    CHECK(summary.xxh3_128 == xxh3_128(as_bytes(tar)));
+    CHECK(summary.bytes == tar.size());
+  }
+  CHECK(found == 120);
+}
+
+TEST_CASE("the manifest names every shard with its checksum, and every class with its count") {
+  const Fixture f;
+  run(f.options("out"));
+  const std::string path = f.dir.path("out/manifest.json");
+  const Manifest manifest = read_manifest(read_file(path), path);
+  CHECK(manifest.samples == 120);
+  CHECK(manifest.shards.size() == 5);
+  for (const ManifestShard& shard : manifest.shards) {
+    CHECK(shard.xxh3_128 == xxh3_128(as_bytes(read_file(f.dir.path("out/" + shard.name)))));
+  }
+  CHECK(manifest.classes == std::vector<ManifestClass>{{"class_0", 0, 40}, {"class_1", 1, 40}, {"class_2", 2, 40}});
+}
+
+TEST_CASE("the bytes are the same for 1, 2 and 7 threads and for 1 and 3 parts") {
+  const Fixture f;
+  ConvertOptions options = f.options("t1");
+  options.threads = 1;
+  run(options);
+  const auto expected = f.content("t1");
+  for (const std::uint64_t threads : {2, 7}) {
+    options = f.options("t" + std::to_string(threads));
+    options.threads = threads;
+    run(options);
+    CHECK(f.content("t" + std::to_string(threads)) == expected);
+  }
+  for (const char* part : {"2/3", "0/3", "1/3"}) {
+    options = f.options("parts");
+    options.part = part;
+    run(options);
+  }
+  Context ctx;
+  CHECK(merge({f.dir.path("parts"), false}, ctx).parts == 3);
+  CHECK(f.content("parts") == expected);
+}
+
+TEST_CASE("a skipped file shortens its own shard and no other, in any number of threads and parts") {
+  const Fixture f;
+  fs::resize_file(f.tree.path(1, 7), 0);
+  ConvertOptions options = f.options("whole");
+  run(options);
+  const auto whole = f.content("whole");
+
+  const auto skipping = [&](const std::string& target, std::uint64_t threads) {
+    ConvertOptions skip = f.options(target);
+    skip.sharding.validate = Validate::header;  // refuses all of these random files but by --on-bad skip
+    skip.sharding.on_bad = OnBad::skip;
+    skip.threads = threads;
+    return skip;
+  };
+  // Real validation is exercised below; here one file vanishes between plan and read.
+  PlanOptions planning;
+  planning.source = f.tree.root;
+  planning.output = f.dir.path("plan");
+  planning.sharding.samples = 25;
+  planning.sharding.on_bad = OnBad::skip;
+  Context ctx;
+  plan(planning, ctx);
+  fs::remove(f.tree.path(1, 7));
+  std::map<std::string, std::string> expected;
+  for (const std::uint64_t threads : {1, 2, 7}) {
+    ConvertOptions planned;
+    planned.source = f.tree.root;
+    planned.target = f.dir.path("skip" + std::to_string(threads));
+    planned.plan = planning.output;
+    planned.threads = threads;
+    const ConvertResult result = run(planned);
+    CHECK(result.skipped == 1);
+    CHECK(result.samples == 119);
+    CHECK(result.skipped_files.at(0).path == "class_1/img_007.jpg");
+    const auto content = f.content("skip" + std::to_string(threads));
+    if (expected.empty()) expected = content;
+    CHECK(content == expected);
+  }
+  int different = 0;
+  for (const auto& [name, bytes] : whole) {
+    if (name.ends_with(".tar") && expected.at(name) != bytes) ++different;
+  }
+  CHECK(different == 1);
+  const ConvertResult none = run(skipping("none", 2));
+  CHECK(none.samples == 0);
+  CHECK(none.shards == 0);
+  CHECK(none.skipped == 119);
+}
+
+TEST_CASE("the order is a function of names and seed alone") {
+  const Fixture f;
+  const auto order = [&](const std::string& target, std::optional<std::uint64_t> seed, bool sorted) {
+    ConvertOptions options = f.options(target);
+    options.sharding.shuffle = seed;
+    options.sharding.no_shuffle = sorted;
+    run(options);
+    return f.content(target).at("shard-000000.tar");
+  };
+  CHECK(order("a", 1, false) == order("b", 1, false));
+  CHECK(order("c", 2, false) != order("a2", 1, false));
+  CHECK(order("d", std::nullopt, false) == order("e", 0, false));
+  CHECK(order("f", std::nullopt, true).starts_with("class_0/img_000.cls"));
+}
+
+TEST_CASE("a second call finds everything finished, and repairs what is not") {
+  const Fixture f;
+  run(f.options("out"));
+  const auto expected = f.content("out");
+  CHECK(run(f.options("out")).shards_written == 0);
+  fs::remove(f.dir.path("out/shard-000002.tar"));
+  fs::resize_file(f.dir.path("out/shard-000003.tar"), 1000);
+  write_file(f.dir.path("out/.shardkit/shard-000004.tar.index"), "damaged");
+  CHECK(run(f.options("out")).shards_written == 3);
+  CHECK(f.content("out") == expected);
+}
+
+TEST_CASE("--recheck finds a changed byte that size does not show") {
+  const Fixture f;
+  run(f.options("out"));
+  const auto expected = f.content("out");
+  std::string tar = expected.at("shard-000001.tar");
+  tar[700] = static_cast<char>(tar[700] ^ 1);
+  write_file(f.dir.path("out/shard-000001.tar"), tar);
+  CHECK(run(f.options("out")).shards_written == 0);
+  ConvertOptions options = f.options("out");
+  options.recheck = true;
+  CHECK(run(options).shards_written == 1);
+  CHECK(f.content("out") == expected);
+}
+
+TEST_CASE("a changed option or source is refused with what changed, and nothing is touched") {
+  const Fixture f;
+  run(f.options("out"));
+  const auto before = f.content("out");
+  ConvertOptions options = f.options("out");
+  options.sharding.samples = 30;
+  CHECK(says(failure(options), "option samples was 25, is 30"));
+  options = f.options("out");
+  options.sharding.shuffle = 5;
+  CHECK(says(failure(options), "option shuffle was 0, is 5"));
+
+  write_file(f.tree.path(2, 3), "other");
+  CHECK(failure(f.options("out")).code() == ErrorCode::conflict);
+  CHECK(says(failure(f.options("out")), "class_2/img_003.jpg"));
+  write_file(f.tree.root + "/class_2/new.jpg", "x");
+  CHECK(says(failure(f.options("out")), "class 'class_2' had 40 images, has 41"));
+  write_file(f.tree.root + "/class_9/new.jpg", "x");
+  CHECK(says(failure(f.options("out")), "class"));
+  CHECK(f.content("out") == before);
+}
+
+TEST_CASE("a target that holds something else is refused, and left alone") {
+  const Fixture f;
+  write_file(f.dir.path("out/thesis.doc"), "precious");
+  CHECK(failure(f.options("out")).code() == ErrorCode::conflict);
+  CHECK(read_file(f.dir.path("out/thesis.doc")) == "precious");
+}
+
+TEST_CASE("a target inside the source is refused") {
+  const Fixture f;
+  ConvertOptions options = f.options("src/class_0/out");
+  CHECK(failure(options).code() == ErrorCode::usage);
+  options.target = f.tree.root;
+  CHECK(failure(options).code() == ErrorCode::usage);
+}
+
+TEST_CASE("two converts of one plan into one target at once end with the same bytes") {
+  const Fixture f;
+  run(f.options("alone"));
+  {
+    const std::jthread other([&] { run(f.options("both")); });
+    run(f.options("both"));
+  }
+  CHECK(f.content("both") == f.content("alone"));
+}
+
+TEST_CASE("a file that changes between plan and convert stops it and is named") {
+  const Fixture f;
+  PlanOptions planning;
+  planning.source = f.tree.root;
+  planning.output = f.dir.path("plan");
+  Context ctx;
+  plan(planning, ctx);
+  fs::resize_file(f.tree.path(0, 1), 1);
+  ConvertOptions options;
+  options.source = f.tree.root;
+  options.target = f.dir.path("out");
+  options.plan = planning.output;
+  const Error error = failure(options);
+  CHECK(error.code() == ErrorCode::conflict);
+  CHECK(error.path() == f.tree.path(0, 1));
+  CHECK_FALSE(fs::exists(f.dir.path("out/manifest.json")));
+}
+
+TEST_CASE("a plan and options that it fixes contradict each other") {
+  const Fixture f;
+  ConvertOptions options = f.options("out");
+  options.plan = f.dir.path("plan");
+  CHECK(failure(options).code() == ErrorCode::usage);
+}
+
+TEST_CASE("merge says of a folder without a plan what it takes") {
+  const Fixture f;
+  Context ctx;
+  CHECK_THROWS_WITH_AS(merge({f.dir.path(), false}, ctx), doctest::Contains("of a split merge each"), Error);
+}
+
+TEST_CASE("merge refuses gaps, overlaps and missing shards, and may be repeated") {
+  const Fixture f;
+  Context ctx;
+  const MergeOptions merging{f.dir.path("out"), false};
+  CHECK_THROWS_AS(merge(merging, ctx), Error);
+  ConvertOptions options = f.options("out");
+  options.part = "0/3";
+  run(options);
+  options.part = "2/3";
+  run(options);
+  CHECK_THROWS_WITH_AS(merge(merging, ctx), doctest::Contains("part 1/3 is missing"), Error);
+  options.part = "1/2";
+  run(options);
+  CHECK_THROWS_WITH_AS(merge(merging, ctx), doctest::Contains("overlap"), Error);
+  fs::remove(f.dir.path("out/.shardkit/part-00001-of-00002.json"));
+  options.part = "1/3";
+  run(options);
+  const std::string last_part = f.dir.path("out/.shardkit/part-00002-of-00003.json");
+  const std::string left_over = read_file(last_part);
+  CHECK(merge(merging, ctx).samples == 120);
+  CHECK(merge(merging, ctx).parts == 0);
+  write_file(last_part, left_over);  // as when merge was killed while it removed the parts
+  CHECK(merge(merging, ctx).samples == 120);
+  CHECK_FALSE(fs::exists(last_part));
+  fs::remove(f.dir.path("out/shard-000000.tar"));
+  CHECK_THROWS_WITH_AS(merge(merging, ctx), doctest::Contains("shard-000000.tar"), Error);
+}
+
+TEST_CASE("more parts than shards leave some parts with nothing to do") {
+  const Fixture f;
+  ConvertOptions options = f.options("out");
+  options.part = "7/9";
+  CHECK(run(options).shards == 0);
+}
+
+TEST_CASE("side-cars and labels of a class map are in the shard") {
+  const Fixture f;
+  write_file(f.tree.root + "/class_1/img_000.json", "{\"a\":1}");
+  write_file(f.dir.path("map.json"), R"({"class_0": 7, "class_1": 100, "class_2": 9})");
+  ConvertOptions options = f.options("out");
+  options.sharding.class_map = f.dir.path("map.json");
+  options.sharding.no_shuffle = true;
+  run(options);
+  const std::string tar = f.content("out").at("shard-000001.tar");
+  const std::size_t at = tar.find("class_1/img_000.cls");
+  REQUIRE(at != std::string::npos);
+  CHECK(tar.substr(at + 512, 3) == "100");
+  CHECK(tar.find("class_1/img_000.json") != std::string::npos);
+  CHECK(tar.find("{\"a\":1}") != std::string::npos);
+}
+
+TEST_CASE("a source that changed after its plan was made is refused, also where bad files are skipped") {
+  const Fixture f;
+  PlanOptions planning;
+  planning.source = f.tree.root;
+  planning.output = f.dir.path("plan");
+  planning.sharding.on_bad = OnBad::skip;
+  Context ctx;
+  plan(planning, ctx);
+  write_file(f.tree.path(1, 5), "not what was planned");
+  ConvertOptions options = f.options("out");
+  options.sharding = {};
+  options.plan = planning.output;
+  const Error error = failure(options);
+  CHECK(error.code() == ErrorCode::conflict);
+  CHECK(error.path() == f.tree.path(1, 5));
+}
+
+namespace {
+
+/// The system's files, but the stop is asked for when the n-th shard gets its name.
+class StoppingFileSystem final : public FileSystem {
+ public:
+  StoppingFileSystem(std::stop_source stop, int shards) : stop_(std::move(stop)), shards_left_(shards) {}
+
+  std::unique_ptr<WritableFile> create(const std::string& path) override { return real_->create(path); }
+  std::unique_ptr<WritableFile> reopen(const std::string& path, std::uint64_t size) override {
+    return real_->reopen(path, size);
+  }
+  std::unique_ptr<PatchFile> open_patch(const std::string& path) override { return real_->open_patch(path); }
+  std::unique_ptr<WritableFile> open_append(const std::string& path) override { return real_->open_append(path); }
+  void create_directories(const std::string& path) override { real_->create_directories(path); }
+  void rename(const std::string& from, const std::string& to) override {
+    real_->rename(from, to);
+    if (to.ends_with(".tar") && --shards_left_ == 0) stop_.request_stop();
+  }
+  bool rename_new(const std::string& from, const std::string& to) override { return real_->rename_new(from, to); }
+  void sync_directory(const std::string& path) override { real_->sync_directory(path); }
+  void remove(const std::string& path) override { real_->remove(path); }
+  std::unique_ptr<WritableFile> create_below(const File& folder, const std::string& name) override {
+    return real_->create_below(folder, name);
+  }
+  bool rename_new_below(const File& from_folder, const std::string& from, const File& to_folder,
+                        const std::string& to) override {
+    return real_->rename_new_below(from_folder, from, to_folder, to);
+  }
+  void remove_below(const File& folder, const std::string& name) override { real_->remove_below(folder, name); }
+  void sync_all(const File& folder) override { real_->sync_all(folder); }
+
+ private:
+  std::unique_ptr<FileSystem> real_ = posix_file_system();
+  std::stop_source stop_;
+  int shards_left_;
+};
+
+}  // namespace
+
+TEST_CASE("a stop in the middle keeps finished shards, leaves nothing half, and the next run goes on") {
+  const Fixture f;
+  std::stop_source stop;
+  StoppingFileSystem files(stop, 2);
+  Context stopped(stop.get_token());
+  ConvertOptions options = f.options("out");
+  options.sharding.samples = 5;  // 24 shards, more than are open at a time
+  CHECK_THROWS_AS(convert_on(files, options, stopped), Error);
+  for (const auto& [name, content] : f.content("out")) CHECK_MESSAGE(!name.ends_with(".tmp"), name);
+  CHECK_FALSE(fs::exists(f.dir.path("out/manifest.json")));
+  const ConvertResult rest = run(options);
+  CHECK(rest.samples == 120);
+  CHECK(rest.shards_reused >= 2);
+  CHECK(rest.shards_written == 24 - rest.shards_reused);
+  ConvertOptions whole = options;
+  whole.target = f.dir.path("whole");
+  run(whole);
+  CHECK(f.content("out") == f.content("whole"));
+}
+
+TEST_CASE("side-cars that are asked for ride along and are no images of their own") {
+  const Fixture f;
+  write_file(f.tree.root + "/class_1/img_000_mask.png", "mask");
+  write_file(f.tree.root + "/class_1/img_000.seg.PNG", "segments");
+  write_file(f.tree.root + "/class_2/nobodys_mask.png", "ignored");
+  ConvertOptions options = f.options("out");
+  options.sharding.sidecars = {"_mask.png", ".seg.PNG"};
+  CHECK(run(options).samples == 120);
+  const std::string tar = f.content("out").at("shard-000000.tar") + f.content("out").at("shard-000001.tar") +
+                          f.content("out").at("shard-000002.tar") + f.content("out").at("shard-000003.tar") +
+                          f.content("out").at("shard-000004.tar");
+  for (const auto& [name, content] :
+       {std::pair{"class_1/img_000.mask.png", "mask"}, {"class_1/img_000.seg.png", "segments"}}) {
+    const std::size_t at = tar.find(std::string(name) + '\0');
+    REQUIRE(at != std::string::npos);
+    CHECK(tar.substr(at + 512).starts_with(content));
+  }
+  CHECK(tar.find("nobodys") == std::string::npos);
+  CHECK(run(f.options("plain")).samples == 123);
+  for (const auto& bad : {std::vector<std::string>{"mask"}, {".cls"}, {".a b"}, {"_m.png", ".m.png"}, {"."}, {""}}) {
+    options.sharding.sidecars = bad;
+    CHECK(failure(options).code() == ErrorCode::usage);
+  }
+}

@@ -1,0 +1,124 @@
+#include "dataset/index/index.hpp"
+
+#include <filesystem>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "dataset/verify/verify_support.hpp"
+#include "formats/manifest.hpp"
+#include "formats/shard_index.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<IndexSample> read_index(const ShardFolder& folder, std::string_view shard) {
+  const std::string text = folder.read(shard_index_path(shard));
+  MemorySource source(as_bytes(text));
+  std::vector<IndexSample> samples;
+  ShardIndexVisitor visitor;
+  visitor.sample = [&](IndexSample&& sample) { samples.push_back(std::move(sample)); };
+  read_shard_index(source, "test", visitor);
+  return samples;
+}
+
+}  // namespace
+
+TEST_CASE("a foreign shard gets an index with real offsets, labels and checksums") {
+  ShardFolder folder;
+  const std::string image(3000, 'i');
+  folder.write("s.tar", TarBuilder()
+                            .pax({{"path", "d/a.JPG"}})
+                            .file("x", image)
+                            .file("d/a.cls", "17\n")
+                            .file("__meta__", "m")
+                            .file("README", "r")
+                            .file("b.png", "")
+                            .end());
+  Context ctx;
+  const IndexResult result = shardkit::index({.shards = {folder.path()}, .threads = {}}, ctx);
+  CHECK(result.shards == 1);
+  CHECK(result.samples == 2);
+  CHECK(result.manifest == folder.path("manifest.json"));
+  const auto samples = read_index(folder, "s.tar");
+  REQUIRE(samples.size() == 2);
+  CHECK(samples[0].key == "d/a");
+  CHECK(samples[0].label == 17U);
+  CHECK(samples[0].path.empty());
+  REQUIRE(samples[0].members.size() == 2);
+  CHECK(samples[0].members[0] == IndexMember{"jpg", 1536, 3000, xxh3_64(as_bytes(image))});
+  CHECK(samples[0].members[1] == IndexMember{"cls", 5120, 3, xxh3_64(as_bytes("17\n"))});
+  CHECK_FALSE(samples[1].label);
+  CHECK(samples[1].members[0] == IndexMember{"png", 8192, 0, xxh3_64({})});
+}
+
+TEST_CASE("the manifest lists every shard with its hash, in order, whatever the threads") {
+  ShardFolder folder;
+  for (int i = 0; i < 9; ++i) folder.write("s" + std::to_string(i) + ".tar", good_samples(i + 1, std::to_string(i)));
+  Context ctx;
+  shardkit::index({.shards = {folder.path()}, .threads = 1}, ctx);
+  const std::string text = folder.read(kManifestName);
+  const Manifest manifest = read_manifest(text, kManifestName);
+  CHECK(manifest.shards.size() == 9);
+  CHECK(manifest.samples == 45);
+  CHECK(manifest.plan_hash.empty());
+  CHECK(manifest.shards[2].xxh3_128 == xxh3_128(as_bytes(folder.read("s2.tar"))));
+  shardkit::index({.shards = {folder.path()}, .threads = 5}, ctx);
+  CHECK(folder.read(kManifestName) == text);
+  CHECK_FALSE(verify_path(folder.path()).has_findings());
+}
+
+TEST_CASE("what a convert wrote is not overwritten: neither manifest nor index") {
+  ShardFolder folder;
+  folder.write("s.tar", good_samples(1));
+  index_folder(folder);
+  Manifest manifest = read_manifest(folder.read(kManifestName), kManifestName);
+  manifest.plan_hash = std::string(32, 'a');
+  folder.write(kManifestName, write_manifest(manifest));
+  CHECK_THROWS_WITH_AS(index_folder(folder), doctest::Contains("manifest.json"), Error);
+
+  fs::remove(folder.path(kManifestName));
+  std::string index = folder.read(".shardkit/s.tar.index");
+  index.insert(index.find('\n'), std::string(32, 'a'));
+  folder.write(".shardkit/s.tar.index", index);
+  CHECK_THROWS_WITH_AS(index_folder(folder), doctest::Contains("s.tar.index"), Error);
+}
+
+TEST_CASE("a shard that readers would not read whole is refused, and no manifest appears") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(1));
+  folder.write("b.tar", good_samples(3).bytes().substr(0, 2562));
+  CHECK_THROWS_WITH_AS(index_folder(folder), doctest::Contains("b.tar"), Error);
+  CHECK_FALSE(fs::exists(folder.path(kManifestName)));
+  CHECK_FALSE(fs::exists(folder.path(".shardkit/b.tar.index")));
+}
+
+TEST_CASE("a shard without end-of-archive blocks is indexed, because readers read it") {
+  ShardFolder folder;
+  folder.write("a.tar", TarBuilder().sample("a", "i", "0"));
+  index_folder(folder);
+  CHECK(read_index(folder, "a.tar").size() == 1);
+}
+
+TEST_CASE("shards of several folders have no common manifest") {
+  ShardFolder a;
+  ShardFolder b;
+  a.write("a.tar", good_samples(1));
+  b.write("b.tar", good_samples(1));
+  Context ctx;
+  CHECK_THROWS_AS(shardkit::index({.shards = {a.path(), b.path()}, .threads = {}}, ctx), Error);
+}
+
+TEST_CASE("some of the shards of an indexed folder are not made its whole manifest") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(2, "a"));
+  folder.write("b.tar", good_samples(2, "b"));
+  index_folder(folder);
+  const std::string before = folder.read("manifest.json");
+  Context ctx;
+  CHECK_THROWS_WITH_AS(shardkit::index({.shards = {folder.path("b.tar")}, .threads = {}}, ctx),
+                       doctest::Contains("'a.tar'"), Error);
+  CHECK(folder.read("manifest.json") == before);
+}

@@ -1,0 +1,210 @@
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "dataset/stage/stage.hpp"
+#include "io/folder_lock.hpp"
+#include "staging/staged_folder.hpp"
+#include "support/errors.hpp"
+#include "support/files.hpp"
+#include "support/staged_folder.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+using namespace std::chrono_literals;
+using shardkit_test::failure_of;
+
+namespace {
+
+/// Sources of 1000 bytes each, and a cache to stage them to.
+struct Node {
+  Node() {
+    for (const char* name : {"a", "b", "c"}) write_file(dir.path(std::string("src/") + name + "/1.bin"), text(1000));
+  }
+
+  static std::string text(std::size_t bytes) { return std::string(bytes, 'x'); }
+
+  StageOptions of(const std::string& name, const std::string& owner = "me") const {
+    StageOptions options;
+    options.sources = {dir.path("src/" + name)};
+    options.target = dir.path("cache/" + name);
+    options.manifest = "none";
+    options.share.owner = owner;
+    return options;
+  }
+  StageOptions limited(const std::string& name, std::uint64_t limit, double lease = 0) const {
+    StageOptions options = of(name);
+    options.share.cache = dir.path("cache");
+    options.share.limit = limit;
+    options.share.lease = lease;
+    return options;
+  }
+
+  bool holds(const std::string& name) const { return std::filesystem::exists(dir.path("cache/" + name + "/1.bin")); }
+  std::vector<LeaseFile> leases(const std::string& name) const { return read_leases(dir.path("cache/" + name)); }
+
+  TempDir dir;
+};
+
+StageResult run(const StageOptions& options) {
+  Context ctx;
+  return stage(options, ctx);
+}
+
+}  // namespace
+
+TEST_CASE("a stage leaves a lease in its owner's name, and the next stage of the same set renews it") {
+  const Node node;
+  StageOptions options = node.of("a");
+  options.share.purpose = "training";
+  options.share.lease = 3600;
+  const WallTime before = system_clock().now();
+  run(options);
+  REQUIRE(node.leases("a").size() == 1);
+  const Lease first = node.leases("a")[0].lease.value();
+  CHECK(first.owner == "me");
+  CHECK(first.purpose == "training");
+  CHECK(first.expires_at >= before + 3599s);
+  options.share.lease = 7200;
+  CHECK(run(options).bytes_fetched == 0);
+  REQUIRE(node.leases("a").size() == 1);
+  CHECK(node.leases("a")[0].lease->expires_at >= before + 7199s);
+  options.share.owner = "another";
+  run(options);
+  CHECK(node.leases("a").size() == 2);
+}
+
+TEST_CASE("--lease 0 takes none and needs no folder that it may write to") {
+  const Node node;
+  StageOptions options = node.of("a");
+  options.share.lease = 0;
+  run(options);
+  CHECK(node.leases("a").empty());
+  FolderLock lock(options.target + "/.shardkit/stage.lock");
+  REQUIRE(lock.try_take(Hold::exclusive));
+  CHECK(run(options).bytes_fetched == 0);
+}
+
+TEST_CASE("a stage that finds all in place makes its set the one used last") {
+  const Node node;
+  const StageOptions options = node.of("a");
+  run(options);
+  const StagedSample staged{options.target, {}};
+  staged.touch(kStagedMarkerPath, WallTime(1s));
+  run(options);
+  CHECK(look_at_staged(options.target)->last_used > WallTime(1s));
+}
+
+TEST_CASE("sets used least recently make room for one more") {
+  const Node node;
+  run(node.limited("a", 2000));
+  run(node.limited("b", 2000));
+  StagedSample{node.dir.path("cache/b"), {}}.touch(kStagedMarkerPath, WallTime(1s));
+  Context ctx;
+  stage(node.limited("c", 2000), ctx);
+  CHECK(node.holds("a"));
+  CHECK_FALSE(node.holds("b"));
+  CHECK(node.holds("c"));
+  REQUIRE(ctx.warnings().size() == 1);
+  CHECK(ctx.warnings()[0].code == "evicted");
+  CHECK(ctx.warnings()[0].text.find("cache/b") != std::string::npos);
+}
+
+TEST_CASE("what is leased stays, and what then does not fit fails before it is begun") {
+  const Node node;
+  run(node.limited("a", 2000, 3600));
+  run(node.limited("b", 2000, 3600));
+  const auto failure = failure_of([&] { run(node.limited("c", 2000)); });
+  CHECK(failure == ErrorCode::no_space);
+  CHECK(failure.says("leased by me until"));
+  CHECK_FALSE(std::filesystem::exists(node.dir.path("cache/c")));
+  CHECK(node.holds("a"));
+  run(node.limited("a", 2000));
+}
+
+TEST_CASE("a limit below the set itself evicts nothing") {
+  const Node node;
+  run(node.limited("a", 1000));
+  write_file(node.dir.path("src/b/2.bin"), Node::text(1000));
+  CHECK(failure_of([&] { run(node.limited("b", 1999)); }) == ErrorCode::no_space);
+  CHECK(node.holds("a"));
+}
+
+TEST_CASE("what the target holds of the set already counts against the limit") {
+  const Node node;
+  run(node.limited("a", 1000));
+  std::filesystem::remove(node.dir.path("cache/a/1.bin"));
+  run(node.limited("a", 1000));
+  CHECK(node.holds("a"));
+}
+
+TEST_CASE("the target has to lie in the cache, where it is found again") {
+  const Node node;
+  for (const char* target : {"elsewhere", "cache/1/2/3/4/5", "cache/.hidden", "cache/../other"}) {
+    CAPTURE(target);
+    StageOptions options = node.limited("a", 5000);
+    options.target = node.dir.path(target);
+    CHECK(failure_of([&] { run(options); }) == ErrorCode::usage);
+  }
+  StageOptions options = node.limited("a", 5000);
+  options.target = node.dir.path("cache/1/2/3/4");
+  run(options);
+  options = node.limited("a", 5000);
+  options.share.lease = -1;
+  CHECK(failure_of([&] { run(options); }) == ErrorCode::usage);
+}
+
+TEST_CASE("another finished set is replaced with --limit alone, and never while another owner leases it") {
+  const Node node;
+  StageOptions first = node.of("a", "first");
+  run(first);
+  StageOptions second = node.of("b", "second");
+  second.target = first.target;
+  const auto replace = [&] { return failure_of([&] { run(second); }); };
+  SUBCASE("without a limit it is a conflict that says how to go on") {
+    second.share.owner = "first";
+    CHECK(replace() == ErrorCode::conflict);
+    CHECK(replace().says("shardctl cache gc"));
+  }
+  SUBCASE("a lease of another is in the way") {
+    second.share.limit = 5000;
+    CHECK(replace() == ErrorCode::no_space);
+    CHECK(replace().says("leased by first until"));
+    CHECK(replace().says("shardctl cache release"));
+    CHECK(node.holds("a"));
+    release_all_leases(*posix_file_system(), first.target);
+    CHECK_FALSE(replace().failed);
+  }
+  SUBCASE("one's own is not") {
+    second.share.limit = 5000;
+    second.share.owner = "first";
+    CHECK_FALSE(replace().failed);
+  }
+  SUBCASE("nor are newer files brought while another leases the older ones") {
+    write_file(node.dir.path("src/a/1.bin"), Node::text(2000));
+    second = node.of("a", "second");
+    CHECK(replace() == ErrorCode::no_space);
+    second.share.owner = "first";
+    CHECK_FALSE(replace().failed);
+  }
+}
+
+TEST_CASE("a set that is evicted while its stage looks at it is brought again") {
+  const Node node;
+  StageOptions options = node.of("a");
+  run(options);
+  FolderLock evicting(options.target + "/.shardkit/stage.lock");
+  REQUIRE(evicting.try_take(Hold::exclusive));
+  std::jthread end([&] {
+    std::this_thread::sleep_for(200ms);
+    std::filesystem::remove(options.target + "/.shardkit/staged.json");
+    std::filesystem::remove(options.target + "/1.bin");
+    evicting.release();
+  });
+  CHECK(run(options).bytes_fetched == 1000);
+  end.join();
+  CHECK(node.holds("a"));
+}

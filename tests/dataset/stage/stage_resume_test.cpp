@@ -1,0 +1,225 @@
+// Stages that break off, and what the next one makes of what they left.
+
+#include <filesystem>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "dataset/stage/stage_support.hpp"
+#include "formats/manifest.hpp"
+#include "formats/shard_index.hpp"
+#include "support/forgetful_file_system.hpp"
+
+using namespace shardkit;
+using namespace shardkit_test;
+
+TEST_CASE("a folder that lost or shortened a file after it was staged is made whole, fetching that file alone") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  const std::string out = shards.dir.path("out");
+  run(source, into(out));
+  const std::string name = "shard-000001.tar";
+  SUBCASE("lost") { std::filesystem::remove(out + "/" + name); }
+  SUBCASE("shortened") { std::filesystem::resize_file(out + "/" + name, 100); }
+  const StageResult result = run(source, into(out));
+  CHECK(staged_content(out) == shards.content);
+  CHECK(result.bytes_fetched == shards.content.at(name).size() + shards.content.at("manifest.json").size());
+}
+
+TEST_CASE("a stage that broke inside a file goes on there") {
+  FakeSource source;
+  source.content["big.bin"] = noise(5 * kPart + 17, 1);
+  source.content["small.bin"] = noise(100, 2);
+  const TempDir dir;
+  StageOptions options = into(dir.path("out"));
+  options.manifest = "none";
+  source.break_at("big.bin", 3 * kPart + 5);
+  CHECK(failure(source, options).code() == ErrorCode::io);
+  CHECK_FALSE(std::filesystem::exists(dir.path("out/big.bin")));
+  CHECK_FALSE(std::filesystem::exists(dir.path("out/.shardkit/staged.json")));
+  source.mend();
+  SUBCASE("with the bytes that were durable") {
+    source.bytes_read = 0;
+    const StageResult result = run(source, options);
+    CHECK(result.bytes_reused == 3 * kPart);
+    CHECK(source.bytes_read == 2 * kPart + 17 + 100);
+    CHECK(result.verified == "size");
+  }
+  SUBCASE("but not with bytes of another version of the file") {
+    source.content["big.bin"][0] ^= 1;
+    CHECK(run(source, options).bytes_reused == 0);
+  }
+  SUBCASE("but not where the partial file got shorter than the journal says") {
+    std::filesystem::resize_file(partial_in(dir.path("out")), kPart);
+    CHECK(run(source, options).bytes_reused == 0);
+  }
+  CHECK(staged_content(dir.path("out")) == source.content);
+}
+
+TEST_CASE("a partial file that rotted is noticed by its checksum and fetched anew") {
+  Shards shards;
+  Manifest manifest = read_manifest(shards.content.at("manifest.json"), "manifest.json");
+  const std::string big = noise(3 * kPart, 3);
+  manifest.shards = {{"big.tar", 1, big.size(), xxh3_128(as_bytes(big))}};
+  manifest.samples = 1;
+  manifest.bytes = big.size();
+  StringSink index;
+  ShardIndexWriter writer(index, "big.tar", "");
+  writer.add(IndexSample{"a", {}, "", {{"jpg", 512, 1, 0}}});
+  writer.finish(big.size(), manifest.shards[0].xxh3_128);
+  FakeSource source;
+  source.content = {
+      {"big.tar", big}, {".shardkit/big.tar.index", index.text()}, {"manifest.json", write_manifest(manifest)}};
+
+  const StageOptions options = into(shards.dir.path("out"));
+  source.break_at("big.tar", 2 * kPart);
+  CHECK(failure(source, options).code() == ErrorCode::io);
+  source.mend();
+  const std::string partial = partial_in(options.target);
+  std::string rotten = read_file(partial);
+  SUBCASE("rotten") {
+    rotten[12345] ^= 1;
+    write_file(partial, rotten);
+    const StageResult result = run(source, options);
+    CHECK(result.retries == 1);
+    CHECK(result.bytes_reused == 0);
+  }
+  SUBCASE("sound") {
+    const StageResult result = run(source, options);
+    CHECK(result.retries == 0);
+    CHECK(result.bytes_reused == 2 * kPart);
+  }
+  CHECK(staged_content(options.target) == source.content);
+}
+
+TEST_CASE("a stop keeps what is resumable") {
+  FakeSource source;
+  source.content["big.bin"] = noise(6 * kPart, 1);
+  const TempDir dir;
+  StageOptions options = into(dir.path("out"));
+  options.manifest = "none";
+  std::stop_source stop;
+  source.at_byte(2 * kPart + 1, [&] { stop.request_stop(); });
+  Context ctx(stop.get_token());
+  CHECK_THROWS_AS(stage_on(*posix_file_system(), source, wanted(options), options, ctx, steps()), Error);
+  CHECK_FALSE(std::filesystem::exists(dir.path("out/big.bin")));
+  CHECK(run(source, options).bytes_reused >= 2 * kPart);
+  CHECK(staged_content(dir.path("out")) == source.content);
+}
+
+TEST_CASE("what came is saved also within one long range, for who comes after a kill") {
+  FakeSource source;
+  source.content["big.bin"] = noise(6 * kPart, 1);
+  const TempDir dir;
+  StageOptions options = into(dir.path("out"));
+  options.manifest = "none";
+  bool is_saved = false;
+  source.at_byte(4 * kPart, [&] {
+    const std::string partial = partial_in(options.target);
+    is_saved = is_saved || std::filesystem::exists(std::filesystem::path(partial).replace_extension(".parts"));
+  });
+  run(source, options);
+  CHECK(is_saved);
+  CHECK(staged_content(dir.path("out")) == source.content);
+}
+
+TEST_CASE("a failure at any moment of a set without hashes leaves nothing that the next stage takes for a stranger's") {
+  FakeSource source;
+  for (const char* name : {"a.bin", "b.bin", "c.bin"}) source.content[name] = noise(1000, 1);
+  for (std::uint64_t moment = 1;; ++moment) {
+    CAPTURE(moment);
+    const TempDir dir;
+    StageOptions options = into(dir.path("out"));
+    options.manifest = "none";
+    ForgetfulFileSystem files;
+    files.fail_at(moment, ErrorCode::io);
+    Context ctx;
+    try {
+      stage_on(files, source, wanted(options), options, ctx, steps());
+    } catch (const Error&) {
+    }
+    for (const auto& [path, content] : files.after_power_cut()) {
+      write_file(dir.path("after") + path.substr(dir.path("out").size()), content);
+    }
+    run(source, options);
+    CHECK(staged_content(options.target) == source.content);
+    options.target = dir.path("after");
+    run(source, options);
+    auto staged = staged_content(options.target);
+    // Of a rename this file system may keep both names.
+    std::erase_if(staged, [](const auto& item) { return item.first.starts_with(".shardkit/staging/"); });
+    CHECK(staged == source.content);
+    if (!files.failed()) break;
+  }
+}
+
+TEST_CASE("a power cut at any moment leaves no marker over less than the whole, and the next stage ends the same") {
+  const Shards shards;
+  for (std::uint64_t moment = 1;; ++moment) {
+    CAPTURE(moment);
+    FakeSource source = shards.fake();
+    const TempDir attempt;
+    ForgetfulFileSystem files;
+    files.fail_at(moment, ErrorCode::io);
+    Context ctx;
+    try {
+      const StageOptions options = into(attempt.path("out"));
+      stage_on(files, source, wanted(options), options, ctx, steps(64 * 1024));
+    } catch (const Error&) {
+    }
+    for (const auto& [path, content] : files.after_power_cut()) {
+      write_file(attempt.path("after") + path.substr(attempt.path("out").size()), content);
+    }
+    if (std::filesystem::exists(attempt.path("after/.shardkit/staged.json"))) {
+      const StageResult result = run(source, into(attempt.path("after")));
+      CHECK(result.bytes_fetched == 0);
+    }
+    run(source, into(attempt.path("after")));
+    auto staged = staged_content(attempt.path("after"));
+    std::erase_if(staged, [](const auto& item) { return item.first.ends_with(".tmp"); });
+    std::erase_if(staged, [](const auto& item) { return item.first.starts_with(".shardkit/staging/"); });
+    CHECK(staged == shards.content);
+    if (!files.failed()) {
+      CHECK(moment > 30);
+      break;
+    }
+  }
+}
+
+TEST_CASE("the same with several requests at a time, whose ranges of one file come in any order") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  const CopyLimits limits{3, 3, 16 * 1024, {32 * 1024, false}, {}};
+  std::uint64_t reused = 0;
+  for (std::uint64_t moment = 1;; moment += 2) {
+    CAPTURE(moment);
+    const TempDir attempt;
+    ForgetfulFileSystem files;
+    files.fail_at(moment, ErrorCode::io);
+    const StageOptions options = into(attempt.path("out"));
+    Context ctx;
+    try {
+      stage_on(files, source, wanted(options), options, ctx, limits);
+    } catch (const Error&) {
+    }
+    // A disk may write names before contents.
+    const auto left = moment % 4 == 1 ? files.after_power_cut() : files.after_power_cut_names_first();
+    for (const auto& [path, content] : left) {
+      write_file(attempt.path("after") + path.substr(options.target.size()), content);
+    }
+    const bool is_marked = std::filesystem::exists(attempt.path("after/.shardkit/staged.json")) && moment % 4 == 1;
+    const StageOptions after = into(attempt.path("after"));
+    const StageResult result = stage_on(*posix_file_system(), source, wanted(after), after, ctx, limits);
+    if (is_marked) CHECK(result.bytes_fetched == 0);
+    reused += result.bytes_reused;
+    auto staged = staged_content(after.target);
+    std::erase_if(staged, [](const auto& item) { return item.first.ends_with(".tmp"); });
+    std::erase_if(staged, [](const auto& item) { return item.first.starts_with(".shardkit/staging/"); });
+    REQUIRE((staged == shards.content));
+    if (!files.failed()) {
+      CHECK(moment > 60);
+      break;
+    }
+  }
+  CHECK(reused > 0);
+}

@@ -1,0 +1,93 @@
+// Sources that are damaged, incomplete or written meanwhile.
+
+#include <filesystem>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "dataset/stage/stage_support.hpp"
+
+using namespace shardkit;
+using namespace shardkit_test;
+
+TEST_CASE("bytes that are wrong once are fetched again, bytes that stay wrong are an error that names both hashes") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  const StageOptions options = into(shards.dir.path("out"));
+  source.flip("shard-000000.tar", 700, 1);
+  SUBCASE("once") {
+    const StageResult result = run(source, options);
+    CHECK(result.retries == 1);
+    CHECK(result.bytes_fetched == result.bytes + shards.content.at("shard-000000.tar").size());
+    CHECK(staged_content(options.target) == shards.content);
+  }
+  SUBCASE("for good") {
+    source.flip("shard-000000.tar", 700, 1000);
+    const Error error = failure(source, options);
+    CHECK(error.code() == ErrorCode::corrupt);
+    CHECK(error.path() == "/fake/shard-000000.tar");
+    std::string flipped = shards.content.at("shard-000000.tar");
+    CHECK(says(error, to_hex(xxh3_128(as_bytes(flipped)))));
+    flipped[700] ^= 1;
+    CHECK(says(error, to_hex(xxh3_128(as_bytes(flipped)))));
+    CHECK_FALSE(std::filesystem::exists(options.target + "/shard-000000.tar"));
+    CHECK(std::filesystem::is_empty(options.target + "/.shardkit/staging"));
+  }
+}
+
+TEST_CASE("an index that is damaged, or speaks of another shard, is an error") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  std::string& index = source.content.at(".shardkit/shard-000000.tar.index");
+  SUBCASE("damaged") { index[index.size() / 2] ^= 1; }
+  SUBCASE("cut") { index.resize(index.size() / 2); }
+  SUBCASE("another's") { index = shards.content.at(".shardkit/shard-000001.tar.index"); }
+  const Error error = failure(source, into(shards.dir.path("out")));
+  CHECK(error.code() == ErrorCode::corrupt);
+  CHECK(says(error, "shard-000000.tar.index"));
+}
+
+TEST_CASE("what is missing or of another size in the source is named") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  const StageOptions options = into(shards.dir.path("out"));
+  SUBCASE("shard") {
+    source.content.erase("shard-000001.tar");
+    const Error error = failure(source, options);
+    CHECK(error.code() == ErrorCode::not_found);
+    CHECK(says(error, "shard-000001.tar"));
+  }
+  SUBCASE("index") {
+    source.content.erase(".shardkit/shard-000001.tar.index");
+    const Error error = failure(source, options);
+    CHECK(error.code() == ErrorCode::not_found);
+    CHECK(says(error, "shardctl index"));
+  }
+  SUBCASE("manifest") {
+    source.content.erase("manifest.json");
+    const Error error = failure(source, options);
+    CHECK(error.code() == ErrorCode::not_found);
+    CHECK(says(error, "manifest.json"));
+    CHECK_FALSE(std::filesystem::exists(options.target));
+  }
+  SUBCASE("truncated shard") {
+    source.content.at("shard-000001.tar").resize(1000);
+    const Error error = failure(source, options);
+    CHECK(error.code() == ErrorCode::corrupt);
+    CHECK(says(error, "1000 bytes"));
+  }
+}
+
+TEST_CASE("a source that keeps changing is an error after which a retry may help") {
+  FakeSource source;
+  source.content["busy.bin"] = noise(kPart, 1);
+  const TempDir dir;
+  StageOptions options = into(dir.path("out"));
+  options.manifest = "none";
+  source.at_every_read([&] { source.content["busy.bin"][0] ^= 1; });
+  CHECK(failure(source, options).code() == ErrorCode::io);
+  CHECK_FALSE(std::filesystem::exists(dir.path("out/busy.bin")));
+  source.at_every_read({});
+  run(source, options);
+  CHECK(staged_content(dir.path("out")) == source.content);
+}

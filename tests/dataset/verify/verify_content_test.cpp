@@ -1,0 +1,172 @@
+// What verify finds in the content of members, and in a set as a whole.
+
+#include <filesystem>
+
+#include <fmt/ranges.h>
+
+#include "core/error.hpp"
+#include "dataset/convert/convert.hpp"
+#include "dataset/image_samples.hpp"
+#include "dataset/verify/verify_support.hpp"
+#include "support/image_tree.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+VerifyResult decode(const ShardFolder& folder, std::optional<std::uint64_t> threads = {}) {
+  return verify_path(folder.path(), {.shards = {}, .depth = VerifyDepth::decode, .threads = threads});
+}
+
+/// A source tree and its shards.
+struct Converted {
+  TempDir dir;
+  ImageTree tree{dir.path("src"), 3, 10, 5000};
+
+  Converted() {
+    tree.make();
+    write_file(tree.root + "/class_1/img_003.json", "{}");
+    ConvertOptions options;
+    options.source = tree.root;
+    options.target = dir.path("out");
+    options.sharding.samples = 8;
+    Context ctx;
+    convert(options, ctx);
+  }
+  VerifyResult against() const {
+    return verify_path(dir.path("out"), {.shards = {}, .against = tree.root, .threads = {}});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every image is decoded, whatever the number of threads and shards") {
+  ShardFolder folder;
+  for (const char* name : {"a", "b"}) {
+    TarBuilder tar;
+    for (int i = 0; i < 20; ++i) tar.sample(name + std::to_string(i), make_jpeg(), "0");
+    folder.write(std::string(name) + ".tar", tar.end());
+  }
+  for (const std::uint64_t threads : {1, 5}) {
+    const auto result = decode(folder, threads);
+    CHECK(codes(result) == Codes{});
+    CHECK(result.images == 40U);
+    CHECK(result.depth == VerifyDepth::decode);
+    CHECK(result.checked.back() == "40 images by decoding");
+  }
+}
+
+TEST_CASE("images that fail are told apart, with shard, place and name, in the shard's order") {
+  const std::string good = make_jpeg();
+  ShardFolder folder;
+  folder.write("s.tar", TarBuilder()
+                            .sample("ok", good, "0")
+                            .sample("cut", good.substr(0, good.size() / 2), "0")
+                            .sample("png", kPng, "0")
+                            .sample("text", "this is no image at all", "0")
+                            .sample("tables", without_tables(good), "0")
+                            .end());
+  for (const std::uint64_t threads : {1, 4}) {
+    const auto result = decode(folder, threads);
+    CAPTURE(threads);
+    CAPTURE(fmt::format("{}", fmt::join(codes(result), " ")));
+    CHECK(codes(result) == Codes{"image_truncated", "image_other_format", "image_not_an_image", "image_corrupt"});
+    CHECK(problem(result, "image_truncated").key == "cut.jpg");
+    CHECK(problem(result, "image_truncated").offset == 512 + (good.size() + 511) / 512 * 512 + 1024 + 512);
+    CHECK(problem(result, "image_other_format").severity == Severity::warning);
+    CHECK(result.images == 5U);
+    CHECK(result.has_findings());
+  }
+}
+
+TEST_CASE("members that are no images by name are not decoded") {
+  ShardFolder folder;
+  folder.write("s.tar", TarBuilder().sample("a", make_jpeg(), "0").file("a.npy", "numbers").end());
+  const auto result = decode(folder);
+  CHECK(codes(result) == Codes{});
+  CHECK(result.images == 1U);
+}
+
+TEST_CASE("shards are as their source has them") {
+  const Converted converted;
+  const auto result = converted.against();
+  CHECK(codes(result) == Codes{"differing_members"});
+  CHECK(result.checked.back().find("30 images") != std::string::npos);
+}
+
+TEST_CASE("what differs from the source is named: bytes, sizes, images that came or went") {
+  const Converted converted;
+  const ImageTree& tree = converted.tree;
+  std::string changed = read_file(tree.path(0, 1));
+  changed.back() = static_cast<char>(changed.back() ^ 1);
+  write_file(tree.path(0, 1), changed);
+  write_file(tree.path(2, 2), read_file(tree.path(2, 2)) + "more");
+  fs::remove(tree.path(1, 7));
+  write_file(tree.root + "/class_1/new.jpg", "x");
+  const auto result = converted.against();
+  std::vector<std::string> found;
+  for (const Problem& item : result.problems) found.push_back(item.code + " " + item.key);
+  std::sort(found.begin(), found.end());
+  CHECK(found ==
+        std::vector<std::string>{"differing_members class_1/img_003", "differs_from_source class_0/img_001.jpg",
+                                 "differs_from_source class_2/img_002.jpg", "missing_from_shards class_1/new.jpg",
+                                 "not_in_source class_1/img_007.cls", "not_in_source class_1/img_007.jpg"});
+  CHECK(result.has_findings());
+}
+
+TEST_CASE("labels are held against the source's classes") {
+  ShardFolder folder;
+  write_file(folder.path("src/cat/a.jpg"), "cat");
+  write_file(folder.path("src/dog/b.jpg"), "dog");
+  folder.write("s.tar", TarBuilder().sample("cat/a", "cat", "0").sample("dog/b", "dog", "0").end());
+  const auto result = verify_path(folder.path(), {.shards = {}, .against = folder.path("src"), .threads = {}});
+  CHECK(codes(result) == Codes{"label_not_of_source"});
+  CHECK(problem(result, "label_not_of_source").key == "dog/b.cls");
+  CHECK(problem(result, "label_not_of_source").text.find("expected 1 for class 'dog'") != std::string::npos);
+}
+
+TEST_CASE("label_gap: warned about where no manifest explains it") {
+  ShardFolder folder;
+  folder.write("s.tar", TarBuilder().sample("a", "i", "0").sample("b", "i", "5").end());
+  const auto result = verify_path(folder.path());
+  CHECK(codes(result) == Codes{"label_gap"});
+  CHECK(result.problems[0].text.find("4 of the labels 0 to 5 have none, the first is 1") != std::string::npos);
+  CHECK_FALSE(result.has_findings());
+  CHECK(result.classes->count == 2);
+  CHECK(result.classes->largest_label == 5);
+}
+
+TEST_CASE("differing_members: warned about with how many samples of the shard are unlike most") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(3, "a"));
+  folder.write("b.tar", TarBuilder().sample("x", "i", "0").file("x.json", "{}").sample("y", "i", "1").end());
+  const auto result = verify_path(folder.path());
+  CHECK(codes(result) == Codes{"differing_members"});
+  CHECK(result.problems[0].shard == "b.tar");
+  CHECK(result.problems[0].key == "x");
+  CHECK(result.problems[0].text.find("jpg json; most have jpg") != std::string::npos);
+}
+
+TEST_CASE("orphan_member: a label or a text without data is an error") {
+  ShardFolder folder;
+  folder.write("s.tar", good_samples(2).bytes().substr(0, 4096) + TarBuilder().file("lone.cls", "0").end().bytes());
+  const auto result = verify_path(folder.path());
+  CHECK(problem(result, "orphan_member").key == "lone");
+  CHECK(problem(result, "orphan_member").severity == Severity::error);
+}
+
+TEST_CASE("foreign_index: another program's counts are held against the shards") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(3));
+  folder.write("shardindex.json", R"({"wids_version":1,"shardlist":[{"url":"a.tar","nsamples":4,"filesize":1}]})");
+  const auto wids = verify_path(folder.path());
+  CHECK(codes(wids) == Codes{"foreign_index", "foreign_index"});
+  CHECK(problem(wids, "foreign_index").text.find("says 4 samples, there are 3") != std::string::npos);
+  fs::remove(folder.path("shardindex.json"));
+  write_file(folder.path(".nv-meta/.info.json"), R"({"shard_counts":{"a.tar":2}})");
+  CHECK(problem(verify_path(folder.path()), "foreign_index").text.find("says 2 samples") != std::string::npos);
+  write_file(folder.path(".nv-meta/.info.json"), "[1]");
+  CHECK(codes(verify_path(folder.path())) == Codes{"foreign_index"});
+}

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "dataset/index/index.hpp"
+#include "dataset/verify/verify.hpp"
+#include "support/shard_folder.hpp"
+
+namespace shardkit::test {
+
+inline VerifyResult verify_path(const std::string& path, VerifyOptions options = {}) {
+  Context ctx;
+  options.shards = {path};
+  return verify(options, ctx);
+}
+
+/// Verifies one archive in a folder of its own.
+inline VerifyResult verify_bytes(const std::string& archive) {
+  ShardFolder folder;
+  folder.write("s.tar", archive);
+  return verify_path(folder.path());
+}
+inline VerifyResult verify_tar(const TarBuilder& tar) { return verify_bytes(tar.bytes()); }
+
+/// The codes found, in the order of the lines.
+inline std::vector<std::string> codes(const VerifyResult& result) {
+  std::vector<std::string> names;
+  for (const Problem& problem : result.problems) names.push_back(problem.code);
+  return names;
+}
+
+inline const Problem& problem(const VerifyResult& result, std::string_view code) {
+  const auto found = std::find_if(result.problems.begin(), result.problems.end(),
+                                  [&](const Problem& item) { return item.code == code; });
+  REQUIRE(found != result.problems.end());
+  return *found;
+}
+
+inline void index_folder(const ShardFolder& folder) {
+  Context ctx;
+  shardkit::index({.shards = {folder.path()}, .threads = std::nullopt}, ctx);
+}
+
+/// A good archive of samples "<prefix>0" up, labelled by their number.
+inline TarBuilder good_samples(int count, const std::string& prefix = "k") {
+  TarBuilder builder;
+  for (int i = 0; i < count; ++i) {
+    builder.sample(prefix + std::to_string(i), "image " + std::to_string(i), std::to_string(i));
+  }
+  return builder.end();
+}
+
+using Codes = std::vector<std::string>;
+
+}  // namespace shardkit::test

@@ -1,0 +1,223 @@
+#include "dataset/verify/verify.hpp"
+
+#include <filesystem>
+
+#include "core/error.hpp"
+#include "dataset/verify/verify_support.hpp"
+#include "formats/manifest.hpp"
+#include "io/file.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Two good shards with manifest and indexes.
+struct IndexedFolder : ShardFolder {
+  IndexedFolder() {
+    write("a.tar", good_samples(3, "a"));
+    write("b.tar", good_samples(2, "b"));
+    index_folder(*this);
+  }
+
+  void change_manifest(void (*change)(Manifest&)) const {
+    Manifest manifest = read_manifest(read(kManifestName), kManifestName);
+    change(manifest);
+    write(kManifestName, write_manifest(manifest));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("good shards without a manifest are checked in structure, and the result says so") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(3));
+  const auto result = verify_path(folder.path());
+  CHECK(result.depth == VerifyDepth::structure);
+  CHECK(result.shards == 1);
+  CHECK(result.samples == 3);
+  CHECK(result.members == 6);
+  CHECK(result.bytes == folder.read("a.tar").size());
+  CHECK(result.problems_total == 0);
+  CHECK_FALSE(result.has_findings());
+  CHECK(result.checked.back().find("no content") != std::string::npos);
+}
+
+TEST_CASE("good shards with a manifest are checked to the last byte") {
+  const IndexedFolder folder;
+  const auto result = verify_path(folder.path());
+  CHECK(result.depth == VerifyDepth::checksum);
+  CHECK(result.samples == 5);
+  CHECK(codes(result) == Codes{});
+  CHECK(result.checked.back() == "every byte of 2 shards by XXH3-128");
+}
+
+TEST_CASE("checksums without anything to compare with are refused with the way to make them") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(1));
+  CHECK_THROWS_WITH_AS(verify_path(folder.path(), {.shards = {}, .depth = VerifyDepth::checksum, .threads = {}}),
+                       doctest::Contains("shardctl index"), Error);
+}
+
+TEST_CASE("indexes alone serve as checksums") {
+  const IndexedFolder folder;
+  fs::remove(folder.path(kManifestName));
+  CHECK(verify_path(folder.path()).depth == VerifyDepth::checksum);
+  folder.flip("a.tar", 514);
+  CHECK(codes(verify_path(folder.path())) == Codes{"sample_checksum", "checksum"});
+}
+
+TEST_CASE("a changed byte in a sample names the shard, the sample and the member") {
+  const IndexedFolder folder;
+  folder.flip("a.tar", 2048 + 512 + 3);
+  const auto result = verify_path(folder.path());
+  CHECK(codes(result) == Codes{"sample_checksum", "checksum"});
+  const Problem& sample = problem(result, "sample_checksum");
+  CHECK(sample.shard == "a.tar");
+  CHECK(sample.key == "a1");
+  CHECK(sample.offset == 2560U);
+  CHECK(sample.text.find("a1.jpg") != std::string::npos);
+  CHECK(result.has_findings());
+}
+
+TEST_CASE("structure does not read what only checksums can tell") {
+  const IndexedFolder folder;
+  folder.flip("a.tar", 514);
+  const auto result = verify_path(folder.path(), {.shards = {}, .depth = VerifyDepth::structure, .threads = {}});
+  CHECK(result.depth == VerifyDepth::structure);
+  CHECK_FALSE(result.has_findings());
+}
+
+TEST_CASE("damage in padding is told from damage in samples") {
+  const IndexedFolder folder;
+  folder.flip("a.tar", 512 + 100);
+  const auto result = verify_path(folder.path());
+  CHECK(codes(result) == Codes{"checksum"});
+  CHECK(result.problems[0].text.find("padding") != std::string::npos);
+}
+
+TEST_CASE("without an index the whole shard's checksum still tells") {
+  const IndexedFolder folder;
+  fs::remove_all(folder.path(kStateFolder));
+  folder.flip("b.tar", 600);
+  const auto result = verify_path(folder.path());
+  CHECK(codes(result) == Codes{"checksum"});
+  CHECK(result.problems[0].shard == "b.tar");
+}
+
+TEST_CASE("a shard that was cut after it was indexed differs in everything it should") {
+  const IndexedFolder folder;
+  fs::resize_file(folder.path("a.tar"), 2048);
+  const auto found = codes(verify_path(folder.path()));
+  for (const char* code : {"missing_end", "shard_size", "sample_count", "sample_checksum", "checksum"}) {
+    CAPTURE(code);
+    CHECK(std::find(found.begin(), found.end(), code) != found.end());
+  }
+}
+
+TEST_CASE("missing and extra shards are errors when the folder is named, a subset by name is fine") {
+  const IndexedFolder folder;
+  CHECK(codes(verify_path(folder.path("a.tar"))) == Codes{});
+  fs::rename(folder.path("b.tar"), folder.path("c.tar"));
+  const auto result = verify_path(folder.path());
+  CHECK(codes(result) == Codes{"missing_shard", "extra_shard"});
+  CHECK(result.problems[0].shard == "b.tar");
+  CHECK(result.problems[1].shard == "c.tar");
+  CHECK(result.has_findings());
+}
+
+TEST_CASE("labels and class counts are held against the manifest's classes") {
+  const IndexedFolder folder;
+  folder.change_manifest([](Manifest& manifest) { manifest.classes = {{"cat", 0, 2}, {"dog", 1, 1}}; });
+  const auto result = verify_path(folder.path());
+  CHECK(codes(result) == Codes{"label_out_of_range", "class_count"});
+  CHECK(result.problems[0].key == "a2");
+  CHECK(result.problems[1].text.find("'dog'") != std::string::npos);
+  CHECK(codes(verify_path(folder.path("b.tar"))) == Codes{});
+}
+
+TEST_CASE("a damaged index and one of another shard are findings") {
+  const IndexedFolder folder;
+  folder.flip(".shardkit/a.tar.index", 30);
+  CHECK(codes(verify_path(folder.path())) == Codes{"index_damaged"});
+  fs::copy_file(folder.path(".shardkit/b.tar.index"), folder.path(".shardkit/a.tar.index"),
+                fs::copy_options::overwrite_existing);
+  const auto result = verify_path(folder.path());
+  CHECK(codes(result) == Codes{"index_mismatch", "index_mismatch"});
+  folder.write(".shardkit/a.tar.index", "");
+  CHECK(codes(verify_path(folder.path())) == Codes{"index_damaged"});
+}
+
+TEST_CASE("a shard that cannot be read is a finding, and the others are still checked") {
+  const IndexedFolder folder;
+  fs::remove(folder.path("a.tar"));
+  fs::create_symlink("/proc/self/mem", folder.path("a.tar"));  // opens, and answers EIO at offset 0
+  const auto result = verify_path(folder.path());
+  CHECK(codes(result) == Codes{"unreadable"});
+  CHECK(result.problems[0].shard == "a.tar");
+  CHECK(result.samples == 2);
+}
+
+TEST_CASE("warnings are findings only when strict") {
+  ShardFolder folder;
+  folder.write("a.tar", TarBuilder().sample("a b", "i", "0").end());
+  CHECK_FALSE(verify_path(folder.path()).has_findings());
+  CHECK(verify_path(folder.path(), {.shards = {}, .strict = true, .threads = {}}).has_findings());
+}
+
+TEST_CASE("repeated errors are listed twenty times, then counted") {
+  TarBuilder builder;
+  for (int i = 0; i < 50; ++i) builder.file("noext" + std::to_string(i), "x");
+  const auto result = verify_tar(builder.sample("a", "i", "0").end());
+  CHECK(result.problems.size() == 20);
+  CHECK(result.problems_total == 50);
+  CHECK(result.problems.back().count == 31);
+  CHECK(result.problems.back().text.find("31 times") != std::string::npos);
+}
+
+TEST_CASE("the result does not depend on the number of threads") {
+  ShardFolder folder;
+  for (int i = 0; i < 12; ++i) {
+    folder.write("s" + std::to_string(i) + ".tar",
+                 i % 5 == 4 ? TarBuilder().end() : good_samples(3, std::to_string(i % 4)));
+  }
+  const auto lines = [&](std::uint64_t threads) {
+    std::vector<std::string> result;
+    for (const Problem& item : verify_path(folder.path(), {.shards = {}, .threads = threads}).problems) {
+      result.push_back(item.shard + " " + item.code + " " + item.key + " " + item.text);
+    }
+    return result;
+  };
+  const auto one = lines(1);
+  CHECK(one.size() > 10);
+  CHECK(lines(2) == one);
+  CHECK(lines(7) == one);
+}
+
+TEST_CASE("a stopped verify throws and gives no result") {
+  ShardFolder folder;
+  folder.write("a.tar", good_samples(1));
+  std::stop_source stop;
+  stop.request_stop();
+  Context ctx(stop.get_token());
+  CHECK_THROWS_AS(verify({.shards = {folder.path()}, .threads = {}}, ctx), Error);
+}
+
+TEST_CASE("a broken link or a folder among the shards is a finding, and the others are checked") {
+  const IndexedFolder folder;
+  fs::create_symlink("nowhere", folder.path("x.tar"));
+  fs::create_directory(folder.path("y.tar"));
+  const auto result = verify_path(folder.path());
+  CHECK(result.samples == 5);
+  CHECK(problem(result, "unreadable").shard == "x.tar");
+  CHECK(std::ranges::count(codes(result), "unreadable") == 2);
+}
+
+TEST_CASE("classes that share a label are counted together") {
+  const IndexedFolder folder;
+  folder.change_manifest([](Manifest& manifest) {
+    manifest.classes = {{"cat", 0, 1}, {"kitten", 0, 1}, {"dog", 1, 2}, {"bird", 2, 1}};
+  });
+  CHECK(codes(verify_path(folder.path())) == Codes{});
+}
