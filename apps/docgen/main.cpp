@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "bench/compare/file_schemas.hpp"
 #include "cli/documents.hpp"
 #include "cli/envelope.hpp"
 #include "cli/programs.hpp"
 #include "cli/verbs.hpp"
+#include "gpu_check_schema.hpp"
 
 namespace {
 
@@ -37,6 +39,12 @@ void write_schemas(const fs::path& folder) {
   }
 }
 
+void write_file_schemas(const fs::path& folder) {
+  write(folder / "gate.json", shardkit::gate_schema());
+  write(folder / "baseline.json", shardkit::baseline_schema());
+  write(folder / "gpu-check.json", shardkit::gpu_check_schema());
+}
+
 void write_manual(const fs::path& folder) {
   for (const shardkit::App& app : {shardkit::shardctl_app(), shardkit::iobench_app()}) {
     for (const auto& [name, text] : shardkit::manual_pages(app)) write(folder / name, text);
@@ -57,6 +65,7 @@ int generate(const std::string& what, const fs::path& where) {
     write_reference(where);
   } else if (what == "schema") {
     write_schemas(where);
+    write_file_schemas(where);
   } else if (what == "man") {
     write_manual(where);
   } else if (what == "completion") {

@@ -1,5 +1,6 @@
 #include "cli/checkpoint_report.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -40,14 +41,21 @@ void add_rows(const CheckpointResult& result, std::string& out) {
   }
 }
 
+/// Two digits of what is small, no exponents: "0.8", "100", "less than 0.001".
+std::string plain(double value) {
+  if (value > 0 && value < 0.001) return "less than 0.001";
+  if (value >= 10) return format_count(static_cast<std::uint64_t>(std::min(value + 0.5, 1e18)));
+  return fmt::format("{:.2g}", value);
+}
+
 void add_training(const CheckpointResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   for (const CheckpointRow& row : result.rows) {
     if (!row.share_ratio) continue;
-    fmt::format_to(to, "{}: {:.2g} % of the running time goes into checkpoints", mode_name(row),
-                   *row.share_ratio * 100);
+    fmt::format_to(to, "{}: {} % of the running time goes into checkpoints", mode_name(row),
+                   plain(*row.share_ratio * 100));
     if (row.headroom_ratio) {
-      fmt::format_to(to, "; the time between them is {:.2g} x what one takes to be durable", *row.headroom_ratio);
+      fmt::format_to(to, "; the time between them is {} x what one takes to be durable", plain(*row.headroom_ratio));
     }
     out += row.headroom_ratio.value_or(1) < 1 ? ": they pile up\n" : "\n";
   }

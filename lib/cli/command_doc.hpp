@@ -33,6 +33,7 @@ inline constexpr std::array kExitCodes = {
     ExitCode{3, "done, with findings (a check found problems, a requirement was missed)"},
     ExitCode{4, "failed for good (source missing, access denied, corrupt data, a feature that is not there)"},
     ExitCode{5, "no room (disk full, or a limit below the need)"},
+    ExitCode{129, "stopped by SIGHUP"},
     ExitCode{130, "stopped by SIGINT"},
     ExitCode{143, "stopped by SIGTERM"},
 };

@@ -1,5 +1,7 @@
 #include "cli/command_run.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -87,10 +89,7 @@ class CommandRun {
   void work(Context& context, const std::stop_source& stop, std::optional<SignalWatch>& watch) {
     try {
       watch.emplace(stop, [this](int signal) { take_leave(signal); });
-      if (wants_json_file()) require_writable(*common_.json, "--json");
-      if (common_.prometheus) require_writable(*common_.prometheus, "--prometheus");
-      if (common_.junit) require_writable(*common_.junit, "--junit");
-      if (common_.markdown) require_writable(*common_.markdown, "--markdown");
+      require_outputs();
       OutputStream output(io_.out);
       if (text_.streams && !wants_json_stdout()) context.lend_output(output, common_.json.has_value());
       std::optional<ProgressMonitor> monitor;
@@ -105,6 +104,26 @@ class CommandRun {
       output_closed_ = true;
     } catch (...) {
       report_.outcome = failed(std::current_exception(), watch ? watch->signal() : 0);
+    }
+  }
+
+  /// Finds out before the work whether its reports can be written.
+  void require_outputs() {
+    const auto require = [this](const std::string& path, std::string_view option) {
+      refused_output_ = path;
+      require_writable(path, option);
+      refused_output_.reset();
+    };
+    if (wants_json_file()) require(*common_.json, "--json");
+    if (common_.prometheus) require(*common_.prometheus, "--prometheus");
+    if (common_.junit) require(*common_.junit, "--junit");
+    if (common_.markdown) require(*common_.markdown, "--markdown");
+    const std::array files{common_.json, common_.prometheus, common_.junit, common_.markdown};
+    for (auto file = files.begin(); file != files.end(); ++file) {
+      if (!*file || std::find(file + 1, files.end(), *file) == files.end()) continue;
+      throw Error(ErrorCode::usage, fmt::format("'{}' was named for two reports, of which one would be lost: name "
+                                                "another file for each",
+                                                **file));
     }
   }
 
@@ -158,10 +177,14 @@ class CommandRun {
         report_failed_output();
       }
     };
-    if (common_.prometheus) attempt([&] { write_output_file(*common_.prometheus, prometheus_text(report_)); });
-    if (common_.junit) attempt([&] { write_output_file(*common_.junit, junit_xml(report_)); });
-    if (common_.markdown) attempt([&] { write_output_file(*common_.markdown, findings_markdown(report_)); });
-    if (wants_json_file()) attempt([&] { write_output_file(*common_.json, envelope_json(report_)); });
+    const auto write_file = [&](const std::optional<std::string>& path, auto&& text_of) {
+      if (!path || path == refused_output_) return;  // why it cannot be written was the error itself
+      attempt([&] { write_output_file(*path, text_of(report_)); });
+    };
+    write_file(common_.prometheus, prometheus_text);
+    write_file(common_.junit, junit_xml);
+    write_file(common_.markdown, findings_markdown);
+    if (wants_json_file()) write_file(common_.json, envelope_json);
     const std::string text = standard_output();
     if (!text.empty()) attempt([&] { write_standard_output(io_.out, text); });
   }
@@ -184,7 +207,8 @@ class CommandRun {
   const Io& io_;
   const CommandText& text_;
   bool output_closed_ = false;
-  std::unique_ptr<Messages> messages_;  ///< made when --log is known
+  std::optional<std::string> refused_output_;  ///< a report's path that cannot be written, as the error says
+  std::unique_ptr<Messages> messages_;         ///< made when --log is known
   std::unique_ptr<Invocation> invocation_;
   CommonOptions common_;
   Report report_;

@@ -104,8 +104,9 @@ std::vector<CiCase> compare_cases(const Report& report) {
   for (const std::string_view list : {"rows", "gate"}) {
     for (const FieldNode& item : items(report, list)) {
       const std::string verdict = member_text(item.children, "verdict");
+      const bool derived = list == "rows" && member_text(item.children, "derived") == "yes";
       cases.push_back({list == "rows" ? "metrics" : "gate", member_text(item.children, "metric"),
-                       outcome_of(verdict, strict),
+                       derived ? CiCase::Outcome::skipped : outcome_of(verdict, strict),
                        fmt::format("{}: {}", verdict, member_text(item.children, "text"))});
     }
   }

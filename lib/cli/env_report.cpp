@@ -115,13 +115,41 @@ void cards(const Environment& machine, std::string& out) {
     facts.add(port.name).add(port.link_layer).add(port.state).add(port.rate).add_if(port.numa_node, "node {}");
     line(out, &port == &machine.rdma.front() ? "rdma" : "", facts.text());
   }
+}
+
+std::string of_most(const std::optional<double>& value, const std::optional<double>& most, const char* unit) {
+  if (!value) return {};
+  return most ? fmt::format("{:.0f} of {:.0f} {}", *value, *most, unit) : fmt::format("{:.0f} {}", *value, unit);
+}
+
+std::optional<double> megahertz(const std::optional<std::uint64_t>& hertz) {
+  if (!hertz) return std::nullopt;
+  return static_cast<double>(*hertz) / 1e6;
+}
+
+std::string state_text(const GpuState& gpu) {
+  Facts facts;
+  facts.add_if(gpu.performance_state, "P{}").add(of_most(megahertz(gpu.sm_clock), megahertz(gpu.max_sm_clock), "MHz"));
+  facts.add(of_most(gpu.temperature, {}, "degrees C")).add(of_most(gpu.power, gpu.power_limit, "W"));
+  if (gpu.memory && gpu.memory_used) {
+    facts.add(fmt::format("{} of {} in use", format_size(*gpu.memory_used), format_size(*gpu.memory)));
+  }
+  if (gpu.gpu_busy) facts.add(fmt::format("busy {:.0f} %", *gpu.gpu_busy * 100));
+  if (!gpu.clock_limits.empty()) facts.add(fmt::format("clocks limited by {}", fmt::join(gpu.clock_limits, " ")));
+  return facts.text();
+}
+
+void gpus(const Environment& machine, std::string& out) {
   for (const GpuDevice& gpu : machine.gpu_devices) {
     line(out, &gpu == &machine.gpu_devices.front() ? "gpu" : "",
          Facts().add(gpu.model).add(gpu.pcie.address).add(link_text(gpu.pcie)).text());
+    if (const GpuState* const state = machine.gpu_monitor.find(gpu.pcie.address)) line(out, "", state_text(*state));
   }
   if (machine.gpu_devices.empty()) {
     line(out, "gpu", machine.gpus == 0 ? "no NVIDIA GPU" : format_count(machine.gpus, "NVIDIA device"));
   }
+  const bool expected = machine.gpus > 0 || !machine.gpu_devices.empty();
+  if (expected && machine.gpu_monitor.missing) line(out, "", *machine.gpu_monitor.missing);
 }
 
 void kernel(const Environment& machine, std::string& out) {
@@ -155,6 +183,7 @@ std::string render_env(const EnvResult& result, bool colour) {
   memory(machine, out);
   add_storage_lines(machine, out);
   cards(machine, out);
+  gpus(machine, out);
   kernel(machine, out);
   normal(machine, out);
   return out;

@@ -23,8 +23,18 @@ std::string exact_size(std::uint64_t bytes) {
 
 std::string plain_number(double value) {
   const double magnitude = std::abs(value);
-  if (magnitude >= 1000) return (value < 0 ? "-" : "") + format_count(static_cast<std::uint64_t>(magnitude + 0.5));
+  constexpr double kMostCount = 1e19;  // what a count holds
+  if (magnitude >= 1000) {
+    return (value < 0 ? "-" : "") + format_count(static_cast<std::uint64_t>(std::min(magnitude + 0.5, kMostCount)));
+  }
   return fmt::format("{:.3g}", value);
+}
+
+/// Of any size: what 64 bits do not hold is told in the largest unit.
+std::string size_text(double bytes) {
+  constexpr double kPiB = 1125899906842624;
+  if (bytes >= 1e18) return plain_number(bytes / kPiB) + " PiB";
+  return format_size(static_cast<std::uint64_t>(bytes + 0.5));
 }
 
 struct ValueText {
@@ -73,7 +83,7 @@ std::string format_value(double value, Unit unit) {
   if (!std::isfinite(value)) return "unknown";
   switch (unit) {
     case Unit::bytes:
-      return value < 0 ? "-" + format_value(-value, unit) : format_size(static_cast<std::uint64_t>(value + 0.5));
+      return value < 0 ? "-" + format_value(-value, unit) : size_text(value);
     case Unit::seconds:
       return value < 0 ? "-" + format_value(-value, unit) : format_duration(value);
     case Unit::bytes_per_second:

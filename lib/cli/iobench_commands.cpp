@@ -12,6 +12,7 @@
 #include "cli/command.hpp"
 #include "cli/compare_report.hpp"
 #include "cli/env_report.hpp"
+#include "cli/model_report.hpp"
 #include "cli/pipeline_report.hpp"
 #include "cli/programs.hpp"
 #include "cli/read_report.hpp"
@@ -29,7 +30,8 @@ Command run_command() {
        .description =
            "Looks at the machine, reads the data (cold where that can be had), decodes and augments its images, then "
            "does all of it at once, and holds what comes of it against a job: a preset, or --gpus, --batch and "
-           "--step-time. The verdict comes first: the stage that limits, by how much, and what would close the gap. A "
+           "--step-time. Where there is a GPU, copies of the job's batches to it are a stage too. The verdict comes "
+           "first: the stage that limits, by how much, and what would close the gap. A "
            "missed requirement ends with exit code 3.\n\n"
            "Without a job it says how many GPUs of each published workload the node feeds. Nothing is written.",
        .examples = {{"iobench run shards/train", "how many GPUs does this node feed?"},
@@ -49,8 +51,9 @@ Command env_command() {
            "GPUs and their PCIe links; with a PATH also the file system, its mount and the block device below it, "
            "NFS, Lustre and FUSE clients. Findings come first: what was measured, what is normal for this class, what "
            "to do. With --workers and a batch size the room in /dev/shm is held against what that loader needs.\n\n"
-           "Nothing is measured and nothing is written; no driver is talked to. What cannot be seen (as an ordinary "
-           "user, in a container) is left out. Findings are advice and end with exit code 0, with --strict errors and "
+           "Nothing is measured and nothing is written. Of GPUs their driver is asked (NVML), where there is one. What "
+           "cannot be seen (as an ordinary user, in a container) is left out. Findings are advice and end with exit "
+           "code 0, with --strict errors and "
            "warnings end with 3.",
        .examples = {{"iobench env /data/train", "is this node set up well for that data?"},
                     {"iobench env /data/train --gpus 8 --workers 12 --batch 256", "does this loader fit?"},
@@ -93,7 +96,7 @@ Command read_command() {
 Command decode_command() {
   return make_command<DecodeBenchOptions, DecodeResult>(
       {.name = "decode",
-       .summary = "measure how many JPEGs a second the cores decode",
+       .summary = "measure how many JPEGs a second the cores, or a GPU, decode",
        .description =
            "Loads images from shards or folders into memory, then decodes them over and over: whole, or only the "
            "random "
@@ -101,10 +104,18 @@ Command decode_command() {
            "and other formats under a JPEG's name are counted by kind and take part in the rate as the work they "
            "are.\n\nWith --augment imagenet, flipping, normalising and writing into a batch tensor is timed as a stage "
            "of "
-           "its own. Also says how many cores one GPU of each published workload needs for either.",
+           "its own. Also says how many cores one GPU of each published workload needs for either.\n\n"
+           "--backend nvjpeg decodes whole images in batches on a GPU: by its decoders in silicon where it has them, "
+           "else "
+           "by its hybrid engines. What it does not take is decoded by --threads of the CPU meanwhile, and the share "
+           "of "
+           "each way is told. Pixels are compared with libjpeg-turbo's first; wrong ones end the command before a rate "
+           "is "
+           "told. Without a GPU, its driver or nvJPEG: exit code 4, and one line that says which.",
        .examples = {{"iobench decode shards/train", "whole images on all cores that may be used"},
                     {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
-                    {"iobench decode shards/train --augment imagenet --dtype f16", "and what normalising them costs"}}},
+                    {"iobench decode shards/train --augment imagenet --dtype f16", "and what normalising them costs"},
+                    {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, beside the cores"}}},
       decode);
 }
 
@@ -139,6 +150,9 @@ Command pipeline_command() {
            "to steps that take as long as --step-time says: what a training job does to its input, without the "
            "training. Tells samples per second, how long steps waited, the accelerators' utilisation by MLPerf "
            "Storage's rule, and for each stage how much of its threads' time it was busy, starved and blocked.\n\n"
+           "Where a GPU can be used, batches are copied to it beside the steps, normalised or decoded there if asked "
+           "for; "
+           "each GPU is checked first. --ladder measures from a naive loader to one in which everything overlaps.\n\n"
            "The tool's own cost is measured first and shown. Images that cannot be decoded are counted and left out. "
            "docs/pipeline.md says what each number means.",
        .examples =
@@ -147,6 +161,8 @@ Command pipeline_command() {
              "eight GPUs, and how many batches ahead they need"},
             {"iobench pipeline photos --cache cold --epochs 3 --trace trace.json",
              "the first epoch from the disk, two from memory, and what every thread did"},
+            {"iobench pipeline shards/train --batch 256 --step spin --step-time 100ms --ladder",
+             "what pinned memory, the GPU's kernels and nvJPEG bring, rung by rung"},
             {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB --checkpoint-dir /ckpt",
              "what checkpoints cost"}},
        .prometheus = true},
@@ -205,7 +221,7 @@ Command model_command() {
                     {"iobench model --gpus 8 --batch 256 --step-time 0.2 --sample-bytes 130kB", "1.33 GB/s"},
                     {"iobench model --preset resnet50-h100 --gpus 8 --from run.json",
                      "is what was measured enough for that job? Exit code 3 when it is not"}}},
-      model);
+      model, render_model);
 }
 
 Command compare_command() {

@@ -10,7 +10,10 @@ namespace shardkit {
 
 bool was_stopped(const Failure& failure) { return failure.code == "cancelled"; }
 
-std::string_view signal_name(int signal) { return signal == SIGTERM ? "SIGTERM" : "SIGINT"; }
+std::string_view signal_name(int signal) {
+  if (signal == SIGHUP) return "SIGHUP";
+  return signal == SIGTERM ? "SIGTERM" : "SIGINT";
+}
 
 std::string failure_text(const Failure& failure, int signal, std::string_view title) {
   if (was_stopped(failure)) return fmt::format("stopped by {}", signal_name(signal));

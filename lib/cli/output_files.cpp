@@ -31,6 +31,14 @@ std::string published_path(const std::string& path) {
   return place_at(path) == Place::regular ? std::filesystem::canonical(path).string() : path;
 }
 
+void write_stream(std::ostream& out, std::string_view text, const std::string& name) {
+  errno = 0;
+  out << text << std::flush;
+  if (out) return;
+  if (errno == EPIPE) throw OutputClosed();
+  throw system_error(errno == 0 ? EIO : errno, "write", name);
+}
+
 }  // namespace
 
 void require_writable(const std::string& path, std::string_view option) {
@@ -48,16 +56,10 @@ void require_writable(const std::string& path, std::string_view option) {
 void write_output_file(const std::string& path, const std::string& text) {
   if (place_at(path) != Place::stream) return publish(*posix_file_system(), published_path(path), as_bytes(text));
   std::ofstream stream(path, std::ios::binary);  // a device or a pipe: replacing it by a file would break others
-  write_standard_output(stream, text);
+  write_stream(stream, text, path);
 }
 
-void write_standard_output(std::ostream& out, std::string_view text) {
-  errno = 0;
-  out << text << std::flush;
-  if (out) return;
-  if (errno == EPIPE) throw OutputClosed();
-  throw system_error(errno == 0 ? EIO : errno, "write", "standard output");
-}
+void write_standard_output(std::ostream& out, std::string_view text) { write_stream(out, text, "standard output"); }
 
 void OutputStream::write(Bytes bytes) {
   constexpr std::size_t kGathered = 64U * 1024U;

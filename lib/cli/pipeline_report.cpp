@@ -33,6 +33,19 @@ void summary(const PipelineResult& result, std::string& out) {
                  format_duration(result.batch_latency.p99), format_duration(result.first_batch_seconds));
   fmt::format_to(to, "source:        {} {}, cache {}; batches on {}\n", format_count(result.files), result.source,
                  result.cache.state.empty() ? "-" : result.cache.state, result.sink);
+  if (result.copies) {
+    const CopyReport& copies = *result.copies;
+    fmt::format_to(to, "copies:        {} from {} memory to {}, {} each\n",
+                   copies.bytes_per_second ? format_rate(*copies.bytes_per_second) : "none",
+                   copies.pinned ? "pinned" : "pageable", format_count(copies.devices.size(), "GPU"),
+                   size(static_cast<double>(copies.bytes / std::max<std::uint64_t>(copies.copies, 1))));
+  }
+  if (result.jpegs) {
+    const JpegReport& jpegs = *result.jpegs;
+    fmt::format_to(to, "decoded by:    {}: {} in hardware, {} hybrid, {} GPU hybrid; CPU: {} refused, {} returned\n",
+                   jpegs.decoder, format_count(jpegs.hardware), format_count(jpegs.hybrid),
+                   format_count(jpegs.gpu_hybrid), format_count(jpegs.cpu), format_count(jpegs.returned));
+  }
   fmt::format_to(to, "memory:        {} for batches, prefetch {}\n", size(result.batch_memory), result.prefetch);
 }
 
@@ -70,14 +83,31 @@ void prefetches(const PipelineResult& result, std::string& out) {
   }
 }
 
+void ladder(const PipelineResult& result, std::string& out) {
+  if (result.ladder.empty()) return;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\n{:<26}{:>12}{:>9}{:>9}{:>10}{:>16}  {}\n", "rung", "samples/s", "factor", "AU", "waiting",
+                 "CPU a sample", "limits");
+  for (const PipelineRung& row : result.ladder) {
+    if (row.missing) {
+      fmt::format_to(to, "{:<26}not measured: {}\n", row.rung, *row.missing);
+      continue;
+    }
+    fmt::format_to(to, "{:<26}{:>12}{:>9}{:>9}{:>10}{:>16}  {}\n", row.rung, rate(*row.samples_per_second),
+                   row.factor ? fmt::format("{:.2f}", *row.factor) : "-", percent(row.au_ratio),
+                   percent(row.stall_ratio), format_duration(*row.process_cpu_seconds_per_sample), row.limiting_stage);
+  }
+}
+
 void remarks(const PipelineResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   out += '\n';
   if (result.checkpoint) {
     const CheckpointInterference& cost = *result.checkpoint;
-    fmt::format_to(to, "checkpoints: {} of {}, {} each ({}); {} with them, {} without: {:.1f} % lost\n", cost.written,
+    fmt::format_to(to, "checkpoints: {} of {}, {} each ({}); {} with them, {} without{}\n", cost.written,
                    size(cost.bytes), format_duration(cost.mean_seconds), format_rate(cost.bytes_per_second),
-                   rate(cost.samples_per_second_with), rate(cost.samples_per_second_without), cost.lost_ratio * 100);
+                   rate(cost.samples_per_second_with), rate(cost.samples_per_second_without),
+                   cost.lost_ratio ? fmt::format(": {:.1f} % lost", *cost.lost_ratio * 100) : "");
   }
   const ToolOverhead& own = result.overhead;
   fmt::format_to(to, "the tool itself: {} of CPU a sample ({:.1f} % of what was measured), {} a batch, at most {}; ",
@@ -94,11 +124,14 @@ void remarks(const PipelineResult& result, std::string& out) {
 }  // namespace
 
 std::string render_pipeline(const PipelineResult& result, bool colour) {
-  std::string out = bold(fmt::format("{} sets the pace: {}", result.limiting_stage, result.reason), colour) + "\n\n";
+  const std::string last = result.ladder.empty() ? "" : result.ladder.back().rung + ": ";
+  std::string out =
+      bold(fmt::format("{}{} sets the pace: {}", last, result.limiting_stage, result.reason), colour) + "\n\n";
   summary(result, out);
   stages(result, out);
   epochs(result, out);
   prefetches(result, out);
+  ladder(result, out);
   remarks(result, out);
   return out;
 }

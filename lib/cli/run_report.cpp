@@ -18,9 +18,18 @@ std::string rate(const std::optional<double>& value) {
 
 std::string size(double bytes) { return format_size(static_cast<std::uint64_t>(std::min(bytes, 1e18))); }
 
+/// What the interval over turns is: fewer than 6 values have no interval of 95 % (stats/summary.hpp).
+std::string interval_name(const RunResult& result) {
+  constexpr std::size_t kLeastTurns = 6;
+  const std::size_t turns = result.repetitions.size();
+  return turns > 0 && turns < kLeastTurns ? fmt::format("range of {}", turns) : "95 % interval";
+}
+
 void ladder(const RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>20}{:>10}\n", "stage", "required", "measured", "95 % interval", "headroom");
+  const char* measured = result.repetitions.empty() ? "measured" : "median";
+  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>20}{:>10}\n", "stage", "required", measured, interval_name(result),
+                 "headroom");
   for (const LadderRow& row : result.conclusion.ladder) {
     const std::string headroom = row.headroom_ratio ? fmt::format("{:.2f} x", *row.headroom_ratio) : "-";
     const std::string interval =
@@ -28,18 +37,30 @@ void ladder(const RunResult& result, std::string& out) {
     fmt::format_to(to, "{:<10}{:>12}{:>12}{:>20}{:>10}  {}\n", row.stage, rate(row.required_per_second),
                    rate(row.measured_per_second), interval, headroom, row.note);
   }
+  const auto& rows = result.conclusion.ladder;
+  if (std::ranges::find(rows, "transfer", &LadderRow::stage) != rows.end()) return;
   fmt::format_to(to, "{:<10}{:>12}{:>12}{:>20}{:>10}  {}\n", "transfer", "-", "-", "-", "-", result.transfer.text);
+}
+
+/// What is told of a stage beside its rate is of one turn.
+std::string shown_turns(const ShownTurns& shown) {
+  std::string text = fmt::format(
+      "hints, and the stages in the JSON, are of single turns, those with the median rate: "
+      "read of turn {}",
+      shown.read);
+  if (shown.decode) text += fmt::format(", decode of turn {}", *shown.decode);
+  if (shown.pipeline) text += fmt::format(", pipeline of turn {}", *shown.pipeline);
+  if (shown.transfer) text += fmt::format(", transfer of turn {}", *shown.transfer);
+  return text + "\n";
 }
 
 void repeated(const RunResult& result, std::string& out) {
   if (result.repeated.empty()) return;
   auto to = std::back_inserter(out);
-  fmt::format_to(
-      to,
-      "\nmedian of {} turns (95 % interval); where the median of as many more will lie (the stages above are "
-      "each of the turn in the middle):\n",
-      result.repetitions.size());
-  for (const RepeatedMetric& row : result.repeated) fmt::format_to(to, "{:<34}{}\n", row.metric, row.text);
+  fmt::format_to(to, "\nmedian of {} turns, as above ({}); where the median of as many more will lie:\n",
+                 result.repetitions.size(), interval_name(result));
+  for (const RepeatedMetric& row : result.repeated) fmt::format_to(to, "{:<38}{}\n", row.metric, row.text);
+  if (result.shown_turns) out += shown_turns(*result.shown_turns);
 }
 
 void presets(const std::vector<PresetRow>& rows, std::string& out) {

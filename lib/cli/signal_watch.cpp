@@ -18,11 +18,18 @@ namespace {
 
 constexpr int kGraceMs = 1800;  // the promise is 2 s
 
+/// The terminal's end as well, unless the user had it ignored (nohup).
+bool heeds_hangup() {
+  struct sigaction action {};
+  return ::sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler != SIG_IGN;
+}
+
 sigset_t stop_signals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  if (heeds_hangup()) sigaddset(&set, SIGHUP);
   return set;
 }
 

@@ -8,10 +8,11 @@
 
 namespace shardkit {
 
-/// While it lives, SIGINT and SIGTERM set the stop source instead of ending the process. If it still lives 1.8 s after
-/// the first signal, or at the second, it calls `farewell` and ends the process with 128 + signal.
+/// While it lives, SIGINT, SIGTERM and (unless it was ignored) SIGHUP set the stop source instead of ending the
+/// process. If it still lives 1.8 s after the first signal, or at the second, it calls `farewell` and ends the process
+/// with 128 + signal.
 ///
-/// Make it before any other thread: it blocks both signals in the calling thread, and new threads inherit that.
+/// Make it before any other thread: it blocks these signals in the calling thread, and new threads inherit that.
 class SignalWatch {
  public:
   /// Says the last words; on a thread of the watch, while the command's may do anything.

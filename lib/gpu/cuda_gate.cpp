@@ -39,4 +39,12 @@ void CudaGate::hold(cudaStream_t stream) {
   check_cuda(launch_hold(device_words_, kMostNanoseconds, stream), "hold a stream");
 }
 
+void CudaGate::spin(cudaStream_t stream, int device, std::uint64_t nanoseconds) {
+  int multiprocessors = 1;
+  check_cuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+             "ask the GPU what it is");
+  check_cuda(launch_spin(device_words_, static_cast<unsigned>(multiprocessors), nanoseconds, stream),
+             "compute on the GPU");
+}
+
 }  // namespace shardkit

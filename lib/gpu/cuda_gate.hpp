@@ -18,6 +18,8 @@ class CudaGate final : public Gate {
 
   /// Enqueues the kernel that waits.
   void hold(cudaStream_t stream);
+  /// Enqueues the kernel that computes until the gate opens, at most so long.
+  void spin(cudaStream_t stream, int device, std::uint64_t nanoseconds);
 
  private:
   GateWords* words_ = nullptr;

@@ -13,10 +13,13 @@ class CudaEvent final : public Event {
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
 
+  void wait() override;
+  bool is_reached() const override;
   double seconds_since(const Event& earlier) const override;
   cudaEvent_t handle() const { return event_; }
 
  private:
+  int device_;
   cudaEvent_t event_ = nullptr;
 };
 
@@ -31,6 +34,9 @@ class CudaStream final : public Stream {
   void copy_to_host(MutableBytes host, DeviceSpan device) override;
   void hold(Gate& gate) override;
   void record(Event& event) override;
+  void normalise(const DeviceTensor& tensor, std::uint64_t samples, DeviceSpan crops, DeviceSpan flips) override;
+  void crop(const DeviceTensor& tensor, DeviceSpan jobs, std::uint64_t count) override;
+  void spin(Gate& gate, std::uint64_t nanoseconds) override;
   void wait(const Event& event) override;
   void synchronize() override;
 

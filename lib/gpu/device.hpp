@@ -7,13 +7,14 @@
 #include <string>
 
 #include "core/bytes.hpp"
+#include "image/tensor_type.hpp"
 
 /// One GPU as the rest of shardkit sees it. CUDA stands behind it (gpu/devices.hpp opens those), in tests host memory
 /// with a clock of its own (tests/support/fake_device.hpp).
 ///
-/// A Device may be used by any thread; a Stream, an Event or a Gate by one thread at a time. All of them are destroyed
-/// before their Device. Whatever fails throws Error{io}, and Error{no_space} where memory is short; what gives
-/// something back (free, free_pinned, unregister_memory, open) never throws.
+/// A Device may be used by any thread; a Stream or a Gate by one thread at a time; an Event is recorded by one at a
+/// time and may be waited for by others. All are destroyed before their Device. Whatever fails throws Error{io}, and
+/// Error{no_space} where memory is short; what gives something back (free, free_pinned, open, ...) never throws.
 namespace shardkit {
 
 /// What a GPU says of itself.
@@ -33,10 +34,22 @@ struct DeviceSpan {
   DeviceSpan part(std::size_t offset, std::size_t length) const { return {data + offset, length}; }
 };
 
+/// A batch's tensor in a GPU's memory: square samples of three channels, as image/augment.hpp writes them.
+struct DeviceTensor {
+  DeviceSpan values;
+  std::uint32_t side = 0;
+  TensorType type = TensorType::f32;
+  TensorLayout layout = TensorLayout::nchw;
+};
+
 /// A moment in a stream.
 class Event {
  public:
   virtual ~Event() = default;
+  /// Returns when the stream came to what was recorded last; sleeps meanwhile.
+  virtual void wait() = 0;
+  /// Whether wait() would return at once.
+  virtual bool is_reached() const = 0;
   /// Seconds from `earlier` to this one. Both were recorded and their streams synchronised since.
   virtual double seconds_since(const Event& earlier) const = 0;
 };
@@ -62,6 +75,14 @@ class Stream {
   /// All that comes later waits until the gate is opened.
   virtual void hold(Gate& gate) = 0;
   virtual void record(Event& event) = 0;
+  /// Normalises as image/augment.hpp does, to the bit, and writes the first `samples` of `tensor`. `crops` holds their
+  /// levels, pixel by pixel, with the tensor's side; `flips` a byte for each, not 0 where it is mirrored.
+  virtual void normalise(const DeviceTensor& tensor, std::uint64_t samples, DeviceSpan crops, DeviceSpan flips) = 0;
+  /// The same of parts of images, resized as image/resize.hpp does, to the bit: `jobs` holds `count` CropJob
+  /// (gpu/tensor_math.hpp), each of which says which sample it makes.
+  virtual void crop(const DeviceTensor& tensor, DeviceSpan jobs, std::uint64_t count) = 0;
+  /// Keeps a part of each multiprocessor busy for so long, or until the gate is opened.
+  virtual void spin(Gate& gate, std::uint64_t nanoseconds) = 0;
   /// All that comes later waits for what was recorded last; it may have been in another stream of the same device.
   virtual void wait(const Event& event) = 0;
   /// Returns when all is done; throws what went wrong on the way.

@@ -24,6 +24,17 @@ __global__ void hold(GateWords* gate, std::uint64_t most_nanoseconds) {
   }
 }
 
+/// A look at the gate goes over the bus, where copies want to go: one a millisecond.
+__global__ void spin(const GateWords* gate, std::uint64_t nanoseconds_to_spin) {
+  constexpr std::uint64_t kBetweenLooks = 1'000'000;
+  const std::uint64_t start = nanoseconds();
+  for (std::uint64_t now = start, looked = start; now - start < nanoseconds_to_spin; now = nanoseconds()) {
+    if (now - looked < kBetweenLooks) continue;
+    if (gate->open != 0) return;
+    looked = now;
+  }
+}
+
 /// The bytes that lie in word `index` of a buffer: 8, but at its end.
 __device__ std::size_t bytes_in_word(std::size_t bytes, std::size_t index) {
   const std::size_t left = bytes - index * kWord;
@@ -67,6 +78,13 @@ unsigned blocks_for(std::size_t bytes) {
 
 cudaError_t launch_hold(GateWords* gate, std::uint64_t most_nanoseconds, cudaStream_t stream) {
   hold<<<1, 1, 0, stream>>>(gate, most_nanoseconds);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_spin(const GateWords* gate, unsigned multiprocessors, std::uint64_t nanoseconds,
+                        cudaStream_t stream) {
+  constexpr unsigned kSpinning = 128;
+  spin<<<multiprocessors, kSpinning, 0, stream>>>(gate, nanoseconds);
   return cudaGetLastError();
 }
 

@@ -17,6 +17,10 @@ struct GateWords {
 /// Keeps `stream` busy until the gate opens, or for `most_nanoseconds`.
 cudaError_t launch_hold(GateWords* gate, std::uint64_t most_nanoseconds, cudaStream_t stream);
 
+/// Computes on `multiprocessors` blocks until the gate opens, for `nanoseconds` at most.
+cudaError_t launch_spin(const GateWords* gate, unsigned multiprocessors, std::uint64_t nanoseconds,
+                        cudaStream_t stream);
+
 /// The pattern of gpu/pattern.hpp.
 cudaError_t launch_fill_pattern(std::byte* memory, std::size_t bytes, std::uint64_t seed, cudaStream_t stream);
 /// Adds to `count`, in memory of the GPU, how many bytes are not the pattern's.

@@ -1,6 +1,5 @@
 #include "image/half_float.hpp"
 
-#include <bit>
 #include <cstddef>
 
 #if defined(__x86_64__)
@@ -9,28 +8,6 @@
 
 namespace shardkit {
 namespace {
-
-constexpr std::uint32_t kFloatInfinity = 0x7f800000;
-constexpr std::uint32_t kOverflow = 0x477ff000;     // 65520: halfway between the largest half and what would be next
-constexpr std::uint32_t kLeastNormal = 0x38800000;  // 2^-14
-constexpr std::uint32_t kRebias = 0x38000000;       // 112, the difference of the exponents' biases, in its place
-constexpr unsigned kDropped = 13;                   // bits of a float's mantissa that a half lacks
-
-/// `bits` without its lowest `shift` ones, rounded to nearest, ties to even.
-std::uint32_t rounded(std::uint32_t bits, unsigned shift) {
-  const std::uint32_t kept = bits >> shift;
-  const std::uint32_t rest = bits & ((1U << shift) - 1);
-  const std::uint32_t tie = 1U << (shift - 1);
-  return kept + ((rest > tie || (rest == tie && (kept & 1U) != 0)) ? 1U : 0U);
-}
-
-/// A float below 2^-14: a multiple of 2^-24, or 0.
-std::uint32_t subnormal(std::uint32_t bits) {
-  const std::uint32_t exponent = bits >> 23U;
-  constexpr std::uint32_t kLeastExponent = 102;  // of 2^-25, which is a tie with 0
-  if (exponent < kLeastExponent) return 0;
-  return rounded((bits & 0x7fffffU) | 0x800000U, 126 - exponent);
-}
 
 void to_half_portable(std::span<const float> values, std::span<std::uint16_t> halves) {
   for (std::size_t i = 0; i < values.size(); ++i) halves[i] = to_half(values[i]);
@@ -55,23 +32,6 @@ bool has_f16c() {
 #endif
 
 }  // namespace
-
-std::uint16_t to_half(float value) {
-  const auto all = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = (all >> 16U) & 0x8000U;
-  const std::uint32_t bits = all & 0x7fffffffU;
-  std::uint32_t half = 0;
-  if (bits > kFloatInfinity) {
-    half = 0x7e00U | ((bits >> kDropped) & 0x3ffU);
-  } else if (bits >= kOverflow) {
-    half = 0x7c00U;
-  } else if (bits < kLeastNormal) {
-    half = subnormal(bits);
-  } else {
-    half = rounded(bits - kRebias, kDropped);
-  }
-  return static_cast<std::uint16_t>(sign | half);
-}
 
 void to_half(std::span<const float> values, std::span<std::uint16_t> halves) {
 #if defined(__x86_64__)

@@ -82,6 +82,9 @@ struct JpegDecoder::Codec {
   bool read_box(const CropBox& box, Region& result);
   bool read_rows(std::span<std::uint8_t> target, std::uint32_t width, std::uint32_t rows);
 
+  /// Resized to size x size.
+  Decoded resize_box(const CropBox& box, std::uint32_t size);
+
   /// The failure that libjpeg's error or warning stands for.
   DecodeFailure reason() const;
   Decoded failed(DecodeFailure failure) const;
@@ -116,7 +119,7 @@ bool JpegDecoder::Codec::read_rows(std::span<std::uint8_t> target, std::uint32_t
 }
 
 bool JpegDecoder::Codec::read_whole(unsigned scale_divisor, PixelView& pixels) {
-  if (!reader.start(scale_divisor, options.keep_gray)) return false;
+  if (!reader.start(scale_divisor, options.keep_gray, options.smooth_chroma)) return false;
   const std::uint32_t width = reader.output_width();
   const std::uint32_t height = reader.output_height();
   const unsigned channels = std::min(reader.output_channels(), kChannels);
@@ -136,6 +139,14 @@ bool JpegDecoder::Codec::read_box(const CropBox& box, Region& result) {
   const std::span<std::uint8_t> target = region.take(size + BilinearResizer::kReadBeyond).first(size);
   result = {{target, width, box.height}, {box.x - x, 0, box.width, box.height}};
   return read_rows(target, width, box.height);
+}
+
+Decoded JpegDecoder::Codec::resize_box(const CropBox& box, std::uint32_t size) {
+  Region found;
+  if (!read_box(box, found)) return failed(reason());
+  const std::span<std::uint8_t> target = crop.take(std::size_t{size} * size * kChannels);
+  resizer.resize(found.pixels, found.box, size, size, target);
+  return finished({target, size, size});
 }
 
 DecodeFailure JpegDecoder::Codec::reason() const {
@@ -177,12 +188,14 @@ Decoded JpegDecoder::decode_box(Bytes jpeg, const CropBox& box) {
 
 Decoded JpegDecoder::decode_random_crop(Bytes jpeg, Prng& prng, std::uint32_t size) {
   if (const auto failure = codec_->open(jpeg)) return *failure;
-  const CropBox box = draw_resized_crop(codec_->reader.image_width(), codec_->reader.image_height(), prng);
-  Codec::Region region;
-  if (!codec_->read_box(box, region)) return codec_->failed(codec_->reason());
-  const std::span<std::uint8_t> target = codec_->crop.take(std::size_t{size} * size * kChannels);
-  codec_->resizer.resize(region.pixels, region.box, size, size, target);
-  return codec_->finished({target, size, size});
+  return codec_->resize_box(draw_resized_crop(codec_->reader.image_width(), codec_->reader.image_height(), prng), size);
+}
+
+Decoded JpegDecoder::decode_resized_crop(Bytes jpeg, const CropBox& box, std::uint32_t size) {
+  if (const auto failure = codec_->open(jpeg)) return *failure;
+  const bool inside =
+      box.x + box.width <= codec_->reader.image_width() && box.y + box.height <= codec_->reader.image_height();
+  return inside ? codec_->resize_box(box, size) : codec_->failed(DecodeFailure::corrupt);
 }
 
 }  // namespace shardkit

@@ -35,6 +35,7 @@ struct DecodeOptions {
   unsigned max_scans = 500;    ///< of a progressive image
   unsigned scale_divisor = 1;  ///< 1, 2, 4 or 8: decode() shrinks by it in the DCT; crops are always full size
   bool keep_gray = false;      ///< decode() gives one channel for a gray image; crops are always RGB
+  bool smooth_chroma = true;   ///< false: decode() repeats subsampled chroma as it is; crops always interpolate it
 };
 
 /// What became of one image.
@@ -67,6 +68,9 @@ class JpegDecoder {
 
   /// RandomResizedCrop: draws a box (random_crop.hpp), decodes it alone and resizes it bilinearly to size x size.
   Decoded decode_random_crop(Bytes jpeg, Prng& prng, std::uint32_t size = 224);
+  /// The same of a box that was drawn already, with the sides of the header; it lies in the image and is not empty. An
+  /// image with other sides is DecodeFailure::corrupt.
+  Decoded decode_resized_crop(Bytes jpeg, const CropBox& box, std::uint32_t size = 224);
 
  private:
   struct Codec;

@@ -74,6 +74,8 @@ bool read_frame(Bytes segment, unsigned marker, JpegHeader& header) {
     if (h < 1 || h > 4 || v < 1 || v > 4) return false;
   }
   header.subsampling = subsampling_of(std::span(factors).first(header.components));
+  const auto is_named = [&](unsigned component, unsigned id) { return byte_at(segment, 6 + 3 * component) == id; };
+  header.named_rgb = header.components == 3 && is_named(0, 'R') && is_named(1, 'G') && is_named(2, 'B');
   return true;
 }
 

@@ -23,6 +23,7 @@ struct JpegHeader {
   bool progressive = false;
   bool adobe = false;            ///< has an APP14 Adobe marker: CMYK is stored inverted then
   unsigned adobe_transform = 0;  ///< 0 RGB or CMYK, 1 YCbCr, 2 YCCK; only with `adobe`
+  bool named_rgb = false;        ///< its components are called 'R', 'G', 'B': RGB where no marker says otherwise
   unsigned orientation = 1;      ///< Exif orientation 1..8; 1 is upright, also where there is no Exif
   std::size_t scan_offset = 0;   ///< where the first scan's entropy-coded data starts
 

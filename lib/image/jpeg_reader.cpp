@@ -41,12 +41,13 @@ bool JpegReader::read_header(Bytes jpeg) {
   return true;
 }
 
-bool JpegReader::start(unsigned scale_divisor, bool keep_gray) {
+bool JpegReader::start(unsigned scale_divisor, bool keep_gray, bool smooth_chroma) {
   if (setjmp(errors_.landing) != 0) return false;
   const bool cmyk = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
   const bool gray = keep_gray && info_.jpeg_color_space == JCS_GRAYSCALE;
   info_.out_color_space = cmyk ? JCS_CMYK : gray ? JCS_GRAYSCALE : JCS_RGB;
   info_.dct_method = JDCT_ISLOW;
+  info_.do_fancy_upsampling = smooth_chroma ? TRUE : FALSE;
   info_.scale_num = 1;
   info_.scale_denom = scale_divisor;
   jpeg_start_decompress(&info_);

@@ -25,8 +25,9 @@ class JpegReader {
   std::uint32_t image_height() const { return info_.image_height; }
 
   /// Starts to decode at 1 / `scale_divisor` of the size, into RGB; into CMYK where the image is CMYK or YCCK, and into
-  /// gray where it is gray and `keep_gray`.
-  bool start(unsigned scale_divisor, bool keep_gray = false);
+  /// gray where it is gray and `keep_gray`. Without `smooth_chroma`, skip_rows() is not to be used: libjpeg-turbo 2.1.5
+  /// writes through a stale pointer then.
+  bool start(unsigned scale_divisor, bool keep_gray = false, bool smooth_chroma = true);
   std::uint32_t output_width() const { return info_.output_width; }
   std::uint32_t output_height() const { return info_.output_height; }
   unsigned output_channels() const { return static_cast<unsigned>(info_.out_color_components); }

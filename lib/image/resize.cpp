@@ -1,31 +1,18 @@
 #include "image/resize.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
 
+#include "image/bilinear.hpp"
+
 namespace shardkit {
 namespace {
 
-constexpr std::uint32_t kOne = 256;
 constexpr std::uint32_t kNoRow = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kChannels = 3;
 /// Lines are written four levels at a time, so one level beyond the last.
 constexpr std::size_t kWriteBeyond = 1;
-
-/// Two neighbours in a direction: `first`, `next` (the same at the far edge) and what `next` counts, in 1/256.
-struct Tap {
-  std::uint32_t first;
-  std::uint32_t next;
-  std::uint32_t weight;
-};
-
-Tap tap_of(std::uint32_t target, double scale, std::uint32_t source_size) {
-  const double centre = std::clamp((target + 0.5) * scale - 0.5, 0.0, static_cast<double>(source_size - 1));
-  const auto first = static_cast<std::uint32_t>(centre);
-  return {first, std::min(first + 1, source_size - 1), static_cast<std::uint32_t>((centre - first) * kOne)};
-}
 
 // Vector types, which GCC and Clang turn into SSE2 or NEON instructions: a loop over three channels stays scalar and
 // takes three times as long.
@@ -46,16 +33,8 @@ Levels load_levels(const std::uint8_t* bytes) {
 /// One target row out of two lines, with `weight` / 256 of the second.
 void blend(const std::uint16_t* first, const std::uint16_t* second, std::uint32_t weight,
            std::span<std::uint8_t> target) {
-  constexpr std::uint32_t kMax = std::numeric_limits<std::uint16_t>::max();
-  constexpr unsigned kHalf = 130;  // half a level, and what the divisions by 2^16 cut off
-  const auto part = static_cast<std::uint16_t>(weight * kOne);
-  const auto rest = static_cast<std::uint16_t>(kMax - part);
   std::uint8_t* out = target.data();
-  for (std::size_t i = 0; i < target.size(); ++i) {
-    const auto a = static_cast<std::uint16_t>((std::uint32_t{first[i]} * rest) >> 16U);
-    const auto b = static_cast<std::uint16_t>((std::uint32_t{second[i]} * part) >> 16U);
-    out[i] = static_cast<std::uint8_t>(static_cast<std::uint16_t>(a + b + kHalf) >> 8U);
-  }
+  for (std::size_t i = 0; i < target.size(); ++i) out[i] = bilinear_blend(first[i], second[i], weight);
 }
 
 }  // namespace
@@ -64,9 +43,9 @@ void BilinearResizer::prepare(std::uint32_t source_width, std::uint32_t width) {
   columns_.resize(width);
   const double scale = static_cast<double>(source_width) / width;
   for (std::uint32_t x = 0; x < width; ++x) {
-    const Tap tap = tap_of(x, scale, source_width);
+    const BilinearTap tap = bilinear_tap(x, scale, source_width);
     const auto next = static_cast<std::uint16_t>(tap.weight);
-    const auto first = static_cast<std::uint16_t>(kOne - tap.weight);
+    const auto first = static_cast<std::uint16_t>(kBilinearOne - tap.weight);
     columns_[x] = Column{{first, first, first, next, next, next, 0, 0}, tap.first * kChannels};
   }
   for (Line& line : lines_) {
@@ -100,7 +79,7 @@ void BilinearResizer::resize(const PixelView& source, const CropBox& box, std::u
   const double scale = static_cast<double>(box.height) / height;
   const std::size_t stride = width * kChannels;
   for (std::uint32_t y = 0; y < height; ++y) {
-    const Tap tap = tap_of(y, scale, box.height);
+    const BilinearTap tap = bilinear_tap(y, scale, box.height);
     const Line& first = line_of(source, box, tap.first, lines_[lines_[1].y == tap.next ? 1 : 0]);
     const Line& second = line_of(source, box, tap.next, first);
     blend(first.levels.data(), second.levels.data(), tap.weight, target.subspan(y * stride, stride));

@@ -72,10 +72,9 @@ std::optional<std::uint64_t> pages_by_mincore(const File& file, std::uint64_t si
 }
 
 [[noreturn]] void refuse_drop(const File& file, std::string_view why) {
-  throw Error(
-      ErrorCode::unsupported,
-      fmt::format("'{}' cannot be dropped from the page cache: {}; use --cache any or --cache warm", file.path(), why),
-      file.path());
+  throw Error(ErrorCode::unsupported,
+              fmt::format("'{}' cannot be dropped from the page cache: {}{}", file.path(), why, kNotDroppedRemedy),
+              file.path());
 }
 
 }  // namespace
@@ -102,8 +101,11 @@ void drop_from_cache(const File& file) {
     if (!left) refuse_drop(file, "this user may not see what is cached of it (neither owner nor writer)");
     if (*left == 0) return;
   }
-  refuse_drop(file, fmt::format("{} of its {} bytes stay; another process may map or read it",
-                                cached_bytes(file).value_or(0), file.size()));
+  const bool may_drop = mincore_tells_the_truth(file);  // the same users
+  refuse_drop(file, fmt::format("{} of its {} bytes stay; {}", cached_bytes(file).value_or(0), file.size(),
+                                may_drop ? "another process may map or read it"
+                                         : "this user neither owns nor may write it, and some kernels let only those "
+                                           "who do drop it"));
 }
 
 bool warm_cache(const File& file, const std::function<bool()>& go_on) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string_view>
 
 #include "io/file.hpp"
 
@@ -13,6 +14,9 @@ namespace shardkit {
 /// missing, refused or wrong (overlay) by mincore(2), which tells the truth only to those who own the file or may write
 /// it. Empty when neither can be believed.
 std::optional<std::uint64_t> cached_bytes(const File& file);
+
+/// What the error of drop_from_cache() ends with: for callers that have a better way to leave out.
+inline constexpr std::string_view kNotDroppedRemedy = "; use --cache any or --cache warm";
 
 /// Writes what is dirty and drops all of `file` from the page cache, then looks whether that worked. Throws
 /// Error{unsupported} that says why when it did not or when that cannot be known: tmpfs, pages that another process

@@ -68,10 +68,21 @@ bool remove_if_abandoned(FileSystem& files, const std::string& path) {
   return true;
 }
 
+/// Creates the temporary; a failure names the file that it stands for.
+std::unique_ptr<WritableFile> create(FileSystem& files, const std::string& temp, const std::string& path) {
+  try {
+    return files.create(temp);
+  } catch (const Error& error) {
+    std::string text = error.what();
+    if (const std::size_t at = text.find(temp); at != std::string::npos) text.replace(at, temp.size(), path);
+    throw Error(error.code(), text, path);
+  }
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(FileSystem& files, std::string path)
-    : files_(files), path_(std::move(path)), temp_(temp_name(path_)), file_(files.create(temp_)) {}
+    : files_(files), path_(std::move(path)), temp_(temp_name(path_)), file_(create(files, temp_, path_)) {}
 
 AtomicFile::~AtomicFile() {
   if (temp_.empty()) return;

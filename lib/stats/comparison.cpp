@@ -15,21 +15,22 @@ struct Logs {
   std::vector<double> changed;
 };
 
-bool have_ratios(std::span<const double> values) {
-  return std::ranges::all_of(values, [](double value) { return value > 0 && std::isfinite(value); });
+bool have_ratios(std::span<const double> values, double floor) {
+  return std::ranges::all_of(
+      values, [floor](double value) { return (value > 0 || (value == 0 && floor > 0)) && std::isfinite(value); });
 }
 
-std::vector<double> logarithms(std::span<const double> values) {
+std::vector<double> logarithms(std::span<const double> values, double floor) {
   std::vector<double> logs;
   logs.reserve(values.size());
-  for (const double value : values) logs.push_back(std::log(value));
+  for (const double value : values) logs.push_back(std::log(std::max(value, floor)));
   return logs;
 }
 
 Logs logs_of(const MetricSamples& metric) {
   if (metric.base.empty() || metric.changed.empty()) return {};
-  if (!have_ratios(metric.base) || !have_ratios(metric.changed)) return {};
-  return {logarithms(metric.base), logarithms(metric.changed)};
+  if (!have_ratios(metric.base, metric.floor) || !have_ratios(metric.changed, metric.floor)) return {};
+  return {logarithms(metric.base, metric.floor), logarithms(metric.changed, metric.floor)};
 }
 
 /// Which metrics changed at all: the smallest p value is held against level / m, the next against level / (m - 1), and

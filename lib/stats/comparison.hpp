@@ -39,6 +39,8 @@ struct MetricSamples {
   std::span<const double> changed;
   Better better = Better::higher;
   double threshold = 0.05;  ///< share of the base's value
+  /// Values below count as this, so that what may be 0 has a ratio and a change too small to matter is none; 0: none.
+  double floor = 0;
 };
 
 /// A range of the change and how sure it is that the true change lies within.
@@ -67,7 +69,8 @@ struct Change {
 /// (p at most twice kFalseAlarms), because their intervals must hold together. Regressed: it changed and the whole
 /// interval lies beyond the threshold on the bad side. Improved: the same on the good side. Pass: the whole interval
 /// lies on this side of the threshold. Inconclusive: anything else, fewer than kLeastRepetitions a side, or values that
-/// are not positive, which have no ratio; those pass when no value of NEW is worse than any of BASE.
+/// are not positive, which have no ratio but where the metric has a floor; those pass when no value of NEW is worse
+/// than any of BASE.
 ///
 /// Changes are ratios, so logarithms are compared: their difference is free of the noise that a division by the base's
 /// median would bring in, and the ranks are the same. At most kMostRankedValues a side.

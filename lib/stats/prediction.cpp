@@ -55,15 +55,25 @@ PredictionInterval by_student(std::span<const double> values) {
   return {std::min(low, median - half), std::max(high, median + half)};
 }
 
-}  // namespace
-
-std::optional<PredictionInterval> prediction_interval(std::span<const double> values) {
-  if (values.size() < 2) return std::nullopt;
+/// By what the values themselves show.
+PredictionInterval by_values(std::span<const double> values) {
   const std::size_t rank = lower_rank(values.size());
   if (rank == 0) return by_student(values);
   std::vector<double> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
-  return PredictionInterval{sorted[rank - 1], sorted[sorted.size() - rank]};
+  return {sorted[rank - 1], sorted[sorted.size() - rank]};
+}
+
+}  // namespace
+
+std::optional<PredictionInterval> prediction_interval(std::span<const double> values) {
+  if (values.size() < 2) return std::nullopt;
+  const PredictionInterval shown = by_values(values);
+  const double median = summarize(values).median;
+  const double drift = kDriftBetweenRuns * std::abs(median);
+  const double low = std::min(shown.low, median - drift);
+  const bool none_below = std::ranges::min(values) >= 0;
+  return PredictionInterval{none_below ? std::max(low, 0.0) : low, std::max(shown.high, median + drift)};
 }
 
 }  // namespace shardkit

@@ -67,6 +67,11 @@ unsigned pcie_generation(double speed) {
   return 0;
 }
 
+std::optional<double> pcie_speed(unsigned generation) {
+  if (generation == 0 || generation > kSpeeds.size()) return std::nullopt;
+  return kSpeeds[generation - 1];
+}
+
 double pcie_rate(double speed, std::uint64_t lanes) {
   const double coding = speed < 8 ? 8.0 / 10 : speed < 64 ? 128.0 / 130 : 242.0 / 256;
   return speed * 1e9 / 8 * coding * static_cast<double>(lanes);

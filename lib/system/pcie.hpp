@@ -39,6 +39,9 @@ PcieLink read_pcie_link(const Probe& probe, const std::string& folder);
 /// Generation 1 to 7 of a speed; 0 when it is none of them.
 unsigned pcie_generation(double speed);
 
+/// The speed of a generation from 1 to 7; empty for others.
+std::optional<double> pcie_speed(unsigned generation);
+
 /// Bytes per second that a link carries in one direction, after line coding: 16 lanes of generation 4: 31.5 GB/s.
 double pcie_rate(double speed, std::uint64_t lanes);
 

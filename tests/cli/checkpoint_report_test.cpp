@@ -42,6 +42,18 @@ TEST_CASE("the share of training, and that checkpoints pile up, have a line for 
   CHECK(says(example(), "the time between them is 0.8 x what one takes to be durable: they pile up\n"));
 }
 
+TEST_CASE("shares and room of any size are plain numbers") {
+  CheckpointResult result = example();
+  result.rows[0].share_ratio = 0.9999999;
+  result.rows[1].share_ratio = 1e-9;
+  result.rows[1].headroom_ratio = 9.1e-5;
+  CHECK(says(result, "sync: 100 % of the running time"));
+  CHECK(says(result, "background: less than 0.001 % of the running time"));
+  CHECK(says(result, "the time between them is less than 0.001 x what one takes"));
+  result.rows[1].headroom_ratio = 123;
+  CHECK(says(result, "the time between them is 123 x what one takes"));
+}
+
 TEST_CASE("a drain, what was read back and the fio command follow") {
   CheckpointResult result = example();
   CHECK_FALSE(says(result, "drained"));

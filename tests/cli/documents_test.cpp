@@ -55,6 +55,7 @@ Exit codes:
   3    done, with findings (a check found problems, a requirement was missed)
   4    failed for good (source missing, access denied, corrupt data, a feature that is not there)
   5    no room (disk full, or a limit below the need)
+  129  stopped by SIGHUP
   130  stopped by SIGINT
   143  stopped by SIGTERM
 )");

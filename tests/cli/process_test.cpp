@@ -26,7 +26,8 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 }  // namespace
 
 TEST_CASE("a command that heeds its stop token ends by the signal's code and says how to go on") {
-  for (const auto& [signal, code, name] : {std::tuple{SIGTERM, 143, "SIGTERM"}, std::tuple{SIGINT, 130, "SIGINT"}}) {
+  for (const auto& [signal, code, name] :
+       {std::tuple{SIGTERM, 143, "SIGTERM"}, std::tuple{SIGINT, 130, "SIGINT"}, std::tuple{SIGHUP, 129, "SIGHUP"}}) {
     Process process({kProgram, "patient"});
     REQUIRE(process.wait_for("working"));
     process.send(signal);

@@ -123,6 +123,8 @@ TEST_CASE("values read as their units ask for") {
   CHECK(format_value(3.3e9, Unit::bytes_per_second) == "3.30 GB/s");
   CHECK(format_value(12.34, Unit::per_second) == "12.3/s");
   CHECK(format_value(-1500.0, Unit::none) == "-1,500");
+  CHECK(format_value(2.4e25, Unit::bytes) == "21,316,282,073 PiB");  // more than 64 bits hold
+  CHECK(format_value(1e300, Unit::bytes) == "10,000,000,000,000,000,000 PiB");
   CHECK(format_value(std::numeric_limits<double>::quiet_NaN(), Unit::seconds) == "unknown");
 }
 

@@ -74,6 +74,14 @@ TEST_CASE("failures of the standard library's files and threads are told as what
   CHECK(no_threads.err.find("internal") == std::string::npos);
 }
 
+TEST_CASE("two reports are not written to one file") {
+  const TempDir dir;
+  const std::string file = dir.path("x");
+  const Ran ran = run_fake(succeed, {"work", "x", "--json", file, "--prometheus", file});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.err.find("'" + file + "' was named for two reports") != std::string::npos);
+}
+
 TEST_CASE("--json FILE writes into a pipe, keeps a link a link, and refuses a folder at once") {
   const TempDir dir;
   write_file(dir.path("old.json"), "old");
@@ -91,6 +99,20 @@ TEST_CASE("--json FILE writes into a pipe, keeps a link a link, and refuses a fo
   const Ran ran = run_fake(succeed, {"work", "x", "--json", dir.path()});
   CHECK(ran.exit_code == 2);
   CHECK(ran.out.empty());
+}
+
+TEST_CASE("a report that cannot be written is one error, said before the work, and other reports are written") {
+  const TempDir dir;
+  const std::string metrics = dir.path("m.prom");
+  for (const std::string& report : {dir.path("none/x.json"), dir.path()}) {
+    const Ran ran = run_fake(succeed, {"work", "x", "--json", report, "--prometheus", metrics});
+    CAPTURE(ran.err);
+    CHECK(ran.exit_code != 0);
+    CHECK(ran.err.find("error: ") == ran.err.rfind("error: "));
+    CHECK(ran.err.find("--json") != std::string::npos);
+    CHECK(std::filesystem::exists(metrics));
+    std::filesystem::remove(metrics);
+  }
 }
 
 TEST_CASE("an error names program, file and offset on standard error, and nothing goes to standard output") {

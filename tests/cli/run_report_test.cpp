@@ -58,6 +58,47 @@ TEST_CASE("of image files the report says what each call takes and what shards w
       "a file: open 10 ms, stat 2 ms, read 6 ms, close 0.1 ms; shards would be read at least 3.0 times as fast\n"));
 }
 
+TEST_CASE("of several turns each metric has a line, apart from its name however long that is") {
+  RunResult result = short_of_cores();
+  RepeatedMetric row;
+  row.metric = "transfer.pinned_h2d_bytes_per_second";
+  row.text = "54.0 GB/s";
+  result.repeated = {row};
+  CHECK(contains(render_run(result, false), "\ntransfer.pinned_h2d_bytes_per_second  54.0 GB/s\n"));
+}
+
+TEST_CASE("copies that were measured are a row of the ladder, once") {
+  RunResult result = short_of_cores();
+  result.conclusion.ladder.push_back({"transfer", 2000, 80000, {}, 40.0, "50.0 GB/s to the GPU"});
+  const std::string report = render_run(result, false);
+  CHECK(contains(report, "transfer       2,000/s    80,000/s                   -   40.00 x  50.0 GB/s to the GPU\n"));
+  CHECK_FALSE(contains(report, "no GPU here"));
+}
+
+TEST_CASE("of repetitions the report says what is a median and what is of a single turn") {
+  RunResult result = short_of_cores();
+  CHECK_FALSE(contains(render_run(result, false), "turn"));
+  result.repetitions.resize(5);
+  result.repeated = {{"read.bytes_per_second", 800e6, 700e6, 900e6, {}, "800 MB/s (700 MB/s to 900 MB/s)"}};
+  result.shown_turns = ShownTurns{3, 2, {}, 4};
+  const std::string report = render_run(result, false);
+  CHECK(contains(report, "stage         required      median          range of 5  headroom\n"));
+  CHECK(contains(report, "median of 5 turns, as above (range of 5)"));
+  CHECK(contains(
+      report, "of single turns, those with the median rate: read of turn 3, decode of turn 2, transfer of turn 4\n"));
+}
+
+TEST_CASE("from 6 turns on the interval is one of 95 %, below that their range") {
+  RunResult result = short_of_cores();
+  result.repeated = {{"read.bytes_per_second", 800e6, 700e6, 900e6, {}, "800 MB/s (700 MB/s to 900 MB/s)"}};
+  CHECK(contains(render_run(result, false), "95 % interval  headroom\n"));
+  result.repetitions.resize(3);
+  CHECK(contains(render_run(result, false), "median of 3 turns, as above (range of 3)"));
+  CHECK_FALSE(contains(render_run(result, false), "95 %"));
+  result.repetitions.resize(6);
+  CHECK(contains(render_run(result, false), "95 % interval  headroom\n"));
+}
+
 TEST_CASE("without a job there is a table of presets and nothing required") {
   RunResult result = short_of_cores();
   result.conclusion.predicted.au_serial_ratio.reset();

@@ -38,6 +38,26 @@ class Schemas(unittest.TestCase):
             jsonschema.Draft202012Validator.check_schema(json.loads(file.read_text()))
 
 
+class FilesOfCompare(unittest.TestCase):
+    """Gates and baselines, which people write and keep in repositories."""
+
+    def validate(self, content, name):
+        schema = json.loads((SCHEMAS / f"{name}.json").read_text())
+        jsonschema.validate(content, schema, cls=jsonschema.Draft202012Validator)
+
+    def test_samples_fit_their_schema(self):
+        samples = SCHEMAS.parents[1] / "samples/ci"
+        gates = [json.loads(file.read_text()) for file in samples.glob("*.json")]
+        self.assertTrue(gates)
+        for content in gates:
+            self.validate(content, content["schema"].removeprefix("shardkit/"))
+
+    def test_a_metric_that_there_is_not_does_not_fit(self):
+        gate = {"schema": "shardkit/gate", "schema_version": 1, "requirements": [{"metric": "read.speed", "min": 1}]}
+        with self.assertRaises(jsonschema.ValidationError):
+            self.validate(gate, "gate")
+
+
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
         pass
@@ -152,6 +172,9 @@ class Iobench(EnvelopeTest):
             pathlib.Path(folder, "run.json").write_text(json.dumps(repeated))
             self.expect("compare", 0, f"{folder}/run.json", f"{folder}/run.json")
             self.expect("compare", 0, f"{folder}/run.json", "--save-baseline", f"{folder}/fleet.json")
+            fleet = json.loads(pathlib.Path(folder, "fleet.json").read_text())
+            jsonschema.validate(fleet, json.loads((SCHEMAS / "baseline.json").read_text()),
+                                cls=jsonschema.Draft202012Validator)
             self.expect("compare", 3, f"{folder}/run.json", f"{folder}/run.json", "--fail-on-inconclusive")
             self.expect("compare", 4, f"{folder}/run.json", f"{folder}/absent.json")
             short = self.expect("run", 3, shards, "--budget", "1s", "--preset", "unet3d-b200", "--gpus", "100000")

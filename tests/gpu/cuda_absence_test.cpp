@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "gpu/device_jpeg_decoder.hpp"
 #include "gpu/devices.hpp"
 #include "gpu/direct_storage.hpp"
 #include "support/errors.hpp"
@@ -31,6 +32,14 @@ TEST_CASE("where there is no GPU, opening them is not supported, and one line sa
   if (!failure.failed) return;  // a GPU is here
   CHECK(failure == ErrorCode::unsupported);
   CHECK(failure.says("no GPU can be used: "));
+  CHECK_FALSE(failure.says("\n"));
+}
+
+TEST_CASE("where nvJPEG or its driver is missing one line says so") {
+  const FakeDevice device;
+  const auto failure = failure_of([&] { open_jpeg_decoder(device, 1); });
+  if (!failure.failed) return;
+  CHECK((failure.says("nvJPEG") || failure.says("GPU")));
   CHECK_FALSE(failure.says("\n"));
 }
 

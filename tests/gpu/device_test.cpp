@@ -74,6 +74,7 @@ TEST_CASE("a real GPU, where there is one, does as the fake one") {
 TEST_CASE("the fake device's clock: a latency and a rate, one copy at a time in each direction") {
   FakeDevice device({.to_device = 1e9, .to_host = 2e9, .copy_seconds = 0.5});
   const DeviceBuffer memory(device, 1'000'000);
+  const DeviceBuffer others(device, 1'000'000);
   const HostBuffer host(device, HostMemory::pinned, 1'000'000);
   const auto one = device.make_stream();
   const auto other = device.make_stream();
@@ -82,7 +83,7 @@ TEST_CASE("the fake device's clock: a latency and a rate, one copy at a time in 
   one->record(*start);
   other->wait(*start);
   one->copy_to_device(memory.span(), host.bytes());
-  other->copy_to_device(memory.span(), host.bytes());
+  other->copy_to_device(others.span(), host.bytes());
   one->copy_to_host(host.bytes(), memory.span());
   other->record(*end);
   one->wait(*end);

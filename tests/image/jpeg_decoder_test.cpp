@@ -290,3 +290,29 @@ TEST_CASE("decoding at a fraction of the size rounds the sides up") {
   CHECK((pixels_of(whole.decode_shrunk(jpeg, 4)) == pixels_of(quarter.decode(jpeg))));
   CHECK(whole.decode(jpeg).pixels.width == 301);
 }
+
+TEST_CASE("chroma that is not smoothed is repeated: pairs of pixels differ in brightness alone") {
+  const ByteVector jpeg = encode(make_picture(64, 48), {.quality = 95, .subsampling = Subsampling::s420});
+  JpegDecoder smooth;
+  JpegDecoder plain({.smooth_chroma = false});
+  const Decoded repeated = plain.decode(jpeg);
+  REQUIRE(repeated.failure == DecodeFailure::none);
+  CHECK(pixels_of(repeated) != pixels_of(smooth.decode(jpeg)));
+  std::size_t pairs = 0;
+  std::size_t alike = 0;
+  for (std::uint32_t x = 0; x < 64; x += 2) {
+    const std::uint8_t* left = repeated.pixels.row(10) + std::size_t{x} * 3;
+    const int red = left[3] - left[0];
+    const int blue = left[5] - left[2];
+    ++pairs;
+    if (red - blue <= 1 && blue - red <= 1) ++alike;
+  }
+  CHECK(alike == pairs);
+}
+
+TEST_CASE("without subsampling there is no chroma to smooth") {
+  const ByteVector jpeg = encode(make_picture(64, 48), {.subsampling = Subsampling::s444});
+  JpegDecoder smooth;
+  JpegDecoder plain({.smooth_chroma = false});
+  CHECK(pixels_of(plain.decode(jpeg)) == pixels_of(smooth.decode(jpeg)));
+}

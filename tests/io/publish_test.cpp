@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "support/errors.hpp"
 #include "support/files.hpp"
 #include "support/forgetful_file_system.hpp"
 #include "support/temp_dir.hpp"
@@ -29,6 +30,16 @@ TEST_CASE("without commit nothing is left") {
   const auto files = posix_file_system();
   { AtomicFile(*files, dir.path("x")).write(as_bytes("half")); }
   CHECK(std::filesystem::is_empty(dir.path()));
+}
+
+TEST_CASE("a file that cannot be made is told by its own name, not by the temporary's") {
+  const TempDir dir;
+  const auto files = posix_file_system();
+  const std::string path = dir.path("none/x.json");
+  const auto failure = shardkit_test::failure_of([&] { AtomicFile(*files, path); });
+  CHECK(failure == ErrorCode::not_found);
+  CHECK(failure.says("'" + path + "'"));
+  CHECK_FALSE(failure.says(".tmp"));
 }
 
 TEST_CASE("small pieces are gathered and in order with large ones") {

@@ -65,6 +65,28 @@ TEST_CASE("times that are 0 pass when none became longer, and are inconclusive w
   CHECK_FALSE(judge_one(none, none, Better::lower).ratio);
 }
 
+TEST_CASE(
+    "with a floor, times that may be 0 have a ratio: what grows beyond it regressed, what stays below it passes") {
+  const std::vector<double> none(10, 0.0);
+  const std::vector<double> micro(10, 1e-6);
+  const std::vector<double> floor(10, 0.001);
+  const auto change = [](const std::vector<double>& base, const std::vector<double>& changed) {
+    const MetricSamples metric{base, changed, Better::lower, 0.05, 0.001};
+    return judge_changes({&metric, 1}).front();
+  };
+  CHECK(change(none, around(0.5)).verdict == ChangeVerdict::regressed);
+  CHECK(change(none, around(0.5)).ratio.value() == Approx(499).epsilon(0.01));
+  CHECK(change(around(0.5), none).verdict == ChangeVerdict::improved);
+  CHECK(change(none, none).verdict == ChangeVerdict::pass);
+  CHECK(change(none, micro).verdict == ChangeVerdict::pass);
+  CHECK(change(micro, floor).verdict == ChangeVerdict::pass);
+  CHECK(change(micro, around(0.0012)).verdict == ChangeVerdict::regressed);
+  CHECK(change(around(0.5), around(0.6)).verdict == ChangeVerdict::regressed);  // above it nothing changes
+  std::vector<double> odd = none;
+  odd[2] = std::numeric_limits<double>::infinity();
+  CHECK(change(none, odd).verdict == ChangeVerdict::inconclusive);
+}
+
 TEST_CASE("an interval across the threshold is inconclusive") {
   CHECK(judge_one(around(1000), around(950), Better::higher).verdict == ChangeVerdict::inconclusive);
 }

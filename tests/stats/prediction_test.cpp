@@ -21,13 +21,20 @@ std::vector<double> draw(const Noise& noise, std::size_t count, Prng& prng) {
   return values;
 }
 
-/// How often the median of a second run of `count` turns lies in the interval of the first.
-double coverage(const Noise& noise, std::size_t count, int runs) {
+/// How often the median of a second run of `count` turns lies in the interval of the first, where the level of each
+/// run is another one by a normal deviation of `drift`.
+double coverage(const Noise& noise, std::size_t count, int runs, double drift = 0) {
   Prng prng(11);
   int within = 0;
+  const auto turns = [&] {
+    const double level = 1 + drift * prng.normal();
+    std::vector<double> values = draw(noise, count, prng);
+    for (double& value : values) value *= level;
+    return values;
+  };
   for (int run = 0; run < runs; ++run) {
-    const PredictionInterval interval = prediction_interval(draw(noise, count, prng)).value();
-    const double again = summarize(draw(noise, count, prng)).median;
+    const PredictionInterval interval = prediction_interval(turns()).value();
+    const double again = summarize(turns()).median;
     within += again >= interval.low && again <= interval.high ? 1 : 0;
   }
   return static_cast<double>(within) / runs;
@@ -59,6 +66,33 @@ TEST_CASE("few values predict by Student's t, and never less than their range") 
   const std::vector<double> three{9, 10, 11};
   CHECK(prediction_interval(three)->low == Approx(10 - 4.3027 * std::sqrt(3.14159265 / 3)));
   CHECK(prediction_interval(three)->high == Approx(10 + 4.3027 * std::sqrt(3.14159265 / 3)));
+}
+
+TEST_CASE("rates and times are not predicted to be below 0, however much they differ") {
+  const std::vector<double> wild{1, 20, 300};
+  CHECK(prediction_interval(wild)->low == 0);
+  const std::vector<double> below{-1, 20, 300};
+  CHECK(prediction_interval(below)->low < -300);
+}
+
+TEST_CASE("turns that hardly differ predict 3 % to each side all the same: runs minutes apart differ by more") {
+  for (const std::size_t count : {2U, 5U, 10U, 30U}) {
+    const std::vector<double> alike(count, 500.0);
+    CHECK(prediction_interval(alike)->low == Approx(485));
+    CHECK(prediction_interval(alike)->high == Approx(515));
+  }
+  const std::vector<double> none(10, 0.0);
+  CHECK(prediction_interval(none)->low == 0);
+  CHECK(prediction_interval(none)->high == 0);
+}
+
+TEST_CASE(
+    "runs whose level drifts by 1 % between them are within it in 19 of 20 cases, however alike their turns are") {
+  const Noise quiet{"half a per cent", [](Prng& prng) { return 0.005 * prng.normal(); }};
+  for (const std::size_t count : {2U, 5U, 10U, 20U}) {
+    CAPTURE(count);
+    CHECK(coverage(quiet, count, 4000, 0.01) >= 0.945);
+  }
 }
 
 TEST_CASE("the same run again has its median in the interval in 19 of 20 cases, for every noise and number of turns") {

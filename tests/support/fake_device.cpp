@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <stdexcept>
 
 #include "core/error.hpp"
+#include "gpu/device_tensor.hpp"
 #include "gpu/pattern.hpp"
 
 namespace shardkit_test {
@@ -18,23 +17,36 @@ class FakeStream;
 
 class FakeEvent final : public Event {
  public:
+  explicit FakeEvent(FakeDevice& device) : device_(device) {}
+
+  void wait() override;
+  bool is_reached() const override {
+    const std::scoped_lock lock(device_.work_mutex());
+    return moment_.has_value();
+  }
   double seconds_since(const Event& earlier) const override {
     return moment() - dynamic_cast<const FakeEvent&>(earlier).moment();
   }
   double moment() const {
+    const std::scoped_lock lock(device_.work_mutex());
     if (!moment_) throw std::logic_error("an event was read before its stream had come to it");
     return *moment_;
   }
-  void recorded_in(FakeStream& stream) {
+  /// The number of the record, of which the last one counts.
+  std::uint64_t recorded_in(FakeStream& stream) {
     stream_ = &stream;
     moment_.reset();
+    return ++records_;
   }
-  void reached(double moment) { moment_ = moment; }
-  bool is_reached() const { return moment_.has_value(); }
+  void reached(std::uint64_t record, double moment) {
+    if (record == records_) moment_ = moment;
+  }
   FakeStream* stream() const { return stream_; }
 
  private:
+  FakeDevice& device_;
   FakeStream* stream_ = nullptr;
+  std::uint64_t records_ = 0;
   std::optional<double> moment_;
 };
 
@@ -47,21 +59,55 @@ class FakeGate final : public Gate {
 
  private:
   bool gives_up_;
-  bool open_ = false;
+  std::atomic<bool> open_{false};
 };
 
-/// Does nothing until it is synchronised.
+/// Does nothing until it is waited for.
 class FakeStream final : public Stream {
  public:
   explicit FakeStream(FakeDevice& device) : device_(device) {}
 
   void copy_to_device(DeviceSpan device, Bytes host) override {
     if (host.size() > device.size) throw std::logic_error("a copy goes past its target");
-    enqueue([=, this] { now_ = device_.copy(device.data, host.data(), host.size(), true, now_); });
+    enqueue([=, this] {
+      const double begin = now_;
+      now_ = device_.copy(device.data, host.data(), host.size(), true, now_);
+      device_.use(this, {device.data, host.size()}, true, begin, now_);
+    });
   }
   void copy_to_host(MutableBytes host, DeviceSpan device) override {
     if (host.size() > device.size) throw std::logic_error("a copy goes past its source");
-    enqueue([=, this] { now_ = device_.copy(host.data(), device.data, host.size(), false, now_); });
+    enqueue([=, this] {
+      const double begin = now_;
+      now_ = device_.copy(host.data(), device.data, host.size(), false, now_);
+      device_.use(this, {device.data, host.size()}, false, begin, now_);
+    });
+  }
+  void normalise(const DeviceTensor& tensor, std::uint64_t samples, DeviceSpan crops, DeviceSpan flips) override {
+    enqueue([=, this] {
+      const auto kernel = [&](const auto& target) {
+        const auto* levels = reinterpret_cast<const std::uint8_t*>(crops.data);
+        const auto* mirrored = reinterpret_cast<const std::uint8_t*>(flips.data);
+        for (std::size_t i = 0; i < samples * target.pixels(); ++i) normalise_pixel(target, levels, mirrored, i);
+      };
+      compute(tensor, samples, {crops, flips}, kernel);
+    });
+  }
+  void crop(const DeviceTensor& tensor, DeviceSpan jobs, std::uint64_t count) override {
+    enqueue([=, this] {
+      const auto kernel = [&](const auto& target) {
+        const auto* crops = reinterpret_cast<const CropJob*>(jobs.data);
+        for (std::size_t i = 0; i < count * target.pixels(); ++i) crop_pixel(target, crops, i);
+      };
+      compute(tensor, count, {jobs}, kernel);
+    });
+  }
+  void spin(Gate& gate, std::uint64_t nanoseconds) override {
+    auto& fake = dynamic_cast<FakeGate&>(gate);
+    device_.spin(nanoseconds);
+    enqueue([&fake, nanoseconds, this] {
+      if (!fake.is_open()) now_ += static_cast<double>(nanoseconds) * 1e-9;
+    });
   }
   void hold(Gate& gate) override {
     auto& fake = dynamic_cast<FakeGate&>(gate);
@@ -71,24 +117,30 @@ class FakeStream final : public Stream {
   }
   void record(Event& event) override {
     auto& fake = dynamic_cast<FakeEvent&>(event);
-    fake.recorded_in(*this);
-    enqueue([&fake, this] { fake.reached(now_); });
+    const std::scoped_lock lock(device_.work_mutex());
+    enqueue([&fake, this, record = fake.recorded_in(*this)] { fake.reached(record, now_); });
   }
   void wait(const Event& event) override {
     const auto& fake = dynamic_cast<const FakeEvent&>(event);
+    const std::scoped_lock lock(device_.work_mutex());
     if (!fake.stream()) throw std::logic_error("a stream waits for an event that nobody recorded");
     enqueue([&fake, this] {
-      while (!fake.is_reached()) fake.stream()->work_once();
+      fake.stream()->work_until(fake);
       now_ = std::max(now_, fake.moment());
     });
   }
   void synchronize() override {
+    const std::scoped_lock lock(device_.work_mutex());
     while (!work_.empty()) work_once();
     device_.host_waited_until(now_);
+  }
+  void work_until(const FakeEvent& event) {
+    while (!event.is_reached()) work_once();
   }
 
  private:
   void enqueue(std::function<void()> work) {
+    const std::scoped_lock lock(device_.work_mutex());
     work_.push_back([this, work = std::move(work), moment = device_.host_now()] {
       now_ = std::max(now_, moment);
       work();
@@ -100,11 +152,26 @@ class FakeStream final : public Stream {
     work_.pop_front();
     next();
   }
+  void compute(const DeviceTensor& tensor, std::uint64_t samples, std::initializer_list<DeviceSpan> sources,
+               const auto& kernel) {
+    const double begin = now_;
+    now_ = device_.compute(
+        tensor, samples, [&] { with_target(tensor, kernel); }, now_);
+    for (const DeviceSpan source : sources) device_.use(this, source, false, begin, now_);
+    device_.use(this, tensor.values, true, begin, now_);
+  }
 
   FakeDevice& device_;
   std::deque<std::function<void()>> work_;
   double now_ = 0;
 };
+
+void FakeEvent::wait() {
+  const std::scoped_lock lock(device_.work_mutex());
+  if (!stream_) throw std::logic_error("an event is waited for that nobody recorded");
+  stream_->work_until(*this);
+  device_.host_waited_until(moment());
+}
 
 }  // namespace
 
@@ -142,6 +209,8 @@ void FakeDevice::free(DeviceSpan memory) {
   const std::scoped_lock lock(mutex_);
   give_back(device_blocks_, memory.data);
   used_ -= memory.size;
+  std::erase_if(
+      uses_, [&](const Use& use) { return use.data < memory.data + memory.size && memory.data < use.data + use.size; });
 }
 
 MutableBytes FakeDevice::allocate_pinned(std::size_t bytes, bool) {
@@ -165,7 +234,7 @@ void FakeDevice::unregister_memory(MutableBytes memory) {
 }
 
 std::unique_ptr<Stream> FakeDevice::make_stream() { return std::make_unique<FakeStream>(*this); }
-std::unique_ptr<Event> FakeDevice::make_event() { return std::make_unique<FakeEvent>(); }
+std::unique_ptr<Event> FakeDevice::make_event() { return std::make_unique<FakeEvent>(*this); }
 std::unique_ptr<Gate> FakeDevice::make_gate() { return std::make_unique<FakeGate>(settings_.gates_give_up); }
 
 void FakeDevice::fill_pattern(DeviceSpan memory, std::uint64_t seed) {
@@ -199,6 +268,28 @@ double FakeDevice::copy(std::byte* to, const std::byte* from, std::size_t bytes,
   const double rate = to_device ? settings_.to_device : settings_.to_host;
   engine = std::max(engine, earliest) + settings_.copy_seconds + static_cast<double>(bytes) / rate;
   return engine;
+}
+
+double FakeDevice::compute(const DeviceTensor& tensor, std::uint64_t samples, const std::function<void()>& kernel,
+                           double earliest) {
+  const std::uint64_t bytes = samples * tensor.side * tensor.side * kTensorChannels * value_bytes(tensor.type);
+  if (bytes > tensor.values.size) throw std::logic_error("a kernel writes past its tensor");
+  kernel();
+  if (kernels_.fetch_add(1) == settings_.damaged_kernel) *tensor.values.data ^= std::byte{1};
+  return earliest + settings_.copy_seconds;
+}
+
+void FakeDevice::use(const void* stream, DeviceSpan memory, bool writes, double begin, double end) {
+  constexpr std::size_t kMostUses = 4096;
+  const std::scoped_lock lock(mutex_);
+  for (const Use& other : uses_) {
+    const bool meets = other.data < memory.data + memory.size && memory.data < other.data + other.size;
+    if (meets && other.stream != stream && (writes || other.writes) && other.end > begin) {
+      throw std::logic_error("a stream uses memory while another works on it: no event was waited for");
+    }
+  }
+  uses_.push_back({stream, memory.data, memory.size, writes, end});
+  if (uses_.size() > kMostUses) uses_.pop_front();
 }
 
 }  // namespace shardkit_test

@@ -3,6 +3,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,9 +18,10 @@
 namespace shardkit_test {
 
 /// A GPU in host memory with a clock of its own: copies take `copy_seconds` plus bytes over the rate of their
-/// direction, one at a time in each direction, however long they really take. What real devices would hang on, or
-/// forgive at times, throws std::logic_error here: a stream that is synchronised behind a closed gate, memory that is
-/// freed twice.
+/// direction, one at a time in each direction, however long they really take; a kernel takes `copy_seconds`. Nothing is
+/// done before somebody waits for it, so that memory which is read or written again too early holds the wrong bytes.
+/// What real devices would hang on, or forgive at times, throws std::logic_error here: a stream that is synchronised
+/// behind a closed gate, memory that is freed twice, a stream that uses memory while another still works on it.
 class FakeDevice final : public shardkit::Device {
  public:
   struct Settings {
@@ -29,8 +32,9 @@ class FakeDevice final : public shardkit::Device {
     std::uint64_t index = 0;
     std::string pci_address = "0000:17:00.0";
     std::optional<std::uint64_t> numa_node = {};
-    std::optional<std::uint64_t> damaged_copy = {};  ///< the copy, counted from 0, that loses a byte
-    bool gates_give_up = false;                      ///< as if enqueuing had taken seconds
+    std::optional<std::uint64_t> damaged_copy = {};    ///< the copy, counted from 0, that loses a byte
+    std::optional<std::uint64_t> damaged_kernel = {};  ///< the same of kernels that make tensors
+    bool gates_give_up = false;                        ///< as if enqueuing had taken seconds
   };
 
   FakeDevice() : FakeDevice(Settings{}) {}
@@ -54,9 +58,19 @@ class FakeDevice final : public shardkit::Device {
   /// Memory that was taken and not yet given back: of the device, pinned, registered.
   std::size_t allocations() const;
   std::uint64_t copies() const { return copies_.load(); }
+  /// Nanoseconds that streams were told to spin.
+  std::uint64_t spun() const { return spun_.load(); }
 
   // For its streams: does a copy, and says when it is over that could begin at `earliest`.
   double copy(std::byte* to, const std::byte* from, std::size_t bytes, bool to_device, double earliest);
+  /// Does what a kernel does; the same.
+  double compute(const shardkit::DeviceTensor& tensor, std::uint64_t samples, const std::function<void()>& kernel,
+                 double earliest);
+  void spin(std::uint64_t nanoseconds) { spun_ += nanoseconds; }
+  /// Work of `stream` on memory of the device, from `begin` to `end`.
+  void use(const void* stream, shardkit::DeviceSpan memory, bool writes, double begin, double end);
+  /// Streams and events of a device work one after the other, whichever threads have them.
+  std::recursive_mutex& work_mutex() { return work_mutex_; }
   /// The host's clock, which stands at the latest end of work that it waited for: what it enqueues begins then.
   double host_now() const;
   void host_waited_until(double moment);
@@ -79,7 +93,18 @@ class FakeDevice final : public shardkit::Device {
   std::uint64_t used_ = 0;
   std::array<double, 2> engine_free_{};  ///< the moment from which each direction is free
   double host_now_ = 0;
+  struct Use {
+    const void* stream;
+    const std::byte* data;
+    std::size_t size;
+    bool writes;
+    double end;
+  };
+  std::deque<Use> uses_;
   std::atomic<std::uint64_t> copies_{0};
+  std::atomic<std::uint64_t> kernels_{0};
+  std::atomic<std::uint64_t> spun_{0};
+  std::recursive_mutex work_mutex_;
 };
 
 }  // namespace shardkit_test

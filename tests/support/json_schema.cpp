@@ -56,6 +56,8 @@ void check_keyword(const std::string& keyword, const Json& rule, const Json& val
     for (const auto& [name, schema] : rule.items()) {
       if (value.is_object() && value.contains(name)) check(schema, value[name], path + "/" + name, faults);
     }
+  } else if (keyword == "minItems" || keyword == "maxItems") {
+    demand(!value.is_array() || (keyword == "minItems" ? value.size() >= rule : value.size() <= rule));
   } else if (keyword == "items") {
     for (const Json& item : value.is_array() ? value : Json::array()) check(rule, item, path + "[]", faults);
   } else {
@@ -63,8 +65,25 @@ void check_keyword(const std::string& keyword, const Json& rule, const Json& val
   }
 }
 
+/// Members that "properties" does not name.
+void check_others(const Json& schema, const Json& rule, const Json& value, const std::string& path, Faults& faults) {
+  if (!value.is_object()) return;
+  const Json named = schema.value("properties", Json::object());
+  for (const auto& [name, member] : value.items()) {
+    if (named.contains(name)) continue;
+    if (rule == false) faults.push_back(path + "/" + name + ": no member of this name is known");
+    if (rule.is_object()) check(rule, member, path + "/" + name, faults);
+  }
+}
+
 void check(const Json& schema, const Json& value, const std::string& path, Faults& faults) {
-  for (const auto& [keyword, rule] : schema.items()) check_keyword(keyword, rule, value, path, faults);
+  for (const auto& [keyword, rule] : schema.items()) {
+    if (keyword == "additionalProperties") {
+      check_others(schema, rule, value, path, faults);
+    } else {
+      check_keyword(keyword, rule, value, path, faults);
+    }
+  }
 }
 
 }  // namespace

@@ -7,7 +7,8 @@ namespace shardkit_test {
 
 /// Checks `document` against `schema` (both JSON texts) and returns what is wrong, one line per fault with its path;
 /// empty when it fits. Knows the part of JSON Schema that shardkit's schemas use: type, required, properties, items,
-/// enum, const, anyOf, minimum. An unknown keyword is a fault, so that nothing goes unchecked.
+/// enum, const, anyOf, minimum, additionalProperties, minItems, maxItems. An unknown keyword is a fault, so that
+/// nothing goes unchecked.
 std::vector<std::string> schema_faults(const std::string& schema, const std::string& document);
 
 }  // namespace shardkit_test

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "bench/checkpoint/checkpoint_copies.hpp"
+#include "bench/checkpoint/checkpoint_options.hpp"
 #include "bench/checkpoint/checkpoint_plan.hpp"
 #include "bench/model/requirement.hpp"
-#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 #include "system/free_space.hpp"
@@ -16,58 +16,35 @@
 namespace shardkit {
 namespace {
 
-constexpr std::uint64_t kMostBlock = 1ULL << 30U;
-constexpr std::uint64_t kMostRepetitions = 1000;
-
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
-/// fio's own example of a sequential write, as platform teams run it.
-void apply_job(CheckpointOptions& options) {
-  if (!options.job) return;
-  if (*options.job != "seq-write") {
-    refuse(fmt::format("--job: '{}' is not known; there is seq-write (read jobs are `iobench read`'s)", *options.job));
-  }
-  if (options.model || options.bytes || options.writers || options.mode == CheckpointModes::background) {
-    refuse("--job fixes mode, bytes and writers; leave those out");
-  }
-  constexpr std::uint64_t kFiles = 4;
-  constexpr std::uint64_t kFileBytes = 10ULL << 30U;
-  options.mode = CheckpointModes::sync;
-  options.writers = kFiles;
-  options.bytes = kFiles * kFileBytes;
-  options.direct = true;
-  options.budget = options.budget.value_or(60);
+/// What a smaller checkpoint is asked for by: a model and a job have sizes of their own.
+const char* smaller(const CheckpointOptions& options) {
+  return options.model || options.job ? "--scale makes it smaller" : "--bytes makes it smaller";
 }
 
-std::optional<std::string> fio_command(const CheckpointOptions& options) {
-  if (!options.job) return std::nullopt;
-  return fmt::format(
-      "fio --name=seq-write --directory={} --rw=write --bs=1M --numjobs=4 --size=10G --runtime={:.0f} --direct=1 "
-      "--end_fsync=1 --group_reporting",
-      shell_word(options.directory), *options.budget);
-}
-
-void check_options(const CheckpointOptions& options) {
-  constexpr std::uint64_t kUnit = 4096;
-  if (options.block == 0 || options.block % kUnit != 0 || options.block > kMostBlock) {
-    refuse("--block: expected a multiple of 4096 bytes, at most 1GiB");
-  }
-  if (options.repeat == 0 || options.repeat > kMostRepetitions) {
-    refuse(fmt::format("--repeat: expected 1 to {}", kMostRepetitions));
-  }
-  if (options.budget && *options.budget <= 0) refuse("--budget: expected more than 0 seconds");
-  if (options.step_time.has_value() != options.every.has_value()) refuse("--step-time and --every belong together");
-  if (options.step_time && *options.step_time <= 0) refuse("--step-time: expected more than 0 seconds");
-  if (options.every == 0U) refuse("--every: expected at least 1 step");
-}
-
-void check_room(const std::string& folder, std::uint64_t bytes) {
+void check_room(const std::string& folder, std::uint64_t bytes, const CheckpointOptions& options) {
   const std::uint64_t room = free_bytes(folder);
   if (room >= bytes) return;
   throw Error(ErrorCode::no_space,
-              fmt::format("'{}' has {} left, a checkpoint takes {}; --bytes or --scale make it smaller", folder,
-                          format_size(room), format_size(bytes)),
+              fmt::format("'{}' has {} left, a checkpoint takes {}; {}", folder, format_size(room), format_size(bytes),
+                          smaller(options)),
               folder);
+}
+
+/// Calls `write`, which writes `bytes` below `folder`; of a full disk it tells the folder that the user named.
+template <class Write>
+auto written_into(const std::string& folder, std::uint64_t bytes, const CheckpointOptions& options,
+                  const Write& write) {
+  try {
+    return write();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::no_space) throw;
+    throw Error(ErrorCode::no_space,
+                fmt::format("No space left in '{}' for a checkpoint of {}: the disk is full, or a quota; {}", folder,
+                            format_size(bytes), smaller(options)),
+                folder);
+  }
 }
 
 /// The modes to write; a copy that memory cannot hold is left out unless it was asked for by name.
@@ -79,9 +56,8 @@ std::vector<CheckpointMode> modes_of(const CheckpointOptions& options, const Che
     modes.push_back(CheckpointMode::background);
     return modes;
   }
-  const std::string text =
-      fmt::format("a copy of {} takes more than half of the memory there is ({}); --bytes or --scale make it smaller",
-                  format_size(plan.bytes()), format_size(usable_memory()));
+  const std::string text = fmt::format("a copy of {} takes more than half of the memory there is ({}); {}",
+                                       format_size(plan.bytes()), format_size(usable_memory()), smaller(options));
   if (options.mode == CheckpointModes::background) refuse("--mode background: " + text);
   context.warn("no_background", text);
   return modes;
@@ -146,6 +122,7 @@ class Bench {
   void run(CheckpointResult& result) {
     for (const CheckpointMode mode : modes_of(options_, plan_, context_)) {
       result.rows.push_back(row_of(mode, write_all_of(mode), options_, plan_.bytes()));
+      if (result.rows.back().bytes == 0) refuse("--budget: too short, nothing was written before it was over");
       warn_of_part(result.rows.back());
     }
     const WrittenCheckpoint written{folder_, turn_, last_bytes_, options_.block};
@@ -154,13 +131,13 @@ class Bench {
   }
 
  private:
-  /// A job is as long as its budget.
   void warn_of_part(const CheckpointRow& row) {
-    if (row.bytes == plan_.bytes() || options_.job) return;
+    if (row.bytes == plan_.bytes()) return;
     context_.warn("part_of_checkpoint",
-                  fmt::format("{}: --budget ended it after {} of {}: the rate holds, the times are not those of a "
+                  fmt::format("{}: {} ended it after {} of {}: the rate holds, the times are not those of a "
                               "whole checkpoint",
                               EnumNames<CheckpointMode>::names[static_cast<std::size_t>(row.mode)],
+                              options_.job ? fmt::format("the job's budget of {:g} s", *options_.budget) : "--budget",
                               format_size(row.bytes), format_size(plan_.bytes())));
   }
 
@@ -170,7 +147,8 @@ class Bench {
     for (std::uint64_t i = 0; i < options_.repeat; ++i) {
       folder_.clear();
       context_.progress().start(mode == CheckpointMode::sync ? "writing" : "copying and writing", 0, plan_.bytes());
-      turns.push_back(write_checkpoint(folder_, plan_, settings, ++turn_, context_));
+      turns.push_back(written_into(options_.directory, plan_.bytes(), options_,
+                                   [&] { return write_checkpoint(folder_, plan_, settings, ++turn_, context_); }));
     }
     last_bytes_ = turns.back().rank_bytes;
     return turns;
@@ -178,13 +156,15 @@ class Bench {
 
   void drain(const WrittenCheckpoint& written, CheckpointResult& result) {
     context_.progress().start("draining", 0, plan_.bytes());
-    check_room(drained_->path(), plan_.bytes());
+    const std::uint64_t bytes = result.rows.back().bytes;
+    check_room(*options_.drain_to, bytes, options_);
     CheckpointDrain drain;
     drain.directory = *options_.drain_to;
     drain.storage = storage_of(drained_->path());
-    drain.drain_seconds = drain_checkpoint(written, *drained_, options_.direct, context_);
-    drain.bytes_per_second = static_cast<double>(result.rows.back().bytes) / drain.drain_seconds;
-    if (options_.every && result.rows.back().bytes == plan_.bytes()) {
+    drain.drain_seconds = written_into(*options_.drain_to, bytes, options_,
+                                       [&] { return drain_checkpoint(written, *drained_, options_.direct, context_); });
+    drain.bytes_per_second = static_cast<double>(bytes) / drain.drain_seconds;
+    if (options_.every && bytes == plan_.bytes()) {
       drain.headroom_ratio = static_cast<double>(*options_.every) * *options_.step_time / drain.drain_seconds;
     }
     result.drain = drain;
@@ -217,12 +197,11 @@ bool CheckpointResult::has_findings() const {
 }
 
 CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
-  CheckpointOptions options = given;
-  apply_job(options);
+  const CheckpointOptions options = with_job(given);
   check_options(options);
   const CheckpointPlan plan = plan_checkpoint({options.model, options.scale, options.bytes, options.writers});
   Bench bench(options, plan, context);
-  if (!options.budget) check_room(options.directory, plan.bytes());
+  if (!given.budget) check_room(options.directory, plan.bytes(), options);
   CheckpointResult result;
   result.model = options.model;
   result.writers = plan.writers();

@@ -1,5 +1,6 @@
 #include "bench/checkpoint/checkpoint_bytes.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -7,13 +8,17 @@
 
 namespace shardkit {
 
+void fill_with_noise(MutableBytes bytes, std::uint64_t seed) {
+  Prng prng(seed);
+  for (std::size_t i = 0; i < bytes.size(); i += sizeof(std::uint64_t)) {
+    const std::uint64_t noise = prng.next();
+    std::memcpy(bytes.data() + i, &noise, std::min(sizeof noise, bytes.size() - i));
+  }
+}
+
 CheckpointBytes::CheckpointBytes(std::uint64_t rank, std::uint64_t turn, std::size_t length)
     : rank_(rank), turn_(turn), buffer_(memory_.get(length)) {
-  Prng prng(rank);
-  for (std::size_t i = 0; i + sizeof(std::uint64_t) <= length; i += sizeof(std::uint64_t)) {
-    const std::uint64_t noise = prng.next();
-    std::memcpy(buffer_.data() + i, &noise, sizeof noise);
-  }
+  fill_with_noise(buffer_, rank);
 }
 
 Bytes CheckpointBytes::at(std::uint64_t offset, std::size_t length) {

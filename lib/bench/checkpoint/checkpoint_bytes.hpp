@@ -7,6 +7,9 @@
 
 namespace shardkit {
 
+/// Fills memory with noise that no disk can compress: a function of `seed` alone.
+void fill_with_noise(MutableBytes bytes, std::uint64_t seed);
+
 /// What a rank's file holds: noise that no disk can compress, and in every block of it its rank, turn and place, so
 /// that a block which was lost, doubled or left from an earlier turn is noticed when it is read back. A function of
 /// rank, turn and offset alone: nothing needs to be kept for the comparison.

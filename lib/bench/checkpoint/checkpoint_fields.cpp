@@ -16,7 +16,8 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.field({"model", Unit::none, "size of a checkpoint of MLPerf Storage: llama3-8b, llama3-70b or llama3-405b",
            Role::option, "NAME"},
           model);
-  v.field({"scale", Unit::none, "share of the model's checkpoint to write, such as 0.01", Role::option, "SHARE"},
+  v.field({"scale", Unit::none, "share of the model's checkpoint, or of the job's files, to write, such as 0.01",
+           Role::option, "SHARE"},
           scale);
   v.field({"bytes", Unit::bytes, "size of a checkpoint, all writers together; default: 1GiB"}, bytes);
   v.field({"writers", Unit::count, "files written at once, one a rank; default: 1, of a model the 8 ranks of a node"},

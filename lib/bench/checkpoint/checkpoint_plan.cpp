@@ -47,8 +47,8 @@ double bytes_of_rank(const CheckpointWish& wish, std::uint64_t writers) {
 void check(const CheckpointWish& wish, std::uint64_t writers) {
   if (wish.model && wish.bytes)
     refuse("--model and --bytes: give one of them; --scale makes a model's checkpoint smaller");
-  if (!wish.model && wish.scale != 1) refuse("--scale is for --model");
-  if (!(wish.scale > 0) || wish.scale > 1) refuse("--scale: expected more than 0 and at most 1");
+  if (!wish.model && wish.scale != 1) refuse("--scale is for --model and --job");
+  check_scale(wish.scale);
   if (writers == 0 || writers > kMostWriters) refuse(fmt::format("--writers: expected 1 to {}", kMostWriters));
   if (wish.bytes && (*wish.bytes < writers * kBlock || *wish.bytes > kMostBytes)) {
     refuse(fmt::format("--bytes: expected at least 4096 for each writer and at most {}", format_size(kMostBytes)));
@@ -58,6 +58,10 @@ void check(const CheckpointWish& wish, std::uint64_t writers) {
 }  // namespace
 
 std::span<const CheckpointModel> checkpoint_models() { return kModels; }
+
+void check_scale(double scale) {
+  if (!(scale > 0) || scale > 1) refuse("--scale: expected more than 0 and at most 1");
+}
 
 std::uint64_t CheckpointPlan::bytes() const {
   return std::accumulate(rank_bytes.begin(), rank_bytes.end(), std::uint64_t{0});

@@ -9,7 +9,9 @@
 
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "io/publish.hpp"
+#include "stats/comparison.hpp"
 #include "stats/rank_test.hpp"
 
 namespace shardkit {
@@ -108,6 +110,13 @@ void save_baseline(const std::string& path, const Measurements& measured) {
   verbs[measured.verb] = {{"conditions", measured.conditions}, {"values", measured.values}};
   const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   publish(*posix_file_system(), path, as_bytes(text));
+}
+
+void warn_of_small_baseline(std::size_t repetitions, Context& context) {
+  if (repetitions >= kLeastRepetitions) return;
+  context.warn("few_repetitions",
+               fmt::format("the baseline has {}: comparisons with it will be inconclusive; keep {} or more",
+                           format_count(repetitions, "repetition"), kLeastRepetitions));
 }
 
 }  // namespace shardkit

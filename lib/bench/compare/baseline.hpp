@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bench/compare/measurements.hpp"
+#include "core/context.hpp"
 
 /// Baselines: what machines of each class gave once, in one file that a repository can hold (docs/comparing.md).
 namespace shardkit {
@@ -18,5 +19,8 @@ Measurements read_baseline(const std::string& path, const std::string& machine_c
 
 /// Puts `measured` in the place of what the file holds for its class and verb, or makes the file.
 void save_baseline(const std::string& path, const Measurements& measured);
+
+/// Warns of a baseline of fewer repetitions than a comparison needs, while it can still be made anew.
+void warn_of_small_baseline(std::size_t repetitions, Context& context);
 
 }  // namespace shardkit

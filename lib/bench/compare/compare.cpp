@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,6 +23,7 @@ struct Pair {
   const CompareMetric* metric;
   std::span<const double> base;
   std::span<const double> changed;
+  bool counts = true;  ///< towards the verdict of the call
 };
 
 void check_options(const CompareOptions& options) {
@@ -32,6 +34,7 @@ void check_options(const CompareOptions& options) {
   if (options.base && options.save_baseline) {
     refuse("--save-baseline keeps a single result: compare first, then keep NEW in a call of its own");
   }
+  if (options.machine_class && options.machine_class->empty()) refuse("--class: expected a name");
   if (options.base) return;
   if (!options.threshold.empty()) refuse("--threshold needs BASE, against which a change is measured");
   if (!options.allow_different.empty()) refuse("--allow-different needs BASE");
@@ -79,12 +82,39 @@ std::vector<Pair> common_metrics(const CompareOptions& options, const Measuremen
   return pairs;
 }
 
+/// What follows from other metrics tells their change a second time, unless the user named it or nothing else is
+/// there.
+void set_what_counts(const CompareOptions& options, const Thresholds& thresholds, std::vector<Pair>& pairs) {
+  for (Pair& pair : pairs) {
+    const std::string name = pair.metric->name();
+    pair.counts = !pair.metric->derived || !options.metric.empty() || thresholds.names(name);
+  }
+  if (std::ranges::any_of(pairs, &Pair::counts)) return;
+  for (Pair& pair : pairs) pair.counts = true;
+}
+
+/// Those that count are judged together, each other one by itself.
+std::vector<Change> changes_of(const std::vector<Pair>& pairs, const std::vector<MetricSamples>& samples) {
+  std::vector<MetricSamples> family;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (pairs[i].counts) family.push_back(samples[i]);
+  }
+  std::vector<Change> judged = judge_changes(family);
+  std::vector<Change> changes;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    changes.push_back(pairs[i].counts ? std::move(judged[next++]) : judge_changes({&samples[i], 1}).front());
+  }
+  return changes;
+}
+
 std::vector<CompareRow> judged_rows(const std::vector<Pair>& pairs, const Thresholds& thresholds, bool comparable) {
   std::vector<MetricSamples> samples;
   for (const Pair& pair : pairs) {
-    samples.push_back({pair.base, pair.changed, pair.metric->better, thresholds.of(pair.metric->name())});
+    const CompareMetric& metric = *pair.metric;
+    samples.push_back({pair.base, pair.changed, metric.better, thresholds.of(metric.name()), metric.floor});
   }
-  const std::vector<Change> changes = judge_changes(samples);
+  const std::vector<Change> changes = changes_of(pairs, samples);
   std::vector<CompareRow> rows;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     CompareRow row{pairs[i].metric->name(),
@@ -92,6 +122,8 @@ std::vector<CompareRow> judged_rows(const std::vector<Pair>& pairs, const Thresh
                    summarize(pairs[i].changed).median,
                    changes[i],
                    samples[i].threshold,
+                   samples[i].floor,
+                   !pairs[i].counts,
                    {}};
     if (!comparable) row.change = {row.change.ratio, {}, {}, ChangeVerdict::incomparable};
     row.text = change_text(row, pairs[i].metric->unit);
@@ -104,7 +136,7 @@ ChangeVerdict overall(const std::vector<CompareRow>& rows, bool comparable) {
   if (!comparable) return ChangeVerdict::incomparable;
   using enum ChangeVerdict;
   for (const ChangeVerdict verdict : {regressed, inconclusive, improved}) {
-    const auto has = [&](const CompareRow& row) { return row.change.verdict == verdict; };
+    const auto has = [&](const CompareRow& row) { return !row.derived && row.change.verdict == verdict; };
     if (std::ranges::any_of(rows, has)) return verdict;
   }
   return pass;
@@ -172,11 +204,12 @@ void judge(const CompareOptions& options, const Measurements& changed, Context& 
   result.differences = differences(base.conditions, changed.conditions, options.allow_different);
   const bool comparable =
       std::ranges::none_of(result.differences, [](const Difference& d) { return d.decisive && !d.allowed; });
-  const std::vector<Pair> pairs = common_metrics(options, base, changed);
+  std::vector<Pair> pairs = common_metrics(options, base, changed);
   if (pairs.empty() && comparable) {
     throw Error(ErrorCode::usage, fmt::format("'{}' and '{}' have no metric in common", *options.base, options.changed),
                 options.changed);
   }
+  set_what_counts(options, thresholds, pairs);
   result.rows = judged_rows(pairs, thresholds, comparable);
   const ChangeVerdict verdict = overall(result.rows, comparable);
   result.verdict = EnumNames<ChangeVerdict>::names[static_cast<std::size_t>(verdict)];
@@ -206,7 +239,10 @@ CompareResult compare(const CompareOptions& options, Context& context) {
   if (options.base) judge(options, changed, context, result);
   result.gate = check_gate(requirements, changed);
   const bool keep = options.save_baseline && !result.has_findings();  // what misses the gate is no example to others
-  if (keep) save_baseline(*options.save_baseline, changed);
+  if (keep) {
+    save_baseline(*options.save_baseline, changed);
+    warn_of_small_baseline(result.changed.repetitions, context);
+  }
   result.text = verdict_text(result, keep ? options.save_baseline : std::nullopt);
   return result;
 }

@@ -49,7 +49,9 @@ struct CompareRow {
   double changed = 0;
   Change change;
   double threshold = 0;
-  std::string text;  ///< "-9.8 %: 1.20 GB/s to 1.08 GB/s"
+  double floor = 0;      ///< values below count as this; 0: none
+  bool derived = false;  ///< follows from the others and decides nothing
+  std::string text;      ///< "-9.8 %: 1.20 GB/s to 1.08 GB/s"
 
   void describe(FieldVisitor& v);
 };
@@ -79,6 +81,8 @@ class Thresholds {
  public:
   explicit Thresholds(const std::vector<std::string>& texts);
   double of(const std::string& metric) const;
+  /// True when the user set one for this metric by name.
+  bool names(const std::string& metric) const { return single_.contains(metric); }
 
  private:
   double common_ = 0.05;

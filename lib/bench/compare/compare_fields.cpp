@@ -49,6 +49,9 @@ void CompareRow::describe(FieldVisitor& v) {
   v.field({"p_value", Unit::none, "of Mann and Whitney's U test: how likely chance alone makes sides differ so much"},
           change.p_value);
   v.field({"threshold_ratio", Unit::ratio, "how much worse it may become"}, threshold);
+  v.field({"floor", Unit::none, "smaller values count as this, in the metric's unit; 0: none"}, floor);
+  v.field({"derived", Unit::none, "true when it follows from the others and does not count towards the verdict of all"},
+          derived);
   v.field({"verdict", Unit::none, "what comes of it"}, change.verdict);
   v.field({"text", Unit::none, "the same in words"}, text);
 }

@@ -18,6 +18,8 @@ struct CompareMetric {
   std::string_view path;   ///< within what that verb measured: "latency_seconds.p99"
   Better better = Better::higher;
   Unit unit = Unit::none;
+  double floor = 0;      ///< values below count as this (MetricSamples::floor); 0: none
+  bool derived = false;  ///< follows from other metrics of the same result, which tell the same change already
 
   /// "read.latency_seconds.p99"
   std::string name() const { return std::string(stage) + "." + std::string(path); }

@@ -15,7 +15,7 @@ std::string rows_text(const CompareResult& result, ChangeVerdict verdict) {
   std::string text;
   std::size_t found = 0;
   for (const CompareRow& row : result.rows) {
-    if (row.change.verdict != verdict) continue;
+    if (row.derived || row.change.verdict != verdict) continue;
     if (++found == 1) text = fmt::format("{} {}", row.metric, row.text);
   }
   return found > 1 ? fmt::format("{}; and {} more", text, found - 1) : text;
@@ -38,8 +38,9 @@ std::string comparison_text(const CompareResult& result) {
   if (verdict == "regressed") return verdict + ": " + rows_text(result, ChangeVerdict::regressed);
   if (verdict == "improved") return verdict + ": " + rows_text(result, ChangeVerdict::improved);
   if (verdict == "inconclusive") return verdict + ": " + rows_text(result, ChangeVerdict::inconclusive);
+  const auto counted = std::ranges::count(result.rows, false, &CompareRow::derived);
   return fmt::format("{}: nothing is worse by more than its threshold, in {}", verdict,
-                     format_count(result.rows.size(), "metric"));
+                     format_count(static_cast<std::uint64_t>(counted), "metric"));
 }
 
 std::string gate_text(const CompareResult& result) {
@@ -63,6 +64,10 @@ std::string change_text(const CompareRow& row, Unit unit) {
     text += fmt::format(", between {} and {}", percent(row.change.interval->low), percent(row.change.interval->high));
   }
   if (row.change.p_value) text += fmt::format(", p {:.2g}", *row.change.p_value);
+  if (std::min(row.base, row.changed) < row.floor) {
+    text += fmt::format("; less than {0} counts as {0}", metric_text(row.floor, unit));
+  }
+  if (row.derived) text += "; follows from the others and does not count";
   return text;
 }
 

@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 /// What a stage says that it used and read; an option of the same name is only what was asked for.
-constexpr std::array<std::string_view, 20> kStageFacts = {
+constexpr std::array<std::string_view, 27> kStageFacts = {
     "mode",
     "engine",
     "direct",
@@ -30,6 +30,8 @@ constexpr std::array<std::string_view, 20> kStageFacts = {
     "crop",
     "scale",
     "backend",
+    "nvjpeg.name",
+    "nvjpeg.batch",
     "dtype",
     "layout",
     "cache.state",
@@ -40,10 +42,15 @@ constexpr std::array<std::string_view, 20> kStageFacts = {
     "mix.mean_bytes",
     "mix.mean_megapixels",
     "writers",
+    "gpu",
+    "sink",
+    "normalize",
+    "step_seconds",
+    "copies.devices",
 };
 /// The verb of samples/pytorch/loader_probe.py.
 constexpr std::string_view kLoaderProbe = "loader-probe";
-constexpr std::array<std::string_view, 5> kStages = {"read", "decode", "augment", "pipeline", "checkpoint"};
+constexpr std::array<std::string_view, 6> kStages = {"read", "decode", "augment", "pipeline", "checkpoint", "transfer"};
 
 /// Of the machine, what makes it another one.
 constexpr std::array<std::string_view, 3> kMachineFacts = {"host.cpus", "host.memory_bytes", "host.cpu_model"};
@@ -98,7 +105,9 @@ void flatten(const std::string& key, const Json& value, Conditions& conditions) 
 void take_stage(const std::string& stage, const Json& measured, Conditions& conditions) {
   for (const std::string_view fact : kStageFacts) {
     const Json* value = member(measured, fact);
-    if (value != nullptr && !value->is_object()) conditions[stage + "." + std::string(fact)] = text_of(*value);
+    if (value == nullptr || value->is_object()) continue;
+    if (value->is_string() && text_of(*value).empty()) continue;  // not known, such as the GPU where there is none
+    conditions[stage + "." + std::string(fact)] = text_of(*value);
   }
 }
 

@@ -59,9 +59,9 @@ class GateReader {
   void check(const GateRequirement& requirement) const {
     if (!requirement.min && !requirement.max) reject("expected min, max or both");
     if (requirement.min && requirement.max && *requirement.min > *requirement.max) reject("min is more than max");
-    constexpr std::array<std::string_view, 7> kStates{"", "cold", "client-cold", "warm", "mixed", "direct", "unknown"};
-    if (std::ranges::find(kStates, requirement.cache) != kStates.end()) return;
-    reject(fmt::format("there is no state of the cache '{}'; there are{}", requirement.cache, fmt::join(kStates, " ")));
+    if (std::ranges::find(kGateCacheStates, requirement.cache) != kGateCacheStates.end()) return;
+    reject(fmt::format("there is no state of the cache '{}'; there are{}", requirement.cache,
+                       fmt::join(kGateCacheStates, " ")));
   }
 
   std::string text(const Json& value, const std::string& name) const {
@@ -154,12 +154,13 @@ void GateRow::describe(FieldVisitor& v) {
 }
 
 std::vector<GateRequirement> read_gate(const std::string& path) {
-  const Json json = read_own_json(path);
+  const Json json = read_own_json(path, "a gate, such as samples/ci/gate.json");
   GateReader reader(path);
   if (verb_of(json) != "gate") reader.reject("its schema is not shardkit/gate");
   if (json.value("schema_version", Json()) != 1) reader.reject("its schema_version is not 1");
   const auto list = json.find("requirements");
-  if (list == json.end() || !list->is_array() || list->empty()) reader.reject("expected a list \"requirements\"");
+  if (list == json.end() || !list->is_array()) reader.reject("expected a list \"requirements\"");
+  if (list->empty()) reader.reject("expected at least one requirement in \"requirements\"");
   std::vector<GateRequirement> requirements;
   for (std::size_t i = 0; i < list->size(); ++i) requirements.push_back(reader.read((*list)[i], i));
   return requirements;

@@ -23,6 +23,10 @@ struct EnumNames<GateVerdict> {
   static constexpr std::array<std::string_view, 4> names{"met", "missed", "inconclusive", "absent"};
 };
 
+/// The states of the page cache that a requirement may be about; empty: any.
+inline constexpr std::array<std::string_view, 7> kGateCacheStates{"",      "cold",   "client-cold", "warm",
+                                                                  "mixed", "direct", "unknown"};
+
 struct GateRequirement {
   std::string metric;
   std::optional<double> min;

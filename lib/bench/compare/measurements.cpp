@@ -104,7 +104,7 @@ Measurements read_measurements(const std::string& path, Context& context) {
   if (measured.values.empty()) {
     throw Error(ErrorCode::usage,
                 fmt::format("'{}' is a result of {}, which measures nothing that compare knows; expected one of read, "
-                            "decode, pipeline, checkpoint, run or loader-probe",
+                            "decode, pipeline, checkpoint, transfer, run or loader-probe",
                             files.front(), measured.verb),
                 files.front());
   }

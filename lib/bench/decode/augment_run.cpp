@@ -145,7 +145,8 @@ void AugmentResult::describe(FieldVisitor& v) {
   v.field({"augment_seconds", Unit::seconds, "time that took"}, augment_seconds);
   v.field({"cpu_seconds", Unit::seconds, "processor time that took"}, cpu_seconds);
   v.field({"samples_per_second", Unit::per_second, "samples over time"}, samples_per_second);
-  v.field({"samples_per_second_interval", Unit::per_second, "95 % interval of the median over slices of 0.1 s"},
+  v.field({"samples_per_second_interval", Unit::per_second,
+           "95 % interval of the median over slices of 0.1 s; none of less than 1 s"},
           samples_per_second_interval);
   v.field({"steady", Unit::none, "false when the rate drifted by more than a tenth from start to end"}, steady);
   v.field({"samples_per_second_per_core", Unit::per_second, "samples per second of processor time"},

@@ -3,44 +3,20 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 
-#include <fmt/format.h>
-
+#include "bench/decode/decode_measurement.hpp"
+#include "bench/decode/decode_options.hpp"
+#include "bench/decode/device_decode.hpp"
 #include "bench/timing/timed_run.hpp"
-#include "core/error.hpp"
 #include "core/prng.hpp"
+#include "gpu/devices.hpp"
 #include "image/jpeg_decoder.hpp"
-#include "stats/steadiness.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
 namespace {
 
-constexpr std::uint64_t kMostThreads = 4096;
 constexpr std::uint64_t kUsualCrop = 224;
-
-void check_options(const DecodeBenchOptions& options, std::uint64_t threads) {
-  const auto check = [](bool fine, const std::string& text) {
-    if (!fine) throw Error(ErrorCode::usage, text);
-  };
-  check(threads > 0 && threads <= kMostThreads, fmt::format("--threads: expected 1 to {}", kMostThreads));
-  check(options.samples > 0, "--samples: expected at least 1");
-  check(options.min_seconds >= 0 && options.min_seconds <= 86400, "--min-seconds: expected up to a day");
-  const auto crop = options.crop.value_or(1);
-  check(crop > 0 && crop <= kMostCrop, fmt::format("--crop: expected 1 to {} pixels", kMostCrop));
-  const auto scale = options.scale;
-  check(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
-  const bool crops = options.crop || options.augment != Augmentation::none;
-  check(scale == 1 || !crops, "--scale: crops are decoded at full size; leave out --crop and --augment");
-}
-
-/// What one thread decoded. On a cache line of its own.
-struct alignas(64) DecodeTally {
-  std::uint64_t images = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t pixels = 0;
-};
 
 using Clock = std::chrono::steady_clock;
 
@@ -80,9 +56,7 @@ class DecodeWork {
       const Decoded decoded = decode_image(decoder, prng, store_.image(index));
       if (decoded.failure != DecodeFailure::none) failures_[index].store(decoded.failure, std::memory_order_relaxed);
       if (!decoded.has_pixels()) continue;
-      ++tally.images;
-      tally.bytes += store_.image(index).size();
-      tally.pixels += store_.pixels(index);
+      tally.add(store_, index);
       context_.progress().items.fetch_add(1, std::memory_order_relaxed);
     }
   }
@@ -103,26 +77,6 @@ DecodeFailures DecodeWork::failures() const {
   DecodeFailures counts;
   for (const auto& failure : failures_) counts.add(failure.load(std::memory_order_relaxed));
   return counts;
-}
-
-void add_measurement(const Timing& timing, const std::vector<DecodeTally>& tallies, DecodeResult& result) {
-  DecodeTally sum;
-  for (const DecodeTally& tally : tallies) {
-    sum.images += tally.images;
-    sum.bytes += tally.bytes;
-    sum.pixels += tally.pixels;
-  }
-  const auto images = static_cast<double>(sum.images);
-  result.threads = tallies.size();
-  result.decoded = sum.images;
-  result.decode_seconds = timing.seconds;
-  result.cpu_seconds = timing.cpu_seconds;
-  result.samples_per_second = images / timing.seconds;
-  result.samples_per_second_interval = rate_interval(timing);
-  result.steady = std::abs(relative_drift(timing.rates)) <= kSteadyDrift;
-  result.samples_per_second_per_core = timing.cpu_seconds > 0 ? images / timing.cpu_seconds : 0;
-  result.megapixels_per_second = static_cast<double>(sum.pixels) * 1e-6 / timing.seconds;
-  result.bytes_per_second = static_cast<double>(sum.bytes) / timing.seconds;
 }
 
 /// 1, 2, 4, ... and `threads` last; only that without --scaling.
@@ -158,38 +112,35 @@ DecodeBenchOptions with_crop(DecodeBenchOptions options) {
 }  // namespace
 
 DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
-  return decode(options, find_input(options.paths, context), context);
+  check_decode_options(options, decode_threads(options));  // a slip is told before what the machine lacks
+  if (options.backend == DecodeBackend::cpu) return decode(options, find_input(options.paths, context), context);
+  const auto devices = open_devices();
+  DecodeMachine machine{{}, open_jpeg_decoder};
+  for (const auto& device : devices) machine.devices.push_back(device.get());
+  return decode_on_device(options, find_input(options.paths, context), machine, context);
 }
 
 DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Context& context) {
-  const std::uint64_t threads = given.threads.value_or(usable_threads());
-  check_options(given, threads);
+  const std::uint64_t threads = decode_threads(given);
+  check_decode_options(given, threads);
   const DecodeBenchOptions options = with_crop(given);
   const bool augments = options.augment != Augmentation::none;
   if (augments) check_augment(augment_settings(options, threads));
   const JpegStore store(input, options.samples, usable_memory() / 4, context);
   DecodeWork work(store, options, context);
-  DecodeResult result;
+  DecodeResult result = result_of(store);
   result.crop = options.crop;
   result.scale = options.scale;
-  result.images = store.size();
-  result.mix = store.mix();
-  result.samples_used = store.choice();
   for (const unsigned count : thread_counts(static_cast<unsigned>(threads), options.scaling)) {
     std::vector<DecodeTally> tallies;
     const Timing timing = work.run(count, tallies);
     context.throw_if_stopped();
+    result.threads = count;
     add_measurement(timing, tallies, result);
     if (options.scaling) result.scaling.push_back({count, result.samples_per_second});
   }
   add_scaling(result);
-  result.failures = work.failures();
-  if (result.failures.total == work.tried()) {
-    throw Error(ErrorCode::corrupt, fmt::format("not one of {} images from '{}' can be decoded as a JPEG ({} are of "
-                                                "another format)",
-                                                work.tried(), input.files.front().path, result.failures.not_jpeg));
-  }
-  result.cores_needed = cores_needed(result.samples_per_second_per_core);
+  add_failures(work.failures(), work.tried(), input, result);
   if (augments) result.augment = measure_augment(store, augment_settings(options, threads), context);
   return result;
 }

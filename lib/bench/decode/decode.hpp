@@ -8,19 +8,28 @@
 #include "bench/decode/augment_run.hpp"
 #include "bench/decode/cores_needed.hpp"
 #include "bench/decode/decode_failures.hpp"
+#include "bench/decode/device_decode_result.hpp"
 #include "bench/input/jpeg_store.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-/// `iobench decode`: how many images a second the cores turn into pixels.
+/// `iobench decode`: how many images a second the cores, or a GPU, turn into pixels.
 namespace shardkit {
 
 /// The largest --crop, in pixels a side.
 inline constexpr std::uint64_t kMostCrop = 8192;
 
+/// What decodes: libjpeg-turbo on the CPU, or nvJPEG on a GPU (docs/gpu.md).
+enum class DecodeBackend { cpu, nvjpeg };
+template <>
+struct EnumNames<DecodeBackend> {
+  static constexpr std::array<std::string_view, 2> names{"cpu", "nvjpeg"};
+};
+
 struct DecodeBenchOptions {
   std::vector<std::string> paths;
+  DecodeBackend backend = DecodeBackend::cpu;
   std::optional<std::uint64_t> threads;
   std::uint64_t samples = 2000;
   std::optional<std::uint64_t> crop;
@@ -31,6 +40,8 @@ struct DecodeBenchOptions {
   double min_seconds = 2;
   bool scaling = false;
   std::uint64_t seed = 0;
+  std::optional<std::uint64_t> batch;   ///< with nvJPEG
+  std::optional<std::uint64_t> device;  ///< with nvJPEG
   /// Set by `run`, not on the command line: stop after this time, though not every image was decoded yet.
   std::optional<double> most_seconds;
 
@@ -48,6 +59,7 @@ struct ScalingRow {
 };
 
 struct DecodeResult {
+  DecodeBackend backend = DecodeBackend::cpu;
   std::optional<std::uint64_t> crop;
   std::uint64_t scale = 1;
   std::uint64_t threads = 0;
@@ -55,10 +67,11 @@ struct DecodeResult {
   std::uint64_t decoded = 0;
   double decode_seconds = 0;
   double cpu_seconds = 0;
+  double cpu_seconds_per_sample = 0;
   double samples_per_second = 0;
   std::optional<RateInterval> samples_per_second_interval;
   bool steady = true;
-  double samples_per_second_per_core = 0;
+  std::optional<double> samples_per_second_per_core;  ///< none where a GPU decoded
   double megapixels_per_second = 0;
   double bytes_per_second = 0;
   ImageMix mix;
@@ -67,14 +80,16 @@ struct DecodeResult {
   std::vector<ScalingRow> scaling;
   std::vector<CoresNeeded> cores_needed;
   std::optional<AugmentResult> augment;
+  std::optional<DeviceDecodeResult> nvjpeg;
 
   void describe(FieldVisitor& v);
 };
 
 /// Loads images into memory, then decodes them over and over for at least --min-seconds and at least once each. Writes
-/// nothing. Throws Error{not_found} without images, Error{corrupt} when not one of them can be decoded.
+/// nothing. Throws Error{not_found} without images, Error{corrupt} when not one of them can be decoded or the GPU's
+/// pixels are wrong, Error{unsupported} when nvJPEG is asked for and it, CUDA or a GPU is missing.
 DecodeResult decode(const DecodeBenchOptions& options, Context& context);
-/// The same over an input that was found already; options.paths is not looked at.
+/// The same, on the CPU, over an input that was found already; options.paths is not looked at.
 DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Context& context);
 
 }  // namespace shardkit

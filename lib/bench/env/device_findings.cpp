@@ -32,11 +32,18 @@ void link_width(const std::string& part, const std::string& name, const PcieLink
                    *link.width, *best, 100.0 * static_cast<double>(*link.width) / static_cast<double>(*best))});
 }
 
-/// An idle GPU lowers the speed of its link, never its width: at rest this proves nothing.
-void link_speed(const std::string& part, const std::string& name, const PcieLink& link, bool may_be_idle,
-                Findings& findings) {
+/// A GPU at rest lowers the speed of its link, never its width: then this proves nothing. Drives do not.
+enum class Rest { no, maybe, yes };
+
+Rest rest_of(const GpuState* state) {
+  if (!state || !state->performance_state) return Rest::maybe;
+  return *state->performance_state == 0 ? Rest::no : Rest::yes;
+}
+
+void link_speed(const std::string& part, const std::string& name, const PcieLink& link, Rest rest, Findings& findings) {
   const auto best = lesser(link.max_speed, link.slot_speed);
-  if (!link.speed || !best || *link.speed >= *best) return;
+  if (!link.speed || !best || *link.speed >= *best || rest == Rest::yes) return;
+  const bool may_be_idle = rest == Rest::maybe;
   findings.push_back(
       {part + "_pcie_speed", may_be_idle ? kHint : kWarning, generation(*link.speed), generation(*best),
        may_be_idle ? "look again while the GPU works; if it stays so: BIOS setting of the slot, riser, AER in dmesg"
@@ -56,10 +63,9 @@ void slot(const std::string& part, const std::string& name, const PcieLink& link
        fmt::format("the slot of {} at {} offers {}, the card could do {}", name, link.address, has, wants)});
 }
 
-void link(const std::string& part, const std::string& name, const PcieLink& facts, bool may_be_idle,
-          Findings& findings) {
+void link(const std::string& part, const std::string& name, const PcieLink& facts, Rest rest, Findings& findings) {
   link_width(part, name, facts, findings);
-  link_speed(part, name, facts, may_be_idle, findings);
+  link_speed(part, name, facts, rest, findings);
   slot(part, name, facts, findings);
 }
 
@@ -139,9 +145,11 @@ void hidden_gpus(const Environment& environment, Findings& findings) {
 }  // namespace
 
 void judge_devices(const Environment& environment, Findings& findings) {
-  for (const GpuDevice& gpu : environment.gpu_devices) link("gpu", gpu.model, gpu.pcie, true, findings);
+  for (const GpuDevice& gpu : environment.gpu_devices) {
+    link("gpu", gpu.model, gpu.pcie, rest_of(environment.gpu_monitor.find(gpu.pcie.address)), findings);
+  }
   for (const DriveLink& drive : drives(environment)) {
-    if (drive.disk.starts_with("nvme")) link("nvme", drive.disk, drive.pcie, false, findings);
+    if (drive.disk.starts_with("nvme")) link("nvme", drive.disk, drive.pcie, Rest::no, findings);
   }
   for (const NetworkCard& card : environment.network) network_link(card, findings);
   distances(environment, findings);

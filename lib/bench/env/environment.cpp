@@ -1,5 +1,6 @@
 #include "bench/env/environment.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "bench/env/findings.hpp"
@@ -53,11 +54,26 @@ void look_at_limits(const Probe& probe, Environment& environment) {
   }
 }
 
-void look_at_devices(const Probe& probe, Environment& environment) {
+/// What the driver says of GPUs beside what /sys does, or of those that /sys does not show, as in many containers.
+void add_drivers_word(const GpuSight& sight, std::vector<GpuDevice>& devices) {
+  for (const GpuState& gpu : sight.gpus) {
+    auto device = std::ranges::find(devices, gpu.pci_address, [](const GpuDevice& d) { return d.pcie.address; });
+    if (device == devices.end()) device = devices.insert(device, {gpu.name, "nvidia", {}});
+    if (!gpu.name.empty()) device->model = gpu.name;
+    device->pcie = driver_link(gpu, device->pcie);
+  }
+}
+
+void look_at_gpus_of(const Probe& probe, const GpuSight& sight, Environment& environment) {
   GpuPresence gpus = find_gpus(probe);
-  environment.gpus = gpus.devices;
-  environment.gpu_driver = gpus.driver_version;
+  add_drivers_word(sight, gpus.bus);
+  environment.gpus = std::max<std::uint64_t>(gpus.devices, sight.gpus.size());
+  environment.gpu_driver = gpus.driver_version.empty() ? sight.driver_version : gpus.driver_version;
   environment.gpu_devices = std::move(gpus.bus);
+  environment.gpu_monitor = sight;
+}
+
+void look_at_devices(const Probe& probe, Environment& environment) {
   environment.cpu = read_cpu(probe);
   environment.memory = read_memory(probe);
   environment.numa_nodes = read_numa_nodes(probe);
@@ -68,11 +84,17 @@ void look_at_devices(const Probe& probe, Environment& environment) {
 
 }  // namespace
 
-Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job, const Probe& probe) {
+Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job) {
+  return look_at_environment(path, job, live_probe(), look_at_gpus());
+}
+
+Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job, const Probe& probe,
+                                const GpuSight& gpus) {
   Environment environment;
   if (!path.empty()) look_at_path(path, probe, environment);
   look_at_limits(probe, environment);
   look_at_devices(probe, environment);
+  look_at_gpus_of(probe, gpus, environment);
   if (!probe.text("/proc/self/status")) environment.hidden.emplace_back("/proc");
   if (probe.names("/sys/class").empty()) environment.hidden.emplace_back("/sys");
   environment.normal = normal_rates(environment);

@@ -10,6 +10,7 @@
 #include "bench/env/normal_rates.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "gpu/gpu_monitor.hpp"
 #include "system/block_device.hpp"
 #include "system/cgroup.hpp"
 #include "system/cpu.hpp"
@@ -50,6 +51,7 @@ struct Environment {
   std::vector<NetworkCard> network;
   std::vector<RdmaPort> rdma;
   std::vector<GpuDevice> gpu_devices;
+  GpuSight gpu_monitor;
   KernelFacts kernel;
   std::vector<std::string> hidden;  ///< "/proc", "/sys": what could not be read here
   std::vector<NormalRate> normal;
@@ -58,10 +60,12 @@ struct Environment {
   void describe(FieldVisitor& v);
 };
 
-/// Looks at a machine and at what `path` lies on, and judges both; `path` is empty when there is no data, `job` when it
-/// is not known how the loader is set up. Throws Error{not_found, denied} for a path that is not there, and
+/// Looks at this machine and at what `path` lies on, and judges both; `path` is empty when there is no data, `job` when
+/// it is not known how the loader is set up. Throws Error{not_found, denied} for a path that is not there, and
 /// Error{usage} for one that holds no data by its kind, such as a FIFO.
-Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job,
-                                const Probe& probe = live_probe());
+Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job);
+/// The same of any machine, and of what the driver of its GPUs says.
+Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job, const Probe& probe,
+                                const GpuSight& gpus = {});
 
 }  // namespace shardkit

@@ -34,6 +34,7 @@ void Environment::describe(FieldVisitor& v) {
   v.field({"network", Unit::none, "network cards"}, network);
   v.field({"rdma", Unit::none, "ports of RDMA devices"}, rdma);
   v.field({"gpu_devices", Unit::none, "NVIDIA GPUs on the PCI bus, seen by this process or not"}, gpu_devices);
+  v.field({"gpu_monitor", Unit::none, "what the GPUs' driver says of them now (NVML)"}, gpu_monitor);
   v.field({"kernel", Unit::none, "what kernel, container and limits let this process do"}, kernel);
   v.field({"hidden", Unit::none, "parts of the machine that cannot be looked at from here"}, hidden);
   v.field({"normal", Unit::none, "rates that are normal for these parts"}, normal);

@@ -11,6 +11,7 @@ std::vector<Finding> find_findings(const Environment& environment, const std::op
   judge_storage(environment, findings);
   judge_remote_storage(environment, findings);
   judge_devices(environment, findings);
+  judge_gpus(environment, findings);
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity < b.severity; });
   return findings;

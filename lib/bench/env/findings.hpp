@@ -21,6 +21,8 @@ void judge_limits(const Environment& environment, const std::optional<LoaderJob>
 void judge_memory(const Environment& environment, const std::optional<LoaderJob>& job, std::vector<Finding>& findings);
 /// PCIe links, NUMA distance, GPUs and network cards.
 void judge_devices(const Environment& environment, std::vector<Finding>& findings);
+/// What the GPUs' driver says of clocks, power and modes.
+void judge_gpus(const Environment& environment, std::vector<Finding>& findings);
 /// What the data lies on.
 void judge_storage(const Environment& environment, std::vector<Finding>& findings);
 /// NFS, Lustre and FUSE mounts of the data, and the network to them.

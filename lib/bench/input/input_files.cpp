@@ -161,6 +161,7 @@ InputSet find_input(const std::vector<std::string>& operands, Context& context) 
   InputFinder finder(context);
   for (const std::string& operand : operands) finder.add(operand);
   InputSet input = finder.take();
+  input.operands = operands;
   if (input.files.empty()) throw Error(ErrorCode::usage, "nothing to read was named");
   if (input.bytes == 0) {
     throw Error(
@@ -171,6 +172,15 @@ InputSet find_input(const std::vector<std::string>& operands, Context& context) 
         input.files.front().path);
   }
   return input;
+}
+
+const std::string& first_named(const InputSet& input) {
+  return input.operands.empty() ? input.files.front().path : input.operands.front();
+}
+
+std::string named_text(const InputSet& input) {
+  const bool is_alone = (input.operands.empty() ? input.files.size() : input.operands.size()) == 1;
+  return fmt::format("'{}'{}", first_named(input), is_alone ? "" : " and what was named beside it");
 }
 
 InputSet spread(InputSet input) {

@@ -19,8 +19,9 @@ struct InputFile {
 };
 
 struct InputSet {
-  std::vector<InputFile> files;  ///< in the order named; those of a folder by name
-  std::uint64_t bytes = 0;       ///< of all files, more than 0
+  std::vector<InputFile> files;         ///< in the order named; those of a folder by name
+  std::uint64_t bytes = 0;              ///< of all files, more than 0
+  std::vector<std::string> operands{};  ///< what they came from, as the user named it; may be empty for a part of a set
 };
 
 /// Resolves operands: whatever names shards (catalog/shard_set.hpp), any other file, or a folder of either. Of a folder
@@ -28,6 +29,11 @@ struct InputSet {
 /// links are followed. A .txt or .json is a list of shards only when it reads as one. Throws Error{not_found} when
 /// there is nothing to read, Error{usage} for pipes, devices and sockets, Error{cancelled} on a stop.
 InputSet find_input(const std::vector<std::string>& operands, Context& context);
+
+/// "'/data/train'", or "'/data/train' and what was named beside it": the user's own words, for messages.
+std::string named_text(const InputSet& input);
+/// The first of them, or the first file of a set without.
+const std::string& first_named(const InputSet& input);
 
 /// The files in an order that is drawn once and for all, so that as many as there is time for are spread over all.
 InputSet spread(InputSet input);

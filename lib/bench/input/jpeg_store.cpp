@@ -55,36 +55,35 @@ JpegStore::JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t me
   context.progress().start("listing samples");
   std::vector<SampleRef> listed = list_samples(input, kMostShards, context);
   std::erase_if(listed, [](const SampleRef& sample) { return sample.image_bytes == 0; });
-  const auto refs = choose(listed, most, memory, context);
-  if (refs.empty()) {
-    throw Error(ErrorCode::not_found, fmt::format("there are no images in '{}'{}", input.files.front().path,
-                                                  input.files.size() > 1 ? " and what was named beside it" : ""));
+  refs_ = choose(listed, most, memory, context);
+  if (refs_.empty()) {
+    throw Error(ErrorCode::not_found, fmt::format("there are no images in {}", named_text(input)), first_named(input));
   }
   choice_.listed = listed.size();
-  choice_.chosen = refs.size();
+  choice_.chosen = refs_.size();
   choice_.how = fmt::format("evenly over all files and at most {} shards, in the order of their names", kMostShards);
-  choice_.first = sample_names(input, std::span(refs).first(std::min(refs.size(), kFirstNamed)));
-  load(input, refs, context);
+  choice_.first = sample_names(input, std::span(refs_).first(std::min(refs_.size(), kFirstNamed)));
+  load(input, context);
   look_at_headers();
 }
 
-void JpegStore::load(const InputSet& input, const std::vector<SampleRef>& refs, Context& context) {
-  for (const SampleRef& ref : refs) bytes_ += ref.image_bytes;
+void JpegStore::load(const InputSet& input, Context& context) {
+  for (const SampleRef& ref : refs_) bytes_ += ref.image_bytes;
   memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
-  images_.resize(refs.size());
+  images_.resize(refs_.size());
   std::vector<MutableBytes> places;
   std::uint64_t offset = 0;
-  for (const SampleRef& ref : refs) {
+  for (const SampleRef& ref : refs_) {
     places.emplace_back(memory_.get() + offset, ref.image_bytes);
     offset += ref.image_bytes;
   }
-  context.progress().start("loading images", refs.size(), bytes_);
-  for_each_file(refs.size(), context, [&](std::size_t i) {
-    const std::string& path = input.files[refs[i].file].path;
+  context.progress().start("loading images", refs_.size(), bytes_);
+  for_each_file(refs_.size(), context, [&](std::size_t i) {
+    const std::string& path = input.files[refs_[i].file].path;
     const File file = File::open_read(path);
-    if (file.read_at(refs[i].image_offset, places[i]) < places[i].size()) {
+    if (file.read_at(refs_[i].image_offset, places[i]) < places[i].size()) {
       throw Error(ErrorCode::io, fmt::format("'{}' ended within an image: it changed while it was read", path), path,
-                  refs[i].image_offset);
+                  refs_[i].image_offset);
     }
     images_[i] = places[i];
     context.progress().items.fetch_add(1, std::memory_order_relaxed);

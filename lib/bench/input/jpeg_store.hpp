@@ -36,6 +36,7 @@ class JpegStore {
 
   std::size_t size() const { return images_.size(); }
   Bytes image(std::size_t index) const { return images_[index]; }
+  const SampleRef& sample(std::size_t index) const { return refs_[index]; }
   /// Pixels by the header; 0 where it cannot be read.
   std::uint64_t pixels(std::size_t index) const { return pixels_[index]; }
   std::uint64_t bytes() const { return bytes_; }
@@ -43,9 +44,10 @@ class JpegStore {
   const SampleChoice& choice() const { return choice_; }
 
  private:
-  void load(const InputSet& input, const std::vector<SampleRef>& refs, Context& context);
+  void load(const InputSet& input, Context& context);
   void look_at_headers();
 
+  std::vector<SampleRef> refs_;
   std::unique_ptr<std::byte[]> memory_;
   std::uint64_t bytes_ = 0;
   std::vector<Bytes> images_;

@@ -1,5 +1,7 @@
 #include "bench/model/measured_supply.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +23,9 @@ std::optional<double> number(const Json& object, const char* name) {
 void take_read(const Json& result, Supply& supply) {
   supply.read_bytes_per_second = number(result, "bytes_per_second");
   supply.read_samples_per_second = number(result, "samples_per_second");
+  if (supply.read_bytes_per_second && supply.read_samples_per_second.value_or(0) > 0) {
+    supply.measured_sample_bytes = *supply.read_bytes_per_second / *supply.read_samples_per_second;
+  }
   const Json cache = result.value("cache", Json());
   if (cache.is_object() && cache.value("state", Json()).is_string()) supply.cache_state = cache["state"];
 }
@@ -45,24 +50,74 @@ void take_run(const Json& result, Supply& supply) {
   if (const Json ladder = part("ladder"); ladder.is_array()) take_ladder(ladder, supply);
 }
 
+/// The row of a list of objects in which `key` is `value`; null when there is none.
+const Json* row_of(const Json& result, const char* list, const char* key, std::string_view value) {
+  const Json* rows = member(result, list);
+  if (rows == nullptr || !rows->is_array()) return nullptr;
+  for (const Json& row : *rows) {
+    if (row.is_object() && row.value(key, Json()) == value) return &row;
+  }
+  return nullptr;
+}
+
+void take_pipeline(const Json& result, const std::string& path, Supply& supply) {
+  if (result.value("source", Json()) == "null") {
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' is of a pipeline that read nothing (--source null); measure one over data", path),
+                path);
+  }
+  if (result.value("decode", Json()) == "null") return take_read(result, supply);
+  const Json* stage = member(result, "limiting_stage");
+  if (stage != nullptr && stage->is_string()) supply.pipeline_stage = *stage;
+  supply.pipeline_samples_per_second = number(result, "samples_per_second");
+  const Json* state = member(result, "cache.state");
+  if (state != nullptr && state->is_string()) supply.cache_state = *state;
+  if (result.value("decode", Json()) == "nvjpeg") return;  // its stage's processor time is not of decoding
+  const Json* decode = row_of(result, "stages", "name", stage::kDecode);
+  const auto seconds = decode == nullptr ? std::nullopt : number(*decode, "cpu_seconds_per_sample");
+  if (seconds && *seconds > 0) supply.decode_samples_per_second_per_core = 1 / *seconds;
+}
+
+/// The checkpoint that training waits for says how fast one is written, the one behind a copy what copying takes.
+std::optional<MeasuredCheckpoint> checkpoint_of(const Json& result) {
+  const Json* sync = row_of(result, "rows", "mode", "sync");
+  const Json* background = row_of(result, "rows", "mode", "background");
+  const Json* written = sync != nullptr ? sync : background;
+  if (written == nullptr) return std::nullopt;
+  MeasuredCheckpoint checkpoint;
+  checkpoint.written_bytes = number(*written, "bytes").value_or(0);
+  checkpoint.bytes = std::max(number(result, "bytes").value_or(0), checkpoint.written_bytes);
+  checkpoint.bytes_per_second = number(*written, "bytes_per_second").value_or(0);
+  if (background != nullptr) checkpoint.copy_seconds = number(*background, "block_seconds");
+  if (checkpoint.written_bytes <= 0 || checkpoint.bytes_per_second <= 0) return std::nullopt;
+  return checkpoint;
+}
+
 }  // namespace
 
-Supply read_measured_supply(const std::string& path) {
+MeasuredNodeResult read_measured(const std::string& path) {
   const Json envelope = read_result_file(path);
   const Json& result = envelope["result"];
   const std::string verb = verb_of(envelope);
-  Supply supply;
+  MeasuredNodeResult measured;
   if (verb == "read") {
-    take_read(result, supply);
+    take_read(result, measured.supply);
   } else if (verb == "decode") {
-    take_decode(result, supply);
+    take_decode(result, measured.supply);
+  } else if (verb == "pipeline") {
+    take_pipeline(result, path, measured.supply);
   } else if (verb == "run") {
-    take_run(result, supply);
+    take_run(result, measured.supply);
+  } else if (verb == "checkpoint") {
+    measured.checkpoint = checkpoint_of(result);
   } else {
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' is a result of {}; expected one of read, decode or run", path, verb), path);
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("'{}' is a result of {}; expected one of read, decode, pipeline, checkpoint or run", path, verb),
+        path);
   }
-  return supply;
+  if (measured.supply.is_known() || measured.checkpoint) return measured;
+  throw Error(ErrorCode::usage, fmt::format("'{}' is a result of {} without a rate; measure again", path, verb), path);
 }
 
 }  // namespace shardkit

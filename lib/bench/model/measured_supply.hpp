@@ -13,7 +13,16 @@ struct Supply {
   std::optional<double> read_samples_per_second;
   std::optional<double> decode_samples_per_second;
   std::optional<double> decode_samples_per_second_per_core;
-  std::optional<std::string> cache_state;  ///< in which reading was measured, as cache_state() names it
+  /// Of all stages at once, and the stage that set their pace; "compute" and "checkpoint" were waited for themselves,
+  /// so that more may be there.
+  std::optional<double> pipeline_samples_per_second;
+  std::optional<std::string> pipeline_stage;
+  std::optional<std::string> cache_state;       ///< in which reading was measured, as cache_state() names it
+  std::optional<double> measured_sample_bytes;  ///< mean size of what was read, which the job's samples need not have
+
+  bool is_known() const {
+    return read_bytes_per_second || read_samples_per_second || decode_samples_per_second || pipeline_samples_per_second;
+  }
 
   void describe(FieldVisitor& v) {
     v.field({"read_bytes_per_second", Unit::bytes_per_second, "bytes that storage gives"}, read_bytes_per_second);
@@ -23,13 +32,32 @@ struct Supply {
             decode_samples_per_second);
     v.field({"decode_samples_per_second_per_core", Unit::per_second, "samples that one core decodes"},
             decode_samples_per_second_per_core);
+    v.field({"pipeline_samples_per_second", Unit::per_second, "samples that all stages gave at once"},
+            pipeline_samples_per_second);
+    v.field({"pipeline_stage", Unit::none, "the stage that set their pace"}, pipeline_stage);
     v.field({"cache_state", Unit::none, "what the page cache held when reading was measured"}, cache_state);
+    v.field({"measured_sample_bytes", Unit::bytes, "mean size of the samples that were measured"},
+            measured_sample_bytes);
   }
 };
 
-/// Takes the rates out of a result that `iobench read`, `decode` or `run` wrote with --json; of a run the
-/// decoding rate beside reading, by which it judges too. Throws Error{corrupt} when
-/// the file is no such result, Error{usage} when it is one of another verb or of a run that failed.
-Supply read_measured_supply(const std::string& path);
+/// What a checkpoint took.
+struct MeasuredCheckpoint {
+  double bytes = 0;                    ///< of a whole one
+  double written_bytes = 0;            ///< less where --budget ended the writing
+  double bytes_per_second = 0;         ///< until it is durable
+  std::optional<double> copy_seconds;  ///< that training waits for a copy of the whole in memory, if that was measured
+};
+
+struct MeasuredNodeResult {
+  Supply supply;
+  std::optional<MeasuredCheckpoint> checkpoint;
+};
+
+/// Takes the rates out of a result that `iobench read`, `decode`, `pipeline`, `checkpoint` or `run` wrote with --json;
+/// of a run the decoding rate beside reading, by which it judges too; of a pipeline that decoded nothing the rate of
+/// reading. Throws Error{corrupt} when the file is no such result, Error{usage} when it is one of another verb, of a
+/// run that failed, or of a pipeline that read nothing.
+MeasuredNodeResult read_measured(const std::string& path);
 
 }  // namespace shardkit

@@ -6,60 +6,13 @@
 #include <fmt/format.h>
 
 #include "bench/model/job_requirement.hpp"
+#include "bench/model/model_options.hpp"
+#include "bench/model/model_text.hpp"
 #include "bench/model/verdict.hpp"
 #include "core/error.hpp"
 
 namespace shardkit {
 namespace {
-
-[[noreturn]] void refuse(const char* option, std::string_view expected) {
-  throw Error(ErrorCode::usage, fmt::format("{}: expected {}", option, expected));
-}
-
-void check_positive(const std::optional<double>& value, const char* option) {
-  if (value && *value <= 0) refuse(option, "more than 0");
-}
-
-void check_not_negative(const std::optional<double>& value, const char* option) {
-  if (value && *value < 0) refuse(option, "0 or more");
-}
-
-void check_values(const ModelOptions& options) {
-  if (options.workers == 0) refuse("--workers", "at least one worker");
-  if (options.prefetch == 0) refuse("--prefetch", "at least one batch");
-  if (options.crop == 0 || options.crop > 65535) refuse("--crop", "1 to 65535 pixels");
-  if (options.checkpoint_every == 0U) refuse("--checkpoint-every", "at least one step");
-  check_positive(options.decode_per_core, "--decode-per-core");
-  check_positive(options.read_rate, "--read-rate");
-  check_positive(options.decode_rate, "--decode-rate");
-  check_positive(options.stage_rate, "--stage-rate");
-  check_positive(options.checkpoint_rate, "--checkpoint-rate");
-  check_not_negative(options.checkpoint_copy_time, "--checkpoint-copy-time");
-  check_not_negative(options.gpu_hour_cost, "--gpu-hour-cost");
-  check_not_negative(options.egress_cost, "--egress-cost");
-}
-
-/// An option that would change nothing without another is refused, so that no part of a command line goes unheard.
-void check_partners(const ModelOptions& options) {
-  const auto check = [](bool given, bool partner, const char* option, const char* partners) {
-    if (given && !partner) refuse(option, fmt::format("{} beside it", partners));
-  };
-  const bool job = options.preset || options.batch || options.step_time;
-  constexpr const char* kJob = "a job (--preset, or --batch and --step-time)";
-  check(options.sample_bytes.has_value(), job, "--sample-bytes", kJob);
-  check(options.decode_per_core.has_value(), job, "--decode-per-core", kJob);
-  check(options.dataset_bytes.has_value(), job, "--dataset-bytes", kJob);
-  check(options.checkpoint_bytes.has_value(), job, "--checkpoint-bytes", kJob);
-  check(options.gpu_hour_cost.has_value(), job, "--gpu-hour-cost", kJob);
-  check(options.egress_cost.has_value(), job, "--egress-cost", kJob);
-  check(options.stage_rate.has_value(), options.dataset_bytes.has_value(), "--stage-rate", "--dataset-bytes");
-  const bool checkpoint = options.checkpoint_bytes.has_value();
-  check(checkpoint, options.checkpoint_rate && options.checkpoint_every, "--checkpoint-bytes",
-        "--checkpoint-rate and --checkpoint-every");
-  check(options.checkpoint_rate.has_value(), checkpoint, "--checkpoint-rate", "--checkpoint-bytes");
-  check(options.checkpoint_every.has_value(), checkpoint, "--checkpoint-every", "--checkpoint-bytes");
-  check(options.checkpoint_copy_time > 0, checkpoint, "--checkpoint-copy-time", "--checkpoint-bytes");
-}
 
 std::optional<double> as_double(const std::optional<std::uint64_t>& value) {
   return value ? std::optional<double>(static_cast<double>(*value)) : std::nullopt;
@@ -75,7 +28,9 @@ CheckpointCost checkpoint_cost(const ModelOptions& options, const TrainingJob& j
   const auto every = static_cast<double>(*options.checkpoint_every);
   cost.write_seconds = static_cast<double>(*options.checkpoint_bytes) / *options.checkpoint_rate;
   cost.synchronous_share_ratio = checkpoint_share(cost.write_seconds, every, job.step_seconds);
-  cost.asynchronous_share_ratio = checkpoint_share(options.checkpoint_copy_time, every, job.step_seconds);
+  if (options.checkpoint_copy_time) {
+    cost.asynchronous_share_ratio = checkpoint_share(*options.checkpoint_copy_time, every, job.step_seconds);
+  }
   cost.fits_interval = checkpoint_fits(cost.write_seconds, every, job.step_seconds);
   return cost;
 }
@@ -116,12 +71,31 @@ void warn_of_cache(const Supply& supply, const std::string& path, Context& conte
                            path, state, what));
 }
 
-Supply given_supply(const ModelOptions& options, Context& context) {
-  Supply supply;
-  if (options.from) supply = read_measured_supply(*options.from);
+/// A pipeline that waited for its own steps shows what those took, not what the node gives.
+void check_pace(const ModelOptions& options, const std::optional<JobRequirement>& requirement, const Supply& supply,
+                Context& context) {
+  if (!supply.pipeline_stage || !supply.pipeline_samples_per_second) return;
+  if (supply.pipeline_stage != stage::kCompute && supply.pipeline_stage != stage::kCheckpoint) return;
+  const std::string rate = count_text(*supply.pipeline_samples_per_second);
+  constexpr const char* kInstead = "measure the pipeline without --step-time and checkpoints";
+  if (requirement && requirement->is_of_images() &&
+      *supply.pipeline_samples_per_second < samples_per_second(requirement->job) * requirement->min_au) {
+    throw Error(ErrorCode::usage,
+                fmt::format("--from: '{}' was paced by its own steps, so that it shows {} samples/s and not what more "
+                            "the node gives; {}",
+                            *options.from, rate, kInstead),
+                *options.from);
+  }
+  context.warn("supply_is_a_bound", fmt::format("'{}' was paced by its own steps: the node gives {} samples/s or more; "
+                                                "{} for how many",
+                                                *options.from, rate, kInstead));
+}
+
+Supply given_supply(const ModelOptions& options, Supply supply, Context& context) {
   if (options.read_rate) {
     supply.read_bytes_per_second = options.read_rate;
     supply.read_samples_per_second.reset();
+    supply.measured_sample_bytes.reset();
     supply.cache_state.reset();
   }
   if (options.from) warn_of_cache(supply, *options.from, context);
@@ -140,7 +114,31 @@ std::vector<StageRate> stage_rates(const Supply& supply, double sample_bytes, bo
     rates.push_back({stage::kRead, *supply.read_samples_per_second});
   }
   if (image && supply.decode_samples_per_second) rates.push_back({stage::kDecode, *supply.decode_samples_per_second});
+  if (image && supply.pipeline_samples_per_second) {
+    rates.push_back({supply.pipeline_stage ? std::string_view(*supply.pipeline_stage) : "pipeline",
+                     *supply.pipeline_samples_per_second});
+  }
   return rates;
+}
+
+/// Stages of a job of images, or of any other, that the supply says nothing of.
+std::vector<std::string> stages_not_measured(const Supply& supply, bool image) {
+  std::vector<std::string> stages;
+  const bool all_at_once = image && supply.pipeline_samples_per_second;
+  if (!all_at_once && !supply.read_bytes_per_second && !supply.read_samples_per_second) {
+    stages.emplace_back(stage::kRead);
+  }
+  if (image && !all_at_once && !supply.decode_samples_per_second) stages.emplace_back(stage::kDecode);
+  return stages;
+}
+
+void warn_not_measured(const std::vector<std::string>& stages, Context& context) {
+  for (const std::string& name : stages) {
+    context.warn("not_measured",
+                 fmt::format("{} was not measured and may be what limits: `iobench run DATA --json FILE` measures "
+                             "every stage for --from, `iobench {} DATA` this one for --{}-rate",
+                             stage_activity(name), name, name));
+  }
 }
 
 void judge_supply(const JobRequirement& requirement, const Supply& supply, ModelResult& result) {
@@ -148,17 +146,19 @@ void judge_supply(const JobRequirement& requirement, const Supply& supply, Model
   if (rates.empty()) return;
   const Judgement judgement = judge(requirement.job, requirement.min_au, rates);
   result.supply = supply;
-  result.limiting_stage = judgement.limiting_stage;
+  const bool undecided = judgement.ok && !result.not_measured.empty();
+  if (!undecided) result.limiting_stage = judgement.limiting_stage;
   result.headroom_ratio = judgement.headroom_ratio;
   result.predicted_au_ratio = judgement.overlapped_au;
   result.predicted_au_serial_ratio = judgement.serial_au;
   result.gpus_fed = judgement.gpus_fed;
-  result.requirement = judgement.ok ? "met" : "missed";
+  result.requirement = undecided ? "undecided" : judgement.ok ? "met" : "missed";
 }
 
 void add_costs(const ModelOptions& options, const JobRequirement& requirement, ModelResult& result) {
   if (options.gpu_hour_cost && !result.predicted_au_ratio) {
-    refuse("--gpu-hour-cost", "a supply (--from, --read-rate, --decode-rate) beside it: that tells how long GPUs idle");
+    refuse_option("--gpu-hour-cost",
+                  "a supply (--from, --read-rate, --decode-rate) beside it: that tells how long GPUs idle");
   }
   if (options.gpu_hour_cost) {
     const auto gpus = static_cast<double>(requirement.job.gpus);
@@ -187,21 +187,21 @@ std::vector<PresetRow> preset_rows(const Supply& supply) {
   return rows;
 }
 
-ModelResult model(const ModelOptions& options, Context& context) {
-  check_values(options);
-  check_partners(options);
-  const Supply supply = given_supply(options, context);
-  const auto requirement = job_requirement(job_options(options));
+namespace {
+
+ModelResult modelled(const ModelOptions& options, const std::optional<JobRequirement>& requirement,
+                     const Supply& supply) {
   ModelResult result;
   if (!requirement) {
-    const bool known =
-        supply.read_bytes_per_second || supply.read_samples_per_second || supply.decode_samples_per_second;
-    if (!options.list_presets && !known) {
+    if (!options.list_presets && !supply.is_known()) {
       throw Error(ErrorCode::usage,
                   "nothing to model: give --preset, or --batch, --step-time and --sample-bytes, or a supply "
                   "(--from, --read-rate, --decode-rate); --list-presets shows the presets");
     }
-    if (known) result.supply = supply;
+    if (supply.is_known()) {
+      result.supply = supply;
+      result.not_measured = stages_not_measured(supply, true);
+    }
     result.presets = preset_rows(supply);
     return result;
   }
@@ -210,9 +210,27 @@ ModelResult model(const ModelOptions& options, Context& context) {
     result.edition = requirement->preset->edition;
   }
   result.required = requirements(options, *requirement, supply);
+  if (supply.is_known()) result.not_measured = stages_not_measured(supply, requirement->is_of_images());
   judge_supply(*requirement, supply, result);
   add_costs(options, *requirement, result);
   if (options.list_presets) result.presets = preset_rows(supply);
+  return result;
+}
+
+}  // namespace
+
+ModelResult model(const ModelOptions& given, Context& context) {
+  check_values(given);
+  MeasuredNodeResult measured;
+  if (given.from) measured = read_measured(*given.from);
+  const ModelOptions options = measured.checkpoint ? with_checkpoint(given, *measured.checkpoint, context) : given;
+  check_partners(options);
+  const Supply supply = given_supply(options, measured.supply, context);
+  const auto requirement = job_requirement(job_options(options));
+  check_pace(options, requirement, supply, context);
+  ModelResult result = modelled(options, requirement, supply);
+  warn_not_measured(result.not_measured, context);
+  result.text = model_text(result, requirement);
   return result;
 }
 

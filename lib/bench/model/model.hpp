@@ -35,7 +35,7 @@ struct ModelOptions {
   std::optional<std::uint64_t> checkpoint_bytes;
   std::optional<double> checkpoint_rate;
   std::optional<std::uint64_t> checkpoint_every;
-  double checkpoint_copy_time = 0;
+  std::optional<double> checkpoint_copy_time;
   std::optional<double> gpu_hour_cost;
   std::optional<double> egress_cost;
 
@@ -45,7 +45,7 @@ struct ModelOptions {
 struct CheckpointCost {
   double write_seconds = 0;
   double synchronous_share_ratio = 0;
-  double asynchronous_share_ratio = 0;
+  std::optional<double> asynchronous_share_ratio;  ///< where it is known how long the copy takes
   bool fits_interval = false;
 
   void describe(FieldVisitor& v);
@@ -86,6 +86,7 @@ struct PresetRow {
 std::vector<PresetRow> preset_rows(const Supply& supply);
 
 struct ModelResult {
+  std::string text;  ///< what comes of it, in a line
   std::optional<std::string> preset;
   std::optional<std::string> edition;
   std::optional<Required> required;
@@ -95,7 +96,9 @@ struct ModelResult {
   std::optional<double> predicted_au_ratio;
   std::optional<double> predicted_au_serial_ratio;
   std::optional<std::uint64_t> gpus_fed;
-  std::optional<std::string> requirement;  ///< "met" or "missed" by a given supply
+  /// "met" or "missed" by a given supply; "undecided" where what was measured is enough and stages are not_measured.
+  std::optional<std::string> requirement;
+  std::vector<std::string> not_measured;  ///< stages that the job has and the supply says nothing of
   std::optional<double> idle_cost_per_hour;
   std::optional<double> egress_cost_per_hour;
   std::vector<PresetRow> presets;

@@ -16,7 +16,10 @@ void ModelOptions::describe(FieldVisitor& v) {
   v.field({"dtype", Unit::none, "type of the decoded values"}, dtype);
   v.field({"decode-per-core", Unit::per_second, "samples that one core decodes per second, for the cores needed"},
           decode_per_core);
-  v.field({"from", Unit::none, "take the supply from a result of read, decode or run (--json)", Role::option, "FILE"},
+  v.field({"from", Unit::none,
+           "take the supply from a result of read, decode, pipeline or run (--json), or from one of checkpoint what "
+           "checkpoints take",
+           Role::option, "FILE"},
           from);
   v.field({"read-rate", Unit::bytes_per_second, "what storage gives"}, read_rate);
   v.field({"decode-rate", Unit::per_second, "samples per second that the node decodes"}, decode_rate);
@@ -37,7 +40,8 @@ void CheckpointCost::describe(FieldVisitor& v) {
   v.field({"write_seconds", Unit::seconds, "time to write one"}, write_seconds);
   v.field({"synchronous_share_ratio", Unit::ratio, "share of the running time when training waits for it"},
           synchronous_share_ratio);
-  v.field({"asynchronous_share_ratio", Unit::ratio, "share of the running time when only the copy blocks"},
+  v.field({"asynchronous_share_ratio", Unit::ratio,
+           "share of the running time when only the copy blocks; none where its time is not known"},
           asynchronous_share_ratio);
   v.field({"fits_interval", Unit::none, "an asynchronous one is written before the next starts"}, fits_interval);
 }
@@ -70,19 +74,25 @@ void PresetRow::describe(FieldVisitor& v) {
 }
 
 void ModelResult::describe(FieldVisitor& v) {
+  v.field({"text", Unit::none, "what comes of it, in a line"}, text);
   v.field({"preset", Unit::none, "preset that the job came from"}, preset);
   v.field({"edition", Unit::none, "where that was published"}, edition);
   v.field({"required", Unit::none, "what the job asks for"}, required);
   v.field({"supply", Unit::none, "what the node gives"}, supply);
-  v.field({"limiting_stage", Unit::none, "the stage that sets the pace; compute when input is fast enough"},
+  v.field({"limiting_stage", Unit::none,
+           "the stage that sets the pace; compute when input is fast enough; none while that is undecided"},
           limiting_stage);
   v.field({"headroom_ratio", Unit::ratio, "supply over demand; below 1 the input is short"}, headroom_ratio);
-  v.field({"predicted_au_ratio", Unit::ratio, "utilisation of the GPUs when input overlaps compute fully"},
+  v.field({"predicted_au_ratio", Unit::ratio,
+           "utilisation of the GPUs when input overlaps compute fully; at most that where a stage was not measured"},
           predicted_au_ratio);
   v.field({"predicted_au_serial_ratio", Unit::ratio, "utilisation when each step waits for its batch"},
           predicted_au_serial_ratio);
   v.field({"gpus_fed", Unit::count, "GPUs that the supply feeds"}, gpus_fed);
-  v.field({"requirement", Unit::none, "met or missed by the supply that was given"}, requirement);
+  v.field({"requirement", Unit::none,
+           "met or missed by the supply that was given; undecided where stages were not measured"},
+          requirement);
+  v.field({"not_measured", Unit::none, "stages of the job that the supply says nothing of"}, not_measured);
   v.field({"idle_cost_per_hour", Unit::none, "what the idle share of the GPUs costs"}, idle_cost_per_hour);
   v.field({"egress_cost_per_hour", Unit::none, "what streaming the data costs"}, egress_cost_per_hour);
   v.field({"presets", Unit::none, "published workloads"}, presets);

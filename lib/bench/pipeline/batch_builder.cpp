@@ -9,7 +9,9 @@ BatchBuilder::BatchBuilder(std::span<const std::unique_ptr<BatchMemory>> memorie
       sample_bytes_(sample_bytes),
       drop_last_(drop_last),
       finished_(memories.size()),
-      filled_(memories.size()) {
+      filled_(memories.size()),
+      raw_(memories.size()) {
+  for (std::vector<RawSample>& samples : raw_) samples.resize(batch);
   for (std::size_t i = memories.size(); i > 0; --i) free_.push_back(i - 1);
 }
 
@@ -23,7 +25,8 @@ std::optional<BatchSlot> BatchBuilder::take_slot(const std::stop_token& stop) {
     taken_ = 0;
     filled_[*open_] = 0;
   }
-  const BatchSlot slot{*open_, memories_[*open_]->bytes().subspan(taken_ * sample_bytes_, sample_bytes_)};
+  const BatchSlot slot{*open_, memories_[*open_]->bytes().subspan(taken_ * sample_bytes_, sample_bytes_),
+                       &raw_[*open_][taken_]};
   if (++taken_ == batch_) open_.reset();
   return slot;
 }
@@ -33,7 +36,7 @@ void BatchBuilder::fill(const BatchSlot& slot, const std::stop_token& stop) {
     const std::scoped_lock lock(mutex_);
     if (++filled_[slot.batch] < batch_) return;
   }
-  finished_.push({slot.batch, batch_}, 1, stop);
+  finished_.push({slot.batch, batch_, raw_[slot.batch]}, 1, stop);
 }
 
 void BatchBuilder::close(const std::stop_token& stop) {
@@ -43,7 +46,7 @@ void BatchBuilder::close(const std::stop_token& stop) {
     last.swap(open_);
     if (last && drop_last_) dropped_ = taken_;
   }
-  if (last && !drop_last_) finished_.push({*last, taken_}, 1, stop);
+  if (last && !drop_last_) finished_.push({*last, taken_, std::span(raw_[*last]).first(taken_)}, 1, stop);
   finished_.close();
 }
 

@@ -19,12 +19,14 @@ namespace shardkit {
 struct BatchSlot {
   std::size_t batch = 0;  ///< index of its memory
   MutableBytes sample;
+  RawSample* raw = nullptr;  ///< what is told of it beside
 };
 
 /// A batch whose samples are all there.
 struct FinishedBatch {
   std::size_t batch = 0;
   std::uint64_t samples = 0;
+  std::span<RawSample> raw;  ///< valid until give_back()
 };
 
 /// Collects samples into batches, in memory that goes round. Workers take slots one after the other and fill them in
@@ -62,6 +64,7 @@ class BatchBuilder {
   std::optional<std::size_t> open_;    ///< the batch whose slots are being taken
   std::uint64_t taken_ = 0;            ///< of the open batch
   std::vector<std::uint64_t> filled_;  ///< slots, by batch
+  std::vector<std::vector<RawSample>> raw_;
   std::uint64_t dropped_ = 0;
 };
 

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <span>
 #include <utility>
 
-#include "core/prng.hpp"
+#include "bench/checkpoint/checkpoint_bytes.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit {
@@ -20,11 +19,7 @@ constexpr const char* kName = "iobench-checkpoint";
 CheckpointWriter::CheckpointWriter(FileSystem& files, std::string folder, std::uint64_t bytes)
     : files_(files), folder_(std::move(folder)), bytes_(bytes), block_(std::min(bytes, kBlock)) {
   AtomicFile(files_, join_path(folder_, kName));  // that it can be written there
-  Prng prng(0);                                   // bytes that no file system compresses
-  for (std::size_t i = 0; i < block_.size(); i += sizeof(std::uint64_t)) {
-    const std::uint64_t word = prng.next();
-    std::memcpy(block_.data() + i, &word, std::min(sizeof(word), block_.size() - i));
-  }
+  fill_with_noise(block_, 0);
 }
 
 void CheckpointWriter::write(const std::stop_token& stop) {

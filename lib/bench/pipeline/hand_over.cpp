@@ -1,5 +1,7 @@
 #include "bench/pipeline/hand_over.hpp"
 
+#include <stdexcept>
+
 namespace shardkit {
 namespace {
 
@@ -18,11 +20,15 @@ class HostSink final : public BatchSink {
  public:
   std::string_view name() const override { return "host"; }
   std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) override { return std::make_unique<HostMemory>(bytes); }
-  std::uint64_t hand_over(BatchMemory& /*memory*/, std::size_t /*bytes*/, unsigned /*gpu*/) override { return 0; }
+  HandedBatch hand_over(const OutgoingBatch& batch, StageClock& /*clock*/) override { return {0, batch.samples}; }
   void release(std::uint64_t /*place*/) override {}
 };
 
 }  // namespace
+
+bool BatchSink::compute(std::span<const std::uint64_t> /*places*/, double /*seconds*/, const std::stop_token&) {
+  throw std::logic_error("this sink has no GPU that computes");
+}
 
 std::unique_ptr<BatchSink> host_sink() { return std::make_unique<HostSink>(); }
 

@@ -1,12 +1,12 @@
 #include "bench/pipeline/loader.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "bench/model/requirement.hpp"
-#include "image/augment.hpp"
-#include "image/jpeg_decoder.hpp"
+#include "bench/pipeline/sample_maker.hpp"
 
 namespace shardkit {
 
@@ -65,9 +65,13 @@ std::uint64_t batches_in_memory(const LoaderSettings& settings) {
   return settings.gpus * std::max<std::uint64_t>(settings.prefetch, 1);
 }
 
+std::uint64_t sample_bytes(const LoaderSettings& settings) {
+  return tensor_bytes(settings.crop, settings.form == SampleForm::tensor ? value_bytes(settings.type) : 1);
+}
+
 Loader::Loader(const LoaderSettings& settings, SampleSource& source, BatchSink& sink, TraceLog* trace, Context& context)
     : settings_(settings),
-      sample_bytes_(tensor_bytes(settings.crop, value_bytes(settings.type))),
+      sample_bytes_(sample_bytes(settings)),
       source_(source),
       sink_(sink),
       trace_(trace),
@@ -136,9 +140,13 @@ void Loader::finish_epoch() {
   for (const Report& report : epoch_->workers) {
     tally_.workers.add(report.times_until(epoch_end));
     tally_.failures.add(report.failures);
+    tally_.paths.add(report.paths);
     tally_.decoded += report.decoded;
   }
   tally_.transfer.add(epoch_->transfer.times_until(epoch_end));
+  tally_.failures.add(epoch_->transfer.failures);
+  tally_.paths.add(epoch_->transfer.paths);
+  tally_.decoded -= epoch_->transfer.lost;
   tally_.dropped += epoch_->builder.dropped();
   tally_.read_samples += epoch_->flow.samples();
   tally_.read_bytes += epoch_->flow.bytes();
@@ -166,9 +174,7 @@ void Loader::work(unsigned worker, const std::stop_token& stop) {
 
 void Loader::make_samples(StageClock& clock, Report& report, unsigned worker, const std::stop_token& stop) {
   constexpr std::uint64_t kNextEpoch = 1'000'003;  // far from the numbers of workers
-  JpegDecoder decoder;
-  Augmenter augmenter(settings_.type, settings_.layout);
-  Prng prng(settings_.seed + epoch_->number * kNextEpoch + worker);
+  SampleMaker maker(settings_, buffers_, settings_.seed + epoch_->number * kNextEpoch + worker);
   for (bool has_ticket = false;;) {
     clock.enter(Activity::blocked);
     if (!has_ticket && !epoch_->tickets.take(stop)) return;
@@ -177,23 +183,34 @@ void Loader::make_samples(StageClock& clock, Report& report, unsigned worker, co
     std::optional<SampleBuffer> image = epoch_->flow.take(stop);
     if (!image) return;
     clock.enter(Activity::decode);
-    Decoded decoded;
-    if (settings_.decode == DecodeKind::cpu) {
-      decoded = decoder.decode_random_crop(image->bytes(), prng, settings_.crop);
-      report.failures.add(decoded.failure);
-    }
-    buffers_.give_back(*std::move(image));
-    if (settings_.decode == DecodeKind::cpu && !decoded.has_pixels()) continue;
+    if (!maker.begin(*std::move(image), report.failures)) continue;
     clock.enter(Activity::blocked);
     const auto slot = epoch_->builder.take_slot(stop);
     if (!slot) return;
     clock.enter(Activity::augment);
-    if (decoded.has_pixels()) augmenter.augment(decoded.pixels, draw_flip(prng), slot->sample);
+    maker.finish(*slot);
     has_ticket = false;
     ++report.decoded;
+    report.paths.cpu = maker.refused();
     context_.progress().items.fetch_add(1, std::memory_order_relaxed);
     epoch_->builder.fill(*slot, stop);
   }
+}
+
+std::optional<LoadedBatch> Loader::bring(const FinishedBatch& batch, unsigned gpu, StageClock& clock) {
+  const bool raw = settings_.form != SampleForm::tensor;
+  const OutgoingBatch outgoing{*memories_[batch.batch], batch.samples, batch.samples * sample_bytes_,
+                               raw ? batch.raw : std::span<RawSample>(), gpu};
+  const HandedBatch handed = sink_.hand_over(outgoing, clock);
+  for (RawSample& sample : outgoing.raw) buffers_.give_back(std::exchange(sample.jpeg, {}));
+  epoch_->builder.give_back(batch.batch);
+  epoch_->transfer.failures.add(handed.failures);
+  epoch_->transfer.paths.add(handed.paths);
+  epoch_->transfer.lost += batch.samples - handed.samples;
+  if (handed.samples > 0) return LoadedBatch{handed.samples, handed.place, std::chrono::steady_clock::now()};
+  sink_.release(handed.place);
+  epoch_->tickets.add(settings_.batch);  // no step takes it, so none gives leave for the next
+  return std::nullopt;
 }
 
 void Loader::hand_over(const std::stop_token& stop) {
@@ -201,13 +218,12 @@ void Loader::hand_over(const std::stop_token& stop) {
   unsigned gpu = 0;
   while (const auto batch = epoch_->builder.next(stop)) {
     clock.enter(Activity::transfer);
-    LoadedBatch loaded{batch->samples};
-    loaded.place = sink_.hand_over(*memories_[batch->batch], batch->samples * sample_bytes_, gpu);
-    loaded.ready = std::chrono::steady_clock::now();
-    gpu = (gpu + 1) % static_cast<unsigned>(settings_.gpus);
-    epoch_->builder.give_back(batch->batch);
-    clock.enter(Activity::blocked);
-    if (!epoch_->handed.push(loaded, 1, stop)) break;
+    const std::optional<LoadedBatch> loaded = bring(*batch, gpu, clock);
+    if (loaded) {
+      gpu = (gpu + 1) % static_cast<unsigned>(settings_.gpus);
+      clock.enter(Activity::blocked);
+      if (!epoch_->handed.push(*loaded, 1, stop)) break;
+    }
     clock.enter(Activity::starved);
   }
   epoch_->handed.close();

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -12,44 +11,16 @@
 #include "bench/decode/decode_failures.hpp"
 #include "bench/pipeline/batch_builder.hpp"
 #include "bench/pipeline/hand_over.hpp"
+#include "bench/pipeline/loader_settings.hpp"
 #include "bench/pipeline/sample_flow.hpp"
 #include "bench/pipeline/sample_source.hpp"
 #include "bench/pipeline/stage_clock.hpp"
 #include "bench/pipeline/tickets.hpp"
 #include "bench/pipeline/trace_log.hpp"
 #include "core/context.hpp"
-#include "image/tensor_type.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit {
-
-/// How images become pixels.
-enum class DecodeKind {
-  cpu,
-  null,  ///< not at all: samples of a batch stay as they were
-};
-template <>
-struct EnumNames<DecodeKind> {
-  static constexpr std::array<std::string_view, 2> names{"cpu", "null"};
-};
-
-struct LoaderSettings {
-  std::uint64_t gpus = 1;
-  std::uint64_t batch = 256;   ///< samples a GPU and step
-  std::uint64_t prefetch = 2;  ///< batches a GPU that are made ahead of the step; 0: only while it waits
-  unsigned readers = 1;
-  unsigned workers = 1;
-  DecodeKind decode = DecodeKind::cpu;
-  std::uint32_t crop = 224;
-  TensorType type = TensorType::f32;
-  TensorLayout layout = TensorLayout::nchw;
-  bool drop_last = false;
-  std::uint64_t seed = 0;
-  FlowLimits flow;
-};
-
-/// Batches of all GPUs whose memory is in use at once.
-std::uint64_t batches_in_memory(const LoaderSettings& settings);
 
 /// What the loader's threads did, epoch by epoch summed up.
 struct LoaderTally {
@@ -57,8 +28,9 @@ struct LoaderTally {
   ActivityTimes workers;
   ActivityTimes transfer;
   DecodeFailures failures;
+  JpegPaths paths;            ///< of samples in batches, with DecodeKind::nvjpeg
   std::uint64_t decoded = 0;  ///< samples that became part of a batch
-  std::uint64_t dropped = 0;  ///< of last batches that were not full
+  std::uint64_t dropped = 0;  ///< of last batches that were not full, or too few for all GPUs
   std::uint64_t read_samples = 0;
   std::uint64_t read_bytes = 0;
 };
@@ -100,7 +72,9 @@ class Loader {
     ActivityTimes times;
     std::chrono::steady_clock::time_point ended{};
     DecodeFailures failures;
+    JpegPaths paths;
     std::uint64_t decoded = 0;
+    std::uint64_t lost = 0;  ///< of those decoded: the GPU could not do it, nor the CPU after it
 
     /// A thread that has done its part of an epoch waits for the next one.
     void end(StageClock& clock);
@@ -111,6 +85,8 @@ class Loader {
   void work(unsigned worker, const std::stop_token& stop);
   void make_samples(StageClock& clock, Report& report, unsigned worker, const std::stop_token& stop);
   void hand_over(const std::stop_token& stop);
+  /// Brings one batch to its GPU. Empty when nothing of it is left.
+  std::optional<LoadedBatch> bring(const FinishedBatch& batch, unsigned gpu, StageClock& clock);
   TraceTrack* track(const std::string& role, std::optional<unsigned> number = {});
 
   LoaderSettings settings_;

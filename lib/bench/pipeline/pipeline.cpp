@@ -4,11 +4,15 @@
 
 #include <fmt/format.h>
 
-#include "bench/model/requirement.hpp"
+#include "bench/pipeline/pipeline_gpus.hpp"
+#include "bench/pipeline/pipeline_ladder.hpp"
+#include "bench/pipeline/pipeline_report.hpp"
 #include "bench/pipeline/pipeline_rows.hpp"
 #include "bench/pipeline/pipeline_run.hpp"
 #include "bench/pipeline/pipeline_setup.hpp"
+#include "bench/pipeline/tool_overhead.hpp"
 #include "core/error.hpp"
+#include "gpu/devices.hpp"
 #include "io/publish.hpp"
 #include "system/storage.hpp"
 
@@ -17,10 +21,6 @@ namespace {
 
 constexpr std::uint64_t kReadersOfShards = 4;
 constexpr std::uint64_t kReadersOfFiles = 16;
-constexpr double kGuessedSampleBytes = 128U << 10U;
-
-/// Long enough for tens of thousands of samples of nothing.
-constexpr double kCalibrationSeconds = 0.15;
 
 unsigned readers_of(const SampleSource& source, const PipelineOptions& options) {
   const bool files = source.kind() == "files";
@@ -36,35 +36,6 @@ double mean_sample_bytes(const InputSet& input) {
     samples += *file.samples;
   }
   return samples > 0 ? static_cast<double>(input.bytes) / static_cast<double>(samples) : kGuessedSampleBytes;
-}
-
-/// What the tool itself costs with these threads and batches, where nothing is read, decoded or computed.
-PipelineRun calibrate(const PipelineSetup& setup, Context& context) {
-  const auto source = null_source();
-  const auto sink = host_sink();
-  LoaderSettings loader = setup.loader;
-  loader.prefetch = std::max<std::uint64_t>(setup.prefetches.back(), 1);
-  loader.readers = 1;
-  loader.decode = DecodeKind::null;
-  loader.crop = 1;
-  loader.flow.samples.reset();
-  loader.flow.shuffle_samples = 0;
-  return run_pipeline({*source, *sink, {}, CacheRequest::any, 1, kCalibrationSeconds, kGuessedSampleBytes}, loader,
-                      {setup.loader.gpus, 0, 0}, nullptr, nullptr, context);
-}
-
-ToolOverhead tool_overhead(const PipelineRun& calibration, const PipelineRun& run) {
-  ToolOverhead overhead;
-  const double measured = cpu_seconds_per_sample(run);
-  const double batches = static_cast<double>(calibration.tally.decoded) / static_cast<double>(calibration.loader.batch);
-  overhead.samples_per_second = calibration.log.samples_per_second();
-  overhead.cpu_seconds_per_sample = cpu_seconds_per_sample(calibration);
-  const double at_batches = calibration.tally.transfer.total_cpu() + calibration.step_times.total_cpu();
-  overhead.cpu_seconds_per_batch = batches > 0 ? at_batches / batches : 0;
-  overhead.share_ratio = measured > 0 ? std::min(1.0, overhead.cpu_seconds_per_sample / measured) : 0;
-  overhead.step_late_mean = run.log.mean_late();
-  overhead.step_late_max = run.log.most_late();
-  return overhead;
 }
 
 /// That there was something to measure.
@@ -84,9 +55,9 @@ void check_samples(const PipelineRun& run, const std::string& path, std::optiona
                 path);
   }
   if (run.log.steps() == 0) {
-    throw Error(ErrorCode::usage, fmt::format("--drop-last: {} samples do not fill one batch of {}; name a smaller "
+    throw Error(ErrorCode::usage, fmt::format("--drop-last: {} samples do not fill one step of {} x {}; name a smaller "
                                               "--batch",
-                                              run.tally.decoded, run.loader.batch));
+                                              run.tally.decoded, run.loader.gpus, run.loader.batch));
   }
   if (run.log.steps() == 1) {
     context.warn("one_step", fmt::format("{} samples make one step; rates hold little and utilisation is not known: a "
@@ -95,84 +66,29 @@ void check_samples(const PipelineRun& run, const std::string& path, std::optiona
   }
 }
 
-CheckpointInterference interference(const PipelineRun& with, const PipelineRun& without, const CheckpointWriter& writer,
-                                    std::uint64_t every) {
-  CheckpointInterference result;
-  result.every = every;
-  result.bytes = static_cast<double>(writer.bytes());
-  result.written = writer.count();
-  if (writer.count() > 0) {
-    result.mean_seconds = writer.seconds() / static_cast<double>(writer.count());
-    result.bytes_per_second = result.bytes / std::max(result.mean_seconds, 1e-9);
-  }
-  result.max_seconds = writer.longest();
-  result.share_ratio = with.log.checkpoint_share();
-  result.samples_per_second_with = with.log.samples_per_second();
-  result.samples_per_second_without = without.log.samples_per_second();
-  if (result.samples_per_second_without > 0) {
-    result.lost_ratio = 1 - result.samples_per_second_with / result.samples_per_second_without;
-  }
-  return result;
-}
-
-void describe_setup(const PipelineOptions& options, const PipelineRun& run, const PipelineSetup& setup,
-                    PipelineResult& result) {
-  const LoaderSettings& loader = run.loader;
-  result.decode = loader.decode;
-  result.gpus = loader.gpus;
-  result.batch = loader.batch;
-  result.step_seconds = setup.step.step_seconds;
-  result.prefetch = loader.prefetch;
-  result.readers = loader.readers;
-  result.workers = loader.workers;
-  result.crop = loader.crop;
-  result.dtype = loader.type;
-  result.layout = loader.layout;
-  result.batch_memory = static_cast<double>(batches_in_memory(loader)) * static_cast<double>(loader.batch) *
-                        static_cast<double>(tensor_bytes(loader.crop, value_bytes(loader.type)));
-  result.cache.requested = options.cache;
-  if (setup.step.step_seconds > 0) {
-    result.required_samples_per_second = static_cast<double>(loader.gpus * loader.batch) / setup.step.step_seconds;
-  }
-}
-
-void add_measurement(const PipelineRun& run, PipelineResult& result) {
-  const PipelineVerdict verdict = judge_pipeline(pipeline_shares(run), run.loader.prefetch);
-  result.limiting_stage = verdict.limiting_stage;
-  result.reason = verdict.reason;
-  result.advice = verdict.advice;
-  result.steps = run.log.steps();
-  result.samples = run.log.samples();
-  result.samples_dropped = run.tally.dropped;
-  result.samples_per_second = run.log.samples_per_second();
-  if (run.tally.read_samples > 0) {
-    result.mean_sample = static_cast<double>(run.tally.read_bytes) / static_cast<double>(run.tally.read_samples);
-  }
-  result.bytes_per_second = result.samples_per_second * result.mean_sample;
-  result.batch_latency = run.log.batch_latency();
-  result.first_batch_seconds = run.log.first_batch();
-  result.stall_ratio = run.log.stall();
-  result.au_ratio = run.log.au();
-  result.stages = stage_rows(run);
-  result.cpu_seconds_per_sample = cpu_seconds_per_sample(run);
-  result.epochs = epoch_rows(run);
-  result.failures = run.tally.failures;
-  result.cache.residency_before_ratio = run.residency.front();
-  result.cache.residency_after_ratio = run.residency_after;
+void warn_of_unclear_loss(const CheckpointInterference& cost, std::uint64_t steps, Context& context) {
+  if (cost.lost_ratio) return;
+  context.warn(
+      "checkpoint_loss_unclear",
+      fmt::format("{} in {} are too few, or the machine is too unsteady, to tell what they cost beside the "
+                  "{:.1f} % of the time that steps wait for them; more --epochs or a smaller "
+                  "--checkpoint-every tells",
+                  format_count(cost.written, "checkpoint"), format_count(steps, "step"), cost.share_ratio * 100));
 }
 
 class PipelineBench {
  public:
-  PipelineBench(const PipelineOptions& options, const InputSet& input, Context& context)
+  PipelineBench(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine, Context& context)
       : options_(options),
         input_(input),
         context_(context),
         setup_(set_up(options)),
         files_(posix_file_system()),
         source_(make()),
-        sink_(host_sink()),
+        gpus_(choose_gpus(options, setup_, machine, context)),
+        decoders_(open_decoders(setup_, gpus_, machine)),
+        sink_(make_checked_sink(machine)),
         work_{*source_, *sink_, input.files, options.cache, options.epochs, options.budget, mean_sample_bytes(input)} {
-    check_batch_memory(setup_);
     if (options.trace) AtomicFile(*files_, *options.trace);  // that it can be written, before anything is measured
     setup_.loader.readers = readers_of(*source_, options);
     if (!input.files.empty()) check_on_disk(input.files, options.cache == CacheRequest::cold, false, context);
@@ -192,6 +108,15 @@ class PipelineBench {
   std::unique_ptr<SampleSource> make() {
     if (options_.source == SourceKind::null) return null_source();
     return make_source(input_, {options_.shuffle_buffer > 0, options_.seed}, context_);
+  }
+
+  std::unique_ptr<BatchSink> make_checked_sink(const PipelineMachine& machine) {
+    check_batch_memory(setup_, mean_sample_bytes(input_));
+    if (!decoders_.empty()) {
+      setup_.loader.jpegs = decoders_.front().get();
+      setup_.loader.largest_device_jpeg = jpeg_memory(setup_, *gpus_.front());
+    }
+    return make_sink(options_, setup_, gpus_, decoders_, machine, context_);
   }
 
   PipelineRun run(std::uint64_t prefetch, CheckpointWriter* checkpoints, TraceLog* trace) {
@@ -226,11 +151,15 @@ class PipelineBench {
     result.sink = sink_->name();
     describe_setup(options_, last, setup_, result);
     add_measurement(last, result);
+    if (!gpus_.empty()) result.copies = copy_report(options_, gpus_, last.copies);
+    if (!decoders_.empty()) result.jpegs = jpeg_report(decoders_.front()->facts(), last.tally);
     if (!input_.files.empty()) {
       result.cache.state = cache_state(result.cache, storage_of(input_.files.front().path).storage_class);
     }
     result.overhead = tool_overhead(calibration, last);
     if (without) result.checkpoint = interference(last, *without, *writer, every);
+    if (result.checkpoint) warn_of_unclear_loss(*result.checkpoint, last.log.steps(), context_);
+    if (options_.source == SourceKind::null) result.advice.clear();  // there is no data that could be helped
     if (trace) result.trace = write_trace(*trace);
   }
 
@@ -248,25 +177,61 @@ class PipelineBench {
   PipelineSetup setup_;
   std::unique_ptr<FileSystem> files_;
   std::unique_ptr<SampleSource> source_;
+  std::vector<Device*> gpus_;
+  std::vector<std::unique_ptr<DeviceJpegDecoder>> decoders_;
   std::unique_ptr<BatchSink> sink_;
   PipelineWork work_;
 };
+
+/// The GPUs of this machine, opened when the options let them take part.
+class OpenMachine {
+ public:
+  explicit OpenMachine(const PipelineOptions& options) : machine_{{}, open_jpeg_decoder, live_probe()} {
+    if (options.sink == SinkKind::host) return;
+    try {
+      devices_ = open_devices();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::unsupported || option_for_gpu(options)) throw;
+    }
+    for (const auto& device : devices_) machine_.devices.push_back(device.get());
+  }
+
+  const PipelineMachine& machine() const { return machine_; }
+
+ private:
+  std::vector<std::unique_ptr<Device>> devices_;
+  PipelineMachine machine_;
+};
+
+/// That data is named, unless nothing is to be read.
+void check_paths(const PipelineOptions& options) {
+  const bool null_source = options.source == SourceKind::null;
+  if (null_source && !options.paths.empty()) {
+    throw Error(ErrorCode::usage, "PATH: nothing is read with --source null; leave it out");
+  }
+  if (!null_source && options.paths.empty()) {
+    throw Error(ErrorCode::usage, "PATH: name shards, images or a folder of either");
+  }
+}
 
 }  // namespace
 
 PipelineResult pipeline(const PipelineOptions& options, Context& context) {
   set_up(options);  // what is wrong with the options is said before anything is looked for
-  const bool null_source = options.source == SourceKind::null;
-  if (null_source && !options.paths.empty()) {
-    throw Error(ErrorCode::usage, "PATH: nothing is read with --source null; leave it out");
-  }
-  if (null_source) return pipeline(options, InputSet{}, context);
-  if (options.paths.empty()) throw Error(ErrorCode::usage, "PATH: name shards, images or a folder of either");
-  return pipeline(options, find_input(options.paths, context), context);
+  check_paths(options);
+  const OpenMachine here(options);  // and so is a GPU that is missing
+  const bool reads = options.source == SourceKind::data;
+  return pipeline(options, reads ? find_input(options.paths, context) : InputSet{}, here.machine(), context);
 }
 
 PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, Context& context) {
-  return PipelineBench(options, input, context).measure();
+  return pipeline(options, input, OpenMachine(options).machine(), context);
+}
+
+PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
+                        Context& context) {
+  if (options.ladder) return climb_ladder(options, input, machine, context);
+  return PipelineBench(options, input, machine, context).measure();
 }
 
 }  // namespace shardkit

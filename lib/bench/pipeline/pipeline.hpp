@@ -1,59 +1,27 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/decode/decode_failures.hpp"
 #include "bench/input/input_files.hpp"
-#include "bench/pipeline/loader.hpp"
+#include "bench/pipeline/pipeline_options.hpp"
 #include "bench/pipeline/step_log.hpp"
+#include "bench/pipeline/step_loop.hpp"
 #include "bench/read/cache_state.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "gpu/device.hpp"
+#include "gpu/device_jpeg_decoder.hpp"
 #include "image/tensor_type.hpp"
+#include "system/probe.hpp"
 
-/// `iobench pipeline`: reading, decoding, augmenting, batching and handing over at once, beside an emulated step.
+/// `iobench pipeline`: reading, decoding, augmenting, batching and handing over at once, beside a step.
 namespace shardkit {
-
-enum class SourceKind {
-  data,
-  null,  ///< no images at all: what is left is the tool's own work
-};
-template <>
-struct EnumNames<SourceKind> {
-  static constexpr std::array<std::string_view, 2> names{"data", "null"};
-};
-
-struct PipelineOptions {
-  std::vector<std::string> paths;
-  std::optional<std::string> preset;
-  std::optional<std::uint64_t> gpus;
-  std::optional<std::uint64_t> batch;
-  std::optional<double> step_time;
-  std::uint64_t epochs = 1;
-  std::string prefetch = "2";
-  std::optional<std::uint64_t> workers;
-  std::optional<std::uint64_t> readers;
-  std::uint64_t shuffle_buffer = 0;
-  CacheRequest cache = CacheRequest::any;
-  SourceKind source = SourceKind::data;
-  DecodeKind decode = DecodeKind::cpu;
-  std::uint64_t crop = 224;
-  TensorType dtype = TensorType::f32;
-  TensorLayout layout = TensorLayout::nchw;
-  bool drop_last = false;
-  std::optional<std::uint64_t> samples;
-  std::optional<double> budget;
-  std::optional<std::uint64_t> checkpoint_every;
-  std::optional<std::uint64_t> checkpoint_bytes;
-  std::string checkpoint_dir = ".";
-  std::optional<std::string> trace;
-  std::uint64_t seed = 0;
-
-  void describe(FieldVisitor& v);
-};
 
 /// Of a stage's threads' time; the three shares sum up to 1.
 struct StageRow {
@@ -114,7 +82,50 @@ struct CheckpointInterference {
   double share_ratio = 0;
   double samples_per_second_with = 0;
   double samples_per_second_without = 0;
-  double lost_ratio = 0;
+  std::optional<double> lost_ratio;
+
+  void describe(FieldVisitor& v);
+};
+
+/// What was copied to GPUs.
+struct CopyReport {
+  std::vector<std::string> devices;
+  bool pinned = false;
+  std::uint64_t copies = 0;
+  std::uint64_t bytes = 0;
+  std::optional<double> bytes_per_second;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Who decoded, where that was to be the GPU. Counts are of samples in batches.
+struct JpegReport {
+  std::string decoder;
+  std::uint64_t hardware = 0;
+  std::uint64_t hybrid = 0;
+  std::uint64_t gpu_hybrid = 0;
+  std::uint64_t cpu = 0;
+  std::uint64_t returned = 0;
+  double gpu_ratio = 0;
+  double busy_ratio = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// A rung of the ladder from a naive loader to one in which everything overlaps.
+struct PipelineRung {
+  std::string rung;
+  std::optional<std::string> missing;  ///< why it was not measured; the rest is empty then
+  bool pinned = false;
+  std::uint64_t prefetch = 0;
+  DecodeKind decode = DecodeKind::cpu;
+  NormalizeKind normalize = NormalizeKind::cpu;
+  std::optional<double> samples_per_second;
+  std::optional<double> factor;
+  std::optional<double> stall_ratio;
+  std::optional<double> au_ratio;
+  std::optional<double> process_cpu_seconds_per_sample;
+  std::string limiting_stage;
 
   void describe(FieldVisitor& v);
 };
@@ -135,8 +146,10 @@ struct PipelineResult {
   std::uint64_t files = 0;
   DecodeKind decode = DecodeKind::cpu;
   std::string sink;
+  NormalizeKind normalize = NormalizeKind::cpu;
   std::uint64_t gpus = 1;
   std::uint64_t batch = 0;
+  StepKind step = StepKind::emulated;
   double step_seconds = 0;
   std::uint64_t prefetch = 0;
   std::uint64_t readers = 0;
@@ -158,9 +171,13 @@ struct PipelineResult {
   std::optional<double> au_ratio;
   std::vector<StageRow> stages;
   double cpu_seconds_per_sample = 0;
+  double process_cpu_seconds_per_sample = 0;
   std::vector<EpochRow> epochs;
   std::vector<PrefetchRow> prefetches;
+  std::vector<PipelineRung> ladder;
   CacheReport cache;
+  std::optional<CopyReport> copies;
+  std::optional<JpegReport> jpegs;
   DecodeFailures failures;
   ToolOverhead overhead;
   std::optional<CheckpointInterference> checkpoint;
@@ -169,11 +186,22 @@ struct PipelineResult {
   void describe(FieldVisitor& v);
 };
 
-/// Runs the pipeline once for each value of --prefetch, and once more without checkpoints when there are some. What is
-/// not listed by prefetch is of the last value. Writes nothing but checkpoints, which it removes, and the trace. Throws
-/// Error{usage, not_found, corrupt, no_space, unsupported, io}.
+/// What the pipeline works with beside the data. Borrowed.
+struct PipelineMachine {
+  std::vector<Device*> devices;  ///< none: batches stay in host memory
+  std::function<std::unique_ptr<DeviceJpegDecoder>(const Device&, unsigned threads)> open_jpegs;
+  const Probe& probe;
+};
+
+/// Runs the pipeline once for each value of --prefetch, and once more without checkpoints when there are some; or once
+/// for each rung of --ladder. What is not listed by prefetch or rung is of the last one that was measured. Writes
+/// nothing but checkpoints, which it removes, and the trace. Throws Error{usage, not_found, corrupt, no_space,
+/// unsupported, io}; unsupported where a GPU was asked for and none can be used.
 PipelineResult pipeline(const PipelineOptions& options, Context& context);
 /// The same over an input that was found already; options.paths is not looked at.
 PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, Context& context);
+/// The same on these GPUs; options.sink decides whether they are used.
+PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
+                        Context& context);
 
 }  // namespace shardkit

@@ -2,42 +2,6 @@
 
 namespace shardkit {
 
-void PipelineOptions::describe(FieldVisitor& v) {
-  v.field({"PATH", Unit::none, "shards, image files, or folders of either; none with --source null",
-           Role::optional_positional},
-          paths);
-  v.field({"preset", Unit::none, "published workload that says batch and step time (iobench model --list-presets)",
-           Role::option, "NAME"},
-          preset);
-  v.field({"gpus", Unit::count, "GPUs that step together; 1 without it"}, gpus);
-  v.field({"batch", Unit::count, "samples per GPU and step; the preset's, else 256"}, batch);
-  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch; the preset's, else none"}, step_time);
-  v.field({"epochs", Unit::count, "passes over the data; the first has the cache state asked for"}, epochs);
-  v.field({"prefetch", Unit::none, "batches per GPU made ahead of the step; several values are measured in turn",
-           Role::option, "N[,N...]"},
-          prefetch);
-  v.field({"workers", Unit::count, "threads that decode and augment; as many as the process may keep cores busy"},
-          workers);
-  v.field({"readers", Unit::count, "threads that read; at most 4 for shards, 16 for files"}, readers);
-  v.field({"shuffle-buffer", Unit::count, "samples of shards among which the next is drawn; 0: in the shards' order"},
-          shuffle_buffer);
-  v.field({"cache", Unit::none, "state of the page cache before the first epoch"}, cache);
-  v.field({"source", Unit::none, "null: nothing is read"}, source);
-  v.field({"decode", Unit::none, "null: nothing is decoded or augmented, to time reading alone"}, decode);
-  v.field({"crop", Unit::count, "side of the random resized crop", Role::option, "PIXELS"}, crop);
-  v.field({"dtype", Unit::none, "type of the batch's values"}, dtype);
-  v.field({"layout", Unit::none, "planes first (nchw) or pixels first (nhwc)"}, layout);
-  v.field({"drop-last", Unit::none, "leave out the last batch of an epoch when it is not full"}, drop_last);
-  v.field({"samples", Unit::count, "samples of an epoch at most; all without it"}, samples);
-  v.field({"budget", Unit::seconds, "read no new samples after this time; for each value of --prefetch"}, budget);
-  v.field({"checkpoint-every", Unit::count, "write a checkpoint after every so many steps"}, checkpoint_every);
-  v.field({"checkpoint-bytes", Unit::bytes, "its size"}, checkpoint_bytes);
-  v.field({"checkpoint-dir", Unit::none, "existing folder for it; it is removed at once", Role::option, "DIR"},
-          checkpoint_dir);
-  v.field({"trace", Unit::none, "write a Chrome trace, which ui.perfetto.dev opens", Role::option, "FILE"}, trace);
-  v.field({"seed", Unit::none, "order, crops and flips"}, seed);
-}
-
 void StageRow::describe(FieldVisitor& v) {
   v.field({"name", Unit::none, "stage"}, name);
   v.field({"threads", Unit::count, "threads; decode and augment share theirs"}, threads);
@@ -93,7 +57,45 @@ void CheckpointInterference::describe(FieldVisitor& v) {
           samples_per_second_with);
   v.field({"samples_per_second_without", Unit::per_second, "the same without, in a run before"},
           samples_per_second_without);
-  v.field({"lost_ratio", Unit::ratio, "of the samples per second"}, lost_ratio);
+  v.field({"lost_ratio", Unit::ratio,
+           "of the samples per second; absent of fewer than 5 checkpoints, and where it was not slower with them"},
+          lost_ratio);
+}
+
+void CopyReport::describe(FieldVisitor& v) {
+  v.field({"devices", Unit::none, "GPUs that batches were copied to"}, devices);
+  v.field({"pinned", Unit::none, "from pinned memory"}, pinned);
+  v.field({"copies", Unit::count, "one for each batch"}, copies);
+  v.field({"bytes", Unit::bytes, "in all of them"}, bytes);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the time that copies took"}, bytes_per_second);
+}
+
+void JpegReport::describe(FieldVisitor& v) {
+  v.field({"decoder", Unit::none, "library"}, decoder);
+  v.field({"hardware", Unit::count, "samples decoded by the GPU's decoders in silicon"}, hardware);
+  v.field({"hybrid", Unit::count, "samples decoded by CPU and GPU together"}, hybrid);
+  v.field({"gpu_hybrid", Unit::count, "samples decoded by the GPU's multiprocessors"}, gpu_hybrid);
+  v.field({"cpu", Unit::count, "samples of images that no engine takes, decoded by workers"}, cpu);
+  v.field({"returned", Unit::count, "samples that an engine took and failed at, decoded on the CPU after that"},
+          returned);
+  v.field({"gpu_ratio", Unit::ratio, "share of the samples that a GPU decoded"}, gpu_ratio);
+  v.field({"busy", Unit::ratio, "share of its time that the thread which hands over spent decoding"}, busy_ratio);
+}
+
+void PipelineRung::describe(FieldVisitor& v) {
+  v.field({"rung", Unit::none, "what it adds to the one before"}, rung);
+  v.field({"missing", Unit::none, "why it was not measured; none where it was"}, missing);
+  v.field({"pinned", Unit::none, "host memory is"}, pinned);
+  v.field({"prefetch", Unit::none, "batches per GPU made ahead"}, prefetch);
+  v.field({"decode", Unit::none, "how images became pixels"}, decode);
+  v.field({"normalize", Unit::none, "where samples were flipped and normalised"}, normalize);
+  v.field({"samples_per_second", Unit::per_second, "samples that steps took"}, samples_per_second);
+  v.field({"factor", Unit::none, "that, over the last measured rung's before"}, factor);
+  v.field({"stall_ratio", Unit::ratio, "share of the time that steps waited"}, stall_ratio);
+  v.field({"au_ratio", Unit::ratio, "accelerator utilisation"}, au_ratio);
+  v.field({"process_cpu_seconds_per_sample", Unit::seconds, "processor time of the whole process"},
+          process_cpu_seconds_per_sample);
+  v.field({"limiting_stage", Unit::none, "what sets the pace"}, limiting_stage);
 }
 
 void TraceReport::describe(FieldVisitor& v) {
@@ -110,8 +112,10 @@ void PipelineResult::describe(FieldVisitor& v) {
   v.field({"files", Unit::count, "shards or image files"}, files);
   v.field({"decode", Unit::none, "how images became pixels"}, decode);
   v.field({"sink", Unit::none, "where batches were handed over to; host: nothing is copied"}, sink);
-  v.field({"gpus", Unit::none, "GPUs emulated"}, gpus);
+  v.field({"normalize", Unit::none, "where samples were flipped and normalised"}, normalize);
+  v.field({"gpus", Unit::none, "GPUs that stepped together"}, gpus);
   v.field({"batch", Unit::none, "samples per GPU and step"}, batch);
+  v.field({"step", Unit::none, "what computing was"}, step);
   v.field({"step_seconds", Unit::seconds, "that a step was to compute"}, step_seconds);
   v.field({"prefetch", Unit::none, "batches per GPU made ahead; the last value of --prefetch"}, prefetch);
   v.field({"readers", Unit::count, "threads that read"}, readers);
@@ -122,7 +126,7 @@ void PipelineResult::describe(FieldVisitor& v) {
   v.field({"batch_memory", Unit::bytes, "memory that holds batches"}, batch_memory);
   v.field({"steps", Unit::count, "in all epochs"}, steps);
   v.field({"samples", Unit::count, "that steps took, in all epochs"}, samples);
-  v.field({"samples_dropped", Unit::count, "of last batches, with --drop-last"}, samples_dropped);
+  v.field({"samples_dropped", Unit::count, "left out at the ends of epochs, with --drop-last"}, samples_dropped);
   v.field({"required_samples_per_second", Unit::per_second, "what the job takes when it never waits"},
           required_samples_per_second);
   v.field({"samples_per_second", Unit::per_second, "samples that steps took, after the first batch"},
@@ -138,9 +142,14 @@ void PipelineResult::describe(FieldVisitor& v) {
           au_ratio);
   v.field({"stages", Unit::none, "what each stage's threads did"}, stages);
   v.field({"cpu_seconds_per_sample", Unit::seconds, "of all stages' threads together"}, cpu_seconds_per_sample);
+  v.field({"process_cpu_seconds_per_sample", Unit::seconds, "of the whole process, threads of drivers among them"},
+          process_cpu_seconds_per_sample);
   v.field({"epochs", Unit::none, "cold against warm"}, epochs);
   v.field({"prefetches", Unit::none, "a row for each value of --prefetch"}, prefetches);
+  v.field({"ladder", Unit::none, "a row for each rung; none without --ladder"}, ladder);
   v.field({"cache", Unit::none, "the page cache, before the first epoch and after the last"}, cache);
+  v.field({"copies", Unit::none, "to GPUs, in all epochs; none where batches stayed in host memory"}, copies);
+  v.field({"jpegs", Unit::none, "who decoded; none without --decode nvjpeg"}, jpegs);
   v.field({"failures", Unit::none, "images that went wrong, by kind; they are in no batch"}, failures);
   v.field({"overhead", Unit::none, "the tool's own, measured before"}, overhead);
   v.field({"checkpoint", Unit::none, "what checkpoints cost; none without --checkpoint-every"}, checkpoint);

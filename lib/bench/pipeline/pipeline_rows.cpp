@@ -40,9 +40,9 @@ std::vector<StageRow> stage_rows(const PipelineRun& run) {
   const auto samples = static_cast<double>(run.tally.decoded);
   const double waits = work.cpu_of(Activity::starved) + work.cpu_of(Activity::blocked);
   const std::array cpu{read.total_cpu(),
-                       work.cpu_of(Activity::decode) + waits,
+                       work.cpu_of(Activity::decode) + waits + transfer.cpu_of(Activity::decode),
                        work.cpu_of(Activity::augment),
-                       transfer.total_cpu(),
+                       transfer.total_cpu() - transfer.cpu_of(Activity::decode),
                        step.cpu_of(Activity::compute) + step.cpu_of(Activity::starved),
                        step.cpu_of(Activity::checkpoint)};
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].cpu_seconds_per_sample = share(cpu[i], samples);
@@ -68,6 +68,7 @@ PipelineShares pipeline_shares(const PipelineRun& run) {
   shares.worker_core = decoding > 0 ? workers.cpu_of(Activity::decode) / decoding : 1;
   shares.workers_blocked = of(run.tally.workers, Activity::blocked);
   shares.transfer = of(run.tally.transfer, Activity::transfer);
+  shares.device_decode = of(run.tally.transfer, Activity::decode);
   shares.compute = of(run.step_times, Activity::compute);
   shares.checkpoint = of(run.step_times, Activity::checkpoint);
   shares.step_starved = run.log.stall_within_epochs();

@@ -24,21 +24,26 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
     loop.count_until(*deadline);
   }
   const auto out_of_time = [&] { return deadline && std::chrono::steady_clock::now() >= *deadline; };
+  const CopyTally copies = work.sink.copies();
   PipelineRun run{settings, {}, StepLog(step.step_seconds), {}, {}, {}, {}};
   for (std::uint64_t epoch = 0; epoch < work.epochs; ++epoch) {
     if (epoch > 0 && out_of_time()) break;
     run.residency.push_back(residency_of(work.files, context));
     context.progress().start("running the pipeline", settings.flow.samples.value_or(0));
+    const double cpu_before = process_cpu_seconds();
     loop.run_epoch(loader, epoch);
+    run.process_cpu_seconds += process_cpu_seconds() - cpu_before;
     context.throw_if_stopped();
     if (loop.log().steps() == 0) break;  // nothing came: the next epoch has nothing either
   }
   run.out_of_time = out_of_time();
   run.residency_after = residency_of(work.files, context);
   run.tally = loader.tally();
+  run.tally.dropped += loop.dropped();
   run.log = loop.log();
   run.epochs = loop.epochs();
   run.step_times = loop.times();
+  run.copies = work.sink.copies().since(copies);
   return run;
 }
 

@@ -20,8 +20,13 @@ struct PipelineRun {
   std::vector<std::optional<double>> residency;  ///< before each epoch
   std::optional<double> residency_after;
   ActivityTimes step_times;
-  bool out_of_time = false;  ///< the budget ended the reading
+  CopyTally copies{};
+  double process_cpu_seconds = 0;  ///< while epochs ran
+  bool out_of_time = false;        ///< the budget ended the reading
 };
+
+/// Mean size of an image where only reading all would tell.
+inline constexpr double kGuessedSampleBytes = 128U << 10U;
 
 /// What runs have in common.
 struct PipelineWork {

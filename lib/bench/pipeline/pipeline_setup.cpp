@@ -8,7 +8,8 @@
 
 #include "bench/decode/decode.hpp"
 #include "bench/model/presets.hpp"
-#include "bench/model/requirement.hpp"
+#include "bench/pipeline/pipeline_gpus.hpp"
+#include "bench/pipeline/pipeline_ladder.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "system/limits.hpp"
@@ -51,6 +52,19 @@ void check_options(const PipelineOptions& options) {
         "--source null: there are no images to decode; add --decode null");
 }
 
+/// What GPUs are for, and that they are not asked for and refused at once.
+void check_gpu_options(const PipelineOptions& options) {
+  const auto option = option_for_gpu(options);
+  check(options.sink != SinkKind::host || !option,
+        fmt::format("{}: with --sink host no GPU takes part; leave one of them out", option.value_or("")));
+  check(options.decode != DecodeKind::nvjpeg || options.normalize != NormalizeKind::cpu,
+        "--normalize cpu: with --decode nvjpeg images are on the GPU, and normalised there");
+  const std::size_t listed = listed_devices(options).size();
+  check(
+      listed <= options.gpus.value_or(listed),
+      fmt::format("--device: {} GPUs are named, and {} step together; raise --gpus", listed, options.gpus.value_or(0)));
+}
+
 }  // namespace
 
 std::vector<std::uint64_t> parse_prefetches(const std::string& text) {
@@ -72,10 +86,12 @@ std::vector<std::uint64_t> parse_prefetches(const std::string& text) {
 
 PipelineSetup set_up(const PipelineOptions& options) {
   check_options(options);
+  check_gpu_options(options);
+  check_ladder(options);
   PipelineSetup setup;
   setup.prefetches = parse_prefetches(options.prefetch);
   LoaderSettings& loader = setup.loader;
-  loader.gpus = options.gpus.value_or(1);
+  loader.gpus = options.gpus.value_or(std::max<std::size_t>(listed_devices(options).size(), 1));
   loader.batch = options.batch.value_or(kUsualBatch);
   setup.step.step_seconds = options.step_time.value_or(0);
   if (options.preset) {
@@ -87,13 +103,19 @@ PipelineSetup set_up(const PipelineOptions& options) {
     setup.step.step_seconds = options.step_time.value_or(preset.step_seconds);
   }
   setup.step.gpus = loader.gpus;
+  setup.step.kind = options.step;
+  check(options.step == StepKind::emulated || setup.step.step_seconds > 0,
+        "--step spin: name the --step-time, or a --preset, for which GPUs compute");
   setup.step.checkpoint_every = options.checkpoint_every.value_or(0);
   loader.workers = static_cast<unsigned>(options.workers.value_or(usable_threads()));
   loader.decode = options.decode;
   loader.crop = static_cast<std::uint32_t>(options.crop);
   loader.type = options.dtype;
   loader.layout = options.layout;
+  if (options.normalize == NormalizeKind::gpu) loader.form = SampleForm::crop;
+  if (options.decode == DecodeKind::nvjpeg) loader.form = SampleForm::encoded;
   loader.drop_last = options.drop_last;
+  setup.step.drop_last = options.drop_last;
   loader.seed = options.seed;
   loader.flow.samples = options.samples;
   loader.flow.shuffle_samples = options.shuffle_buffer;
@@ -101,11 +123,12 @@ PipelineSetup set_up(const PipelineOptions& options) {
   return setup;
 }
 
-void check_batch_memory(const PipelineSetup& setup) {
+void check_batch_memory(const PipelineSetup& setup, double mean_sample_bytes) {
   LoaderSettings largest = setup.loader;
   largest.prefetch = *std::ranges::max_element(setup.prefetches);
   const auto batches = static_cast<double>(batches_in_memory(largest));
-  const double sample = static_cast<double>(tensor_bytes(largest.crop, value_bytes(largest.type)));
+  const double compressed = largest.form == SampleForm::encoded ? mean_sample_bytes : 0;
+  const double sample = static_cast<double>(sample_bytes(largest)) + compressed;
   const double bytes = batches * static_cast<double>(largest.batch) * sample;
   const std::uint64_t memory = usable_memory() / 2;
   if (bytes <= static_cast<double>(memory)) return;

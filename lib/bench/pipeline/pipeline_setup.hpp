@@ -21,8 +21,9 @@ PipelineSetup set_up(const PipelineOptions& options);
 /// "0,1,2,4" as numbers. Throws Error{usage}.
 std::vector<std::uint64_t> parse_prefetches(const std::string& text);
 
-/// Throws Error{no_space} when the batches of the largest prefetch take more than half of the memory there is.
-void check_batch_memory(const PipelineSetup& setup);
+/// Throws Error{no_space} when the batches of the largest prefetch take more than half of the memory there is. Those
+/// that a GPU decodes hold their compressed images too, of `mean_sample_bytes`.
+void check_batch_memory(const PipelineSetup& setup, double mean_sample_bytes);
 
 /// Bytes of images that may wait for workers: as many images as the batches ahead hold, from 1 MiB to 256 MiB or an
 /// eighth of the memory.

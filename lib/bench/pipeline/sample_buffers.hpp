@@ -54,8 +54,9 @@ class SampleBuffers {
     return buffer;
   }
 
+  /// One without memory is not kept: whoever takes it would have to allocate.
   void give_back(SampleBuffer buffer) {
-    if (buffer.capacity() > kLargest) return;
+    if (buffer.capacity() == 0 || buffer.capacity() > kLargest) return;
     const std::scoped_lock lock(mutex_);
     if (idle_bytes_ + buffer.capacity() > kMostIdle) return;
     idle_bytes_ += buffer.capacity();
@@ -65,6 +66,10 @@ class SampleBuffers {
   std::uint64_t idle_bytes() {
     const std::scoped_lock lock(mutex_);
     return idle_bytes_;
+  }
+  std::size_t idle() {
+    const std::scoped_lock lock(mutex_);
+    return idle_.size();
   }
 
  private:

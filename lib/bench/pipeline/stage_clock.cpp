@@ -30,7 +30,18 @@ void ActivityTimes::add(const ActivityTimes& other) {
   }
 }
 
+StageClock::StageClock(Activity first, TraceTrack* track, const Moment& now)
+    : activity_(first), since_(now), track_(track) {
+  begin_range();
+}
+
+void StageClock::begin_range() {
+  if (activity_ == Activity::starved || activity_ == Activity::blocked) return;
+  range_.emplace(activity_name(activity_).data());  // a literal, which ends with a 0
+}
+
 void StageClock::close(const Moment& now) {
+  range_.reset();
   const auto index = static_cast<std::size_t>(activity_);
   times_.wall[index] += std::chrono::duration<double>(now.wall - since_.wall).count();
   times_.cpu[index] += std::chrono::duration<double>(now.cpu - since_.cpu).count();
@@ -41,6 +52,7 @@ void StageClock::close(const Moment& now) {
 void StageClock::enter(Activity activity, const Moment& now) {
   close(now);
   activity_ = activity;
+  begin_range();
 }
 
 const ActivityTimes& StageClock::stop(const Moment& now) {

@@ -3,7 +3,10 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string_view>
+
+#include "gpu/trace_range.hpp"
 
 /// Where the threads of a pipeline spend their time.
 namespace shardkit {
@@ -35,12 +38,11 @@ struct ActivityTimes {
 };
 
 /// Splits one thread's time into activities: at each moment exactly one goes on, so their sum is the thread's whole
-/// time. One thread at a time.
+/// time. Profilers are told of those that are no waiting. Belongs to one thread.
 class StageClock {
  public:
   /// Begins with `first`. `track`, when there is one, gets an event for each activity that ends.
-  explicit StageClock(Activity first, TraceTrack* track = nullptr, const Moment& now = Moment::now())
-      : activity_(first), since_(now), track_(track) {}
+  explicit StageClock(Activity first, TraceTrack* track = nullptr, const Moment& now = Moment::now());
 
   /// From `now` on the thread does `activity`.
   void enter(Activity activity, const Moment& now = Moment::now());
@@ -49,11 +51,13 @@ class StageClock {
 
  private:
   void close(const Moment& now);
+  void begin_range();
 
   Activity activity_;
   Moment since_;
   TraceTrack* track_;
   ActivityTimes times_;
+  std::optional<TraceRange> range_;
 };
 
 }  // namespace shardkit

@@ -40,12 +40,15 @@ bool StepLoop::counts(const Step& step) const {
   return log_.steps() < kFew || zero_ + duration_of(step.taken) <= counted_until_;
 }
 
-bool StepLoop::run_step(Loader& loader, StageClock& clock) {
-  loader.ask_for_step();
+void StepLoop::drop(const std::vector<LoadedBatch>& batches) {
+  for (const LoadedBatch& batch : batches) {
+    sink_.release(batch.place);
+    dropped_ += batch.samples;
+  }
+}
+
+std::vector<LoadedBatch> StepLoop::take_batches(Loader& loader, Step& step) {
   std::vector<LoadedBatch> batches;
-  Step step;
-  step.asked = asked_;
-  step.taken = asked_;
   while (batches.size() < settings_.gpus) {
     const auto batch = loader.next();
     if (!batch) break;
@@ -53,12 +56,37 @@ bool StepLoop::run_step(Loader& loader, StageClock& clock) {
     step.samples += batch->samples;
     step.taken = std::max(step.taken, seconds_at(batch->ready));
   }
-  if (batches.empty() || loader.stop_token().stop_requested()) return false;
-  clock.enter(Activity::compute);
+  for (const LoadedBatch& batch : batches) {
+    if (const auto moment = sink_.wait_for(batch.place)) step.taken = std::max(step.taken, seconds_at(*moment));
+  }
+  return batches;
+}
+
+bool StepLoop::compute(std::span<const LoadedBatch> batches, const std::stop_token& stop, Step& step) {
   step.computed = step.taken + settings_.step_seconds;
+  if (settings_.kind == StepKind::emulated) {
+    if (!wait_until(zero_ + duration_of(step.computed), stop)) return false;
+    step.late = seconds_at(Clock::now()) - step.computed;
+    return true;
+  }
+  std::vector<std::uint64_t> places;
+  for (const LoadedBatch& batch : batches) places.push_back(batch.place);
+  if (!sink_.compute(places, settings_.step_seconds, stop)) return false;
+  step.computed = seconds_at(Clock::now());
+  return true;
+}
+
+bool StepLoop::run_step(Loader& loader, StageClock& clock) {
+  loader.ask_for_step();
+  Step step;
+  step.asked = asked_;
+  step.taken = asked_;
+  const std::vector<LoadedBatch> batches = take_batches(loader, step);
+  if (batches.empty() || loader.stop_token().stop_requested()) return false;
+  if (settings_.drop_last && batches.size() < settings_.gpus) return drop(batches), false;
+  clock.enter(Activity::compute);
+  if (!compute(batches, loader.stop_token(), step)) return false;
   step.ended = step.computed;
-  if (!wait_until(zero_ + duration_of(step.computed), loader.stop_token())) return false;
-  step.late = seconds_at(Clock::now()) - step.computed;
   for (const LoadedBatch& batch : batches) sink_.release(batch.place);
   if (settings_.checkpoint_every > 0 && (log_.steps() + 1) % settings_.checkpoint_every == 0) {
     clock.enter(Activity::checkpoint);

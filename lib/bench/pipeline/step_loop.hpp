@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "bench/pipeline/checkpoint_writer.hpp"
@@ -10,19 +13,32 @@
 #include "bench/pipeline/stage_clock.hpp"
 #include "bench/pipeline/step_log.hpp"
 #include "bench/pipeline/trace_log.hpp"
+#include "core/fields.hpp"
 
 namespace shardkit {
+
+/// What a step does for its time.
+enum class StepKind {
+  emulated,  ///< nothing: the thread sleeps
+  spin       ///< a kernel computes on each GPU
+};
+template <>
+struct EnumNames<StepKind> {
+  static constexpr std::array<std::string_view, 2> names{"emulated", "spin"};
+};
 
 struct StepSettings {
   std::uint64_t gpus = 1;
   double step_seconds = 0;
   std::uint64_t checkpoint_every = 0;  ///< steps; 0: never
+  bool drop_last = false;              ///< batches at an epoch's end that are too few for all GPUs make no step
+  StepKind kind = StepKind::emulated;
 };
 
 /// The consumer: all GPUs of a data-parallel job in one thread. A step begins when each of them has its batch, and all
-/// compute for the same time, for they wait for each other at its end. Computing is emulated: the thread sleeps. A step
-/// begins when its batches were there and the last was over, and ends on time, even where the thread noticed either
-/// late because others had the cores: an accelerator has a queue of its own.
+/// compute for the same time, for they wait for each other at its end. A step begins when its batches were there and
+/// the last was over. An emulated one ends on time, even where the thread noticed either late because others had the
+/// cores: an accelerator has a queue of its own. One that spins ends when the GPUs say so.
 class StepLoop {
  public:
   /// All outlive the loop. `checkpoints` may be null when none is due, `trace` may be null.
@@ -40,9 +56,16 @@ class StepLoop {
   /// The same by epoch, each with a first step of its own.
   const std::vector<StepLog>& epochs() const { return epochs_; }
   const ActivityTimes& times() const { return times_; }
+  /// Samples of batches that made no step.
+  std::uint64_t dropped() const { return dropped_; }
 
  private:
+  void drop(const std::vector<LoadedBatch>& batches);
   bool run_step(Loader& loader, StageClock& clock);
+  /// A batch for each GPU; fewer at the end of the epoch.
+  std::vector<LoadedBatch> take_batches(Loader& loader, Step& step);
+  /// False when the stop came.
+  bool compute(std::span<const LoadedBatch> batches, const std::stop_token& stop, Step& step);
   bool counts(const Step& step) const;
   double seconds_at(std::chrono::steady_clock::time_point moment) const;
 
@@ -56,6 +79,7 @@ class StepLoop {
   StepLog log_;
   std::vector<StepLog> epochs_;
   ActivityTimes times_;
+  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace shardkit

@@ -174,7 +174,9 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   add_measurement(plan, run_repetitions(plan, result.cache.state == "warm", result.storage.device, context), result);
   result.cache.residency_after_ratio = residency(files, context);
   if (const auto remark = engine->remark()) context.warn("plain_buffers", *remark);
-  if (result.samples == 0U) context.warn("no_samples", "no whole sample was read, so samples per second say nothing");
+  if (result.samples == 0U) {
+    context.warn("no_samples", "samples per second say nothing: " + why_no_samples(options, files, result));
+  }
   add_read_hints(options, input, plan, result);
   return result;
 }

@@ -17,6 +17,9 @@ void hint_at_time(const ReadOptions& options, const ReadResult& result, Hints& h
     hints.emplace_back(
         "read once only, as what was read lies in memory now: --cache cold, --cache warm or --direct go "
         "on until --min-time has passed");
+  } else if (result.read_seconds < kShort && options.prepare_seconds) {  // a stage of `run`, with other options
+    hints.push_back(fmt::format("reading took {}; {} gives a steadier rate", format_duration(result.read_seconds),
+                                options.direct ? "a longer --budget" : "more data, or --cache direct,"));
   } else if (result.read_seconds < kShort) {
     hints.push_back(
         fmt::format("the run took {}; --min-time with --cache cold, --cache warm or --direct reads the data "
@@ -89,6 +92,24 @@ void hint_at_data(const ReadOptions& options, const InputSet& input, const ReadP
 }
 
 }  // namespace
+
+std::string why_no_samples(const ReadOptions& options, std::span<const InputFile> files, const ReadResult& result) {
+  if (result.bytes == 0) return "nothing was read in the time there was; a longer --budget reads more";
+  if (options.store.sample_bytes) {
+    return fmt::format("{} were read, less than one sample of {}; a longer --budget reads more",
+                       format_size(result.bytes), format_size(*options.store.sample_bytes));
+  }
+  std::uint64_t all = 0;
+  for (const InputFile& file : files) all += file.bytes;
+  if (std::ranges::none_of(files, &InputFile::is_shard)) {
+    return fmt::format(
+        "nothing of {} was read to its end, and each counts as one sample: a longer --budget reads "
+        "more, `iobench read --sample-bytes` says how large the samples within a file are",
+        format_count(files.size(), "file"));
+  }
+  if (result.bytes < all) return "no sample of the shards was read whole; a longer --budget reads more";
+  return "the shards hold no sample, which is members whose names have an extension";
+}
 
 void add_read_hints(const ReadOptions& options, const InputSet& input, const ReadPlan& plan, ReadResult& result) {
   hint_at_data(options, input, plan, result.hints);

@@ -18,14 +18,12 @@ constexpr std::uint64_t kMostBytes = 1U << 28U;
 
 }  // namespace
 
-Json read_own_json(const std::string& path) {
+Json read_own_json(const std::string& path, std::string_view wanted) {
   Json json = Json::parse(read_text_file(path, kMostBytes), nullptr, false);
   const auto schema = json.is_object() ? json.find("schema") : json.end();
   if (!json.is_object() || schema == json.end() || !schema->is_string() ||
       !schema->get<std::string>().starts_with(kSchema)) {
-    throw Error(ErrorCode::corrupt,
-                fmt::format("'{}' is no JSON of shardkit; name a result that iobench wrote with --json FILE", path),
-                path);
+    throw Error(ErrorCode::corrupt, fmt::format("'{}' is no JSON of shardkit; name {}", path, wanted), path);
   }
   return json;
 }

@@ -9,8 +9,9 @@
 namespace shardkit {
 
 /// A JSON file of ours: an object with a "schema" of "shardkit/...": a result, a gate, baselines. Throws Error{corrupt}
-/// for anything else, and what reading a file throws.
-nlohmann::json read_own_json(const std::string& path);
+/// for anything else, and what reading a file throws. `wanted` says in the message what to name instead.
+nlohmann::json read_own_json(const std::string& path,
+                             std::string_view wanted = "a result that iobench wrote with --json FILE");
 
 /// The verb of a file's schema: "read" of "shardkit/read".
 std::string verb_of(const nlohmann::json& envelope);

@@ -5,26 +5,17 @@
 
 #include <fmt/format.h>
 
+#include "bench/model/presets.hpp"
 #include "bench/model/verdict.hpp"
 #include "bench/run/remedy.hpp"
 
 namespace shardkit {
 namespace {
 
-std::string count_text(double value) {
-  return format_count(static_cast<std::uint64_t>(std::llround(std::min(value, 1e18))));  // absurd jobs stay printable
-}
-
 bool from_memory(const MeasuredNode& node) { return node.cache_state == "warm" || node.cache_state == "mixed"; }
 
-/// What they take in memory and on their way to the GPU: what is not decoded stays as it is.
-double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
-                     const LoaderOptions& options) {
-  return decodes(node, requirement) ? static_cast<double>(options.tensor_bytes) : sample_bytes(node, requirement);
-}
-
-/// The rates that the verdict is about: where the pipeline was measured, its own stands for the slowest stage, and no
-/// other is below it.
+/// The rates of the host that the verdict is about: where the pipeline was measured, its own stands for the slowest
+/// stage, and no other is below it.
 std::vector<StageRate> judged_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                                     std::vector<StageRate> rates) {
   if (!node.pipeline_samples_per_second || !decodes(node, requirement)) return rates;
@@ -42,9 +33,10 @@ LadderRow ladder_row(std::string_view stage, std::optional<double> required, dou
   return row;
 }
 
-/// An interval of `of` as one of `rate`, which is a multiple of it.
+/// An interval of `of` as one of `rate`, which is a multiple of it. A single turn's rate is a mean over all its time,
+/// the interval that of the median over slices: where the mean lies outside of it, it says nothing of the rate.
 std::optional<RateInterval> scaled(const std::optional<RateInterval>& interval, double of, double rate) {
-  if (!interval || of <= 0) return std::nullopt;
+  if (!interval || of <= 0 || of < interval->low || of > interval->high) return std::nullopt;
   return RateInterval{interval->low * rate / of, interval->high * rate / of};
 }
 
@@ -61,8 +53,22 @@ void add_decoding(const MeasuredNode& node, std::optional<double> required, doub
   }
 }
 
+LadderRow transfer_row(const MeasuredNode& node, std::optional<double> required, std::uint64_t gpus, double rate) {
+  const double measured = *node.transfer_bytes_per_second;
+  const std::string copy = format_size(static_cast<std::uint64_t>(node.transfer_copy_bytes));
+  std::string note = fmt::format("{} to the GPU from pinned memory, {} a copy", format_rate(measured), copy);
+  if (gpus > 1) {
+    note = fmt::format("{} to each of {} GPUs from pinned memory, {} a copy; measured on {}, each alone",
+                       format_rate(measured), gpus, copy, node.transfer_gpus);
+  }
+  LadderRow row = ladder_row(stage::kTransfer, required, rate, std::move(note));
+  row.interval = scaled(node.transfer_interval, measured, rate);
+  return row;
+}
+
 std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
-                              const std::vector<StageRate>& rates, double predicted) {
+                              const std::vector<StageRate>& rates, double predicted,
+                              const std::optional<StageRate>& transfer) {
   std::optional<double> required;
   if (requirement) required = samples_per_second(requirement->job);
   std::vector<LadderRow> rows;
@@ -75,14 +81,24 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
     rows.push_back(
         ladder_row("pipeline", required, *node.pipeline_samples_per_second,
                    fmt::format("all of these at once; the stages alone predict {}/s", count_text(predicted))));
+    rows.back().interval = node.pipeline_interval;
+  }
+  if (transfer) {
+    const std::uint64_t gpus = requirement ? requirement->job.gpus : node.transfer_gpus;
+    rows.push_back(transfer_row(node, required, gpus, transfer->samples_per_second));
   }
   return rows;
 }
 
 std::string cache_words(const MeasuredNode& node) {
   if (from_memory(node)) return fmt::format("; {} page cache: storage itself was not measured", node.cache_state);
+  if (node.cache_state == "direct") return "; storage was read past the page cache (O_DIRECT)";
   if (node.cache_state == "unknown") return "; whether the data was cached is not known";
   return {};
+}
+
+std::string decoding_words(const MeasuredNode& node) {
+  return node.decode_samples_per_second ? "" : "; the data holds no JPEGs: decoding was not measured";
 }
 
 /// What stays short once the slowest stage is mended.
@@ -103,8 +119,8 @@ Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requireme
   verdict.ok = judgement.ok;
   verdict.limiting_stage = judgement.limiting_stage;
   const std::string numbers =
-      fmt::format("{} of {} samples/s, predicted AU {:.0f} %{}", count_text(judgement.supply_per_second),
-                  count_text(demand), judgement.overlapped_au * 100, cache_words(node));
+      fmt::format("{} of {} samples/s, predicted AU {:.0f} %{}{}", count_text(judgement.supply_per_second),
+                  count_text(demand), judgement.overlapped_au * 100, cache_words(node), decoding_words(node));
   if (judgement.limiting_stage == stage::kCompute) {
     verdict.text = "the GPUs are fed: " + numbers;
   } else if (judgement.ok) {
@@ -133,14 +149,23 @@ Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, 
   Verdict verdict;
   verdict.limiting_stage = slowest.stage;
   if (rates.size() == 1) {
-    verdict.text =
-        fmt::format("reads {} samples/s ({}); there were no images to decode{}", count_text(slowest.samples_per_second),
-                    format_rate(node.read_bytes_per_second), cache_words(node));
+    verdict.text = fmt::format("reads {} samples/s ({}){}{}", count_text(rates.front().samples_per_second),
+                               format_rate(node.read_bytes_per_second), cache_words(node), decoding_words(node));
     return verdict;
   }
   verdict.text = fmt::format("feeds {}; {} limits at {} samples/s{}", gpus_fed_text(node, rates), slowest.stage,
                              count_text(slowest.samples_per_second), cache_words(node));
   return verdict;
+}
+
+/// How many GPUs of each preset the node feeds; of those whose samples are JPEGs only where decoding was measured.
+std::vector<PresetRow> presets_fed(const MeasuredNode& node, double decode_samples_per_second) {
+  Supply supply;
+  supply.read_bytes_per_second = node.read_bytes_per_second;
+  if (decodes(node, {})) supply.decode_samples_per_second = decode_samples_per_second;
+  std::vector<PresetRow> rows = preset_rows(supply);
+  if (!decodes(node, {})) std::erase_if(rows, [](const PresetRow& row) { return find_preset(row.name).jpeg; });
+  return rows;
 }
 
 DataLoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
@@ -162,7 +187,7 @@ DataLoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<Job
       "persistent_workers=True)",
       batch, workers, options.prefetch);
   advice.dev_shm_needed =
-      prefetch_bytes(gpus, workers, options.prefetch, batch, decoded_bytes(node, requirement, options));
+      prefetch_bytes(gpus, workers, options.prefetch, batch, decoded_bytes(node, requirement, options.tensor_bytes));
   advice.dev_shm_fits = !node.dev_shm || advice.dev_shm_needed <= static_cast<double>(*node.dev_shm);
   return advice;
 }
@@ -175,7 +200,7 @@ RunRequirement run_requirement(const MeasuredNode& node, const JobRequirement& r
   required.min_au_ratio = requirement.min_au;
   required.samples_per_second = samples_per_second(requirement.job);
   required.bytes_per_second = required.samples_per_second * sample_bytes(node, requirement);
-  required.h2d_bytes_per_second = required.samples_per_second * decoded_bytes(node, requirement, loader);
+  required.h2d_bytes_per_second = required.samples_per_second * decoded_bytes(node, requirement, loader.tensor_bytes);
   return required;
 }
 
@@ -184,23 +209,24 @@ RunRequirement run_requirement(const MeasuredNode& node, const JobRequirement& r
 Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                     const LoaderOptions& loader) {
   const std::vector<StageRate> rates = stage_rates(node, requirement);
-  const double predicted = std::ranges::min_element(rates, {}, &StageRate::samples_per_second)->samples_per_second;
-  const std::vector<StageRate> judged = judged_rates(node, requirement, rates);
+  const double on_host = std::ranges::min_element(rates, {}, &StageRate::samples_per_second)->samples_per_second;
+  const auto transfer = transfer_rate(node, requirement, loader.tensor_bytes);
+  const double predicted = transfer ? std::min(on_host, transfer->samples_per_second) : on_host;
+  const std::vector<StageRate> host = judged_rates(node, requirement, rates);
+  std::vector<StageRate> judged = host;
+  if (transfer) judged.push_back(*transfer);
   Conclusion conclusion;
-  conclusion.ladder = ladder(node, requirement, rates, predicted);
+  conclusion.ladder = ladder(node, requirement, rates, on_host, transfer);
   conclusion.loader = loader_advice(node, requirement, loader);
   conclusion.predicted.samples_per_second = predicted;
   conclusion.predicted.bytes_per_second = predicted * sample_bytes(node, requirement);
   if (node.pipeline_samples_per_second && decodes(node, requirement)) {
-    conclusion.predicted.of_measured_ratio = predicted / *node.pipeline_samples_per_second;
+    conclusion.predicted.of_measured_ratio = on_host / *node.pipeline_samples_per_second;
   }
   if (!requirement) {
-    Supply supply;
-    supply.read_bytes_per_second = node.read_bytes_per_second;
-    if (decodes(node, requirement)) supply.decode_samples_per_second = judged.back().samples_per_second;
-    conclusion.presets = preset_rows(supply);
+    conclusion.presets = presets_fed(node, host.back().samples_per_second);
     const auto slowest = std::ranges::min_element(judged, {}, &StageRate::samples_per_second);
-    conclusion.verdict = verdict_without_job(node, *slowest, judged);
+    conclusion.verdict = verdict_without_job(node, *slowest, host);
     return conclusion;
   }
   const Judgement judgement = judge(requirement->job, requirement->min_au, judged);

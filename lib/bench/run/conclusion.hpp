@@ -48,7 +48,7 @@ struct RunRequirement {
 struct PredictedSupply {
   double samples_per_second = 0;
   double bytes_per_second = 0;
-  std::optional<double> of_measured_ratio;  ///< the prediction over what the pipeline measured
+  std::optional<double> of_measured_ratio;  ///< of the host's stages: predicted over measured
   std::optional<double> au_ratio;
   std::optional<double> au_serial_ratio;
   std::optional<std::uint64_t> gpus_fed;

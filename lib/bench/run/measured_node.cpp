@@ -3,8 +3,39 @@
 #include <algorithm>
 #include <array>
 
+#include "stats/summary.hpp"
+
 namespace shardkit {
 namespace {
+
+using Number = double MeasuredNode::*;
+using OptionalNumber = std::optional<double> MeasuredNode::*;
+
+Summary over(std::span<const MeasuredNode> turns, Number number) {
+  std::vector<double> values;
+  for (const MeasuredNode& turn : turns) values.push_back(turn.*number);
+  return summarize(values);
+}
+
+/// Empty when a turn lacks it.
+std::optional<Summary> over(std::span<const MeasuredNode> turns, OptionalNumber number) {
+  std::vector<double> values;
+  for (const MeasuredNode& turn : turns) {
+    if (!(turn.*number)) return std::nullopt;
+    values.push_back(*(turn.*number));
+  }
+  return summarize(values);
+}
+
+RateInterval interval_of(const Summary& summary) { return {summary.low, summary.high}; }
+
+/// A rate that may be missing, and its interval.
+void take(std::span<const MeasuredNode> turns, OptionalNumber rate, std::optional<RateInterval> MeasuredNode::*interval,
+          MeasuredNode& node) {
+  const auto summary = over(turns, rate);
+  node.*rate = summary ? std::optional(summary->median) : std::nullopt;
+  if (interval != nullptr) node.*interval = summary ? std::optional(interval_of(*summary)) : std::nullopt;
+}
 
 /// The rate at which the cores read, decode and augment, all at once: what the cores give that all share, or the
 /// threads that do the last two one after the other.
@@ -23,6 +54,22 @@ std::string_view threads_stage(const MeasuredNode& node) {
 
 }  // namespace
 
+MeasuredNode median_node(std::span<const MeasuredNode> turns) {
+  MeasuredNode node = turns.front();
+  for (const Number number : {&MeasuredNode::sample_bytes, &MeasuredNode::read_cpu_seconds,
+                              &MeasuredNode::decode_cpu_seconds, &MeasuredNode::augment_cpu_seconds}) {
+    node.*number = over(turns, number).median;
+  }
+  const Summary read = over(turns, &MeasuredNode::read_bytes_per_second);
+  node.read_bytes_per_second = read.median;
+  node.read_interval = interval_of(read);
+  take(turns, &MeasuredNode::decode_samples_per_second, &MeasuredNode::decode_interval, node);
+  take(turns, &MeasuredNode::augment_samples_per_second, nullptr, node);
+  take(turns, &MeasuredNode::pipeline_samples_per_second, &MeasuredNode::pipeline_interval, node);
+  take(turns, &MeasuredNode::transfer_bytes_per_second, &MeasuredNode::transfer_interval, node);
+  return node;
+}
+
 bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
   return (!requirement || requirement->is_of_images()) && node.decode_samples_per_second.has_value();
 }
@@ -31,11 +78,24 @@ double sample_bytes(const MeasuredNode& node, const std::optional<JobRequirement
   return requirement && !requirement->is_of_images() ? requirement->job.sample_bytes : node.sample_bytes;
 }
 
+double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                     std::uint64_t tensor_bytes) {
+  return decodes(node, requirement) ? static_cast<double>(tensor_bytes) : sample_bytes(node, requirement);
+}
+
 double cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {
   const double read = node.sample_bytes > 0
                           ? node.read_cpu_seconds * sample_bytes(node, requirement) / node.sample_bytes
                           : node.read_cpu_seconds;
   return read + (decodes(node, requirement) ? node.decode_cpu_seconds + node.augment_cpu_seconds : 0);
+}
+
+std::optional<StageRate> transfer_rate(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                                       std::uint64_t tensor_bytes) {
+  const double bytes = decoded_bytes(node, requirement, tensor_bytes);
+  if (!node.transfer_bytes_per_second || bytes <= 0) return std::nullopt;
+  const auto gpus = static_cast<double>(requirement ? requirement->job.gpus : node.transfer_gpus);
+  return StageRate{stage::kTransfer, *node.transfer_bytes_per_second * gpus / bytes};
 }
 
 std::vector<StageRate> stage_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {

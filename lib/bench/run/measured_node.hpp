@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,20 @@ struct MeasuredNode {
   std::optional<double> augment_samples_per_second;
   double augment_cpu_seconds = 0;                     ///< processor time per sample
   std::optional<double> pipeline_samples_per_second;  ///< of all stages at once
+  std::optional<RateInterval> pipeline_interval;      ///< of repetitions; one has none
+  std::optional<double> transfer_bytes_per_second;    ///< pinned host memory to one GPU, the slowest
+  std::optional<RateInterval> transfer_interval;      ///< of that
+  std::uint64_t transfer_gpus = 0;                    ///< GPUs that were measured
+  double transfer_copy_bytes = 0;                     ///< of one copy
   double megapixels = 0;                              ///< of an image as stored, mean
   std::uint64_t crop = 224;                           ///< side that is decoded for
   std::optional<double> shards_gain_ratio;            ///< of image files: FileCosts
   std::optional<std::uint64_t> dev_shm;
 };
+
+/// The medians of several turns, each number by itself, with the 95 % intervals of the rates over the turns. What one
+/// of them lacks is left out; what does not vary is the first one's. Not for no turns.
+MeasuredNode median_node(std::span<const MeasuredNode> turns);
 
 /// Workloads other than JPEGs are held against the bytes that storage gives, whatever the files at hand hold.
 bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
@@ -40,8 +50,17 @@ bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requ
 /// What samples of the job weigh: those at hand, or the preset's where it is about something else than images.
 double sample_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
 
+/// What a sample takes in memory and on its way to the GPU; `tensor_bytes` where it is decoded, else it stays as it is.
+double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                     std::uint64_t tensor_bytes);
+
 /// Processor time of reading one, which grows with its bytes, and of decoding and augmenting it.
 double cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
+
+/// What copying to the job's GPUs gives, or to those that were measured where no job is known: each has a link of its
+/// own. Empty where it was not measured.
+std::optional<StageRate> transfer_rate(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                                       std::uint64_t tensor_bytes);
 
 /// Reading first, then what the threads do that decode and augment, named by what takes more of their time. Their rate
 /// is what the cores give that all stages share, or what these threads give that do the two one after the other.

@@ -53,11 +53,25 @@ std::string read_remedy(const MeasuredNode& node, const JobRequirement& requirem
   return text;
 }
 
+/// "4.00 GB/s more to each GPU": what is missing from the links.
+std::string transfer_remedy(const MeasuredNode& node, const JobRequirement& requirement, const Judgement& judgement,
+                            double target) {
+  const double measured = *node.transfer_bytes_per_second;
+  const double needed = measured * target / judgement.supply_per_second;
+  std::string text = fmt::format("{} more to each GPU would close it ({} in all): ", format_rate(needed - measured),
+                                 format_rate(needed));
+  if (decodes(node, requirement)) {
+    text += "8-bit values over the bus, normalised on the GPU, are a quarter of float32's (--dtype u8); ";
+  }
+  return text + "a link with more lanes or of a newer generation (`iobench transfer` says what this one gives)";
+}
+
 }  // namespace
 
 std::string remedy(const MeasuredNode& node, const JobRequirement& requirement, const Judgement& judgement) {
   const double target = samples_per_second(requirement.job) * requirement.min_au;
   if (judgement.limiting_stage == stage::kRead) return read_remedy(node, requirement, target);
+  if (judgement.limiting_stage == stage::kTransfer) return transfer_remedy(node, requirement, judgement, target);
   return decode_remedy(node, target, judgement.supply_per_second);
 }
 

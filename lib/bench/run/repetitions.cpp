@@ -36,11 +36,13 @@ void add_metric(std::span<const RunTurn> turns, const char* name, const ValueOf&
 }  // namespace
 
 RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& decode,
-                 const std::optional<PipelineResult>& pipeline, double predicted_samples) {
+                 const std::optional<PipelineResult>& pipeline, const TransferStage& transfer,
+                 double predicted_samples) {
   RunTurn turn;
   turn.read = {read.bytes_per_second, read.samples_per_second, read.latency, read.cache.state};
-  if (decode) turn.decode = DecodeTurn{decode->samples_per_second, decode->samples_per_second_per_core};
+  if (decode) turn.decode = DecodeTurn{decode->samples_per_second, decode->samples_per_second_per_core.value_or(0)};
   if (pipeline) turn.pipeline = PipelineTurn{pipeline->samples_per_second};
+  if (transfer.pinned_h2d) turn.transfer = TransferTurn{*transfer.pinned_h2d};
   turn.predicted.samples_per_second = predicted_samples;
   return turn;
 }
@@ -61,6 +63,9 @@ std::vector<RepeatedMetric> repeated_metrics(std::span<const RunTurn> turns) {
   add_metric(
       turns, "pipeline.samples_per_second",
       [](const RunTurn& turn) { return turn.pipeline ? Value(turn.pipeline->samples_per_second) : Value(); }, rows);
+  add_metric(
+      turns, "transfer.pinned_h2d_bytes_per_second",
+      [](const RunTurn& turn) { return turn.transfer ? Value(turn.transfer->pinned_h2d) : Value(); }, rows);
   return rows;
 }
 
@@ -88,6 +93,10 @@ void PipelineTurn::describe(FieldVisitor& v) {
   v.field({"samples_per_second", Unit::per_second, "samples of all stages at once"}, samples_per_second);
 }
 
+void TransferTurn::describe(FieldVisitor& v) {
+  v.field({"pinned_h2d", Unit::bytes_per_second, "a batch from pinned memory to the slowest GPU"}, pinned_h2d);
+}
+
 void PredictedTurn::describe(FieldVisitor& v) {
   v.field({"samples_per_second", Unit::per_second, "what the stages give together"}, samples_per_second);
 }
@@ -96,15 +105,25 @@ void RunTurn::describe(FieldVisitor& v) {
   v.field({"read", Unit::none, "reading"}, read);
   v.field({"decode", Unit::none, "decoding"}, decode);
   v.field({"pipeline", Unit::none, "the stages together; measured"}, pipeline);
+  v.field({"transfer", Unit::none, "batches to the GPUs"}, transfer);
   v.field({"predicted", Unit::none, "the stages together; predicted"}, predicted);
+}
+
+void ShownTurns::describe(FieldVisitor& v) {
+  v.field({"read", Unit::none, "turn, from 1, whose reading is in the result"}, read);
+  v.field({"decode", Unit::none, "whose decoding is"}, decode);
+  v.field({"pipeline", Unit::none, "whose pipeline is"}, pipeline);
+  v.field({"transfer", Unit::none, "whose copies to GPUs are"}, transfer);
 }
 
 void RepeatedMetric::describe(FieldVisitor& v) {
   v.field({"metric", Unit::none, "as compare names it"}, metric);
   v.field({"median", Unit::none, "of all turns, in the metric's unit"}, median);
-  v.field({"low", Unit::none, "lower end of the median's 95 % interval"}, low);
+  v.field({"low", Unit::none, "lower end of the median's 95 % interval; of fewer than 6 turns, of their range"}, low);
   v.field({"high", Unit::none, "upper end"}, high);
-  v.field({"next", Unit::none, "where the median of the same run again will lie, in 19 of 20 cases"}, next);
+  v.field({"next", Unit::none,
+           "where the median of the same run again will lie, in 19 of 20 cases; 3 % to each side at least"},
+          next);
   v.field({"text", Unit::none, "the same in words"}, text);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 #include "bench/decode/decode.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
+#include "bench/run/run_transfer.hpp"
 #include "core/fields.hpp"
 #include "stats/prediction.hpp"
 
@@ -37,6 +39,12 @@ struct PipelineTurn {
   void describe(FieldVisitor& v);
 };
 
+struct TransferTurn {
+  double pinned_h2d = 0;
+
+  void describe(FieldVisitor& v);
+};
+
 struct PredictedTurn {
   double samples_per_second = 0;
 
@@ -48,7 +56,18 @@ struct RunTurn {
   ReadTurn read;
   std::optional<DecodeTurn> decode;
   std::optional<PipelineTurn> pipeline;
+  std::optional<TransferTurn> transfer;
   PredictedTurn predicted;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Which turns, counted from 1, the stages of a result are of: those with the median rate.
+struct ShownTurns {
+  std::uint64_t read = 1;
+  std::optional<std::uint64_t> decode;
+  std::optional<std::uint64_t> pipeline;
+  std::optional<std::uint64_t> transfer;
 
   void describe(FieldVisitor& v);
 };
@@ -66,7 +85,8 @@ struct RepeatedMetric {
 };
 
 RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& decode,
-                 const std::optional<PipelineResult>& pipeline, double predicted_samples);
+                 const std::optional<PipelineResult>& pipeline, const TransferStage& transfer,
+                 double predicted_samples);
 
 /// One row for each metric that all turns have.
 std::vector<RepeatedMetric> repeated_metrics(std::span<const RunTurn> turns);

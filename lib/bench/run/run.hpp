@@ -15,6 +15,7 @@
 #include "bench/run/conclusion.hpp"
 #include "bench/run/file_costs.hpp"
 #include "bench/run/repetitions.hpp"
+#include "bench/run/run_transfer.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
@@ -23,14 +24,15 @@ namespace shardkit {
 
 /// Which state of the page cache to read from.
 enum class RunCache {
-  automatic,  ///< cold where that can be had, else warm where memory and time allow, else any
+  automatic,  ///< cold where that can be had, else direct, else warm where memory and time allow, else any
   cold,
+  direct,  ///< past it, by O_DIRECT: storage is measured whatever the cache holds
   warm,
   any,
 };
 template <>
 struct EnumNames<RunCache> {
-  static constexpr std::array<std::string_view, 4> names{"auto", "cold", "warm", "any"};
+  static constexpr std::array<std::string_view, 5> names{"auto", "cold", "direct", "warm", "any"};
 };
 
 struct RunOptions {
@@ -52,14 +54,6 @@ struct RunOptions {
   void describe(FieldVisitor& v);
 };
 
-/// A stage that this version does not measure, and why.
-struct TransferStage {
-  bool measured = false;
-  std::string text;
-
-  void describe(FieldVisitor& v);
-};
-
 struct RunResult {
   Environment environment;
   ReadResult read;
@@ -67,10 +61,11 @@ struct RunResult {
   std::optional<PipelineResult> pipeline;  ///< empty when nothing is decoded, or whole images are
   std::optional<FileCosts> file_costs;     ///< of files that are no shards
   TransferStage transfer;
-  Conclusion conclusion;                 ///< its members stand in the result beside the stages
-  std::vector<RepeatedMetric> repeated;  ///< with --repeat: each metric over all turns
-  std::vector<RunTurn> repetitions;      ///< with --repeat: what each turn measured
-  std::string command;                   ///< that repeats it
+  Conclusion conclusion;                  ///< its members stand in the result beside the stages
+  std::vector<RepeatedMetric> repeated;   ///< with --repeat: each metric over all turns
+  std::optional<ShownTurns> shown_turns;  ///< with --repeat: which turns read, decode and pipeline are of
+  std::vector<RunTurn> repetitions;       ///< with --repeat: what each turn measured
+  std::string command;                    ///< that repeats it
 
   /// True when a requirement was given and missed.
   bool has_findings() const { return !conclusion.verdict.ok; }
@@ -78,9 +73,11 @@ struct RunResult {
 };
 
 /// Measures within about `budget` seconds once the files are listed, over as many files as that allows, spread over
-/// all. With `repeat` it does so that many times, each time from the same state of the cache as the first; the stages
-/// in the result are then those of the turns with the median rate. Without a requirement it says how many GPUs of each
-/// preset the node feeds.
+/// all. With `repeat` it does so that many times, each time from the same state of the cache as the first; ladder and
+/// verdict are then of the medians over all turns, while each stage in the result is of one turn, that with its median
+/// rate (`shown_turns`). Without a requirement it says how many GPUs of each preset the node feeds.
 RunResult run(const RunOptions& options, Context& context);
+/// The same with other GPUs than CUDA's.
+RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context);
 
 }  // namespace shardkit

@@ -14,9 +14,11 @@ void RunOptions::describe(FieldVisitor& v) {
   v.field({"prefetch", Unit::count, "batches that each worker keeps ready"}, prefetch);
   v.field({"crop", Unit::count, "decode a random resized crop of this side; 0: whole images"}, crop);
   v.field({"dtype", Unit::none, "type of the decoded values, for the memory of batches"}, dtype);
-  v.field({"cache", Unit::none,
-           "state of the page cache to read from; auto: cold where it can be had, else warm, else any"},
-          cache);
+  v.field(
+      {"cache", Unit::none,
+       "state of the page cache to read from; direct: past it (O_DIRECT); auto: cold where it can be had, else direct, "
+       "else warm, else any"},
+      cache);
   v.field({"budget", Unit::seconds, "time for all measurements of a turn together, about"}, budget);
   v.field({"repeat", Unit::count, "measure so many times: for intervals, and for compare, which wants ten"}, repeat);
 }
@@ -24,8 +26,14 @@ void RunOptions::describe(FieldVisitor& v) {
 void LadderRow::describe(FieldVisitor& v) {
   v.field({"stage", Unit::none, "what the samples pass through"}, stage);
   v.field({"required_per_second", Unit::per_second, "samples that the job takes"}, required_per_second);
-  v.field({"measured_per_second", Unit::per_second, "samples that the stage gives"}, measured_per_second);
-  v.field({"interval", Unit::none, "95 % interval of that, over slices of 0.1 s of the stage alone"}, interval);
+  v.field(
+      {"measured_per_second", Unit::per_second, "samples that the stage gives; with --repeat the median of all turns"},
+      measured_per_second);
+  v.field({"interval", Unit::none,
+           "95 % interval of that: over slices of 0.1 s of the stage alone, none of less than 1 s or where it does not "
+           "hold "
+           "the rate; with --repeat over turns, of fewer than 6 their range"},
+          interval);
   v.field({"headroom_ratio", Unit::ratio, "measured over required"}, headroom_ratio);
   v.field({"note", Unit::none, "how that came about"}, note);
 }
@@ -42,7 +50,8 @@ void RunRequirement::describe(FieldVisitor& v) {
 void PredictedSupply::describe(FieldVisitor& v) {
   v.field({"samples_per_second", Unit::per_second, "what the stages give together"}, samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for that"}, bytes_per_second);
-  v.field({"of_measured_ratio", Unit::ratio, "the prediction over what the pipeline measured"}, of_measured_ratio);
+  v.field({"of_measured_ratio", Unit::ratio, "what the host's stages predict over what the pipeline measured"},
+          of_measured_ratio);
   v.field({"au_ratio", Unit::ratio, "utilisation of the GPUs when input overlaps compute fully"}, au_ratio);
   v.field({"au_serial_ratio", Unit::ratio, "utilisation when each step waits for its batch"}, au_serial_ratio);
   v.field({"gpus_fed", Unit::count, "GPUs that this feeds"}, gpus_fed);
@@ -62,11 +71,6 @@ void Verdict::describe(FieldVisitor& v) {
   v.field({"remedy", Unit::none, "what would close the gap"}, remedy);
 }
 
-void TransferStage::describe(FieldVisitor& v) {
-  v.field({"measured", Unit::none, "whether this stage was measured"}, measured);
-  v.field({"text", Unit::none, "why not"}, text);
-}
-
 void RunResult::describe(FieldVisitor& v) {
   v.field({"verdict", Unit::none, "what comes of it all"}, conclusion.verdict);
   v.field({"requirement", Unit::none, "what the job asks for"}, conclusion.requirement);
@@ -76,6 +80,9 @@ void RunResult::describe(FieldVisitor& v) {
   v.field({"presets", Unit::none, "without a requirement: published workloads and how many of their GPUs this feeds"},
           conclusion.presets);
   v.field({"repeated", Unit::none, "with --repeat: each metric over all turns"}, repeated);
+  v.field(
+      {"shown_turns", Unit::none, "with --repeat: the turns, those with the median rate, that the stages below are of"},
+      shown_turns);
   v.field({"repetitions", Unit::none, "with --repeat: what each turn measured"}, repetitions);
   v.field({"environment", Unit::none, "what the run had to work with"}, environment);
   v.field({"read", Unit::none, "reading, measured"}, read);
@@ -83,7 +90,7 @@ void RunResult::describe(FieldVisitor& v) {
   v.field({"pipeline", Unit::none, "all stages at once, batches taken as fast as they come, measured"}, pipeline);
   v.field({"file_costs", Unit::none, "of image files: what each call takes, and what sharding would bring"},
           file_costs);
-  v.field({"transfer", Unit::none, "host to GPU"}, transfer);
+  v.field({"transfer", Unit::none, "batches on their way to the GPUs, measured where there are any"}, transfer);
   v.field({"command", Unit::none, "line that repeats this run"}, command);
 }
 

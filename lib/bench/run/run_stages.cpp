@@ -1,12 +1,19 @@
 #include "bench/run/run_stages.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "bench/model/presets.hpp"
+#include "bench/read/read_hints.hpp"
+#include "bench/run/run_hints.hpp"
 #include "core/error.hpp"
+#include "io/page_cache.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -23,6 +30,10 @@ constexpr std::uint64_t kImages = 1000;
 /// of, each of them has far more under way than it was asked for.
 constexpr std::uint64_t kLeastReadersFar = 8;
 constexpr std::uint64_t kLeastReadersNear = 4;
+/// Nothing reads ahead of direct reads, so that each has to be large.
+constexpr std::uint64_t kDirectBlock = 1U << 20U;
+/// Direct reads may be made again, so that little data gives a rate too, in seconds.
+constexpr double kLeastDirect = 1;
 /// Batches of the pipeline, whatever the job's: their size hardly matters to the rate, but to the memory.
 constexpr std::uint64_t kPipelineBatch = 32;
 
@@ -32,64 +43,90 @@ std::uint64_t readers_of(const RunOptions& options, const Environment& machine) 
   return std::max(options.threads.value_or(machine.usable_threads), is_near ? kLeastReadersNear : kLeastReadersFar);
 }
 
-/// Reads from one state of the cache, as much as the budget allows.
-ReadResult read_from(CacheRequest cache, const RunOptions& options, const InputSet& input, std::uint64_t readers,
+/// Reads from one state of the cache, or past it, as much as the budget allows.
+ReadResult read_from(RunCache cache, const RunOptions& options, const InputSet& input, std::uint64_t readers,
                      Context& context) {
   ReadOptions read_options;
   read_options.threads = readers;
-  read_options.cache = cache;
   read_options.budget = options.budget * kShareForReading;
   read_options.prepare_seconds = options.budget * kShareForCaches;
+  if (cache == RunCache::cold) read_options.cache = CacheRequest::cold;
+  if (cache == RunCache::warm) read_options.cache = CacheRequest::warm;
+  if (cache == RunCache::direct) {
+    read_options.direct = true;
+    read_options.block = kDirectBlock;
+    read_options.min_time = std::min(*read_options.budget, kLeastDirect);
+  }
   return read(read_options, input, context);
 }
 
-/// With --cache auto: cold, else warm where the data is small enough for that, else with what the cache holds.
+/// Why a state that --cache auto would rather have had could not be had; in a handler, which it leaves for other
+/// errors.
+void warn_of_refusal(RunCache cache, const Error& error, Context& context) {
+  if (error.code() != ErrorCode::unsupported) throw;
+  const auto name = EnumNames<RunCache>::names[static_cast<std::size_t>(cache)];
+  std::string_view why = error.what();
+  if (why.ends_with(kNotDroppedRemedy)) why.remove_suffix(kNotDroppedRemedy.size());  // what follows is better
+  context.warn(fmt::format("not_{}", name),
+               fmt::format("not read {}: {}; --cache auto took the next best, which the ladder names", name, why));
+}
+
+/// With --cache auto: cold; where this user may not drop the data from the cache, as who does not own it, past the
+/// cache; else warm where the data is small enough for that, else with what the cache holds.
 ReadResult read_from_best(const RunOptions& options, const InputSet& input, std::uint64_t readers, Context& context) {
-  std::vector<CacheRequest> wanted{CacheRequest::cold};
-  if (input.bytes < usable_memory() / 2) wanted.push_back(CacheRequest::warm);
-  for (const CacheRequest cache : wanted) {
+  std::vector<RunCache> wanted{RunCache::cold, RunCache::direct};
+  if (input.bytes < usable_memory() / 2) wanted.push_back(RunCache::warm);
+  for (const RunCache cache : wanted) {
     try {
       return read_from(cache, options, input, readers, context);
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::unsupported) throw;
-      const bool cold = cache == CacheRequest::cold;
-      context.warn(cold ? "not_cold" : "not_warm",
-                   fmt::format("not read {}: {}", cold ? "cold" : "warm", error.what()));
+      warn_of_refusal(cache, error, context);
     }
   }
-  return read_from(CacheRequest::any, options, input, readers, context);
+  return read_from(RunCache::any, options, input, readers, context);
 }
 
 ReadResult measure_read(const RunOptions& options, const InputSet& input, std::uint64_t readers, Context& context) {
-  switch (options.cache) {
-    case RunCache::cold:
-      return read_from(CacheRequest::cold, options, input, readers, context);
-    case RunCache::warm:
-      return read_from(CacheRequest::warm, options, input, readers, context);
-    case RunCache::any:
-      return read_from(CacheRequest::any, options, input, readers, context);
-    case RunCache::automatic:
-      break;
-  }
-  return read_from_best(options, input, readers, context);
+  if (options.cache == RunCache::automatic) return read_from_best(options, input, readers, context);
+  return read_from(options.cache, options, input, readers, context);
 }
 
-/// Empty when there is nothing to decode.
+/// Whether a run without decoding is of use, or the error stands that said why nothing can be decoded; in a handler,
+/// which it leaves for those. A preset of other samples than JPEGs decodes nothing; one of JPEGs cannot do without;
+/// with none it depends on whether the data claims to hold images.
+void accept_no_decoding(const RunOptions& options, const InputSet& input, const Error& error, Context& context) {
+  const Preset* const preset = options.preset ? &find_preset(*options.preset) : nullptr;
+  const bool is_absent = error.code() == ErrorCode::not_found;
+  if (!is_absent && error.code() != ErrorCode::corrupt) throw;
+  const bool wants_jpegs = preset != nullptr && preset->jpeg;
+  if (wants_jpegs && is_absent) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("{}, and samples of {} are JPEGs: name a folder or shards of them, another --preset, or "
+                            "measure reading alone with `iobench read`",
+                            error.what(), preset->name),
+                first_named(input));
+  }
+  if (wants_jpegs || (preset == nullptr && !is_absent)) throw;
+  context.warn("nothing_to_decode", error.what());
+}
+
+/// Empty when there is nothing to decode and the job, if any, can do without.
 std::optional<DecodeResult> measure_decode(const RunOptions& options, const InputSet& input, std::uint64_t cores,
                                            Context& context) {
   DecodeBenchOptions decode_options;
   decode_options.threads = options.threads.value_or(cores);
   decode_options.samples = kImages;
-  if (options.crop > 0) decode_options.crop = options.crop;
-  if (options.crop > 0) decode_options.augment = Augmentation::imagenet;
-  decode_options.dtype = options.dtype;
+  if (options.crop > 0) {
+    decode_options.crop = options.crop;
+    decode_options.augment = Augmentation::imagenet;
+    decode_options.dtype = options.dtype;
+  }
   decode_options.min_seconds = std::min(options.budget * kShareForDecoding, kLongestDecode);
   decode_options.most_seconds = decode_options.min_seconds;
   try {
     return decode(decode_options, input, context);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found && error.code() != ErrorCode::corrupt) throw;
-    context.warn("nothing_to_decode", error.what());
+    accept_no_decoding(options, input, error, context);
     return std::nullopt;
   }
 }
@@ -121,8 +158,21 @@ InputSet input_of_pipeline(const InputSet& input, const ReadResult& read, double
   return part;
 }
 
-/// Empty when there is nothing to decode. Cold data is gone through once, so that none of it is read warm; else the
-/// passes are as many as there is time for.
+/// As many of the files as can be brought into the state asked for within the share of the budget there is for that;
+/// bringing them into it once more, as the pipeline does, takes next to no time.
+InputSet in_state(const InputSet& input, CacheRequest cache, const RunOptions& options, Context& context) {
+  InputSet part;
+  const std::size_t ready = prepare_cache(input.files, cache, options.budget * kShareForCaches, context);
+  for (const InputFile& file : std::span(input.files).first(ready)) {
+    part.files.push_back(file);
+    part.bytes += file.bytes;
+  }
+  return part;
+}
+
+/// Empty when there is nothing to decode, or its data cannot be brought into the state that reading had. Where storage
+/// is measured the data is gone through once, so that none of it is read warm; else the passes are as many as there is
+/// time for.
 std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const InputSet& input, const ReadResult& read,
                                                std::uint64_t cores, Context& context) {
   constexpr std::uint64_t kUntilTheTimeIsOver = 1'000'000;
@@ -133,12 +183,20 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
   pipeline_options.crop = options.crop;
   pipeline_options.dtype = options.dtype;
   pipeline_options.cache = read.cache.requested;
+  pipeline_options.sink = SinkKind::host;  // what a GPU adds is for iobench transfer to say
   pipeline_options.budget = options.budget * kShareForPipeline;
-  pipeline_options.epochs = read.cache.requested == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;
+  const bool is_of_storage = read.direct || read.cache.requested == CacheRequest::cold;
+  pipeline_options.epochs = is_of_storage ? 1 : kUntilTheTimeIsOver;
   try {
-    return pipeline(pipeline_options, input_of_pipeline(input, read, *pipeline_options.budget), context);
+    const InputSet wanted = input_of_pipeline(input, read, *pipeline_options.budget);
+    PipelineResult result =
+        pipeline(pipeline_options, in_state(wanted, read.cache.requested, options, context), context);
+    result.advice = in_words_of_run(std::move(result.advice));
+    return result;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found && error.code() != ErrorCode::corrupt) throw;
+    using enum ErrorCode;  // usage: no image came in its share of the budget; what was measured before that stays
+    const auto codes = {not_found, corrupt, unsupported, usage};
+    if (std::ranges::find(codes, error.code()) == codes.end()) throw;
     context.warn("no_pipeline", error.what());
     return std::nullopt;
   }
@@ -151,9 +209,10 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   const std::uint64_t readers = readers_of(options, result.environment);
   result.read = measure_read(options, input, readers, context);
   if (result.read.samples.value_or(0) == 0) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("no whole sample was read from '{}' within {}; is it the right folder?",
-                            options.paths.front(), format_duration(result.read.read_seconds)),
+    const bool all_read = result.read.bytes >= input.bytes;
+    throw Error(all_read ? ErrorCode::not_found : ErrorCode::usage,
+                fmt::format("'{}' gave no sample within {}: {}", options.paths.front(),
+                            format_duration(result.read.read_seconds), why_no_samples({}, input.files, result.read)),
                 options.paths.front());
   }
   result.file_costs =

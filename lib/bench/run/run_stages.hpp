@@ -10,7 +10,8 @@ namespace shardkit {
 
 /// Measures the stages once, each within its share of options.budget, into `result`: reading, what files cost, decoding
 /// and augmenting, then all of it as a pipeline. `input` is spread. `cores` may be kept busy. Throws Error{not_found}
-/// when no whole sample comes in that time.
+/// where there are no samples, or no JPEGs for a preset of such, Error{corrupt} where none of the images that the job
+/// is of can be decoded, Error{usage} when no whole one comes in that time.
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
                     RunResult& result);
 

@@ -66,6 +66,7 @@ SweepPoint measure_load(const SweepOptions& options, const InputSet& input, cons
   load.crop = options.crop;
   load.dtype = options.dtype;
   load.budget = seconds;
+  load.sink = SinkKind::host;
   load.epochs = 1000;  // until the time is over
   return {pipeline(load, input, context).samples_per_second, {}, {}};
 }

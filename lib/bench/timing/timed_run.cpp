@@ -125,7 +125,8 @@ Timing timed_run_prepared(unsigned threads, const std::function<TimedWork(unsign
 bool is_steady(const Timing& timing) { return std::abs(relative_drift(timing.rates)) <= kSteadyDrift; }
 
 std::optional<RateInterval> rate_interval(const Timing& timing) {
-  if (timing.rates.size() < 2) return std::nullopt;
+  constexpr std::size_t kLeastSlices = 10;  // a second; the interval of fewer is their range, or nearly so
+  if (timing.rates.size() < kLeastSlices) return std::nullopt;
   const Summary summary = summarize(timing.rates);
   return RateInterval{summary.low, summary.high};
 }

@@ -51,7 +51,7 @@ struct RateInterval {
 /// Processor time of the whole process so far, user and system.
 double process_cpu_seconds();
 
-/// The rate's interval; empty for a run shorter than two slices.
+/// The rate's interval; empty for a run shorter than a second, which is ten slices.
 std::optional<RateInterval> rate_interval(const Timing& timing);
 
 }  // namespace shardkit

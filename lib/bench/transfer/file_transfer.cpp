@@ -159,6 +159,12 @@ void measure_cufile(FileRun& run, const File& file, bool direct, Device& device,
 
 }  // namespace
 
+void check_transfer_file(const std::string& path) {
+  bool direct = false;
+  if (open_file(path, direct).size() >= kPage) return;
+  throw Error(ErrorCode::usage, fmt::format("--gds wants a file of a page (4 KiB) or more: '{}'", path), path);
+}
+
 FileTransfer transfer_file(const std::string& path, unsigned threads, Device& device, const TransferMachine& machine,
                            Context& context) {
   bool direct = false;

@@ -9,11 +9,15 @@ namespace shardkit {
 /// sum 4; PCI Express Base Specification 5.0, 2.2 and 4.2). Empty above generation 5, which packs them otherwise.
 std::optional<double> payload_rate(double wire_rate, unsigned generation);
 
-/// The GPU's facts and its node, without a link where /sys knows none.
-TransferDevice look_at_device(const DeviceFacts& facts, const Probe& probe);
+/// The GPU's facts, its node and its link: as the driver sees it where `monitor` is given and tells, else as /sys does;
+/// without a link where neither knows.
+TransferDevice look_at_device(const DeviceFacts& facts, const Probe& probe, const GpuMonitor* monitor = nullptr);
 
-/// Reads the link again and keeps the fastest state seen. For right after copies.
-void look_at_link(const Probe& probe, TransferDevice& device);
+/// Looks again: keeps the fastest state of the link, and what slowed the GPU down. For right after copies.
+void look_at_link(const Probe& probe, const GpuMonitor* monitor, TransferDevice& device);
+
+/// Warns of a link below what device and slot can do, and of a GPU that was slowed down. For when all is measured.
+void warn_of_device(const TransferDevice& device, Context& context);
 
 /// "PCIe 5 x16"; empty when the link is unknown.
 std::string link_name(const TransferDevice& device);

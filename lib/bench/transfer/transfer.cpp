@@ -9,12 +9,12 @@
 #include "bench/transfer/pcie_limit.hpp"
 #include "bench/transfer/pinning.hpp"
 #include "bench/transfer/placement.hpp"
+#include "bench/transfer/timed_row.hpp"
 #include "bench/transfer/transfer_plan.hpp"
 #include "bench/transfer/transfer_verdict.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "gpu/devices.hpp"
-#include "stats/summary.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -25,15 +25,16 @@ constexpr std::uint64_t kMostPinned = std::uint64_t{1} << 30U;
 /// Measures one GPU, into a result that other GPUs share.
 class DeviceRun {
  public:
-  DeviceRun(const TransferPlan& plan, const TransferOptions& options, Device& device, const Probe& probe,
+  DeviceRun(const TransferPlan& plan, const TransferOptions& options, Device& device, const TransferMachine& machine,
             Context& context, TransferResult& result)
       : plan_(plan),
         options_(options),
         device_(device),
-        probe_(probe),
+        probe_(machine.probe),
+        monitor_(machine.monitor),
         context_(context),
         result_(result),
-        facts_(look_at_device(device.facts(), probe)) {}
+        facts_(look_at_device(device.facts(), probe_, monitor_)) {}
 
   void run() {
     choose_jobs();
@@ -44,14 +45,8 @@ class DeviceRun {
       const auto binding = bind(place, options_.numa, probe_, context_);
       for (const HostMemory kind : plan_.kinds) measure_kind(kind, place);
     }
-    for (std::size_t i = first_row; i < result_.rows.size(); ++i) add_share(result_.rows[i]);
-    if (facts_.wire_limit && facts_.max_wire_limit && *facts_.wire_limit < *facts_.max_wire_limit) {
-      context_.warn(
-          "pcie_link_below_max",
-          fmt::format("GPU {} has a link of {} where device and slot can do {}: a riser, a slot that is wired "
-                      "for less, or a fault in training the link",
-                      facts_.device, link_name(facts_), max_link_name(facts_)));
-    }
+    for (std::size_t i = first_row; i < result_.rows.size(); ++i) add_wire_share(facts_, result_.rows[i]);
+    warn_of_device(facts_, context_);
     result_.devices.push_back(facts_);
   }
 
@@ -100,22 +95,9 @@ class DeviceRun {
 
   void measure(const CopyJob& job, MutableBytes host, DeviceSpan memory, const Placement& place) {
     const CopyTiming timing = time_copies(device_, host, memory, job, ++seed_, context_.stop_token());
-    look_at_link(probe_, facts_);
-    const double bytes = static_cast<double>(job.bytes * job.lanes());
-    const auto [least, most] = std::minmax_element(timing.copy_seconds.begin(), timing.copy_seconds.end());
-    TransferRow row;
+    look_at_link(probe_, monitor_, facts_);
+    TransferRow row = timed_row(job, timing, place);
     row.device = facts_.device;
-    row.kind = job.kind;
-    row.direction = job.direction;
-    row.bytes = job.bytes;
-    row.streams = job.streams;
-    row.numa = place.place;
-    row.numa_node = place.node;
-    row.copies = timing.copies;
-    row.copy_seconds = summarize(timing.copy_seconds).median;
-    row.bytes_per_second = bytes / row.copy_seconds;
-    row.lowest_bytes_per_second = bytes / *most;
-    row.highest_bytes_per_second = bytes / *least;
     if (plan_.samples) {
       row.samples_per_second = static_cast<double>(*plan_.samples * job.lanes()) / row.copy_seconds;
     }
@@ -123,17 +105,11 @@ class DeviceRun {
     context_.progress().items.fetch_add(1, std::memory_order_relaxed);
   }
 
-  /// Against the link as it was at its fastest.
-  void add_share(TransferRow& row) const {
-    if (!facts_.wire_limit) return;
-    const double directions = row.direction == CopyDirection::both ? 2 : 1;
-    row.wire_share = row.bytes_per_second / (*facts_.wire_limit * directions);
-  }
-
   const TransferPlan& plan_;
   const TransferOptions& options_;
   Device& device_;
   const Probe& probe_;
+  const GpuMonitor* monitor_;
   Context& context_;
   TransferResult& result_;
   TransferDevice facts_;
@@ -145,12 +121,13 @@ TransferResult measure_file(const TransferOptions& options, const std::vector<st
                             const TransferMachine& machine, Context& context) {
   if (chosen.size() != 1) throw Error(ErrorCode::usage, "--gds takes one GPU: --device N");
   Device& device = *machine.devices[chosen.front()];
-  TransferDevice facts = look_at_device(device.facts(), machine.probe);
+  TransferDevice facts = look_at_device(device.facts(), machine.probe, machine.monitor);
   Placement place = placements(NumaChoice::automatic, facts.numa_node, machine.probe, context).front();
   const auto binding = bind(place, NumaChoice::automatic, machine.probe, context);
   TransferResult result;
-  result.file = transfer_file(*options.gds, thread_count(options.threads), device, machine, context);
-  look_at_link(machine.probe, facts);
+  result.file = transfer_file(*options.gds, thread_count(options.threads.value_or(4)), device, machine, context);
+  look_at_link(machine.probe, machine.monitor, facts);
+  warn_of_device(facts, context);
   result.devices.push_back(facts);
   return result;
 }
@@ -159,8 +136,10 @@ TransferResult measure_file(const TransferOptions& options, const std::vector<st
 
 TransferResult transfer(const TransferOptions& options, Context& context) {
   plan_transfer(options);  // a slip in the options is told before what the machine lacks
+  if (options.gds) check_transfer_file(*options.gds);
   const auto devices = open_devices();
-  TransferMachine machine{{}, open_direct_storage, live_probe()};
+  const auto monitor = find_gpu_monitor();
+  TransferMachine machine{{}, open_direct_storage, live_probe(), monitor.get()};
   for (const auto& device : devices) machine.devices.push_back(device.get());
   return transfer(options, machine, context);
 }
@@ -173,9 +152,12 @@ TransferResult transfer(const TransferOptions& options, const TransferMachine& m
     result = measure_file(options, chosen, machine, context);
   } else {
     for (const std::size_t index : chosen) {
-      DeviceRun(plan, options, *machine.devices[index], machine.probe, context, result).run();
+      DeviceRun(plan, options, *machine.devices[index], machine, context, result).run();
     }
   }
+  result.gpu = result.devices.front().name;
+  result.pinned_h2d = best_rate(result, HostMemory::pinned, CopyDirection::h2d);
+  result.pinned_d2h = best_rate(result, HostMemory::pinned, CopyDirection::d2h);
   result.verdict = transfer_verdict(result);
   return result;
 }

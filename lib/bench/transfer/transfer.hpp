@@ -13,6 +13,7 @@
 #include "core/fields.hpp"
 #include "gpu/device.hpp"
 #include "gpu/direct_storage.hpp"
+#include "gpu/gpu_monitor.hpp"
 #include "gpu/host_buffer.hpp"
 #include "image/tensor_type.hpp"
 #include "system/pcie.hpp"
@@ -42,18 +43,25 @@ struct EnumNames<NumaPlace> {
   static constexpr std::array<std::string_view, 3> names{"unbound", "local", "remote"};
 };
 
+/// Who told of a GPU's link.
+enum class LinkSource { none, sys, driver };
+template <>
+struct EnumNames<LinkSource> {
+  static constexpr std::array<std::string_view, 3> names{"none", "sys", "driver"};
+};
+
 struct TransferOptions {
   std::string kinds = "pageable,pinned,write-combined,registered";
   std::string directions = "h2d,d2h,both";
   std::string bytes;  ///< sizes; empty: powers of 4 from 4 KiB to 1 GiB
   std::string streams = "1";
   std::optional<std::uint64_t> batch;
-  std::string shape = "3x224x224";
+  std::optional<std::string> shape;  ///< with batch; 3x224x224
   TensorType dtype = TensorType::u8;
   std::string device = "0";
   NumaChoice numa = NumaChoice::automatic;
   std::optional<std::string> gds;
-  std::uint64_t threads = 4;
+  std::optional<std::uint64_t> threads;  ///< with gds; 4
 
   void describe(FieldVisitor& v);
 };
@@ -70,6 +78,8 @@ struct TransferDevice {
   std::optional<double> wire_limit;      ///< bytes per second after line coding
   std::optional<double> payload_limit;   ///< the same less the headers of packets
   std::optional<double> max_wire_limit;  ///< of what device and slot can do
+  LinkSource link_source = LinkSource::none;
+  std::vector<std::string> slowdowns;  ///< of slowdowns() in gpu/gpu_monitor.hpp, seen right after copies
 
   void describe(FieldVisitor& v);
 };
@@ -139,6 +149,9 @@ struct FileTransfer {
 
 struct TransferResult {
   std::string verdict;
+  std::string gpu;  ///< model of the first one
+  std::optional<double> pinned_h2d;
+  std::optional<double> pinned_d2h;
   std::vector<TransferDevice> devices;
   std::vector<TransferRow> rows;
   std::vector<PinningRow> pinning;
@@ -147,11 +160,13 @@ struct TransferResult {
   void describe(FieldVisitor& v);
 };
 
-/// What transfer works with: GPUs, how to open cuFile for one of them, the rest of the machine. Borrowed.
+/// What transfer works with: GPUs, how to open cuFile for one of them, the rest of the machine, the GPUs' driver where
+/// it can be asked. Borrowed.
 struct TransferMachine {
   std::vector<Device*> devices;
   std::function<std::unique_ptr<DirectStorage>(const Device&)> open_storage;
   const Probe& probe;
+  const GpuMonitor* monitor = nullptr;
 };
 
 /// Copies every kind of memory in every direction, size and number of streams that was asked for, and checks every

@@ -16,7 +16,7 @@ void TransferOptions::describe(FieldVisitor& v) {
            Role::option, "LIST"},
           streams);
   v.field({"batch", Unit::count, "samples of a batch: copies have the size of one, in place of --bytes"}, batch);
-  v.field({"shape", Unit::none, "with --batch, of a sample: its sides", Role::option, "CxHxW"}, shape);
+  v.field({"shape", Unit::none, "with --batch, of a sample: its sides; 3x224x224", Role::option, "CxHxW"}, shape);
   v.field({"dtype", Unit::none, "with --batch, of a value"}, dtype);
   v.field({"device", Unit::none, "number of the GPU, or all, one after the other", Role::option, "N|all"}, device);
   v.field(
@@ -27,7 +27,7 @@ void TransferOptions::describe(FieldVisitor& v) {
   v.field({"gds", Unit::none, "measure how fast this file comes to the GPU: by cuFile, and by reading and copying",
            Role::option, "FILE"},
           gds);
-  v.field({"threads", Unit::count, "threads that read the file of --gds"}, threads);
+  v.field({"threads", Unit::count, "threads that read the file of --gds; 4"}, threads);
 }
 
 void TransferDevice::describe(FieldVisitor& v) {
@@ -43,6 +43,8 @@ void TransferDevice::describe(FieldVisitor& v) {
            "of that what is left for bytes, in packets of 256 bytes with 24 bytes around each"},
           payload_limit);
   v.field({"max_wire_limit", Unit::bytes_per_second, "wire limit of what device and slot can do"}, max_wire_limit);
+  v.field({"link_source", Unit::none, "who told of the link: the GPU's driver (NVML), /sys, or none"}, link_source);
+  v.field({"slowdowns", Unit::none, "what slowed the GPU down right after copies, by NVML's names"}, slowdowns);
 }
 
 void TransferRow::describe(FieldVisitor& v) {
@@ -99,6 +101,11 @@ void FileTransfer::describe(FieldVisitor& v) {
 
 void TransferResult::describe(FieldVisitor& v) {
   v.field({"verdict", Unit::none, "the result in one line"}, verdict);
+  v.field({"gpu", Unit::none, "model of the first GPU"}, gpu);
+  v.field({"pinned_h2d", Unit::bytes_per_second,
+           "the fastest row of pinned memory to the GPU, not from a remote node; of several GPUs the slowest one's"},
+          pinned_h2d);
+  v.field({"pinned_d2h", Unit::bytes_per_second, "the same from the GPU"}, pinned_d2h);
   v.field({"devices", Unit::none, "GPUs that were measured"}, devices);
   v.field({"rows", Unit::none, "each kind, direction, size and number of streams"}, rows);
   v.field({"pinning", Unit::none, "what it costs to have memory that is pinned"}, pinning);

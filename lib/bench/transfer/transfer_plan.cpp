@@ -20,8 +20,9 @@ constexpr std::uint64_t kMostCopy = std::uint64_t{1} << 40U;
 }
 
 std::vector<std::string_view> pieces(std::string_view option, std::string_view list, std::string_view expected) {
+  const bool gap = list.starts_with(',') || list.ends_with(',') || list.find(",,") != std::string_view::npos;
   const auto words = split(list, ',');
-  if (words.empty()) refuse(option, list, expected);
+  if (words.empty() || gap) refuse(option, list, expected);
   return words;
 }
 
@@ -66,11 +67,12 @@ std::vector<std::uint64_t> stream_counts(const std::string& list) {
 /// Bytes of a batch of samples; sides are checked so that their product fits.
 std::uint64_t batch_bytes(const TransferOptions& options) {
   constexpr std::string_view kExpected = "sides such as 3x224x224, with a batch below 1 TiB";
-  const auto sides = split(options.shape, 'x');
-  if (sides.empty()) refuse("--shape", options.shape, kExpected);
+  const std::string shape = options.shape.value_or("3x224x224");
+  const auto sides = split(shape, 'x');
+  if (sides.empty()) refuse("--shape", shape, kExpected);
   std::uint64_t bytes = value_bytes(options.dtype);
   const auto times = [&](std::uint64_t factor) {
-    if (factor == 0 || factor > kMostCopy / bytes) refuse("--shape", options.shape, kExpected);
+    if (factor == 0 || factor > kMostCopy / bytes) refuse("--shape", shape, kExpected);
     bytes *= factor;
   };
   for (const std::string_view side : sides) times(parse_number(side).value_or(0));
@@ -79,17 +81,46 @@ std::uint64_t batch_bytes(const TransferOptions& options) {
   return bytes;
 }
 
+/// What is measured once and would be measured again.
+template <class T>
+void check_once(std::string_view option, std::string_view list, const std::vector<T>& values) {
+  for (auto at = values.begin(); at != values.end(); ++at) {
+    if (std::find(values.begin(), at, *at) != at) refuse(option, list, "a list that names each once");
+  }
+}
+
+/// An option that would change nothing without another.
+void check_partners(const TransferOptions& options) {
+  const auto check = [](bool fine, const char* text) {
+    if (!fine) throw Error(ErrorCode::usage, text);
+  };
+  check(options.batch || !options.shape, "--shape: only a batch has samples; add --batch N, or leave it out");
+  check(options.batch || options.dtype == TransferOptions{}.dtype,
+        "--dtype: only a batch has values; add --batch N, or leave it out");
+  check(options.gds || !options.threads, "--threads: only a file is read by threads; add --gds FILE, or leave it out");
+}
+
+void check_device(const std::string& option) {
+  if (option != "all" && !parse_number(option)) refuse("--device", option, "the number of a GPU, or all");
+}
+
 }  // namespace
 
 TransferPlan plan_transfer(const TransferOptions& options) {
+  check_partners(options);
+  check_device(options.device);
   TransferPlan plan;
   plan.kinds = choices<HostMemory>("--kinds", options.kinds);
   const auto directions = choices<CopyDirection>("--directions", options.directions);
   const auto streams = stream_counts(options.streams);
+  check_once("--kinds", options.kinds, plan.kinds);
+  check_once("--directions", options.directions, directions);
+  check_once("--streams", options.streams, streams);
   if (options.batch && !options.bytes.empty()) {
     throw Error(ErrorCode::usage, "--batch and --bytes both say how much is copied: give one of them");
   }
   const auto all_sizes = options.batch ? std::vector{batch_bytes(options)} : sizes(options.bytes);
+  check_once("--bytes", options.bytes, all_sizes);
   plan.samples = options.batch;
   for (const HostMemory kind : plan.kinds) {
     for (const std::uint64_t bytes : all_sizes) {
@@ -107,8 +138,8 @@ std::vector<std::size_t> chosen_devices(const std::string& option, std::size_t c
     for (std::size_t i = 0; i < count; ++i) chosen.push_back(i);
     return chosen;
   }
+  check_device(option);
   const auto number = parse_number(option);
-  if (!number) refuse("--device", option, "the number of a GPU, or all");
   if (*number >= count) {
     throw Error(ErrorCode::unsupported,
                 fmt::format("--device {}: there is no such GPU; this process may use {}, counted from 0", *number,

@@ -106,6 +106,15 @@ std::string file_verdict(const FileTransfer& file) {
 
 }  // namespace
 
+std::optional<double> best_rate(const TransferResult& result, HostMemory kind, CopyDirection direction) {
+  std::optional<double> slowest;
+  for (const TransferDevice& device : result.devices) {
+    const TransferRow* const row = best_row(result, device.device, kind, direction, false);
+    if (row) slowest = std::min(slowest.value_or(row->bytes_per_second), row->bytes_per_second);
+  }
+  return slowest;
+}
+
 std::string transfer_verdict(const TransferResult& result) {
   return result.file ? file_verdict(*result.file) : copies_verdict(result);
 }

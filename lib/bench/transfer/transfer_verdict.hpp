@@ -10,4 +10,7 @@ namespace shardkit {
 /// its share of the link, then the other kinds. Of several GPUs the slowest. Of a file each way.
 std::string transfer_verdict(const TransferResult& result);
 
+/// The fastest row of this kind and direction that is not from a remote node; of several GPUs that of the slowest.
+std::optional<double> best_rate(const TransferResult& result, HostMemory kind, CopyDirection direction);
+
 }  // namespace shardkit

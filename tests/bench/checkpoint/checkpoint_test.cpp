@@ -1,11 +1,17 @@
 #include "bench/checkpoint/checkpoint.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "bench/checkpoint/checkpoint_bytes.hpp"
 #include "bench/checkpoint/checkpoint_copies.hpp"
+#include "bench/checkpoint/checkpoint_options.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
@@ -147,6 +153,17 @@ TEST_CASE("damage is found by the block that has it") {
   }
 }
 
+TEST_CASE("noise fills memory of any length and is the same for the same seed") {
+  std::vector<std::byte> noise(21);
+  std::vector<std::byte> shorter(13);
+  fill_with_noise(noise, 5);
+  fill_with_noise(shorter, 5);
+  CHECK(std::ranges::equal(shorter, std::span(noise).first(13)));
+  CHECK(std::ranges::any_of(std::span(noise).last(5), [](std::byte value) { return value != std::byte{0}; }));
+  fill_with_noise(shorter, 6);
+  CHECK_FALSE(std::ranges::equal(shorter, std::span(noise).first(13)));
+}
+
 TEST_CASE("bytes are a function of rank, turn and offset") {
   CheckpointBytes one(3, 7, 8192);
   CheckpointBytes same(3, 7, 8192);
@@ -161,18 +178,73 @@ TEST_CASE("bytes are a function of rank, turn and offset") {
 TEST_CASE("a budget ends the writing of ranks, and what was written is read back") {
   const TempDir dir;
   CheckpointOptions options = options_for(dir);
-  options.budget = 1e-9;
+  options.bytes = 1ULL << 40U;  // more than can be written in that time
+  options.writers = 1;
+  options.budget = 0.1;
   options.read_back = true;
   options.mode = CheckpointModes::sync;
   options.step_time = 1;
   options.every = 10;
   Context context;
   const CheckpointResult result = checkpoint(options, context);
-  CHECK(result.rows[0].bytes < kBytes);
+  CHECK(result.rows[0].bytes < result.bytes);
   CHECK_FALSE(result.rows[0].share_ratio);  // of a part nobody knows
   const bool warned =
       std::ranges::any_of(context.warnings(), [](const Warning& w) { return w.code == "part_of_checkpoint"; });
   CHECK(warned);
+}
+
+TEST_CASE("a budget in which nothing is written measures nothing") {
+  const TempDir dir;
+  CheckpointOptions options = options_for(dir);
+  options.budget = 1e-9;
+  const Error error = failure(options);
+  CHECK(error.code() == ErrorCode::usage);
+  CHECK(std::string(error.what()).starts_with("--budget: too short"));
+  CHECK(std::filesystem::is_empty(dir.path()));
+}
+
+TEST_CASE("the fio line asks for nothing that fio takes otherwise") {
+  CheckpointOptions options;
+  options.directory = "/disk";
+  options.job = "seq-write";
+  const auto says = [&](std::string_view text) {
+    return fio_command(with_job(options))->find(text) != std::string::npos;
+  };
+  CHECK(says(" --bs=1M --numjobs=4 --size=10737418240 --runtime=60 "));
+  options.budget = 0.001;
+  CHECK(says(" --runtime=1ms "));  // 0 would be no limit
+  options.budget = 1e-6;
+  CHECK(says(" --runtime=1ms "));
+  options.budget = 2.5;
+  CHECK(says(" --runtime=2500ms "));
+  options.scale = 1e-12;
+  CHECK(says(" --bs=4096 --numjobs=4 --size=4096 "));  // no block is larger than its file
+}
+
+TEST_CASE("a job's files are made smaller by --scale, and the fio line beside it names their size") {
+  const TempDir dir;
+  CheckpointOptions options;
+  options.directory = dir.path();
+  options.job = "seq-write";
+  options.scale = 1e-5;  // 107,374.2 bytes: 27 blocks
+  options.repeat = 1;
+  const auto result = [&]() -> std::optional<CheckpointResult> {
+    try {
+      return run(options);
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::unsupported);
+      MESSAGE("SKIPPED: ", error.what());  // no O_DIRECT here
+      return std::nullopt;
+    }
+  }();
+  if (!result) return;
+  CHECK(result->writers == 4);
+  CHECK(result->bytes == 4 * 27 * 4096);
+  CHECK(result->rows[0].bytes == result->bytes);
+  CHECK(result->fio->find("--numjobs=4 --size=110592 --runtime=60") != std::string::npos);
+  options.scale = 2;
+  CHECK(failure(options).code() == ErrorCode::usage);
 }
 
 TEST_CASE("what cannot be measured is refused before anything is written") {

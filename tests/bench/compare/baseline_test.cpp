@@ -94,3 +94,29 @@ TEST_CASE("damaged baselines are errors and are not overwritten") {
   write_file(dir.path("notes.txt"), "notes");
   CHECK(shardkit_test::failure_of([&] { save(result, dir.path("notes.txt"), "x"); }) == ErrorCode::corrupt);
 }
+
+TEST_CASE("a baseline of fewer repetitions than a comparison needs is kept with a warning") {
+  const TempDir dir;
+  const auto warnings_of = [&](int count) {
+    CompareOptions options;
+    options.changed = write_repetitions(dir, fmt::format("of-{}", count), {}, count);
+    options.save_baseline = dir.path("fleet.json");
+    Context context;
+    compare(options, context);
+    return context.warnings();
+  };
+  CHECK(warnings_of(9).empty());
+  const auto warnings = warnings_of(8);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings.front().code == "few_repetitions");
+  CHECK(warnings.front().text.find("8 repetitions") != std::string::npos);
+}
+
+TEST_CASE("a class without a name is refused") {
+  const TempDir dir;
+  CompareOptions options;
+  options.changed = write_repetitions(dir, "good", {});
+  options.save_baseline = dir.path("fleet.json");
+  options.machine_class = "";
+  CHECK(failure_of_compare(options) == ErrorCode::usage);
+}

@@ -105,6 +105,37 @@ TEST_CASE("repetitions within one result count each, not the figures beside them
   CHECK_FALSE(result.differences.front().decisive);
 }
 
+TEST_CASE("what follows from other metrics is shown and decides nothing, unless it is named or stands alone") {
+  const TempDir dir;
+  const auto write = [&](const std::string& name, double decoded, double predicted) {
+    std::vector<std::string> turns;
+    for (int i = 0; i < 10; ++i) {
+      turns.push_back(fmt::format(R"({{"decode":{{"samples_per_second":{}}},"predicted":{{"samples_per_second":{}}}}})",
+                                  decoded + i, predicted + i));
+    }
+    write_file(dir.path(name), fmt::format(R"({{"schema":"shardkit/run","schema_version":1,"options":{{}},"error":null,
+"result":{{"repetitions":[{}]}}}})",
+                                           fmt::join(turns, ",")));
+    return dir.path(name);
+  };
+  const std::string base = write("base.json", 2000, 1000);
+  const std::string predicted = "run.predicted.samples_per_second";
+  const CompareResult worse = compare_paths(base, write("worse.json", 1000, 500));
+  CHECK(worse.verdict == "regressed");
+  CHECK(worse.text.find("more") == std::string::npos);  // one change, told once
+  CHECK(row_of(worse, predicted).derived);
+  CHECK(row_of(worse, predicted).change.verdict == ChangeVerdict::regressed);
+  CHECK(row_of(worse, predicted).change.interval->confidence == Approx(0.98));
+  CHECK(row_of(worse, "decode.samples_per_second").change.interval->confidence == Approx(0.98));
+  const std::string only_predicted = write("odd.json", 2000, 500);
+  const CompareResult same = compare_paths(base, only_predicted);
+  CHECK(same.verdict == "pass");
+  CHECK(says(same.text, "in 1 metric"));
+  CHECK(says(row_of(same, predicted).text, "follows from the others and does not count"));
+  CHECK(compare_paths(base, only_predicted, {.metric = {predicted}}).verdict == "regressed");
+  CHECK(compare_paths(base, only_predicted, {.threshold = {predicted + "=10%"}}).verdict == "regressed");
+}
+
 TEST_CASE("a drift within a side is told") {
   const TempDir dir;
   std::vector<double> rising;
@@ -140,6 +171,28 @@ TEST_CASE("a rate of 0 has no ratio and is inconclusive") {
       compare_paths(write_repetitions(dir, "base", {}), write_repetitions(dir, "new", {.rate = 0}));
   CHECK(result.verdict == "inconclusive");
   CHECK_FALSE(row_of(result, "read.bytes_per_second").change.ratio);
+}
+
+TEST_CASE("waits that were 0 and are half a second regressed, and a microsecond is no change") {
+  const TempDir dir;
+  const auto write = [&](const std::string& name, double wait) {
+    for (int i = 0; i < 10; ++i) {
+      write_file(dir.path(fmt::format("{}/{}.json", name, i)),
+                 fmt::format(R"({{"schema":"shardkit/pipeline","schema_version":1,"options":{{}},"error":null,
+"result":{{"samples_per_second":1000,"batch_latency_seconds":{{"p99":{}}}}}}})",
+                             wait * (1 + 0.001 * i)));
+    }
+    return dir.path(name);
+  };
+  const std::string fed = write("fed", 0);
+  const CompareResult late = compare_paths(fed, write("late", 0.5));
+  CHECK(late.verdict == "regressed");
+  const CompareRow& row = row_of(late, "pipeline.batch_latency_seconds.p99");
+  CHECK(row.change.verdict == ChangeVerdict::regressed);
+  CHECK(row.floor == 0.001);
+  CHECK(says(row.text, "; less than 1 ms counts as 1 ms"));
+  CHECK(compare_paths(fed, write("hardly", 1e-6)).verdict == "pass");
+  CHECK(compare_paths(fed, fed).verdict == "pass");
 }
 
 TEST_CASE("options that make no sense are refused") {

@@ -127,3 +127,52 @@ TEST_CASE("what only one side tells is another version's and no difference") {
   CHECK(differences({{"read.depth", "8"}}, {}, {}).empty());
   CHECK(differences({}, {{"read.depth", "8"}}, {}).empty());
 }
+
+namespace {
+
+std::string transfer_envelope(const std::string& verb, const std::string& gpu) {
+  const std::string transfer = fmt::format(R"({{"gpu":"{}","pinned_h2d_bytes_per_second":54e9}})", gpu);
+  return fmt::format(R"({{"schema":"shardkit/{}","result":{},"error":null}})", verb,
+                     verb == "run" ? fmt::format(R"({{"transfer":{}}})", transfer) : transfer);
+}
+
+std::string verdict_on_transfers(const std::string& verb, const std::string& base, const std::string& changed) {
+  const TempDir dir;
+  write_file(dir.path("base.json"), transfer_envelope(verb, base));
+  write_file(dir.path("new.json"), transfer_envelope(verb, changed));
+  return *compare_paths(dir.path("base.json"), dir.path("new.json")).verdict;
+}
+
+}  // namespace
+
+TEST_CASE("copies to another GPU are incomparable; a run that saw no GPU is only without that metric") {
+  for (const char* verb : {"transfer", "run"}) {
+    CHECK(verdict_on_transfers(verb, "NVIDIA H100", "NVIDIA A100") == "incomparable");
+    CHECK(verdict_on_transfers(verb, "NVIDIA H100", "NVIDIA H100") == "inconclusive");
+    CHECK(verdict_on_transfers(verb, "NVIDIA H100", "") == "inconclusive");
+  }
+}
+
+namespace {
+
+/// What is compared against a pipeline whose batches stay in host memory, with a difference in its result.
+std::string verdict_on_pipelines(const std::string& changed) {
+  const TempDir dir;
+  const auto write = [&](const char* name, const std::string& facts) {
+    write_file(dir.path(name), fmt::format(R"({{"schema":"shardkit/pipeline","result":{{{},"samples_per_second":900}},)"
+                                           R"("options":{{"sink":"auto"}},"error":null}})",
+                                           facts));
+    return dir.path(name);
+  };
+  const std::string base = write("base.json", R"("sink":"host","normalize":"cpu","step_seconds":0.1)");
+  return *compare_paths(base, write("new.json", changed)).verdict;
+}
+
+}  // namespace
+
+TEST_CASE("a pipeline to a GPU, or of another step, is no measure of one without, though the options are the same") {
+  CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.1)") == "inconclusive");
+  CHECK(verdict_on_pipelines(R"("sink":"gpu","normalize":"cpu","step_seconds":0.1)") == "incomparable");
+  CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"gpu","step_seconds":0.1)") == "incomparable");
+  CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.2)") == "incomparable");
+}

@@ -115,7 +115,8 @@ TEST_CASE("a gate that is wrong says which requirement and how, before results a
       {gate_text(R"({"metric":"read.bytes_per_second","min":"5GB/s","max":"1GB/s"})"), "min is more than max"},
       {gate_text(R"({"metric":"read.bytes_per_second","min":1,"cache":"cool"})"), "no state of the cache 'cool'"},
       {gate_text(R"({"metric":"read.bytes_per_second","min":1},3)"), "requirement 2: expected an object"},
-      {gate_text(""), "expected a list"},
+      {gate_text(""), "expected at least one requirement"},
+      {R"({"schema":"shardkit/gate","schema_version":1,"requirements":3})", "expected a list"},
       {R"({"schema":"shardkit/gate","schema_version":9})", "schema_version is not 1"},
       {R"({"schema":"shardkit/read"})", "not shardkit/gate"}};
   for (const Row& row : rows) {
@@ -127,5 +128,7 @@ TEST_CASE("a gate that is wrong says which requirement and how, before results a
     CHECK(failure.path == dir.path("gate.json"));
   }
   write_file(dir.path("gate.json"), "min: 3");
-  CHECK(shardkit_test::failure_of([&] { read_gate(dir.path("gate.json")); }) == ErrorCode::corrupt);
+  const auto failure = shardkit_test::failure_of([&] { read_gate(dir.path("gate.json")); });
+  CHECK(failure == ErrorCode::corrupt);
+  CHECK(failure.says("is no JSON of shardkit; name a gate"));
 }

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/bench_data.hpp"
+#include "support/errors.hpp"
 
 using namespace shardkit;
 using namespace shardkit::test;
@@ -251,4 +252,21 @@ TEST_CASE("absurd options of decode are usage errors") {
           o.crop = 224;
         }) == ErrorCode::usage);
   CHECK(broken([](DecodeBenchOptions& o) { o.min_seconds = 1e18; }) == ErrorCode::usage);
+}
+
+TEST_CASE("a type or layout of values that nothing augments is refused, with the option that it goes with") {
+  const TempDir dir;
+  write_file(dir.path("x.jpg"), small_jpeg(0));
+  const auto refusal = [&](auto change) {
+    DecodeBenchOptions options = decode_options(dir.path());
+    change(options);
+    return shardkit_test::failure_of([&] { decode_quietly(options); });
+  };
+  const auto type = refusal([](DecodeBenchOptions& o) { o.dtype = TensorType::u8; });
+  CHECK(type == ErrorCode::usage);
+  CHECK(type.says("--dtype: "));
+  CHECK(type.says("add --augment imagenet"));
+  const auto layout = refusal([](DecodeBenchOptions& o) { o.layout = TensorLayout::nhwc; });
+  CHECK(layout == ErrorCode::usage);
+  CHECK(layout.says("--layout: "));
 }

@@ -140,3 +140,19 @@ TEST_CASE("DALI's index is read where ours is absent, and only when it is of thi
     CHECK(context.warnings()[0].code == "stale_index");
   }
 }
+
+TEST_CASE("messages name what the user gave, not a file found in it") {
+  const ShardFolder folder;
+  folder.write("docs/a.md", "text");
+  folder.write("docs/b.md", "text");
+  Context context;
+  const std::string docs = folder.path("docs");
+  CHECK(named_text(find(docs)) == "'" + docs + "'");
+  CHECK(named_text(find_input({docs, docs + "/a.md"}, context)) == "'" + docs + "' and what was named beside it");
+  CHECK(first_named(spread(find(docs))) == docs);
+}
+
+TEST_CASE("a part of a set that names nothing is named by its first file") {
+  const InputSet part{{{"x/a.jpg", 1, false, 1}, {"x/b.jpg", 1, false, 1}}, 2};
+  CHECK(named_text(part) == "'x/a.jpg' and what was named beside it");
+}

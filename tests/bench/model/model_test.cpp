@@ -1,5 +1,8 @@
 #include "bench/model/model.hpp"
 
+#include <algorithm>
+#include <string_view>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -31,6 +34,21 @@ ErrorCode code_of(const ModelOptions& options) {
   FAIL("no error came");
   return ErrorCode::io;
 }
+
+bool warned_of(const Context& context, std::string_view code) {
+  return std::ranges::any_of(context.warnings(), [&](const Warning& warning) { return warning.code == code; });
+}
+
+/// What model() makes of a result file with this text.
+ModelResult modelled_from(ModelOptions options, std::string_view text, Context& context) {
+  const TempDir dir;
+  options.from = dir.path("result.json");
+  write_file(*options.from, text);
+  return model(options, context);
+}
+
+constexpr std::string_view kRead = R"({"schema":"shardkit/read","result":{"bytes_per_second":2.6e9,
+    "samples_per_second":20000,"cache":{"state":"cold"}}})";
 
 }  // namespace
 
@@ -75,6 +93,7 @@ TEST_CASE("with enough of everything the GPUs limit") {
   Context context;
   ModelOptions options = worked_example();
   options.read_rate = 2e9;
+  options.decode_rate = 20'000;
   options.egress_cost = 0.1;
   const ModelResult result = model(options, context);
   CHECK(result.limiting_stage == "compute");
@@ -133,7 +152,7 @@ TEST_CASE("checkpoints: 112.7 GB at 2 GB/s every 1000 steps of 0.2 s") {
   const CheckpointCost cost = model(options, context).required->checkpoint.value();
   CHECK(cost.write_seconds == Approx(56.35));
   CHECK(cost.synchronous_share_ratio == Approx(56.35 / 256.35));
-  CHECK(cost.asynchronous_share_ratio == Approx(4.0 / 204));
+  CHECK(cost.asynchronous_share_ratio.value() == Approx(4.0 / 204));
   CHECK(cost.fits_interval);
 }
 
@@ -169,6 +188,95 @@ TEST_CASE("a run is taken at its ladder: cores that read decode the less") {
   CHECK(context.warnings().empty());
 }
 
+TEST_CASE("a pipeline is a supply of samples, limited by the stage that set its pace") {
+  const TempDir dir;
+  Context context;
+  ModelOptions options = worked_example();
+  options.from = dir.path("pipeline.json");
+  write_file(*options.from, R"({"schema":"shardkit/pipeline","result":{"source":"shards","decode":"cpu",
+      "limiting_stage":"augment","samples_per_second":5120,"bytes_per_second":6e8,"cache":{"state":"cold"},
+      "stages":[{"name":"read","cpu_seconds_per_sample":1e-4},{"name":"decode","cpu_seconds_per_sample":0.002}]}})");
+  const ModelResult result = model(options, context);
+  CHECK(result.limiting_stage == "augment");
+  CHECK(result.headroom_ratio.value() == Approx(0.5));
+  CHECK(result.text.starts_with("augment limits: 5,120 of 10,240 samples/s"));
+  CHECK(result.supply->pipeline_stage == "augment");
+  CHECK(result.supply->cache_state == "cold");
+  CHECK(result.required->decode_cores.value() == Approx(20.48));
+  CHECK(context.warnings().empty());
+  ModelOptions alone;
+  alone.from = options.from;
+  CHECK(model(alone, context).text.starts_with("feeds 6 x resnet50-a100"));  // 5120 / (0.9 * 919.5) = 6.19
+}
+
+TEST_CASE("a pipeline that its own steps held back is a supply where it is enough, and none where it is not") {
+  const TempDir dir;
+  ModelOptions options = worked_example();
+  options.from = dir.path("pipeline.json");
+  write_file(*options.from, R"({"schema":"shardkit/pipeline","result":{"source":"shards","decode":"cpu",
+      "limiting_stage":"compute","samples_per_second":1280}})");
+  CHECK(code_of(options) == ErrorCode::usage);
+  options.gpus = 1;
+  options.step_time = 0.256;  // 1000/s
+  Context context;
+  const ModelResult result = model(options, context);
+  CHECK(result.limiting_stage == "compute");
+  CHECK_FALSE(result.has_findings());
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings().front().code == "supply_is_a_bound");
+}
+
+TEST_CASE("a pipeline whose images a GPU decoded is a supply, and tells nothing of cores for decoding") {
+  const TempDir dir;
+  Context context;
+  ModelOptions options = worked_example();
+  options.from = dir.path("pipeline.json");
+  write_file(*options.from, R"({"schema":"shardkit/pipeline","result":{"source":"shards","decode":"nvjpeg",
+      "limiting_stage":"decode","samples_per_second":5120,
+      "stages":[{"name":"decode","cpu_seconds_per_sample":1e-5}]}})");
+  const ModelResult result = model(options, context);
+  CHECK(result.headroom_ratio.value() == Approx(0.5));
+  CHECK_FALSE(result.required->decode_cores);
+}
+
+TEST_CASE("a pipeline that decoded nothing tells what reading gives, one that read nothing tells nothing") {
+  const TempDir dir;
+  Context context;
+  ModelOptions options = worked_example();
+  options.from = dir.path("pipeline.json");
+  write_file(*options.from, R"({"schema":"shardkit/pipeline","result":{"source":"shards","decode":"null",
+      "limiting_stage":"read","samples_per_second":9999,"bytes_per_second":0.6656e9,"cache":{"state":"cold"}}})");
+  CHECK(model(options, context).limiting_stage == "read");
+  CHECK(model(options, context).headroom_ratio.value() == Approx(0.5));
+  write_file(*options.from, R"({"schema":"shardkit/pipeline","result":{"source":"null","decode":"null",
+      "samples_per_second":1e6}})");
+  CHECK(code_of(options) == ErrorCode::usage);
+}
+
+TEST_CASE("a checkpoint's result says what checkpoints cost: 0.5 s of copying 1 GB are 2 s of 4 GB") {
+  const TempDir dir;
+  Context context;
+  ModelOptions options = worked_example();
+  options.from = dir.path("checkpoint.json");
+  write_file(*options.from, R"({"schema":"shardkit/checkpoint","result":{"bytes":1000000000,"rows":[
+      {"mode":"sync","bytes":1000000000,"block_seconds":4,"durable_seconds":4,"bytes_per_second":0.25e9},
+      {"mode":"background","bytes":1000000000,"block_seconds":0.5,"durable_seconds":5,"bytes_per_second":0.2e9}]}})");
+  CHECK(code_of(options) == ErrorCode::usage);  // how often?
+  options.checkpoint_every = 100;
+  const CheckpointCost one = model(options, context).required->checkpoint.value();
+  CHECK(one.write_seconds == Approx(4));
+  CHECK(one.synchronous_share_ratio == Approx(4.0 / 24));
+  CHECK(one.asynchronous_share_ratio.value() == Approx(0.5 / 20.5));
+  options.checkpoint_bytes = 4'000'000'000;
+  const CheckpointCost four = model(options, context).required->checkpoint.value();
+  CHECK(four.write_seconds == Approx(16));
+  CHECK(four.asynchronous_share_ratio.value() == Approx(2.0 / 22));
+  ModelOptions no_job;
+  no_job.from = options.from;
+  no_job.checkpoint_every = 100;
+  CHECK(code_of(no_job) == ErrorCode::usage);
+}
+
 TEST_CASE("a supply that may be the page cache's is warned of, unless the rate is given apart") {
   const TempDir dir;
   ModelOptions options = worked_example();
@@ -179,13 +287,12 @@ TEST_CASE("a supply that may be the page cache's is warned of, unless the rate i
                                           state));
     Context context;
     model(options, context);
-    REQUIRE(context.warnings().size() == 1);
-    CHECK(context.warnings().front().code == "supply_not_cold");
+    CHECK(warned_of(context, "supply_not_cold"));
   }
   options.read_rate = 1e9;
   Context context;
   model(options, context);
-  CHECK(context.warnings().empty());
+  CHECK_FALSE(warned_of(context, "supply_not_cold"));
 }
 
 TEST_CASE("an option that would change nothing is refused") {
@@ -219,7 +326,8 @@ TEST_CASE("files that are no usable result are refused") {
     CHECK(code_of(options) == ErrorCode::corrupt);
   }
   for (const char* text :
-       {R"({"schema":"shardkit/verify","result":{}})", R"({"schema":"shardkit/run","result":null})"}) {
+       {R"({"schema":"shardkit/verify","result":{}})", R"({"schema":"shardkit/run","result":null})",
+        R"({"schema":"shardkit/read","result":{}})", R"({"schema":"shardkit/checkpoint","result":{"rows":[]}})"}) {
     write_file(*options.from, text);
     CHECK(code_of(options) == ErrorCode::usage);
   }
@@ -246,4 +354,114 @@ TEST_CASE("jobs that make no sense are usage errors") {
           o.gpu_hour_cost = -3;
         }) == ErrorCode::usage);
   CHECK(broken([](ModelOptions& o) { o.preset = "resnet-9000"; }) == ErrorCode::usage);
+}
+
+TEST_CASE("one stage that is enough feeds no GPU: the others were not measured") {
+  Context context;
+  ModelOptions job = worked_example();
+  const auto check = [&](std::string_view text, std::string_view line, const char* missing) {
+    Context own;
+    const ModelResult result = modelled_from(job, text, own);
+    CHECK(result.text == line);
+    CHECK(result.requirement == "undecided");
+    CHECK_FALSE(result.limiting_stage);
+    CHECK(result.not_measured == std::vector<std::string>{missing});
+    CHECK_FALSE(result.has_findings());
+    REQUIRE(warned_of(own, "not_measured"));
+    CHECK(own.warnings().back().text.find("`iobench run DATA --json FILE`") != std::string::npos);
+  };
+  check(kRead, "storage is enough: 20,000 of 10,240 samples/s; decoding was not measured", "decode");
+  check(R"({"schema":"shardkit/pipeline","result":{"source":"shards","decode":"null","limiting_stage":"read",
+        "samples_per_second":20000,"bytes_per_second":2.6e9,"cache":{"state":"cold"}}})",
+        "storage is enough: 20,000 of 10,240 samples/s; decoding was not measured", "decode");
+  check(R"({"schema":"shardkit/decode","result":{"samples_per_second":20000}})",
+        "decoding is enough: 20,000 of 10,240 samples/s; reading was not measured", "read");
+  job.decode_rate = 20'000;
+  CHECK(modelled_from(job, kRead, context).requirement == "met");
+  CHECK_FALSE(warned_of(context, "not_measured"));
+}
+
+TEST_CASE("a measured stage that is short is a miss, whatever was not measured") {
+  Context context;
+  ModelOptions job = worked_example();
+  job.gpus = 80;
+  const ModelResult result = modelled_from(job, kRead, context);
+  CHECK(result.has_findings());
+  CHECK(result.text.starts_with("read limits: 20,000 of 102,400 samples/s"));
+  CHECK(warned_of(context, "not_measured"));
+}
+
+TEST_CASE("what is no image needs no decoding to be fed") {
+  Context context;
+  ModelOptions job;
+  job.preset = "cosmoflow-a100";
+  const ModelResult result = modelled_from(job, kRead, context);
+  CHECK(result.requirement == "met");
+  CHECK(result.not_measured.empty());
+  CHECK_FALSE(warned_of(context, "not_measured"));
+}
+
+TEST_CASE("without a job one stage feeds images at most so many GPUs") {
+  Context context;
+  const ModelResult read = modelled_from({}, kRead, context);
+  CHECK(read.text.starts_with("feeds 1 x unet3d-a100, "));
+  CHECK(read.text.find(", at most 27 x resnet50-a100, ") != std::string::npos);  // 2.6e9 / 114660 / (0.9 * 919.5)
+  CHECK(read.text.ends_with(" by storage alone; decoding was not measured"));
+  CHECK(warned_of(context, "not_measured"));
+  const ModelResult decode =
+      modelled_from({}, R"({"schema":"shardkit/decode","result":{"samples_per_second":1000}})", context);
+  CHECK(decode.text.starts_with("feeds at most 1 x resnet50-a100, "));
+  CHECK(decode.text.ends_with(" by decoding alone; reading was not measured"));
+}
+
+TEST_CASE("where samples of another size were measured the line says for which size it speaks") {
+  Context context;
+  ModelOptions job;
+  job.preset = "unet3d-h100";
+  job.gpus = 2;
+  CHECK(modelled_from(job, kRead, context)
+            .text.starts_with(
+                "read limits: 18 of 43 samples/s of 140 MiB (measured with samples of 127 KiB), predicted AU 41 %"));
+}
+
+TEST_CASE("a checkpoint that training waited for says nothing of copies, and its share stands in the first line") {
+  Context context;
+  ModelOptions options = worked_example();
+  options.checkpoint_every = 100;
+  const ModelResult result =
+      modelled_from(options, R"({"schema":"shardkit/checkpoint","result":{"bytes":1000000000,"rows":[
+      {"mode":"sync","bytes":1000000000,"block_seconds":4,"durable_seconds":4,"bytes_per_second":0.25e9}]}})",
+                    context);
+  CHECK_FALSE(result.required->checkpoint->asynchronous_share_ratio);
+  CHECK(result.text.starts_with("checkpoints take 16.7 % of the running time when training waits for them; 8 GPUs"));
+  CHECK(context.warnings().empty());
+}
+
+TEST_CASE("a checkpoint that a budget cut short is taken whole at its rate, with a warning") {
+  Context context;
+  ModelOptions options = worked_example();
+  options.checkpoint_every = 100;
+  const ModelResult result =
+      modelled_from(options, R"({"schema":"shardkit/checkpoint","result":{"bytes":4000000000,"rows":[
+      {"mode":"sync","bytes":500000000,"block_seconds":2,"durable_seconds":2,"bytes_per_second":0.25e9},
+      {"mode":"background","bytes":400000000,"block_seconds":1,"durable_seconds":2,"bytes_per_second":0.2e9}]}})",
+                    context);
+  CHECK(result.required->checkpoint->write_seconds == Approx(16));
+  CHECK(result.required->checkpoint->asynchronous_share_ratio.value() == Approx(1.0 / 21));  // all of it was copied
+  CHECK(warned_of(context, "part_of_checkpoint"));
+}
+
+TEST_CASE("what a checkpoint's result needs beside it is told at once") {
+  Context context;
+  ModelOptions options = worked_example();
+  options.checkpoint_every = 100;
+  options.sample_bytes.reset();
+  try {
+    modelled_from(options, R"({"schema":"shardkit/checkpoint","result":{"bytes":1000,"rows":[
+      {"mode":"sync","bytes":1000,"bytes_per_second":1000}]}})",
+                  context);
+    FAIL("no error came");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).find("--batch, --step-time and --sample-bytes") != std::string::npos);
+  }
 }

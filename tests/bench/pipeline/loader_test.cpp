@@ -1,9 +1,12 @@
 #include "bench/pipeline/loader.hpp"
 
+#include <utility>
+
 #include <doctest/doctest.h>
 
 #include "bench/bench_data.hpp"
 #include "bench/pipeline/pipeline_fakes.hpp"
+#include "bench/pipeline/pipeline_run.hpp"
 #include "bench/pipeline/step_loop.hpp"
 #include "support/errors.hpp"
 
@@ -96,6 +99,24 @@ TEST_CASE("batches hold decoded samples, and the last of an epoch is short or dr
     CHECK(tally.dropped == (drop_last ? 2 : 0));
     const auto& first = sink.batches.front();
     CHECK(std::ranges::any_of(first, [](std::byte value) { return value != std::byte{0}; }));
+  }
+}
+
+TEST_CASE("where the last is dropped all GPUs have as many batches: what does not fill a step is counted") {
+  FakeSource source(small_jpeg(), 27);  // two steps of 3 * 4, then three samples of one batch
+  FakeSource more(small_jpeg(), 34);    // two steps of 3 * 4, then two whole batches and half of one
+  for (const auto& [data, left_over] : {std::pair{&source, 3U}, std::pair{&more, 10U}}) {
+    FakeSink sink;
+    Context context;
+    LoaderSettings settings = small_settings();
+    settings.gpus = 3;
+    settings.drop_last = true;
+    const PipelineRun done =
+        run_pipeline({*data, sink, {}, CacheRequest::any, 2}, settings, {3, 0, 0, true}, nullptr, nullptr, context);
+    CHECK(done.log.steps() == 4);  // of two epochs
+    CHECK(done.log.samples() == 48);
+    CHECK(done.tally.dropped == 2 * left_over);
+    CHECK(sink.released.size() == sink.batches.size());
   }
 }
 

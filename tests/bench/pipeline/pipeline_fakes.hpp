@@ -62,13 +62,14 @@ class FakeSink final : public BatchSink {
     memory_bytes.push_back(bytes);
     return host_->make_memory(bytes);
   }
-  std::uint64_t hand_over(BatchMemory& memory, std::size_t bytes, unsigned gpu) override {
+  HandedBatch hand_over(const OutgoingBatch& batch, StageClock& /*clock*/) override {
     const std::scoped_lock lock(mutex_);
     if (fails) throw Error(ErrorCode::io, "the bus went away");
-    gpus.push_back(gpu);
-    batches.emplace_back(memory.bytes().begin(), memory.bytes().begin() + static_cast<std::ptrdiff_t>(bytes));
+    gpus.push_back(batch.gpu);
+    const Bytes bytes = batch.memory.bytes().first(batch.bytes);
+    batches.emplace_back(bytes.begin(), bytes.end());
     most_in_use = std::max(most_in_use, ++in_use_);
-    return batches.size();
+    return {batches.size(), batch.samples};
   }
   void release(std::uint64_t place) override {
     const std::scoped_lock lock(mutex_);

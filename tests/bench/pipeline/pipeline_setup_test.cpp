@@ -83,9 +83,18 @@ TEST_CASE("batches that do not fit into memory are refused before any is made") 
   options.gpus = 1024;
   options.batch = 1U << 20U;
   options.crop = 8192;
-  const auto failure = failure_of([&] { check_batch_memory(set_up(options)); });
+  const auto failure = failure_of([&] { check_batch_memory(set_up(options), 0); });
   CHECK(failure == ErrorCode::no_space);
   CHECK(failure.says("--batch"));
+}
+
+TEST_CASE("batches that a GPU decodes hold their compressed images until then") {
+  constexpr double kHugeImage = 1e15;
+  PipelineOptions options = plain();
+  check_batch_memory(set_up(options), kHugeImage);
+  options.decode = DecodeKind::nvjpeg;
+  check_batch_memory(set_up(options), 100'000);
+  CHECK(failure_of([&] { check_batch_memory(set_up(options), kHugeImage); }) == ErrorCode::no_space);
 }
 
 TEST_CASE("memory for batches grows with prefetch and GPUs, and there is always one for each GPU") {

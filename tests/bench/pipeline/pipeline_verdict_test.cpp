@@ -45,6 +45,18 @@ TEST_CASE("steps that compute all the time set the pace") {
   CHECK(verdict.advice.empty());
 }
 
+TEST_CASE("readers that wait for cores like the workers do not stand for slow storage") {
+  PipelineShares shares = hungry();
+  shares.compute = 0;
+  shares.read = 0.73;
+  shares.decode = 0.6;
+  shares.worker_core = 0.04;  // 50 workers on 2 cores
+  CHECK(stage_of(shares) == "decode");
+  CHECK(advises(shares, 2, "more --workers than cores"));
+  shares.worker_core = 0.9;
+  CHECK(stage_of(shares) == "read");
+}
+
 TEST_CASE("otherwise the busiest threads do") {
   PipelineShares shares = hungry();
   shares.read = 0.97;
@@ -119,4 +131,19 @@ TEST_CASE("nor where steps take no time, so that there is nothing to overlap") {
   shares.decode = 0.5;
   shares.workers_blocked = 0.5;
   CHECK_FALSE(advises(shares, 0, "--prefetch"));
+}
+
+TEST_CASE("where a GPU decodes, the thread that hands over is decode or transfer, whichever takes it longer") {
+  PipelineShares shares = hungry();
+  shares.decode = 0.1;
+  shares.worker_core = 0.3;
+  shares.device_decode = 0.7;
+  shares.transfer = 0.2;
+  CHECK(stage_of(shares) == "decode");
+  CHECK(judge_pipeline(shares, 2).reason == "the GPU decodes 70 % of the time, and copies take 20 %");
+  CHECK(advises(shares, 2, "--decode cpu"));
+  CHECK_FALSE(advises(shares, 2, "of a core each"));  // that is about workers
+  std::swap(shares.device_decode, shares.transfer);
+  CHECK(stage_of(shares) == "transfer");
+  CHECK(advises(shares, 2, "--normalize gpu"));
 }

@@ -87,6 +87,14 @@ TEST_CASE("buffers go round, but large ones and more than 64 MiB of them do not 
   CHECK(buffers.idle_bytes() == SampleBuffers::kMostIdle);
 }
 
+TEST_CASE("buffers that hold nothing do not stay: those with memory go round") {
+  SampleBuffers buffers;
+  buffers.give_back(buffers.take(1000));
+  buffers.give_back({});
+  CHECK(buffers.idle() == 1);
+  CHECK(buffers.take(10).capacity() == 1000);
+}
+
 TEST_CASE("no more samples than asked for, and none after the time") {
   CHECK(passed({.samples = 7}, 100) == numbers(7));
   CHECK(passed({.deadline = std::chrono::steady_clock::now()}, 100).empty());

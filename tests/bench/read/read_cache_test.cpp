@@ -1,10 +1,12 @@
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "bench/read/cache_state.hpp"
 #include "bench/read/read_data.hpp"
 #include "io/file.hpp"
 #include "system/limits.hpp"
@@ -49,6 +51,25 @@ TEST_CASE("caches are prepared no longer than allowed, and the files that are re
   }
   options.cache = CacheRequest::warm;  // half a file in memory is not warm
   CHECK(code_of(options) == ErrorCode::unsupported);
+}
+
+TEST_CASE("bringing caches into a state says how many files that takes, and a stop ends it") {
+  const TempDir dir;
+  std::vector<InputFile> files;
+  for (int i = 0; i < 5; ++i) {
+    files.push_back({dir.path(std::to_string(i)), 1000, false, 1});
+    write_file(files.back().path, std::string(1000, 'x'));
+  }
+  for (const CacheRequest request : {CacheRequest::cold, CacheRequest::warm}) {
+    std::stop_source stop;
+    stop.request_stop();
+    Context context(stop.get_token());
+    CHECK(error_code_of([&] { prepare_cache(files, request, {}, context); }) == ErrorCode::cancelled);
+    CHECK(context.progress().items_total == 5);
+  }
+  Context context;
+  CHECK(prepare_cache(files, CacheRequest::warm, {}, context) == 5);
+  CHECK(context.progress().items == 5);
 }
 
 TEST_CASE("data larger than the memory is not read to find out that it cannot be warm") {

@@ -1,5 +1,8 @@
 #include "bench/read/read_hints.hpp"
 
+#include <string>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "bench/read/read_data.hpp"
@@ -52,4 +55,38 @@ TEST_CASE("what the device did for others is not held against it") {
   const ReadResult result = with_hints(activity(kBytes / 100, 4096, 0.05));
   CHECK(result.hints.size() == 1);
   CHECK(has_hint(result, "something between has a copy"));
+}
+
+TEST_CASE("a reading too short for a steady rate is told the options of its command: run has no --min-time") {
+  const auto engine = make_read_engine("pread", {});
+  const auto hints_of = [&](const ReadOptions& options) {
+    ReadResult result;
+    result.read_seconds = 0.5;
+    add_read_hints(options, {}, {{}, *engine, options, nullptr}, result);
+    return result;
+  };
+  ReadOptions options;
+  CHECK(has_hint(hints_of(options), "--min-time with --cache cold"));
+  options.prepare_seconds = 1;  // set by run
+  CHECK(has_hint(hints_of(options), "reading took 0.50 s; more data, or --cache direct, gives a steadier rate"));
+  options.direct = true;
+  CHECK(has_hint(hints_of(options), "a longer --budget gives a steadier rate"));
+  CHECK_FALSE(has_hint(hints_of(options), "--min-time"));
+}
+
+TEST_CASE("why there are no samples: nothing was read, nothing whole, or there are none") {
+  const std::vector<InputFile> tensors{{"a.bin", kBytes, false, 1}};
+  const std::vector<InputFile> shards{{"a.tar", kBytes, true, {}}};
+  ReadOptions options;
+  ReadResult result;
+  const auto why = [&](const std::vector<InputFile>& files) { return why_no_samples(options, files, result); };
+  CHECK(why(tensors).find("nothing was read in the time there was; a longer --budget") != std::string::npos);
+  result.bytes = 10 * kMiB;
+  CHECK(why(tensors).find("nothing of 1 file was read to its end, and each counts as one sample") == 0);
+  CHECK(why(tensors).find("--sample-bytes") != std::string::npos);
+  CHECK(why(shards).find("no sample of the shards was read whole; a longer --budget") == 0);
+  result.bytes = kBytes;
+  CHECK(why(shards).find("the shards hold no sample") == 0);
+  options.store.sample_bytes = 2 * kBytes;
+  CHECK(why(tensors) == "1000 MiB were read, less than one sample of 1.95 GiB; a longer --budget reads more");
 }

@@ -1,6 +1,7 @@
 #include "bench/run/conclusion.hpp"
 
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -144,6 +145,42 @@ TEST_CASE("rows of the ladder have the intervals of their stages") {
   CHECK(conclusion.ladder[1].interval->high == Approx(880));
 }
 
+TEST_CASE("an interval that does not hold the rate is left out: the one is of slices, the other of all the time") {
+  MeasuredNode node = small_node();
+  node.read_interval = RateInterval{801e6, 900e6};
+  node.decode_interval = RateInterval{700, 829};
+  const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
+  CHECK_FALSE(conclusion.ladder[0].interval);
+  CHECK_FALSE(conclusion.ladder[1].interval);
+}
+
+TEST_CASE("of several turns the ladder has medians and their intervals over the turns") {
+  std::vector<MeasuredNode> turns(6, small_node());
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const auto step = static_cast<double>(i);
+    turns[i].read_bytes_per_second = 800e6 + step * 10e6;
+    turns[i].read_interval = RateInterval{1, 2};  // of a single turn
+    turns[i].decode_samples_per_second = 830 + step * 2;
+    turns[i].decode_cpu_seconds = 0.0024 + step * 1e-5;
+    turns[i].pipeline_samples_per_second = 700 + step * 4;
+  }
+  const MeasuredNode node = median_node(turns);
+  CHECK(node.decode_cpu_seconds == Approx(0.002425));
+  CHECK(node.decode_interval->low == 830);
+  CHECK(node.decode_interval->high == 840);
+  CHECK_FALSE(node.augment_samples_per_second);
+  const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
+  CHECK(conclusion.ladder.front().measured_per_second.value() == Approx(8250));
+  CHECK(conclusion.ladder.front().interval->low == Approx(8000));
+  CHECK(conclusion.ladder.front().interval->high == Approx(8500));
+  CHECK(conclusion.ladder.back().stage == "pipeline");
+  CHECK(conclusion.ladder.back().measured_per_second.value() == Approx(710));
+  CHECK(conclusion.ladder.back().interval->low == 700);
+  CHECK(conclusion.ladder.back().interval->high == 720);
+  turns.back().pipeline_samples_per_second.reset();
+  CHECK_FALSE(median_node(turns).pipeline_samples_per_second);
+}
+
 TEST_CASE("a lower utilisation may be enough, and then the limit is told without a finding") {
   const Conclusion conclusion = conclude(small_node(), thousand_each(1, 0.8), float_crops());
   CHECK(conclusion.verdict.ok);
@@ -207,7 +244,20 @@ TEST_CASE("data without images has only its reading to judge") {
   CHECK(conclusion.ladder.size() == 1);
   CHECK(conclusion.ladder.front().headroom_ratio.value() == Approx(0.8));
   CHECK(conclude(node, {}, float_crops()).verdict.text ==
-        "reads 8,000 samples/s (800 MB/s); there were no images to decode");
+        "reads 8,000 samples/s (800 MB/s); the data holds no JPEGs: decoding was not measured");
+}
+
+TEST_CASE("where nothing was decoded the first line says so, and no GPU of a JPEG workload counts as fed") {
+  MeasuredNode node = small_node();
+  CHECK_FALSE(contains(conclude(node, thousand_each(2), float_crops()).verdict.text, "no JPEGs"));
+  CHECK(conclude(node, {}, float_crops()).presets.size() == presets().size());
+  node.decode_samples_per_second.reset();
+  CHECK(conclude(node, thousand_each(2), float_crops()).verdict.text ==
+        "the GPUs are fed: 8,000 of 2,000 samples/s, predicted AU 100 %; the data holds no JPEGs: decoding was not "
+        "measured");
+  const std::vector<PresetRow> rows = conclude(node, {}, float_crops()).presets;
+  CHECK_FALSE(rows.empty());
+  for (const PresetRow& row : rows) CHECK_FALSE(find_preset(row.name).jpeg);
 }
 
 TEST_CASE("the loader gets as many workers as it takes, no more than the cores, or what was asked for") {
@@ -232,4 +282,71 @@ TEST_CASE("the loader's memory is 8 GPUs * 12 workers * 2 batches * 200 * 602,11
   CHECK_FALSE(advice.dev_shm_fits);
   node.dev_shm.reset();  // no /dev/shm to be too small
   CHECK(conclude(node, thousand_each(8), asked).loader.dev_shm_fits);
+}
+
+namespace {
+
+/// One GPU that is given 50 GB/s, in copies of 154 MB: 83,000 float32 crops of 224 a second.
+MeasuredNode node_with_gpu() {
+  MeasuredNode node = small_node();
+  node.transfer_bytes_per_second = 50e9;
+  node.transfer_interval = RateInterval{49e9, 51e9};
+  node.transfer_gpus = 1;
+  node.transfer_copy_bytes = 154140672;
+  return node;
+}
+
+}  // namespace
+
+TEST_CASE("copies to the GPU are a row of the ladder: 50 GB/s are 83,041 crops of 602,112 bytes") {
+  const Conclusion conclusion = conclude(node_with_gpu(), thousand_each(1), float_crops());
+  const LadderRow& row = conclusion.ladder.back();
+  CHECK(row.stage == "transfer");
+  CHECK(*row.required_per_second == 1000);
+  CHECK(*row.measured_per_second == Approx(50e9 / 602112));
+  CHECK(row.interval->low == Approx(49e9 / 602112));
+  CHECK(*row.headroom_ratio == Approx(83.04).epsilon(0.001));
+  CHECK(row.note == "50.0 GB/s to the GPU from pinned memory, 147 MiB a copy");
+  CHECK(conclusion.verdict.limiting_stage == "decode");
+}
+
+TEST_CASE("each GPU of a job has a link of its own, measured or not") {
+  const Conclusion conclusion = conclude(node_with_gpu(), thousand_each(8), float_crops());
+  CHECK(*conclusion.ladder.back().measured_per_second == Approx(8 * 50e9 / 602112));
+  CHECK(conclusion.ladder.back().note ==
+        "50.0 GB/s to each of 8 GPUs from pinned memory, 147 MiB a copy; measured on 1, each alone");
+}
+
+TEST_CASE("a link that is too slow limits, and what would close the gap is in bytes for each GPU") {
+  MeasuredNode node = node_with_gpu();
+  node.transfer_bytes_per_second = 0.3e9;  // 498 crops a second
+  const Conclusion conclusion = conclude(node, thousand_each(2, 0.9), float_crops());
+  CHECK(conclusion.verdict.limiting_stage == "decode");
+  CHECK(contains(conclusion.verdict.remedy, "transfer is short too (996 samples/s)"));
+  node.decode_samples_per_second = 1e6;
+  node.decode_cpu_seconds = 1e-6;
+  node.read_cpu_seconds = 1e-6;
+  const Conclusion link = conclude(node, thousand_each(2, 0.9), float_crops());
+  CHECK(link.verdict.limiting_stage == "transfer");
+  CHECK(link.predicted.samples_per_second == Approx(2 * 0.3e9 / 602112));
+  CHECK(contains(link.verdict.remedy, "242 MB/s more to each GPU would close it (542 MB/s in all)"));
+  CHECK(contains(link.verdict.remedy, "--dtype u8"));
+}
+
+TEST_CASE("a pipeline of the host is held against the host's stages alone") {
+  MeasuredNode node = node_with_gpu();
+  node.transfer_bytes_per_second = 0.06e9;  // 100 crops a second
+  node.pipeline_samples_per_second = 640;
+  const Conclusion conclusion = conclude(node, thousand_each(1), float_crops());
+  CHECK(*conclusion.predicted.of_measured_ratio == Approx(1.25));
+  CHECK(conclusion.verdict.limiting_stage == "transfer");
+  CHECK(conclusion.verdict.text.starts_with("transfer limits: 100 of 1,000"));
+  CHECK(contains(conclusion.verdict.remedy, "decode is short too (640 samples/s)"));
+}
+
+TEST_CASE("without a job the link may be what limits") {
+  MeasuredNode node = node_with_gpu();
+  node.transfer_bytes_per_second = 0.06e9;
+  CHECK(conclude(node, {}, float_crops()).verdict.limiting_stage == "transfer");
+  CHECK(conclude(node_with_gpu(), {}, float_crops()).verdict.limiting_stage == "decode");
 }

@@ -11,16 +11,18 @@ using doctest::Approx;
 
 namespace {
 
-RunTurn turn(double rate, std::optional<double> decoded) {
+RunTurn turn(double rate, std::optional<double> decoded, std::optional<double> copied = {}) {
   ReadResult read;
   read.bytes_per_second = rate;
   read.latency.p99 = 0.001;
+  TransferStage transfer;
+  transfer.pinned_h2d = copied;
   std::optional<DecodeResult> decode;
   if (decoded) {
     decode.emplace();
     decode->samples_per_second = *decoded;
   }
-  return run_turn(read, decode, {}, rate / 100);
+  return run_turn(read, decode, {}, transfer, rate / 100);
 }
 
 }  // namespace
@@ -34,13 +36,19 @@ TEST_CASE("each metric has a median, its interval, and where the next run's medi
   CHECK(rows[1].median == 1005.5);
   CHECK(rows[1].low == 1002);
   CHECK(rows[1].high == 1009);
-  CHECK(rows[1].next->low == 1001);
-  CHECK(rows[1].next->high == 1010);
+  CHECK(rows[1].next->low == Approx(0.97 * 1005.5));  // turns differ by less than runs do
+  CHECK(rows[1].next->high == Approx(1.03 * 1005.5));
 }
 
 TEST_CASE("a metric that a turn lacks is left out, one turn predicts nothing") {
   CHECK(repeated_metrics(std::vector{turn(1, 5), turn(2, {})}).size() == 3);
   CHECK_FALSE(repeated_metrics(std::vector{turn(1, 5)}).front().next);
+}
+
+TEST_CASE("copies to the GPUs are a metric where they were measured") {
+  const std::vector<RepeatedMetric> rows = repeated_metrics(std::vector{turn(1, 5, 50e9), turn(2, 5, 52e9)});
+  CHECK(rows.back().metric == "transfer.pinned_h2d_bytes_per_second");
+  CHECK(rows.back().median == 51e9);
 }
 
 TEST_CASE("the turn with the median rate, the lower of two") {
@@ -63,7 +71,12 @@ TEST_CASE("a run with repetitions keeps every turn and shows the median one") {
   std::size_t below = 0;
   for (const RunTurn& one : result.repetitions) below += one.read.bytes_per_second < result.read.bytes_per_second;
   CHECK(below == 1);
+  REQUIRE(result.shown_turns);
+  CHECK(result.repetitions[result.shown_turns->read - 1].read.bytes_per_second == result.read.bytes_per_second);
+  const auto decoded = result.repetitions[*result.shown_turns->decode - 1].decode;
+  CHECK(decoded->samples_per_second == result.decode->samples_per_second);
   options.repeat = 1;
+  CHECK_FALSE(run(options, context).shown_turns);
   CHECK(run(options, context).repetitions.empty());
   options.repeat = 0;
   CHECK(error_code_of([&] { run(options, context); }) == ErrorCode::usage);

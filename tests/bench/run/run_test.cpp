@@ -3,11 +3,17 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "bench/bench_data.hpp"
+#include "io/file.hpp"
+#include "io/read_engine.hpp"
+#include "support/errors.hpp"
+#include "support/fake_device.hpp"
 
 using namespace shardkit;
 using namespace shardkit::test;
@@ -28,6 +34,14 @@ RunResult run_quietly(const RunOptions& options) {
 
 ErrorCode code_of(const RunOptions& options) {
   return error_code_of([&] { run_quietly(options); });
+}
+
+/// The text of the warning `code`; empty without one.
+std::string warning_of(const Context& context, std::string_view code) {
+  for (const Warning& warning : context.warnings()) {
+    if (warning.code == code) return warning.text;
+  }
+  return {};
 }
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -54,6 +68,31 @@ TEST_CASE("a node without a job is told what it feeds") {
   CHECK_FALSE(result.transfer.measured);
   CHECK_FALSE(result.has_findings());
   CHECK(result.command == "iobench run " + folder.path() + " --budget 4");
+}
+
+TEST_CASE("where there is a GPU its copies are a stage of the run, in every turn") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(60, "a"));
+  RunOptions options = run_options(folder.path());
+  options.crop = 32;
+  options.gpus = 2;
+  options.batch = 50;
+  options.step_time = 1000;
+  options.repeat = 2;
+  shardkit_test::FakeDevice device({.to_device = 10e9, .copy_seconds = 0});
+  const RunGpus gpus{{{&device}, {}, live_probe()}, {}};
+  Context context;
+  const RunResult result = run(options, gpus, context);
+  CHECK(result.transfer.measured);
+  CHECK(result.transfer.sample_bytes == 3 * 32 * 32 * 4);
+  CHECK(result.transfer.copy_bytes == 50 * 3 * 32 * 32 * 4);
+  CHECK(*result.transfer.pinned_h2d == doctest::Approx(10e9));
+  const LadderRow& row = result.conclusion.ladder.back();
+  CHECK(row.stage == "transfer");
+  CHECK(*row.measured_per_second == doctest::Approx(2 * 10e9 / (3 * 32 * 32 * 4)));
+  REQUIRE(result.repetitions.size() == 2);
+  CHECK(result.repetitions.back().transfer->pinned_h2d == doctest::Approx(10e9));
+  CHECK(result.repeated.back().metric == "transfer.pinned_h2d_bytes_per_second");
 }
 
 TEST_CASE("of image files it tells what each call takes, and what shards would spare") {
@@ -113,6 +152,40 @@ TEST_CASE("where cold cannot be had the first line says warm, unless cold was in
   std::filesystem::remove(path);
 }
 
+TEST_CASE("where the cache cannot be dropped storage is read past it, named so, in every turn") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(200, "a"));
+  const std::string path = folder.path("a.tar");
+  const File file = File::open_read(path);
+  try {
+    make_read_engine("pread", {.direct = true})->open(path);
+  } catch (const Error& error) {
+    MESSAGE("SKIPPED: ", error.what());
+    return;
+  }
+  // What a process maps stays in the cache.
+  void* const map = ::mmap(nullptr, file.size(), PROT_READ, MAP_SHARED | MAP_POPULATE, file.fd(), 0);
+  REQUIRE(map != MAP_FAILED);
+  RunOptions options = run_options(path);
+  options.budget = 2;
+  options.repeat = 2;
+  Context context;
+  const RunResult result = run(options, context);
+  ::munmap(map, file.size());
+  CHECK(result.read.direct);
+  CHECK(result.read.cache.state == "direct");
+  for (const RunTurn& turn : result.repetitions) CHECK(turn.read.cache_state == "direct");
+  CHECK(contains(result.conclusion.verdict.text, "past the page cache (O_DIRECT)"));
+  CHECK(contains(result.conclusion.ladder.front().note, ", direct"));
+  REQUIRE(result.pipeline);
+  CHECK(result.pipeline->cache.state == "warm");
+  CHECK(result.conclusion.ladder.back().stage != "pipeline");  // it read what was in the cache
+  CHECK(contains(warning_of(context, "not_cold"), "--cache auto took the next best"));
+  CHECK_FALSE(contains(warning_of(context, "not_cold"), "use --cache"));  // which would measure less than this did
+  CHECK(contains(warning_of(context, "pipeline_cached"), "the pipeline's rate does not tell of storage"));
+  CHECK(warning_of(context, "not_direct").empty());
+}
+
 TEST_CASE("more loader processes than cores, and batches that /dev/shm cannot hold, are warned of") {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(3, "a"));
@@ -141,12 +214,15 @@ TEST_CASE("a shard that was cut off is warned of and spoils nothing") {
   CHECK(std::ranges::any_of(warnings, [](const Warning& w) { return w.code == "damaged_shard"; }));
 }
 
-TEST_CASE("data without images is judged by reading alone") {
-  const TempDir dir;
-  write_file(dir.path("tensors.bin"), std::string(100'000, 't'));
-  const RunResult result = run_quietly(run_options(dir.path()));
-  CHECK_FALSE(result.decode);
-  CHECK(contains(result.conclusion.verdict.text, "no images to decode"));
+TEST_CASE("a file too large for the budget is no folder without samples") {
+  const ShardFolder folder;
+  folder.write("volume.bin", "");
+  std::filesystem::resize_file(folder.path("volume.bin"), std::uint64_t{1} << 40U);
+  RunOptions options = run_options(folder.path("volume.bin"));
+  options.cache = RunCache::any;
+  const auto failure = shardkit_test::failure_of([&] { run_quietly(options); });
+  CHECK(failure == ErrorCode::usage);
+  CHECK(failure.says("read to its end, and each counts as one sample: a longer --budget"));
 }
 
 TEST_CASE("jobs and data that make no sense are errors before anything is measured") {

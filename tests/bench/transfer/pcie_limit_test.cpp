@@ -2,9 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include "support/fake_gpu_monitor.hpp"
 #include "support/recorded_tree.hpp"
 
 using namespace shardkit;
+using namespace shardkit_test;
 
 namespace {
 
@@ -38,6 +40,7 @@ TEST_CASE("a PCIe 5 x16 link carries 63.0 GB/s, 57.6 of them payload") {
   CHECK(*device.max_wire_limit == *device.wire_limit);
   CHECK(device.numa_node == 1);
   CHECK(link_name(device) == "PCIe 5 x16");
+  CHECK(device.link_source == LinkSource::sys);
 }
 
 TEST_CASE("generation 6 packs bytes otherwise: nothing is said about its headers") {
@@ -51,10 +54,10 @@ TEST_CASE("a link that was idle is looked at again, and its fastest state is kep
   TransferDevice device = look_at_device(facts(), tree);
   CHECK(device.pcie_generation == 1);
   set_link(tree, "32.0 GT/s PCIe", "16");
-  look_at_link(tree, device);
+  look_at_link(tree, nullptr, device);
   CHECK(device.pcie_generation == 5);
   set_link(tree, "5.0 GT/s PCIe", "16");
-  look_at_link(tree, device);
+  look_at_link(tree, nullptr, device);
   CHECK(device.pcie_generation == 5);
 }
 
@@ -78,6 +81,58 @@ TEST_CASE("without a link in /sys the limits are unknown, and the driver's word 
   CHECK(device.pcie.address == "0000:17:00.0");
   CHECK(link_name(device).empty());
   alone.pci_address.clear();
-  look_at_link(RecordedTree(), device);
+  look_at_link(RecordedTree(), nullptr, device);
   CHECK_FALSE(look_at_device(alone, machine()).wire_limit);
+}
+
+TEST_CASE("the driver's word on the link comes before that of /sys, and counts where /sys has none") {
+  GpuState state = healthy_gpu();
+  state.pcie_generation = 4;
+  state.pcie_lanes = 8;
+  state.numa_node = 2;
+  const FakeGpuMonitor monitor({state});
+  for (const RecordedTree& tree : {machine(), RecordedTree()}) {
+    const TransferDevice device = look_at_device(facts(), tree, &monitor);
+    CHECK(link_name(device) == "PCIe 4 x8");
+    CHECK(max_link_name(device) == "PCIe 5 x16");
+    CHECK(device.link_source == LinkSource::driver);
+    CHECK(device.numa_node);
+  }
+  CHECK(look_at_device(facts(), RecordedTree(), &monitor).numa_node == 2);
+}
+
+TEST_CASE("a GPU that the driver does not know, or tells no link of, has that of /sys") {
+  const FakeGpuMonitor other({healthy_gpu("0000:65:00.0")});
+  CHECK(look_at_device(facts(), machine(), &other).link_source == LinkSource::sys);
+  GpuState silent = healthy_gpu();
+  silent.pcie_lanes.reset();
+  const FakeGpuMonitor monitor({silent});
+  CHECK(look_at_device(facts(), machine(), &monitor).link_source == LinkSource::sys);
+  CHECK(look_at_device(facts(), RecordedTree(), &monitor).link_source == LinkSource::none);
+}
+
+TEST_CASE("of all looks the fastest link and every slowdown is kept, and warned of") {
+  GpuState idle = healthy_gpu();
+  idle.pcie_generation = 1;
+  idle.clock_limits = {"gpu_idle"};
+  GpuState hot = healthy_gpu();
+  hot.pcie_generation = 4;
+  hot.clock_limits = {"sw_thermal_slowdown"};
+  GpuState braked = hot;
+  braked.pcie_generation = 3;
+  braked.clock_limits = {"sw_thermal_slowdown", "hw_power_brake_slowdown"};
+  const FakeGpuMonitor monitor({idle}, {idle, hot, braked});
+  TransferDevice device = look_at_device(facts(), machine(), &monitor);
+  CHECK(device.slowdowns.empty());
+  look_at_link(machine(), &monitor, device);
+  look_at_link(machine(), &monitor, device);
+  CHECK(link_name(device) == "PCIe 4 x16");
+  CHECK(device.slowdowns == std::vector<std::string>{"sw_thermal_slowdown", "hw_power_brake_slowdown"});
+  Context context;
+  warn_of_device(device, context);
+  const auto warnings = context.warnings();
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[0].code == "pcie_link_below_max");
+  CHECK(warnings[1].code == "gpu_slowed_down");
+  CHECK(warnings[1].text.find("(sw_thermal_slowdown, hw_power_brake_slowdown)") != std::string::npos);
 }

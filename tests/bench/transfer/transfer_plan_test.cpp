@@ -96,6 +96,24 @@ TEST_CASE("what cannot be meant is a usage error that names the option") {
         }).starts_with("--batch and --bytes"));
 }
 
+TEST_CASE("gaps in lists, what is named twice and a GPU that is no number are usage errors") {
+  for (const char* list : {"1KiB,,2", ",4K", "4K,", "4096,4KiB"}) {
+    CAPTURE(list);
+    CHECK(complaint([&](TransferOptions& o) { o.bytes = list; }).starts_with("--bytes: '"));
+  }
+  CHECK(complaint([](TransferOptions& o) { o.directions = "h2d,h2d"; }) ==
+        "--directions: 'h2d,h2d' is not a list that names each once");
+  CHECK(complaint([](TransferOptions& o) { o.kinds = "pinned,pinned"; }).starts_with("--kinds"));
+  CHECK(complaint([](TransferOptions& o) { o.streams = "1,1"; }).starts_with("--streams"));
+  CHECK(complaint([](TransferOptions& o) { o.device = "x"; }) == "--device: 'x' is not the number of a GPU, or all");
+}
+
+TEST_CASE("an option that would change nothing is refused, with what it needs beside it") {
+  CHECK(complaint([](TransferOptions& o) { o.shape = "3x4"; }).find("add --batch N") != std::string::npos);
+  CHECK(complaint([](TransferOptions& o) { o.dtype = TensorType::f32; }).find("add --batch N") != std::string::npos);
+  CHECK(complaint([](TransferOptions& o) { o.threads = 2; }).find("add --gds FILE") != std::string::npos);
+}
+
 TEST_CASE("a GPU is chosen by its number, or all are") {
   CHECK(chosen_devices("1", 2) == std::vector<std::size_t>{1});
   CHECK(chosen_devices("all", 3) == std::vector<std::size_t>{0, 1, 2});

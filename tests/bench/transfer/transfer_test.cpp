@@ -5,6 +5,7 @@
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"
 #include "support/fake_direct_storage.hpp"
+#include "support/fake_gpu_monitor.hpp"
 #include "support/recorded_tree.hpp"
 #include "system/numa_binding.hpp"
 
@@ -64,6 +65,9 @@ TEST_CASE("a row for each kind, size and direction, held against the link") {
   CHECK(both.bytes_per_second == doctest::Approx(80e9));  // twice the bytes in the time of the slower direction
   CHECK(*both.wire_share == doctest::Approx(80e9 / (2 * 63.015e9)).epsilon(0.001));
   CHECK(result.devices.front().name == "fake GPU");
+  CHECK(result.gpu == "fake GPU");
+  CHECK(*result.pinned_h2d == doctest::Approx(50e9));
+  CHECK(*result.pinned_d2h == doctest::Approx(40e9));
   CHECK(result.verdict.starts_with("pinned host to device 50.0 GB/s, 79 % of PCIe 5 x16's wire limit; pageable "));
   CHECK(context.warnings().empty());
   CHECK(device.allocations() == 0);
@@ -116,6 +120,7 @@ TEST_CASE("of several GPUs the slowest is the verdict's") {
   CHECK(result.rows.back().device == 1);
   CAPTURE(result.verdict);
   CHECK(result.verdict.starts_with("slowest of 2 GPUs is number 1: pinned host to device 12.0 GB/s"));
+  CHECK(*result.pinned_h2d == doctest::Approx(12e9));
 }
 
 TEST_CASE("without pinned copies to the device the verdict is of what was measured") {
@@ -136,6 +141,25 @@ TEST_CASE("a link below what device and slot can do is warned of") {
   REQUIRE(warned(context, "pcie_link_below_max"));
   CHECK(context.warnings().front().text.find("PCIe 3 x16 where device and slot can do PCIe 5 x16") !=
         std::string::npos);
+}
+
+TEST_CASE("the driver is asked for the link right after copies, and whether the GPU was slowed down") {
+  FakeDevice device;
+  Context context;
+  const RecordedTree tree;
+  GpuState hot = healthy_gpu();
+  hot.clock_limits = {"hw_thermal_slowdown"};
+  GpuState idle = healthy_gpu();
+  idle.pcie_generation = 1;
+  const FakeGpuMonitor monitor({idle}, {idle, hot});
+  TransferMachine machine = machine_of({&device}, tree);
+  machine.monitor = &monitor;
+  const TransferResult result = transfer(options_of("registered", "4KiB"), machine, context);
+  CHECK(result.devices.front().pcie_generation == 5);
+  CHECK(result.devices.front().link_source == LinkSource::driver);
+  CHECK(result.rows.front().wire_share);
+  CHECK(warned(context, "gpu_slowed_down"));
+  CHECK_FALSE(result.pinned_h2d);
 }
 
 TEST_CASE("copies that do not fit are left out with a warning; when none fits there is no room") {

@@ -79,6 +79,13 @@ class Bundle(FolderTest):
         licences = list((self.root / "share/doc/shardkit/licences").iterdir())
         self.assertGreater(len(licences), 5)
 
+    def test_check_gpu_finds_the_programs_beside_itself(self):
+        done = subprocess.run([sys.executable, self.root / "bin/check-gpu"], env={}, cwd=self.folder, capture_output=True,
+                              text=True, timeout=120)
+        if done.returncode != 4:
+            self.skipTest("SKIPPED: a GPU is here")
+        self.assertIn("no GPU can be used", done.stderr)
+
     def test_a_bundle_that_was_torn_apart_says_so(self):
         alone = self.folder / "alone" / "iobench"
         alone.parent.mkdir()

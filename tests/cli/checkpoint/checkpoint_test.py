@@ -33,28 +33,52 @@ class Checkpoint(FolderTest):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("they pile up", done.stdout)
 
-    def test_sigterm_ends_it_within_two_seconds_and_leaves_nothing(self):
+    def test_a_signal_ends_it_within_two_seconds_and_leaves_nothing(self):
+        for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+            with self.subTest(code=code):
+                self.stop_by(number, code)
+
+    def stop_by(self, number, code):
         running = subprocess.Popen([str(PROGRAMS / "iobench"), "checkpoint", str(self.folder), "--bytes", "64MiB",
                                     "--block", "4096", "--repeat", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 30
         while not any(self.folder.glob(".shardkit-checkpoint-*/*")) and time.monotonic() < deadline:
             time.sleep(0.01)
-        running.send_signal(signal.SIGTERM)
-        self.assertEqual(running.wait(timeout=20), 143)
+        running.send_signal(number)
+        self.assertEqual(running.wait(timeout=20), code)
         self.assertEqual(self.leftovers(), [])
+
+    def on_small_disk(self, size, *args):
+        """Runs with a file system of that size at self.folder / "small"; standard output is what is left there."""
+        small = self.folder / "small"
+        small.mkdir(exist_ok=True)
+        script = f'mount -t tmpfs -o size={size} none "{small}" || exit 99; "$@" >&2; code=$?; ls -A "{small}"; exit $code'
+        command = ["unshare", "-m", "sh", "-c", script, "sh", PROGRAMS / "iobench", "checkpoint", *args]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode == 99:
+            self.skipTest("SKIPPED: no file system can be mounted here")
+        self.assertEqual(done.stdout, "")
+        return done
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "SKIPPED: needs root and unshare")
     def test_a_disk_that_fills_is_exit_5_and_leaves_nothing(self):
-        script = 'mount -t tmpfs -o size=8m none "$1" || exit 99; shift; "$@"; code=$?; ls -A "$DISK"; exit $code'
-        done = subprocess.run(
-            ["unshare", "-m", "sh", "-c", script, "sh", str(self.folder), str(PROGRAMS / "iobench"), "checkpoint",
-             str(self.folder), "--bytes", "64MiB", "--budget", "60s", "--mode", "sync"],
-            capture_output=True, text=True, timeout=60, check=False, env={**os.environ, "DISK": str(self.folder)})
-        if done.returncode == 99:
-            self.skipTest("SKIPPED: no file system can be mounted here")
-        self.assertEqual(done.returncode, 5, done.stderr)
-        self.assertIn("No space left", done.stderr)
-        self.assertEqual(done.stdout, "")  # what ls found
+        small = self.folder / "small"
+        done = self.on_small_disk("8m", small, "--bytes", "64MiB", "--budget", "60s", "--mode", "sync")
+        self.assert_error(done, 5, f"No space left in '{small}'", "--bytes makes it smaller")
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "SKIPPED: needs root and unshare")
+    def test_a_job_without_room_for_its_files_is_told_what_makes_them_smaller(self):
+        small = self.folder / "small"
+        done = self.on_small_disk("8m", small, "--job", "seq-write")
+        self.assert_error(done, 5, f"'{small}' has 8.00 MiB left", "40.0 GiB", "--scale makes it smaller")
+        self.assertNotIn("--bytes", done.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "SKIPPED: needs root and unshare")
+    def test_a_full_drain_target_is_named_as_the_user_named_it(self):
+        small = self.folder / "small"
+        done = self.on_small_disk("1m", self.folder, "--bytes", "2MiB", "--drain-to", small)
+        self.assert_error(done, 5, f"'{small}' has", "--bytes makes it smaller")
+        self.assertNotIn(".shardkit-checkpoint", done.stderr)
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("strace"), "SKIPPED: needs root and strace")
     def test_a_disk_that_fails_at_fsync_is_told_with_its_path(self):

@@ -58,6 +58,28 @@ class Env(FolderTest):
             self.assertIn(text, finished.stderr)
             self.assertEqual(finished.stdout, "")
 
+    def test_without_a_driver_of_gpus_a_line_says_why_and_all_else_is_told(self):
+        result = self.env()
+        if result["gpu_monitor"]["missing"] is None:
+            self.skipTest("SKIPPED: a driver of GPUs is here")
+        self.assertRegex(result["gpu_monitor"]["missing"], r"\A[^\n]+\Z")
+        self.assertEqual(result["gpu_monitor"]["gpus"], [])
+
+    def test_gpus_are_described_by_their_driver(self):
+        fake = os.environ.get("SHARDKIT_FAKE_NVML")
+        if not fake:
+            self.skipTest("SKIPPED: this build has no NVML")
+        finished = run("iobench", "env", "--json", "-", env={**os.environ, "LD_LIBRARY_PATH": fake})
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        result = result_of(finished)["result"]
+        first, second = result["gpu_monitor"]["gpus"]
+        self.assertEqual(first["sm_clock_hertz"], 1_200_000_000)
+        self.assertEqual(first["clock_limits"], ["sw_power_cap", "sw_thermal_slowdown"])
+        self.assertIsNone(second["sm_clock_hertz"])
+        self.assertEqual(result["gpu_devices"][0]["pcie"]["lanes"], 8)
+        self.assertEqual([finding["code"] for finding in result["findings"] if finding["severity"] == "warning" and
+                          finding["code"].startswith("gpu")], ["gpu_pcie_width", "gpu_slowdown"])
+
     def test_proc_holds_no_data(self):
         self.assertIn("pseudo_file_system", [finding["code"] for finding in self.env("/proc")["findings"]])
 

@@ -86,6 +86,58 @@ class Measuring(PipelineTest):
         self.assertRegex(metrics.read_text(), r"(?m)^shardkit_\S*samples_per_second\S* \d")
 
 
+class WithoutGpu(PipelineTest):
+    def setUp(self):
+        super().setUp()
+        if run("iobench", "pipeline", self.shards, "--batch", 4, "--crop", 32, "--sink", "gpu").returncode == 0:
+            self.skipTest("SKIPPED: a GPU is here")
+
+    def test_batches_stay_on_the_host(self):
+        result = self.pipeline(self.shards)
+        self.assertEqual((result["sink"], result["normalize"], result["step"]), ("host", "cpu", "emulated"))
+        self.assertIsNone(result["copies"])
+
+    def test_asking_for_one_is_exit_4_with_one_line(self):
+        for args in (["--sink", "gpu"], ["--device", "0"], ["--pinned", "on"], ["--pinned", "off"],
+                     ["--normalize", "gpu"], ["--decode", "nvjpeg"], ["--ladder"],
+                     ["--step", "spin", "--step-time", "10ms"]):
+            with self.subTest(args):
+                done = run("iobench", "pipeline", self.shards, *args)
+                self.assertEqual(done.returncode, 4)
+                self.assertEqual(done.stdout, "")
+                self.assertRegex(done.stderr, r"\Aiobench: error: no GPU can be used: [^\n]+\n\Z")
+
+    def test_a_slip_is_told_before_what_the_machine_lacks(self):
+        for args, text in ((["--sink", "host", "--pinned", "on"], "--pinned: with --sink host"),
+                           (["--step", "spin"], "--step spin: name the --step-time"),
+                           (["--ladder", "--prefetch", "0,1"], "--prefetch: with --ladder"),
+                           (["--decode", "nvjpeg", "--normalize", "cpu"], "--normalize cpu: with --decode nvjpeg"),
+                           (["--device", "first"], "--device: expected")):
+            self.assert_error(run("iobench", "pipeline", self.shards, *args), 2, text)
+
+
+class WithGpu(PipelineTest):
+    def setUp(self):
+        super().setUp()
+        if run("iobench", "pipeline", self.shards, "--batch", 4, "--crop", 32, "--sink", "gpu").returncode != 0:
+            self.skipTest("SKIPPED: no GPU here")
+
+    def test_batches_are_copied(self):
+        for args in ([], ["--pinned", "off"], ["--normalize", "gpu"], ["--step", "spin", "--step-time", "5ms"]):
+            with self.subTest(args):
+                result = self.pipeline(self.shards, *args)
+                self.assertEqual((result["sink"], result["samples"]), ("gpu", 24))
+                self.assertEqual(result["copies"]["pinned"], "off" not in args)
+                self.assertGreater(result["copies"]["bytes_per_second"], 0)
+
+    def test_the_ladder_has_all_rungs_and_says_which_are_missing(self):
+        rungs = self.pipeline(self.shards, "--ladder", "--step-time", "1ms")["ladder"]
+        self.assertEqual(len(rungs), 5)
+        for rung in rungs:
+            self.assertNotEqual(rung["missing"] is None, rung["samples_per_second"] is None)
+            self.assertTrue(rung["missing"] is None or "nvjpeg" in rung["missing"].lower())
+
+
 class Trace(PipelineTest):
     def test_opens_as_a_chrome_trace_with_a_track_for_each_thread(self):
         path = self.folder / "trace.json"

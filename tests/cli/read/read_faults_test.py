@@ -34,9 +34,9 @@ class ReadFaults(FolderTest):
         self.assertEqual(finished.returncode, exit_code, finished.stdout + finished.stderr)
         return result_of(finished)["error"]
 
-    def refused_uring(self, errno):
-        return self.error_under(strace("-o", "/dev/null", "-e", "trace=io_uring_setup", "-e",
-                                       f"inject=io_uring_setup:error={errno}"), 4, "--engine", "uring")
+    def refused_uring(self, errno, call="io_uring_setup"):
+        return self.error_under(strace("-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:error={errno}"), 4,
+                                "--engine", "uring")
 
     def test_io_uring_refused_by_a_filter_names_the_cause_and_the_remedy(self):
         error = self.refused_uring("EPERM")
@@ -46,9 +46,20 @@ class ReadFaults(FolderTest):
         self.assertRegex(error["text"], "seccomp|io_uring_disabled")
 
     def test_io_uring_that_the_kernel_has_not_names_the_cause(self):
-        for errno, words in (("ENOSYS", "no io_uring"), ("ENOMEM", "ulimit -l"), ("EMFILE", "io_uring_setup")):
+        for errno, words in (("ENOSYS", "no io_uring"), ("ENOMEM", "ulimit -l"), ("EMFILE", "io_uring_setup failed: "),
+                             ("EMFILE", "(errno 24)")):
             with self.subTest(errno):
                 self.assertIn(words, self.refused_uring(errno)["text"])
+
+    @unittest.skipUnless(has_uring(), "io_uring cannot be had here")
+    def test_io_uring_that_does_not_say_what_it_can_do_is_not_taken_for_an_old_kernel(self):
+        for errno, words in (("EPERM", "seccomp"), ("EACCES", "(EACCES)"), ("ENOSYS", "(ENOSYS)"),
+                             ("EBUSY", "(errno 16)"), ("EINVAL", "older than Linux 5.6")):
+            with self.subTest(errno):
+                text = self.refused_uring(errno, "io_uring_register")["text"]
+                self.assertIn(words, text)
+                self.assertEqual("older than" in text, errno == "EINVAL")
+                self.assertEqual("io_uring_register" in text, errno != "EINVAL")
 
     def test_a_refused_engine_is_found_out_before_caches_are_dropped(self):
         self.file.read_bytes()

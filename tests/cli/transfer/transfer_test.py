@@ -26,6 +26,7 @@ class WithoutGpu(FolderTest):
         self.assertRegex(done.stderr, r"\Aiobench: error: no GPU can be used: [^\n]+\n\Z")
 
     def test_the_envelope_says_it_too(self):
+        (self.folder / "any").write_bytes(bytes(4096))
         done = run("iobench", "transfer", "--gds", self.folder / "any", "--json", "-")
         self.assertEqual(done.returncode, 4)
         envelope = result_of(done)
@@ -34,8 +35,9 @@ class WithoutGpu(FolderTest):
         self.assertIsNone(envelope["result"])
 
     def test_nothing_is_left_in_the_working_folder(self):
+        (self.folder / "any").write_bytes(bytes(4096))
         run("iobench", "transfer", "--gds", self.folder / "any", cwd=self.folder)
-        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["any"])
 
     def test_every_other_verb_does_not_ask_for_one(self):
         for verb in ("run", "read", "decode", "model"):
@@ -78,9 +80,19 @@ class BadInput(FolderTest):
             (("--batch", "8", "--shape", "3x0"), "--shape: '3x0' is not sides"),
             (("--batch", "8", "--bytes", "4K"), "give one of them"),
             (("--numa", "near"), "--numa"),
+            (("--device", "x"), "--device: 'x' is not the number of a GPU, or all"),
+            (("--bytes", "1KiB,,2"), "--bytes: '1KiB,,2' is not a list of sizes"),
+            (("--directions", "h2d,h2d"), "--directions: 'h2d,h2d' is not a list that names each once"),
+            (("--shape", "3x4"), "add --batch N"),
+            (("--threads", "2"), "add --gds FILE"),
+            (("--gds", os.devnull), "--gds"),
         ):
             with self.subTest(arguments):
                 self.assert_error(run("iobench", "transfer", *arguments), 2, text)
+
+    def test_a_file_that_is_not_there_is_told_before_what_the_machine_lacks(self):
+        done = run("iobench", "transfer", "--gds", self.folder / "absent", "--json", "-")
+        self.assertEqual(result_of(done)["error"]["code"], "not_found")
 
 
 if __name__ == "__main__":

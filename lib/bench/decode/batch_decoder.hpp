@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "bench/decode/jpeg_route.hpp"
+#include "bench/input/jpeg_store.hpp"
+#include "core/context.hpp"
+#include "gpu/device_jpeg_decoder.hpp"
+
+namespace shardkit {
+
+/// An image of a store, on its way to a GPU.
+struct RoutedJpeg {
+  std::size_t index = 0;
+  JpegRoute route;
+};
+
+/// Images that one engine is to decode at once.
+struct JpegBatch {
+  std::vector<RoutedJpeg> images;
+  std::uint64_t bytes = 0;  ///< of memory for their pixels
+};
+
+/// A batch for each engine.
+class JpegBatches {
+ public:
+  JpegBatch& operator[](JpegEngine engine) { return batches_.at(static_cast<std::size_t>(engine)); }
+
+ private:
+  std::array<JpegBatch, kJpegEngines.size()> batches_;
+};
+
+/// Images that were decoded at once: their pixels stay until the next batch.
+struct DecodedBatch {
+  JpegEngine engine = JpegEngine::hardware;
+  std::vector<RoutedJpeg> images;
+  std::vector<DeviceImage> pixels;    ///< one for each of these
+  std::vector<std::size_t> returned;  ///< images that did not decode, by their number in the store
+};
+
+/// Decodes images of a store into one piece of a GPU's memory, which no batch outgrows.
+class BatchDecoder {
+ public:
+  /// Takes memory for `most_images` of the largest images, or a quarter of what is free on the GPU where that is less:
+  /// nvJPEG itself needs several times as much as the pixels. Says in a warning when batches will be smaller for that.
+  BatchDecoder(const JpegStore& store, Device& device, DeviceJpegDecoder& decoder, std::uint64_t most_images,
+               Context& context);
+
+  std::uint64_t memory() const { return memory_.span().size; }
+
+  /// Empty where the CPU is to decode it, as also an image that is larger than the memory. Thread-safe.
+  std::optional<JpegRoute> route(std::size_t index) const;
+
+  bool has_room(const JpegBatch& batch, const RoutedJpeg& image) const;
+  static void add(JpegBatch& batch, const RoutedJpeg& image);
+
+  /// Writes a pattern over the memory: what an earlier batch left there must not pass for a later one's pixels.
+  void forget_pixels() { device_.fill_pattern(memory_.span(), kStaleSeed); }
+
+  /// Decodes and empties a batch. One thread at a time.
+  DecodedBatch decode(JpegEngine engine, JpegBatch& batch);
+
+ private:
+  static constexpr std::uint64_t kStaleSeed = 0x5eed;
+
+  const JpegStore& store_;
+  Device& device_;
+  DeviceJpegDecoder& decoder_;
+  std::uint64_t most_images_;
+  DeviceBuffer memory_;
+};
+
+}  // namespace shardkit

@@ -1,0 +1,46 @@
+#include "bench/decode/decode_measurement.hpp"
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+
+DecodeResult result_of(const JpegStore& store) {
+  DecodeResult result;
+  result.images = store.size();
+  result.mix = store.mix();
+  result.samples_used = store.choice();
+  return result;
+}
+
+void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies, DecodeResult& result) {
+  DecodeTally sum;
+  for (const DecodeTally& tally : tallies) sum.add(tally);
+  const auto images = static_cast<double>(sum.images);
+  result.decoded = sum.images;
+  result.decode_seconds = timing.seconds;
+  result.cpu_seconds = timing.cpu_seconds;
+  result.cpu_seconds_per_sample = sum.images > 0 ? timing.cpu_seconds / images : 0;
+  result.samples_per_second = images / timing.seconds;
+  result.samples_per_second_interval = rate_interval(timing);
+  result.steady = is_steady(timing);
+  result.megapixels_per_second = static_cast<double>(sum.pixels) * 1e-6 / timing.seconds;
+  result.bytes_per_second = static_cast<double>(sum.bytes) / timing.seconds;
+  if (result.backend == DecodeBackend::nvjpeg || timing.cpu_seconds <= 0) return;
+  result.samples_per_second_per_core = images / timing.cpu_seconds;
+  result.cores_needed = cores_needed(*result.samples_per_second_per_core);
+}
+
+void add_failures(const DecodeFailures& failures, std::uint64_t tried, const InputSet& input, DecodeResult& result) {
+  result.failures = failures;
+  if (failures.total < tried) return;
+  throw Error(
+      ErrorCode::corrupt,
+      fmt::format("not one of {} images from {} can be decoded as a JPEG ({} are of another format); the first is "
+                  "'{}': name JPEGs, or measure reading alone with `iobench read`",
+                  tried, named_text(input), failures.not_jpeg, result.samples_used.first.front()),
+      first_named(input));
+}
+
+}  // namespace shardkit

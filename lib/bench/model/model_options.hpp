@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string_view>
+
+#include "bench/model/measured_supply.hpp"
+#include "bench/model/model.hpp"
+
+/// Which options of `iobench model` make sense, alone and together.
+namespace shardkit {
+
+/// Throws Error{usage}: "<option>: expected <expected>".
+[[noreturn]] void refuse_option(const char* option, std::string_view expected);
+
+/// Throws Error{usage} for a value that nothing can have.
+void check_values(const ModelOptions& options);
+
+bool has_job(const ModelOptions& options);
+
+/// An option that would change nothing without another is refused, so that no part of a command line goes unheard.
+void check_partners(const ModelOptions& options);
+
+/// `options` with what was measured of a checkpoint in place of what was not given. Larger ones take longer in
+/// proportion, and so does a whole one of which --budget let a part be written: that is warned of. Throws Error{usage}
+/// without a job and an interval.
+ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& measured, Context& context);
+
+}  // namespace shardkit

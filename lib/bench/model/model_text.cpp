@@ -1,0 +1,107 @@
+#include "bench/model/model_text.hpp"
+
+#include <fmt/format.h>
+
+#include "bench/model/verdict.hpp"
+#include "core/units.hpp"
+
+namespace shardkit {
+namespace {
+
+std::string gpus_text(std::uint64_t gpus) { return format_count(gpus, "GPU"); }
+
+std::string_view supplier(std::string_view name) { return name == stage::kRead ? "storage" : stage_activity(name); }
+
+/// "decoding was not measured"
+std::string gap_text(const ModelResult& result) {
+  std::string names;
+  for (const std::string& name : result.not_measured) {
+    names += fmt::format("{}{}", names.empty() ? "" : " and ", stage_activity(name));
+  }
+  return fmt::format("{} {} not measured", names, result.not_measured.size() == 1 ? "was" : "were");
+}
+
+/// Of one stage that was measured while the other was not: who that is.
+std::string_view measured_supplier(const ModelResult& result) {
+  return supplier(result.not_measured.front() == stage::kRead ? stage::kDecode : stage::kRead);
+}
+
+/// "5 of 43 samples/s"; where the samples that were read had another size, for which one that is.
+std::string rates_text(const ModelResult& result, double sample_bytes) {
+  const double demand = result.required->samples_per_second;
+  std::string text = fmt::format("{} of {} samples/s", count_text(*result.headroom_ratio * demand), count_text(demand));
+  const double measured = result.supply->measured_sample_bytes.value_or(sample_bytes);
+  if (measured < 0.99 * sample_bytes || measured > 1.01 * sample_bytes) {
+    text += fmt::format(" of {} (measured with samples of {})", size_text(sample_bytes), size_text(measured));
+  }
+  return text;
+}
+
+/// Supply against demand, as the verdict of a run says it.
+std::string verdict_text(const ModelResult& result, double sample_bytes) {
+  const std::string rates = rates_text(result, sample_bytes);
+  if (result.requirement == "undecided") {
+    return fmt::format("{} is enough: {}; {}", measured_supplier(result), rates, gap_text(result));
+  }
+  const std::string numbers =
+      fmt::format("{}, predicted AU {:.0f} % ({:.0f} % when each step waits for its batch)", rates,
+                  *result.predicted_au_ratio * 100, *result.predicted_au_serial_ratio * 100);
+  if (result.limiting_stage == stage::kCompute) return "the GPUs are fed: " + numbers;
+  const bool met = result.requirement == "met";
+  return fmt::format("{}{} limits: {}", met ? "enough, though " : "", *result.limiting_stage, numbers);
+}
+
+/// "checkpoints take 16.7 % of the running time when training waits for them, 2.4 % with a copy in memory"
+std::string checkpoint_text(const CheckpointCost& cost) {
+  std::string text = fmt::format("checkpoints take {:.1f} % of the running time when training waits for them",
+                                 cost.synchronous_share_ratio * 100);
+  if (cost.asynchronous_share_ratio) {
+    text += fmt::format(", {:.1f} % with a copy in memory", *cost.asynchronous_share_ratio * 100);
+  }
+  return text;
+}
+
+std::string demand_text(const ModelResult& result, const JobRequirement& requirement) {
+  return fmt::format("{} {} {} samples/s, {} from storage", gpus_text(requirement.job.gpus),
+                     requirement.job.gpus == 1 ? "takes" : "take", count_text(result.required->samples_per_second),
+                     format_rate(result.required->bytes_per_second));
+}
+
+/// "4 x resnet50-a100, ..." of the workloads of images, or of the others; presets of which the supply does not feed one
+/// GPU are left out.
+std::string fed_presets(const ModelResult& result, bool images) {
+  std::string text;
+  for (const PresetRow& row : result.presets) {
+    if (row.gpus_fed.value_or(0) == 0 || find_preset(row.name).jpeg != images) continue;
+    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", format_count(*row.gpus_fed), row.name);
+  }
+  return text;
+}
+
+/// Images have to be read and decoded: of one of these alone it is not known what feeds them.
+std::string fed_text(const ModelResult& result) {
+  const std::string others = fed_presets(result, false);
+  const std::string images = fed_presets(result, true);
+  const std::string between = others.empty() || images.empty() ? "" : ", ";
+  if (others.empty() && images.empty()) return "feeds no GPU of any preset";
+  if (result.not_measured.empty()) return "feeds " + others + between + images;
+  std::string text = "feeds " + others + between;
+  if (!images.empty()) text += fmt::format("at most {} by {} alone", images, measured_supplier(result));
+  return text + "; " + gap_text(result);
+}
+
+}  // namespace
+
+std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement) {
+  if (requirement) {
+    const std::string text =
+        result.requirement ? verdict_text(result, requirement->job.sample_bytes) : demand_text(result, *requirement);
+    const auto& cost = result.required->checkpoint;
+    if (!cost) return text;
+    return result.requirement ? text + "; " + checkpoint_text(*cost) : checkpoint_text(*cost) + "; " + text;
+  }
+  if (result.supply) return fed_text(result);
+  return fmt::format("{}, and what one GPU of each takes", format_count(result.presets.size(), "published workload"));
+}
+
+}  // namespace shardkit

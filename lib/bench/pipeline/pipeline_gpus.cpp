@@ -1,0 +1,123 @@
+#include "bench/pipeline/pipeline_gpus.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "system/sys_text.hpp"
+
+namespace shardkit {
+namespace {
+
+void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) {
+  constexpr const char* kCode = "gpus_share_devices";
+  const auto warnings = context.warnings();
+  if (std::ranges::any_of(warnings, [&](const Warning& warning) { return warning.code == kCode; })) return;
+  context.warn(kCode, fmt::format("{} GPUs step together and {} here: batches go there in turn, and links and memory "
+                                  "carry what several GPUs would take",
+                                  gpus, devices == 1 ? "one is" : fmt::format("{} are", devices)));
+}
+
+}  // namespace
+
+std::optional<std::string_view> option_for_gpu(const PipelineOptions& options) {
+  if (options.sink == SinkKind::gpu) return "--sink gpu";
+  if (options.ladder) return "--ladder";
+  if (!options.device.empty()) return "--device";
+  if (options.pinned != PinnedChoice::automatic) return "--pinned";
+  if (options.decode == DecodeKind::nvjpeg) return "--decode nvjpeg";
+  if (options.normalize == NormalizeKind::gpu) return "--normalize gpu";
+  if (options.step == StepKind::spin) return "--step spin";
+  return std::nullopt;
+}
+
+std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
+  std::vector<std::uint64_t> numbers;
+  if (options.device.empty()) return numbers;
+  const auto refuse = [&] {
+    throw Error(ErrorCode::usage, fmt::format("--device: expected different numbers of GPUs with commas between them, "
+                                              "such as 0,1; got '{}'",
+                                              options.device));
+  };
+  const auto words = split(options.device, ',');
+  for (const std::string_view word : words) {
+    const auto number = parse_number(word);
+    if (!number || std::ranges::find(numbers, *number) != numbers.end()) refuse();
+    numbers.push_back(*number);
+  }
+  if (words.empty()) refuse();
+  return numbers;
+}
+
+std::vector<Device*> choose_gpus(const PipelineOptions& options, const PipelineSetup& setup,
+                                 const PipelineMachine& machine, Context& context) {
+  if (options.sink == SinkKind::host) return {};
+  if (machine.devices.empty()) {
+    if (const auto option = option_for_gpu(options)) {
+      throw Error(ErrorCode::unsupported, fmt::format("{}: no GPU can be used here", *option));
+    }
+    return {};
+  }
+  std::vector<Device*> gpus;
+  for (const std::uint64_t number : listed_devices(options)) {
+    if (number >= machine.devices.size()) {
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("--device {}: there is no such GPU; this process may use {}, counted from 0", number,
+                              format_count(machine.devices.size(), "GPU")));
+    }
+    gpus.push_back(machine.devices[number]);
+  }
+  if (gpus.empty()) gpus = machine.devices;
+  if (gpus.size() > setup.loader.gpus) gpus.resize(setup.loader.gpus);
+  if (gpus.size() < setup.loader.gpus) warn_of_sharing(setup.loader.gpus, gpus.size(), context);
+  return gpus;
+}
+
+std::vector<std::unique_ptr<DeviceJpegDecoder>> open_decoders(const PipelineSetup& setup,
+                                                              const std::vector<Device*>& gpus,
+                                                              const PipelineMachine& machine) {
+  std::vector<std::unique_ptr<DeviceJpegDecoder>> decoders;
+  if (setup.loader.decode != DecodeKind::nvjpeg) return decoders;
+  for (const Device* gpu : gpus) {
+    if (gpu->facts().name != gpus.front()->facts().name) {
+      throw Error(
+          ErrorCode::unsupported,
+          fmt::format("--decode nvjpeg: GPUs of one model are needed, and GPU {} is '{}', GPU {} '{}'",
+                      gpus.front()->facts().index, gpus.front()->facts().name, gpu->facts().index, gpu->facts().name));
+    }
+    decoders.push_back(machine.open_jpegs(*gpu, setup.loader.workers));
+  }
+  return decoders;
+}
+
+std::uint64_t jpeg_memory(const PipelineSetup& setup, const Device& gpu) {
+  constexpr std::uint64_t kSample = 1U << 20U;
+  constexpr std::uint64_t kLeast = 64U << 20U;
+  constexpr std::uint64_t kMost = 1U << 30U;
+  return std::min(std::clamp(setup.loader.batch * kSample, kLeast, kMost), gpu.free_memory() / 4);
+}
+
+std::unique_ptr<BatchSink> make_sink(const PipelineOptions& options, const PipelineSetup& setup,
+                                     const std::vector<Device*>& gpus,
+                                     const std::vector<std::unique_ptr<DeviceJpegDecoder>>& decoders,
+                                     const PipelineMachine& machine, Context& context) {
+  if (gpus.empty()) return host_sink();
+  const LoaderSettings& loader = setup.loader;
+  GpuSinkSettings settings;
+  settings.gpus = loader.gpus;
+  settings.places = *std::ranges::max_element(setup.prefetches) + 1;
+  settings.batch = loader.batch;
+  settings.side = loader.crop;
+  settings.type = loader.type;
+  settings.layout = loader.layout;
+  settings.form = loader.form;
+  settings.pinned = options.pinned != PinnedChoice::off;
+  settings.jpeg_memory = loader.largest_device_jpeg;
+  std::vector<DeviceJpegDecoder*> lent;
+  for (const auto& decoder : decoders) lent.push_back(decoder.get());
+  return std::make_unique<GpuSink>(settings, gpus, lent, machine.probe, context);
+}
+
+}  // namespace shardkit

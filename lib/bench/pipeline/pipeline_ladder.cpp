@@ -1,0 +1,114 @@
+#include "bench/pipeline/pipeline_ladder.hpp"
+
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "bench/pipeline/pipeline_setup.hpp"
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+struct Rung {
+  std::string_view name;
+  PinnedChoice pinned;
+  std::string prefetch;
+  DecodeKind decode;
+  NormalizeKind normalize;
+};
+
+std::array<Rung, 5> rungs(const PipelineOptions& options) {
+  using enum DecodeKind;
+  return {{{"naive", PinnedChoice::off, "0", cpu, NormalizeKind::cpu},
+           {"pinned, one batch ahead", PinnedChoice::on, "1", cpu, NormalizeKind::cpu},
+           {"normalised on the GPU", PinnedChoice::on, "1", cpu, NormalizeKind::gpu},
+           {"nvJPEG", PinnedChoice::on, "1", nvjpeg, NormalizeKind::gpu},
+           {"all overlapped", PinnedChoice::on, options.prefetch, nvjpeg, NormalizeKind::gpu}}};
+}
+
+PipelineRung row_of(const Rung& rung) {
+  PipelineRung row;
+  row.rung = rung.name;
+  row.pinned = rung.pinned == PinnedChoice::on;
+  row.prefetch = parse_prefetches(rung.prefetch).front();
+  row.decode = rung.decode;
+  row.normalize = rung.normalize;
+  return row;
+}
+
+void fill(const PipelineResult& result, PipelineRung& row) {
+  row.samples_per_second = result.samples_per_second;
+  row.stall_ratio = result.stall_ratio;
+  row.au_ratio = result.au_ratio;
+  row.process_cpu_seconds_per_sample = result.process_cpu_seconds_per_sample;
+  row.limiting_stage = result.limiting_stage;
+}
+
+PipelineOptions options_of(const Rung& rung, PipelineOptions options) {
+  options.ladder = false;
+  options.sink = SinkKind::gpu;
+  options.pinned = rung.pinned;
+  options.prefetch = rung.prefetch;
+  options.decode = rung.decode;
+  options.normalize = rung.normalize;
+  if (options.cache == CacheRequest::any) options.cache = CacheRequest::warm;
+  return options;
+}
+
+/// Measures a rung. Empty, with the reason in `row`, where images cannot be decoded on these GPUs.
+std::optional<PipelineResult> climb(const Rung& rung, const PipelineOptions& options, const InputSet& input,
+                                    const PipelineMachine& machine, Context& context, PipelineRung& row) {
+  try {
+    PipelineResult result = pipeline(options_of(rung, options), input, machine, context);
+    fill(result, row);
+    return result;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported || rung.decode != DecodeKind::nvjpeg) throw;
+    row.missing = error.what();
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void check_ladder(const PipelineOptions& options) {
+  if (!options.ladder) return;
+  const auto refuse = [](std::string_view option, std::string_view why) {
+    throw Error(ErrorCode::usage, fmt::format("{}: {}", option, why));
+  };
+  constexpr std::string_view kSet = "--ladder sets it for each rung; leave it out";
+  if (options.pinned != PinnedChoice::automatic) refuse("--pinned", kSet);
+  if (options.normalize != NormalizeKind::automatic) refuse("--normalize", kSet);
+  if (options.decode != DecodeKind::cpu) refuse("--decode", kSet);
+  const auto prefetches = parse_prefetches(options.prefetch);
+  if (prefetches.size() > 1 || prefetches.front() < 2) {
+    refuse("--prefetch", "with --ladder it is the last rung's, one number, 2 or more");
+  }
+  if (options.trace) refuse("--trace", "it is of one run, and --ladder makes several");
+  if (options.checkpoint_every) refuse("--checkpoint-every", "rungs are compared without checkpoints; leave it out");
+}
+
+PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
+                            Context& context) {
+  std::vector<PipelineRung> rows;
+  PipelineResult last;
+  double before = 0;
+  bool decodes = true;
+  for (Rung rung : rungs(options)) {
+    if (!decodes) rung.decode = DecodeKind::cpu;
+    PipelineRung row = row_of(rung);
+    if (auto result = climb(rung, options, input, machine, context, row)) {
+      last = *std::move(result);
+      if (before > 0) row.factor = last.samples_per_second / before;
+      before = last.samples_per_second;
+    }
+    decodes = !row.missing;
+    rows.push_back(std::move(row));
+  }
+  last.ladder = std::move(rows);
+  return last;
+}
+
+}  // namespace shardkit

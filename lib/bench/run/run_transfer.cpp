@@ -1,0 +1,145 @@
+#include "bench/run/run_transfer.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "bench/transfer/copy_timer.hpp"
+#include "bench/transfer/pcie_limit.hpp"
+#include "bench/transfer/placement.hpp"
+#include "bench/transfer/timed_row.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "stats/summary.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+/// Copies are at their full rate long before; more would be pinned for nothing.
+constexpr std::uint64_t kMostCopy = std::uint64_t{256} << 20U;
+constexpr std::uint64_t kLeastCopy = 4096;
+constexpr unsigned kMostTimings = 5;
+
+/// Parts of a batch, then all of it, as far as there is memory for it on both sides.
+std::vector<std::uint64_t> copy_sizes(const BatchCopies& wanted, const Device& device, const Probe& probe) {
+  const double batch = static_cast<double>(wanted.batch) * wanted.sample_bytes;
+  const std::uint64_t room = std::min(usable_memory(probe) / 4, device.free_memory() / 10 * 8);
+  const std::uint64_t most = std::min(kMostCopy, room / kLeastCopy * kLeastCopy);
+  if (most == 0) throw Error(ErrorCode::no_space, fmt::format("GPU {} has no memory left", device.facts().index));
+  const auto all =
+      batch < static_cast<double>(most) ? std::max<std::uint64_t>(static_cast<std::uint64_t>(batch), 1) : most;
+  std::vector<std::uint64_t> sizes;
+  for (const std::uint64_t parts : {16U, 4U}) {
+    if (all / parts >= kLeastCopy) sizes.push_back(all / parts);
+  }
+  sizes.push_back(all);
+  return sizes;
+}
+
+/// Times the copy again and again, once at least.
+CopyTiming time_for(double seconds, Device& device, MutableBytes host, DeviceSpan memory, const CopyJob& job,
+                    Context& context) {
+  const auto end = moment_in(seconds);
+  CopyTiming all;
+  for (unsigned i = 0; i < kMostTimings && (i == 0 || std::chrono::steady_clock::now() < end); ++i) {
+    const CopyTiming one = time_copies(device, host, memory, job, job.bytes + i, context.stop_token());
+    all.copies = one.copies;
+    all.copy_seconds.insert(all.copy_seconds.end(), one.copy_seconds.begin(), one.copy_seconds.end());
+  }
+  return all;
+}
+
+RateInterval interval_of(const CopyTiming& timing, std::uint64_t bytes) {
+  std::vector<double> rates;
+  for (const double seconds : timing.copy_seconds) rates.push_back(static_cast<double>(bytes) / seconds);
+  const Summary summary = summarize(rates);
+  return {summary.low, summary.high};
+}
+
+/// Measures one GPU, into a stage that others share. The stage's rate is that of the slowest.
+void measure_gpu(Device& device, const TransferMachine& machine, const BatchCopies& wanted, double seconds,
+                 Context& context, TransferStage& stage) {
+  TransferDevice facts = look_at_device(device.facts(), machine.probe, machine.monitor);
+  Placement place = placements(NumaChoice::automatic, facts.numa_node, machine.probe, context).front();
+  const auto binding = bind(place, NumaChoice::automatic, machine.probe, context);
+  const auto sizes = copy_sizes(wanted, device, machine.probe);
+  const CopyJob whole{HostMemory::pinned, CopyDirection::h2d, sizes.back(), 1};
+  const DeviceBuffer memory(device, whole.memory());
+  const HostBuffer host(device, HostMemory::pinned, whole.memory());
+  for (const std::uint64_t bytes : sizes) {
+    const CopyJob job{HostMemory::pinned, CopyDirection::h2d, bytes, 1};
+    const CopyTiming timing =
+        time_for(seconds / static_cast<double>(sizes.size()), device, host.bytes(), memory.span(), job, context);
+    look_at_link(machine.probe, machine.monitor, facts);
+    TransferRow row = timed_row(job, timing, place);
+    row.device = facts.device;
+    if (bytes == whole.bytes && row.bytes_per_second <= stage.pinned_h2d.value_or(row.bytes_per_second)) {
+      stage.pinned_h2d = row.bytes_per_second;
+      stage.interval = interval_of(timing, bytes);
+      stage.copy_bytes = bytes;
+    }
+    stage.rows.push_back(row);
+  }
+  for (TransferRow& row : stage.rows) {
+    if (row.device == facts.device) add_wire_share(facts, row);
+  }
+  warn_of_device(facts, context);
+  stage.devices.push_back(std::move(facts));
+}
+
+std::string stage_text(const TransferStage& stage, const BatchCopies& wanted) {
+  const std::string link = stage.devices.size() == 1 ? link_name(stage.devices.front()) : std::string();
+  const std::string to = stage.devices.size() == 1 ? std::string("one GPU")
+                                                   : fmt::format("each of {} GPUs alone, the slowest", stage.gpus);
+  const double batch = static_cast<double>(wanted.batch) * wanted.sample_bytes;
+  const std::string batch_text = format_size(static_cast<std::uint64_t>(std::min(batch, 1e18)));
+  return fmt::format("pinned memory to {}: {}, batches of {}{}", to, format_rate(stage.pinned_h2d.value_or(0)),
+                     batch_text, link.empty() ? "" : ", " + link);
+}
+
+}  // namespace
+
+TransferStage measure_transfer(const RunGpus& gpus, const BatchCopies& wanted, Context& context) {
+  TransferStage stage;
+  stage.text = gpus.missing;
+  if (gpus.machine.devices.empty()) return stage;
+  stage.gpus = std::min<std::uint64_t>(wanted.gpus, gpus.machine.devices.size());
+  stage.batch = wanted.batch;
+  stage.sample_bytes = wanted.sample_bytes;
+  context.progress().start("copying to GPUs", stage.gpus);
+  try {
+    for (std::size_t i = 0; i < stage.gpus; ++i) {
+      measure_gpu(*gpus.machine.devices[i], gpus.machine, wanted, wanted.seconds / static_cast<double>(stage.gpus),
+                  context, stage);
+      context.progress().items.fetch_add(1, std::memory_order_relaxed);
+    }
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::cancelled || error.code() == ErrorCode::corrupt) throw;
+    stage = {};
+    stage.text = fmt::format("not measured: {}", error.what());
+    context.warn("transfer_not_measured", fmt::format("copies to the GPUs were not measured: {}", error.what()));
+    return stage;
+  }
+  stage.measured = true;
+  stage.gpu = stage.devices.front().name;
+  stage.text = stage_text(stage, wanted);
+  return stage;
+}
+
+void TransferStage::describe(FieldVisitor& v) {
+  v.field({"measured", Unit::none, "whether this stage was measured"}, measured);
+  v.field({"text", Unit::none, "what was measured, or why nothing was"}, text);
+  v.field({"gpu", Unit::none, "model of the first GPU"}, gpu);
+  v.field({"gpus", Unit::count, "GPUs that were measured, one after the other"}, gpus);
+  v.field({"batch", Unit::count, "samples of a GPU's batch"}, batch);
+  v.field({"sample", Unit::bytes, "of a sample on its way to the GPU"}, sample_bytes);
+  v.field({"copy", Unit::bytes, "of the copies that stand for a batch: its size, 256 MiB at most"}, copy_bytes);
+  v.field({"pinned_h2d", Unit::bytes_per_second, "of those copies to the slowest GPU, median"}, pinned_h2d);
+  v.field({"interval", Unit::none, "95 % interval of that, bytes per second"}, interval);
+  v.field({"devices", Unit::none, "the GPUs and their links"}, devices);
+  v.field({"rows", Unit::none, "each GPU, by size of the copies"}, rows);
+}
+
+}  // namespace shardkit

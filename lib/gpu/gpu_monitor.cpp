@@ -1,0 +1,133 @@
+#include "gpu/gpu_monitor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+/// Bits of nvml.h's nvmlClocksEventReasons, from the lowest on.
+struct ClockLimit {
+  std::string_view name;
+  bool is_fault;
+};
+constexpr std::array kClockLimits{
+    ClockLimit{"gpu_idle", false},
+    ClockLimit{"applications_clocks_setting", false},
+    ClockLimit{"sw_power_cap", false},
+    ClockLimit{"hw_slowdown", true},
+    ClockLimit{"sync_boost", false},
+    ClockLimit{"sw_thermal_slowdown", true},
+    ClockLimit{"hw_thermal_slowdown", true},
+    ClockLimit{"hw_power_brake_slowdown", true},
+    ClockLimit{"display_clock_setting", false},
+};
+
+void take(const std::optional<std::uint64_t>& generation, std::optional<double>& speed) {
+  if (!generation) return;
+  if (const auto known = pcie_speed(static_cast<unsigned>(*generation))) speed = known;
+}
+
+}  // namespace
+
+std::vector<std::string> clock_limit_names(std::uint64_t reasons) {
+  std::vector<std::string> names;
+  for (std::size_t bit = 0; bit < 64; ++bit) {
+    if ((reasons >> bit & 1U) == 0) continue;
+    names.push_back(bit < kClockLimits.size() ? std::string(kClockLimits[bit].name) : fmt::format("reason_{}", bit));
+  }
+  return names;
+}
+
+std::vector<std::string> slowdowns(const std::vector<std::string>& clock_limits) {
+  std::vector<std::string> faults;
+  for (const std::string& limit : clock_limits) {
+    const auto known = std::ranges::find(kClockLimits, limit, &ClockLimit::name);
+    if (known != kClockLimits.end() && known->is_fault) faults.push_back(limit);
+  }
+  return faults;
+}
+
+PcieLink driver_link(const GpuState& state, PcieLink sys) {
+  if (sys.address.empty()) sys.address = state.pci_address;
+  if (!sys.numa_node) sys.numa_node = state.numa_node;
+  if (!state.pcie_generation || !state.pcie_lanes) return sys;
+  take(state.pcie_generation, sys.speed);
+  sys.width = state.pcie_lanes;
+  // What both can do stands for the slot: lanes that the GPU has alone NVML does not tell.
+  take(state.max_pcie_generation, sys.slot_speed);
+  take(state.gpu_pcie_generation ? state.gpu_pcie_generation : state.max_pcie_generation, sys.max_speed);
+  if (state.max_pcie_lanes) {
+    sys.slot_width = state.max_pcie_lanes;
+    sys.max_width = std::max(sys.max_width.value_or(0), *state.max_pcie_lanes);
+  }
+  return sys;
+}
+
+const GpuState* GpuSight::find(const std::string& pci_address) const {
+  const auto found = std::ranges::find(gpus, pci_address, &GpuState::pci_address);
+  return found == gpus.end() ? nullptr : &*found;
+}
+
+std::unique_ptr<GpuMonitor> find_gpu_monitor() {
+  try {
+    return open_gpu_monitor();
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+GpuSight look_at_gpus() {
+  GpuSight sight;
+  try {
+    const auto monitor = open_gpu_monitor();
+    sight.driver_version = monitor->driver_version();
+    sight.gpus = monitor->look();
+  } catch (const Error& error) {
+    sight.missing = error.what();
+  }
+  return sight;
+}
+
+void GpuState::describe(FieldVisitor& v) {
+  v.field({"index", Unit::count, "number, as nvidia-smi counts"}, index);
+  v.field({"name", Unit::none, "model"}, name);
+  v.field({"pci_address", Unit::none, "domain:bus:device.function"}, pci_address);
+  v.field({"numa_node", Unit::count, "NUMA node of the host that is nearest"}, numa_node);
+  v.field({"memory", Unit::bytes, "its memory"}, memory);
+  v.field({"memory_used", Unit::bytes, "of that in use, the driver's own share among it"}, memory_used);
+  v.field({"pcie_generation", Unit::count, "of its link now; a GPU at rest may lower it"}, pcie_generation);
+  v.field({"pcie_lanes", Unit::count, "of its link now"}, pcie_lanes);
+  v.field({"max_pcie_generation", Unit::count, "that GPU and slot can do"}, max_pcie_generation);
+  v.field({"max_pcie_lanes", Unit::count, "that GPU and slot have"}, max_pcie_lanes);
+  v.field({"gpu_pcie_generation", Unit::count, "that the GPU could do in another slot"}, gpu_pcie_generation);
+  v.field({"sm_clock_hertz", Unit::none, "clock of its processors now"}, sm_clock);
+  v.field({"max_sm_clock_hertz", Unit::none, "the highest that they can have"}, max_sm_clock);
+  v.field({"memory_clock_hertz", Unit::none, "clock of its memory now"}, memory_clock);
+  v.field({"max_memory_clock_hertz", Unit::none, "the highest that it can have"}, max_memory_clock);
+  v.field({"clock_limits", Unit::none, "what keeps clocks lower now, by NVML's names"}, clock_limits);
+  v.field({"performance_state", Unit::count, "0 is the fastest, 15 the slowest"}, performance_state);
+  v.field({"temperature_celsius", Unit::none, "of the GPU"}, temperature);
+  v.field({"power_watts", Unit::none, "that it takes now"}, power);
+  v.field({"power_limit_watts", Unit::none, "that it may take"}, power_limit);
+  v.field({"default_power_limit_watts", Unit::none, "that it may take as it is delivered"}, default_power_limit);
+  v.field({"gpu_busy", Unit::ratio, "share of the last second, or less, in which a kernel ran"}, gpu_busy);
+  v.field({"memory_busy", Unit::ratio, "share in which its memory was read or written"}, memory_busy);
+  v.field({"decoder_busy", Unit::ratio, "share in which video was decoded"}, decoder_busy);
+  v.field({"jpeg_busy", Unit::ratio, "share in which its JPEG engines decoded"}, jpeg_busy);
+  v.field({"mig", Unit::none, "on: divided into instances; off"}, mig);
+  v.field({"persistence", Unit::none, "on: the driver stays loaded when nobody uses it; off"}, persistence);
+}
+
+void GpuSight::describe(FieldVisitor& v) {
+  v.field({"missing", Unit::none, "why the driver was not asked; null when it was"}, missing);
+  v.field({"driver_version", Unit::none, "as it says itself"}, driver_version);
+  v.field({"gpus", Unit::none, "every GPU that this process may see"}, gpus);
+}
+
+}  // namespace shardkit

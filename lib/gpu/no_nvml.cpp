@@ -1,0 +1,13 @@
+#include "core/error.hpp"
+#include "gpu/gpu_monitor.hpp"
+
+namespace shardkit {
+
+std::unique_ptr<GpuMonitor> open_gpu_monitor() {
+  throw Error(
+      ErrorCode::unsupported,
+      "the GPUs' driver is not asked: this program was built without NVML's header (scripts/install-deps --cuda "
+      "fetches it)");
+}
+
+}  // namespace shardkit

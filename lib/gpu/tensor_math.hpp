@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "image/bilinear.hpp"
+#include "image/half_float.hpp"
+
+/// How a GPU makes a batch's tensor, pixel by pixel. Kernels (gpu/tensor_kernels.cu) and the fake device of tests run
+/// these same functions. They compute what image/augment.hpp and image/resize.hpp do, to the bit: divisions are
+/// divisions, and the kernels' file is compiled so that no multiplication is fused with an addition.
+namespace shardkit {
+
+inline constexpr unsigned kTensorChannels = 3;
+
+/// Where values go, and how levels become values: std::uint8_t keeps them, float normalises, std::uint16_t stands for a
+/// half. Passed to kernels by value.
+template <class Value>
+struct TensorTarget {
+  Value* values = nullptr;
+  std::uint32_t side = 0;
+  bool planes = true;  ///< of each sample, a plane for each channel; else pixel by pixel
+  float mean[kTensorChannels] = {};
+  float deviation[kTensorChannels] = {};
+
+  constexpr std::size_t pixels() const { return std::size_t{side} * side; }
+};
+
+/// A part of an image that becomes a sample. In the GPU's memory.
+struct CropJob {
+  const std::uint8_t* image = nullptr;  ///< RGB, rows without gaps
+  std::uint32_t image_width = 0;
+  std::uint32_t x = 0;  ///< the part, which lies in the image and is not empty
+  std::uint32_t y = 0;
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  std::uint32_t flip = 0;  ///< not 0: mirrored
+  std::uint64_t sample = 0;
+  double scale_x = 0;  ///< width over the sample's side; computed on the host, as divisions of doubles cost much here
+  double scale_y = 0;
+};
+
+template <class Value>
+constexpr Value tensor_value(std::uint8_t level, float mean, float deviation) {
+  if constexpr (std::is_same_v<Value, std::uint8_t>) {
+    return level;
+  } else {
+    const float normalised = (static_cast<float>(level) / 255.0F - mean) / deviation;
+    if constexpr (std::is_same_v<Value, float>) {
+      return normalised;
+    } else {
+      return to_half(normalised);
+    }
+  }
+}
+
+/// A level of channel `channel` at pixel `pixel` of a sample.
+template <class Value>
+constexpr void put_level(const TensorTarget<Value>& target, std::size_t sample, std::size_t pixel, unsigned channel,
+                         std::uint8_t level) {
+  const std::size_t pixels = target.pixels();
+  const std::size_t place = target.planes ? channel * pixels + pixel : pixel * kTensorChannels + channel;
+  target.values[sample * pixels * kTensorChannels + place] =
+      tensor_value<Value>(level, target.mean[channel], target.deviation[channel]);
+}
+
+/// Pixel `index` of a batch of crops that have the tensor's side: levels pixel by pixel, sample by sample. `flips` has
+/// a byte for each sample, not 0 where it is to be mirrored.
+template <class Value>
+constexpr void normalise_pixel(const TensorTarget<Value>& target, const std::uint8_t* crops, const std::uint8_t* flips,
+                               std::size_t index) {
+  const std::size_t sample = index / target.pixels();
+  const std::size_t pixel = index % target.pixels();
+  const std::size_t x = pixel % target.side;
+  const std::size_t to = flips[sample] != 0 ? pixel - x + (target.side - 1 - x) : pixel;
+  for (unsigned c = 0; c < kTensorChannels; ++c) {
+    put_level(target, sample, to, c, crops[index * kTensorChannels + c]);
+  }
+}
+
+/// Pixel `index` of what `jobs` make, each a whole sample: resized, flipped, normalised.
+template <class Value>
+constexpr void crop_pixel(const TensorTarget<Value>& target, const CropJob* jobs, std::size_t index) {
+  const CropJob& job = jobs[index / target.pixels()];
+  const std::size_t pixel = index % target.pixels();
+  const auto x = static_cast<std::uint32_t>(pixel % target.side);
+  const auto y = static_cast<std::uint32_t>(pixel / target.side);
+  const BilinearTap column = bilinear_tap(x, job.scale_x, job.width);
+  const BilinearTap row = bilinear_tap(y, job.scale_y, job.height);
+  const std::size_t stride = std::size_t{job.image_width} * kTensorChannels;
+  const std::uint8_t* upper = job.image + (job.y + row.first) * stride;
+  const std::uint8_t* lower = job.image + (job.y + row.next) * stride;
+  const std::size_t left = std::size_t{job.x + column.first} * kTensorChannels;
+  const std::size_t right = std::size_t{job.x + column.next} * kTensorChannels;
+  const std::size_t to = job.flip != 0 ? pixel - x + (target.side - 1 - x) : pixel;
+  for (unsigned c = 0; c < kTensorChannels; ++c) {
+    const std::uint16_t first = bilinear_mix(upper[left + c], upper[right + c], column.weight);
+    const std::uint16_t second = bilinear_mix(lower[left + c], lower[right + c], column.weight);
+    put_level(target, job.sample, to, c, bilinear_blend(first, second, row.weight));
+  }
+}
+
+}  // namespace shardkit

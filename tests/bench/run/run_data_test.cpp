@@ -1,0 +1,127 @@
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "bench/bench_data.hpp"
+#include "bench/run/run.hpp"
+#include "bench/run/run_warnings.hpp"
+#include "support/errors.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+using shardkit_test::failure_of;
+
+namespace {
+
+RunOptions run_options(const std::string& path) {
+  RunOptions options;
+  options.paths = {path};
+  options.budget = 0.4;
+  return options;
+}
+
+auto failure(const RunOptions& options) {
+  return failure_of([&] {
+    Context context;
+    run(options, context);
+  });
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// The text of the warning `code`; empty without one.
+std::string warning_of(const Context& context, std::string_view code) {
+  for (const Warning& warning : context.warnings()) {
+    if (warning.code == code) return warning.text;
+  }
+  return {};
+}
+
+/// A JPEG of which less than half is left.
+std::string cut_jpeg(std::uint32_t number = 0) {
+  const std::string jpeg = small_jpeg(number);
+  return jpeg.substr(0, jpeg.size() / 3);
+}
+
+}  // namespace
+
+TEST_CASE("data without images is judged by reading alone") {
+  const TempDir dir;
+  write_file(dir.path("tensors.bin"), std::string(100'000, 't'));
+  RunOptions options = run_options(dir.path());
+  Context first;
+  const RunResult result = run(options, first);
+  CHECK_FALSE(result.decode);
+  CHECK(contains(result.conclusion.verdict.text, "the data holds no JPEGs: decoding was not measured"));
+  options.preset = "unet3d-a100";
+  Context context;
+  CHECK(contains(run(options, context).conclusion.verdict.text, "; the data holds no JPEGs"));
+  CHECK(contains(warning_of(context, "nothing_to_decode"), "there are no images in '" + dir.path() + "'"));
+}
+
+TEST_CASE("a job of JPEGs cannot be judged by other data: what was named is told, and what to do") {
+  const TempDir dir;
+  write_file(dir.path("docs/a.md"), "# text");
+  write_file(dir.path("docs/b.md"), "# more");
+  RunOptions options = run_options(dir.path("docs"));
+  options.preset = "resnet50-a100";
+  const auto error = failure(options);
+  CHECK(error == ErrorCode::not_found);
+  CHECK(error.says("there are no images in '" + dir.path("docs") + "', and samples of resnet50-a100 are JPEGs"));
+  CHECK(error.says("another --preset"));
+}
+
+TEST_CASE("images of which none can be decoded are an error, with a preset of JPEGs, another job, and without one") {
+  const TempDir dir;
+  write_file(dir.path("bad/cut.jpg"), cut_jpeg());
+  write_file(dir.path("bad/text.jpg"), "no JPEG");
+  write_file(dir.path("bad/empty.jpg"), "");
+  RunOptions options = run_options(dir.path("bad"));
+  const auto error = failure(options);
+  CHECK(error == ErrorCode::corrupt);
+  CHECK(error.says("not one of 2 images from '" + dir.path("bad") + "' can be decoded as a JPEG (1 are of another"));
+  CHECK(error.says("name JPEGs, or measure reading alone with `iobench read`"));
+  options.preset = "resnet50-a100";
+  CHECK(failure(options) == ErrorCode::corrupt);
+  options.preset.reset();
+  options.batch = 10;
+  options.step_time = 1;
+  CHECK(failure(options) == ErrorCode::corrupt);
+  write_file(dir.path("shards/a.tar"), TarBuilder().sample("k", "no JPEG", "7").end().bytes());
+  CHECK(failure(run_options(dir.path("shards"))) == ErrorCode::corrupt);
+}
+
+TEST_CASE("images of which some cannot be decoded are warned of with their share") {
+  const TempDir dir;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    write_file(dir.path(std::to_string(i) + ".jpg"), i % 2 == 0 ? small_jpeg(i) : cut_jpeg(i));
+  }
+  RunOptions options = run_options(dir.path());
+  options.budget = 4;
+  Context context;
+  run(options, context);
+  CHECK(contains(warning_of(context, "images_failed"), "20 of 40 images (50.0 %) cannot be decoded"));
+}
+
+TEST_CASE("that a pipeline made too few steps for a row of the ladder is said, once for all turns") {
+  Context context;
+  std::vector<RunResult> turns(3);
+  for (std::uint64_t i = 0; i < turns.size(); ++i) turns[i].pipeline.emplace().steps = 3 + i;
+  warn_of_steps(turns, context);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(contains(context.warnings().front().text, "made 3 steps in its time, and 5 are needed"));
+}
+
+TEST_CASE("a pipeline of enough steps, and images that all decode, are warned of by nobody") {
+  Context context;
+  RunResult turn;
+  turn.pipeline.emplace().steps = 5;
+  turn.decode.emplace().images = 10;
+  warn_of_steps(std::span(&turn, 1), context);
+  warn_of_failures(turn, context);
+  CHECK(context.warnings().empty());
+}

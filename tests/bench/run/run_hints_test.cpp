@@ -1,0 +1,44 @@
+#include "bench/run/run_hints.hpp"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "bench/pipeline/pipeline_verdict.hpp"
+
+using namespace shardkit;
+
+namespace {
+
+/// What a run says of a pipeline whose stages were busy like that.
+std::vector<std::string> advice_at(const PipelineShares& shares) {
+  return in_words_of_run(judge_pipeline(shares, 2).advice);
+}
+
+PipelineShares busy(double PipelineShares::*stage, double share = 0.9) {
+  PipelineShares shares;
+  shares.*stage = share;
+  return shares;
+}
+
+}  // namespace
+
+TEST_CASE("advice of the pipeline names the options that run has") {
+  CHECK(advice_at(busy(&PipelineShares::read)) ==
+        std::vector<std::string>{"faster storage, or the data staged on a local disk (shardctl stage) would help"});
+  CHECK(advice_at(busy(&PipelineShares::transfer)) == std::vector<std::string>{"a smaller --dtype would help"});
+  PipelineShares shared = busy(&PipelineShares::decode);
+  shared.worker_core = 0.5;
+  const std::vector<std::string> advice = advice_at(shared);
+  REQUIRE(advice.size() == 2);
+  CHECK(advice.back().ends_with("a CPU limit or more --threads than cores take the rest"));
+}
+
+TEST_CASE("advice on settings that run does not have is left out") {
+  CHECK(advice_at(busy(&PipelineShares::device_decode)).empty());
+  PipelineShares jerky = busy(&PipelineShares::compute);
+  jerky.workers_blocked = 0.5;
+  jerky.step_starved = 0.5;
+  CHECK(advice_at(jerky).empty());
+}

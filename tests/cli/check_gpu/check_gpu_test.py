@@ -1,0 +1,269 @@
+"""scripts/check-gpu: without a GPU one line and exit code 4; over programs that answer as if there was one, its bars and exit codes."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import CHECKOUT, PROGRAMS, FolderTest, run  # noqa: E402
+
+try:
+    import jsonschema
+except ImportError:  # the one test that is about it says so
+    jsonschema = None
+
+SCHEMA = CHECKOUT / "docs/schema/gpu-check.json"
+SCRIPT = CHECKOUT / "scripts/check-gpu"
+FAKE = pathlib.Path(__file__).with_name("fake_iobench")
+LINK = {"device": 0, "pcie": {"lanes": 16}, "pcie_generation": 5, "wire_limit_bytes_per_second": 63e9,
+        "max_wire_limit_bytes_per_second": 63e9, "slowdowns": []}
+
+
+def check_gpu(*arguments, folder, script=SCRIPT):
+    return subprocess.run([sys.executable, script, "--file-bytes", "65536", *map(str, arguments)], cwd=folder, capture_output=True,
+                          env={**os.environ, "FAKE_ANSWERS": str(folder / "answers")}, text=True, timeout=120)
+
+
+class FakeGpuTest(FolderTest):
+    """Programs that answer as on a machine with a GPU that is well, but for what a test changes."""
+
+    def setUp(self):
+        super().setUp()
+        self.programs, self.answers = self.folder / "programs", self.folder / "answers"
+        self.programs.mkdir()
+        self.answers.mkdir()
+        for name in ("iobench", "shardctl"):
+            shutil.copy(FAKE, self.programs / name)
+        for kind in ("env", "file", "decode", "nvjpeg", "pipeline", "ladder"):
+            self.answer(kind, {})
+        self.answer("run", {"verdict": {"text": "feeds"}})
+        self.set_link()
+        self.set_rates(54e9, 54.2e9, 53.9e9, 54.1e9, 54e9)
+
+    def answer(self, kind, result, code=0, error=None):
+        envelope = {"schema": "shardkit/fake", "tool": {"name": "iobench"}, "result": result, "error": error, "exit_code": code}
+        (self.answers / f"{kind}.json").write_text(json.dumps(envelope))
+        (self.answers / f"{kind}.code").write_text(str(code))
+
+    def fail(self, kind, code, name, text):
+        self.answer(kind, None, code, {"code": name, "text": text})
+
+    def set_link(self, **changes):
+        self.answer("transfer", {"verdict": "pinned host to device", "devices": [{**LINK, **changes}]})
+        self.link = {**LINK, **changes}
+
+    def set_rates(self, *rates):
+        for turn, rate in enumerate(rates, 1):
+            self.answer(f"turn{turn}", {"pinned_h2d_bytes_per_second": rate, "devices": [self.link]})
+
+
+class WithoutGpu(FolderTest):
+    def test_one_line_and_exit_4(self):
+        if run("iobench", "transfer", "--kinds", "pinned", "--directions", "h2d", "--bytes", "4KiB").returncode == 0:
+            self.skipTest("SKIPPED: a GPU is here")
+        done = check_gpu("--programs", PROGRAMS, folder=self.folder)
+        self.assertEqual(done.returncode, 4)
+        self.assertRegex(done.stderr, r"\Acheck-gpu: no GPU can be used: [^\n]+\n\Z")
+        self.assertEqual(done.stdout, "")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["gpu-check.json"])
+        result = json.loads((self.folder / "gpu-check.json").read_text())
+        self.assertEqual((result["status"], result["exit_code"]), ("failed", 4))
+        self.assertIn("no GPU can be used", result["error"])
+
+    def test_programs_that_are_not_there_are_a_wrong_option(self):
+        done = check_gpu("--programs", self.folder, folder=self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--programs DIR", done.stderr)
+
+    def test_wrong_options_and_folders_are_told(self):
+        (self.folder / "folder").mkdir()
+        (self.folder / "file").touch()
+        for arguments, text in (
+            (["--nothing"], "--nothing"),
+            (["--data", "absent"], "'absent' is not there"),
+            (["--work", "absent"], "'absent' is not there"),
+            (["--work", "file"], "'file' is no folder"),
+            (["--data", "/dev/null"], "'/dev/null' is no folder"),
+            (["--device", "x"], "--device: 'x' is not the number of a GPU"),
+            (["--file-bytes", "-4"], "--file-bytes: expected at least 4096"),
+            (["--file-bytes", "0"], "--file-bytes: expected at least 4096"),
+            (["--json", "absent/x.json"], "--json: cannot write 'absent/x.json': No such file or directory"),
+            (["--json", "folder"], "--json: 'folder' is a folder"),
+        ):
+            with self.subTest(arguments):
+                done = check_gpu(*arguments, folder=self.folder)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(text, done.stderr.splitlines()[-1])
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"folder", "file"})
+
+
+class WithGpu(FakeGpuTest):
+    def check(self, code, *arguments, script=SCRIPT):
+        done = check_gpu("--programs", self.programs, "--json", "out.json", *arguments, folder=self.folder, script=script)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        result = json.loads((self.folder / "out.json").read_text())
+        self.assertEqual(result["schema"], "shardkit/gpu-check")
+        self.assertEqual(result["exit_code"], code)
+        self.bars = {bar["name"]: bar for bar in result["bars"]}
+        self.steps = {step["name"]: step for step in result["steps"]}
+        self.output = done.stdout
+        if jsonschema:
+            jsonschema.validate(result, json.loads(SCHEMA.read_text()), cls=jsonschema.Draft202012Validator)
+        return result
+
+    def test_the_result_has_a_schema(self):
+        if not jsonschema:
+            self.skipTest("SKIPPED: there is no jsonschema")
+        result = self.check(0)
+        for damage in ({"schema": "shardkit/run"}, {"exit_code": 7}, {"bars": [{}]}, {"steps": None}):
+            with self.assertRaises(jsonschema.ValidationError):
+                jsonschema.validate({**result, **damage}, json.loads(SCHEMA.read_text()), cls=jsonschema.Draft202012Validator)
+
+    def missed(self):
+        return [name for name, bar in self.bars.items() if bar["met"] is False]
+
+    def test_all_well(self):
+        result = self.check(0)
+        self.assertEqual(result["status"], "ok")
+        self.assertEqual(list(self.steps), [
+            "env", "transfer", *(f"transfer turn {turn}" for turn in range(1, 6)), "transfer batches", "transfer numa", "transfer file",
+            "synth", "convert", "decode cpu", "decode nvjpeg", "pipeline", "pipeline ladder", "run"])
+        self.assertTrue(all(bar["met"] for bar in self.bars.values()))
+        self.assertAlmostEqual(self.bars["pinned_h2d_share"]["measured"], 54 / 55)
+        self.assertAlmostEqual(self.bars["repeatable"]["measured"], 0.2 / 54)
+        step = self.steps["transfer turn 1"]
+        self.assertEqual(step["exit_code"], 0)
+        self.assertEqual(step["envelope"]["result"]["pinned_h2d_bytes_per_second"], 54e9)
+        self.assertEqual(step["command"][0], str(self.programs / "iobench"))
+        self.assertRegex(self.output, r"(?m)^run +ok .* feeds$")
+
+    def test_every_option_is_one_that_the_programs_have(self):
+        self.check(0)
+        helps = {}
+        for step in self.steps.values():
+            program, verb, *arguments = step["command"]
+            if verb not in helps:
+                helps[verb] = set(re.findall(r"--[a-z-]+", run(pathlib.Path(program).name, verb, "--help").stdout))
+            for option in filter(lambda argument: argument.startswith("--"), arguments):
+                self.assertIn(option, helps[verb], step["command"])
+
+    def test_nothing_but_the_result_is_left(self):
+        self.check(0)
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"programs", "answers", "out.json"})
+
+    def test_data_of_the_user_is_taken_instead_of_made(self):
+        data = self.folder / "data"
+        data.mkdir()
+        self.check(0, "--data", data)
+        self.assertNotIn("synth", self.steps)
+        self.assertIn(str(data), self.steps["run"]["command"])
+
+    def test_a_slow_link_misses_its_bar(self):
+        self.set_rates(40e9, 40e9, 40e9, 40e9, 40e9)
+        self.check(3)
+        self.assertEqual(self.missed(), ["pinned_h2d_share"])
+        self.assertIn("40.0 GB/s of 55.0", self.output)
+
+    def test_the_bar_is_that_of_the_link(self):
+        self.set_link(pcie_generation=4, pcie={"lanes": 8})
+        self.set_rates(12.4e9, 12.4e9, 12.4e9, 12.4e9, 12.4e9)
+        self.check(0)
+        self.assertAlmostEqual(self.bars["pinned_h2d_share"]["measured"], 12.4 / 12.5)
+
+    def test_what_a_link_should_reach_may_be_unknown(self):
+        self.set_link(pcie_generation=None, pcie={}, wire_limit_bytes_per_second=None)
+        self.set_rates(40e9, 40e9, 40e9, 40e9, 40e9)
+        self.check(0)
+        self.assertIsNone(self.bars["pinned_h2d_share"]["met"])
+        self.assertIsNone(self.bars["link_at_its_best"]["met"])
+
+    def test_turns_that_differ_miss_their_bar(self):
+        self.set_rates(54e9, 54e9, 54e9, 54e9, 52e9)
+        self.check(3)
+        self.assertEqual(self.missed(), ["repeatable"])
+
+    def test_a_link_below_its_best_and_heat_miss_theirs(self):
+        self.set_link(max_wire_limit_bytes_per_second=126e9, slowdowns=["sw_thermal_slowdown"])
+        self.set_rates(54e9, 54e9, 54e9, 54e9, 54e9)
+        self.check(3)
+        self.assertEqual(self.missed(), ["link_at_its_best", "not_slowed_down"])
+        self.assertIn("slowed down by sw_thermal_slowdown", self.output)
+
+    def test_what_cannot_be_had_is_skipped_aloud(self):
+        self.fail("nvjpeg", 4, "unsupported", "no nvJPEG here: libnvjpeg.so.13 cannot be loaded")
+        self.check(0)
+        self.assertIn("no nvJPEG here", self.steps["decode nvjpeg"]["skipped"])
+        self.assertRegex(self.output, r"decode nvjpeg +skipped .* no nvJPEG here")
+
+    def test_a_step_that_fails_is_a_missed_bar_with_its_words(self):
+        self.fail("ladder", 1, "io", "the GPU fell off the bus")
+        self.check(3)
+        self.assertEqual(self.missed(), ["no_step_failed"])
+        self.assertIn("pipeline ladder", self.bars["no_step_failed"]["text"])
+        self.assertRegex(self.output, r"pipeline ladder +FAILED .* the GPU fell off the bus")
+
+    def test_bytes_that_arrive_wrong_are_no_feature_that_is_missing(self):
+        self.fail("file", 4, "corrupt", "1 byte differs")
+        self.check(3)
+        self.assertEqual(self.missed(), ["no_step_failed"])
+
+    def test_output_that_is_no_json_is_a_failure(self):
+        (self.answers / "env.json").write_text("Segmentation fault")
+        self.check(3)
+        self.assertIn("holds no JSON", self.steps["env"]["messages"])
+
+    def test_without_data_the_other_steps_are_made(self):
+        (self.answers / "synth.code").write_text("5")
+        self.check(3)
+        self.assertEqual(self.steps["run"]["skipped"], "there is no data")
+        self.assertEqual(self.missed(), ["no_step_failed"])
+
+    def test_turns_without_a_rate_miss_the_bar(self):
+        self.fail("turn3", 1, "io", "gone")
+        self.check(3)
+        self.assertEqual(self.missed(), ["pinned_h2d_share", "no_step_failed"])
+
+    def test_the_result_may_go_to_standard_output(self):
+        done = check_gpu("--programs", self.programs, "--json", "-", folder=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["exit_code"], 0)
+        self.assertIn("transfer turn 5", done.stderr)
+
+    def test_a_step_that_hangs_is_stopped_when_the_time_is_over(self):
+        short = self.folder / "programs/check-gpu"
+        short.write_text(SCRIPT.read_text().replace("TIME_LIMIT = 460.0", "TIME_LIMIT = 8.0"))
+        (self.answers / "nvjpeg.hang").touch()
+        self.check(3, script=short)
+        self.assertTrue(self.steps["decode nvjpeg"]["timed_out"])
+        self.assertEqual(self.steps["run"]["messages"], "no time was left")
+        self.assertEqual(self.missed(), ["no_step_failed"])
+
+    def test_a_signal_stops_the_step_and_leaves_nothing(self):
+        (self.answers / "nvjpeg.hang").touch()
+        running = subprocess.Popen([sys.executable, SCRIPT, "--file-bytes", "65536", "--programs", self.programs], cwd=self.folder,
+                                   env={**os.environ, "FAKE_ANSWERS": str(self.answers)}, stdout=subprocess.PIPE, text=True)
+        for line in running.stdout:
+            if line.startswith("decode cpu"):
+                break
+        self.addCleanup(running.stdout.close)
+        running.send_signal(signal.SIGTERM)
+        running.stdout.read()
+        self.assertEqual(running.wait(timeout=30), 143)
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"programs", "answers"})
+
+    def test_where_there_is_no_gpu_the_file_that_was_asked_for_says_so(self):
+        self.fail("transfer", 4, "unsupported", "no GPU can be used: no NVIDIA driver here")
+        result = self.check(4)
+        self.assertEqual(result["error"], "no GPU can be used: no NVIDIA driver here")
+        self.assertEqual(result["status"], "failed")
+        self.assertEqual(self.output, "")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,67 @@
+"""Verbs of iobench that fail: one error on standard error, and one envelope that holds it, in a file or on standard output.
+
+    SHARDKIT_PROGRAMS=build/dev/apps python3 tests/cli/failures_test.py
+"""
+
+import json
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
+from program import FolderTest, run  # noqa: E402
+
+
+class Failures(FolderTest):
+    def commands(self):
+        absent = self.folder / "absent"
+        raw = self.folder / "raw.bin"
+        raw.write_bytes(b"x" * 100)
+        return [
+            (4, "run", absent), (2, "run", raw, "--gpus", 8), (2, "run", raw, "--no-such-option"),
+            (4, "env", absent), (2, "env", "--batch", 8),
+            (4, "read", absent), (2, "read", raw, "--threads", 0), (4, "read", raw, "--engine", "posixaio"),
+            (4, "decode", absent), (2, "decode", raw, "--crop", 0),
+            (4, "pipeline", absent), (2, "pipeline", raw, "--batch", 0),
+            (4, "checkpoint", absent), (2, "checkpoint", self.folder, "--block", 1000),
+            (4, "sweep", absent),
+            (2, "model"), (4, "model", "--from", absent),
+            (4, "compare", absent, absent), (2, "compare", raw),
+            (2, "transfer", "--bytes", "many"),
+        ]
+
+    def check(self, finished, exit_code, envelope):
+        self.assertEqual(finished.returncode, exit_code, finished.stderr)
+        errors = [line for line in finished.stderr.splitlines() if "error: " in line]
+        self.assertEqual(len(errors), 1, finished.stderr)
+        envelope = json.loads(envelope)
+        self.assertEqual((envelope["status"], envelope["exit_code"]), ("failed", exit_code))
+        self.assertIn(envelope["error"]["text"], errors[0])
+        self.assertIsNone(envelope["result"])
+
+    def test_each_is_told_once_and_its_envelope_is_written_once(self):
+        for exit_code, *command in self.commands():
+            with self.subTest(" ".join(map(str, command))):
+                file = self.folder / "out.json"
+                finished = run("iobench", *command, "--json", file)
+                self.assertEqual(finished.stdout, "")
+                self.check(finished, exit_code, file.read_text())
+                file.unlink()
+                finished = run("iobench", *command, "--json", "-")
+                self.check(finished, exit_code, finished.stdout)
+
+    def test_a_file_that_cannot_be_written_is_told_once_too(self):
+        for file, exit_code in ((self.folder / "none/out.json", 4), (self.folder, 2)):
+            with self.subTest(file):
+                finished = run("iobench", "model", "--preset", "resnet50-h100", "--json", file)
+                self.assert_error(finished, exit_code, "--json", file)
+                self.assertEqual(finished.stderr.count("error: "), 1, finished.stderr)
+
+    @unittest.skipUnless(pathlib.Path("/dev/full").exists(), "SKIPPED: needs /dev/full")
+    def test_a_device_that_takes_nothing_is_named(self):
+        finished = run("iobench", "model", "--preset", "resnet50-h100", "--json", "/dev/full")
+        self.assert_error(finished, 5, "/dev/full")
+
+
+if __name__ == "__main__":
+    unittest.main()

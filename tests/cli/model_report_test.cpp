@@ -1,0 +1,63 @@
+#include "cli/model_report.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+using namespace shardkit;
+
+namespace {
+
+ModelResult modelled(const ModelOptions& options) {
+  Context context;
+  return model(options, context);
+}
+
+/// 8 GPUs that take 256 samples of 130 kB in 0.2 s each.
+ModelOptions worked_example() {
+  ModelOptions job;
+  job.gpus = 8, job.batch = 256, job.step_time = 0.2, job.sample_bytes = 130'000;
+  return job;
+}
+
+std::string first_line(const ModelOptions& options) {
+  const std::string report = render_model(modelled(options), false);
+  return report.substr(0, report.find('\n'));
+}
+
+}  // namespace
+
+TEST_CASE("a model's first line is what comes of it") {
+  ModelOptions job = worked_example();
+  CHECK(first_line(job) == "8 GPUs take 10,240 samples/s, 1.33 GB/s from storage");
+  job.decode_rate = 2560;
+  CHECK(first_line(job) ==
+        "decode limits: 2,560 of 10,240 samples/s, predicted AU 25 % (20 % when each step waits for its batch)");
+  job.min_au = 0.2;
+  job.read_rate = 2e9;
+  CHECK(first_line(job).starts_with("enough, though decode limits: 2,560 of 10,240 samples/s"));
+  job.decode_rate = 20'480;
+  job.read_rate = 13e9;
+  CHECK(first_line(job).starts_with("the GPUs are fed: 20,480 of 10,240 samples/s, predicted AU 100 %"));
+  ModelOptions supply;
+  supply.read_rate = 2e9;
+  supply.decode_rate = 4000;
+  CHECK(first_line(supply).starts_with("feeds 1 x unet3d-a100, 5 x cosmoflow-a100, "));
+  CHECK(first_line(supply).find(", 4 x resnet50-a100, 2 x resnet50-h100, ") != std::string::npos);
+  supply.decode_rate = 1;
+  supply.read_rate = 1;
+  CHECK(first_line(supply) == "feeds no GPU of any preset");
+  ModelOptions list;
+  list.list_presets = true;
+  CHECK(first_line(list) == "10 published workloads, and what one GPU of each takes");
+}
+
+TEST_CASE("a model's line is said once, the numbers follow it, and colours only where they are wanted") {
+  const ModelResult result = modelled(worked_example());
+  const std::string report = render_model(result, false);
+  CHECK(report.find("8 GPUs take", 1) == std::string::npos);
+  CHECK(report.find("prefetch memory") != std::string::npos);
+  CHECK(report.find('\x1b') == std::string::npos);
+  CHECK(render_model(result, true).starts_with("\x1b[1m8 GPUs take"));
+  CHECK(result.text.starts_with("8 GPUs take"));
+}

@@ -1,0 +1,81 @@
+// Over a libnvidia-ml.so.1 of our own (tests/support/fake_nvml.cpp), which the loader finds before any other.
+
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+
+#include "gpu/gpu_monitor.hpp"
+#include "support/errors.hpp"
+
+using namespace shardkit;
+using namespace shardkit_test;
+
+TEST_CASE("what NVML tells of a GPU, in our units") {
+  const auto monitor = open_gpu_monitor();
+  CHECK(monitor->driver_version() == "580.65.06");
+  const std::vector<GpuState> states = monitor->look();
+  REQUIRE(states.size() == 2);
+  const GpuState& gpu = states.front();
+  CHECK(gpu.index == 0);
+  CHECK(gpu.name == "Made-up GPU");
+  CHECK(gpu.pci_address == "0000:17:00.0");
+  CHECK(gpu.numa_node == 1);
+  CHECK(gpu.memory == std::uint64_t{80} << 30U);
+  CHECK(gpu.memory_used == std::uint64_t{1} << 30U);
+  CHECK(gpu.pcie_generation == 4);
+  CHECK(gpu.pcie_lanes == 8);
+  CHECK(gpu.max_pcie_lanes == 16);
+  CHECK(gpu.gpu_pcie_generation == 5);
+  CHECK(gpu.sm_clock == 1'200'000'000);
+  CHECK(gpu.max_memory_clock == 2'619'000'000);
+  CHECK(gpu.clock_limits == std::vector<std::string>{"sw_power_cap", "sw_thermal_slowdown"});
+  CHECK(gpu.performance_state == 2);
+  CHECK(gpu.temperature == 88);
+  CHECK(gpu.power == 350.5);
+  CHECK(gpu.power_limit == 400);
+  CHECK(gpu.default_power_limit == 700);
+  CHECK(gpu.gpu_busy == 0.97);
+  CHECK(gpu.jpeg_busy == 0);  // 0 is an answer
+  CHECK(gpu.mig == "on");
+  CHECK(gpu.persistence == "off");
+}
+
+TEST_CASE("what a GPU refuses to tell is empty, not 0") {
+  const GpuState gpu = open_gpu_monitor()->look().back();
+  CHECK(gpu.index == 1);
+  CHECK(gpu.pci_address == "0000:ca:00.0");
+  CHECK_FALSE(gpu.numa_node);
+  CHECK_FALSE(gpu.memory);
+  CHECK_FALSE(gpu.pcie_generation);
+  CHECK_FALSE(gpu.sm_clock);
+  CHECK(gpu.clock_limits.empty());
+  CHECK_FALSE(gpu.performance_state);
+  CHECK_FALSE(gpu.temperature);
+  CHECK_FALSE(gpu.power);
+  CHECK_FALSE(gpu.gpu_busy);
+  CHECK_FALSE(gpu.mig);
+  CHECK_FALSE(gpu.persistence);
+}
+
+TEST_CASE("a GPU is asked for by its address") {
+  const auto monitor = open_gpu_monitor();
+  CHECK(monitor->look_at("0000:17:00.0")->index == 0);
+  CHECK_FALSE(monitor->look_at("0000:18:00.0"));
+}
+
+TEST_CASE("a driver that is not loaded is said in one line") {
+  ::setenv("FAKE_NVML_INIT", "9", 1);
+  const auto failure = failure_of([] { open_gpu_monitor(); });
+  CHECK(look_at_gpus().missing == failure.text);
+  ::unsetenv("FAKE_NVML_INIT");
+  CHECK(failure == ErrorCode::unsupported);
+  CHECK(failure.text == "the NVIDIA driver does not answer: nvmlInit says 9: Driver Not Loaded");
+}
+
+TEST_CASE("a driver without GPUs is no failure") {
+  ::setenv("FAKE_NVML_GPUS", "0", 1);
+  const GpuSight sight = look_at_gpus();
+  ::unsetenv("FAKE_NVML_GPUS");
+  CHECK_FALSE(sight.missing);
+  CHECK(sight.gpus.empty());
+}
