@@ -1,5 +1,6 @@
 #include "core/units.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -67,6 +68,12 @@ bool parse_scaled(std::string_view text, const std::array<Scale, N>& scales, dou
 
 bool only_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// What 64 bits hold: 0 where it is negative or no number.
+std::uint64_t rounded(double value) {
+  constexpr double kMost = 1e18;
+  return value > 0 ? static_cast<std::uint64_t>(std::llround(std::min(value, kMost))) : 0;
 }
 
 }  // namespace
@@ -162,5 +169,9 @@ std::string format_count(std::uint64_t count) {
 std::string format_count(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
 }
+
+std::string format_rounded_size(double bytes) { return format_size(rounded(bytes)); }
+
+std::string format_rounded_count(double count) { return format_count(rounded(count)); }
 
 }  // namespace shardkit

@@ -39,5 +39,8 @@ std::string format_duration(double seconds);
 std::string format_count(std::uint64_t count);
 /// "1 shard", "1,200 shards": for nouns whose plural takes an s.
 std::string format_count(std::uint64_t count, std::string_view noun);
+/// The same of computed numbers, rounded: what is negative or no number is 0, what is absurd stays printable.
+std::string format_rounded_size(double bytes);
+std::string format_rounded_count(double count);
 
 }  // namespace shardkit

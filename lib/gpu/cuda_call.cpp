@@ -14,4 +14,6 @@ void check_cuda(cudaError_t result, const char* action) {
               fmt::format("cannot {}: CUDA says {}: {}", action, static_cast<int>(result), cudaGetErrorString(result)));
 }
 
+void select_cuda_device(int device) { check_cuda(cudaSetDevice(device), "select the GPU"); }
+
 }  // namespace shardkit

@@ -8,4 +8,8 @@ namespace shardkit {
 /// Error{io}. `action` as in "copy to the GPU".
 void check_cuda(cudaError_t result, const char* action);
 
+/// The device is a property of the calling thread. Any call of a thread without one makes a context on GPU 0, which may
+/// be another's.
+void select_cuda_device(int device);
+
 }  // namespace shardkit

@@ -37,7 +37,7 @@ DeviceFacts facts_of(int index) {
 
 CudaDevice::CudaDevice(int index) : index_(index), facts_(facts_of(index)) {}
 
-void CudaDevice::select() const { check_cuda(cudaSetDevice(index_), "select the GPU"); }
+void CudaDevice::select() const { select_cuda_device(index_); }
 
 std::uint64_t CudaDevice::free_memory() const {
   select();

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "gpu/cuda_queue.hpp"
 #include "gpu/device.hpp"
 
 namespace shardkit {
@@ -25,10 +26,7 @@ class CudaEvent final : public Event {
 
 class CudaStream final : public Stream {
  public:
-  explicit CudaStream(int device);
-  ~CudaStream() override;
-  CudaStream(const CudaStream&) = delete;
-  CudaStream& operator=(const CudaStream&) = delete;
+  explicit CudaStream(int device) : queue_(device) {}
 
   void copy_to_device(DeviceSpan device, Bytes host) override;
   void copy_to_host(MutableBytes host, DeviceSpan device) override;
@@ -38,13 +36,12 @@ class CudaStream final : public Stream {
   void crop(const DeviceTensor& tensor, DeviceSpan jobs, std::uint64_t count) override;
   void spin(Gate& gate, std::uint64_t nanoseconds) override;
   void wait(const Event& event) override;
-  void synchronize() override;
+  void synchronize() override { queue_.synchronize(); }
 
-  cudaStream_t handle() const { return stream_; }
+  cudaStream_t handle() const { return queue_.handle(); }
 
  private:
-  int device_;
-  cudaStream_t stream_ = nullptr;
+  CudaQueue queue_;
 };
 
 }  // namespace shardkit

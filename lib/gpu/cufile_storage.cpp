@@ -9,9 +9,6 @@
 namespace shardkit {
 namespace {
 
-/// cuFile asks for a CUDA context in the calling thread.
-void select(int device) { check_cuda(cudaSetDevice(device), "select the GPU"); }
-
 class CufileFile final : public DirectFile {
  public:
   CufileFile(const CufileLibrary& cufile, int device, CUfileHandle_t handle, std::string path)
@@ -21,7 +18,7 @@ class CufileFile final : public DirectFile {
   CufileFile& operator=(const CufileFile&) = delete;
 
   void read(DeviceSpan to, std::uint64_t offset) override {
-    select(device_);
+    select_cuda_device(device_);  // cuFile asks for a CUDA context in the calling thread
     for (std::size_t done = 0; done < to.size;) {
       const ssize_t got =
           cufile_.read(handle_, to.data, to.size - done, static_cast<off_t>(offset + done), static_cast<off_t>(done));
@@ -44,7 +41,7 @@ class CufileFile final : public DirectFile {
 class CufileStorage final : public DirectStorage {
  public:
   explicit CufileStorage(int device) : device_(device) {
-    select(device_);
+    select_cuda_device(device_);
     const CUfileError_t result = cufile_.driver_open();
     if (result.err != CU_FILE_SUCCESS) {
       throw Error(ErrorCode::unsupported,
@@ -59,7 +56,7 @@ class CufileStorage final : public DirectStorage {
   CufileStorage& operator=(const CufileStorage&) = delete;
 
   std::unique_ptr<DirectFile> open(int fd, const std::string& path) override {
-    select(device_);
+    select_cuda_device(device_);
     CUfileDescr_t description{};
     description.type = CU_FILE_HANDLE_TYPE_OPAQUE_FD;
     description.handle.fd = fd;
@@ -73,7 +70,7 @@ class CufileStorage final : public DirectStorage {
   }
 
   bool register_memory(DeviceSpan memory) override {
-    select(device_);
+    select_cuda_device(device_);
     return cufile_.buffer_register(memory.data, memory.size, 0).err == CU_FILE_SUCCESS;
   }
 

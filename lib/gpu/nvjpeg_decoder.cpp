@@ -16,12 +16,9 @@
 namespace shardkit {
 namespace {
 
-/// nvJPEG's objects belong to the device that was current when they were made.
-void select(int device) { check_cuda(cudaSetDevice(device), "select the GPU"); }
-
 /// One whose batches go to decoders in silicon, where the device has them.
 NvjpegOwned<nvjpegHandle_t> make_handle(const NvjpegLibrary& nvjpeg, int device, bool& hardware) {
-  select(device);
+  select_cuda_device(device);  // nvJPEG's objects belong to the device that was current when they were made
   nvjpegHandle_t handle = nullptr;
   hardware = nvjpeg.create(NVJPEG_BACKEND_HARDWARE, nullptr, nullptr, 0, &handle) == NVJPEG_STATUS_SUCCESS;
   if (hardware) return {handle, nvjpeg.destroy};
@@ -97,7 +94,7 @@ std::optional<nvjpegJpegEncoding_t> NvjpegDecoder::usual_encoding(nvjpegJpegStre
 
 std::optional<JpegEngine> NvjpegDecoder::engine_for(Bytes encoded) {
   if (encoded.empty()) return std::nullopt;
-  select(device_);
+  select_cuda_device(device_);
   const auto parser = parsers_.borrow();
   const nvjpegJpegStream_t parsed = parser->get();
   // All of it, not the header alone: of some damaged files hardware says only that it failed.
@@ -121,7 +118,7 @@ std::optional<JpegEngine> NvjpegDecoder::engine_for(Bytes encoded) {
 }
 
 std::vector<std::size_t> NvjpegDecoder::decode(JpegEngine engine, std::span<const DeviceJpeg> jobs) {
-  select(device_);
+  select_cuda_device(device_);
   if (engine != JpegEngine::hardware) return decode_hybrid(engine, jobs);
   if (!hardware_) throw Error(ErrorCode::unsupported, fmt::format("GPU {} has no decoders in silicon", device_));
   return hardware_->decode(jobs);
@@ -137,7 +134,7 @@ std::vector<std::size_t> NvjpegDecoder::decode_hybrid(JpegEngine engine, std::sp
   TaskGroup group;
   for (std::size_t i = 0; i < wanted; ++i) {
     group.spawn([&, worker = workers_[i].get()](const std::stop_token& stop) {
-      select(device_);
+      select_cuda_device(device_);
       while (!stop.stop_requested()) {
         const std::size_t turn = next.fetch_add(1, std::memory_order_relaxed);
         if (turn >= jobs.size()) break;

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu/cuda_stream.hpp"
+#include "gpu/cuda_queue.hpp"
 #include "gpu/device_jpeg_decoder.hpp"
 #include "gpu/nvjpeg_library.hpp"
 
@@ -28,7 +28,7 @@ class NvjpegHardware {
 
   const NvjpegLibrary& nvjpeg_;
   nvjpegHandle_t handle_;
-  CudaStream stream_;
+  CudaQueue stream_;
   NvjpegOwned<nvjpegJpegState_t> state_;
 };
 
@@ -58,7 +58,7 @@ class NvjpegWorker {
 
   const NvjpegLibrary& nvjpeg_;
   nvjpegHandle_t handle_;
-  CudaStream stream_;
+  CudaQueue stream_;
   NvjpegOwned<nvjpegBufferDevice_t> device_buffer_;
   NvjpegOwned<nvjpegDecodeParams_t> params_;
   std::array<Page, 2> pages_;

@@ -1,5 +1,6 @@
 #include "core/units.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include <doctest/doctest.h>
@@ -98,6 +99,15 @@ TEST_CASE("counts are grouped by thousands") {
   CHECK(format_count(999) == "999");
   CHECK(format_count(1000) == "1,000");
   CHECK(format_count(14000000) == "14,000,000");
+}
+
+TEST_CASE("computed sizes and counts are rounded, and stay printable where they are absurd") {
+  CHECK(format_rounded_size(1535.6) == "1.50 KiB");
+  CHECK(format_rounded_count(1234.5) == "1,235");
+  CHECK(format_rounded_count(-3) == "0");
+  CHECK(format_rounded_count(std::nan("")) == "0");
+  CHECK(format_rounded_count(1e300) == "1,000,000,000,000,000,000");
+  CHECK(format_rounded_size(std::numeric_limits<double>::infinity()) == "888 PiB");
 }
 
 TEST_CASE("a counted noun is in the plural but for one") {

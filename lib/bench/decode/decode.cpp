@@ -115,8 +115,7 @@ DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
   check_decode_options(options, decode_threads(options));  // a slip is told before what the machine lacks
   if (options.backend == DecodeBackend::cpu) return decode(options, find_input(options.paths, context), context);
   const auto devices = open_devices();
-  DecodeMachine machine{{}, open_jpeg_decoder};
-  for (const auto& device : devices) machine.devices.push_back(device.get());
+  const DecodeMachine machine{lent(devices), open_jpeg_decoder};
   return decode_on_device(options, find_input(options.paths, context), machine, context);
 }
 

@@ -1,11 +1,9 @@
 #include "bench/decode/device_decode.hpp"
 
-#include <string>
-
 #include "bench/decode/decode_measurement.hpp"
 #include "bench/decode/decode_options.hpp"
 #include "bench/decode/device_decode_work.hpp"
-#include "bench/transfer/transfer_plan.hpp"
+#include "gpu/devices.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -39,8 +37,7 @@ DecodeResult decode_on_device(const DecodeBenchOptions& options, const InputSet&
                               Context& context) {
   const auto threads = static_cast<unsigned>(decode_threads(options));
   check_decode_options(options, threads);
-  const std::string number = std::to_string(options.device.value_or(0));
-  Device& device = *machine.devices[chosen_devices(number, machine.devices.size()).front()];
+  Device& device = numbered_device(machine.devices, options.device.value_or(0));
   const auto decoder = machine.open_decoder(device, threads);
   DeviceDecodeResult on_device = describe_device(device, *decoder);
   on_device.batch = options.batch.value_or(kUsualBatch);

@@ -10,6 +10,7 @@
 #include "bench/model/model_text.hpp"
 #include "bench/model/verdict.hpp"
 #include "core/error.hpp"
+#include "core/units.hpp"
 
 namespace shardkit {
 namespace {
@@ -76,7 +77,7 @@ void check_pace(const ModelOptions& options, const std::optional<JobRequirement>
                 Context& context) {
   if (!supply.pipeline_stage || !supply.pipeline_samples_per_second) return;
   if (supply.pipeline_stage != stage::kCompute && supply.pipeline_stage != stage::kCheckpoint) return;
-  const std::string rate = count_text(*supply.pipeline_samples_per_second);
+  const std::string rate = format_rounded_count(*supply.pipeline_samples_per_second);
   constexpr const char* kInstead = "measure the pipeline without --step-time and checkpoints";
   if (requirement && requirement->is_of_images() &&
       *supply.pipeline_samples_per_second < samples_per_second(requirement->job) * requirement->min_au) {

@@ -4,6 +4,7 @@
 
 #include "bench/model/verdict.hpp"
 #include "core/error.hpp"
+#include "core/units.hpp"
 
 namespace shardkit {
 namespace {
@@ -67,10 +68,11 @@ ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& mea
     refuse_option("--from", fmt::format("--checkpoint-every and {} beside a checkpoint's result", kJob));
   }
   if (measured.written_bytes < measured.bytes && !options.checkpoint_rate) {
-    context.warn("part_of_checkpoint",
-                 fmt::format("'{}': --budget ended the checkpoint after {} of {}; the whole is taken to go on at that "
-                             "rate; measure without --budget",
-                             *options.from, size_text(measured.written_bytes), size_text(measured.bytes)));
+    context.warn(
+        "part_of_checkpoint",
+        fmt::format("'{}': --budget ended the checkpoint after {} of {}; the whole is taken to go on at that "
+                    "rate; measure without --budget",
+                    *options.from, format_rounded_size(measured.written_bytes), format_rounded_size(measured.bytes)));
   }
   options.checkpoint_bytes = options.checkpoint_bytes.value_or(static_cast<std::uint64_t>(measured.bytes));
   options.checkpoint_rate = options.checkpoint_rate.value_or(measured.bytes_per_second);

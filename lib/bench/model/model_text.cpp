@@ -29,10 +29,12 @@ std::string_view measured_supplier(const ModelResult& result) {
 /// "5 of 43 samples/s"; where the samples that were read had another size, for which one that is.
 std::string rates_text(const ModelResult& result, double sample_bytes) {
   const double demand = result.required->samples_per_second;
-  std::string text = fmt::format("{} of {} samples/s", count_text(*result.headroom_ratio * demand), count_text(demand));
+  std::string text = fmt::format("{} of {} samples/s", format_rounded_count(*result.headroom_ratio * demand),
+                                 format_rounded_count(demand));
   const double measured = result.supply->measured_sample_bytes.value_or(sample_bytes);
   if (measured < 0.99 * sample_bytes || measured > 1.01 * sample_bytes) {
-    text += fmt::format(" of {} (measured with samples of {})", size_text(sample_bytes), size_text(measured));
+    text += fmt::format(" of {} (measured with samples of {})", format_rounded_size(sample_bytes),
+                        format_rounded_size(measured));
   }
   return text;
 }
@@ -63,7 +65,8 @@ std::string checkpoint_text(const CheckpointCost& cost) {
 
 std::string demand_text(const ModelResult& result, const JobRequirement& requirement) {
   return fmt::format("{} {} {} samples/s, {} from storage", gpus_text(requirement.job.gpus),
-                     requirement.job.gpus == 1 ? "takes" : "take", count_text(result.required->samples_per_second),
+                     requirement.job.gpus == 1 ? "takes" : "take",
+                     format_rounded_count(result.required->samples_per_second),
                      format_rate(result.required->bytes_per_second));
 }
 

@@ -1,15 +1,8 @@
 #include "bench/model/verdict.hpp"
 
 #include <algorithm>
-#include <cmath>
-
-#include "core/units.hpp"
 
 namespace shardkit {
-
-std::string count_text(double value) {
-  return format_count(static_cast<std::uint64_t>(std::llround(std::min(value, 1e18))));
-}
 
 std::string_view stage_activity(std::string_view stage) {
   if (stage == stage::kRead) return "reading";
@@ -17,8 +10,6 @@ std::string_view stage_activity(std::string_view stage) {
   if (stage == stage::kAugment) return "augmenting";
   return stage;
 }
-
-std::string size_text(double bytes) { return format_size(static_cast<std::uint64_t>(std::clamp(bytes, 0.0, 1e18))); }
 
 Judgement judge(const TrainingJob& job, double min_au, std::span<const StageRate> rates) {
   const StageRate& slowest = *std::min_element(rates.begin(), rates.end(), [](const StageRate& a, const StageRate& b) {

@@ -37,14 +37,8 @@ struct Judgement {
   bool ok = false;               ///< overlapped_au reaches `min_au`
 };
 
-/// A number of samples as people read it: "10,240"; absurd ones stay printable.
-std::string count_text(double value);
-
 /// What a stage does, as a sentence begins with it: "decoding" of "decode".
 std::string_view stage_activity(std::string_view stage);
-
-/// A number of bytes as people read it; absurd ones stay printable.
-std::string size_text(double bytes);
 
 /// Judges stages that overlap, so that the slowest sets the pace. `rates` is not empty; min_au in (0, 1].
 Judgement judge(const TrainingJob& job, double min_au, std::span<const StageRate> rates);

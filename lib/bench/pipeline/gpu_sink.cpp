@@ -35,8 +35,8 @@ void check_memory(const GpuSinkSettings& settings, std::span<Device* const> devi
     throw Error(ErrorCode::no_space,
                 fmt::format("GPU {}: {} batches of {} samples take {} there, and {} of its memory are free for them; a "
                             "smaller --batch, --prefetch or --dtype fits, and --sink host needs none",
-                            device->facts().index, count * settings.places, settings.batch,
-                            format_size(static_cast<std::uint64_t>(std::min(needed, 1e18))), format_size(usable)));
+                            device->facts().index, count * settings.places, settings.batch, format_rounded_size(needed),
+                            format_size(usable)));
   }
 }
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/units.hpp"
+#include "gpu/devices.hpp"
 #include "system/sys_text.hpp"
 
 namespace shardkit {
@@ -62,12 +62,7 @@ std::vector<Device*> choose_gpus(const PipelineOptions& options, const PipelineS
   }
   std::vector<Device*> gpus;
   for (const std::uint64_t number : listed_devices(options)) {
-    if (number >= machine.devices.size()) {
-      throw Error(ErrorCode::unsupported,
-                  fmt::format("--device {}: there is no such GPU; this process may use {}, counted from 0", number,
-                              format_count(machine.devices.size(), "GPU")));
-    }
-    gpus.push_back(machine.devices[number]);
+    gpus.push_back(&numbered_device(machine.devices, number));
   }
   if (gpus.empty()) gpus = machine.devices;
   if (gpus.size() > setup.loader.gpus) gpus.resize(setup.loader.gpus);

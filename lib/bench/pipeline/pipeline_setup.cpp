@@ -135,8 +135,7 @@ void check_batch_memory(const PipelineSetup& setup, double mean_sample_bytes) {
   throw Error(ErrorCode::no_space,
               fmt::format("{} batches of {} samples take {}, and {} of memory are there for them; a smaller --batch, "
                           "--prefetch, --gpus or --dtype fits",
-                          batches, largest.batch, format_size(static_cast<std::uint64_t>(std::min(bytes, 1e18))),
-                          format_size(memory)));
+                          batches, largest.batch, format_rounded_size(bytes), format_size(memory)));
 }
 
 std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_bytes) {

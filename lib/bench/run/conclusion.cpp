@@ -8,6 +8,7 @@
 #include "bench/model/presets.hpp"
 #include "bench/model/verdict.hpp"
 #include "bench/run/remedy.hpp"
+#include "core/units.hpp"
 
 namespace shardkit {
 namespace {
@@ -41,11 +42,11 @@ std::optional<RateInterval> scaled(const std::optional<RateInterval>& interval, 
 }
 
 void add_decoding(const MeasuredNode& node, std::optional<double> required, double rate, std::vector<LadderRow>& rows) {
-  rows.push_back(ladder_row(
-      stage::kDecode, required, rate,
-      fmt::format("predicted beside reading{}; alone {}/s on {}",
-                  node.augment_samples_per_second ? " and augmenting" : "", count_text(*node.decode_samples_per_second),
-                  format_count(static_cast<std::uint64_t>(node.threads), "thread"))));
+  rows.push_back(ladder_row(stage::kDecode, required, rate,
+                            fmt::format("predicted beside reading{}; alone {}/s on {}",
+                                        node.augment_samples_per_second ? " and augmenting" : "",
+                                        format_rounded_count(*node.decode_samples_per_second),
+                                        format_count(static_cast<std::uint64_t>(node.threads), "thread"))));
   rows.back().interval = scaled(node.decode_interval, *node.decode_samples_per_second, rate);
   if (node.augment_samples_per_second) {
     rows.push_back(
@@ -78,9 +79,9 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
   rows.back().interval = scaled(node.read_interval, node.read_bytes_per_second, read);
   if (rates.size() > 1) add_decoding(node, required, rates.back().samples_per_second, rows);
   if (node.pipeline_samples_per_second && decodes(node, requirement)) {
-    rows.push_back(
-        ladder_row("pipeline", required, *node.pipeline_samples_per_second,
-                   fmt::format("all of these at once; the stages alone predict {}/s", count_text(predicted))));
+    rows.push_back(ladder_row(
+        "pipeline", required, *node.pipeline_samples_per_second,
+        fmt::format("all of these at once; the stages alone predict {}/s", format_rounded_count(predicted))));
     rows.back().interval = node.pipeline_interval;
   }
   if (transfer) {
@@ -107,7 +108,7 @@ std::string also_short(const JobRequirement& requirement, const Judgement& judge
   const double target = samples_per_second(requirement.job) * requirement.min_au;
   for (const StageRate& rate : rates) {
     if (rate.stage == judgement.limiting_stage || rate.samples_per_second >= target) continue;
-    return fmt::format("; {} is short too ({} samples/s)", rate.stage, count_text(rate.samples_per_second));
+    return fmt::format("; {} is short too ({} samples/s)", rate.stage, format_rounded_count(rate.samples_per_second));
   }
   return {};
 }
@@ -119,8 +120,8 @@ Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requireme
   verdict.ok = judgement.ok;
   verdict.limiting_stage = judgement.limiting_stage;
   const std::string numbers =
-      fmt::format("{} of {} samples/s, predicted AU {:.0f} %{}{}", count_text(judgement.supply_per_second),
-                  count_text(demand), judgement.overlapped_au * 100, cache_words(node), decoding_words(node));
+      fmt::format("{} of {} samples/s, predicted AU {:.0f} %{}{}", format_rounded_count(judgement.supply_per_second),
+                  format_rounded_count(demand), judgement.overlapped_au * 100, cache_words(node), decoding_words(node));
   if (judgement.limiting_stage == stage::kCompute) {
     verdict.text = "the GPUs are fed: " + numbers;
   } else if (judgement.ok) {
@@ -149,12 +150,12 @@ Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, 
   Verdict verdict;
   verdict.limiting_stage = slowest.stage;
   if (rates.size() == 1) {
-    verdict.text = fmt::format("reads {} samples/s ({}){}{}", count_text(rates.front().samples_per_second),
+    verdict.text = fmt::format("reads {} samples/s ({}){}{}", format_rounded_count(rates.front().samples_per_second),
                                format_rate(node.read_bytes_per_second), cache_words(node), decoding_words(node));
     return verdict;
   }
   verdict.text = fmt::format("feeds {}; {} limits at {} samples/s{}", gpus_fed_text(node, rates), slowest.stage,
-                             count_text(slowest.samples_per_second), cache_words(node));
+                             format_rounded_count(slowest.samples_per_second), cache_words(node));
   return verdict;
 }
 

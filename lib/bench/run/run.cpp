@@ -148,7 +148,7 @@ RunResult run(const RunOptions& options, Context& context) {
     if (error.code() != ErrorCode::unsupported) throw;
     gpus.missing = why_no_gpus(error);
   }
-  for (const auto& device : devices) gpus.machine.devices.push_back(device.get());
+  gpus.machine.devices = lent(devices);
   return run(options, gpus, context);
 }
 

@@ -94,7 +94,7 @@ std::string stage_text(const TransferStage& stage, const BatchCopies& wanted) {
   const std::string to = stage.devices.size() == 1 ? std::string("one GPU")
                                                    : fmt::format("each of {} GPUs alone, the slowest", stage.gpus);
   const double batch = static_cast<double>(wanted.batch) * wanted.sample_bytes;
-  const std::string batch_text = format_size(static_cast<std::uint64_t>(std::min(batch, 1e18)));
+  const std::string batch_text = format_rounded_size(batch);
   return fmt::format("pinned memory to {}: {}, batches of {}{}", to, format_rate(stage.pinned_h2d.value_or(0)),
                      batch_text, link.empty() ? "" : ", " + link);
 }

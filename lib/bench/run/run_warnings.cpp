@@ -20,11 +20,11 @@ void warn_of_loader(const RunOptions& options, const RunResult& result, Context&
   const std::uint64_t cores = result.environment.usable_threads;
   const DataLoaderAdvice& loader = result.conclusion.loader;
   if (!loader.dev_shm_fits) {
-    context.warn("dev_shm_too_small",
-                 fmt::format("the DataLoader line needs {} in /dev/shm, which has {} left: mount it larger (Docker: "
-                             "--shm-size, Kubernetes: an emptyDir of medium Memory) or lower prefetch_factor",
-                             format_size(static_cast<std::uint64_t>(std::min(loader.dev_shm_needed, 1e18))),
-                             format_size(result.environment.dev_shm.value_or(0))));
+    context.warn(
+        "dev_shm_too_small",
+        fmt::format("the DataLoader line needs {} in /dev/shm, which has {} left: mount it larger (Docker: "
+                    "--shm-size, Kubernetes: an emptyDir of medium Memory) or lower prefetch_factor",
+                    format_rounded_size(loader.dev_shm_needed), format_size(result.environment.dev_shm.value_or(0))));
   }
   const std::uint64_t workers = loader.workers * options.gpus.value_or(1);
   if (options.workers && workers > cores) {

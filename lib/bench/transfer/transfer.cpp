@@ -117,10 +117,10 @@ class DeviceRun {
   std::uint64_t seed_ = 0;
 };
 
-TransferResult measure_file(const TransferOptions& options, const std::vector<std::size_t>& chosen,
+TransferResult measure_file(const TransferOptions& options, const std::vector<Device*>& chosen,
                             const TransferMachine& machine, Context& context) {
   if (chosen.size() != 1) throw Error(ErrorCode::usage, "--gds takes one GPU: --device N");
-  Device& device = *machine.devices[chosen.front()];
+  Device& device = *chosen.front();
   TransferDevice facts = look_at_device(device.facts(), machine.probe, machine.monitor);
   Placement place = placements(NumaChoice::automatic, facts.numa_node, machine.probe, context).front();
   const auto binding = bind(place, NumaChoice::automatic, machine.probe, context);
@@ -139,20 +139,19 @@ TransferResult transfer(const TransferOptions& options, Context& context) {
   if (options.gds) check_transfer_file(*options.gds);
   const auto devices = open_devices();
   const auto monitor = find_gpu_monitor();
-  TransferMachine machine{{}, open_direct_storage, live_probe(), monitor.get()};
-  for (const auto& device : devices) machine.devices.push_back(device.get());
+  const TransferMachine machine{lent(devices), open_direct_storage, live_probe(), monitor.get()};
   return transfer(options, machine, context);
 }
 
 TransferResult transfer(const TransferOptions& options, const TransferMachine& machine, Context& context) {
   const TransferPlan plan = plan_transfer(options);
-  const auto chosen = chosen_devices(options.device, machine.devices.size());
+  const auto chosen = chosen_devices(options.device, machine.devices);
   TransferResult result;
   if (options.gds) {
     result = measure_file(options, chosen, machine, context);
   } else {
-    for (const std::size_t index : chosen) {
-      DeviceRun(plan, options, *machine.devices[index], machine, context, result).run();
+    for (Device* const device : chosen) {
+      DeviceRun(plan, options, *device, machine, context, result).run();
     }
   }
   result.gpu = result.devices.front().name;

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "gpu/devices.hpp"
 #include "system/sys_text.hpp"
 
 namespace shardkit {
@@ -132,20 +133,10 @@ TransferPlan plan_transfer(const TransferOptions& options) {
   return plan;
 }
 
-std::vector<std::size_t> chosen_devices(const std::string& option, std::size_t count) {
-  std::vector<std::size_t> chosen;
-  if (option == "all") {
-    for (std::size_t i = 0; i < count; ++i) chosen.push_back(i);
-    return chosen;
-  }
+std::vector<Device*> chosen_devices(const std::string& option, std::span<Device* const> devices) {
   check_device(option);
-  const auto number = parse_number(option);
-  if (*number >= count) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("--device {}: there is no such GPU; this process may use {}, counted from 0", *number,
-                            format_count(count, "GPU")));
-  }
-  return {static_cast<std::size_t>(*number)};
+  if (option == "all") return {devices.begin(), devices.end()};
+  return {&numbered_device(devices, *parse_number(option))};
 }
 
 }  // namespace shardkit

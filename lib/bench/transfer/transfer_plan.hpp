@@ -2,9 +2,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "bench/transfer/transfer.hpp"
+#include "gpu/device.hpp"
 
 namespace shardkit {
 
@@ -35,8 +38,8 @@ struct TransferPlan {
 /// Throws Error{usage} that names the option.
 TransferPlan plan_transfer(const TransferOptions& options);
 
-/// The numbers of the GPUs that --device names, of `count`. Throws Error{usage} for what is no number, and
-/// Error{unsupported} for a GPU that is not there.
-std::vector<std::size_t> chosen_devices(const std::string& option, std::size_t count);
+/// The GPUs that --device names. Throws Error{usage} for what is no number, and Error{unsupported} for a GPU that is
+/// not there.
+std::vector<Device*> chosen_devices(const std::string& option, std::span<Device* const> devices);
 
 }  // namespace shardkit

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "support/errors.hpp"
+#include "support/fake_device.hpp"
 
 using namespace shardkit;
 using namespace shardkit_test;
@@ -115,10 +116,13 @@ TEST_CASE("an option that would change nothing is refused, with what it needs be
 }
 
 TEST_CASE("a GPU is chosen by its number, or all are") {
-  CHECK(chosen_devices("1", 2) == std::vector<std::size_t>{1});
-  CHECK(chosen_devices("all", 3) == std::vector<std::size_t>{0, 1, 2});
-  CHECK(failure_of([] { chosen_devices("first", 2); }) == ErrorCode::usage);
-  const auto absent = failure_of([] { chosen_devices("2", 2); });
+  FakeDevice first;
+  FakeDevice second;
+  const std::vector<Device*> both{&first, &second};
+  CHECK(chosen_devices("1", both) == std::vector<Device*>{&second});
+  CHECK(chosen_devices("all", both) == both);
+  CHECK(failure_of([&] { chosen_devices("first", both); }) == ErrorCode::usage);
+  const auto absent = failure_of([&] { chosen_devices("2", both); });
   CHECK(absent == ErrorCode::unsupported);
   CHECK(absent.says("this process may use 2 GPUs, counted from 0"));
 }

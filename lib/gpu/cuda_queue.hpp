@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace shardkit {
+
+/// A stream of CUDA's that gives itself back: what CudaStream and nvJPEG enqueue their work in. One thread at a time.
+class CudaQueue {
+ public:
+  explicit CudaQueue(int device);
+  ~CudaQueue();
+  CudaQueue(const CudaQueue&) = delete;
+  CudaQueue& operator=(const CudaQueue&) = delete;
+
+  int device() const { return device_; }
+  cudaStream_t handle() const { return stream_; }
+  /// The same for a call at once: makes this GPU the calling thread's.
+  cudaStream_t use() const;
+  /// Returns when all is done; throws what went wrong on the way.
+  void synchronize();
+
+ private:
+  int device_;
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace shardkit
