@@ -1,6 +1,5 @@
 #include "cli/checkpoint_report.hpp"
 
-#include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -44,7 +43,7 @@ void add_rows(const CheckpointResult& result, std::string& out) {
 /// Two digits of what is small, no exponents: "0.8", "100", "less than 0.001".
 std::string plain(double value) {
   if (value > 0 && value < 0.001) return "less than 0.001";
-  if (value >= 10) return format_count(static_cast<std::uint64_t>(std::min(value + 0.5, 1e18)));
+  if (value >= 10) return format_rounded_count(value);
   return fmt::format("{:.2g}", value);
 }
 

@@ -1,7 +1,6 @@
 #include "cli/command_run.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -37,6 +36,15 @@ void hide_secrets(std::vector<FieldNode>& nodes) {
       for (std::string& text : *texts) text = without_secrets(text);
     }
     hide_secrets(node.children);
+  }
+}
+
+/// The files that options name, to be read or written.
+void take_file_options(const std::vector<FieldNode>& options, std::vector<std::string>& files) {
+  for (const FieldNode& option : options) {
+    const auto* const file = std::get_if<std::string>(&option.value);
+    if (file != nullptr && !file->empty() && option.field.value_name == "FILE") files.push_back(*file);
+    take_file_options(option.children, files);
   }
 }
 
@@ -118,12 +126,24 @@ class CommandRun {
     if (common_.prometheus) require(*common_.prometheus, "--prometheus");
     if (common_.junit) require(*common_.junit, "--junit");
     if (common_.markdown) require(*common_.markdown, "--markdown");
-    const std::array files{common_.json, common_.prometheus, common_.junit, common_.markdown};
-    for (auto file = files.begin(); file != files.end(); ++file) {
-      if (!*file || std::find(file + 1, files.end(), *file) == files.end()) continue;
-      throw Error(ErrorCode::usage, fmt::format("'{}' was named for two reports, of which one would be lost: name "
-                                                "another file for each",
-                                                **file));
+    require_files_apart();
+  }
+
+  /// A report would replace another one, or a file that an option names.
+  void require_files_apart() {
+    std::vector<std::string> files;
+    for (const auto& report : {common_.json, common_.prometheus, common_.junit, common_.markdown}) {
+      if (report) files.push_back(*report);
+    }
+    const std::size_t reports = files.size();
+    take_file_options(field_tree([&](FieldVisitor& v) { invocation_->describe_options(v); }), files);
+    for (std::size_t i = 0; i < reports; ++i) {
+      if (std::find(files.begin() + static_cast<std::ptrdiff_t>(i) + 1, files.end(), files[i]) == files.end()) continue;
+      refused_output_ = files[i];
+      throw Error(ErrorCode::usage,
+                  fmt::format("'{}' was named for a report and for something else, and one of the two would be lost: "
+                              "name another file for the report",
+                              files[i]));
     }
   }
 
@@ -207,7 +227,7 @@ class CommandRun {
   const Io& io_;
   const CommandText& text_;
   bool output_closed_ = false;
-  std::optional<std::string> refused_output_;  ///< a report's path that cannot be written, as the error says
+  std::optional<std::string> refused_output_;  ///< a report's path that is not written, as the error says
   std::unique_ptr<Messages> messages_;         ///< made when --log is known
   std::unique_ptr<Invocation> invocation_;
   CommonOptions common_;

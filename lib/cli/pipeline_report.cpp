@@ -1,7 +1,6 @@
 #include "cli/pipeline_report.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -12,13 +11,17 @@
 namespace shardkit {
 namespace {
 
-std::string rate(double value) {
-  return format_count(static_cast<std::uint64_t>(std::llround(std::clamp(value, 0.0, 1e18)))) + "/s";
-}
+std::string rate(double value) { return format_rounded_count(value) + "/s"; }
 
 std::string percent(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.1f} %", *ratio * 100) : "-"; }
 
-std::string size(double bytes) { return format_size(static_cast<std::uint64_t>(std::clamp(bytes, 0.0, 1e18))); }
+/// "1 shard", "200 images"; "nothing" for a source that reads nothing.
+std::string source_text(const PipelineResult& result) {
+  if (result.files == 0) return "nothing";
+  std::string_view noun = result.source;
+  if (noun.ends_with('s')) noun.remove_suffix(1);
+  return format_count(result.files, noun);
+}
 
 void summary(const PipelineResult& result, std::string& out) {
   auto to = std::back_inserter(out);
@@ -26,19 +29,22 @@ void summary(const PipelineResult& result, std::string& out) {
       result.required_samples_per_second ? " of " + rate(*result.required_samples_per_second) : "";
   fmt::format_to(to, "samples:       {}{}, {} of compressed images\n", rate(result.samples_per_second), required,
                  format_rate(result.bytes_per_second));
-  fmt::format_to(to, "steps:         {} of {} x {} samples, AU {}, waiting {}\n", result.steps, result.gpus,
+  fmt::format_to(to, "steps:         {} of at most {} x {} samples, AU {}, waiting {}\n", result.steps, result.gpus,
                  result.batch, percent(result.au_ratio), percent(result.stall_ratio));
+  if (result.samples_dropped > 0) {
+    fmt::format_to(to, "left out:      {} that filled no step\n", format_count(result.samples_dropped, "sample"));
+  }
   fmt::format_to(to, "batch latency: mean {}, p50 {}, p99 {}; the first batch {}\n",
                  format_duration(result.batch_latency.mean), format_duration(result.batch_latency.p50),
                  format_duration(result.batch_latency.p99), format_duration(result.first_batch_seconds));
-  fmt::format_to(to, "source:        {} {}, cache {}; batches on {}\n", format_count(result.files), result.source,
+  fmt::format_to(to, "source:        {}, cache {}; batches on {}\n", source_text(result),
                  result.cache.state.empty() ? "-" : result.cache.state, result.sink);
   if (result.copies) {
     const CopyReport& copies = *result.copies;
     fmt::format_to(to, "copies:        {} from {} memory to {}, {} each\n",
                    copies.bytes_per_second ? format_rate(*copies.bytes_per_second) : "none",
                    copies.pinned ? "pinned" : "pageable", format_count(copies.devices.size(), "GPU"),
-                   size(static_cast<double>(copies.bytes / std::max<std::uint64_t>(copies.copies, 1))));
+                   format_rounded_size(static_cast<double>(copies.bytes / std::max<std::uint64_t>(copies.copies, 1))));
   }
   if (result.jpegs) {
     const JpegReport& jpegs = *result.jpegs;
@@ -46,7 +52,8 @@ void summary(const PipelineResult& result, std::string& out) {
                    jpegs.decoder, format_count(jpegs.hardware), format_count(jpegs.hybrid),
                    format_count(jpegs.gpu_hybrid), format_count(jpegs.cpu), format_count(jpegs.returned));
   }
-  fmt::format_to(to, "memory:        {} for batches, prefetch {}\n", size(result.batch_memory), result.prefetch);
+  fmt::format_to(to, "memory:        {} for batches, prefetch {}\n", format_rounded_size(result.batch_memory),
+                 result.prefetch);
 }
 
 void stages(const PipelineResult& result, std::string& out) {
@@ -105,8 +112,9 @@ void remarks(const PipelineResult& result, std::string& out) {
   if (result.checkpoint) {
     const CheckpointInterference& cost = *result.checkpoint;
     fmt::format_to(to, "checkpoints: {} of {}, {} each ({}); {} with them, {} without{}\n", cost.written,
-                   size(cost.bytes), format_duration(cost.mean_seconds), format_rate(cost.bytes_per_second),
-                   rate(cost.samples_per_second_with), rate(cost.samples_per_second_without),
+                   format_rounded_size(cost.bytes), format_duration(cost.mean_seconds),
+                   format_rate(cost.bytes_per_second), rate(cost.samples_per_second_with),
+                   rate(cost.samples_per_second_without),
                    cost.lost_ratio ? fmt::format(": {:.1f} % lost", *cost.lost_ratio * 100) : "");
   }
   const ToolOverhead& own = result.overhead;
@@ -125,8 +133,8 @@ void remarks(const PipelineResult& result, std::string& out) {
 
 std::string render_pipeline(const PipelineResult& result, bool colour) {
   const std::string last = result.ladder.empty() ? "" : result.ladder.back().rung + ": ";
-  std::string out =
-      bold(fmt::format("{}{} sets the pace: {}", last, result.limiting_stage, result.reason), colour) + "\n\n";
+  const std::string pace = result.limiting_stage.empty() ? "" : result.limiting_stage + " sets the pace: ";
+  std::string out = bold(last + pace + result.reason, colour) + "\n\n";
   summary(result, out);
   stages(result, out);
   epochs(result, out);

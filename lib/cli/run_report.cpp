@@ -1,7 +1,6 @@
 #include "cli/run_report.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -12,11 +11,7 @@
 namespace shardkit {
 namespace {
 
-std::string rate(const std::optional<double>& value) {
-  return value ? format_count(static_cast<std::uint64_t>(std::llround(std::min(*value, 1e18)))) + "/s" : "-";
-}
-
-std::string size(double bytes) { return format_size(static_cast<std::uint64_t>(std::min(bytes, 1e18))); }
+std::string rate(const std::optional<double>& value) { return value ? format_rounded_count(*value) + "/s" : "-"; }
 
 /// What the interval over turns is: fewer than 6 values have no interval of 95 % (stats/summary.hpp).
 std::string interval_name(const RunResult& result) {
@@ -76,8 +71,8 @@ void environment(const Environment& machine, std::string& out) {
   auto to = std::back_inserter(out);
   const std::string limit = machine.cpu_limit ? fmt::format(" (limit {:.2f})", *machine.cpu_limit) : "";
   fmt::format_to(to, "\n{} cores{}, {} memory, {} free in /dev/shm\n", machine.usable_threads, limit,
-                 size(static_cast<double>(machine.usable_memory)),
-                 size(static_cast<double>(machine.dev_shm.value_or(0))));
+                 format_rounded_size(static_cast<double>(machine.usable_memory)),
+                 format_rounded_size(static_cast<double>(machine.dev_shm.value_or(0))));
   const StorageFacts& storage = machine.storage;
   if (storage.file_system.empty()) {
     out += "data on an unknown file system\n";  // such as in a chroot, whose / no mount table lists
@@ -112,7 +107,8 @@ std::string render_run(const RunResult& result, bool colour) {
   ladder(result, out);
   repeated(result, out);
   presets(conclusion.presets, out);
-  fmt::format_to(to, "\n{}\n  keeps {} in /dev/shm\n", conclusion.loader.line, size(conclusion.loader.dev_shm_needed));
+  fmt::format_to(to, "\n{}\n  keeps {} in /dev/shm\n", conclusion.loader.line,
+                 format_rounded_size(conclusion.loader.dev_shm_needed));
   environment(result.environment, out);
   file_costs(result, out);
   for (const std::string& hint : result.read.hints) fmt::format_to(to, "hint: {}\n", hint);

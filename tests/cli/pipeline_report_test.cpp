@@ -27,6 +27,27 @@ TEST_CASE("what sets the pace comes first") {
   CHECK(render_pipeline(example(), false).starts_with("transfer sets the pace: handing over takes 97 %"));
 }
 
+TEST_CASE("where nothing was read no stage is named") {
+  PipelineResult result = example();
+  result.source = "null";
+  result.limiting_stage.clear();
+  result.reason = "nothing was read";
+  CHECK(render_pipeline(result, false).starts_with("nothing was read\n"));
+  CHECK(says(result, "source:        nothing, cache -; batches on gpu\n"));
+}
+
+TEST_CASE("data are counted in their own noun, and samples that filled no step are told") {
+  PipelineResult result = example();
+  result.source = "shards";
+  result.files = 1;
+  CHECK(says(result, "source:        1 shard, cache"));
+  CHECK_FALSE(says(result, "left out:"));
+  result.files = 2000;
+  result.samples_dropped = 12;
+  CHECK(says(result, "source:        2,000 shards, cache"));
+  CHECK(says(result, "left out:      12 samples that filled no step\n"));
+}
+
 TEST_CASE("copies to GPUs and who decoded have a line each, where there were any") {
   PipelineResult result = example();
   CHECK_FALSE(says(result, "copies:"));

@@ -8,6 +8,7 @@
 #include "bench/checkpoint/checkpoint_options.hpp"
 #include "bench/checkpoint/checkpoint_plan.hpp"
 #include "bench/model/requirement.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 #include "system/free_space.hpp"
@@ -30,6 +31,16 @@ void check_room(const std::string& folder, std::uint64_t bytes, const Checkpoint
               fmt::format("'{}' has {} left, a checkpoint takes {}; {}", folder, format_size(room), format_size(bytes),
                           smaller(options)),
               folder);
+}
+
+/// A run that was killed could not remove what it had written.
+void warn_of_others(const std::string& directory, Context& context) {
+  for (const std::string& folder : checkpoint_folders(directory)) {
+    context.warn("other_checkpoint",
+                 fmt::format("'{}' is of another run: where none runs now it was killed, and what it wrote takes room; "
+                             "rm -r {}",
+                             folder, shell_quoted(folder)));
+  }
 }
 
 /// Calls `write`, which writes `bytes` below `folder`; of a full disk it tells the folder that the user named.
@@ -200,6 +211,7 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
   const CheckpointOptions options = with_job(given);
   check_options(options);
   const CheckpointPlan plan = plan_checkpoint({options.model, options.scale, options.bytes, options.writers});
+  warn_of_others(options.directory, context);
   Bench bench(options, plan, context);
   if (!given.budget) check_room(options.directory, plan.bytes(), options);
   CheckpointResult result;

@@ -1,8 +1,10 @@
 #include "bench/checkpoint/checkpoint_folder.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
@@ -15,6 +17,8 @@
 namespace shardkit {
 namespace {
 
+constexpr std::string_view kPrefix = ".shardkit-checkpoint-";
+
 std::string checked(const std::string& parent) {
   std::error_code error;
   if (std::filesystem::is_directory(parent, error)) return parent;
@@ -26,7 +30,7 @@ std::string checked(const std::string& parent) {
 }  // namespace
 
 CheckpointFolder::CheckpointFolder(FileSystem& files, const std::string& parent)
-    : files_(files), path_(join_path(checked(parent), ".shardkit-checkpoint-XXXXXX")) {
+    : files_(files), path_(join_path(checked(parent), std::string(kPrefix) + "XXXXXX")) {
   if (::mkdtemp(path_.data()) == nullptr) throw system_error(errno, "make a folder in", parent);
 }
 
@@ -51,6 +55,15 @@ void CheckpointFolder::publish(std::uint64_t ranks) {
 void CheckpointFolder::clear() {
   for (const auto& entry : std::filesystem::directory_iterator(path_)) files_.remove(entry.path());
   files_.sync_all(File(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), path_));
+}
+
+std::vector<std::string> checkpoint_folders(const std::string& parent) {
+  std::vector<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(checked(parent))) {
+    if (entry.path().filename().string().starts_with(kPrefix) && entry.is_directory()) folders.push_back(entry.path());
+  }
+  std::ranges::sort(folders);
+  return folders;
 }
 
 }  // namespace shardkit

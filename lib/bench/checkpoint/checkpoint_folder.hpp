@@ -34,4 +34,7 @@ class CheckpointFolder {
   std::string path_;
 };
 
+/// Folders in `parent` of other runs: of one that runs now, or that was killed. In order of their names.
+std::vector<std::string> checkpoint_folders(const std::string& parent);
+
 }  // namespace shardkit

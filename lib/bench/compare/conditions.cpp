@@ -50,6 +50,7 @@ constexpr std::array<std::string_view, 27> kStageFacts = {
 };
 /// The verb of samples/pytorch/loader_probe.py.
 constexpr std::string_view kLoaderProbe = "loader-probe";
+constexpr std::string_view kPipeline = "pipeline";
 constexpr std::array<std::string_view, 6> kStages = {"read", "decode", "augment", "pipeline", "checkpoint", "transfer"};
 
 /// Of the machine, what makes it another one.
@@ -174,6 +175,9 @@ Conditions conditions_of(const Json& envelope) {
     const Json* measured = verb == "run" ? member(result, stage) : nullptr;
     if (measured != nullptr) take_stage(std::string(stage), *measured, conditions);
   }
+  // Alone it is measured with its GPUs; the rates of a run are only held against theirs.
+  const Json* gpus = verb == kPipeline ? member(result, "gpus") : nullptr;
+  if (gpus != nullptr) conditions[verb + ".gpus"] = text_of(*gpus);
   // It names no state of the cache that was had; one that was asked for was had, or it failed.
   const Json* asked = verb == kLoaderProbe ? member(result, "cache.requested") : nullptr;
   if (asked != nullptr) conditions[verb + ".cache.requested"] = text_of(*asked);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -75,9 +76,18 @@ void check_same(const Conditions& first, const Conditions& next, const Measureme
               path);
 }
 
+/// A copy of a result, or a link to it, would count as a repetition that nobody measured.
+void check_new(const Json& envelope, const std::string& path, std::map<std::string, std::string>& paths) {
+  const auto [known, fresh] = paths.emplace(envelope.dump(-1, ' ', false, Json::error_handler_t::replace), path);
+  if (fresh) return;
+  throw Error(ErrorCode::usage,
+              fmt::format("'{}' and '{}' are the same result: each repetition is a run of its own; remove one of them",
+                          known->second, path),
+              path);
+}
+
 /// Takes one more file in.
-void take_file(const std::string& path, Measurements& measured) {
-  const Json envelope = read_result_file(path);
+void take_file(const std::string& path, const Json& envelope, Measurements& measured) {
   const Conditions conditions = conditions_of(envelope);
   if (measured.files.empty()) {
     measured.verb = verb_of(envelope);
@@ -97,9 +107,12 @@ Measurements read_measurements(const std::string& path, Context& context) {
   const bool folder = fs::is_directory(path, error);
   const std::vector<std::string> files = folder ? result_files(path, context) : std::vector{path};
   Measurements measured;
+  std::map<std::string, std::string> paths;  // of results
   for (const std::string& file : files) {
     context.throw_if_stopped();
-    take_file(file, measured);
+    const Json envelope = read_result_file(file);
+    check_new(envelope, file, paths);
+    take_file(file, envelope, measured);
   }
   if (measured.values.empty()) {
     throw Error(ErrorCode::usage,

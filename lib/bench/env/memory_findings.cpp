@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -11,31 +12,39 @@ namespace {
 using Findings = std::vector<Finding>;
 constexpr auto kWarning = FindingSeverity::warning;
 constexpr auto kHint = FindingSeverity::hint;
-constexpr const char* kLargerShm =
-    "docker run --shm-size=16g or --ipc=host; Kubernetes: an emptyDir of medium Memory at /dev/shm";
+constexpr double kGiB = 1U << 30U;
 
-std::string size(double bytes) { return format_size(static_cast<std::uint64_t>(std::min(bytes, 1e18))); }
+/// What mounts a /dev/shm of at least so many bytes.
+std::string larger_shm(double bytes) {
+  return fmt::format(
+      "docker run --shm-size={:.0f}g or --ipc=host; Kubernetes: an emptyDir of medium Memory at /dev/shm",
+      std::max(std::ceil(bytes / kGiB), 1.0));
+}
 
 void shared_memory_of_job(const Environment& environment, const LoaderJob& job, Findings& findings) {
   const double need = job.shared_memory();
   const auto room = environment.dev_shm.value_or(0);
   if (need <= static_cast<double>(room)) return;
+  const double used = static_cast<double>(environment.dev_shm_size.value_or(0)) - static_cast<double>(room);
+  const std::string remedy = larger_shm(used + need) + "; or fewer workers, or fewer batches ahead";
   const std::string measured =
       environment.dev_shm ? fmt::format("{} free of {}", format_size(room), format_size(*environment.dev_shm_size))
                           : "no /dev/shm";
-  findings.push_back({"dev_shm_too_small", FindingSeverity::error, measured, size(need) + " or more", kLargerShm,
+  findings.push_back({"dev_shm_too_small", FindingSeverity::error, measured, format_rounded_size(need) + " or more",
+                      remedy,
                       fmt::format("{} x {} workers x {} batches x {} samples x {} need {} in /dev/shm: workers "
                                   "die of a bus error",
                                   format_count(job.gpus, "GPU"), job.workers, job.prefetch, job.batch,
-                                  size(job.sample_bytes), size(need))});
+                                  format_rounded_size(job.sample_bytes), format_rounded_size(need))});
 }
 
 /// What Docker and containerd give a container that asks for nothing.
 void default_shared_memory(const Environment& environment, Findings& findings) {
   constexpr std::uint64_t kDefault = std::uint64_t{64} << 20U;
   if (!environment.dev_shm_size || *environment.dev_shm_size > kDefault) return;
+  const double usual = std::min(static_cast<double>(environment.usable_memory) / 2, 16 * kGiB);
   findings.push_back({"dev_shm_small", kWarning, format_size(*environment.dev_shm_size),
-                      "half of the memory; several GiB for a loader", kLargerShm,
+                      "half of the memory; several GiB for a loader", larger_shm(usual),
                       fmt::format("/dev/shm has {}: one batch of 256 crops in float32 takes 147 MiB, and a "
                                   "DataLoader with workers dies of a bus error",
                                   format_size(*environment.dev_shm_size))});

@@ -39,19 +39,22 @@ double mean_sample_bytes(const InputSet& input) {
 }
 
 /// That there was something to measure.
-void check_samples(const PipelineRun& run, const std::string& path, std::optional<double> budget, Context& context) {
+void check_samples(const PipelineRun& run, const InputSet& input, std::optional<double> budget, Context& context) {
+  const bool has_data = !input.files.empty();
+  const std::string path = has_data ? first_named(input) : "";
+  const std::string named = has_data ? named_text(input) : "nothing";
   const std::uint64_t seen = run.tally.decoded + run.tally.failures.total;
   if (seen == 0 && run.out_of_time) {
     throw Error(ErrorCode::usage,
-                fmt::format("--budget: no image came from '{}' within {}; a longer one sees some", path,
+                fmt::format("--budget: no image came from {} within {}; a longer one sees some", named,
                             format_duration(*budget)),
                 path);
   }
-  if (seen == 0) throw Error(ErrorCode::not_found, fmt::format("there are no images in '{}'", path), path);
+  if (seen == 0) throw Error(ErrorCode::not_found, fmt::format("there are no images in {}", named), path);
   if (run.tally.decoded == 0) {
     throw Error(ErrorCode::corrupt,
-                fmt::format("not one of {} images from '{}' can be decoded as a JPEG ({} are of another format)", seen,
-                            path, run.tally.failures.not_jpeg),
+                fmt::format("not one of {} images from {} can be decoded as a JPEG ({} are of another format)", seen,
+                            named, run.tally.failures.not_jpeg),
                 path);
   }
   if (run.log.steps() == 0) {
@@ -144,7 +147,7 @@ class PipelineBench {
     const std::size_t threads = std::size_t{setup_.loader.readers} + setup_.loader.workers + 2;
     if (options_.trace) trace.emplace(threads, std::chrono::steady_clock::now());
     const PipelineRun last = run(prefetch, writer ? &*writer : nullptr, trace ? &*trace : nullptr);
-    check_samples(last, input_.files.empty() ? "nothing" : input_.files.front().path, options_.budget, context_);
+    check_samples(last, input_, options_.budget, context_);
     result.prefetches.push_back(prefetch_row(last));
     result.source = source_->kind();
     if (!input_.files.empty()) result.files = source_->most_readers();  // each is read by one
@@ -159,8 +162,16 @@ class PipelineBench {
     result.overhead = tool_overhead(calibration, last);
     if (without) result.checkpoint = interference(last, *without, *writer, every);
     if (result.checkpoint) warn_of_unclear_loss(*result.checkpoint, last.log.steps(), context_);
-    if (options_.source == SourceKind::null) result.advice.clear();  // there is no data that could be helped
+    if (options_.source == SourceKind::null) blame_nothing(result);
     if (trace) result.trace = write_trace(*trace);
+  }
+
+  /// Without data there is nothing that could be short, and nothing to help.
+  static void blame_nothing(PipelineResult& result) {
+    result.limiting_stage.clear();
+    result.reason = "nothing was read: what is timed is the tool itself";
+    result.advice.clear();
+    for (PrefetchRow& row : result.prefetches) row.limiting_stage.clear();
   }
 
   TraceReport write_trace(const TraceLog& trace) {
@@ -193,7 +204,7 @@ class OpenMachine {
     } catch (const Error& error) {
       if (error.code() != ErrorCode::unsupported || option_for_gpu(options)) throw;
     }
-    for (const auto& device : devices_) machine_.devices.push_back(device.get());
+    machine_.devices = lent(devices_);
   }
 
   const PipelineMachine& machine() const { return machine_; }

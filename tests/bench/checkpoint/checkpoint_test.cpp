@@ -12,6 +12,7 @@
 #include "bench/checkpoint/checkpoint_bytes.hpp"
 #include "bench/checkpoint/checkpoint_copies.hpp"
 #include "bench/checkpoint/checkpoint_options.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
@@ -288,6 +289,18 @@ TEST_CASE("what cannot be measured is refused before anything is written") {
   CHECK(failure(options).code() == expected);
   if (std::filesystem::exists(dir.path("file"))) std::filesystem::remove(dir.path("file"));
   CHECK(std::filesystem::is_empty(dir.path()));
+}
+
+TEST_CASE("what a killed run left is named, with the command that removes it") {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.path(".shardkit-checkpoint-killed"));
+  Context context;
+  checkpoint(options_for(dir), context);
+  const auto warnings = context.warnings();
+  const auto found = std::ranges::find(warnings, "other_checkpoint", &Warning::code);
+  REQUIRE(found != warnings.end());
+  CHECK(found->text.ends_with("rm -r " + shell_quoted(dir.path(".shardkit-checkpoint-killed"))));
+  CHECK(std::filesystem::exists(dir.path(".shardkit-checkpoint-killed")));
 }
 
 TEST_CASE("a stop leaves nothing behind") {

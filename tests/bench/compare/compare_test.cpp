@@ -177,10 +177,12 @@ TEST_CASE("waits that were 0 and are half a second regressed, and a microsecond 
   const TempDir dir;
   const auto write = [&](const std::string& name, double wait) {
     for (int i = 0; i < 10; ++i) {
-      write_file(dir.path(fmt::format("{}/{}.json", name, i)),
-                 fmt::format(R"({{"schema":"shardkit/pipeline","schema_version":1,"options":{{}},"error":null,
+      write_file(
+          dir.path(fmt::format("{}/{}.json", name, i)),
+          fmt::format(
+              R"({{"schema":"shardkit/pipeline","schema_version":1,"started_at":"turn {}","options":{{}},"error":null,
 "result":{{"samples_per_second":1000,"batch_latency_seconds":{{"p99":{}}}}}}})",
-                             wait * (1 + 0.001 * i)));
+              i, wait * (1 + 0.001 * i)));
     }
     return dir.path(name);
   };

@@ -164,15 +164,18 @@ std::string verdict_on_pipelines(const std::string& changed) {
                                            facts));
     return dir.path(name);
   };
-  const std::string base = write("base.json", R"("sink":"host","normalize":"cpu","step_seconds":0.1)");
+  const std::string base = write("base.json", R"("sink":"host","normalize":"cpu","step_seconds":0.1,"gpus":1)");
   return *compare_paths(base, write("new.json", changed)).verdict;
 }
 
 }  // namespace
 
-TEST_CASE("a pipeline to a GPU, or of another step, is no measure of one without, though the options are the same") {
+TEST_CASE(
+    "a pipeline to a GPU, of another step or for more GPUs is no measure of one without, though the options are the "
+    "same") {
   CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.1)") == "inconclusive");
   CHECK(verdict_on_pipelines(R"("sink":"gpu","normalize":"cpu","step_seconds":0.1)") == "incomparable");
   CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"gpu","step_seconds":0.1)") == "incomparable");
   CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.2)") == "incomparable");
+  CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.1,"gpus":8)") == "incomparable");
 }

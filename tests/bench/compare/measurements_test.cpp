@@ -1,5 +1,7 @@
 #include "bench/compare/measurements.hpp"
 
+#include <filesystem>
+
 #include <doctest/doctest.h>
 
 #include "compare_support.hpp"
@@ -75,6 +77,17 @@ TEST_CASE("an empty folder, and a verb that measures nothing, are refused") {
   const auto failure = failure_with_new(dir.path("v.json"));
   CHECK(failure == ErrorCode::usage);
   CHECK(failure.says("verify"));
+}
+
+TEST_CASE("a copy of a result, or a link to it, is no repetition") {
+  const TempDir dir;
+  write_repetitions(dir, "runs", {}, 3);
+  std::filesystem::create_symlink("00.json", dir.path("runs/latest.json"));
+  Context context;
+  const auto failure = shardkit_test::failure_of([&] { read_measurements(dir.path("runs"), context); });
+  CHECK(failure == ErrorCode::usage);
+  CHECK(failure.says("00.json"));
+  CHECK(failure.says("latest.json' are the same result"));
 }
 
 TEST_CASE("more repetitions than can be ranked are refused") {

@@ -70,6 +70,7 @@ TEST_CASE("/dev/shm is held against the loader when one is described") {
   CHECK(codes(pod).front() == "dev_shm_too_small");
   CHECK_FALSE(has(pod, "dev_shm_small"));
   CHECK(find(pod, "dev_shm_too_small")->normal == "18.4 GiB or more");
+  CHECK(find(pod, "dev_shm_too_small")->remedy.starts_with("docker run --shm-size=19g or"));
   CHECK_FALSE(has(look(machine("two-sockets"), "", job), "dev_shm_too_small"));
   CHECK_FALSE(has(look(machine("pod"), "", LoaderJob{1, 1, 1, 1, 602112}), "dev_shm_too_small"));
 }

@@ -217,6 +217,9 @@ TEST_CASE("with nothing read and nothing decoded the tool's own cost is left") {
   CHECK(result.samples == 200 * 8);
   CHECK(result.overhead.cpu_seconds_per_sample > 0);
   CHECK(result.overhead.samples_per_second > 0);
+  CHECK(result.limiting_stage.empty());  // what has no data is not short of it
+  CHECK(result.prefetches.front().limiting_stage.empty());
+  CHECK(result.advice.empty());
 }
 
 TEST_CASE("images that cannot be decoded are counted by kind and left out") {

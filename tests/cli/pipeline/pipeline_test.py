@@ -175,6 +175,11 @@ class BadInput(PipelineTest):
         (labels / "a.txt").write_text("no image")
         self.expect(4, labels, says=["no", "image"])
 
+    def test_a_report_is_not_written_over_the_trace(self):
+        file = self.folder / "both.json"
+        self.expect(2, self.shards, "--trace", file, "--json", file, says=[file, "name another file"])
+        self.assertFalse(file.exists())
+
     def test_pipes_and_devices_are_refused(self):
         self.expect(2, "/dev/null", says=["/dev/null"])
 
