@@ -1,6 +1,6 @@
 #include "cli/cache_commands.hpp"
 
-#include "cli/cache_report.hpp"
+#include "cli/reports/cache_report.hpp"
 #include "dataset/cache/cache_check.hpp"
 #include "dataset/cache/cache_gc.hpp"
 #include "dataset/cache/cache_ls.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/app.hpp"
-#include "cli/field_tree.hpp"
+#include "cli/fields/field_tree.hpp"
 
 namespace shardkit {
 

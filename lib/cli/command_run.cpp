@@ -19,9 +19,9 @@
 #include "cli/parse.hpp"
 #include "cli/progress_monitor.hpp"
 #include "cli/prometheus.hpp"
+#include "cli/reports/text_report.hpp"
 #include "cli/signal_watch.hpp"
 #include "cli/termination_message.hpp"
-#include "cli/text_report.hpp"
 #include "core/error.hpp"
 #include "net/url.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "cli/command_doc.hpp"
 #include "cli/documents.hpp"
-#include "cli/field_text.hpp"
+#include "cli/fields/field_text.hpp"
 #include "cli/verbs.hpp"
 #include "core/command_text.hpp"
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/ci_report.hpp"
-#include "cli/compare_report.hpp"
+#include "cli/reports/compare_report.hpp"
 
 namespace shardkit {
 namespace {

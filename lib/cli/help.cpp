@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/command_doc.hpp"
-#include "cli/field_text.hpp"
+#include "cli/fields/field_text.hpp"
 
 namespace shardkit {
 namespace {

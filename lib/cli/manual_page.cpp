@@ -5,7 +5,7 @@
 #include "cli/build_info.hpp"
 #include "cli/command_doc.hpp"
 #include "cli/documents.hpp"
-#include "cli/field_text.hpp"
+#include "cli/fields/field_text.hpp"
 #include "cli/verbs.hpp"
 
 /// Manual pages in the man(7) macros.

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/field_text.hpp"
+#include "cli/fields/field_text.hpp"
 
 namespace shardkit {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/field_text.hpp"
+#include "cli/fields/field_text.hpp"
 #include "cli/json_messages.hpp"
 #include "cli/message_text.hpp"
 

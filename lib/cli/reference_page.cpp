@@ -4,7 +4,7 @@
 #include "cli/command_doc.hpp"
 #include "cli/common_options.hpp"
 #include "cli/documents.hpp"
-#include "cli/field_text.hpp"
+#include "cli/fields/field_text.hpp"
 #include "cli/verbs.hpp"
 
 namespace shardkit {

@@ -1,7 +1,7 @@
 #include "cli/cache_commands.hpp"
 #include "cli/command.hpp"
-#include "cli/ls_lines.hpp"
 #include "cli/programs.hpp"
+#include "cli/reports/ls_lines.hpp"
 #include "dataset/cat/cat.hpp"
 #include "dataset/convert/convert.hpp"
 #include "dataset/extract/extract.hpp"

@@ -1,4 +1,4 @@
-#include "cli/checkpoint_report.hpp"
+#include "cli/reports/checkpoint_report.hpp"
 
 #include <doctest/doctest.h>
 

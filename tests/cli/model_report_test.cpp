@@ -1,4 +1,4 @@
-#include "cli/model_report.hpp"
+#include "cli/reports/model_report.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "cli/pipeline_report.hpp"
+#include "cli/reports/pipeline_report.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/read_report.hpp"
+#include "cli/reports/read_report.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "cli/fake_app.hpp"
-#include "cli/field_text.hpp"
-#include "cli/text_report.hpp"
+#include "cli/fields/field_text.hpp"
+#include "cli/reports/text_report.hpp"
 #include "core/error.hpp"
 #include "support/temp_dir.hpp"
 

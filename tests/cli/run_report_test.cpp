@@ -1,4 +1,4 @@
-#include "cli/run_report.hpp"
+#include "cli/reports/run_report.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "cli/transfer_report.hpp"
+#include "cli/reports/transfer_report.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/pipeline/gpu_sink.hpp"
+#include "bench/pipeline/gpu/gpu_sink.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/pipeline/pipeline_setup.hpp"
 

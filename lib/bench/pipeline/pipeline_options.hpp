@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/pipeline/loader_settings.hpp"
-#include "bench/pipeline/step_loop.hpp"
+#include "bench/pipeline/loader/loader_settings.hpp"
+#include "bench/pipeline/steps/step_loop.hpp"
 #include "bench/read/cache_state.hpp"
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "bench/pipeline/checkpoint_writer.hpp"
 #include "bench/pipeline/pipeline_setup.hpp"
-#include "bench/pipeline/trace_log.hpp"
+#include "bench/pipeline/steps/checkpoint_writer.hpp"
+#include "bench/pipeline/timing/trace_log.hpp"
 
 namespace shardkit {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench/pipeline/pipeline.hpp"
-#include "bench/pipeline/step_loop.hpp"
+#include "bench/pipeline/steps/step_loop.hpp"
 
 /// From options to what the loader and the step loop are told.
 namespace shardkit {

@@ -1,8 +1,8 @@
-#include "bench/pipeline/batch_builder.hpp"
+#include "bench/pipeline/loader/batch_builder.hpp"
 
 #include <doctest/doctest.h>
 
-#include "bench/pipeline/tickets.hpp"
+#include "bench/pipeline/samples/tickets.hpp"
 
 using namespace shardkit;
 

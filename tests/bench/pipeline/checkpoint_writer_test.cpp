@@ -1,4 +1,4 @@
-#include "bench/pipeline/checkpoint_writer.hpp"
+#include "bench/pipeline/steps/checkpoint_writer.hpp"
 
 #include <filesystem>
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bench/model/requirement.hpp"
-#include "bench/pipeline/gpu_sink.hpp"
-#include "bench/pipeline/loader_settings.hpp"
+#include "bench/pipeline/gpu/gpu_sink.hpp"
+#include "bench/pipeline/loader/loader_settings.hpp"
 #include "support/fake_device.hpp"
 #include "support/recorded_tree.hpp"
 

@@ -1,4 +1,4 @@
-#include "bench/pipeline/sample_flow.hpp"
+#include "bench/pipeline/samples/sample_flow.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,8 +1,8 @@
-#include "bench/pipeline/stage_clock.hpp"
+#include "bench/pipeline/timing/stage_clock.hpp"
 
 #include <doctest/doctest.h>
 
-#include "bench/pipeline/trace_log.hpp"
+#include "bench/pipeline/timing/trace_log.hpp"
 
 using namespace shardkit;
 

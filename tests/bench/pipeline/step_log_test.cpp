@@ -1,4 +1,4 @@
-#include "bench/pipeline/step_log.hpp"
+#include "bench/pipeline/steps/step_log.hpp"
 
 #include <doctest/doctest.h>
 

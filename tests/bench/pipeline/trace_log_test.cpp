@@ -1,4 +1,4 @@
-#include "bench/pipeline/trace_log.hpp"
+#include "bench/pipeline/timing/trace_log.hpp"
 
 #include <map>
 #include <string>

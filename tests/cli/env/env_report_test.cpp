@@ -1,4 +1,4 @@
-#include "cli/env_report.hpp"
+#include "cli/reports/env_report.hpp"
 
 #include <string>
 

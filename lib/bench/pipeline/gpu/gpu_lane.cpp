@@ -1,0 +1,148 @@
+#include "bench/pipeline/gpu/gpu_lane.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <utility>
+
+#include "bench/model/requirement.hpp"
+
+namespace shardkit {
+namespace {
+
+/// From one allocation to what lies behind it, as GPUs like their addresses.
+constexpr std::size_t kAlignment = 256;
+
+HostMemory kind_of(const GpuSinkSettings& settings) {
+  return settings.pinned ? HostMemory::pinned : HostMemory::pageable;
+}
+
+std::size_t head_of(const GpuSinkSettings& settings) {
+  if (settings.form == SampleForm::tensor) return 0;
+  return (settings.batch + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::size_t tensor_size(const GpuSinkSettings& settings) {
+  return settings.batch * tensor_bytes(settings.side, value_bytes(settings.type));
+}
+
+std::size_t crops_size(const GpuSinkSettings& settings) {
+  return head_of(settings) + settings.batch * tensor_bytes(settings.side, 1);
+}
+
+}  // namespace
+
+GpuBatchMemory::GpuBatchMemory(Device& device, const GpuSinkSettings& settings, std::size_t bytes)
+    : head_(head_of(settings)), buffer_(device, kind_of(settings), head_ + bytes) {}
+
+GpuLane::Place::Place(Device& device, const GpuSinkSettings& settings)
+    : tensor(device, tensor_size(settings)), copied(device.make_event()), ready(device.make_event()) {
+  if (settings.form != SampleForm::tensor) crops.emplace(device, crops_size(settings));
+  if (settings.form == SampleForm::encoded) jobs.emplace(device, settings.batch * sizeof(CropJob));
+}
+
+GpuLane::GpuLane(Device& device, const GpuSinkSettings& settings, GpuJpegs* jpegs)
+    : settings_(settings),
+      started_(device.make_event()),
+      computed_(device.make_event()),
+      gate_(device.make_gate()),
+      copying_(device.make_stream()),
+      finishing_(device.make_stream()),
+      computing_(device.make_stream()),
+      jpegs_(jpegs) {
+  if (jpegs_) jobs_.emplace(device, HostMemory::pinned, settings.batch * sizeof(CropJob));
+  for (std::size_t i = 0; i < settings.places; ++i) {
+    places_.push_back(std::make_unique<Place>(device, settings));
+    free_.push_back(settings.places - 1 - i);
+  }
+}
+
+std::uint64_t GpuLane::memory(const GpuSinkSettings& settings) {
+  std::uint64_t bytes = tensor_size(settings);
+  if (settings.form != SampleForm::tensor) bytes += crops_size(settings);
+  if (settings.form == SampleForm::encoded) bytes += settings.batch * sizeof(CropJob);
+  return settings.places * bytes;
+}
+
+std::size_t GpuLane::take_place() {
+  const std::scoped_lock lock(mutex_);
+  if (free_.empty()) throw std::logic_error("more batches are on the GPU than were to be made ahead");
+  const std::size_t place = free_.back();
+  free_.pop_back();
+  return place;
+}
+
+void GpuLane::release(std::size_t place) {
+  const std::scoped_lock lock(mutex_);
+  free_.push_back(place);
+}
+
+DeviceTensor GpuLane::tensor_at(std::size_t place) const {
+  return {places_[place]->tensor.span(), settings_.side, settings_.type, settings_.layout};
+}
+
+void GpuLane::normalise(std::size_t index, std::uint64_t samples) {
+  Place& place = *places_[index];
+  const std::size_t head = head_of(settings_);
+  const DeviceSpan crops = place.crops->span();
+  finishing_->wait(*place.copied);
+  finishing_->normalise(tensor_at(index), samples, crops.part(head, crops.size - head), crops.part(0, head));
+  finishing_->record(*place.ready);
+}
+
+void GpuLane::copy(DeviceSpan to, Bytes from) {
+  copying_->copy_to_device(to, from);
+  under_way_ += from.size();
+}
+
+void GpuLane::finish_copies(Place& place, std::chrono::steady_clock::time_point begin) {
+  place.copied->wait();
+  // The driver copies pageable memory itself before it enqueues anything.
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  if (under_way_ == 0) return;
+  ++copies_.copies;
+  copies_.bytes += std::exchange(under_way_, 0);
+  copies_.seconds += settings_.pinned ? place.copied->seconds_since(*started_) : passed.count();
+}
+
+void GpuLane::bring_whole(std::size_t index, const OutgoingBatch& batch) {
+  Place& place = *places_[index];
+  auto& memory = dynamic_cast<GpuBatchMemory&>(batch.memory);
+  std::ranges::transform(batch.raw, memory.flips().begin(),
+                         [](const RawSample& sample) { return std::byte{sample.flip}; });
+  const auto begin = std::chrono::steady_clock::now();
+  copying_->record(*started_);
+  copy(settings_.form == SampleForm::tensor ? place.tensor.span() : place.crops->span(), memory.packed(batch.bytes));
+  copying_->record(*place.copied);
+  if (settings_.form == SampleForm::tensor) {
+    copying_->record(*place.ready);
+  } else {
+    normalise(index, batch.samples);
+  }
+  finish_copies(place, begin);
+}
+
+HandedBatch GpuLane::bring(const OutgoingBatch& batch, StageClock& clock) {
+  HandedBatch handed{take_place(), batch.samples};
+  if (settings_.form == SampleForm::encoded) {
+    bring_encoded(handed.place, batch, clock, handed);
+  } else {
+    bring_whole(handed.place, batch);
+  }
+  return handed;
+}
+
+bool GpuLane::wait_for(std::size_t place) {
+  Event& ready = *places_[place]->ready;
+  if (ready.is_reached()) return true;
+  ready.wait();
+  return false;
+}
+
+void GpuLane::start_computing(std::size_t place, std::uint64_t nanoseconds) {
+  computing_->wait(*places_[place]->ready);
+  computing_->spin(*gate_, nanoseconds);
+  computing_->record(*computed_);
+}
+
+}  // namespace shardkit

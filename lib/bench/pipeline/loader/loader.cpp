@@ -1,0 +1,233 @@
+#include "bench/pipeline/loader/loader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "bench/model/requirement.hpp"
+#include "bench/pipeline/loader/sample_maker.hpp"
+
+namespace shardkit {
+
+struct Loader::Epoch {
+  Epoch(const Loader& loader, std::uint64_t epoch_number)
+      : number(epoch_number),
+        flow(loader.settings_.flow, loader.settings_.readers, loader.settings_.seed + epoch_number),
+        builder(loader.memories_, loader.settings_.batch, loader.sample_bytes_, loader.settings_.drop_last),
+        handed(loader.memories_.size() + 1),
+        workers_left(loader.settings_.workers),
+        readers(loader.settings_.readers),
+        workers(loader.settings_.workers),
+        group(loader.context_.stop_token()) {}
+
+  std::uint64_t number;
+  SampleFlow flow;
+  Tickets tickets;
+  BatchBuilder builder;
+  BoundedQueue<LoadedBatch> handed;
+  std::atomic<unsigned> workers_left;
+  std::vector<Report> readers;
+  std::vector<Report> workers;
+  Report transfer;
+  TaskGroup group;  // last: its threads end before what they use goes
+};
+
+namespace {
+
+/// One reader's way into the flow, on the reader's clock.
+class ReaderOutlet final : public SampleOutlet {
+ public:
+  ReaderOutlet(SampleFlow& flow, SampleBuffers& buffers, StageClock& clock, DecodeFailures& failures,
+               std::stop_token stop)
+      : flow_(flow), buffers_(buffers), clock_(clock), failures_(failures), stop_(std::move(stop)) {}
+
+  SampleBuffer buffer(std::size_t bytes) override { return buffers_.take(bytes); }
+  bool give(SampleBuffer image) override {
+    clock_.enter(Activity::blocked);
+    const bool wanted = flow_.put(std::move(image), stop_);
+    clock_.enter(Activity::read);
+    return wanted;
+  }
+  void pass_over() override { failures_.add(DecodeFailure::too_large); }
+
+ private:
+  SampleFlow& flow_;
+  SampleBuffers& buffers_;
+  StageClock& clock_;
+  DecodeFailures& failures_;
+  std::stop_token stop_;
+};
+
+}  // namespace
+
+std::uint64_t batches_in_memory(const LoaderSettings& settings) {
+  return settings.gpus * std::max<std::uint64_t>(settings.prefetch, 1);
+}
+
+std::uint64_t sample_bytes(const LoaderSettings& settings) {
+  return tensor_bytes(settings.crop, settings.form == SampleForm::tensor ? value_bytes(settings.type) : 1);
+}
+
+Loader::Loader(const LoaderSettings& settings, SampleSource& source, BatchSink& sink, TraceLog* trace, Context& context)
+    : settings_(settings),
+      sample_bytes_(sample_bytes(settings)),
+      source_(source),
+      sink_(sink),
+      trace_(trace),
+      context_(context) {
+  for (std::uint64_t i = 0; i < batches_in_memory(settings_); ++i) {
+    context_.throw_if_stopped();
+    memories_.push_back(sink_.make_memory(settings_.batch * sample_bytes_));
+  }
+}
+
+Loader::~Loader() = default;
+
+TraceTrack* Loader::track(const std::string& role, std::optional<unsigned> number) {
+  if (trace_ == nullptr) return nullptr;
+  return &trace_->track(number ? fmt::format("{} {}", role, *number) : role);
+}
+
+void Loader::start_epoch(std::uint64_t epoch) {
+  source_.begin_epoch(epoch);
+  epoch_ = std::make_unique<Epoch>(*this, epoch);
+  epoch_->tickets.add(settings_.prefetch * settings_.gpus * settings_.batch);
+  for (unsigned i = 0; i < settings_.readers; ++i) track("read", i);
+  for (unsigned i = 0; i < settings_.workers; ++i) track("worker", i);
+  track("transfer");
+  for (unsigned i = 0; i < settings_.readers; ++i) {
+    epoch_->group.spawn([this, i](const std::stop_token& stop) { read(i, stop); });
+  }
+  for (unsigned i = 0; i < settings_.workers; ++i) {
+    epoch_->group.spawn([this, i](const std::stop_token& stop) { work(i, stop); });
+  }
+  epoch_->group.spawn([this](const std::stop_token& stop) { hand_over(stop); });
+}
+
+void Loader::ask_for_step() {
+  if (settings_.prefetch == 0) epoch_->tickets.add(settings_.gpus * settings_.batch);
+}
+
+std::optional<LoadedBatch> Loader::next() {
+  const auto batch = epoch_->handed.pop(epoch_->group.stop_token());
+  if (batch && settings_.prefetch > 0) epoch_->tickets.add(settings_.batch);
+  return batch;
+}
+
+std::stop_token Loader::stop_token() const { return epoch_->group.stop_token(); }
+
+void Loader::Report::end(StageClock& clock) {
+  const Moment now = Moment::now();
+  times = clock.stop(now);
+  ended = now.wall;
+}
+
+ActivityTimes Loader::Report::times_until(std::chrono::steady_clock::time_point epoch_end) const {
+  ActivityTimes all = times;
+  const double idle = std::chrono::duration<double>(epoch_end - ended).count();
+  all.wall[static_cast<std::size_t>(Activity::starved)] += std::max(0.0, idle);
+  return all;
+}
+
+void Loader::finish_epoch() {
+  const auto epoch_end = std::chrono::steady_clock::now();
+  epoch_->group.wait();
+  for (const Report& report : epoch_->readers) {
+    tally_.readers.add(report.times_until(epoch_end));
+    tally_.failures.add(report.failures);
+  }
+  for (const Report& report : epoch_->workers) {
+    tally_.workers.add(report.times_until(epoch_end));
+    tally_.failures.add(report.failures);
+    tally_.paths.add(report.paths);
+    tally_.decoded += report.decoded;
+  }
+  tally_.transfer.add(epoch_->transfer.times_until(epoch_end));
+  tally_.failures.add(epoch_->transfer.failures);
+  tally_.paths.add(epoch_->transfer.paths);
+  tally_.decoded -= epoch_->transfer.lost;
+  tally_.dropped += epoch_->builder.dropped();
+  tally_.read_samples += epoch_->flow.samples();
+  tally_.read_bytes += epoch_->flow.bytes();
+  epoch_.reset();
+}
+
+void Loader::read(unsigned reader, const std::stop_token& stop) {
+  Report& report = epoch_->readers[reader];
+  StageClock clock(Activity::read, track("read", reader));
+  ReaderOutlet outlet(epoch_->flow, buffers_, clock, report.failures, stop);
+  source_.read(outlet, stop);
+  clock.enter(Activity::blocked);
+  epoch_->flow.reader_ended(stop);
+  report.end(clock);
+}
+
+void Loader::work(unsigned worker, const std::stop_token& stop) {
+  Report& report = epoch_->workers[worker];
+  StageClock clock(Activity::blocked, track("worker", worker));
+  make_samples(clock, report, worker, stop);
+  epoch_->tickets.close();
+  if (epoch_->workers_left.fetch_sub(1) == 1) epoch_->builder.close(stop);
+  report.end(clock);
+}
+
+void Loader::make_samples(StageClock& clock, Report& report, unsigned worker, const std::stop_token& stop) {
+  constexpr std::uint64_t kNextEpoch = 1'000'003;  // far from the numbers of workers
+  SampleMaker maker(settings_, buffers_, settings_.seed + epoch_->number * kNextEpoch + worker);
+  for (bool has_ticket = false;;) {
+    clock.enter(Activity::blocked);
+    if (!has_ticket && !epoch_->tickets.take(stop)) return;
+    has_ticket = true;
+    clock.enter(Activity::starved);
+    std::optional<SampleBuffer> image = epoch_->flow.take(stop);
+    if (!image) return;
+    clock.enter(Activity::decode);
+    if (!maker.begin(*std::move(image), report.failures)) continue;
+    clock.enter(Activity::blocked);
+    const auto slot = epoch_->builder.take_slot(stop);
+    if (!slot) return;
+    clock.enter(Activity::augment);
+    maker.finish(*slot);
+    has_ticket = false;
+    ++report.decoded;
+    report.paths.cpu = maker.refused();
+    context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+    epoch_->builder.fill(*slot, stop);
+  }
+}
+
+std::optional<LoadedBatch> Loader::bring(const FinishedBatch& batch, unsigned gpu, StageClock& clock) {
+  const bool raw = settings_.form != SampleForm::tensor;
+  const OutgoingBatch outgoing{*memories_[batch.batch], batch.samples, batch.samples * sample_bytes_,
+                               raw ? batch.raw : std::span<RawSample>(), gpu};
+  const HandedBatch handed = sink_.hand_over(outgoing, clock);
+  for (RawSample& sample : outgoing.raw) buffers_.give_back(std::exchange(sample.jpeg, {}));
+  epoch_->builder.give_back(batch.batch);
+  epoch_->transfer.failures.add(handed.failures);
+  epoch_->transfer.paths.add(handed.paths);
+  epoch_->transfer.lost += batch.samples - handed.samples;
+  if (handed.samples > 0) return LoadedBatch{handed.samples, handed.place, std::chrono::steady_clock::now()};
+  sink_.release(handed.place);
+  epoch_->tickets.add(settings_.batch);  // no step takes it, so none gives leave for the next
+  return std::nullopt;
+}
+
+void Loader::hand_over(const std::stop_token& stop) {
+  StageClock clock(Activity::starved, track("transfer"));
+  unsigned gpu = 0;
+  while (const auto batch = epoch_->builder.next(stop)) {
+    clock.enter(Activity::transfer);
+    const std::optional<LoadedBatch> loaded = bring(*batch, gpu, clock);
+    if (loaded) {
+      gpu = (gpu + 1) % static_cast<unsigned>(settings_.gpus);
+      clock.enter(Activity::blocked);
+      if (!epoch_->handed.push(*loaded, 1, stop)) break;
+    }
+    clock.enter(Activity::starved);
+  }
+  epoch_->handed.close();
+  epoch_->transfer.end(clock);
+}
+
+}  // namespace shardkit

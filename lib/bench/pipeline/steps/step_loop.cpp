@@ -1,0 +1,105 @@
+#include "bench/pipeline/steps/step_loop.hpp"
+
+#include <algorithm>
+
+#include "bench/timing/precise_wait.hpp"
+
+namespace shardkit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Clock::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+StepLoop::StepLoop(const StepSettings& settings, BatchSink& sink, CheckpointWriter* checkpoints, TraceLog* trace)
+    : settings_(settings), sink_(sink), checkpoints_(checkpoints), trace_(trace), log_(settings.step_seconds) {}
+
+double StepLoop::seconds_at(Clock::time_point moment) const {
+  return std::chrono::duration<double>(moment - zero_).count();
+}
+
+void StepLoop::run_epoch(Loader& loader, std::uint64_t epoch) {
+  zero_ = Clock::now() - duration_of(asked_);
+  log_.next_epoch();
+  epochs_.emplace_back(settings_.step_seconds);
+  StageClock clock(Activity::starved, trace_ == nullptr ? nullptr : &trace_->track("step"));
+  loader.start_epoch(epoch);
+  while (run_step(loader, clock)) {
+  }
+  times_.add(clock.stop());
+  loader.finish_epoch();
+  asked_ = std::max(asked_, seconds_at(Clock::now()));
+}
+
+bool StepLoop::counts(const Step& step) const {
+  constexpr std::uint64_t kFew = 5;
+  return log_.steps() < kFew || zero_ + duration_of(step.taken) <= counted_until_;
+}
+
+void StepLoop::drop(const std::vector<LoadedBatch>& batches) {
+  for (const LoadedBatch& batch : batches) {
+    sink_.release(batch.place);
+    dropped_ += batch.samples;
+  }
+}
+
+std::vector<LoadedBatch> StepLoop::take_batches(Loader& loader, Step& step) {
+  std::vector<LoadedBatch> batches;
+  while (batches.size() < settings_.gpus) {
+    const auto batch = loader.next();
+    if (!batch) break;
+    batches.push_back(*batch);
+    step.samples += batch->samples;
+    step.taken = std::max(step.taken, seconds_at(batch->ready));
+  }
+  for (const LoadedBatch& batch : batches) {
+    if (const auto moment = sink_.wait_for(batch.place)) step.taken = std::max(step.taken, seconds_at(*moment));
+  }
+  return batches;
+}
+
+bool StepLoop::compute(std::span<const LoadedBatch> batches, const std::stop_token& stop, Step& step) {
+  step.computed = step.taken + settings_.step_seconds;
+  if (settings_.kind == StepKind::emulated) {
+    if (!wait_until(zero_ + duration_of(step.computed), stop)) return false;
+    step.late = seconds_at(Clock::now()) - step.computed;
+    return true;
+  }
+  std::vector<std::uint64_t> places;
+  for (const LoadedBatch& batch : batches) places.push_back(batch.place);
+  if (!sink_.compute(places, settings_.step_seconds, stop)) return false;
+  step.computed = seconds_at(Clock::now());
+  return true;
+}
+
+bool StepLoop::run_step(Loader& loader, StageClock& clock) {
+  loader.ask_for_step();
+  Step step;
+  step.asked = asked_;
+  step.taken = asked_;
+  const std::vector<LoadedBatch> batches = take_batches(loader, step);
+  if (batches.empty() || loader.stop_token().stop_requested()) return false;
+  if (settings_.drop_last && batches.size() < settings_.gpus) return drop(batches), false;
+  clock.enter(Activity::compute);
+  if (!compute(batches, loader.stop_token(), step)) return false;
+  step.ended = step.computed;
+  for (const LoadedBatch& batch : batches) sink_.release(batch.place);
+  if (settings_.checkpoint_every > 0 && (log_.steps() + 1) % settings_.checkpoint_every == 0) {
+    clock.enter(Activity::checkpoint);
+    checkpoints_->write(loader.stop_token());
+    step.ended = seconds_at(Clock::now());
+  }
+  clock.enter(Activity::starved);
+  if (counts(step)) {
+    log_.add(step);
+    epochs_.back().add(step);
+  }
+  asked_ = step.ended;
+  return true;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "bench/pipeline/loader/hand_over.hpp"
+#include "bench/pipeline/loader/loader.hpp"
+#include "bench/pipeline/steps/checkpoint_writer.hpp"
+#include "bench/pipeline/steps/step_log.hpp"
+#include "bench/pipeline/timing/stage_clock.hpp"
+#include "bench/pipeline/timing/trace_log.hpp"
+#include "core/fields.hpp"
+
+namespace shardkit {
+
+/// What a step does for its time.
+enum class StepKind {
+  emulated,  ///< nothing: the thread sleeps
+  spin       ///< a kernel computes on each GPU
+};
+template <>
+struct EnumNames<StepKind> {
+  static constexpr std::array<std::string_view, 2> names{"emulated", "spin"};
+};
+
+struct StepSettings {
+  std::uint64_t gpus = 1;
+  double step_seconds = 0;
+  std::uint64_t checkpoint_every = 0;  ///< steps; 0: never
+  bool drop_last = false;              ///< batches at an epoch's end that are too few for all GPUs make no step
+  StepKind kind = StepKind::emulated;
+};
+
+/// The consumer: all GPUs of a data-parallel job in one thread. A step begins when each of them has its batch, and all
+/// compute for the same time, for they wait for each other at its end. A step begins when its batches were there and
+/// the last was over. An emulated one ends on time, even where the thread noticed either late because others had the
+/// cores: an accelerator has a queue of its own. One that spins ends when the GPUs say so.
+class StepLoop {
+ public:
+  /// All outlive the loop. `checkpoints` may be null when none is due, `trace` may be null.
+  StepLoop(const StepSettings& settings, BatchSink& sink, CheckpointWriter* checkpoints, TraceLog* trace);
+
+  /// Steps whose batches come later are taken but not counted, once a few were: when no more is read, those come that
+  /// waited for storage longest, and their wait would be taken for the pace.
+  void count_until(std::chrono::steady_clock::time_point end) { counted_until_ = end; }
+
+  /// Starts the loader's epoch and steps through it. Time before the call, since the last epoch ended, does not count.
+  /// Returns early when the loader was stopped; rethrows what a thread of it threw.
+  void run_epoch(Loader& loader, std::uint64_t epoch);
+
+  const StepLog& log() const { return log_; }
+  /// The same by epoch, each with a first step of its own.
+  const std::vector<StepLog>& epochs() const { return epochs_; }
+  const ActivityTimes& times() const { return times_; }
+  /// Samples of batches that made no step.
+  std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  void drop(const std::vector<LoadedBatch>& batches);
+  bool run_step(Loader& loader, StageClock& clock);
+  /// A batch for each GPU; fewer at the end of the epoch.
+  std::vector<LoadedBatch> take_batches(Loader& loader, Step& step);
+  /// False when the stop came.
+  bool compute(std::span<const LoadedBatch> batches, const std::stop_token& stop, Step& step);
+  bool counts(const Step& step) const;
+  double seconds_at(std::chrono::steady_clock::time_point moment) const;
+
+  StepSettings settings_;
+  BatchSink& sink_;
+  CheckpointWriter* checkpoints_;
+  TraceLog* trace_;
+  std::chrono::steady_clock::time_point zero_;  ///< moved by the time that does not count
+  std::chrono::steady_clock::time_point counted_until_ = std::chrono::steady_clock::time_point::max();
+  double asked_ = 0;
+  StepLog log_;
+  std::vector<StepLog> epochs_;
+  ActivityTimes times_;
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace shardkit
