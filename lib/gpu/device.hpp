@@ -34,6 +34,13 @@ struct DeviceSpan {
   DeviceSpan part(std::size_t offset, std::size_t length) const { return {data + offset, length}; }
 };
 
+/// From one piece to the next where pieces of so many bytes share memory: each starts as memory of a GPU does by
+/// itself.
+constexpr std::uint64_t device_stride(std::uint64_t bytes) {
+  constexpr std::uint64_t kAlignment = 256;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 /// A batch's tensor in a GPU's memory: square samples of three channels, as image/augment.hpp writes them.
 struct DeviceTensor {
   DeviceSpan values;

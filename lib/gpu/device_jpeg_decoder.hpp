@@ -46,13 +46,6 @@ struct DeviceImage {
   std::uint32_t height = 0;
 };
 
-/// From one image's start to the next one's where images of so many bytes share a piece of memory: each starts as
-/// memory of a GPU does by itself.
-constexpr std::uint64_t device_image_stride(std::uint64_t bytes) {
-  constexpr std::uint64_t kAlignment = 256;
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 /// A JPEG and where its pixels are to go. Sides as its header has them (image/jpeg_header.hpp).
 struct DeviceJpeg {
   Bytes encoded;

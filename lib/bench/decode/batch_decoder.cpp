@@ -13,16 +13,16 @@ namespace {
 
 std::uint64_t bytes_of_largest(const JpegStore& store, std::uint64_t images) {
   std::vector<std::uint64_t> sizes;
-  for (std::size_t i = 0; i < store.size(); ++i) sizes.push_back(device_image_stride(store.pixels(i) * 3));
+  for (std::size_t i = 0; i < store.size(); ++i) sizes.push_back(device_stride(store.pixels(i) * 3));
   std::ranges::sort(sizes, std::greater());
   // The store's images come again: a batch may hold the largest several times.
   std::uint64_t bytes = 0;
   for (std::uint64_t i = 0; i < images; ++i) bytes += sizes[i % sizes.size()];
-  return std::max(bytes, device_image_stride(1));
+  return std::max(bytes, device_stride(1));
 }
 
 std::uint64_t choose_memory(const JpegStore& store, const Device& device, std::uint64_t images, Context& context) {
-  constexpr std::uint64_t kLeast = device_image_stride(1);
+  constexpr std::uint64_t kLeast = device_stride(1);
   const std::uint64_t wanted = bytes_of_largest(store, images);
   const std::uint64_t limit = std::max(device.free_memory() / 4 / kLeast * kLeast, kLeast);
   if (wanted <= limit) return wanted;
@@ -46,17 +46,17 @@ BatchDecoder::BatchDecoder(const JpegStore& store, Device& device, DeviceJpegDec
 
 std::optional<JpegRoute> BatchDecoder::route(std::size_t index) const {
   const auto route = route_jpeg(decoder_, store_.image(index));
-  if (route && device_image_stride(route->bytes()) > memory()) return std::nullopt;
+  if (route && device_stride(route->bytes()) > memory()) return std::nullopt;
   return route;
 }
 
 bool BatchDecoder::has_room(const JpegBatch& batch, const RoutedJpeg& image) const {
-  return batch.images.size() < most_images_ && batch.bytes + device_image_stride(image.route.bytes()) <= memory();
+  return batch.images.size() < most_images_ && batch.bytes + device_stride(image.route.bytes()) <= memory();
 }
 
 void BatchDecoder::add(JpegBatch& batch, const RoutedJpeg& image) {
   batch.images.push_back(image);
-  batch.bytes += device_image_stride(image.route.bytes());
+  batch.bytes += device_stride(image.route.bytes());
 }
 
 DecodedBatch BatchDecoder::decode(JpegEngine engine, JpegBatch& batch) {
@@ -66,7 +66,7 @@ DecodedBatch BatchDecoder::decode(JpegEngine engine, JpegBatch& batch) {
   for (const auto& [index, route] : images) {
     const DeviceSpan place = memory_.span().part(offset, route.bytes());
     jobs.push_back({store_.image(index), {place, route.width, route.height}});
-    offset += device_image_stride(route.bytes());
+    offset += device_stride(route.bytes());
   }
   const std::vector<std::size_t> failed = decoder_.decode(engine, jobs);
   DecodedBatch decoded;

@@ -12,7 +12,7 @@ std::size_t GpuJpegs::place(std::span<const RawSample> samples) {
     if (!samples[i].route) continue;
     if (i > 0 && used + samples[i].route->bytes() > memory_.span().size) return i;
     pixels_[i] = memory_.span().data + used;
-    used += device_image_stride(samples[i].route->bytes());
+    used += device_stride(samples[i].route->bytes());
   }
   return samples.size();
 }

@@ -10,16 +10,12 @@
 namespace shardkit {
 namespace {
 
-/// From one allocation to what lies behind it, as GPUs like their addresses.
-constexpr std::size_t kAlignment = 256;
-
 HostMemory kind_of(const GpuSinkSettings& settings) {
   return settings.pinned ? HostMemory::pinned : HostMemory::pageable;
 }
 
 std::size_t head_of(const GpuSinkSettings& settings) {
-  if (settings.form == SampleForm::tensor) return 0;
-  return (settings.batch + kAlignment - 1) / kAlignment * kAlignment;
+  return settings.form == SampleForm::tensor ? 0 : device_stride(settings.batch);
 }
 
 std::size_t tensor_size(const GpuSinkSettings& settings) {
