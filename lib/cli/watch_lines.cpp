@@ -48,21 +48,25 @@ struct Column {
 /// "10:15:02" of "2026-01-31T10:15:02Z"
 std::string time_of_day(const WatchRow& row) { return row.time.size() < 19 ? row.time : row.time.substr(11, 8); }
 
-void add_job_columns(const WatchRow& shape, std::vector<Column>& columns) {
+/// Where threads are: at work, waiting for a core, waiting for storage.
+void add_thread_columns(const WatchRow& shape, std::vector<Column>& columns) {
   if (shape.job) {
     columns.push_back({"cores", 7, [](const WatchRow& row) { return plain(row.job ? row.job->cores : Number(), 1); }});
+    columns.push_back(
+        {"queued", 8, [](const WatchRow& row) { return plain(row.job ? row.job->queued_threads : Number(), 1); }});
   }
+  columns.push_back({"blocked", 9, [](const WatchRow& row) { return plain(blocked(row), 0); }});
+}
+
+void add_node_columns(const WatchRow& shape, std::vector<Column>& columns) {
   columns.push_back({"node", 7, [](const WatchRow& row) { return percent(row.node.cpu_busy); }});
   if (shape.group.cpu_limit) {
     columns.push_back({"limit", 7, [](const WatchRow& row) { return percent(row.group.throttled); }});
   }
-  const PressureShares pressure = felt_pressure(shape);
-  if (pressure.io) {
-    columns.push_back({"cpu", 7, [](const WatchRow& row) { return percent(felt_pressure(row).cpu); }});
-    columns.push_back({"io", 7, [](const WatchRow& row) { return percent(felt_pressure(row).io); }});
-    columns.push_back({"mem", 7, [](const WatchRow& row) { return percent(felt_pressure(row).memory); }});
-  }
-  columns.push_back({"blocked", 9, [](const WatchRow& row) { return plain(blocked(row), 0); }});
+  if (!felt_pressure(shape).io) return;
+  columns.push_back({"cpu", 7, [](const WatchRow& row) { return percent(felt_pressure(row).cpu); }});
+  columns.push_back({"io", 7, [](const WatchRow& row) { return percent(felt_pressure(row).io); }});
+  columns.push_back({"mem", 7, [](const WatchRow& row) { return percent(felt_pressure(row).memory); }});
 }
 
 void add_data_columns(const WatchRow& shape, std::vector<Column>& columns) {
@@ -83,7 +87,8 @@ void add_data_columns(const WatchRow& shape, std::vector<Column>& columns) {
 
 std::vector<Column> columns_for(const WatchRow& shape) {
   std::vector<Column> columns{{"UTC", 8, time_of_day}};
-  add_job_columns(shape, columns);
+  add_thread_columns(shape, columns);
+  add_node_columns(shape, columns);
   add_data_columns(shape, columns);
   columns.push_back({"available", 11, [](const WatchRow& row) { return size(row.node.memory_available); }});
   if (shape.node.dev_shm_size)

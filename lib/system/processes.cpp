@@ -42,14 +42,24 @@ std::optional<ProcessBytes> read_bytes(const std::string& folder, const Probe& p
   return ProcessBytes{number("rchar:"), number("read_bytes:"), number("write_bytes:")};
 }
 
-std::uint64_t count_blocked(const std::string& folder, const Probe& probe) {
-  std::uint64_t blocked = 0;
-  for (const std::string& thread : probe.names(folder + "/task")) {
-    const auto text = probe.text(folder + "/task/" + thread + "/stat");
+/// "ran_ns waited_ns timeslices" (Documentation/scheduler/sched-stats.rst)
+std::optional<double> core_wait(const std::string& thread_folder, const Probe& probe) {
+  const auto text = probe.text(thread_folder + "/schedstat");
+  const auto words = text ? split(*text, ' ') : std::vector<std::string_view>();
+  const auto nanoseconds = words.size() >= 2 ? parse_number(words[1]) : std::nullopt;
+  if (!nanoseconds) return std::nullopt;
+  return static_cast<double>(*nanoseconds) / 1e9;
+}
+
+void read_threads(const std::string& folder, const Probe& probe, ProcessUse& use) {
+  for (const std::string& name : probe.names(folder + "/task")) {
+    const std::string thread_folder = folder + "/task/" + name;
+    const auto text = probe.text(thread_folder + "/stat");
     const auto line = text ? parse_stat(*text) : std::nullopt;
-    if (line && line->state() == 'D') ++blocked;
+    if (line && line->state() == 'D') ++use.blocked_threads;
+    const auto waited = core_wait(thread_folder, probe);
+    if (waited) use.core_waits.push_back({parse_number(name).value_or(0), *waited});
   }
-  return blocked;
 }
 
 /// Empty for a process that is gone. One that ended is there until its parent has waited for it, and its counters too,
@@ -72,7 +82,7 @@ std::optional<ProcessUse> read_use(std::uint64_t pid, const Probe& probe) {
   use.bytes = bytes;
   if (has_ended(*line)) return use;
   use.threads = line->number(20);
-  use.blocked_threads = count_blocked(folder, probe);
+  read_threads(folder, probe, use);
   return use;
 }
 

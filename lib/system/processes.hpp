@@ -17,6 +17,12 @@ struct ProcessBytes {
   std::uint64_t to_storage = 0;    ///< that it made to be written there
 };
 
+/// For how long a thread was ready to run and waited for a core so far.
+struct ThreadWait {
+  std::uint64_t thread = 0;
+  double seconds = 0;
+};
+
 /// A process at a moment (/proc/PID/stat, proc_pid_stat(5)). What children did whom it has waited for is counted too,
 /// so that over a tree of processes the sums only grow while its processes come, end and are waited for.
 struct ProcessUse {
@@ -27,6 +33,8 @@ struct ProcessUse {
   std::uint64_t major_faults = 0;
   std::uint64_t threads = 0;          ///< 0 once it ended
   std::uint64_t blocked_threads = 0;  ///< in uninterruptible sleep (state D): most often they wait for storage
+  std::vector<ThreadWait>
+      core_waits;  ///< of each thread (/proc/PID/task/TID/schedstat); empty where the kernel has none
   std::optional<ProcessBytes> bytes;  ///< empty for a process of another user
 };
 
@@ -39,7 +47,7 @@ struct ProcessName {
 std::optional<ProcessName> find_process(std::uint64_t pid, const Probe& probe);
 
 /// A process and all below it, the process itself first; empty as above. Reads a file of every process of the machine
-/// and of every thread of the tree.
+/// and two of every thread of the tree.
 std::vector<ProcessUse> read_process_tree(std::uint64_t pid, const Probe& probe);
 
 /// Processors that a process may run on (its affinity); empty when that cannot be read.

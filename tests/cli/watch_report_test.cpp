@@ -24,6 +24,7 @@ WatchRow interval() {
   row.node.pressure = {0.01, 0.64, 0.5, 0.0, 0.0};
   row.job = JobRow();
   row.job->cores = 7.64;
+  row.job->queued_threads = 1.25;
   row.job->blocked_threads = 12;
   row.disk = DiskRow();
   row.disk->read_bytes = 512e6;
@@ -51,10 +52,12 @@ WatchResult watched(WatchLines lines) {
 TEST_CASE("a line has a column for each thing that is told, the heading their names above them") {
   const std::string heading = watch_heading(interval());
   const std::string line = watch_line(interval(), interval());
-  CHECK(heading ==
-        "     UTC  cores   node    cpu     io    mem  blocked       read     wait   busy  available  short of\n");
-  CHECK(line ==
-        "10:15:02    7.6   42 %    1 %   64 %    0 %       12   512 MB/s    12 ms   99 %   3.00 GiB  storage\n");
+  CHECK(
+      heading ==
+      "     UTC  cores  queued  blocked   node    cpu     io    mem       read     wait   busy  available  short of\n");
+  CHECK(
+      line ==
+      "10:15:02    7.6     1.2       12   42 %    1 %   64 %    0 %   512 MB/s    12 ms   99 %   3.00 GiB  storage\n");
 }
 
 TEST_CASE("what was told before and is not now is a dash, and nothing short is one too") {
@@ -63,7 +66,7 @@ TEST_CASE("what was told before and is not now is a dash, and nothing short is o
   row.node.pressure = {};
   row.short_of = Shortage::nothing;
   CHECK(watch_line(row, interval()) ==
-        "10:15:02    7.6   42 %      -      -      -       12          -        -      -   3.00 GiB  -\n");
+        "10:15:02    7.6     1.2       12   42 %      -      -      -          -        -      -   3.00 GiB  -\n");
 }
 
 TEST_CASE("columns of NFS, GPUs, a CPU limit, /dev/shm and the page cache stand where there is such a thing") {
@@ -81,7 +84,8 @@ TEST_CASE("columns of NFS, GPUs, a CPU limit, /dev/shm and the page cache stand 
   gpu.state.gpu_busy = 0.6;
   row.gpus = {gpu};
   CHECK(watch_heading(row) ==
-        "     UTC  cores   node  limit    cpu     io    mem  blocked        nfs      rtt   again  cached  available   "
+        "     UTC  cores  queued  blocked   node  limit    cpu     io    mem        nfs      rtt   again  cached  "
+        "available   "
         "shm   gpus   link  short of\n");
   CHECK(contains(watch_line(row, row), "34 %"));
   CHECK(contains(watch_line(row, row), "20 ms     1.5    12 %   3.00 GiB  75 %   60 %      -  storage"));

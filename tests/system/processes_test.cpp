@@ -22,6 +22,7 @@ RecordedTree job() {
   tree.add("proc/10/stat", stat("10", "python (train) 3", "S", "1"));
   tree.add("proc/10/task/10/stat", stat("10", "python", "S", "1"));
   tree.add("proc/10/task/13/stat", stat("13", "pin memory", "D", "1"));
+  tree.add("proc/10/task/13/schedstat", "9000000 2500000000 7");
   tree.add("proc/10/io", "rchar: 1000\nwchar: 5\nsyscr: 3\nread_bytes: 4096\nwrite_bytes: 512\n");
   tree.add("proc/11/stat", stat("11", "pt_data_worker", "D", "10"));
   tree.add("proc/11/task/11/stat", stat("11", "pt_data_worker", "D", "10"));
@@ -55,6 +56,9 @@ TEST_CASE("processor time and faults count children that were waited for, thread
   CHECK(process.major_faults == 10);
   CHECK(process.threads == 1);
   CHECK(process.blocked_threads == 1);
+  REQUIRE(process.core_waits.size() == 1);
+  CHECK(process.core_waits[0].thread == 13);
+  CHECK(process.core_waits[0].seconds == doctest::Approx(2.5));
   REQUIRE(process.bytes);
   CHECK(process.bytes->asked == 1000);
   CHECK(process.bytes->from_storage == 4096);

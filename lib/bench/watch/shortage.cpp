@@ -24,19 +24,6 @@ bool memory_is_short(const WatchRow& row) {
   return is_known_below(share_of(row.node.memory_available, row.node.memory), kMemoryLeft);
 }
 
-bool cores_are_short(const WatchRow& row) {
-  std::optional<double> of_allowed;
-  if (row.job && row.job->cores && row.job->processors) {
-    of_allowed = *row.job->cores / static_cast<double>(*row.job->processors);
-  }
-  const bool all_busy = is_at_least(of_allowed, kCoresBusy) || is_at_least(row.node.cpu_busy, kCoresBusy);
-  return all_busy && !is_known_below(felt_pressure(row).cpu, kCpuPressure);
-}
-
-bool link_is_short(const WatchRow& row) {
-  return std::ranges::any_of(row.gpus, [](const GpuRow& gpu) { return is_at_least(link_use(gpu), kLinkBusy); });
-}
-
 /// That some task waits is usual where many read; it counts when all do, or when those who wait are many beside those
 /// who work.
 bool storage_is_short(const WatchRow& row) {
@@ -44,6 +31,29 @@ bool storage_is_short(const WatchRow& row) {
   const bool many_wait = is_at_least(blocked_share(row), kBlockedShare);
   if (!pressure.io) return many_wait;
   return *pressure.io >= kIoPressure && (many_wait || is_at_least(pressure.io_full, kIoPressureFull));
+}
+
+bool cores_are_short(const WatchRow& row) {
+  std::optional<double> of_allowed;
+  if (row.job && row.job->cores && row.job->processors) {
+    of_allowed = *row.job->cores / static_cast<double>(*row.job->processors);
+  }
+  const bool all_busy = is_at_least(of_allowed, kCoresBusy) || is_at_least(row.node.cpu_busy, kCoresBusy);
+  if (!all_busy) return false;
+  if (row.job && row.job->queued_threads && row.job->cores) {
+    return *row.job->queued_threads >= kQueuedShare * (*row.job->queued_threads + *row.job->cores);
+  }
+  return !is_known_below(felt_pressure(row).cpu, kCpuPressure);
+}
+
+/// Where others keep all cores busy, a job may wait for storage all the same.
+bool waits_more_for_storage(const WatchRow& row) {
+  return row.job && row.job->queued_threads &&
+         static_cast<double>(row.job->blocked_threads) > *row.job->queued_threads && storage_is_short(row);
+}
+
+bool link_is_short(const WatchRow& row) {
+  return std::ranges::any_of(row.gpus, [](const GpuRow& gpu) { return is_at_least(link_use(gpu), kLinkBusy); });
 }
 
 bool dev_shm_is_short(const WatchRow& row) {
@@ -93,7 +103,7 @@ Shortage shortage_of(const WatchRow& row) {
   if (is_at_least(mean_gpu_busy(row), kGpuBusy)) return Shortage::compute;
   if (is_at_least(row.group.throttled, kThrottled)) return Shortage::cpu_limit;
   if (memory_is_short(row)) return Shortage::memory;
-  if (cores_are_short(row)) return Shortage::cores;
+  if (cores_are_short(row) && !waits_more_for_storage(row)) return Shortage::cores;
   if (link_is_short(row)) return Shortage::gpu_link;
   if (storage_is_short(row)) return Shortage::storage;
   return dev_shm_is_short(row) ? Shortage::dev_shm : Shortage::nothing;

@@ -15,7 +15,7 @@ struct GpuRow;
 struct PressureShares;
 
 /// In the order in which they are asked: memory that is short makes storage look slow, a CPU limit makes cores look
-/// short, and where cores are short faster storage would not help.
+/// short. Where cores and storage are both short it is storage if more threads wait for that, else cores.
 enum class Shortage { nothing, compute, cpu_limit, memory, cores, gpu_link, storage, dev_shm };
 template <>
 struct EnumNames<Shortage> {
@@ -31,7 +31,8 @@ inline constexpr double kThrottled = 0.1;       ///< of the CPU limit's periods
 inline constexpr double kMemoryPressure = 0.1;  ///< of the time, some task
 inline constexpr double kMemoryLeft = 0.05;     ///< of the memory available, where no pressure is told
 inline constexpr double kCoresBusy = 0.9;       ///< of the processors that the job may use, or of the node's
-inline constexpr double kCpuPressure = 0.1;     ///< of the time, some task, where told
+inline constexpr double kQueuedShare = 0.1;     ///< threads that wait for a core, of these and those that run
+inline constexpr double kCpuPressure = 0.1;     ///< of the time, some task; where the former is not told
 inline constexpr double kLinkBusy = 0.8;        ///< of what a GPU's link carries
 inline constexpr double kIoPressure = 0.2;      ///< of the time, some task, where told
 inline constexpr double kIoPressureFull = 0.1;  ///< of the time, all tasks

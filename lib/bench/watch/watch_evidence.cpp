@@ -79,6 +79,7 @@ void job(const WatchSummary& sum, std::vector<std::string>& lines) {
   EvidenceLine("job")
       .add(sum.cores.value(), "{:.1f} cores used")
       .add(sum.cores.value() ? processors : std::nullopt, "of {:.0f} that it may use")
+      .add(sum.queued_threads.value(), "{:.1f} threads wait for one")
       .add(sum.saturated_processes.value(), "{:.1f} processes with a whole core")
       .rate(sum.asked_bytes.value(), "read calls")
       .rate(sum.from_storage_bytes.value(), "from storage")

@@ -1,6 +1,7 @@
 #include "bench/watch/watch_row.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "net/timestamp.hpp"
 
@@ -126,6 +127,27 @@ std::uint64_t saturated(const std::vector<ProcessUse>& before, const std::vector
   return count;
 }
 
+std::map<std::uint64_t, double> core_waits(const std::vector<ProcessUse>& processes) {
+  std::map<std::uint64_t, double> waits;
+  for (const ProcessUse& process : processes) {
+    for (const ThreadWait& wait : process.core_waits) waits[wait.thread] = wait.seconds;
+  }
+  return waits;
+}
+
+/// Seconds that threads waited for a core in between. A thread that was not there before began in between.
+Number core_wait(const std::vector<ProcessUse>& before, const std::vector<ProcessUse>& after) {
+  const auto first = core_waits(before);
+  const auto last = core_waits(after);
+  if (last.empty()) return std::nullopt;
+  double sum = 0;
+  for (const auto& [thread, seconds] : last) {
+    const auto earlier = first.find(thread);
+    sum += std::max(0.0, earlier == first.end() ? seconds : seconds - earlier->second);
+  }
+  return sum;
+}
+
 JobRow job_row(const WatchTarget& target, const WatchSample& before, const WatchSample& after, double seconds) {
   const TreeUse first = tree_use(before.processes);
   const TreeUse last = tree_use(after.processes);
@@ -137,6 +159,7 @@ JobRow job_row(const WatchTarget& target, const WatchSample& before, const Watch
   }
   row.processors = target.processors;
   row.cores = per(growth(first.cpu_seconds, last.cpu_seconds), seconds);
+  row.queued_threads = per(core_wait(before.processes, after.processes), seconds);
   row.saturated_processes = saturated(before.processes, after.processes, seconds);
   row.major_faults = per(growth(first.major_faults, last.major_faults), seconds);
   if (!first.bytes || !last.bytes) return row;

@@ -60,6 +60,7 @@ struct JobRow {
   std::uint64_t threads = 0;
   std::uint64_t blocked_threads = 0;         ///< in uninterruptible sleep, at its end
   std::optional<double> cores;               ///< processor time per time
+  std::optional<double> queued_threads;      ///< that were ready to run and waited for a core, mean over the interval
   std::uint64_t saturated_processes = 0;     ///< that kept a whole core busy, or more
   std::optional<std::uint64_t> processors;   ///< that it may run on
   std::optional<double> major_faults;        ///< per second

@@ -40,6 +40,8 @@ void JobRow::describe(FieldVisitor& v) {
   v.field({"threads", Unit::count, "threads, at the end"}, threads);
   v.field({"blocked_threads", Unit::count, "threads in uninterruptible sleep, at the end"}, blocked_threads);
   v.field({"cores", Unit::none, "processor time per time"}, cores);
+  v.field({"queued_threads", Unit::none, "threads that were ready to run and waited for a core, on average"},
+          queued_threads);
   v.field({"saturated_processes", Unit::count, "processes that kept a whole core busy, or more"}, saturated_processes);
   v.field({"processors", Unit::count, "processors that it may run on"}, processors);
   v.field({"major_faults", Unit::per_second, "page faults that needed storage"}, major_faults);

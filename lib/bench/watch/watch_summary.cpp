@@ -48,6 +48,7 @@ void add_job(const JobRow& job, double seconds, WatchSummary& sum) {
   sum.most_processes = std::max(sum.most_processes, job.processes);
   sum.blocked_threads.add(static_cast<double>(job.blocked_threads), seconds);
   sum.cores.add(job.cores, seconds);
+  sum.queued_threads.add(job.queued_threads, seconds);
   sum.saturated_processes.add(static_cast<double>(job.saturated_processes), seconds);
   sum.asked_bytes.add(job.asked_bytes, seconds);
   sum.from_storage_bytes.add(job.from_storage_bytes, seconds);

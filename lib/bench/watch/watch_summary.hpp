@@ -54,6 +54,7 @@ struct WatchSummary {
   std::uint64_t most_processes = 0;
   WeightedMean blocked_threads;
   WeightedMean cores;
+  WeightedMean queued_threads;
   WeightedMean saturated_processes;
   WeightedMean asked_bytes;
   WeightedMean from_storage_bytes;

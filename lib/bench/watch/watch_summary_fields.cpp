@@ -54,6 +54,8 @@ void describe_job(WatchSummary& sum, FieldVisitor& v) {
   v.field({"most_processes", Unit::count, "processes of the job, at most"}, sum.most_processes);
   mean(v, {"blocked_threads", Unit::none, "its threads in uninterruptible sleep"}, sum.blocked_threads);
   mean(v, {"cores", Unit::none, "its processor time per time"}, sum.cores);
+  mean(v, {"queued_threads", Unit::none, "its threads that were ready to run and waited for a core"},
+       sum.queued_threads);
   v.field({"processors", Unit::count, "processors that it may run on"}, sum.processors);
   mean(v, {"saturated_processes", Unit::none, "its processes that kept a whole core busy"}, sum.saturated_processes);
   mean(v, {"asked", Unit::bytes_per_second, "its read calls"}, sum.asked_bytes);

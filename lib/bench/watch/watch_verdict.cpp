@@ -64,6 +64,19 @@ std::string verdict_text(const WatchSummary& summary, Shortage shortage) {
                      percent(summary.share(shortage)));
 }
 
+/// By what the data lies on; a local disk needs no local disk.
+std::string_view faster_reads(const WatchTarget& target) {
+  if (target.nfs_mount)
+    return "more connections (nconnect) and read-ahead, or the data on a local disk (shardctl stage)";
+  if (has_remote_cache(target.storage.storage_class)) {
+    return "more reads at a time (num_workers), or the data on a local disk (shardctl stage)";
+  }
+  if (!target.storage.device.empty()) {
+    return "more and larger reads at a time (num_workers, shards by shardctl convert), or a faster disk";
+  }
+  return "more reads at a time (num_workers), faster storage, or the data on a local disk (shardctl stage)";
+}
+
 std::string storage_remedy(const WatchTarget& target, const WatchSummary& summary) {
   const std::string path = target.path.empty() ? "PATH" : target.path;
   const double read = summary.disk_read_bytes.value().value_or(0) + summary.nfs_read_bytes.value().value_or(0);
@@ -74,10 +87,7 @@ std::string storage_remedy(const WatchTarget& target, const WatchSummary& summar
         "checkpoint {}` measures it)",
         path);
   }
-  std::string text = target.nfs_mount
-                         ? "more connections (nconnect) and read-ahead, or the data on a local disk (shardctl stage)"
-                         : "more reads at a time (num_workers), faster storage, or the data on a local disk (shardctl "
-                           "stage)";
+  std::string text(faster_reads(target));
   text += fmt::format("; `iobench read {} --cache cold` says what it can give, `iobench env {}` how it is set up", path,
                       path);
   if (!target.path.empty()) return text;

@@ -87,6 +87,28 @@ TEST_CASE("cores are short when those that the job may use are busy and tasks wa
   CHECK(shortage_of(row) == Shortage::cores);
 }
 
+TEST_CASE("where a job's own waiting for cores is told, that of others on the node does not count") {
+  WatchRow row = calm();
+  row.node.cpu_busy = 1;
+  row.node.pressure.cpu = 0.9;
+  row.job->queued_threads = 0.05;
+  CHECK(shortage_of(row) == Shortage::nothing);
+  row.job->queued_threads = 0.2;
+  CHECK(shortage_of(row) == Shortage::cores);
+}
+
+TEST_CASE("where others keep the cores busy, a job that waits for storage more than for cores is short of storage") {
+  WatchRow row = waiting_for_storage();
+  row.node.cpu_busy = 1;
+  row.job->queued_threads = 2;
+  CHECK(shortage_of(row) == Shortage::storage);
+  row.job->queued_threads = 4;
+  CHECK(shortage_of(row) == Shortage::cores);
+  row.job->queued_threads = 2;
+  row.node.pressure.io = 0.1;  // then it is something else that blocks them
+  CHECK(shortage_of(row) == Shortage::cores);
+}
+
 TEST_CASE("storage is short when all tasks wait, or when many wait beside those that work") {
   WatchRow row = waiting_for_storage();
   CHECK(shortage_of(row) == Shortage::storage);

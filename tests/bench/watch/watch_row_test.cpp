@@ -103,6 +103,17 @@ TEST_CASE("a process and all below it") {
   CHECK(row.job->to_storage_bytes == Approx(5));
 }
 
+TEST_CASE("threads that wait for a core: what each waited since the look before, or since it began") {
+  RecordedTree first = job_node();
+  first.add("proc/4711/task/4711/schedstat", "1 5000000000 1").add("proc/4712/task/4712/schedstat", "1 700000000 1");
+  RecordedTree second = job_node().without("/proc/4712");
+  second.add("proc/4711/task/4711/schedstat", "1 8000000000 1").add("proc/4711/task/4800/schedstat", "1 1000000000 1");
+  const WatchRow row = between(first, second, watch_of("/"));
+  REQUIRE(row.job);
+  CHECK(row.job->queued_threads == Approx(2));
+  CHECK_FALSE(after("").job->queued_threads);
+}
+
 TEST_CASE("a child that is waited for hands its counters to its parent: the sum goes on") {
   RecordedTree second = job_node();
   second.without("/proc/4712");

@@ -143,7 +143,7 @@ TEST_CASE("slow storage comes with its figures") {
                  "disk nvme0n1: read 512 MB/s, 4100 reads/s, of 128 KiB, each 12 ms, written 1.00 MB/s, busy 99 %"));
   CHECK(has_line(verdict, "page cache: holds of some files of PATH 12 %"));
   CHECK(verdict.remedy.find("`iobench read /data --cache cold`") != std::string::npos);
-  CHECK(verdict.remedy.find("shardctl stage") != std::string::npos);
+  CHECK(verdict.remedy.find("or a faster disk") != std::string::npos);
 }
 
 TEST_CASE("a disk that is written more than read has another remedy, and so has NFS") {
@@ -152,7 +152,9 @@ TEST_CASE("a disk that is written more than read has another remedy, and so has 
   row.disk->read_bytes = 1e6;
   row.disk->written_bytes = 5e8;
   CHECK(verdict_of({row}, data_on_disk()).remedy.find("iobench checkpoint") != std::string::npos);
-  WatchTarget target = data_on_disk();
+  WatchTarget target;
+  target.storage.storage_class = StorageClass::fuse;
+  CHECK(verdict_of({interval(Shortage::storage)}, target).remedy.find("shardctl stage") != std::string::npos);
   target.nfs_mount = Mount();
   CHECK(verdict_of({interval(Shortage::storage)}, target).remedy.find("nconnect") != std::string::npos);
 }
