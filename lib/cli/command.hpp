@@ -32,6 +32,7 @@ struct CommandText {
       false;  ///< its result has a list "problems" or is a comparison: takes --junit FILE and --markdown FILE
   bool soft_fail = false;  ///< takes --soft-fail: its failures are exit code 0 when the user wants that
   bool streams = false;    ///< writes to Context::output() while it works; has no report at its end
+  bool live = false;       ///< writes lines there as things happen, which stand for progress; its report follows them
 };
 
 /// One use of a command: its options, then its result. One thread at a time.

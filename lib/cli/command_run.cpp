@@ -98,10 +98,10 @@ class CommandRun {
     try {
       watch.emplace(stop, [this](int signal) { take_leave(signal); });
       require_outputs();
-      OutputStream output(io_.out);
-      if (text_.streams && !wants_json_stdout()) context.lend_output(output, common_.json.has_value());
+      OutputStream output(io_.out, text_.live ? OutputStream::Pace::at_once : OutputStream::Pace::gathered);
+      if ((text_.streams || text_.live) && !wants_json_stdout()) context.lend_output(output, common_.json.has_value());
       std::optional<ProgressMonitor> monitor;
-      if (!common_.quiet && !(context.output() != nullptr && io_.out_is_terminal)) {
+      if (!common_.quiet && !(context.output() != nullptr && (io_.out_is_terminal || text_.live))) {
         monitor.emplace(context.progress(), io_.err, progress_style());
       }
       run_streaming(context, output);

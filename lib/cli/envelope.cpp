@@ -4,6 +4,7 @@
 
 #include "cli/build_info.hpp"
 #include "cli/failure_json.hpp"
+#include "cli/fields/field_json.hpp"
 #include "cli/host.hpp"
 #include "cli/verbs.hpp"
 #include "net/timestamp.hpp"
@@ -13,33 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json to_json(const FieldNode& node);
-
-Json to_object(const std::vector<FieldNode>& nodes) {
-  Json object = Json::object();
-  for (const FieldNode& node : nodes) object[node.name] = to_json(node);
-  return object;
-}
-
-struct ValueJson {
-  Json operator()(std::monostate) const { return nullptr; }
-  template <class T>
-  Json operator()(const T& value) const {
-    return value;
-  }
-};
-
-Json to_json(const FieldNode& node) {
-  if (node.absent) return nullptr;
-  if (node.kind == FieldKind::group) return to_object(node.children);
-  if (node.kind == FieldKind::list) {
-    Json list = Json::array();
-    for (const FieldNode& item : node.children) list.push_back(to_object(item.children));
-    return list;
-  }
-  return std::visit(ValueJson{}, node.value);
-}
-
 Json to_json(const std::vector<Warning>& warnings) {
   Json list = Json::array();
   for (const Warning& warning : warnings) list.push_back({{"code", warning.code}, {"text", warning.text}});
@@ -48,7 +22,7 @@ Json to_json(const std::vector<Warning>& warnings) {
 
 Json host_json() {
   HostInfo host = this_host();
-  return to_object(field_tree([&](FieldVisitor& v) { host.describe(v); }));
+  return fields_json(field_tree([&](FieldVisitor& v) { host.describe(v); }));
 }
 
 }  // namespace
@@ -61,8 +35,8 @@ std::string envelope_json(const Report& report) {
   json["started_at"] = rfc3339(report.started_at);
   json["elapsed_seconds"] = report.elapsed_seconds;
   json["host"] = host_json();
-  json["options"] = to_object(report.options);
-  json["result"] = report.outcome.failure ? Json(nullptr) : to_object(report.result);
+  json["options"] = fields_json(report.options);
+  json["result"] = report.outcome.failure ? Json(nullptr) : fields_json(report.result);
   json["warnings"] = to_json(report.warnings);
   json["error"] = report.outcome.failure ? failure_json(*report.outcome.failure) : Json(nullptr);
   json["status"] = report.outcome.status();

@@ -8,6 +8,7 @@
 #include "bench/run/run.hpp"
 #include "bench/sweep/sweep.hpp"
 #include "bench/transfer/transfer.hpp"
+#include "bench/watch/watch.hpp"
 #include "cli/command.hpp"
 #include "cli/programs.hpp"
 #include "cli/reports/checkpoint_report.hpp"
@@ -19,6 +20,8 @@
 #include "cli/reports/run_report.hpp"
 #include "cli/reports/sweep_report.hpp"
 #include "cli/reports/transfer_report.hpp"
+#include "cli/reports/watch_lines.hpp"
+#include "cli/reports/watch_report.hpp"
 
 namespace shardkit {
 namespace {
@@ -224,6 +227,31 @@ Command model_command() {
       model, render_model);
 }
 
+Command watch_command() {
+  return make_command<WatchOptions, WatchResult>(
+      {.name = "watch",
+       .summary = "watch a job that runs, or the whole node, and say what it is short of",
+       .description =
+           "A line for each interval: cores, the CPU limit's throttling, waiting for cores, storage and memory (PSI), "
+           "the disk or NFS mount of PATH, /dev/shm, the page cache, and GPUs as their driver tells (NVML). With --pid "
+           "a process and all below it, and its control group; without it the whole node. It goes on until Ctrl-C, "
+           "SIGTERM, --duration, --count or the end of the process, and then says what was short, in how much of the "
+           "time, by which figures, and what to do.\n\n"
+           "Nothing is measured, nothing is written, and of the data nothing is read: counters alone are. What the "
+           "machine does not tell this user is left out. A stop is the usual end: exit code 0. --prometheus writes "
+           "the summary at the end. docs/watch.md has the columns and the rules.",
+       .examples = {{"iobench watch /data/train --pid 4711", "what is this job short of?"},
+                    {"iobench watch /data/train --duration 60s --lines none",
+                     "a minute of the whole node, the verdict "
+                     "alone"},
+                    {"iobench watch --pid 4711 --lines json >> job.jsonl", "an object for each interval"},
+                    {"iobench watch /data --duration 50s --prometheus /var/lib/node_exporter/watch.prom",
+                     "gauges of the last minute, from a timer"}},
+       .prometheus = true,
+       .live = true},
+      watch_to_output, render_watch);
+}
+
 Command compare_command() {
   return make_command<CompareOptions, CompareResult>(
       {.name = "compare",
@@ -255,7 +283,8 @@ App iobench_app() {
   return {.name = "iobench",
           .summary = "measure what a node can feed its GPUs, and hold it against what training needs",
           .commands = {run_command(), env_command(), read_command(), decode_command(), transfer_command(),
-                       pipeline_command(), checkpoint_command(), sweep_command(), model_command(), compare_command()}};
+                       pipeline_command(), checkpoint_command(), sweep_command(), model_command(), watch_command(),
+                       compare_command()}};
 }
 
 }  // namespace shardkit

@@ -66,6 +66,7 @@ void OutputStream::write(Bytes bytes) {
   if (gathered_.size() + bytes.size() > kGathered) flush();
   if (bytes.size() > kGathered) return write_standard_output(out_, as_text(bytes));
   gathered_ += as_text(bytes);
+  if (pace_ == Pace::at_once) flush();
 }
 
 void OutputStream::flush() {

@@ -27,15 +27,19 @@ void write_output_file(const std::string& path, const std::string& text);
 /// Writes and flushes. Throws Error{io, no_space} when the text did not get out, OutputClosed for a closed pipe.
 void write_standard_output(std::ostream& out, std::string_view text);
 
-/// Standard output for what comes in pieces: gathers small ones. Throws what write_standard_output() throws.
+/// Standard output for what comes in pieces: gathers small ones, unless each is waited for. Throws what
+/// write_standard_output() throws.
 class OutputStream final : public ByteSink {
  public:
-  explicit OutputStream(std::ostream& out) : out_(out) {}
+  enum class Pace { gathered, at_once };
+
+  explicit OutputStream(std::ostream& out, Pace pace = Pace::gathered) : out_(out), pace_(pace) {}
   void write(Bytes bytes) override;
   void flush();
 
  private:
   std::ostream& out_;
+  Pace pace_;
   std::string gathered_;
 };
 

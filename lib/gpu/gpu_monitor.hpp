@@ -57,6 +57,9 @@ class GpuMonitor {
   virtual std::vector<GpuState> look() const = 0;
   /// The one with this PCI address; empty when there is none.
   virtual std::optional<GpuState> look_at(const std::string& pci_address) const = 0;
+  /// Bytes per second that the GPU takes in over its PCIe link, counted for the 20 ms that this takes. Empty for a GPU
+  /// that does not count them, as virtual ones do.
+  virtual std::optional<double> pcie_intake(const std::string& pci_address) const = 0;
 };
 
 /// Throws Error{unsupported} whose one line says what is missing: NVML in this build, its library, a driver.

@@ -34,6 +34,7 @@ NvmlLibrary::NvmlLibrary() : library("NVIDIA driver", {"libnvidia-ml.so.1"}) {
   want(library, "nvmlDeviceGetMaxPcieLinkGeneration", max_pcie_generation);
   want(library, "nvmlDeviceGetMaxPcieLinkWidth", max_pcie_lanes);
   want(library, "nvmlDeviceGetGpuMaxPcieLinkGeneration", gpu_pcie_generation);
+  want(library, "nvmlDeviceGetPcieThroughput", pcie_throughput);
   want(library, "nvmlDeviceGetClockInfo", clock);
   want(library, "nvmlDeviceGetMaxClockInfo", max_clock);
   want(library, "nvmlDeviceGetCurrentClocksEventReasons", clock_limits);

@@ -39,6 +39,7 @@ struct NvmlLibrary {
   Number* max_pcie_generation;
   Number* max_pcie_lanes;
   Number* gpu_pcie_generation;
+  nvmlReturn_t (*pcie_throughput)(nvmlDevice_t, nvmlPcieUtilCounter_t, unsigned* kilobytes);
   Clock* clock;
   Clock* max_clock;
   Reasons* clock_limits;

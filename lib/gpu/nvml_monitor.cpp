@@ -85,6 +85,16 @@ class NvmlMonitor final : public GpuMonitor {
     return state_of(gpu);
   }
 
+  std::optional<double> pcie_intake(const std::string& pci_address) const override {
+    nvmlDevice_t gpu = nullptr;
+    unsigned kilobytes = 0;
+    if (!nvml_.pcie_throughput || nvml_.by_address(pci_address.c_str(), &gpu) != NVML_SUCCESS ||
+        nvml_.pcie_throughput(gpu, NVML_PCIE_UTIL_RX_BYTES, &kilobytes) != NVML_SUCCESS) {
+      return std::nullopt;
+    }
+    return kilobytes * 1000.0;
+  }
+
  private:
   GpuState state_of(nvmlDevice_t gpu) const {
     GpuState state;

@@ -31,4 +31,7 @@ struct CgroupLimits {
 
 CgroupLimits read_cgroup_limits(const Probe& probe = live_probe());
 
+/// Cores that the group of this folder alone allows; empty when it has no limit of its own.
+std::optional<double> cgroup_cpus(const Probe& probe, const std::string& folder, bool version2);
+
 }  // namespace shardkit

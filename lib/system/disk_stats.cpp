@@ -13,7 +13,8 @@ std::optional<DiskCounters> read_disk_counters(const std::string& device, const 
     if (words.size() < 14 || words[2] != device) continue;
     const auto number = [&](std::size_t word) { return parse_number(words[word]).value_or(0); };
     const auto seconds = [&](std::size_t word) { return static_cast<double>(number(word)) / 1000; };
-    return DiskCounters{number(3), number(5) * kSector, seconds(6), seconds(13)};
+    return DiskCounters{number(3), number(5) * kSector, seconds(6),  seconds(13),
+                        number(7), number(9) * kSector, seconds(10), seconds(12)};
   }
   return std::nullopt;
 }

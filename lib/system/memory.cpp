@@ -52,6 +52,21 @@ MemoryFacts read_memory(const Probe& probe) {
   return facts;
 }
 
+std::optional<MemoryUse> read_memory_use(const Probe& probe) {
+  const auto text = probe.text("/proc/meminfo");
+  if (!text || kibibytes(*text, "MemTotal:") == 0) return std::nullopt;
+  MemoryUse use;
+  use.total = kibibytes(*text, "MemTotal:");
+  use.available = kibibytes(*text, "MemAvailable:");
+  use.page_cache = kibibytes(*text, "Cached:") + kibibytes(*text, "Buffers:");
+  const std::string events = probe.text("/proc/vmstat").value_or("");
+  use.major_faults = parse_number(line_value(events, "pgmajfault "));
+  const auto in = parse_number(line_value(events, "pswpin "));
+  const auto out = parse_number(line_value(events, "pswpout "));
+  if (in && out) use.swapped_pages = *in + *out;
+  return use;
+}
+
 std::vector<NumaNode> read_numa_nodes(const Probe& probe) {
   const std::string all = "/sys/devices/system/node";
   std::vector<NumaNode> nodes;

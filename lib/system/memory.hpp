@@ -47,6 +47,18 @@ struct MemoryFacts {
 
 MemoryFacts read_memory(const Probe& probe = live_probe());
 
+/// What memory is used for at a moment (/proc/meminfo), and what the kernel had to do about it so far (/proc/vmstat).
+struct MemoryUse {
+  std::uint64_t total = 0;
+  std::uint64_t available = 0;
+  std::uint64_t page_cache = 0;                ///< contents of files, those of tmpfs among them, and buffers
+  std::optional<std::uint64_t> major_faults;   ///< that needed storage
+  std::optional<std::uint64_t> swapped_pages;  ///< in and out
+};
+
+/// Empty where /proc does not tell.
+std::optional<MemoryUse> read_memory_use(const Probe& probe);
+
 /// A NUMA node.
 struct NumaNode {
   std::uint64_t node = 0;

@@ -29,17 +29,20 @@ std::string_view section_of(std::string_view text, const Mount& mount) {
 }
 
 /// "READ: ops transmissions timeouts bytes_sent bytes_received queue_ms round_trip_ms execute_ms [errors]"
-void add_operation(std::string_view line, NfsFacts& facts) {
+void add_operation(std::string_view line, NfsCounters& counters) {
   const auto words = split(trimmed(line), ' ');
   if (words.size() < 9 || !words[0].ends_with(':')) return;
   const auto number = [&](std::size_t word) { return parse_number(words[word]).value_or(0); };
   const std::uint64_t operations = number(1);
-  facts.operations += operations;
-  facts.retransmissions += number(2) - std::min(number(2), operations);
-  facts.timeouts += number(3);
-  if (words[0] == "READ:" && operations > 0) {
-    facts.read_round_trip = static_cast<double>(number(7)) / 1000 / static_cast<double>(operations);
-  }
+  const double round_trip = static_cast<double>(number(7)) / 1000;
+  counters.operations += operations;
+  counters.retransmissions += number(2) - std::min(number(2), operations);
+  counters.timeouts += number(3);
+  counters.round_trip_seconds += round_trip;
+  if (words[0] != "READ:") return;
+  counters.reads = operations;
+  counters.read_bytes = number(5);
+  counters.read_round_trip_seconds = round_trip;
 }
 
 }  // namespace
@@ -55,12 +58,23 @@ NfsFacts read_nfs(const Mount& mount, const Probe& probe) {
   facts.recovery = has_option(mount, "softerr") ? "softerr" : has_option(mount, "soft") ? "soft" : "hard";
   facts.caches_attributes =
       !has_option(mount, "noac") && option_value(mount, "acregmax") != "0" && option_value(mount, "actimeo") != "0";
-  const std::string statistics = probe.text("/proc/self/mountstats").value_or("");
-  std::string_view section = section_of(statistics, mount);
-  const std::size_t operations = section.find("per-op statistics");
-  if (operations == std::string_view::npos) return facts;
-  for (const auto line : split(section.substr(operations), '\n')) add_operation(line, facts);
+  const NfsCounters counters = read_nfs_counters(mount, probe).value_or(NfsCounters{});
+  facts.operations = counters.operations;
+  facts.retransmissions = counters.retransmissions;
+  facts.timeouts = counters.timeouts;
+  if (counters.reads > 0)
+    facts.read_round_trip = counters.read_round_trip_seconds / static_cast<double>(counters.reads);
   return facts;
+}
+
+std::optional<NfsCounters> read_nfs_counters(const Mount& mount, const Probe& probe) {
+  const std::string statistics = probe.text("/proc/self/mountstats").value_or("");
+  const std::string_view section = section_of(statistics, mount);
+  const std::size_t operations = section.find("per-op statistics");
+  if (operations == std::string_view::npos) return std::nullopt;
+  NfsCounters counters;
+  for (const auto line : split(section.substr(operations), '\n')) add_operation(line, counters);
+  return counters;
 }
 
 }  // namespace shardkit

@@ -43,4 +43,19 @@ struct NfsFacts {
 
 NfsFacts read_nfs(const Mount& mount, const Probe& probe);
 
+/// What the client of an NFS mount counted since it was mounted: /proc/self/mountstats, "per-op statistics", whose
+/// columns net/sunrpc/stats.c of the kernel names.
+struct NfsCounters {
+  std::uint64_t operations = 0;       ///< requests of all kinds
+  std::uint64_t retransmissions = 0;  ///< requests that were sent again
+  std::uint64_t timeouts = 0;         ///< requests that had no answer in time
+  double round_trip_seconds = 0;      ///< summed over all requests, from sending to answer
+  std::uint64_t reads = 0;
+  std::uint64_t read_bytes = 0;  ///< that came for reads, headers among them
+  double read_round_trip_seconds = 0;
+};
+
+/// Empty where the kernel does not tell of this mount.
+std::optional<NfsCounters> read_nfs_counters(const Mount& mount, const Probe& probe);
+
 }  // namespace shardkit

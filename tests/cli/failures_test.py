@@ -20,6 +20,7 @@ class Failures(FolderTest):
         return [
             (4, "run", absent), (2, "run", raw, "--gpus", 8), (2, "run", raw, "--no-such-option"),
             (4, "env", absent), (2, "env", "--batch", 8),
+            (4, "watch", absent), (2, "watch", "--interval", "1ms"),
             (4, "read", absent), (2, "read", raw, "--threads", 0), (4, "read", raw, "--engine", "posixaio"),
             (4, "decode", absent), (2, "decode", raw, "--crop", 0),
             (4, "pipeline", absent), (2, "pipeline", raw, "--batch", 0),

@@ -8,6 +8,7 @@
 
 #include "cli/app.hpp"
 #include "cli/fake_app.hpp"
+#include "cli/output_files.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
@@ -70,6 +71,23 @@ class FailingBuffer final : public std::streambuf {
   std::streamsize taken_ = 0;
 };
 
+shardkit::App live_app(Behaviour behaviour) {
+  return {.name = "fake",
+          .summary = "pretend to work",
+          .commands = {shardkit::make_command({.name = "stream",
+                                               .summary = "write as things happen",
+                                               .description = "Writes as things happen.",
+                                               .live = true},
+                                              behaviour)}};
+}
+
+Ran run_live(const std::vector<std::string>& args) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int exit_code = shardkit::run_app(live_app(stream), args, {out, err});
+  return {exit_code, out.str(), err.str()};
+}
+
 Ran run_into(int error_number) {
   FailingBuffer buffer(error_number);
   std::ostream out(&buffer);
@@ -123,4 +141,23 @@ TEST_CASE("a verb that does not stream is lent no output") {
     return result;
   };
   CHECK(run_fake(expect_none, {"work", "x"}).out.find("none") != std::string::npos);
+}
+
+TEST_CASE("a live verb's report follows its lines, and with --json - the envelope stands alone") {
+  const Ran ran = run_live({"stream", "x"});
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.out.starts_with("line\nline\nline\nsamples:"));
+  CHECK(run_live({"stream", "x", "--json", "-"}).out.find("line") == std::string::npos);
+}
+
+TEST_CASE("lines that are waited for get out one by one, others are gathered") {
+  std::ostringstream out;
+  shardkit::OutputStream live(out, shardkit::OutputStream::Pace::at_once);
+  live.write(as_bytes("line\n"));
+  CHECK(out.str() == "line\n");
+  shardkit::OutputStream gathered(out);
+  gathered.write(as_bytes("more\n"));
+  CHECK(out.str() == "line\n");
+  gathered.flush();
+  CHECK(out.str() == "line\nmore\n");
 }

@@ -63,6 +63,12 @@ TEST_CASE("a GPU is asked for by its address") {
   CHECK_FALSE(monitor->look_at("0000:18:00.0"));
 }
 
+TEST_CASE("what comes over the link is told in bytes a second, where the GPU counts it") {
+  const auto monitor = open_gpu_monitor();
+  CHECK(monitor->pcie_intake("0000:17:00.0") == 12e9);
+  CHECK_FALSE(monitor->pcie_intake("0000:18:00.0"));
+}
+
 TEST_CASE("a driver that is not loaded is said in one line") {
   ::setenv("FAKE_NVML_INIT", "9", 1);
   const auto failure = failure_of([] { open_gpu_monitor(); });

@@ -32,8 +32,16 @@ class FakeGpuMonitor final : public shardkit::GpuMonitor {
     const auto found = std::ranges::find(states_, pci_address, &shardkit::GpuState::pci_address);
     return found == states_.end() ? std::nullopt : std::optional(*found);
   }
+  std::optional<double> pcie_intake(const std::string&) const override { return intake_; }
+
+  /// What every GPU takes in over its link; nothing says so unless this does.
+  FakeGpuMonitor& with_intake(double bytes_per_second) {
+    intake_ = bytes_per_second;
+    return *this;
+  }
 
  private:
+  std::optional<double> intake_;
   const std::string version_ = "999.10";
   mutable std::mutex mutex_;
   mutable std::vector<shardkit::GpuState> states_;

@@ -76,6 +76,9 @@ nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t gpu, unsigned* to) { re
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t gpu, unsigned* to) { return tell(gpu, to, 4U); }
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t gpu, unsigned* to) { return tell(gpu, to, 16U); }
 nvmlReturn_t nvmlDeviceGetGpuMaxPcieLinkGeneration(nvmlDevice_t gpu, unsigned* to) { return tell(gpu, to, 5U); }
+nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t gpu, nvmlPcieUtilCounter_t counter, unsigned* to) {
+  return tell(gpu, to, counter == NVML_PCIE_UTIL_RX_BYTES ? 12'000'000U : 1U);
+}
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t gpu, nvmlClockType_t type, unsigned* to) {
   return tell(gpu, to, type == NVML_CLOCK_SM ? 1200U : 2619U);
 }

@@ -17,6 +17,10 @@ TEST_CASE("counters of a device are read by its name") {
   CHECK(counters->read_bytes == 2000000ULL * 512);
   CHECK(counters->read_wait_seconds == doctest::Approx(4.5));
   CHECK(counters->queue_seconds == doctest::Approx(9.0));
+  CHECK(counters->writes == 7);
+  CHECK(counters->written_bytes == 56ULL * 512);
+  CHECK(counters->write_wait_seconds == doctest::Approx(0.003));
+  CHECK(counters->busy_seconds == doctest::Approx(4.0));
 }
 
 TEST_CASE("a device without counters, no device, no /proc") {

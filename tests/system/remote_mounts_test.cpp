@@ -32,6 +32,19 @@ TEST_CASE("NFS: options, and what its client counted for this mount alone") {
   CHECK(storage_of("/data", tree).read_ahead == 128 * 1024);
 }
 
+TEST_CASE("NFS: counters as they are, to take differences of") {
+  const RecordedTree tree = RecordedTree::machine("nfs");
+  const auto counters = read_nfs_counters(mount_of("/data", tree), tree);
+  REQUIRE(counters);
+  CHECK(counters->operations == 120000);
+  CHECK(counters->retransmissions == 451);
+  CHECK(counters->round_trip_seconds == doctest::Approx(1208.008));
+  CHECK(counters->reads == 100000);
+  CHECK(counters->read_bytes == 104857600000);
+  CHECK(counters->read_round_trip_seconds == doctest::Approx(1200));
+  CHECK_FALSE(read_nfs_counters(mount_of("/", tree), tree));
+}
+
 TEST_CASE("NFS mounted otherwise") {
   const Mount mount{"0:1", "/", "/d", "nfs", "s:/d", {"rw", "vers=3", "soft", "noac", "nconnect=16", "proto=udp"}};
   const NfsFacts nfs = read_nfs(mount, RecordedTree());

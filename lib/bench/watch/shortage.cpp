@@ -1,0 +1,112 @@
+#include "bench/watch/shortage.hpp"
+
+#include <algorithm>
+
+#include "bench/watch/watch_row.hpp"
+#include "system/pcie.hpp"
+
+namespace shardkit {
+namespace {
+
+using namespace watch_rules;
+
+bool is_at_least(const std::optional<double>& value, double limit) { return value && *value >= limit; }
+bool is_known_below(const std::optional<double>& value, double limit) { return value && *value < limit; }
+
+std::optional<double> share_of(const std::optional<std::uint64_t>& part, const std::optional<std::uint64_t>& whole) {
+  if (!part || !whole || *whole == 0) return std::nullopt;
+  return static_cast<double>(*part) / static_cast<double>(*whole);
+}
+
+bool memory_is_short(const WatchRow& row) {
+  const auto pressure = felt_pressure(row).memory;
+  if (pressure) return *pressure >= kMemoryPressure;
+  return is_known_below(share_of(row.node.memory_available, row.node.memory), kMemoryLeft);
+}
+
+/// That some task waits is usual where many read; it counts when all do, or when those who wait are many beside those
+/// who work.
+bool storage_is_short(const WatchRow& row) {
+  const PressureShares pressure = felt_pressure(row);
+  const bool many_wait = is_at_least(blocked_share(row), kBlockedShare);
+  if (!pressure.io) return many_wait;
+  return *pressure.io >= kIoPressure && (many_wait || is_at_least(pressure.io_full, kIoPressureFull));
+}
+
+bool cores_are_short(const WatchRow& row) {
+  std::optional<double> of_allowed;
+  if (row.job && row.job->cores && row.job->processors) {
+    of_allowed = *row.job->cores / static_cast<double>(*row.job->processors);
+  }
+  const bool all_busy = is_at_least(of_allowed, kCoresBusy) || is_at_least(row.node.cpu_busy, kCoresBusy);
+  if (!all_busy) return false;
+  if (row.job && row.job->queued_threads && row.job->cores) {
+    return *row.job->queued_threads >= kQueuedShare * (*row.job->queued_threads + *row.job->cores);
+  }
+  return !is_known_below(felt_pressure(row).cpu, kCpuPressure);
+}
+
+/// Where others keep all cores busy, a job may wait for storage all the same.
+bool waits_more_for_storage(const WatchRow& row) {
+  return row.job && row.job->queued_threads &&
+         static_cast<double>(row.job->blocked_threads) > *row.job->queued_threads && storage_is_short(row);
+}
+
+bool link_is_short(const WatchRow& row) {
+  return std::ranges::any_of(row.gpus, [](const GpuRow& gpu) { return is_at_least(link_use(gpu), kLinkBusy); });
+}
+
+bool dev_shm_is_short(const WatchRow& row) {
+  return is_known_below(share_of(row.node.dev_shm_free, row.node.dev_shm_size), kDevShmLeft);
+}
+
+}  // namespace
+
+bool is_in_use(const GpuState& gpu) {
+  return is_at_least(gpu.gpu_busy, kGpuInUse) || is_at_least(share_of(gpu.memory_used, gpu.memory), kGpuInUse);
+}
+
+std::optional<double> mean_gpu_busy(const WatchRow& row) {
+  double sum = 0;
+  double count = 0;
+  for (const GpuRow& gpu : row.gpus) {
+    if (!is_in_use(gpu.state) || !gpu.state.gpu_busy) continue;
+    sum += *gpu.state.gpu_busy;
+    count += 1;
+  }
+  if (count == 0) return std::nullopt;
+  return sum / count;
+}
+
+std::optional<double> link_use(const GpuRow& gpu) {
+  const GpuState& state = gpu.state;
+  if (!gpu.intake || !state.pcie_generation || !state.pcie_lanes) return std::nullopt;
+  const auto speed = pcie_speed(static_cast<unsigned>(*state.pcie_generation));
+  if (!speed) return std::nullopt;
+  return *gpu.intake / pcie_rate(*speed, *state.pcie_lanes);
+}
+
+PressureShares felt_pressure(const WatchRow& row) {
+  const bool has_own = row.job && row.group.pressure.io && row.group.pressure.memory;
+  return has_own ? row.group.pressure : row.node.pressure;
+}
+
+std::optional<double> blocked_share(const WatchRow& row) {
+  const auto blocked = row.job ? std::optional(static_cast<double>(row.job->blocked_threads)) : row.node.blocked_tasks;
+  const auto working = row.job ? row.job->cores : row.node.busy_cores;
+  if (!blocked || !working) return std::nullopt;
+  if (*blocked == 0) return 0.0;
+  return *blocked / (*blocked + *working);
+}
+
+Shortage shortage_of(const WatchRow& row) {
+  if (is_at_least(mean_gpu_busy(row), kGpuBusy)) return Shortage::compute;
+  if (is_at_least(row.group.throttled, kThrottled)) return Shortage::cpu_limit;
+  if (memory_is_short(row)) return Shortage::memory;
+  if (cores_are_short(row) && !waits_more_for_storage(row)) return Shortage::cores;
+  if (link_is_short(row)) return Shortage::gpu_link;
+  if (storage_is_short(row)) return Shortage::storage;
+  return dev_shm_is_short(row) ? Shortage::dev_shm : Shortage::nothing;
+}
+
+}  // namespace shardkit

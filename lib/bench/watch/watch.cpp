@@ -1,0 +1,92 @@
+#include "bench/watch/watch.hpp"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+/// The GPUs' driver, or why it cannot be asked.
+struct MonitorSearch {
+  std::unique_ptr<GpuMonitor> monitor;
+  std::optional<std::string> missing;
+};
+
+MonitorSearch search_monitor() {
+  try {
+    return {open_gpu_monitor(), std::nullopt};
+  } catch (const Error& error) {
+    return {nullptr, error.what()};
+  }
+}
+
+void warn_of_hidden_bytes(const WatchResult& result, Context& context) {
+  if (!result.summary.hides_bytes) return;
+  context.warn("process_hidden",
+               fmt::format("what process {} reads and writes was not told all the time: /proc/PID/io of another user's "
+                           "process is closed; run as that user or as root",
+                           result.pid.value_or(0)));
+}
+
+void keep(const WatchRow& row, std::vector<WatchRow>& rows) {
+  if (rows.size() == WatchResult::kMostRows) rows.erase(rows.begin());
+  rows.push_back(row);
+}
+
+}  // namespace
+
+WatchResult watch(const WatchOptions& options, Context& context, const WatchRowSink& sink) {
+  check_watch_options(options);
+  const Probe& probe = live_probe();
+  const WatchTarget target = find_watch_target(options, probe);
+  const MonitorSearch gpus = search_monitor();
+  const WatchedFiles files = target.path.empty() ? WatchedFiles() : WatchedFiles(target.path);
+  WatchResult result = watch(options, context, sink, target, {probe, system_clock(), gpus.monitor.get(), files});
+  result.gpus_missing = gpus.missing;
+  return result;
+}
+
+WatchResult watch(const WatchOptions& options, Context& context, const WatchRowSink& sink, const WatchTarget& target,
+                  const WatchSources& sources) {
+  context.progress().start("watching", options.count.value_or(0));
+  WatchResult result;
+  result.pid = target.pid;
+  result.command = target.command;
+  result.path = target.path;
+  result.storage = target.storage;
+  result.files = sources.files.count();
+  result.lines = options.lines;
+  const auto look = [&] { return take_watch_sample(target, sources); };
+  const auto take = [&](const WatchSample& before, const WatchSample& after) {
+    const WatchRow row = watch_row(target, before, after);
+    result.summary.add(row);
+    if (context.keeps_result()) keep(row, result.rows);
+    context.progress().items.fetch_add(1, std::memory_order_relaxed);
+    sink(row);
+  };
+  result.ended =
+      watch_loop({options.interval, options.duration, options.count}, sources.clock, context.stop_token(), look, take);
+  result.verdict = judge_watch(target, result.summary);
+  result.findings = watch_findings(result.summary);
+  warn_of_hidden_bytes(result, context);
+  return result;
+}
+
+void WatchResult::describe(FieldVisitor& v) {
+  v.field({"verdict", Unit::none, "what is short"}, verdict);
+  v.field({"ended", Unit::none, "stopped by a signal, by the process's end, --duration or --count"}, ended);
+  v.field({"pid", Unit::count, "process that was watched"}, pid);
+  v.field({"command", Unit::none, "its name"}, command);
+  v.field({"path", Unit::none, "the data, links followed"}, path);
+  v.field({"storage", Unit::none, "what the data lies on"}, storage);
+  v.field({"files", Unit::count, "files of it whose place in the page cache was looked at"}, files);
+  v.field({"gpus_missing", Unit::none, "why GPUs were not looked at; null when they were"}, gpus_missing);
+  v.field({"summary", Unit::none, "all intervals together"}, summary);
+  v.field({"findings", Unit::none, "figures that a good engineer would point at, the worst first"}, findings);
+  v.field({"rows", Unit::none, "the last 1800 intervals"}, rows);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,134 @@
+#include "system/processes.hpp"
+
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "system/cpu_times.hpp"
+#include "system/sys_text.hpp"
+
+namespace shardkit {
+namespace {
+
+/// The words of "PID (command) STATE PPID ..." behind the command, which may hold blanks and brackets itself.
+struct StatLine {
+  std::string command;
+  std::vector<std::string_view> words;
+
+  /// By the number that proc_pid_stat(5) gives a field.
+  std::uint64_t number(std::size_t field) const { return parse_number(words[field - 3]).value_or(0); }
+  char state() const { return words.front().front(); }
+};
+
+std::optional<StatLine> parse_stat(std::string_view text) {
+  constexpr std::size_t kWords = 20;  // up to the start time
+  const std::size_t open = text.find('(');
+  const std::size_t close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
+  StatLine line{std::string(text.substr(open + 1, close - open - 1)), split(text.substr(close + 1), ' ')};
+  if (line.words.size() < kWords) return std::nullopt;
+  return line;
+}
+
+bool has_ended(const StatLine& line) { return line.state() == 'Z' || line.state() == 'X'; }
+
+std::string folder_of(std::uint64_t pid) { return fmt::format("/proc/{}", pid); }
+
+std::optional<ProcessBytes> read_bytes(const std::string& folder, const Probe& probe) {
+  const auto text = probe.text(folder + "/io");
+  if (!text) return std::nullopt;
+  const auto number = [&](std::string_view name) { return parse_number(line_value(*text, name)).value_or(0); };
+  return ProcessBytes{number("rchar:"), number("read_bytes:"), number("write_bytes:")};
+}
+
+/// "ran_ns waited_ns timeslices" (Documentation/scheduler/sched-stats.rst)
+std::optional<double> core_wait(const std::string& thread_folder, const Probe& probe) {
+  const auto text = probe.text(thread_folder + "/schedstat");
+  const auto words = text ? split(*text, ' ') : std::vector<std::string_view>();
+  const auto nanoseconds = words.size() >= 2 ? parse_number(words[1]) : std::nullopt;
+  if (!nanoseconds) return std::nullopt;
+  return static_cast<double>(*nanoseconds) / 1e9;
+}
+
+void read_threads(const std::string& folder, const Probe& probe, ProcessUse& use) {
+  for (const std::string& name : probe.names(folder + "/task")) {
+    const std::string thread_folder = folder + "/task/" + name;
+    const auto text = probe.text(thread_folder + "/stat");
+    const auto line = text ? parse_stat(*text) : std::nullopt;
+    if (line && line->state() == 'D') ++use.blocked_threads;
+    const auto waited = core_wait(thread_folder, probe);
+    if (waited) use.core_waits.push_back({parse_number(name).value_or(0), *waited});
+  }
+}
+
+/// Empty for a process that is gone. One that ended is there until its parent has waited for it, and its counters too,
+/// which then become the parent's.
+std::optional<ProcessUse> read_use(std::uint64_t pid, const Probe& probe) {
+  const std::string folder = folder_of(pid);
+  auto bytes = read_bytes(folder, probe);
+  const auto text = probe.text(folder + "/stat");  // after its bytes: where these are empty it has not just ended
+  const auto line = text ? parse_stat(*text) : std::nullopt;
+  if (!line) return std::nullopt;
+  const auto ticks = [&](std::size_t first, std::size_t second) {
+    return static_cast<double>(line->number(first) + line->number(second)) * kClockTick;
+  };
+  ProcessUse use;
+  use.pid = pid;
+  use.start = line->number(22);
+  use.own_cpu_seconds = ticks(14, 15);
+  use.cpu_seconds = use.own_cpu_seconds + ticks(16, 17);
+  use.major_faults = line->number(12) + line->number(13);
+  use.bytes = bytes;
+  if (has_ended(*line)) return use;
+  use.threads = line->number(20);
+  read_threads(folder, probe, use);
+  return use;
+}
+
+/// Whose child each process is.
+std::multimap<std::uint64_t, std::uint64_t> children_by_parent(const Probe& probe) {
+  std::multimap<std::uint64_t, std::uint64_t> children;
+  for (const std::string& name : probe.names("/proc")) {
+    const auto pid = parse_number(name);
+    const auto text = pid ? probe.text(folder_of(*pid) + "/stat") : std::nullopt;
+    const auto line = text ? parse_stat(*text) : std::nullopt;
+    if (line) children.emplace(line->number(4), *pid);
+  }
+  return children;
+}
+
+}  // namespace
+
+std::optional<ProcessName> find_process(std::uint64_t pid, const Probe& probe) {
+  const auto text = probe.text(folder_of(pid) + "/stat");
+  const auto line = text ? parse_stat(*text) : std::nullopt;
+  if (!line || has_ended(*line)) return std::nullopt;
+  return ProcessName{line->command, line->number(22)};
+}
+
+std::vector<ProcessUse> read_process_tree(std::uint64_t pid, const Probe& probe) {
+  std::vector<ProcessUse> tree;
+  if (!find_process(pid, probe)) return tree;
+  const auto children = children_by_parent(probe);
+  std::vector<std::uint64_t> found{pid};
+  std::set<std::uint64_t> known{pid};  // numbers that are used anew meanwhile could make a ring of parents
+  while (!found.empty()) {
+    const std::uint64_t next = found.back();
+    found.pop_back();
+    if (auto use = read_use(next, probe)) tree.push_back(*use);
+    const auto [first, last] = children.equal_range(next);
+    for (auto child = first; child != last; ++child) {
+      if (known.insert(child->second).second) found.push_back(child->second);
+    }
+  }
+  return tree;
+}
+
+std::optional<std::uint64_t> allowed_processors(std::uint64_t pid, const Probe& probe) {
+  const std::string status = probe.text(folder_of(pid) + "/status").value_or("");
+  const std::size_t count = parse_cpu_list(line_value(status, "Cpus_allowed_list:")).size();
+  return count > 0 ? std::optional<std::uint64_t>(count) : std::nullopt;
+}
+
+}  // namespace shardkit

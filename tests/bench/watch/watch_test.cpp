@@ -1,0 +1,127 @@
+// The whole verb over a recorded node that changes from one interval to the next.
+
+#include "bench/watch/watch.hpp"
+
+#include <doctest/doctest.h>
+
+#include "bench/watch/watch_machine.hpp"
+#include "support/errors.hpp"
+#include "support/fake_gpu_monitor.hpp"
+#include "support/files.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+using shardkit_test::failure_of;
+using shardkit_test::FakeClock;
+
+namespace {
+
+struct Watched {
+  WatchResult result;
+  std::vector<Shortage> lines;
+  std::vector<Warning> warnings;
+};
+
+/// A watch over the moments of a node, each 2 s after the one before.
+Watched watch_moments(std::vector<RecordedTree> moments, WatchOptions options, const GpuMonitor* gpus = nullptr,
+                      bool keep_rows = true) {
+  FakeClock clock;
+  const MovingNode node(clock, options.interval, std::move(moments));
+  const WatchTarget target = find_watch_target(options, node);
+  const WatchedFiles none;
+  Context context;
+  StringSink sink;
+  if (!keep_rows) context.lend_output(sink, false);
+  Watched watched;
+  const auto take = [&](const WatchRow& row) { watched.lines.push_back(row.short_of); };
+  watched.result = watch(options, context, take, target, {node, clock, gpus, none});
+  watched.warnings = context.warnings();
+  return watched;
+}
+
+/// Storage for which all tasks wait the whole interval.
+RecordedTree storage_stalls(const RecordedTree& before, int microseconds) {
+  const std::string total = "total=" + std::to_string(2000000 + microseconds);
+  return changed(before, "/proc/pressure/io:\n  some avg10=0.00 " + total + "\n  full avg10=0.00 " + total + "\n");
+}
+
+WatchOptions intervals(std::uint64_t count) {
+  WatchOptions options = watch_of("/");
+  options.count = count;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("each interval is handed on as it ends, and the verdict is of all of them") {
+  const RecordedTree calm = job_node();
+  const RecordedTree stalled = storage_stalls(calm, 2000000);
+  const Watched watched =
+      watch_moments({calm, stalled, storage_stalls(calm, 4000000), storage_stalls(calm, 4000000)}, intervals(3));
+  CHECK(watched.lines == std::vector{Shortage::storage, Shortage::storage, Shortage::nothing});
+  CHECK(watched.result.verdict.short_of == Shortage::storage);
+  CHECK(watched.result.verdict.text == "storage is short in 67 % of the time");
+  CHECK(watched.result.ended == WatchEnd::count);
+  CHECK(watched.result.rows.size() == 3);
+  CHECK(watched.result.command == "python");
+  CHECK(watched.result.path == "/");
+  CHECK(watched.result.storage.device == "nvme0n1p2");
+  CHECK(watched.warnings.empty());
+}
+
+TEST_CASE("rows are kept only for who wants the result") {
+  CHECK(watch_moments({job_node()}, intervals(2), nullptr, false).result.rows.empty());
+}
+
+TEST_CASE("of a long watch the last rows are kept, and all of it is summed up") {
+  const Watched watched = watch_moments({job_node()}, intervals(WatchResult::kMostRows + 2));
+  CHECK(watched.result.rows.size() == WatchResult::kMostRows);
+  CHECK(watched.result.rows.front().time == "2023-11-14T22:13:26Z");  // the third
+  CHECK(watched.result.summary.intervals == WatchResult::kMostRows + 2);
+}
+
+TEST_CASE("a process that ends while it is watched ends the watch with a verdict") {
+  const Watched watched = watch_moments({job_node(), job_node(), job_node().without("/proc/4711")}, watch_of("/"));
+  CHECK(watched.result.ended == WatchEnd::process);
+  CHECK(watched.result.summary.intervals == 1);
+  CHECK_FALSE(watched.result.verdict.text.empty());
+}
+
+TEST_CASE("another user's process: what it reads is unknown, and one warning says so") {
+  const RecordedTree closed = job_node().without("/proc/4711/io").without("/proc/4712/io");
+  const Watched watched = watch_moments({closed}, intervals(3));
+  REQUIRE(watched.warnings.size() == 1);
+  CHECK(watched.warnings[0].code == "process_hidden");
+  REQUIRE(watched.result.rows[0].job);
+  CHECK(watched.result.rows[0].job->cores == 0.0);
+}
+
+TEST_CASE("busy GPUs make slow storage no shortage") {
+  auto gpu = shardkit_test::healthy_gpu();
+  gpu.gpu_busy = 0.97;
+  const shardkit_test::FakeGpuMonitor monitor({gpu});
+  const Watched watched = watch_moments({job_node(), storage_stalls(job_node(), 2000000)}, intervals(1), &monitor);
+  CHECK(watched.result.verdict.short_of == Shortage::compute);
+}
+
+TEST_CASE("a process or a path that is not there, a path of a wrong kind") {
+  CHECK(failure_of([] { find_watch_target(watch_of("/", 99), job_node()); }) == ErrorCode::not_found);
+  CHECK(failure_of([] { find_watch_target(watch_of("/proc/absent", 4711), job_node()); }) == ErrorCode::not_found);
+  const RecordedTree tree = changed(job_node(), "answer stat /pipe: kind=other size=0 device=0:5");
+  CHECK(failure_of([&] { find_watch_target(watch_of("/pipe"), tree); }) == ErrorCode::usage);
+}
+
+TEST_CASE("options that make no sense are refused") {
+  const auto refused = [](auto change) {
+    WatchOptions options;
+    change(options);
+    return failure_of([&] { check_watch_options(options); }) == ErrorCode::usage;
+  };
+  CHECK(refused([](WatchOptions& options) { options.interval = 0.05; }));
+  CHECK(refused([](WatchOptions& options) { options.interval = 4000; }));
+  CHECK(refused([](WatchOptions& options) { options.duration = 1; }));
+  CHECK(refused([](WatchOptions& options) { options.count = 0; }));
+  CHECK(refused([](WatchOptions& options) { options.pid = 0; }));
+  CHECK(refused([](WatchOptions& options) { options.path = "s3://bucket/train"; }));
+  CHECK_NOTHROW(check_watch_options(WatchOptions()));
+}

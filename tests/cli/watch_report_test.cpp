@@ -1,0 +1,131 @@
+#include "cli/reports/watch_report.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/fields/field_json.hpp"
+#include "cli/reports/watch_lines.hpp"
+
+using namespace shardkit;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+WatchRow interval() {
+  WatchRow row;
+  row.time = "2026-01-31T10:15:02Z";
+  row.seconds = 2;
+  row.short_of = Shortage::storage;
+  row.node.cpu_busy = 0.42;
+  row.node.memory_available = 3ULL << 30U;
+  row.node.pressure = {0.01, 0.64, 0.5, 0.0, 0.0};
+  row.job = JobRow();
+  row.job->cores = 7.64;
+  row.job->queued_threads = 1.25;
+  row.job->blocked_threads = 12;
+  row.disk = DiskRow();
+  row.disk->read_bytes = 512e6;
+  row.disk->read_wait = 0.0123;
+  row.disk->busy = 0.99;
+  return row;
+}
+
+WatchResult watched(WatchLines lines) {
+  WatchResult result;
+  result.lines = lines;
+  result.pid = 4711;
+  result.command = "python\x1b[31m";
+  result.path = "/data";
+  result.summary.add(interval());
+  result.rows = {interval()};
+  result.verdict = {Shortage::storage, 1.0, "storage is short", {"disk vda: read 512 MB/s"}, "faster storage"};
+  result.findings = {{"disk_wait", FindingSeverity::hint, "12 ms", "below 10 ms", "look at it", "the disk is slow"}};
+  result.gpus_missing = "no driver";
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a line has a column for each thing that is told, the heading their names above them") {
+  const std::string heading = watch_heading(interval());
+  const std::string line = watch_line(interval(), interval());
+  CHECK(
+      heading ==
+      "     UTC  cores  queued  blocked   node    cpu     io    mem       read     wait   busy  available  short of\n");
+  CHECK(
+      line ==
+      "10:15:02    7.6     1.2       12   42 %    1 %   64 %    0 %   512 MB/s    12 ms   99 %   3.00 GiB  storage\n");
+}
+
+TEST_CASE("what was told before and is not now is a dash, and nothing short is one too") {
+  WatchRow row = interval();
+  row.disk.reset();
+  row.node.pressure = {};
+  row.short_of = Shortage::nothing;
+  CHECK(watch_line(row, interval()) ==
+        "10:15:02    7.6     1.2       12   42 %      -      -      -          -        -      -   3.00 GiB  -\n");
+}
+
+TEST_CASE("columns of NFS, GPUs, a CPU limit, /dev/shm and the page cache stand where there is such a thing") {
+  WatchRow row = interval();
+  row.disk.reset();
+  row.nfs = NfsRow();
+  row.nfs->round_trip = 0.02;
+  row.nfs->retransmissions = 1.5;
+  row.group.cpu_limit = 4;
+  row.group.throttled = 0.34;
+  row.node.dev_shm_size = 100;
+  row.node.dev_shm_free = 25;
+  row.cached = 0.125;
+  GpuRow gpu;
+  gpu.state.gpu_busy = 0.6;
+  row.gpus = {gpu};
+  CHECK(watch_heading(row) ==
+        "     UTC  cores  queued  blocked   node  limit    cpu     io    mem        nfs      rtt   again  cached  "
+        "available   "
+        "shm   gpus   link  short of\n");
+  CHECK(contains(watch_line(row, row), "34 %"));
+  CHECK(contains(watch_line(row, row), "20 ms     1.5    12 %   3.00 GiB  75 %   60 %      -  storage"));
+}
+
+TEST_CASE("the end: the verdict, what to do, its figures, findings, and what was watched") {
+  const std::string report = render_watch(watched(WatchLines::none), false);
+  CHECK(report.starts_with("storage is short\nfaster storage\n\n  disk vda: read 512 MB/s\n"));
+  CHECK(contains(report, "hint: the disk is slow\n  do      look at it\n"));
+  CHECK(contains(report, "watched   process 4711 (python\\x1b[31m), /data\n"));
+  CHECK(contains(report, "time      2.00 s in 1 interval, stopped\n"));
+  CHECK(contains(report, "short of  storage 100 %\n"));
+  CHECK(contains(report, "gpus      no driver\n"));
+}
+
+TEST_CASE("behind lines the verdict stands apart, and is bold where colours are") {
+  CHECK(render_watch(watched(WatchLines::text), false).starts_with("\nstorage is short\n"));
+  CHECK(render_watch(watched(WatchLines::none), true).starts_with("\x1b[1mstorage is short\x1b[0m\n"));
+}
+
+TEST_CASE("behind JSON lines the end is one too, without the rows that went before") {
+  const std::string line = render_watch(watched(WatchLines::json), false);
+  CHECK(line.find('\n') == line.size() - 1);
+  const auto json = nlohmann::json::parse(line);
+  CHECK(json["event"] == "verdict");
+  CHECK(json["verdict"]["short_of"] == "storage");
+  CHECK(json["summary"]["short_ratio"]["storage"] == 1.0);
+  CHECK(json["summary"]["gpu_busy_ratio"].is_null());
+  CHECK_FALSE(json.contains("rows"));
+}
+
+TEST_CASE("a line of JSON is valid for any value") {
+  WatchRow row = interval();
+  row.disk->name = "\xff\n";
+  row.disk->read_wait = std::numeric_limits<double>::infinity();
+  const std::string line = json_line("interval", field_tree([&](FieldVisitor& v) { row.describe(v); }));
+  CHECK(line.find('\n') == line.size() - 1);
+  const auto json = nlohmann::json::parse(line);
+  CHECK(json["event"] == "interval");
+  CHECK(json["job"]["blocked_threads"] == 12);
+  CHECK(json["disk"]["read_wait_seconds"].is_null());
+  CHECK(json["nfs"].is_null());
+}
