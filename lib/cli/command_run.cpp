@@ -190,6 +190,7 @@ class CommandRun {
 
   /// Files first: should one fail, the report on standard output says so.
   void write_reports() {
+    const bool worked = !report_.outcome.failure;  // what was measured is shown even where a file of it is lost
     const auto attempt = [&](auto&& write) {
       try {
         write();
@@ -205,7 +206,7 @@ class CommandRun {
     write_file(common_.junit, junit_xml);
     write_file(common_.markdown, findings_markdown);
     if (wants_json_file()) write_file(common_.json, envelope_json);
-    const std::string text = standard_output();
+    const std::string text = standard_output(worked);
     if (!text.empty()) attempt([&] { write_standard_output(io_.out, text); });
   }
 
@@ -217,9 +218,9 @@ class CommandRun {
     messages_->failure(lost, 0);
   }
 
-  std::string standard_output() const {
+  std::string standard_output(bool worked) const {
     if (wants_json_stdout()) return envelope_json(report_);
-    if (report_.outcome.failure || text_.streams) return {};
+    if (!worked || text_.streams) return {};
     const std::string own = invocation_->render(io_.out_colour);
     return own.empty() ? text_report(report_.result) : own;
   }

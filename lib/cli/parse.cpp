@@ -46,8 +46,7 @@ double decimal_number(const std::string& option, const std::string& text) {
 }
 
 std::uint64_t size_number(const std::string& option, std::string_view text, Unit unit) {
-  if (unit == Unit::bytes_per_second && text.ends_with("/s")) text.remove_suffix(2);
-  return checked(option, parse_size(text));
+  return checked(option, unit == Unit::bytes_per_second ? parse_rate(text) : parse_size(text));
 }
 
 void read_value(const std::string& option, Unit unit, const std::string& text, std::uint64_t& value) {

@@ -116,6 +116,16 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   return static_cast<std::uint64_t>(std::round(bytes));
 }
 
+Result<std::uint64_t> parse_rate(std::string_view text) {
+  std::string_view size = text;
+  if (size.ends_with("/s")) size.remove_suffix(2);
+  if (size.ends_with('b')) {
+    return Error(ErrorCode::usage,
+                 fmt::format("'{}' could mean bits: write bytes with a capital B, such as 1.25GB/s for 10 Gb/s", text));
+  }
+  return parse_size(size);
+}
+
 Result<double> parse_duration(std::string_view text) {
   double number = 0;
   double factor = 1;

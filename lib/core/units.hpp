@@ -26,6 +26,10 @@ std::string_view unit_suffix(Unit unit);
 /// of 1000. Rejects negative, fractional-byte-only ("0.5"), overflowing and unknown spellings with Error{usage}.
 Result<std::uint64_t> parse_size(std::string_view text);
 
+/// Reads "3.3GB/s" or "3.3GB" as bytes per second. A lower-case b is refused: it stands for bits, and eight times as
+/// much is no small slip. Error{usage} otherwise as parse_size().
+Result<std::uint64_t> parse_rate(std::string_view text);
+
 /// Reads "30s", "5m", "1.5h", "250ms", "2d" or plain seconds, as seconds. Error{usage} otherwise.
 Result<double> parse_duration(std::string_view text);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <vector>
 
 #include <linux/fs.h>
@@ -24,8 +23,8 @@ bool rows_from(const File& file, std::uint64_t offset, std::vector<fiemap_extent
   request->fm_flags = FIEMAP_FLAG_SYNC;  // what is dirty has no place on the disk yet
   request->fm_extent_count = kRowsAtOnce;
   if (::ioctl(file.fd(), FS_IOC_FIEMAP, request) != 0) return false;
-  rows.resize(std::min<std::size_t>(request->fm_mapped_extents, kRowsAtOnce));
-  std::memcpy(rows.data(), memory.data() + sizeof(fiemap), rows.size() * sizeof(fiemap_extent));
+  const auto* const first = reinterpret_cast<const fiemap_extent*>(memory.data() + sizeof(fiemap));
+  rows.assign(first, first + std::min<std::size_t>(request->fm_mapped_extents, kRowsAtOnce));
   return true;
 }
 

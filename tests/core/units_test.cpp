@@ -101,6 +101,20 @@ TEST_CASE("counts are grouped by thousands") {
   CHECK(format_count(14000000) == "14,000,000");
 }
 
+TEST_CASE("rates are bytes per second; what could mean bits is refused") {
+  CHECK(parse_rate("1.25GB/s").value() == 1'250'000'000);
+  CHECK(parse_rate("1.25GB").value() == 1'250'000'000);
+  CHECK(parse_rate("100MiB/s").value() == 104'857'600);
+  CHECK(parse_rate("1000").value() == 1000);
+  for (const char* bits : {"10Gb/s", "10gb", "10Gib/s", "5b"}) {
+    CAPTURE(bits);
+    const auto rate = parse_rate(bits);
+    REQUIRE_FALSE(rate);
+    CHECK(std::string(rate.error().what()).find("could mean bits") != std::string::npos);
+  }
+  CHECK_FALSE(parse_rate("fast"));
+}
+
 TEST_CASE("computed sizes and counts are rounded, and stay printable where they are absurd") {
   CHECK(format_rounded_size(1535.6) == "1.50 KiB");
   CHECK(format_rounded_count(1234.5) == "1,235");

@@ -17,11 +17,15 @@ using Clock = std::chrono::steady_clock;
 /// What one rank does. Everything that training would have before the checkpoint begins is made by the constructor.
 class RankWriter {
  public:
-  RankWriter(std::uint64_t rank, std::uint64_t bytes, std::uint64_t turn, const CheckpointSettings& settings)
+  RankWriter(std::uint64_t rank, std::uint64_t bytes, std::uint64_t turn, const CheckpointSettings& settings,
+             const std::stop_token& stop)
       : rank_(rank), bytes_(bytes), settings_(settings), state_(rank, turn, std::min(settings.block, bytes)) {
     if (settings.mode != CheckpointMode::background) return;
     snapshot_ = memory_.get(bytes);
-    std::memset(snapshot_.data(), 0, snapshot_.size());  // trainers keep this memory: its page faults are not timed
+    for (std::uint64_t offset = 0; offset < bytes; offset += settings.block) {  // page faults are not timed: trainers
+      throw_if(stop);                                                           // keep this memory
+      std::memset(snapshot_.data() + offset, 0, std::min(settings.block, bytes - offset));
+    }
   }
 
   void run(const CheckpointFolder& folder, Clock::time_point begin, Context& context, const std::stop_token& stop) {
@@ -97,7 +101,7 @@ CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan&
                                  const CheckpointSettings& settings, std::uint64_t turn, Context& context) {
   std::vector<std::unique_ptr<RankWriter>> ranks;
   for (std::uint64_t rank = 0; rank < plan.writers(); ++rank) {
-    ranks.push_back(std::make_unique<RankWriter>(rank, plan.rank_bytes[rank], turn, settings));
+    ranks.push_back(std::make_unique<RankWriter>(rank, plan.rank_bytes[rank], turn, settings, context.stop_token()));
   }
   const Clock::time_point begin = Clock::now();
   TaskGroup group(context.stop_token());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,6 +45,18 @@ void check_options(const CompareOptions& options) {
 Measurements read_base(const std::string& path, const std::string& machine_class, const std::string& verb,
                        Context& context) {
   return is_baseline(path) ? read_baseline(path, machine_class, verb) : read_measurements(path, context);
+}
+
+/// A result held against itself passes for ever.
+void warn_of_same(const Measurements& base, const Measurements& changed, Context& context) {
+  for (const std::string& file : changed.files) {
+    const auto is_same = [&](const std::string& other) {
+      std::error_code error;
+      return std::filesystem::equivalent(file, other, error);
+    };
+    if (std::ranges::none_of(base.files, is_same)) continue;
+    context.warn("same_result", fmt::format("'{}' is in BASE and in NEW: nothing is measured by that", file));
+  }
 }
 
 ComparedSide side_of(const std::string& source, const Measurements& measured) {
@@ -199,6 +213,7 @@ void add_hints(const std::vector<Pair>& pairs, CompareResult& result) {
 void judge(const CompareOptions& options, const Measurements& changed, Context& context, CompareResult& result) {
   const Thresholds thresholds(options.threshold);
   const Measurements base = read_base(*options.base, changed.machine_class, changed.verb, context);
+  warn_of_same(base, changed, context);
   result.base = side_of(*options.base, base);
   check_allowed(base.conditions, changed.conditions, options.allow_different);
   result.differences = differences(base.conditions, changed.conditions, options.allow_different);

@@ -72,9 +72,7 @@ class GateReader {
   double limit(const Json& value, const std::string& name) const {
     if (value.is_number() && value.get<double>() >= 0) return value.get<double>();
     if (value.is_string()) {
-      std::string size = value.get<std::string>();
-      if (size.ends_with("/s")) size.resize(size.size() - 2);
-      if (const auto parsed = parse_size(size)) return static_cast<double>(*parsed);
+      if (const auto parsed = parse_rate(value.get<std::string>())) return static_cast<double>(*parsed);
     }
     reject(fmt::format("'{}' is {}; expected a number from 0 up, or a size such as \"1.5GB/s\"", name, value.dump()));
   }

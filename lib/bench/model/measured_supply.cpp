@@ -33,13 +33,30 @@ void take_read(const Json& result, Supply& supply) {
 void take_decode(const Json& result, Supply& supply) {
   supply.decode_samples_per_second = number(result, "samples_per_second");
   supply.decode_samples_per_second_per_core = number(result, "samples_per_second_per_core");
+  const Json* bytes = member(result, "mix.mean_bytes");
+  if (bytes != nullptr && bytes->is_number()) supply.decoded_sample_bytes = bytes->get<double>();
 }
 
-/// Decoding and reading share the cores: what both give at once stands in the ladder.
-void take_ladder(const Json& rows, Supply& supply) {
+std::optional<double> ladder_rate(const Json& rows, std::string_view stage) {
   for (const Json& row : rows) {
-    if (!row.is_object() || row.value("stage", Json()) != stage::kDecode) continue;
-    if (const auto rate = number(row, "measured_per_second")) supply.decode_samples_per_second = rate;
+    if (row.is_object() && row.value("stage", Json()) == stage) return number(row, "measured_per_second");
+  }
+  return std::nullopt;
+}
+
+/// Decoding and reading share the cores: what both give at once stands in the ladder. Where the pipeline was measured
+/// its rate stands for the slower of them, and the other is not below it, as in the run's own verdict.
+void take_ladder(const Json& rows, Supply& supply) {
+  if (const auto rate = ladder_rate(rows, stage::kDecode)) supply.decode_samples_per_second = rate;
+  const auto pipeline = ladder_rate(rows, "pipeline");
+  const auto read = ladder_rate(rows, stage::kRead);
+  if (!pipeline || !read || *read <= 0 || !supply.decode_samples_per_second) return;
+  const bool reading_is_slower = *read < *supply.decode_samples_per_second;
+  const double reading = reading_is_slower ? *pipeline : std::max(*read, *pipeline);
+  double& decoding = *supply.decode_samples_per_second;
+  decoding = reading_is_slower ? std::max(decoding, *pipeline) : *pipeline;
+  for (auto* rate : {&supply.read_bytes_per_second, &supply.read_samples_per_second}) {
+    if (*rate) **rate *= reading / *read;
   }
 }
 
@@ -70,6 +87,10 @@ void take_pipeline(const Json& result, const std::string& path, Supply& supply) 
   const Json* stage = member(result, "limiting_stage");
   if (stage != nullptr && stage->is_string()) supply.pipeline_stage = *stage;
   supply.pipeline_samples_per_second = number(result, "samples_per_second");
+  const auto bytes = number(result, "bytes_per_second");
+  if (bytes && supply.pipeline_samples_per_second.value_or(0) > 0) {
+    supply.decoded_sample_bytes = *bytes / *supply.pipeline_samples_per_second;
+  }
   const Json* state = member(result, "cache.state");
   if (state != nullptr && state->is_string()) supply.cache_state = *state;
   if (result.value("decode", Json()) == "nvjpeg") return;  // its stage's processor time is not of decoding

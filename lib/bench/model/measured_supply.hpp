@@ -19,6 +19,7 @@ struct Supply {
   std::optional<std::string> pipeline_stage;
   std::optional<std::string> cache_state;       ///< in which reading was measured, as cache_state() names it
   std::optional<double> measured_sample_bytes;  ///< mean size of what was read, which the job's samples need not have
+  std::optional<double> decoded_sample_bytes;   ///< the same of what was decoded
 
   bool is_known() const {
     return read_bytes_per_second || read_samples_per_second || decode_samples_per_second || pipeline_samples_per_second;
@@ -38,6 +39,8 @@ struct Supply {
     v.field({"cache_state", Unit::none, "what the page cache held when reading was measured"}, cache_state);
     v.field({"measured_sample_bytes", Unit::bytes, "mean size of the samples that were measured"},
             measured_sample_bytes);
+    v.field({"decoded_sample_bytes", Unit::bytes, "mean size of the images whose decoding was measured"},
+            decoded_sample_bytes);
   }
 };
 
@@ -55,9 +58,9 @@ struct MeasuredNodeResult {
 };
 
 /// Takes the rates out of a result that `iobench read`, `decode`, `pipeline`, `checkpoint` or `run` wrote with --json;
-/// of a run the decoding rate beside reading, by which it judges too; of a pipeline that decoded nothing the rate of
-/// reading. Throws Error{corrupt} when the file is no such result, Error{usage} when it is one of another verb, of a
-/// run that failed, or of a pipeline that read nothing.
+/// of a run the rates by which it judges too: decoding beside reading, and the pipeline for the slower of both; of a
+/// pipeline that decoded nothing the rate of reading. Throws Error{corrupt} when the file is no such result,
+/// Error{usage} when it is one of another verb, of a run that failed, or of a pipeline that read nothing.
 MeasuredNodeResult read_measured(const std::string& path);
 
 }  // namespace shardkit

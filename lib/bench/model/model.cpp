@@ -100,7 +100,10 @@ Supply given_supply(const ModelOptions& options, Supply supply, Context& context
     supply.cache_state.reset();
   }
   if (options.from) warn_of_cache(supply, *options.from, context);
-  if (options.decode_rate) supply.decode_samples_per_second = options.decode_rate;
+  if (options.decode_rate) {
+    supply.decode_samples_per_second = options.decode_rate;
+    supply.decoded_sample_bytes.reset();
+  }
   if (options.decode_per_core) supply.decode_samples_per_second_per_core = options.decode_per_core;
   return supply;
 }
@@ -108,16 +111,20 @@ Supply given_supply(const ModelOptions& options, Supply supply, Context& context
 /// What the known stages give to samples of `sample_bytes`. Bytes per second count before samples per second, because
 /// the job's samples need not be as large as those that were measured.
 std::vector<StageRate> stage_rates(const Supply& supply, double sample_bytes, bool image) {
+  const auto decoding = [&](double rate) {
+    return decode_rate_of(rate, supply.decoded_sample_bytes.value_or(0), sample_bytes);
+  };
   std::vector<StageRate> rates;
   if (supply.read_bytes_per_second && sample_bytes > 0) {
     rates.push_back({stage::kRead, *supply.read_bytes_per_second / sample_bytes});
   } else if (supply.read_samples_per_second) {
     rates.push_back({stage::kRead, *supply.read_samples_per_second});
   }
-  if (image && supply.decode_samples_per_second) rates.push_back({stage::kDecode, *supply.decode_samples_per_second});
+  if (image && supply.decode_samples_per_second)
+    rates.push_back({stage::kDecode, decoding(*supply.decode_samples_per_second)});
   if (image && supply.pipeline_samples_per_second) {
     rates.push_back({supply.pipeline_stage ? std::string_view(*supply.pipeline_stage) : "pipeline",
-                     *supply.pipeline_samples_per_second});
+                     decoding(*supply.pipeline_samples_per_second)});
   }
   return rates;
 }

@@ -31,7 +31,8 @@ std::string rates_text(const ModelResult& result, double sample_bytes) {
   const double demand = result.required->samples_per_second;
   std::string text = fmt::format("{} of {} samples/s", format_rounded_count(*result.headroom_ratio * demand),
                                  format_rounded_count(demand));
-  const double measured = result.supply->measured_sample_bytes.value_or(sample_bytes);
+  const double decoded = result.supply->decoded_sample_bytes.value_or(sample_bytes);
+  const double measured = result.supply->measured_sample_bytes.value_or(decoded);
   if (measured < 0.99 * sample_bytes || measured > 1.01 * sample_bytes) {
     text += fmt::format(" of {} (measured with samples of {})", format_rounded_size(sample_bytes),
                         format_rounded_size(measured));

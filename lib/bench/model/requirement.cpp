@@ -14,6 +14,11 @@ double bytes_per_second(const TrainingJob& job) { return samples_per_second(job)
 
 std::uint64_t tensor_bytes(std::uint64_t side, std::uint64_t value_bytes) { return 3 * side * side * value_bytes; }
 
+double decode_rate_of(double rate, double measured_bytes, double bytes) {
+  constexpr double kNoDifference = 1.25;
+  return measured_bytes > 0 && bytes > kNoDifference * measured_bytes ? rate * measured_bytes / bytes : rate;
+}
+
 double prefetch_bytes(std::uint64_t ranks, std::uint64_t workers, std::uint64_t prefetch, std::uint64_t batch,
                       double decoded_sample_bytes) {
   return static_cast<double>(ranks) * static_cast<double>(workers) * static_cast<double>(prefetch) *

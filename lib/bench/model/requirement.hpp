@@ -24,6 +24,11 @@ double bytes_per_second(const TrainingJob& job);
 /// What one sample takes once decoded: channels * height * width * bytes per value, for a square RGB crop.
 std::uint64_t tensor_bytes(std::uint64_t side, std::uint64_t value_bytes);
 
+/// What decodes `rate` images of `measured_bytes` a second gives of images of `bytes`: rate * measured_bytes / bytes
+/// where these are larger by more than a quarter, as decoding costs about as much as there are bytes. Smaller ones
+/// count as those that were measured: what they would gain nobody measured.
+double decode_rate_of(double rate, double measured_bytes, double bytes);
+
 /// Memory in which a PyTorch DataLoader keeps finished batches, a lower bound of its /dev/shm:
 /// ranks * workers * prefetch factor * batch * bytes per decoded sample.
 double prefetch_bytes(std::uint64_t ranks, std::uint64_t workers, std::uint64_t prefetch, std::uint64_t batch,

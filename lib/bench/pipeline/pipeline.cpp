@@ -63,9 +63,9 @@ void check_samples(const PipelineRun& run, const InputSet& input, std::optional<
                                               run.tally.decoded, run.loader.gpus, run.loader.batch));
   }
   if (run.log.steps() == 1) {
-    context.warn("one_step", fmt::format("{} samples make one step; rates hold little and utilisation is not known: a "
-                                         "smaller --batch or more data tells more",
-                                         run.log.samples()));
+    context.warn("one_step", fmt::format("{} made one step; rates hold little and utilisation is not known: a smaller "
+                                         "--batch or more data tells more",
+                                         format_count(run.log.samples(), "sample")));
   }
 }
 

@@ -1,6 +1,8 @@
 #include "bench/results/result_file.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -19,6 +21,13 @@ constexpr std::uint64_t kMostBytes = 1U << 28U;
 }  // namespace
 
 Json read_own_json(const std::string& path, std::string_view wanted) {
+  std::error_code error;
+  if (const auto kind = std::filesystem::status(path, error); std::filesystem::is_other(kind)) {
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("'{}' is no regular file but a pipe or a device; write the result to a file and name that", path),
+        path);
+  }
   Json json = Json::parse(read_text_file(path, kMostBytes), nullptr, false);
   const auto schema = json.is_object() ? json.find("schema") : json.end();
   if (!json.is_object() || schema == json.end() || !schema->is_string() ||

@@ -139,7 +139,8 @@ std::string gpus_fed_text(const MeasuredNode& node, const std::vector<StageRate>
   for (const Preset& preset : presets()) {
     if (!preset.jpeg) continue;
     const double read = node.read_bytes_per_second / preset.sample_bytes;
-    const double supply = std::min(read, rates.back().samples_per_second);
+    const double decode = decode_rate_of(rates.back().samples_per_second, node.sample_bytes, preset.sample_bytes);
+    const double supply = std::min(read, decode);
     const double gpus = supply / (preset.min_au * samples_per_second(preset_job(preset, 1)));
     text += fmt::format("{}{:.1f} x {}", text.empty() ? "" : ", ", std::floor(gpus * 10) / 10, preset.name);
   }
@@ -163,7 +164,10 @@ Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, 
 std::vector<PresetRow> presets_fed(const MeasuredNode& node, double decode_samples_per_second) {
   Supply supply;
   supply.read_bytes_per_second = node.read_bytes_per_second;
-  if (decodes(node, {})) supply.decode_samples_per_second = decode_samples_per_second;
+  if (decodes(node, {})) {
+    supply.decode_samples_per_second = decode_samples_per_second;
+    supply.decoded_sample_bytes = node.sample_bytes;
+  }
   std::vector<PresetRow> rows = preset_rows(supply);
   if (!decodes(node, {})) std::erase_if(rows, [](const PresetRow& row) { return find_preset(row.name).jpeg; });
   return rows;

@@ -18,11 +18,14 @@
 namespace shardkit {
 namespace {
 
+constexpr double kLongestBudget = 24 * 3600;
+
 void check_options(const RunOptions& options) {
   const auto check = [](bool fine, const std::string& text) {
     if (!fine) throw Error(ErrorCode::usage, text);
   };
-  check(options.budget > 0, "--budget: expected more than 0 seconds");
+  check(options.budget > 0 && options.budget <= kLongestBudget,
+        "--budget: expected more than 0 seconds and up to a day");
   check(options.prefetch > 0, "--prefetch: expected at least 1 batch");
   check(options.workers.value_or(1) > 0, "--workers: expected at least 1");
   check(options.threads.value_or(1) > 0, "--threads: expected at least 1");

@@ -1,9 +1,11 @@
 #include "bench/run/run_stages.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -131,6 +133,14 @@ std::optional<DecodeResult> measure_decode(const RunOptions& options, const Inpu
   }
 }
 
+/// Whether data went away since it was listed: no verdict is about half of it.
+bool is_gone(const InputSet& input) {
+  return std::ranges::any_of(input.files, [](const auto& file) {
+    std::error_code error;
+    return std::filesystem::status(file.path, error).type() == std::filesystem::file_type::not_found;
+  });
+}
+
 /// Other work on the machine takes cores from what is measured, and the verdict would be about those that were left.
 void warn_of_others(const DecodeResult& decode, double cores, Context& context) {
   constexpr double kMostOfThem = 0.8;
@@ -196,8 +206,8 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
   } catch (const Error& error) {
     using enum ErrorCode;  // usage: no image came in its share of the budget; what was measured before that stays
     const auto codes = {not_found, corrupt, unsupported, usage};
-    if (std::ranges::find(codes, error.code()) == codes.end()) throw;
-    context.warn("no_pipeline", error.what());
+    if (std::ranges::find(codes, error.code()) == codes.end() || is_gone(input)) throw;
+    context.warn("no_pipeline", fmt::format("the pipeline was not measured: {}", error.what()));
     return std::nullopt;
   }
 }

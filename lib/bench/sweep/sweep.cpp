@@ -89,9 +89,11 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
   if (settings.threads) {
     result.text = reading_text(settings);
     const std::string depth = settings.engine == "uring" ? fmt::format(" --depth {}", *settings.depth) : "";
+    const std::string cache =
+        fmt::format(" --cache {}", EnumNames<CacheRequest>::names[static_cast<std::size_t>(options.cache)]);
     result.commands.push_back(fmt::format("iobench read {} --engine {} --threads {} --block {}{}{}",
                                           shell_word(options.paths.front()), *settings.engine, *settings.threads,
-                                          *settings.block, depth, options.direct ? " --direct" : ""));
+                                          *settings.block, depth, options.direct ? " --direct" : cache));
   }
   if (!settings.workers) return;
   result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);

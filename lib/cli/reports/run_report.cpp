@@ -112,7 +112,8 @@ std::string render_run(const RunResult& result, bool colour) {
   environment(result.environment, out);
   file_costs(result, out);
   for (const std::string& hint : result.read.hints) fmt::format_to(to, "hint: {}\n", hint);
-  if (result.pipeline) {
+  const bool is_fed = conclusion.requirement && conclusion.verdict.ok;  // and needs no advice
+  if (result.pipeline && !is_fed) {
     for (const std::string& advice : result.pipeline->advice) fmt::format_to(to, "hint: {}\n", advice);
   }
   fmt::format_to(to, "\nto repeat: {}\n", printable(result.command));

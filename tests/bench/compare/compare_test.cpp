@@ -194,7 +194,16 @@ TEST_CASE("waits that were 0 and are half a second regressed, and a microsecond 
   CHECK(row.floor == 0.001);
   CHECK(says(row.text, "; less than 1 ms counts as 1 ms"));
   CHECK(compare_paths(fed, write("hardly", 1e-6)).verdict == "pass");
-  CHECK(compare_paths(fed, fed).verdict == "pass");
+}
+
+TEST_CASE("a result that is held against itself is warned of") {
+  const TempDir dir;
+  CompareOptions options;
+  options.base = write_repetitions(dir, "runs", {});
+  options.changed = *options.base + "/03.json";
+  Context context;
+  compare(options, context);
+  CHECK(std::ranges::any_of(context.warnings(), [](const Warning& w) { return w.code == "same_result"; }));
 }
 
 TEST_CASE("options that make no sense are refused") {

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "bench/model/requirement.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
@@ -186,6 +187,46 @@ TEST_CASE("a run is taken at its ladder: cores that read decode the less") {
   CHECK(result.headroom_ratio.value() == Approx(0.5));
   CHECK(result.supply->cache_state == "cold");
   CHECK(context.warnings().empty());
+}
+
+TEST_CASE("where a run measured its pipeline, that stands for the slower stage, as in the run's own verdict") {
+  const TempDir dir;
+  Context context;
+  ModelOptions options = worked_example();
+  options.from = dir.path("run.json");
+  const auto write_run = [&](double read, double decode, double pipeline) {
+    write_file(*options.from, fmt::format(R"({{"schema":"shardkit/run","result":{{
+      "read":{{"bytes_per_second":{},"samples_per_second":{}}},"decode":{{"samples_per_second":1,"mix":{{"mean_bytes":130000}}}},
+      "ladder":[{{"stage":"read","measured_per_second":{}}},{{"stage":"decode","measured_per_second":{}}},
+                {{"stage":"pipeline","measured_per_second":{}}}]}}}})",
+                                          read * 130'000, read, read, decode, pipeline));
+    return model(options, context);
+  };
+  const ModelResult decoding = write_run(15'000, 9'000, 5'120);
+  CHECK(decoding.limiting_stage == "decode");
+  CHECK(decoding.headroom_ratio.value() == Approx(0.5));
+  const ModelResult reading = write_run(6'000, 9'000, 5'120);
+  CHECK(reading.limiting_stage == "read");
+  CHECK(reading.headroom_ratio.value() == Approx(0.5));
+}
+
+TEST_CASE("images larger than those that were measured decode the slower, in proportion to their bytes") {
+  CHECK(decode_rate_of(1000, 110'000, 330'000) == Approx(1000.0 / 3));
+  CHECK(decode_rate_of(1000, 110'000, 115'000) == 1000);  // no difference
+  CHECK(decode_rate_of(1000, 110'000, 50'000) == 1000);   // nobody measured smaller ones
+  CHECK(decode_rate_of(1000, 0, 50'000) == 1000);
+  const TempDir dir;
+  Context context;
+  ModelOptions options = worked_example();
+  options.from = dir.path("decode.json");
+  options.read_rate = 100e9;
+  write_file(*options.from,
+             R"({"schema":"shardkit/decode","result":{"samples_per_second":20480,"mix":{"mean_bytes":130000}}})");
+  CHECK(model(options, context).requirement == "met");
+  options.sample_bytes = 520'000;
+  const ModelResult larger = model(options, context);
+  CHECK(larger.limiting_stage == "decode");
+  CHECK(larger.headroom_ratio.value() == Approx(0.5));
 }
 
 TEST_CASE("a pipeline is a supply of samples, limited by the stage that set its pace") {
