@@ -176,7 +176,7 @@ void FakeEvent::wait() {
 }  // namespace
 
 FakeDevice::FakeDevice(const Settings& settings) : settings_(settings) {
-  facts_ = {settings.index, "fake GPU", settings.memory, settings.pci_address, settings.numa_node};
+  facts_ = {settings.index, settings.name, settings.memory, settings.pci_address, settings.numa_node};
 }
 
 FakeDevice::~FakeDevice() = default;

@@ -30,6 +30,7 @@ class FakeDevice final : public shardkit::Device {
     double copy_seconds = 1e-6;
     std::uint64_t memory = std::uint64_t{64} << 20U;
     std::uint64_t index = 0;
+    std::string name = "fake GPU";
     std::string pci_address = "0000:17:00.0";
     std::optional<std::uint64_t> numa_node = {};
     std::optional<std::uint64_t> damaged_copy = {};    ///< the copy, counted from 0, that loses a byte

@@ -7,12 +7,14 @@
 #include "bench/bench_data.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"
+#include "support/fake_jpeg_decoder.hpp"
 #include "support/recorded_tree.hpp"
 
 using namespace shardkit;
 using namespace shardkit::test;
 using shardkit_test::failure_of;
 using shardkit_test::FakeDevice;
+using shardkit_test::FakeJpegDecoder;
 
 namespace {
 
@@ -124,6 +126,25 @@ TEST_CASE("more GPUs than there are share those, which is warned of") {
   CHECK(result.samples == 20);
   const auto warnings = context.warnings();
   CHECK(std::ranges::count(warnings, "gpus_share_devices", &Warning::code) == 1);
+}
+
+TEST_CASE("nvJPEG decodes on GPUs of one model, as workers do not choose theirs") {
+  FakeDevice first;
+  FakeDevice second({.index = 1});
+  FakeDevice other({.index = 2, .name = "another GPU"});
+  const RecordedTree tree;
+  std::vector<unsigned> threads;
+  const auto open = [&](const Device&, unsigned workers) {
+    threads.push_back(workers);
+    return std::make_unique<FakeJpegDecoder>();
+  };
+  const PipelineSetup setup = set_up(with([](auto& o) { o.decode = DecodeKind::nvjpeg; }));
+  const auto decoders = [&](std::vector<Device*> gpus) { return open_decoders(setup, gpus, {gpus, open, tree}); };
+  CHECK(decoders({&first, &second}).size() == 2);
+  CHECK(threads == std::vector<unsigned>{2, 2});
+  const auto failure = failure_of([&] { decoders({&first, &second, &other}); });
+  CHECK(failure == ErrorCode::unsupported);
+  CHECK(failure.says("GPUs of one model are needed, and GPU 0 is 'fake GPU', GPU 2 'another GPU'"));
 }
 
 TEST_CASE("normalising on the GPU takes a quarter of the bytes of f32 over the bus, and of the memory for batches") {
