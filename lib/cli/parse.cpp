@@ -90,6 +90,14 @@ class Binder final : public FieldVisitor {
 
   const std::vector<OperandSlot>& operands() const { return operands_; }
 
+  /// To be asked after parsing: of two values one would be lost.
+  void check_given_once() const {
+    for (const CLI::Option* option : single_) {
+      if (option->count() < 2) continue;
+      reject(option->get_name(), fmt::format("given {} times, and takes one value", option->count()));
+    }
+  }
+
   using FieldVisitor::field;
   void field(const Field& field, bool& value) override {
     app_.add_flag_callback(names(field), [&value] { value = true; })->disable_flag_override();
@@ -147,7 +155,8 @@ class Binder final : public FieldVisitor {
 
   void bind_text(const Field& field, std::function<void(const std::string&)> store) {
     if (field.role == Role::option) {
-      app_.add_option_function<std::string>(names(field), std::move(store));
+      // All values are taken, so that check_given_once() and not the library says that there are too many.
+      single_.push_back(app_.add_option_function<std::string>(names(field), std::move(store))->take_last());
     } else {
       add_operand(field, false, std::move(store));
     }
@@ -169,6 +178,7 @@ class Binder final : public FieldVisitor {
 
   CLI::App& app_;
   std::vector<OperandSlot> operands_;
+  std::vector<const CLI::Option*> single_;  ///< options of one value
 };
 
 [[noreturn]] void reject_unknown_option(const CLI::App& app, const std::string& argument) {
@@ -231,6 +241,7 @@ ParseOutcome parse_options(Invocation& invocation, CommonOptions& common, std::v
   } catch (const CLI::Error& error) {
     throw Error(ErrorCode::usage, error.what());
   }
+  binder.check_given_once();
   std::vector<std::string> operands = operand_texts(app);
   operands.insert(operands.end(), literal.begin(), literal.end());
   store_operands(binder.operands(), operands);

@@ -67,6 +67,13 @@ TEST_CASE("a list may be given in pieces, and takes no operand along") {
   CHECK(options.more == std::vector<std::string>{"videos"});
 }
 
+TEST_CASE("an option of one value is given once") {
+  CHECK(refused({"photos", "--size", "1MiB", "--size=2MiB"}) ==
+        "fake: error: --size: given 2 times, and takes one value");
+  CHECK(refused({"photos", "-n", "a", "--name", "a", "-n", "b"}) ==
+        "fake: error: --name: given 3 times, and takes one value");
+}
+
 TEST_CASE("an option has its one-letter alias") { CHECK(parsed({"photos", "-n", "train"}).name == "train"); }
 
 TEST_CASE("operands may stand anywhere, and after -- whatever they look like") {
