@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,16 @@ constexpr std::uint64_t kMiB = 1ULL << 20U;
 constexpr double kMostSeconds = 1e9;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+/// A copy beside the original would time the same storage twice.
+void check_drain(const CheckpointOptions& options) {
+  std::error_code not_there;  // which is told when they are opened
+  if (!options.drain_to || !std::filesystem::equivalent(options.directory, *options.drain_to, not_there)) return;
+  refuse(
+      fmt::format("--drain-to: '{}' is the folder that checkpoints are written to; name one on the storage that they "
+                  "are to be copied to",
+                  *options.drain_to));
+}
 
 }  // namespace
 
@@ -70,6 +81,7 @@ void check_options(const CheckpointOptions& options) {
   if (options.step_time.has_value() != options.every.has_value()) refuse("--step-time and --every belong together");
   if (options.step_time && *options.step_time <= 0) refuse("--step-time: expected more than 0 seconds");
   if (options.every == 0U) refuse("--every: expected at least 1 step");
+  check_drain(options);
 }
 
 }  // namespace shardkit

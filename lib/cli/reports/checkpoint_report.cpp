@@ -14,6 +14,14 @@ std::string_view mode_name(const CheckpointRow& row) {
   return EnumNames<CheckpointMode>::names.at(static_cast<std::size_t>(row.mode));
 }
 
+/// What has to be known first.
+std::string_view pile_up(const CheckpointResult& result) {
+  if (!result.has_findings()) return "";
+  CheckpointResult written = result;
+  written.drain.reset();
+  return written.has_findings() ? "checkpoints pile up: " : "drained checkpoints pile up: ";
+}
+
 std::string headline(const CheckpointResult& result) {
   std::string text;
   for (const CheckpointRow& row : result.rows) {
@@ -22,8 +30,9 @@ std::string headline(const CheckpointResult& result) {
                         copies ? " with a copy in memory" : "");
     if (copies) text += fmt::format(" (durable after {})", format_duration(row.durable_seconds));
   }
-  return text + fmt::format(" for a checkpoint of {} by {}", format_size(result.rows.front().bytes),
-                            format_count(result.writers, "writer"));
+  return fmt::format("{}{}", pile_up(result), text) + fmt::format(" for a checkpoint of {} by {}",
+                                                                  format_size(result.rows.front().bytes),
+                                                                  format_count(result.writers, "writer"));
 }
 
 void add_rows(const CheckpointResult& result, std::string& out) {

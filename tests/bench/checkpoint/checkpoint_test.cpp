@@ -100,8 +100,6 @@ TEST_CASE("a drain and the checkpoint itself are read back and compared") {
   CHECK(result.read_back[1].directory == dir.path());
   for (const CheckpointRestore& restore : result.read_back) CHECK(restore.bytes == kBytes);
   CHECK(std::filesystem::is_empty(slow.path()));
-  options.drain_to = dir.path();  // the same folder is no reason to mix them up
-  CHECK(run(options).read_back.size() == 2);
 }
 
 TEST_CASE("with a step time and an interval the share of training and the room between checkpoints are told") {
@@ -286,6 +284,7 @@ TEST_CASE("what cannot be measured is refused before anything is written") {
     options.drain_to = dir.path("absent");
     expected = ErrorCode::not_found;
   }
+  SUBCASE("a drain to where it is written") { options.drain_to = dir.path("."); }
   CHECK(failure(options).code() == expected);
   if (std::filesystem::exists(dir.path("file"))) std::filesystem::remove(dir.path("file"));
   CHECK(std::filesystem::is_empty(dir.path()));
