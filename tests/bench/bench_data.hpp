@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "core/context.hpp"
 #include "core/error.hpp"
 #include "image/fixtures.hpp"
 #include "image/jpeg_encoder.hpp"
@@ -34,6 +36,11 @@ ErrorCode error_code_of(const Call& call) {
     return error.code();
   }
   throw std::logic_error("no error came");
+}
+
+/// True when a warning of this code came.
+inline bool has_warning(const Context& context, std::string_view code) {
+  return std::ranges::any_of(context.warnings(), [&](const Warning& warning) { return warning.code == code; });
 }
 
 }  // namespace shardkit::test

@@ -19,8 +19,8 @@ struct Measurements {
 
 /// Reads a result, or a folder with one result in each *.json of it, hidden ones left out. A result with repetitions
 /// (`run --repeat`) gives a value for each of them, any other gives one. Throws Error{usage} when the files of a folder
-/// are no repetitions of one measurement, for a run that failed and for results without a metric; Error{corrupt} for
-/// files that are no results, Error{not_found} when there are none.
+/// are no repetitions of one measurement and for results without a metric; Error{conflict} for a run that failed,
+/// Error{corrupt} for files that are no results, Error{not_found} when there are none.
 Measurements read_measurements(const std::string& path, Context& context);
 
 }  // namespace shardkit

@@ -60,7 +60,8 @@ struct MeasuredNodeResult {
 /// Takes the rates out of a result that `iobench read`, `decode`, `pipeline`, `checkpoint` or `run` wrote with --json;
 /// of a run the rates by which it judges too: decoding beside reading, and the pipeline for the slower of both; of a
 /// pipeline that decoded nothing the rate of reading. Throws Error{corrupt} when the file is no such result,
-/// Error{usage} when it is one of another verb, of a run that failed, or of a pipeline that read nothing.
+/// Error{conflict} when it is of a run that failed, Error{usage} when it is one of another verb or of a pipeline that
+/// read nothing.
 MeasuredNodeResult read_measured(const std::string& path);
 
 }  // namespace shardkit

@@ -126,6 +126,16 @@ std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request
   return prepared;
 }
 
+InputSet preparable(const InputSet& input, CacheRequest request, double seconds, Context& context) {
+  InputSet part{{}, 0, input.operands};
+  const std::size_t ready = prepare_cache(input.files, request, seconds, context);
+  for (const InputFile& file : std::span(input.files).first(ready)) {
+    part.files.push_back(file);
+    part.bytes += file.bytes;
+  }
+  return part;
+}
+
 std::string cache_state(const CacheReport& report, StorageClass storage_class) {
   const auto ratio = report.residency_before_ratio;
   if (!ratio) return report.requested == CacheRequest::warm ? "warm" : "unknown";

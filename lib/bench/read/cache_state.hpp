@@ -46,6 +46,10 @@ std::optional<double> residency(std::span<const InputFile> files, Context& conte
 std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request, std::optional<double> seconds,
                           Context& context);
 
+/// The files that prepare_cache() gets into that state within `seconds`, from the first on. Doing it to them once more,
+/// as each measurement does, takes no longer than that.
+InputSet preparable(const InputSet& input, CacheRequest request, double seconds, Context& context);
+
 /// A name for what the cache held before a measurement that goes through it. "client-cold": a server behind may still
 /// have it in memory. What was just read into the cache is warm, also where the system does not tell.
 std::string cache_state(const CacheReport& report, StorageClass storage_class);

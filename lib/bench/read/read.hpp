@@ -46,8 +46,9 @@ struct ReadOptions {
   std::uint64_t repeat = 1;
   std::uint64_t seed = 0;
   StoreReadOptions store;  ///< its sample_bytes are of local files too: each is a row of samples of that size
-  /// Set by `run`, not on the command line, in sequential mode alone: how many seconds the bringing of caches into the
-  /// state asked for may take. The files that are ready by then are those that are read.
+  /// Set by `run` and `sweep`, not on the command line, in sequential mode alone: how many seconds the bringing of
+  /// caches into the state asked for may take. The files that are ready by then are those that are read, and once
+  /// dropping them between passes has taken as long there is no further pass.
   std::optional<double> prepare_seconds;
 
   void describe(FieldVisitor& v);

@@ -1,6 +1,7 @@
 #include "bench/read/read_passes.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "bench/read/random_work.hpp"
 #include "bench/read/read_options.hpp"
@@ -81,6 +82,7 @@ RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::stri
   const bool drops = !options.direct && options.cache == CacheRequest::cold;
   const bool goes_round = !drops && (is_warm || may_read_again(options));
   RepetitionRun run;
+  double preparing = 0;
   while (true) {
     ReadLimits limits{options.samples, {}, goes_round ? least : 0};
     if (options.budget) limits.most_seconds = std::max(*options.budget - run.measured.seconds(), 0.0);
@@ -88,7 +90,10 @@ RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::stri
     run_pass(plan, limits, device, context, run);
     const bool over = options.budget && run.measured.seconds() >= *options.budget;
     if (!drops || over || run.measured.seconds() >= least) return run;
+    if (options.prepare_seconds && preparing >= *options.prepare_seconds) return run;
+    const auto start = std::chrono::steady_clock::now();
     prepare_cache(plan.files, CacheRequest::cold, {}, context);
+    preparing += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 }
 

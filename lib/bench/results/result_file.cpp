@@ -47,7 +47,7 @@ void check_result(const Json& envelope, const std::string& path) {
   const bool failed = envelope.value("status", Json()) == "failed" || envelope.value("error", Json()).is_object();
   if (envelope["result"].is_object() && !failed) return;
   const Json* text = member(envelope, "error.text");
-  throw Error(ErrorCode::usage,
+  throw Error(ErrorCode::conflict,
               fmt::format("'{}' is the result of a run that failed{}; leave it out or measure again", path,
                           text != nullptr && text->is_string() ? ": " + text->get<std::string>() : ""),
               path);

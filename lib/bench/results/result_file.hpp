@@ -16,7 +16,7 @@ nlohmann::json read_own_json(const std::string& path,
 /// The verb of a file's schema: "read" of "shardkit/read".
 std::string verb_of(const nlohmann::json& envelope);
 
-/// An envelope with a result. Throws as read_own_json() does, Error{usage} for the result of a run that failed.
+/// An envelope with a result. Throws as read_own_json() does, Error{conflict} for the result of a run that failed.
 nlohmann::json read_result_file(const std::string& path);
 /// The same for a file that was read: checks it and throws.
 void check_result(const nlohmann::json& envelope, const std::string& path);

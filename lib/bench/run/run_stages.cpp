@@ -168,18 +168,6 @@ InputSet input_of_pipeline(const InputSet& input, const ReadResult& read, double
   return part;
 }
 
-/// As many of the files as can be brought into the state asked for within the share of the budget there is for that;
-/// bringing them into it once more, as the pipeline does, takes next to no time.
-InputSet in_state(const InputSet& input, CacheRequest cache, const RunOptions& options, Context& context) {
-  InputSet part;
-  const std::size_t ready = prepare_cache(input.files, cache, options.budget * kShareForCaches, context);
-  for (const InputFile& file : std::span(input.files).first(ready)) {
-    part.files.push_back(file);
-    part.bytes += file.bytes;
-  }
-  return part;
-}
-
 /// Empty when there is nothing to decode, or its data cannot be brought into the state that reading had. Where storage
 /// is measured the data is gone through once, so that none of it is read warm; else the passes are as many as there is
 /// time for.
@@ -199,8 +187,8 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, const 
   pipeline_options.epochs = is_of_storage ? 1 : kUntilTheTimeIsOver;
   try {
     const InputSet wanted = input_of_pipeline(input, read, *pipeline_options.budget);
-    PipelineResult result =
-        pipeline(pipeline_options, in_state(wanted, read.cache.requested, options, context), context);
+    const InputSet part = preparable(wanted, read.cache.requested, options.budget * kShareForCaches, context);
+    PipelineResult result = pipeline(pipeline_options, part, context);
     result.advice = in_words_of_run(std::move(result.advice));
     return result;
   } catch (const Error& error) {

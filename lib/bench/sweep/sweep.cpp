@@ -25,17 +25,36 @@ void check_options(const SweepOptions& options) {
   check(options.batch > 0, "--batch: expected at least 1");
   check(!options.step_time || *options.step_time > 0, "--step-time: expected more than 0 seconds");
   check(!options.direct || options.what != SweepWhat::load, "--direct is about reading; --what load does none of it");
+  check(!options.step_time || options.what != SweepWhat::read, "--step-time is about loading; --what read does none");
 }
 
-/// Seconds for each point, so that all of them together keep to the budget.
-double seconds_of_point(const SweepOptions& options, std::uint64_t cores) {
+/// What each point is measured on, and for how long.
+struct PointWork {
+  InputSet input;
+  double seconds = 0;
+  double prepare_seconds = 0;  ///< that bringing caches into their state may take
+};
+
+/// Shares the budget out among the points. Caches are dropped for every point, which half of its time is for, and
+/// warmed once for all, in a quarter of the budget; no more files are used than that is time for.
+PointWork share_out(const SweepOptions& options, std::uint64_t cores, const InputSet& input, Context& context) {
+  constexpr double kShareForDropping = 0.5;
+  constexpr double kShareForWarming = 0.25;
   std::uint64_t points = 0;
   if (options.what != SweepWhat::load) points += most_read_points();
   if (options.what != SweepWhat::read) points += most_load_points(cores);
-  return std::clamp(options.budget / static_cast<double>(points), kLeastPoint, kMostPoint);
+  double each = options.budget / static_cast<double>(points);
+  double prepare = 0;
+  const bool past_the_cache = options.direct && options.what == SweepWhat::read;
+  const CacheRequest cache = past_the_cache ? CacheRequest::any : options.cache;
+  if (cache == CacheRequest::cold) prepare = each * kShareForDropping;
+  if (cache == CacheRequest::warm) prepare = options.budget * kShareForWarming;
+  if (cache == CacheRequest::cold) each *= 1 - kShareForDropping;
+  if (cache == CacheRequest::warm) each *= 1 - kShareForWarming;
+  return {preparable(input, cache, prepare, context), std::clamp(each, kLeastPoint, kMostPoint), prepare};
 }
 
-SweepPoint measure_read(const SweepOptions& options, const InputSet& input, const ReadSetting& setting, double seconds,
+SweepPoint measure_read(const SweepOptions& options, const PointWork& work, const ReadSetting& setting,
                         Context& context) {
   ReadOptions read_options;
   read_options.engine = setting.engine;
@@ -44,10 +63,10 @@ SweepPoint measure_read(const SweepOptions& options, const InputSet& input, cons
   if (setting.engine == "uring") read_options.depth = setting.depth;
   read_options.direct = options.direct;
   read_options.cache = options.direct ? CacheRequest::any : options.cache;
-  read_options.budget = seconds;
-  if (options.direct || options.cache != CacheRequest::any) read_options.min_time = seconds;
-  read_options.prepare_seconds = seconds;
-  const ReadResult result = read(read_options, input, context);
+  read_options.budget = work.seconds;
+  if (options.direct || options.cache != CacheRequest::any) read_options.min_time = work.seconds;
+  read_options.prepare_seconds = work.prepare_seconds;
+  const ReadResult result = read(read_options, work.input, context);
   SweepPoint point{result.bytes_per_second, {}, {}};
   if (!result.bytes_per_second_interval) return point;
   point.low = result.bytes_per_second_interval->low;
@@ -55,8 +74,9 @@ SweepPoint measure_read(const SweepOptions& options, const InputSet& input, cons
   return point;
 }
 
-SweepPoint measure_load(const SweepOptions& options, const InputSet& input, const LoadSetting& setting, double seconds,
+SweepPoint measure_load(const SweepOptions& options, const PointWork& work, const LoadSetting& setting,
                         Context& context) {
+  constexpr std::uint64_t kUntilTheTimeIsOver = 1000;
   PipelineOptions load;
   load.batch = options.batch;
   load.step_time = setting.step_seconds;
@@ -65,10 +85,10 @@ SweepPoint measure_load(const SweepOptions& options, const InputSet& input, cons
   load.cache = options.cache;
   load.crop = options.crop;
   load.dtype = options.dtype;
-  load.budget = seconds;
+  load.budget = work.seconds;
   load.sink = SinkKind::host;
-  load.epochs = 1000;  // until the time is over
-  return {pipeline(load, input, context).samples_per_second, {}, {}};
+  load.epochs = options.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // what was read once is warm
+  return {pipeline(load, work.input, context).samples_per_second, {}, {}};
 }
 
 std::string reading_text(const SweepSettings& settings) {
@@ -79,9 +99,9 @@ std::string reading_text(const SweepSettings& settings) {
 }
 
 std::string loading_text(const SweepSettings& settings) {
-  return fmt::format("loading: {} samples/s with {}, prefetch {}",
-                     format_count(static_cast<std::uint64_t>(*settings.samples_per_second)),
-                     format_count(*settings.workers, "worker"), *settings.prefetch);
+  return fmt::format("loading: {} samples/s with {}; prefetch {} is enough beside a step",
+                     format_rounded_count(*settings.samples_per_second), format_count(*settings.workers, "worker"),
+                     *settings.prefetch);
 }
 
 void describe_settings(const SweepOptions& options, const SweepOutcome& outcome, SweepResult& result) {
@@ -118,22 +138,34 @@ void warn_of_noise(const SweepOutcome& outcome, Context& context) {
                   format_rate(outcome.measured_twice->first), format_rate(outcome.measured_twice->second)));
 }
 
+/// Data without images, or with broken ones alone, is read all the same, and what reading is best at stays.
+void sweep_loading_if_possible(const SweepProbes& probes, const SweepOptions& options, std::uint64_t cores,
+                               Context& context, SweepOutcome& outcome) {
+  try {
+    sweep_loading(probes, cores, options.batch, options.step_time, outcome);
+  } catch (const Error& error) {
+    const bool of_data = error.code() == ErrorCode::not_found || error.code() == ErrorCode::corrupt;
+    if (!of_data || options.what != SweepWhat::all) throw;
+    context.warn("no_loading", fmt::format("workers and prefetch were left out: {}", error.what()));
+  }
+}
+
 }  // namespace
 
 SweepResult sweep(const SweepOptions& options, Context& context) {
   check_options(options);
   const InputSet input = spread(find_input(options.paths, context));
   const std::uint64_t cores = usable_threads();
-  SweepResult result;
-  result.point_seconds = seconds_of_point(options, cores);
-  const SweepProbes probes{
-      [&](const ReadSetting& setting) { return measure_read(options, input, setting, result.point_seconds, context); },
-      [&](const LoadSetting& setting) { return measure_load(options, input, setting, result.point_seconds, context); }};
+  const PointWork work = share_out(options, cores, input, context);
+  const SweepProbes probes{[&](const ReadSetting& setting) { return measure_read(options, work, setting, context); },
+                           [&](const LoadSetting& setting) { return measure_load(options, work, setting, context); }};
   SweepOutcome outcome;
   if (options.what != SweepWhat::load) sweep_reading(probes, outcome);
-  if (options.what != SweepWhat::read) sweep_loading(probes, cores, options.batch, options.step_time, outcome);
+  if (options.what != SweepWhat::read) sweep_loading_if_possible(probes, options, cores, context, outcome);
   if (!outcome.uring_refused.empty()) context.warn("no_uring", "io_uring was left out: " + outcome.uring_refused);
   warn_of_noise(outcome, context);
+  SweepResult result;
+  result.point_seconds = work.seconds;
   describe_settings(options, outcome, result);
   result.settings = outcome.settings;
   result.rows = std::move(outcome.rows);
@@ -150,7 +182,7 @@ void SweepOptions::describe(FieldVisitor& v) {
           step_time);
   v.field({"crop", Unit::count, "side of the random resized crop", Role::option, "PIXELS"}, crop);
   v.field({"dtype", Unit::none, "type of the batch's values"}, dtype);
-  v.field({"budget", Unit::seconds, "time for measuring all points"}, budget);
+  v.field({"budget", Unit::seconds, "time for all points, bringing caches into their state included"}, budget);
 }
 
 void SweepResult::describe(FieldVisitor& v) {

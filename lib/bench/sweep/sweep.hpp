@@ -46,7 +46,8 @@ struct SweepResult {
   void describe(FieldVisitor& v);
 };
 
-/// Takes at most about `budget` seconds beside what bringing the cache into its state takes. Writes nothing.
+/// Takes about `budget` seconds at most. Writes nothing. Where there are no images to load but data to read,
+/// SweepWhat::all warns and stays with reading.
 SweepResult sweep(const SweepOptions& options, Context& context);
 
 }  // namespace shardkit

@@ -47,10 +47,10 @@ TEST_CASE("the result of a run that failed is refused with its error") {
   write_file(dir.path("x.json"), R"({"schema":"shardkit/read","result":null,
 "error":{"code":"io","text":"cannot read /data/a.tar"},"status":"failed"})");
   auto failure = failure_with_new(dir.path("x.json"));
-  CHECK(failure == ErrorCode::usage);
+  CHECK(failure == ErrorCode::conflict);
   CHECK(failure.says("failed: cannot read /data/a.tar; leave it out"));
   write_file(dir.path("x.json"), R"({"schema":"shardkit/read","result":{"bytes_per_second":1},"status":"failed"})");
-  CHECK(failure_with_new(dir.path("x.json")) == ErrorCode::usage);
+  CHECK(failure_with_new(dir.path("x.json")) == ErrorCode::conflict);
 }
 
 TEST_CASE("a folder of several measurements is refused, naming two files and what differs") {

@@ -6,12 +6,14 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "bench/bench_data.hpp"
 #include "bench/model/requirement.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::test;
 using doctest::Approx;
 
 namespace {
@@ -34,10 +36,6 @@ ErrorCode code_of(const ModelOptions& options) {
   }
   FAIL("no error came");
   return ErrorCode::io;
-}
-
-bool warned_of(const Context& context, std::string_view code) {
-  return std::ranges::any_of(context.warnings(), [&](const Warning& warning) { return warning.code == code; });
 }
 
 /// What model() makes of a result file with this text.
@@ -328,12 +326,12 @@ TEST_CASE("a supply that may be the page cache's is warned of, unless the rate i
                                           state));
     Context context;
     model(options, context);
-    CHECK(warned_of(context, "supply_not_cold"));
+    CHECK(has_warning(context, "supply_not_cold"));
   }
   options.read_rate = 1e9;
   Context context;
   model(options, context);
-  CHECK_FALSE(warned_of(context, "supply_not_cold"));
+  CHECK_FALSE(has_warning(context, "supply_not_cold"));
 }
 
 TEST_CASE("an option that would change nothing is refused") {
@@ -366,12 +364,13 @@ TEST_CASE("files that are no usable result are refused") {
     write_file(*options.from, text);
     CHECK(code_of(options) == ErrorCode::corrupt);
   }
-  for (const char* text :
-       {R"({"schema":"shardkit/verify","result":{}})", R"({"schema":"shardkit/run","result":null})",
-        R"({"schema":"shardkit/read","result":{}})", R"({"schema":"shardkit/checkpoint","result":{"rows":[]}})"}) {
+  for (const char* text : {R"({"schema":"shardkit/verify","result":{}})", R"({"schema":"shardkit/read","result":{}})",
+                           R"({"schema":"shardkit/checkpoint","result":{"rows":[]}})"}) {
     write_file(*options.from, text);
     CHECK(code_of(options) == ErrorCode::usage);
   }
+  write_file(*options.from, R"({"schema":"shardkit/run","result":null})");
+  CHECK(code_of(options) == ErrorCode::conflict);
 }
 
 TEST_CASE("jobs that make no sense are usage errors") {
@@ -408,7 +407,7 @@ TEST_CASE("one stage that is enough feeds no GPU: the others were not measured")
     CHECK_FALSE(result.limiting_stage);
     CHECK(result.not_measured == std::vector<std::string>{missing});
     CHECK_FALSE(result.has_findings());
-    REQUIRE(warned_of(own, "not_measured"));
+    REQUIRE(has_warning(own, "not_measured"));
     CHECK(own.warnings().back().text.find("`iobench run DATA --json FILE`") != std::string::npos);
   };
   check(kRead, "storage is enough: 20,000 of 10,240 samples/s; decoding was not measured", "decode");
@@ -419,7 +418,7 @@ TEST_CASE("one stage that is enough feeds no GPU: the others were not measured")
         "decoding is enough: 20,000 of 10,240 samples/s; reading was not measured", "read");
   job.decode_rate = 20'000;
   CHECK(modelled_from(job, kRead, context).requirement == "met");
-  CHECK_FALSE(warned_of(context, "not_measured"));
+  CHECK_FALSE(has_warning(context, "not_measured"));
 }
 
 TEST_CASE("a measured stage that is short is a miss, whatever was not measured") {
@@ -429,7 +428,7 @@ TEST_CASE("a measured stage that is short is a miss, whatever was not measured")
   const ModelResult result = modelled_from(job, kRead, context);
   CHECK(result.has_findings());
   CHECK(result.text.starts_with("read limits: 20,000 of 102,400 samples/s"));
-  CHECK(warned_of(context, "not_measured"));
+  CHECK(has_warning(context, "not_measured"));
 }
 
 TEST_CASE("what is no image needs no decoding to be fed") {
@@ -439,7 +438,7 @@ TEST_CASE("what is no image needs no decoding to be fed") {
   const ModelResult result = modelled_from(job, kRead, context);
   CHECK(result.requirement == "met");
   CHECK(result.not_measured.empty());
-  CHECK_FALSE(warned_of(context, "not_measured"));
+  CHECK_FALSE(has_warning(context, "not_measured"));
 }
 
 TEST_CASE("without a job one stage feeds images at most so many GPUs") {
@@ -448,7 +447,7 @@ TEST_CASE("without a job one stage feeds images at most so many GPUs") {
   CHECK(read.text.starts_with("feeds 1 x unet3d-a100, "));
   CHECK(read.text.find(", at most 27 x resnet50-a100, ") != std::string::npos);  // 2.6e9 / 114660 / (0.9 * 919.5)
   CHECK(read.text.ends_with(" by storage alone; decoding was not measured"));
-  CHECK(warned_of(context, "not_measured"));
+  CHECK(has_warning(context, "not_measured"));
   const ModelResult decode =
       modelled_from({}, R"({"schema":"shardkit/decode","result":{"samples_per_second":1000}})", context);
   CHECK(decode.text.starts_with("feeds at most 1 x resnet50-a100, "));
@@ -489,7 +488,7 @@ TEST_CASE("a checkpoint that a budget cut short is taken whole at its rate, with
                     context);
   CHECK(result.required->checkpoint->write_seconds == Approx(16));
   CHECK(result.required->checkpoint->asynchronous_share_ratio.value() == Approx(1.0 / 21));  // all of it was copied
-  CHECK(warned_of(context, "part_of_checkpoint"));
+  CHECK(has_warning(context, "part_of_checkpoint"));
 }
 
 TEST_CASE("what a checkpoint's result needs beside it is told at once") {

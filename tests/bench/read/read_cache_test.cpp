@@ -53,6 +53,21 @@ TEST_CASE("caches are prepared no longer than allowed, and the files that are re
   CHECK(code_of(options) == ErrorCode::unsupported);
 }
 
+TEST_CASE("once dropping caches between passes has taken its time there is no further pass") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(30, "a"));
+  ReadOptions options = read_options(folder.path());
+  options.prepare_seconds = 0;
+  options.min_time = 3600;
+  options.cache = CacheRequest::cold;
+  try {
+    CHECK(read_quietly(options).passes == 1U);
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);
+    MESSAGE("SKIPPED: ", error.what());
+  }
+}
+
 TEST_CASE("bringing caches into a state says how many files that takes, and a stop ends it") {
   const TempDir dir;
   std::vector<InputFile> files;

@@ -34,11 +34,6 @@ inline ErrorCode code_of(const ReadOptions& options) {
   return error_code_of([&] { read_quietly(options); });
 }
 
-inline bool has_warning(const Context& context, const std::string& code) {
-  const auto warnings = context.warnings();
-  return std::any_of(warnings.begin(), warnings.end(), [&](const Warning& warning) { return warning.code == code; });
-}
-
 inline bool has_hint(const ReadResult& result, const std::string& part) {
   return std::ranges::any_of(result.hints,
                              [&](const std::string& hint) { return hint.find(part) != std::string::npos; });

@@ -1,6 +1,7 @@
 #include "bench/sweep/sweep.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "bench/bench_data.hpp"
 
@@ -41,10 +42,26 @@ TEST_CASE("a sweep of loading names workers and prefetch, and the DataLoader lin
   Context context;
   const SweepResult result = sweep(options, context);
   CHECK(result.text.starts_with("loading: "));
+  CHECK(result.text.ends_with(fmt::format("prefetch {} is enough beside a step", *result.settings.prefetch)));
   REQUIRE(result.commands.size() == 1);
   CHECK(result.commands.front().starts_with("DataLoader(dataset, batch_size=8, num_workers="));
   CHECK(*result.settings.samples_per_second > 0);
   CHECK_FALSE(result.settings.threads);
+}
+
+TEST_CASE("data that holds no image that decodes is swept for reading, and a warning says why for that alone") {
+  const ShardFolder folder;
+  SweepOptions options = options_for(folder);
+  folder.write("a.tar", TarBuilder().sample("a", "not a JPEG", "1").sample("b", "nor this", "2").end());
+  Context context;
+  const SweepResult result = sweep(options, context);
+  CHECK(result.settings.threads);
+  CHECK_FALSE(result.settings.workers);
+  CHECK(result.text.find("loading") == std::string::npos);
+  CHECK(has_warning(context, "no_loading"));
+
+  options.what = SweepWhat::load;
+  CHECK(error_code_of([&] { sweep(options, context); }) == ErrorCode::corrupt);
 }
 
 TEST_CASE("what cannot be swept is a usage error") {
@@ -56,6 +73,10 @@ TEST_CASE("what cannot be swept is a usage error") {
   SUBCASE("direct reads without reading") {
     options.what = SweepWhat::load;
     options.direct = true;
+  }
+  SUBCASE("a step without loading") {
+    options.what = SweepWhat::read;
+    options.step_time = 0.1;
   }
   Context context;
   CHECK(error_code_of([&] { sweep(options, context); }) == ErrorCode::usage);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "bench/bench_data.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"
 #include "support/fake_direct_storage.hpp"
@@ -10,6 +11,7 @@
 #include "system/numa_binding.hpp"
 
 using namespace shardkit;
+using namespace shardkit::test;
 using namespace shardkit_test;
 
 namespace {
@@ -33,13 +35,6 @@ TransferOptions options_of(const std::string& kinds, const std::string& bytes) {
   options.kinds = kinds;
   options.bytes = bytes;
   return options;
-}
-
-bool warned(const Context& context, std::string_view code) {
-  for (const Warning& warning : context.warnings()) {
-    if (warning.code == code) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -138,7 +133,7 @@ TEST_CASE("a link below what device and slot can do is warned of") {
   Context context;
   const RecordedTree tree = machine_with_link("8.0 GT/s PCIe");
   transfer(options_of("pinned", "4KiB"), machine_of({&device}, tree), context);
-  REQUIRE(warned(context, "pcie_link_below_max"));
+  REQUIRE(has_warning(context, "pcie_link_below_max"));
   CHECK(context.warnings().front().text.find("PCIe 3 x16 where device and slot can do PCIe 5 x16") !=
         std::string::npos);
 }
@@ -158,7 +153,7 @@ TEST_CASE("the driver is asked for the link right after copies, and whether the 
   CHECK(result.devices.front().pcie_generation == 5);
   CHECK(result.devices.front().link_source == LinkSource::driver);
   CHECK(result.rows.front().wire_share);
-  CHECK(warned(context, "gpu_slowed_down"));
+  CHECK(has_warning(context, "gpu_slowed_down"));
   CHECK_FALSE(result.pinned_h2d);
 }
 
@@ -168,7 +163,7 @@ TEST_CASE("copies that do not fit are left out with a warning; when none fits th
   const RecordedTree tree;
   const TransferResult result = transfer(options_of("pinned", "256KiB,512KiB"), machine_of({&device}, tree), context);
   CHECK(result.rows.size() == 5);  // both directions at once need twice the memory
-  CHECK(warned(context, "copies_left_out"));
+  CHECK(has_warning(context, "copies_left_out"));
   CHECK(failure_of([&] { transfer(options_of("pinned", "1MiB"), machine_of({&device}, tree), context); }) ==
         ErrorCode::no_space);
 
@@ -189,7 +184,7 @@ TEST_CASE("memory of the GPU's own node, bound for real on this machine") {
   Context context;
   const TransferResult result =
       transfer(options_of("pageable,registered", "64KiB"), machine_of({&device}, live_probe()), context);
-  if (warned(context, "numa_not_bound")) return;  // the tests run on processors of another node
+  if (has_warning(context, "numa_not_bound")) return;  // the tests run on processors of another node
   for (const TransferRow& row : result.rows) {
     CHECK(row.numa == NumaPlace::local);
     CHECK(row.numa_node == nodes.front());

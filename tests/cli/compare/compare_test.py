@@ -127,7 +127,7 @@ class BadInput(CompareTest):
         bad.write_text('{"fio version": "fio-3.33"}')
         self.assert_error(self.compare(base, bad), 4, bad)
         bad.write_text(json.dumps({**envelope(1), "result": None, "status": "failed", "error": {"text": "disk died"}}))
-        self.assert_error(self.compare(base, bad), 2, bad, "disk died")
+        self.assert_error(self.compare(base, bad), 4, bad, "disk died")
         mixed = self.repetitions("mixed", 1e9)
         (mixed / "x.json").write_text(json.dumps({**envelope(1), "schema": "shardkit/decode"}))
         self.assert_error(self.compare(base, mixed), 2, mixed / "x.json", "no repetitions of one measurement")
