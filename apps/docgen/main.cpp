@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/compare/file_schemas.hpp"
-#include "cli/documents.hpp"
+#include "cli/documents/documents.hpp"
 #include "cli/envelope.hpp"
 #include "cli/programs.hpp"
 #include "cli/verbs.hpp"

@@ -10,18 +10,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/documents/help.hpp"
 #include "cli/envelope.hpp"
-#include "cli/findings_report.hpp"
-#include "cli/help.hpp"
-#include "cli/message_text.hpp"
-#include "cli/messages.hpp"
+#include "cli/messages/message_text.hpp"
+#include "cli/messages/messages.hpp"
+#include "cli/messages/progress_monitor.hpp"
+#include "cli/messages/termination_message.hpp"
 #include "cli/output_files.hpp"
 #include "cli/parse.hpp"
-#include "cli/progress_monitor.hpp"
 #include "cli/prometheus.hpp"
+#include "cli/reports/findings_report.hpp"
 #include "cli/reports/text_report.hpp"
 #include "cli/signal_watch.hpp"
-#include "cli/termination_message.hpp"
 #include "core/error.hpp"
 #include "net/url.hpp"
 

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/build_info.hpp"
-#include "cli/failure_json.hpp"
 #include "cli/fields/field_json.hpp"
 #include "cli/host.hpp"
+#include "cli/messages/failure_json.hpp"
 #include "cli/verbs.hpp"
 #include "net/timestamp.hpp"
 

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "cli/command_doc.hpp"
+#include "cli/documents/command_doc.hpp"
 #include "cli/envelope.hpp"
 #include "cli/host.hpp"
 #include "cli/verbs.hpp"

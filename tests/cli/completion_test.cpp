@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "cli/documents.hpp"
+#include "cli/documents/documents.hpp"
 #include "cli/fake_app.hpp"
 #include "support/files.hpp"
 #include "support/process.hpp"

@@ -1,8 +1,8 @@
-#include "cli/documents.hpp"
+#include "cli/documents/documents.hpp"
 
 #include <doctest/doctest.h>
 
-#include "cli/command_doc.hpp"
+#include "cli/documents/command_doc.hpp"
 #include "cli/fake_app.hpp"
 #include "cli/programs.hpp"
 

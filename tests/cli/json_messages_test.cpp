@@ -1,4 +1,4 @@
-#include "cli/json_messages.hpp"
+#include "cli/messages/json_messages.hpp"
 
 #include <sstream>
 

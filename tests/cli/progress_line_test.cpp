@@ -1,4 +1,4 @@
-#include "cli/progress_line.hpp"
+#include "cli/messages/progress_line.hpp"
 
 #include <doctest/doctest.h>
 

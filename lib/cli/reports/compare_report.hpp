@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench/compare/compare.hpp"
-#include "cli/ci_report.hpp"
+#include "cli/reports/ci_report.hpp"
 
 /// The reports of `iobench compare`.
 namespace shardkit {

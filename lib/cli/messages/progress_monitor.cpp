@@ -1,4 +1,4 @@
-#include "cli/progress_monitor.hpp"
+#include "cli/messages/progress_monitor.hpp"
 
 #include <chrono>
 #include <ostream>

@@ -3,8 +3,8 @@
 #include <iosfwd>
 #include <string>
 
-#include "cli/messages.hpp"
-#include "cli/progress_line.hpp"
+#include "cli/messages/messages.hpp"
+#include "cli/messages/progress_line.hpp"
 
 /// Standard error for log collectors: each line is one JSON object with "time", "level" and "event". Valid JSON for any
 /// input: bytes that are not UTF-8 become U+FFFD.

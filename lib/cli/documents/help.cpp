@@ -1,10 +1,10 @@
-#include "cli/help.hpp"
+#include "cli/documents/help.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "cli/command_doc.hpp"
+#include "cli/documents/command_doc.hpp"
 #include "cli/fields/field_text.hpp"
 
 namespace shardkit {

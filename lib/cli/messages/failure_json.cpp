@@ -1,4 +1,4 @@
-#include "cli/failure_json.hpp"
+#include "cli/messages/failure_json.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "cli/messages.hpp"
+#include "cli/messages/messages.hpp"
 
 #include <algorithm>
 #include <ostream>
@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "cli/fields/field_text.hpp"
-#include "cli/json_messages.hpp"
-#include "cli/message_text.hpp"
+#include "cli/messages/json_messages.hpp"
+#include "cli/messages/message_text.hpp"
 
 namespace shardkit {
 namespace {

@@ -1,10 +1,10 @@
-#include "cli/findings_report.hpp"
+#include "cli/reports/findings_report.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "cli/ci_report.hpp"
+#include "cli/reports/ci_report.hpp"
 #include "cli/reports/compare_report.hpp"
 
 namespace shardkit {

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/command_doc.hpp"
 #include "cli/common_options.hpp"
-#include "cli/documents.hpp"
+#include "cli/documents/command_doc.hpp"
+#include "cli/documents/documents.hpp"
 #include "cli/fields/field_text.hpp"
 #include "cli/verbs.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/progress_line.hpp"
+#include "cli/messages/progress_line.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/fields/field_text.hpp"
-#include "cli/json_messages.hpp"
+#include "cli/messages/json_messages.hpp"
 #include "core/units.hpp"
 
 namespace shardkit {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "cli/build_info.hpp"
-#include "cli/command_doc.hpp"
-#include "cli/documents.hpp"
+#include "cli/documents/command_doc.hpp"
+#include "cli/documents/documents.hpp"
 #include "cli/fields/field_text.hpp"
 #include "cli/verbs.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/ci_report.hpp"
+#include "cli/reports/ci_report.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "cli/progress_line.hpp"
+#include "cli/messages/progress_line.hpp"
 
 namespace shardkit {
 

@@ -1,4 +1,4 @@
-#include "cli/command_doc.hpp"
+#include "cli/documents/command_doc.hpp"
 
 #include "cli/common_options.hpp"
 

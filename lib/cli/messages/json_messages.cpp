@@ -1,4 +1,4 @@
-#include "cli/json_messages.hpp"
+#include "cli/messages/json_messages.hpp"
 
 #include <chrono>
 #include <ostream>
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/envelope.hpp"
-#include "cli/failure_json.hpp"
-#include "cli/message_text.hpp"
+#include "cli/messages/failure_json.hpp"
+#include "cli/messages/message_text.hpp"
 #include "net/timestamp.hpp"
 
 namespace shardkit {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/command_doc.hpp"
-#include "cli/documents.hpp"
+#include "cli/documents/command_doc.hpp"
+#include "cli/documents/documents.hpp"
 #include "cli/fields/field_text.hpp"
 #include "cli/verbs.hpp"
 #include "core/command_text.hpp"

@@ -1,4 +1,4 @@
-#include "cli/message_text.hpp"
+#include "cli/messages/message_text.hpp"
 
 #include <csignal>
 
