@@ -23,8 +23,8 @@ std::string gpu_check_schema() {
    "required": ["name", "kernel", "cpus"],
    "additionalProperties": false
   },
-  "status": {"enum": ["ok", "findings", "failed"], "description": "findings: a bar was missed; failed: there is no GPU"},
-  "exit_code": {"enum": [0, 3, 4]},
+  "status": {"enum": ["ok", "findings", "failed"], "description": "findings: a bar was missed; failed: there is no GPU, or a signal came"},
+  "exit_code": {"enum": [0, 3, 4, 129, 130, 143]},
   "error": {"type": ["string", "null"], "description": "why no GPU can be measured"},
   "bars": {
    "type": "array",

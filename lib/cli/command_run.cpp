@@ -105,6 +105,7 @@ class CommandRun {
         monitor.emplace(context.progress(), io_.err, progress_style());
       }
       run_streaming(context, output);
+      reader_left_ = output.closed();
       report_.outcome = finished(invocation_->has_findings());
     } catch (const OutputClosed&) {
       report_.outcome = failed(std::current_exception(), 0);
@@ -207,7 +208,15 @@ class CommandRun {
     write_file(common_.markdown, findings_markdown);
     if (wants_json_file()) write_file(common_.json, envelope_json);
     const std::string text = standard_output(worked);
-    if (!text.empty()) attempt([&] { write_standard_output(io_.out, text); });
+    attempt([&] { write_unless_closed(text); });
+  }
+
+  /// `| head` has had enough: no failure, and the files were written before.
+  void write_unless_closed(const std::string& text) const {
+    try {
+      if (!text.empty() && !reader_left_) write_standard_output(io_.out, text);
+    } catch (const OutputClosed&) {
+    }
   }
 
   void report_failed_output() {
@@ -227,7 +236,8 @@ class CommandRun {
 
   const Io& io_;
   const CommandText& text_;
-  bool output_closed_ = false;
+  bool output_closed_ = false;                 ///< which ended the verb
+  bool reader_left_ = false;                   ///< while the verb went on to its end
   std::optional<std::string> refused_output_;  ///< a report's path that is not written, as the error says
   std::unique_ptr<Messages> messages_;         ///< made when --log is known
   std::unique_ptr<Invocation> invocation_;

@@ -1,7 +1,6 @@
 #include "cli/output_files.hpp"
 
 #include <cerrno>
-#include <filesystem>
 #include <fstream>
 #include <ostream>
 #include <utility>
@@ -26,11 +25,6 @@ Place place_at(const std::string& path) {
   return S_ISDIR(info.st_mode) ? Place::folder : Place::stream;
 }
 
-/// Where the file is published: a link stays a link to it.
-std::string published_path(const std::string& path) {
-  return place_at(path) == Place::regular ? std::filesystem::canonical(path).string() : path;
-}
-
 void write_stream(std::ostream& out, std::string_view text, const std::string& name) {
   errno = 0;
   out << text << std::flush;
@@ -42,6 +36,8 @@ void write_stream(std::ostream& out, std::string_view text, const std::string& n
 }  // namespace
 
 void require_writable(const std::string& path, std::string_view option) {
+  if (path == "-")
+    throw Error(ErrorCode::usage, fmt::format("{}: name a file; only --json takes - for standard output", option));
   const Place place = place_at(path);
   if (place == Place::folder) {
     throw Error(ErrorCode::usage, fmt::format("{} '{}' is a folder; name a file in it", option, path), path);
@@ -64,14 +60,23 @@ void write_standard_output(std::ostream& out, std::string_view text) { write_str
 void OutputStream::write(Bytes bytes) {
   constexpr std::size_t kGathered = 64U * 1024U;
   if (gathered_.size() + bytes.size() > kGathered) flush();
-  if (bytes.size() > kGathered) return write_standard_output(out_, as_text(bytes));
+  if (bytes.size() > kGathered) return put(as_text(bytes));
   gathered_ += as_text(bytes);
   if (pace_ == Pace::at_once) flush();
 }
 
 void OutputStream::flush() {
   const std::string text = std::exchange(gathered_, {});  // what could not be written is not tried again
-  if (!text.empty()) write_standard_output(out_, text);
+  if (!text.empty()) put(text);
+}
+
+void OutputStream::put(std::string_view text) {
+  try {
+    write_standard_output(out_, text);
+  } catch (const OutputClosed&) {
+    closed_ = true;
+    throw;
+  }
 }
 
 }  // namespace shardkit

@@ -16,8 +16,8 @@ class OutputClosed final : public Error {
 };
 
 /// Throws Error{not_found, denied} when the folder that `path` would be written to is not there or not writable, and
-/// Error{usage} when `path` is a folder itself, so that hours of work do not end in a result that cannot be stored.
-/// `option` is for the message.
+/// Error{usage} when `path` is a folder itself or "-", so that hours of work do not end in a result that cannot be
+/// stored. `option` is for the message.
 void require_writable(const std::string& path, std::string_view option);
 
 /// Publishes `text` as `path`: the old file or the new one, never a half. A device or a pipe is written to as it is.
@@ -36,10 +36,15 @@ class OutputStream final : public ByteSink {
   explicit OutputStream(std::ostream& out, Pace pace = Pace::gathered) : out_(out), pace_(pace) {}
   void write(Bytes bytes) override;
   void flush();
+  /// Whether OutputClosed was thrown: more would be lost.
+  bool closed() const { return closed_; }
 
  private:
+  void put(std::string_view text);
+
   std::ostream& out_;
   Pace pace_;
+  bool closed_ = false;
   std::string gathered_;
 };
 

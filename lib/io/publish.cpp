@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -132,6 +133,18 @@ void publish(FileSystem& files, const std::string& path, Bytes bytes) {
   AtomicFile file(files, path);
   file.write(bytes);
   file.commit();
+}
+
+std::string published_path(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) return path;
+  if (std::filesystem::is_regular_file(status)) return std::filesystem::canonical(path, error).string();
+  const bool folder = std::filesystem::is_directory(status);
+  throw Error(ErrorCode::usage,
+              fmt::format("'{}' is {}; name a file{}", path, folder ? "a folder" : "a pipe or a device",
+                          folder ? " in it" : ""),
+              path);
 }
 
 std::string temp_name(const std::string& path) {

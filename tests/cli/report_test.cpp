@@ -54,6 +54,15 @@ problems:
   CHECK(ran.err.empty());
 }
 
+TEST_CASE("a column that no row has anything in is left out of a table") {
+  const auto behaviour = [](const FakeOptions&, shardkit::Context&) {
+    FakeResult result;
+    result.problems = {{"", 512}, {"", 1024}};
+    return result;
+  };
+  CHECK(contains(run_fake(behaviour, {"work", "x"}).out, "problems:\n  offset\n     512\n   1,024\n"));
+}
+
 TEST_CASE("each text of a list has a line of its own") {
   const auto behaviour = [](const FakeOptions&, shardkit::Context&) {
     FakeResult result;

@@ -82,6 +82,13 @@ TEST_CASE("a report is not written over another one") {
   CHECK(ran.err.find("'" + file + "' was named for a report and for something else") != std::string::npos);
 }
 
+TEST_CASE("only --json goes to standard output; no report becomes a file of the name -") {
+  const Ran ran = run_fake(succeed, {"work", "x", "--prometheus", "-"});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.err.find("--prometheus: name a file") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists("-"));
+}
+
 TEST_CASE("--json FILE writes into a pipe, keeps a link a link, and refuses a folder at once") {
   const TempDir dir;
   write_file(dir.path("old.json"), "old");

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +41,23 @@ TEST_CASE("a file that cannot be made is told by its own name, not by the tempor
   CHECK(failure == ErrorCode::not_found);
   CHECK(failure.says("'" + path + "'"));
   CHECK_FALSE(failure.says(".tmp"));
+}
+
+TEST_CASE("a file that a user named does not take the place of a link, a folder, a pipe or a device") {
+  const TempDir dir;
+  CHECK(published_path(dir.path("new.json")) == dir.path("new.json"));
+  write_file(dir.path("real.json"), "old");
+  std::filesystem::create_symlink("real.json", dir.path("link.json"));
+  publish(*posix_file_system(), published_path(dir.path("link.json")), as_bytes("new"));
+  CHECK(std::filesystem::is_symlink(dir.path("link.json")));
+  CHECK(read_file(dir.path("real.json")) == "new");
+
+  const auto refused = [](const std::string& path) { return shardkit_test::failure_of([&] { published_path(path); }); };
+  CHECK(refused(dir.path()) == ErrorCode::usage);
+  CHECK(refused(dir.path()).says("is a folder; name a file in it"));
+  REQUIRE(::mkfifo(dir.path("pipe").c_str(), 0600) == 0);
+  CHECK(refused(dir.path("pipe")).says("is a pipe or a device; name a file"));
+  CHECK(refused("/dev/null") == ErrorCode::usage);
 }
 
 TEST_CASE("small pieces are gathered and in order with large ones") {

@@ -59,7 +59,8 @@ void CheckpointFolder::clear() {
 
 std::vector<std::string> checkpoint_folders(const std::string& parent) {
   std::vector<std::string> folders;
-  for (const auto& entry : std::filesystem::directory_iterator(checked(parent))) {
+  const auto options = std::filesystem::directory_options::skip_permission_denied;  // writing there will say it better
+  for (const auto& entry : std::filesystem::directory_iterator(checked(parent), options)) {
     if (entry.path().filename().string().starts_with(kPrefix) && entry.is_directory()) folders.push_back(entry.path());
   }
   std::ranges::sort(folders);

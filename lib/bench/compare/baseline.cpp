@@ -109,7 +109,7 @@ void save_baseline(const std::string& path, const Measurements& measured) {
   Json& verbs = json["classes"][measured.machine_class];
   verbs[measured.verb] = {{"conditions", measured.conditions}, {"values", measured.values}};
   const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  publish(*posix_file_system(), path, as_bytes(text));
+  publish(*posix_file_system(), published_path(path), as_bytes(text));
 }
 
 void warn_of_small_baseline(std::size_t repetitions, Context& context) {

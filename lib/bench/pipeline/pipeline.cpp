@@ -92,7 +92,7 @@ class PipelineBench {
         decoders_(open_decoders(setup_, gpus_, machine)),
         sink_(make_checked_sink(machine)),
         work_{*source_, *sink_, input.files, options.cache, options.epochs, options.budget, mean_sample_bytes(input)} {
-    if (options.trace) AtomicFile(*files_, *options.trace);  // that it can be written, before anything is measured
+    if (options.trace) AtomicFile(*files_, published_path(*options.trace));  // that it can be written, before measuring
     setup_.loader.readers = readers_of(*source_, options);
     if (!input.files.empty()) check_on_disk(input.files, options.cache == CacheRequest::cold, false, context);
   }
@@ -175,7 +175,7 @@ class PipelineBench {
   }
 
   TraceReport write_trace(const TraceLog& trace) {
-    trace.write(*files_, *options_.trace, "iobench pipeline");
+    trace.write(*files_, published_path(*options_.trace), "iobench pipeline");
     return {*options_.trace, trace.events(), trace.dropped()};
   }
 

@@ -22,11 +22,12 @@ constexpr std::uint64_t kMostBytes = 1U << 28U;
 
 Json read_own_json(const std::string& path, std::string_view wanted) {
   std::error_code error;
-  if (const auto kind = std::filesystem::status(path, error); std::filesystem::is_other(kind)) {
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("'{}' is no regular file but a pipe or a device; write the result to a file and name that", path),
-        path);
+  const auto kind = std::filesystem::status(path, error);
+  if (std::filesystem::exists(kind) && !std::filesystem::is_regular_file(kind)) {
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' is no regular file but {}; write the result to a file and name that", path,
+                            std::filesystem::is_directory(kind) ? "a folder" : "a pipe or a device"),
+                path);
   }
   Json json = Json::parse(read_text_file(path, kMostBytes), nullptr, false);
   const auto schema = json.is_object() ? json.find("schema") : json.end();

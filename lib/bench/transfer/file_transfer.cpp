@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -160,6 +161,11 @@ void measure_cufile(FileRun& run, const File& file, bool direct, Device& device,
 }  // namespace
 
 void check_transfer_file(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {  // a pipe would be waited for
+    throw Error(ErrorCode::usage, fmt::format("--gds wants a regular file, and '{}' is none", path), path);
+  }
   bool direct = false;
   if (open_file(path, direct).size() >= kPage) return;
   throw Error(ErrorCode::usage, fmt::format("--gds wants a file of a page (4 KiB) or more: '{}'", path), path);

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "gpu/devices.hpp"
+#include "system/limits.hpp"
 #include "system/sys_text.hpp"
 
 namespace shardkit {
@@ -72,14 +73,16 @@ std::uint64_t batch_bytes(const TransferOptions& options) {
   const auto sides = split(shape, 'x');
   if (sides.empty()) refuse("--shape", shape, kExpected);
   std::uint64_t bytes = value_bytes(options.dtype);
-  const auto times = [&](std::uint64_t factor) {
+  for (const std::string_view side : sides) {
+    const std::uint64_t factor = parse_number(side).value_or(0);
     if (factor == 0 || factor > kMostCopy / bytes) refuse("--shape", shape, kExpected);
     bytes *= factor;
-  };
-  for (const std::string_view side : sides) times(parse_number(side).value_or(0));
-  if (*options.batch == 0) refuse("--batch", "0", "a number of samples");
-  times(*options.batch);
-  return bytes;
+  }
+  if (*options.batch == 0 || *options.batch > kMostCopy / bytes) {
+    refuse("--batch", fmt::format("{}", *options.batch),
+           fmt::format("1 to {} samples of {}, below 1 TiB in all", kMostCopy / bytes, format_size(bytes)));
+  }
+  return bytes * *options.batch;
 }
 
 /// What is measured once and would be measured again.
@@ -99,6 +102,7 @@ void check_partners(const TransferOptions& options) {
   check(options.batch || options.dtype == TransferOptions{}.dtype,
         "--dtype: only a batch has values; add --batch N, or leave it out");
   check(options.gds || !options.threads, "--threads: only a file is read by threads; add --gds FILE, or leave it out");
+  thread_count(options.threads);  // throws for what cannot be
 }
 
 void check_device(const std::string& option) {

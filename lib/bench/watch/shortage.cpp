@@ -33,15 +33,17 @@ bool storage_is_short(const WatchRow& row) {
   return *pressure.io >= kIoPressure && (many_wait || is_at_least(pressure.io_full, kIoPressureFull));
 }
 
+/// A job that keeps busy all that it may use gains by more of them, also when it has no more threads than these.
+bool uses_all_its_cores(const JobRow& job) {
+  return job.cores && job.processors && *job.cores >= kCoresBusy * static_cast<double>(*job.processors);
+}
+
 bool cores_are_short(const WatchRow& row) {
-  std::optional<double> of_allowed;
-  if (row.job && row.job->cores && row.job->processors) {
-    of_allowed = *row.job->cores / static_cast<double>(*row.job->processors);
-  }
-  const bool all_busy = is_at_least(of_allowed, kCoresBusy) || is_at_least(row.node.cpu_busy, kCoresBusy);
-  if (!all_busy) return false;
+  if (row.job && uses_all_its_cores(*row.job)) return true;
+  if (!is_at_least(row.node.cpu_busy, kCoresBusy)) return false;
   if (row.job && row.job->queued_threads && row.job->cores) {
-    return *row.job->queued_threads >= kQueuedShare * (*row.job->queued_threads + *row.job->cores);
+    const double wanted = *row.job->queued_threads + *row.job->cores;
+    return wanted >= kCoresWanted && *row.job->queued_threads >= kQueuedShare * wanted;
   }
   return !is_known_below(felt_pressure(row).cpu, kCpuPressure);
 }

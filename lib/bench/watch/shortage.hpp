@@ -31,6 +31,7 @@ inline constexpr double kThrottled = 0.1;       ///< of the CPU limit's periods
 inline constexpr double kMemoryPressure = 0.1;  ///< of the time, some task
 inline constexpr double kMemoryLeft = 0.05;     ///< of the memory available, where no pressure is told
 inline constexpr double kCoresBusy = 0.9;       ///< of the processors that the job may use, or of the node's
+inline constexpr double kCoresWanted = 0.5;     ///< cores in use and waited for: a job that wants less lacks none
 inline constexpr double kQueuedShare = 0.1;     ///< threads that wait for a core, of these and those that run
 inline constexpr double kCpuPressure = 0.1;     ///< of the time, some task; where the former is not told
 inline constexpr double kLinkBusy = 0.8;        ///< of what a GPU's link carries

@@ -26,8 +26,8 @@ MonitorSearch search_monitor() {
 void warn_of_hidden_bytes(const WatchResult& result, Context& context) {
   if (!result.summary.hides_bytes) return;
   context.warn("process_hidden",
-               fmt::format("what process {} reads and writes was not told all the time: /proc/PID/io of another user's "
-                           "process is closed; run as that user or as root",
+               fmt::format("what process {} and those below it read and write was not told all the time: /proc/PID/io "
+                           "is for the process's own user and for root with CAP_SYS_PTRACE",
                            result.pid.value_or(0)));
 }
 
@@ -65,7 +65,7 @@ WatchResult watch(const WatchOptions& options, Context& context, const WatchRowS
     result.summary.add(row);
     if (context.keeps_result()) keep(row, result.rows);
     context.progress().items.fetch_add(1, std::memory_order_relaxed);
-    sink(row);
+    return sink(row);
   };
   result.ended =
       watch_loop({options.interval, options.duration, options.count}, sources.clock, context.stop_token(), look, take);

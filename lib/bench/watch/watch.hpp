@@ -36,8 +36,8 @@ struct WatchResult {
   void describe(FieldVisitor& v);
 };
 
-/// Takes each interval as it ends.
-using WatchRowSink = std::function<void(const WatchRow&)>;
+/// Takes each interval as it ends; false when no more are wanted, which is a stop.
+using WatchRowSink = std::function<bool(const WatchRow&)>;
 
 /// Watches until a bound is reached, the process ends, or the context's stop comes, which is the usual end and no
 /// failure. Only counters are read, nothing of the data. Throws what

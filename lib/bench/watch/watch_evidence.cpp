@@ -91,8 +91,8 @@ void processors(const WatchSummary& sum, std::vector<std::string>& lines) {
   EvidenceLine("node")
       .share(sum.cpu_busy.value(), "processors busy")
       .add(sum.busy_cores.value(), "{:.1f} cores")
-      .share(sum.cpu_pressure.value(), "some task waits for a core")
       .into(lines);
+  EvidenceLine("waiting for cores").share(sum.cpu_pressure.value(), "some task").into(lines);
   EvidenceLine("CPU limit").add(sum.cpu_limit, "{:.2f} cores").share(sum.throttled.value(), "cuts in").into(lines);
 }
 

@@ -18,7 +18,7 @@ constexpr double kManyReads = 100;        // per second: fewer may be small with
 constexpr double kRetransmitted = 0.001;  // of the requests
 constexpr double kSlowed = 0.1;           // of the time
 constexpr double kThrottledAtAll = 0.01;  // of the periods
-constexpr double kNodeIdle = 0.5;         // of the processors
+constexpr double kNodeBusy = 0.75;        // of the processors: the rest is too little for more processes
 constexpr double kMuchUsed = 0.95;        // of the memory that a control group allows
 
 std::string percent(double share) { return fmt::format("{:.{}f} %", share * 100, share < 0.01 ? 2 : 0); }
@@ -108,7 +108,7 @@ void gpus(const WatchSummary& sum, Findings& findings) {
 void few_processes(const WatchSummary& sum, Findings& findings) {
   const auto saturated = sum.saturated_processes.value();
   const auto busy = sum.cpu_busy.value();
-  if (!saturated || *saturated < 1 || !busy || *busy >= kNodeIdle) return;
+  if (!saturated || *saturated < 1 || !busy || *busy >= kNodeBusy) return;
   const bool limited = sum.share(Shortage::cpu_limit) >= watch_rules::kNoticeable;
   const bool fed = sum.share(Shortage::compute) >= watch_rules::kMostly;
   if (limited || fed) return;

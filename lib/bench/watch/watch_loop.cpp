@@ -34,7 +34,7 @@ WatchEnd watch_loop(const WatchBounds& bounds, Clock& clock, const std::stop_tok
     if (!slept && clock.monotonic().count() - before.moment < kLeastInterval) return WatchEnd::stopped;
     WatchSample after = look();
     if (after.process_ended) return WatchEnd::process;
-    take(before, after);
+    if (!take(before, after)) return WatchEnd::stopped;
     before = std::move(after);
     if (!slept) return WatchEnd::stopped;
     if (last) return WatchEnd::duration;

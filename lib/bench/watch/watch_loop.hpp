@@ -28,12 +28,13 @@ struct WatchBounds {
 };
 
 using WatchLook = std::function<WatchSample()>;
-using WatchInterval = std::function<void(const WatchSample& before, const WatchSample& after)>;
+/// False when no more intervals are wanted.
+using WatchInterval = std::function<bool(const WatchSample& before, const WatchSample& after)>;
 
 /// Looks at once and then every interval, at the times that the first look sets, so that delays do not add up; a look
 /// that takes longer than an interval lets intervals be longer. Each pair of looks is handed to `take`, but not the one
 /// in which the process ended. A stop ends it as well: what came since the last look is an interval of its own when it
-/// is a tenth of a second or more. Throws what `look` and `take` throw.
+/// is a tenth of a second or more. So does `take`, which is a stop as well. Throws what `look` and `take` throw.
 WatchEnd watch_loop(const WatchBounds& bounds, Clock& clock, const std::stop_token& stop, const WatchLook& look,
                     const WatchInterval& take);
 

@@ -1,5 +1,7 @@
 #include "bench/watch/watch_verdict.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "core/units.hpp"
@@ -94,10 +96,27 @@ std::string storage_remedy(const WatchTarget& target, const WatchSummary& summar
   return text + "; with PATH watch tells of its disk or mount too";
 }
 
-/// Whether the job is its own rival for cores, or others are.
+/// Cores of the node; both means are over the same intervals.
+std::optional<double> node_cores(const WatchSummary& summary) {
+  const double busy = summary.cpu_busy.value().value_or(0);
+  const auto cores = summary.busy_cores.value();
+  return cores && busy > 0 ? std::optional(*cores / busy) : std::nullopt;
+}
+
+/// Whether the job may not use what there is, is its own rival for cores, or others are.
 std::string cores_remedy(const WatchSummary& summary) {
   const auto all = summary.busy_cores.value();
   const auto own = summary.cores.value();
+  const auto there = node_cores(summary);
+  if (own && there && summary.processors) {
+    const auto allowed = static_cast<double>(*summary.processors);
+    if (allowed < std::round(*there) && *own >= watch_rules::kCoresBusy * allowed) {
+      return fmt::format(
+          "the job may run on {} of {:.0f} processors and uses them all: widen that (taskset, the "
+          "container's cpuset, Slurm's --cpus-per-task)",
+          *summary.processors, *there);
+    }
+  }
   if (all && own && *own < *all / 2) {
     return fmt::format(
         "other processes have {:.1f} of the {:.1f} cores in use: end or move them, or give the job cores "

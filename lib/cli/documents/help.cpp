@@ -71,9 +71,14 @@ std::string examples(const CommandText& text) {
   return out.empty() ? out : "\nExamples:\n" + out;
 }
 
-std::string exit_codes() {
+/// The first signal is the usual end of a live verb.
+std::string exit_codes(bool live) {
+  constexpr int kSignals = 128;
   std::vector<Row> rows;
-  for (const ExitCode& exit : kExitCodes) rows.push_back({std::to_string(exit.code), std::string(exit.meaning)});
+  for (const ExitCode& exit : kExitCodes) {
+    const std::string_view again = live && exit.code > kSignals ? " a second time" : "";
+    rows.push_back({std::to_string(exit.code), fmt::format("{}{}", exit.meaning, again)});
+  }
   return section("Exit codes", rows);
 }
 
@@ -104,7 +109,7 @@ std::string command_help(const App& app, const Command& command) {
   common.push_back({"--help", "show this help"});
   return fmt::format("Usage: {}\n\n", synopsis(app.name, doc.text.name, doc.options)) +
          paragraphs(doc.text.description) + section("Operands", operands) + section("Options", options) +
-         section("Common options", common) + examples(doc.text) + exit_codes();
+         section("Common options", common) + examples(doc.text) + exit_codes(doc.text.live);
 }
 
 }  // namespace shardkit

@@ -46,6 +46,16 @@ std::string aligned(const std::vector<Line>& lines, const std::vector<bool>& rig
   return out;
 }
 
+/// What no row tells needs no room.
+void drop_empty_columns(std::vector<Line>& lines, std::vector<bool>& right) {
+  for (std::size_t i = right.size(); i-- > 0;) {
+    if (std::any_of(lines.begin() + 1, lines.end(), [&](const Line& line) { return !line[i].empty(); })) continue;
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    for (Line& line : lines) line.erase(line.begin() + at);
+    right.erase(right.begin() + at);
+  }
+}
+
 std::string table(const FieldNode& list, const std::string& indent) {
   std::vector<Line> lines;
   std::vector<bool> right;
@@ -63,6 +73,7 @@ std::string table(const FieldNode& list, const std::string& indent) {
     for (const FieldNode* cell : cells) line.push_back(printable(value_text(*cell)));
     line.resize(right.size());
   }
+  drop_empty_columns(lines, right);
   std::string out = aligned(lines, right, indent);
   if (list.children.size() > kMostRows) {
     out +=

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/fields/field_json.hpp"
+#include "cli/output_files.hpp"
 #include "core/bytes.hpp"
 #include "core/units.hpp"
 
@@ -144,9 +145,16 @@ std::string watch_line(const WatchRow& row, const WatchRow& shape) {
 
 WatchResult watch_to_output(const WatchOptions& options, Context& context) {
   ByteSink* const output = context.output();
-  if (output == nullptr) return watch(options, context, [](const WatchRow&) {});
+  if (output == nullptr) return watch(options, context, [](const WatchRow&) { return true; });
   LineWriter lines(options.lines, *output);
-  return watch(options, context, [&](const WatchRow& row) { lines.write(row); });
+  return watch(options, context, [&](const WatchRow& row) {
+    try {
+      lines.write(row);
+      return true;
+    } catch (const OutputClosed&) {  // what was seen until then is still a result, for the files that were asked for
+      return false;
+    }
+  });
 }
 
 }  // namespace shardkit

@@ -76,7 +76,7 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   if (options.parts == 0U) throw Error(ErrorCode::usage, "--parts must be at least 1");
   if (options.sharding.images.list.empty()) refuse_set_folders(options.source, ctx);
   const auto files = posix_file_system();
-  AtomicFile file(*files, options.output);
+  AtomicFile file(*files, published_path(options.output));
   const ScannedSource source = scan_source(options.source, options.sharding, {}, options.threads, ctx);
   PlanResult result = write_plan(source, options.sharding, {.parts = options.parts}, file, ctx);
   file.commit();

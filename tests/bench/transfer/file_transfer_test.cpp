@@ -1,6 +1,7 @@
 #include "bench/transfer/file_transfer.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "core/error.hpp"
 #include "support/errors.hpp"
@@ -42,6 +43,19 @@ struct Bench {
 };
 
 }  // namespace
+
+TEST_CASE("only a regular file of a page or more is brought to a GPU; a pipe is not waited for") {
+  const TempDir dir;
+  REQUIRE(::mkfifo(dir.path("pipe").c_str(), 0600) == 0);
+  for (const std::string& path : {dir.path("pipe"), dir.path(), std::string("/dev/zero")}) {
+    const auto failure = failure_of([&] { check_transfer_file(path); });
+    CHECK(failure == ErrorCode::usage);
+    CHECK(failure.says("--gds wants a regular file"));
+  }
+  write_file(dir.path("short"), "x");
+  CHECK(failure_of([&] { check_transfer_file(dir.path("short")); }).says("a page (4 KiB) or more"));
+  CHECK(failure_of([&] { check_transfer_file(dir.path("none")); }) == ErrorCode::not_found);
+}
 
 TEST_CASE("a file comes to the GPU by pread and by cuFile, on all threads, every byte") {
   Bench bench;

@@ -82,7 +82,14 @@ TEST_CASE("what cannot be meant is a usage error that names the option") {
   CHECK(complaint([](TransferOptions& o) { o.bytes = "2TiB"; }).starts_with("--bytes: '2TiB' is not"));
   CHECK(complaint([](TransferOptions& o) { o.streams = "9"; }) == "--streams: '9' is not a number from 1 to 8");
   CHECK(complaint([](TransferOptions& o) { o.streams = "0"; }).starts_with("--streams"));
-  CHECK(complaint([](TransferOptions& o) { o.batch = 0; }).starts_with("--batch"));
+  CHECK(complaint([](TransferOptions& o) { o.batch = 0; }).starts_with("--batch: '0' is not 1 to"));
+  CHECK(complaint([](TransferOptions& o) {
+          o.batch = 99'999'999'999;
+        }).starts_with("--batch: '99999999999' is not 1 to 7304366 samples of 147 KiB"));
+  CHECK(complaint([](TransferOptions& o) {
+          o.gds = "file";
+          o.threads = 0;
+        }).starts_with("--threads must be between 1 and"));
   for (const char* shape : {"", "3x0x4", "axb", "3x18446744073709551615x4", "1000000x1000000x1000000"}) {
     CAPTURE(shape);
     const std::string text = complaint([&](TransferOptions& o) {

@@ -73,16 +73,24 @@ TEST_CASE("memory is short by its pressure; where that is not told, by what is a
   CHECK(shortage_of(row) == Shortage::nothing);
 }
 
-TEST_CASE("cores are short when those that the job may use are busy and tasks wait for them") {
+TEST_CASE("a job that keeps all cores busy that it may use is short of them, though it has no more threads") {
   WatchRow row = calm();
+  row.job->cores = 3.5;
+  CHECK(shortage_of(row) == Shortage::nothing);
   row.job->cores = 3.7;
+  row.job->queued_threads = 0;
+  CHECK(shortage_of(row) == Shortage::cores);
+}
+
+TEST_CASE("cores are short when the node's are busy and tasks wait for them") {
+  WatchRow row = calm();
+  row.node.cpu_busy = 0.95;  // by others
   CHECK(shortage_of(row) == Shortage::nothing);
   row.node.pressure.cpu = 0.3;
   CHECK(shortage_of(row) == Shortage::cores);
-  row.job->cores = 2;
+  row.node.cpu_busy = 0.8;
   CHECK(shortage_of(row) == Shortage::nothing);
-  row.node.cpu_busy = 0.95;  // by others
-  CHECK(shortage_of(row) == Shortage::cores);
+  row.node.cpu_busy = 0.95;
   row.node.pressure = {};
   CHECK(shortage_of(row) == Shortage::cores);
 }
@@ -94,6 +102,19 @@ TEST_CASE("where a job's own waiting for cores is told, that of others on the no
   row.job->queued_threads = 0.05;
   CHECK(shortage_of(row) == Shortage::nothing);
   row.job->queued_threads = 0.2;
+  CHECK(shortage_of(row) == Shortage::cores);
+}
+
+TEST_CASE("a job that wants next to no processor time is not short of cores, however busy others keep them") {
+  WatchRow row = calm();
+  row.node.cpu_busy = 1;
+  row.job->cores = 0;
+  row.job->queued_threads = 0;
+  CHECK(shortage_of(row) == Shortage::nothing);
+  row.job->cores = 0.1;
+  row.job->queued_threads = 0.3;
+  CHECK(shortage_of(row) == Shortage::nothing);
+  row.job->queued_threads = 0.5;
   CHECK(shortage_of(row) == Shortage::cores);
 }
 

@@ -20,6 +20,7 @@ struct Loop {
   int process_ends_at_look = 1000;
   int stop_at_look = 1000;
   int looks = 0;
+  std::size_t most_intervals = 1000;
   std::vector<double> intervals;
 
   WatchEnd run(const WatchBounds& bounds) {
@@ -34,6 +35,7 @@ struct Loop {
     };
     const auto take = [&](const WatchSample& before, const WatchSample& after) {
       intervals.push_back(after.moment - before.moment);
+      return intervals.size() < most_intervals;
     };
     return watch_loop(bounds, clock, stop.get_token(), look, take);
   }
@@ -48,6 +50,13 @@ TEST_CASE("a count of intervals takes one look more than that") {
   CHECK(loop.run({.interval = 2, .duration = {}, .count = 3}) == WatchEnd::count);
   CHECK(loop.looks == 4);
   CHECK(loop.intervals == Intervals{2, 2, 2});
+}
+
+TEST_CASE("it stops when nobody wants more intervals") {
+  Loop loop;
+  loop.most_intervals = 2;
+  CHECK(loop.run({.interval = 2, .duration = {}, .count = 5}) == WatchEnd::stopped);
+  CHECK(loop.intervals == Intervals{2, 2});
 }
 
 TEST_CASE("a duration ends with what is left of an interval") {
@@ -103,7 +112,7 @@ TEST_CASE("what goes wrong with a line ends the watch with that error") {
   const auto failure = shardkit_test::failure_of([&] {
     watch_loop(
         {}, loop.clock, {}, [] { return WatchSample(); },
-        [](const WatchSample&, const WatchSample&) { throw Error(ErrorCode::no_space, "full"); });
+        [](const WatchSample&, const WatchSample&) -> bool { throw Error(ErrorCode::no_space, "full"); });
   });
   CHECK(failure == ErrorCode::no_space);
 }

@@ -33,7 +33,10 @@ Watched watch_moments(std::vector<RecordedTree> moments, WatchOptions options, c
   StringSink sink;
   if (!keep_rows) context.lend_output(sink, false);
   Watched watched;
-  const auto take = [&](const WatchRow& row) { watched.lines.push_back(row.short_of); };
+  const auto take = [&](const WatchRow& row) {
+    watched.lines.push_back(row.short_of);
+    return true;
+  };
   watched.result = watch(options, context, take, target, {node, clock, gpus, none});
   watched.warnings = context.warnings();
   return watched;

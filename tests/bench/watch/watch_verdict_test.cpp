@@ -167,6 +167,11 @@ TEST_CASE("cores: the job's own load, or that of others") {
   CHECK(verdict_of({row}).remedy.find("more cores") == 0);
   row.job->cores = 1;
   CHECK(verdict_of({row}).remedy.find("other processes have 7.0 of the 8.0 cores in use") == 0);
+  row.node.cpu_busy = 0.5;
+  row.job->processors = 1;
+  CHECK(verdict_of({row}).remedy.find("the job may run on 1 of 16 processors and uses them all") == 0);
+  row.job->processors = 16;
+  CHECK(verdict_of({row}).remedy.find("other processes") == 0);
 }
 
 TEST_CASE("the CPU limit is named in cores") {
@@ -257,6 +262,6 @@ TEST_CASE("findings: processes with a core each beside idle ones, unless GPUs ar
   row.short_of = Shortage::cpu_limit;
   CHECK(codes({row}).empty());
   row.short_of = Shortage::nothing;
-  row.node.cpu_busy = 0.6;
+  row.node.cpu_busy = 0.8;
   CHECK(codes({row}).empty());
 }

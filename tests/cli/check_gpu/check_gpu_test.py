@@ -244,18 +244,27 @@ class WithGpu(FakeGpuTest):
         self.assertEqual(self.steps["run"]["messages"], "no time was left")
         self.assertEqual(self.missed(), ["no_step_failed"])
 
-    def test_a_signal_stops_the_step_and_leaves_nothing(self):
+    def stop_with(self, number):
         (self.answers / "nvjpeg.hang").touch()
         running = subprocess.Popen([sys.executable, SCRIPT, "--file-bytes", "65536", "--programs", self.programs], cwd=self.folder,
-                                   env={**os.environ, "FAKE_ANSWERS": str(self.answers)}, stdout=subprocess.PIPE, text=True)
+                                   env={**os.environ, "FAKE_ANSWERS": str(self.answers)}, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
         for line in running.stdout:
             if line.startswith("decode cpu"):
                 break
-        self.addCleanup(running.stdout.close)
-        running.send_signal(signal.SIGTERM)
-        running.stdout.read()
-        self.assertEqual(running.wait(timeout=30), 143)
-        self.assertEqual({path.name for path in self.folder.iterdir()}, {"programs", "answers"})
+        running.send_signal(number)
+        _, messages = running.communicate(timeout=30)
+        self.assertEqual(running.returncode, 128 + number)
+        self.assertIn(f"check-gpu: stopped by {number.name}", messages)
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"programs", "answers", "gpu-check.json"})
+
+    def test_a_signal_stops_the_step_and_keeps_what_was_measured(self):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            with self.subTest(number.name):
+                self.stop_with(number)
+                result = json.loads((self.folder / "gpu-check.json").read_text())
+                self.assertEqual((result["status"], result["exit_code"]), ("failed", 128 + number))
+                self.assertIn("decode cpu", [step["name"] for step in result["steps"]])
 
     def test_where_there_is_no_gpu_the_file_that_was_asked_for_says_so(self):
         self.fail("transfer", 4, "unsupported", "no GPU can be used: no NVIDIA driver here")
@@ -263,6 +272,23 @@ class WithGpu(FakeGpuTest):
         self.assertEqual(result["error"], "no GPU can be used: no NVIDIA driver here")
         self.assertEqual(result["status"], "failed")
         self.assertEqual(self.output, "")
+
+    def test_links_pipes_and_files_of_others_stay(self):
+        self.fail("transfer", 4, "unsupported", "no GPU")
+        (self.folder / "link.json").symlink_to("real.json")
+        (self.folder / "real.json").write_text("old")
+        (self.folder / "link.json.tmp").write_text("mine")
+        self.assertEqual(check_gpu("--programs", self.programs, "--json", "link.json", folder=self.folder).returncode, 4)
+        self.assertTrue((self.folder / "link.json").is_symlink())
+        self.assertEqual(json.loads((self.folder / "real.json").read_text())["error"], "no GPU")
+        self.assertEqual((self.folder / "link.json.tmp").read_text(), "mine")
+
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(check_gpu("--programs", self.programs, "--json", pipe, folder=self.folder).returncode, 4)
+        self.assertEqual(json.loads(reader.communicate(timeout=30)[0])["error"], "no GPU")
+        self.assertTrue(pipe.is_fifo())
 
 
 if __name__ == "__main__":

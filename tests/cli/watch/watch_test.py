@@ -165,11 +165,14 @@ class Stop(WatchTest):
         self.assertEqual(events[-1]["summary"]["intervals"], len(events) - 1)
 
     def test_a_reader_that_has_seen_enough_ends_it_quietly(self):
-        with self.watch() as watch:
+        envelope = self.folder / "watch.json"
+        with self.watch("--json", envelope) as watch:
             watch.stdout.readline()
             watch.stdout.close()
             self.assertEqual(watch.wait(timeout=10), 0)
             self.assertEqual(watch.stderr.read(), "")
+        written = json.loads(envelope.read_text())
+        self.assertEqual((written["status"], written["result"]["ended"]), ("ok", "stopped"))
 
 
 class Forms(WatchTest):
