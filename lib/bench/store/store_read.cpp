@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "bench/store/store_objects.hpp"
+#include "bench/store/store_patience.hpp"
 #include "bench/store/store_requests.hpp"
 #include "core/error.hpp"
 #include "stats/curve.hpp"
@@ -186,8 +187,19 @@ ReadResult read_store(const ReadOptions& options, Context& context) {
   RetryCount retries;
   StoreOptions store = options.store.access.store_options();
   store.retry.on_retry = [&retries](const RetryEvent& event) { retries.note(event); };
-  const ObjectSet set = open_objects(options.paths, store, context.stop_token());
-  return read_objects(*set.source, data_objects(set, context), retries, options, context);
+  StorePatience patience(options.budget.value_or(kBudget), *store.retry.clock);
+  patience.apply(store);
+  ObjectSet set;
+  std::vector<ObjectInfo> objects;
+  try {
+    set = open_objects(options.paths, store, context.stop_token());
+    objects = data_objects(set, context);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::network) throw unreachable(error, options.paths);
+    throw;
+  }
+  patience.found();
+  return read_objects(*set.source, std::move(objects), retries, options, context);
 }
 
 }  // namespace shardkit
