@@ -93,7 +93,7 @@ ReadResult describe_knee(const LevelMeasurement& knee, const ReadOptions& option
   result.read_seconds = knee.timing.seconds;
   result.cpu_seconds = knee.timing.cpu_seconds;
   result.bytes_per_second = knee.level.bytes_per_second;
-  result.bytes_per_second_interval = rate_interval(knee.timing);
+  result.bytes_per_second_interval = rate_interval(knee.timing, result.bytes_per_second);
   result.steady = knee.level.steady;
   result.latency = knee.latency.quantiles();
   result.cache.state = "client-cold";
@@ -126,7 +126,7 @@ void add_hints(const StoreReport& store, const ReadOptions& options, std::uint64
   if (asked > store.set_bytes) {
     hints.emplace_back("bytes were asked for more than once, which stores may answer from memory; name a larger set");
   }
-  if (!result.steady)
+  if (result.steady == false)
     hints.emplace_back("the rate drifted while it was measured, or no request ended; set a longer --budget");
   if (store.objects_without_ranges > 0) {
     hints.push_back(fmt::format("{} came whole, as the server gives no ranges: a request is a whole object there",
@@ -134,8 +134,8 @@ void add_hints(const StoreReport& store, const ReadOptions& options, std::uint64
   }
   const bool is_last = store.knee_connections == options.threads.value_or(kConnections);
   if (is_last && store.levels.size() > 1) {
-    hints.push_back(fmt::format("the rate was still rising at {} connections; more --threads may give more",
-                                store.knee_connections));
+    hints.push_back(fmt::format("the rate was still rising at {}; more --threads may give more",
+                                format_count(store.knee_connections, "connection")));
   }
   if (store.throttled > 0) {
     hints.push_back(
