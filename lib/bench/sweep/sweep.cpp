@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/input/input_files.hpp"
+#include "bench/model/verdict.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
 #include "core/command_text.hpp"
@@ -79,8 +80,7 @@ std::string reading_text(const SweepSettings& settings) {
 }
 
 std::string loading_text(const SweepSettings& settings) {
-  return fmt::format("loading: {} samples/s with {}, prefetch {}",
-                     format_count(static_cast<std::uint64_t>(*settings.samples_per_second)),
+  return fmt::format("loading: {} with {}, prefetch {}", sample_rate_text(*settings.samples_per_second),
                      format_count(*settings.workers, "worker"), *settings.prefetch);
 }
 
