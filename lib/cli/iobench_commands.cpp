@@ -13,6 +13,7 @@
 #include "cli/programs.hpp"
 #include "cli/reports/checkpoint_report.hpp"
 #include "cli/reports/compare_report.hpp"
+#include "cli/reports/decode_report.hpp"
 #include "cli/reports/env_report.hpp"
 #include "cli/reports/model_report.hpp"
 #include "cli/reports/pipeline_report.hpp"
@@ -119,7 +120,7 @@ Command decode_command() {
                     {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
                     {"iobench decode shards/train --augment imagenet --dtype f16", "and what normalising them costs"},
                     {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, beside the cores"}}},
-      decode);
+      decode, render_decode);
 }
 
 Command checkpoint_command() {

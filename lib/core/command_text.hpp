@@ -27,6 +27,7 @@ class OptionTexts final : public FieldVisitor {
  public:
   std::vector<OptionText> texts;
 
+  using FieldVisitor::field;
   void field(const Field& field, bool& value) override;
   void field(const Field& field, std::uint64_t& value) override;
   void field(const Field& field, std::optional<std::uint64_t>& value) override;

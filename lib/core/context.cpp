@@ -20,6 +20,7 @@ void Context::throw_if_stopped() const {
 
 void Context::warn(std::string code, std::string text) {
   const std::scoped_lock lock(mutex_);
+  if (!said_.insert(code + '\n' + text).second) return;
   warnings_.push_back({std::move(code), std::move(text)});
 }
 

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "core/bytes.hpp"
@@ -56,6 +57,7 @@ class Context {
     keeps_result_ = keeps_result;
   }
 
+  /// What was said already, word by word, is not said again: a verb that measures several times meets it each time.
   void warn(std::string code, std::string text);
   /// A copy of the warnings so far, in the order they came.
   std::vector<Warning> warnings() const;
@@ -67,6 +69,7 @@ class Context {
   Progress progress_;
   mutable std::mutex mutex_;
   std::vector<Warning> warnings_;
+  std::unordered_set<std::string> said_;  ///< code and text of each
 };
 
 }  // namespace shardkit

@@ -84,6 +84,8 @@ class FieldVisitor {
   virtual ~FieldVisitor() = default;
 
   virtual void field(const Field& field, bool& value) = 0;
+  /// Of results alone: an option that is a flag is given or not.
+  virtual void field(const Field& /*field*/, std::optional<bool>& /*value*/) {}
   virtual void field(const Field& field, std::uint64_t& value) = 0;
   virtual void field(const Field& field, std::optional<std::uint64_t>& value) = 0;
   virtual void field(const Field& field, double& value) = 0;

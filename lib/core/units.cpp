@@ -184,4 +184,9 @@ std::string format_rounded_size(double bytes) { return format_size(rounded(bytes
 
 std::string format_rounded_count(double count) { return format_count(rounded(count)); }
 
+std::string format_factor(double factor) {
+  constexpr double kMost = 1000;
+  return factor > kMost ? "more than 1000" : fmt::format("{:.2f}", factor);
+}
+
 }  // namespace shardkit

@@ -46,5 +46,7 @@ std::string format_count(std::uint64_t count, std::string_view noun);
 /// The same of computed numbers, rounded: what is negative or no number is 0, what is absurd stays printable.
 std::string format_rounded_size(double bytes);
 std::string format_rounded_count(double count);
+/// How many times as much: "1.25"; "more than 1000" beyond, where the figure itself says no more.
+std::string format_factor(double factor);
 
 }  // namespace shardkit

@@ -1,5 +1,7 @@
 #include "io/read_engine.hpp"
 
+#include <algorithm>
+
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -31,6 +33,10 @@ class PreadEngine final : public ReadEngine {
 bool engine_takes_depth(std::string_view name) { return name == "uring"; }
 
 std::unique_ptr<ReadEngine> make_read_engine(std::string_view name, const ReadEngineOptions& options) {
+  if (std::ranges::find(kReadEngines, name) == kReadEngines.end()) {
+    throw Error(ErrorCode::usage,
+                fmt::format("--engine: there is no engine '{}'; there are: {}", name, fmt::join(kReadEngines, ", ")));
+  }
   if (options.depth > 1 && !engine_takes_depth(name)) {
     throw Error(ErrorCode::unsupported,
                 fmt::format("engine '{}' has one read under way for each thread: more --threads have more, and so has "
@@ -39,9 +45,7 @@ std::unique_ptr<ReadEngine> make_read_engine(std::string_view name, const ReadEn
   }
   if (name == "pread") return std::make_unique<PreadEngine>(options);
   if (name == "mmap") return make_mmap_engine(options);
-  if (name == "uring") return make_uring_engine(options);
-  throw Error(ErrorCode::unsupported,
-              fmt::format("there is no engine '{}'; there are: {}", name, fmt::join(kReadEngines, ", ")));
+  return make_uring_engine(options);
 }
 
 }  // namespace shardkit

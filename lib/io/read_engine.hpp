@@ -76,8 +76,8 @@ inline constexpr std::array<std::string_view, 3> kReadEngines{"pread", "mmap", "
 /// True for engines that may have more than one read of a lane under way.
 bool engine_takes_depth(std::string_view name);
 
-/// The engine called `name`. Throws Error{unsupported} for one that there is not, that the kernel or a filter refuses
-/// (naming the cause and the remedy), or that cannot be had with these options.
+/// The engine called `name`. Throws Error{usage} for a name that no engine has, Error{unsupported} for an engine that
+/// the kernel or a filter refuses (naming the cause and the remedy), or that cannot be had with these options.
 std::unique_ptr<ReadEngine> make_read_engine(std::string_view name, const ReadEngineOptions& options);
 
 }  // namespace shardkit

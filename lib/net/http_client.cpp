@@ -1,7 +1,9 @@
 #include "net/http_client.hpp"
 
 #include <array>
+#include <cerrno>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <curl/curl.h>
@@ -47,9 +49,22 @@ ErrorCode error_code_of_curl(CURLcode code) {
   }
 }
 
-Error transfer_error(CURLcode code, const char* detail, const Url& url) {
+/// What happened in words that everyone knows, for what happens most; empty for the rest. libcurl's own text says of a
+/// connection neither that it was refused nor why else it failed.
+std::string everyday_words(CURLcode code, long os_error) {
+  if (code == CURLE_COULDNT_RESOLVE_HOST) return "name not found";
+  if (code == CURLE_OPERATION_TIMEDOUT) return "timed out";
+  if (code != CURLE_COULDNT_CONNECT || os_error == 0) return {};
+  if (os_error == ECONNREFUSED) return "connection refused";
+  return std::error_code(static_cast<int>(os_error), std::generic_category()).message();
+}
+
+Error transfer_error(CURLcode code, const char* detail, const Url& url, long os_error = 0) {
   const ErrorCode kind = error_code_of_curl(code);
   std::string what = *detail != '\0' ? detail : curl_easy_strerror(code);
+  if (const std::string words = everyday_words(code, os_error); !words.empty()) {
+    what = fmt::format("{} ({})", words, what);
+  }
   if (kind == ErrorCode::denied) {
     what += "; where the server's authority is one of your own, name its certificate in SSL_CERT_FILE";
   } else if (kind == ErrorCode::corrupt) {
@@ -123,6 +138,12 @@ class HttpClient::Handles {
   }
 
   const char* detail() const { return detail_.data(); }
+  /// errno of the connection that failed last; 0 without.
+  long os_error() const {
+    long error = 0;
+    curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &error);
+    return error;
+  }
 
  private:
   struct Removal {
@@ -227,7 +248,7 @@ HttpResponse HttpClient::send(const HttpRequest& request, const HeadHandler& on_
     throw Error(ErrorCode::cancelled, "stopped while waiting for an answer", request.url.display());
   }
   if (!transfer.reader.refused()) {
-    if (*code != CURLE_OK) throw transfer_error(*code, handles_->detail(), request.url);
+    if (*code != CURLE_OK) throw transfer_error(*code, handles_->detail(), request.url, handles_->os_error());
     if (!transfer.reader.has_head()) throw transfer_error(CURLE_WEIRD_SERVER_REPLY, "", request.url);
   }
   return transfer.reader.response();

@@ -103,7 +103,7 @@ RemoteStore::Answer HttpStore::attempt(const Request& request, const HeadHandler
     answer.response = send_following(message, by_status(on_success, body), complete, {}, stop);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::network) throw;
-    return {{}, {AnswerRemedy::retry, ErrorCode::network, false}, error};
+    return {{}, {AnswerRemedy::retry, ErrorCode::network, false, false}, error};
   }
   answer.verdict = judge(answer.response.status, "");
   if (answer.verdict.remedy != AnswerRemedy::done) {

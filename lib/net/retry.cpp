@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/prng.hpp"
+#include "core/units.hpp"
 #include "net/timestamp.hpp"
 
 namespace shardkit {
@@ -93,13 +94,14 @@ AnswerVerdict judge(int status, std::string_view error_code) {
 void Attempts::failed(const Error& error, const AnswerVerdict& verdict, std::optional<Seconds> retry_after) {
   ++failures_;
   if (verdict.remedy == AnswerRemedy::fatal) throw error;
-  if (failures_ >= options_.attempts) {
-    throw Error(error.code(), fmt::format("{} (after {} attempts)", error.what(), failures_), error.path(),
-                error.offset());
+  const RetryEvent event{verdict.throttled, wait_after(verdict, retry_after), error.what(), failures_,
+                         verdict.answered};
+  if (failures_ >= options_.attempts || (options_.may_retry && !options_.may_retry(event))) {
+    throw Error(error.code(), fmt::format("{} (after {})", error.what(), format_count(failures_, "attempt")),
+                error.path(), error.offset());
   }
-  const Seconds wait = wait_after(verdict, retry_after);
-  if (options_.on_retry) options_.on_retry({verdict.throttled, wait, error.what()});
-  options_.clock->sleep(wait, stop_);
+  if (options_.on_retry) options_.on_retry(event);
+  options_.clock->sleep(event.wait, stop_);
 }
 
 Seconds Attempts::wait_after(const AnswerVerdict& verdict, std::optional<Seconds> retry_after) const {

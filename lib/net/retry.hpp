@@ -25,6 +25,7 @@ struct AnswerVerdict {
   AnswerRemedy remedy = AnswerRemedy::done;
   ErrorCode code = ErrorCode::network;  ///< of the error, should it come to one
   bool throttled = false;               ///< the store asks for fewer requests: 503, 429, SlowDown, ...
+  bool answered = true;                 ///< false: no answer came, or it broke
 };
 
 /// Judges an answer by its status and the code in its XML (empty without one), as the AWS SDKs do: "Error responses" of
@@ -36,6 +37,8 @@ struct RetryEvent {
   bool throttled = false;
   Seconds wait{0};
   std::string reason;
+  unsigned failures = 0;  ///< of this request in a row, without any progress
+  bool answered = true;   ///< false: no answer came, or it broke
 };
 
 struct RetryOptions {
@@ -45,6 +48,8 @@ struct RetryOptions {
   Clock* clock = &system_clock();
   std::function<double()> random;                   ///< uniform in [0, 1), thread-safe; empty: the library's own
   std::function<void(const RetryEvent&)> on_retry;  ///< may be empty; thread-safe
+  /// Asked before each wait; false ends the attempts early. Empty: always true. Thread-safe.
+  std::function<bool(const RetryEvent&)> may_retry;
 };
 
 /// The attempts at one request: how long to wait between them (full jitter: a random share of 2^i seconds, capped), and

@@ -117,7 +117,7 @@ RemoteStore::Answer S3Store::attempt(const Request& request, const HeadHandler& 
       result = exchange(request, on_success, stop);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::network) throw;
-      return {{}, {AnswerRemedy::retry, ErrorCode::network, false}, error};
+      return {{}, {AnswerRemedy::retry, ErrorCode::network, false, false}, error};
     }
     const int status = result.response.status;
     if (status >= 200 && status < 300) return {std::move(result.response), {}, {}};

@@ -52,6 +52,22 @@ TEST_CASE("a model's first line is what comes of it") {
   CHECK(first_line(list) == "10 published workloads, and what one GPU of each takes");
 }
 
+TEST_CASE("one GPU takes, and one sample is one") {
+  ModelOptions job = worked_example();
+  job.gpus = 1, job.batch = 1, job.step_time = 1;
+  CHECK(first_line(job) == "1 GPU takes 1 sample/s, 130 kB/s from storage");
+}
+
+TEST_CASE("shares are in per cent, and a headroom beyond a thousand is no more than that") {
+  ModelOptions job = worked_example();
+  job.decode_rate = 1e9;
+  job.read_rate = 1e15;
+  const std::string report = render_model(modelled(job), false);
+  CHECK(report.find("headroom: ") != std::string::npos);
+  CHECK(report.find("more than 1000\n") != std::string::npos);
+  CHECK(report.find("100 %\n") != std::string::npos);
+}
+
 TEST_CASE("a model's line is said once, the numbers follow it, and colours only where they are wanted") {
   const ModelResult result = modelled(worked_example());
   const std::string report = render_model(result, false);

@@ -44,3 +44,20 @@ TEST_CASE("of local files the first line is the rate and the state of the cache 
   result.samples_per_second = 2870.6;
   CHECK(render_read(result, false).starts_with("322 MB/s, cache cold: 2,871 samples/s by 2 threads of pread, ext4"));
 }
+
+TEST_CASE("steady is yes or no, and of a run too short to tell not known, with the reason") {
+  ReadResult result;
+  result.read_seconds = 0.003;
+  CHECK(render_read(result, false).find("not known, only 3 ms were measured\n") != std::string::npos);
+  result.steady = true;
+  CHECK(render_read(result, false).find("not known") == std::string::npos);
+}
+
+TEST_CASE("shares of the time of an epoch, and of what was cached, are in per cent") {
+  ReadResult result;
+  result.cache.residency_before_ratio = 0.0066;
+  result.imagefolder.emplace().operations = {{"open", 400, 1000, 0.001, 0.002, 0.125}};
+  const std::string report = render_read(result, false);
+  CHECK(report.find("12.5 %\n") != std::string::npos);
+  CHECK(report.find("residency before: 0.66 %\n") != std::string::npos);
+}

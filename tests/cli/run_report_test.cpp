@@ -45,6 +45,19 @@ TEST_CASE("the verdict comes first, then what would close the gap, then the ladd
   CHECK(report.ends_with("hint: the run took 25 ms\n\nto repeat: iobench run data --gpus 8\n"));
 }
 
+TEST_CASE("of a headroom beyond a thousand no more is told than that") {
+  RunResult result = short_of_cores();
+  result.conclusion.ladder.front().headroom_ratio = 123456.7;
+  CHECK(contains(render_run(result, false), "  > 1000 x  800 MB/s, cold\n"));
+}
+
+TEST_CASE("one core is one") {
+  RunResult result = short_of_cores();
+  result.environment.usable_threads = 1;
+  result.environment.cpu_limit.reset();
+  CHECK(contains(render_run(result, false), "\n1 core, "));
+}
+
 TEST_CASE("escape sequences only where colours are wanted") {
   CHECK_FALSE(contains(render_run(short_of_cores(), false), "\x1b"));
   CHECK(render_run(short_of_cores(), true).starts_with("\x1b[1mdecode limits"));

@@ -29,8 +29,8 @@ TEST_CASE("warnings keep their order, and those of several threads are all there
   {
     std::vector<std::jthread> threads;
     for (int t = 0; t < 4; ++t) {
-      threads.emplace_back([&] {
-        for (int i = 0; i < 100; ++i) context.warn("more", "text");
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 100; ++i) context.warn("more", std::to_string(t * 100 + i));
       });
     }
   }
@@ -38,6 +38,19 @@ TEST_CASE("warnings keep their order, and those of several threads are all there
   REQUIRE(warnings.size() == 401);
   CHECK(warnings.front().code == "first");
   CHECK(warnings.front().text == "one");
+}
+
+TEST_CASE("what was said word by word is not said again; another code or text is") {
+  Context context;
+  for (int turn = 0; turn < 3; ++turn) {
+    context.warn("slow", "the disk is slow");
+    context.warn("slow", "the network is slow");
+    context.warn("late", "the disk is slow");
+  }
+  const std::vector<Warning> warnings = context.warnings();
+  REQUIRE(warnings.size() == 3);
+  CHECK(warnings[1].text == "the network is slow");
+  CHECK(warnings[2].code == "late");
 }
 
 TEST_CASE("a phase starts its counters anew") {

@@ -129,3 +129,10 @@ TEST_CASE("a counted noun is in the plural but for one") {
   CHECK(format_count(1, "shard") == "1 shard");
   CHECK(format_count(12'000, "shard") == "12,000 shards");
 }
+
+TEST_CASE("a factor is told to the hundredth, and beyond a thousand no more than that it is") {
+  CHECK(format_factor(0.5) == "0.50");
+  CHECK(format_factor(1.234) == "1.23");
+  CHECK(format_factor(1000) == "1000.00");
+  CHECK(format_factor(123456.7) == "more than 1000");
+}

@@ -170,9 +170,9 @@ TEST_CASE("direct reads of a file in memory are refused, not imitated") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("an engine that is not there, or cannot do what is asked, is refused by name") {
-  CHECK(code_of([] { make_read_engine("posixaio", {}); }) == ErrorCode::unsupported);
-  CHECK(code_of([] { make_read_engine("", {}); }) == ErrorCode::unsupported);
+TEST_CASE("a name that no engine has is a slip; an engine that cannot do what is asked is refused by name") {
+  CHECK(code_of([] { make_read_engine("posixaio", {}); }) == ErrorCode::usage);
+  CHECK(code_of([] { make_read_engine("", {.depth = 2}); }) == ErrorCode::usage);
   CHECK(code_of([] { make_read_engine("mmap", {.direct = true}); }) == ErrorCode::unsupported);
   CHECK(code_of([] { make_read_engine("pread", {.depth = 2}); }) == ErrorCode::unsupported);
 }

@@ -55,9 +55,13 @@ TEST_CASE("an answer that is not whole is a network error that names the URL wit
         }) == ErrorCode::network);
 }
 
-TEST_CASE("nobody there is a network error") {
-  CHECK(failure_of([] { get("http://127.0.0.1:1/"); }) == ErrorCode::network);
-  CHECK(failure_of([] { get("http://no-such-host.invalid/"); }) == ErrorCode::network);
+TEST_CASE("nobody there is a network error that says what happened") {
+  const auto refused = failure_of([] { get("http://127.0.0.1:1/"); });
+  CHECK(refused == ErrorCode::network);
+  CHECK(refused.says("connection refused"));
+  const auto unknown = failure_of([] { get("http://no-such-host.invalid/"); });
+  CHECK(unknown == ErrorCode::network);
+  CHECK(unknown.says("name not found"));
 }
 
 TEST_CASE("a connection that stalls is dead: before the headers, within the body, and when bytes only trickle") {
@@ -71,6 +75,7 @@ TEST_CASE("a connection that stalls is dead: before the headers, within the body
       },
       impatient());
   CHECK(within == ErrorCode::network);
+  CHECK(within.says("timed out"));
   CHECK(within.says("dead"));
   CHECK(failure_with(
             [](const ServedRequest&, ServerConnection& connection) {

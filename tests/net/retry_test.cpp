@@ -145,6 +145,21 @@ TEST_CASE("a fatal answer throws at once, a stop ends the wait, and each repetit
   CHECK(failure_of([&] { attempts.failed(kError, kRetry); }) == ErrorCode::cancelled);
 }
 
+TEST_CASE("who asks may give up early: before the wait, knowing how often it failed and whether anything answered") {
+  FakeClock clock;
+  RetryOptions options = options_with(clock, 0.5);
+  options.may_retry = [](const RetryEvent& event) { return event.answered || event.failures < 2; };
+  const std::stop_token stop;
+  const AnswerVerdict no_answer{AnswerRemedy::retry, ErrorCode::network, false, false};
+  Attempts attempts(options, stop);
+  attempts.failed(kError, no_answer);
+  CHECK(failure_of([&] { attempts.failed(kError, no_answer); }).says("no luck (after 2 attempts)"));
+  CHECK(clock.sleeps() == std::vector<double>{0.5});
+  Attempts of_answers(options, stop);
+  for (int i = 0; i < 9; ++i) of_answers.failed(kError, kRetry);
+  CHECK(clock.sleeps().size() == 10);
+}
+
 TEST_CASE("the library's own random share lies between nothing and all") {
   FakeClock clock;
   RetryOptions options;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -12,7 +11,6 @@
 #include "core/units.hpp"
 #include "image/augment.hpp"
 #include "image/jpeg_decoder.hpp"
-#include "stats/steadiness.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -46,9 +44,9 @@ std::uint64_t slots_per_thread(const AugmentSettings& settings, std::uint64_t sa
   const std::uint64_t slots = memory / settings.threads / sample_bytes;
   if (slots > 0) return std::min(slots, kMostSlots);
   throw Error(ErrorCode::no_space,
-              fmt::format("tensors of {} for each of {} threads are more than the {} there is for them; a smaller "
+              fmt::format("tensors of {} for each of {} are more than the {} there is for them; a smaller "
                           "--crop or fewer --threads fit",
-                          format_size(sample_bytes), settings.threads, format_size(memory)));
+                          format_size(sample_bytes), format_count(settings.threads, "thread"), format_size(memory)));
 }
 
 class AugmentWork {
@@ -129,8 +127,8 @@ AugmentResult measure_augment(const JpegStore& store, const AugmentSettings& set
   result.augment_seconds = timing.seconds;
   result.cpu_seconds = timing.cpu_seconds;
   result.samples_per_second = samples / timing.seconds;
-  result.samples_per_second_interval = rate_interval(timing);
-  result.steady = std::abs(relative_drift(timing.rates)) <= kSteadyDrift;
+  result.samples_per_second_interval = rate_interval(timing, result.samples_per_second);
+  result.steady = is_steady(timing);
   result.samples_per_second_per_core = timing.cpu_seconds > 0 ? samples / timing.cpu_seconds : 0;
   result.bytes_per_second = result.samples_per_second * static_cast<double>(work.sample_bytes());
   result.cores_needed = cores_needed(result.samples_per_second_per_core);
@@ -146,9 +144,12 @@ void AugmentResult::describe(FieldVisitor& v) {
   v.field({"cpu_seconds", Unit::seconds, "processor time that took"}, cpu_seconds);
   v.field({"samples_per_second", Unit::per_second, "samples over time"}, samples_per_second);
   v.field({"samples_per_second_interval", Unit::per_second,
-           "95 % interval of the median over slices of 0.1 s; none of less than 1 s"},
+           "95 % interval of the median over slices of 0.1 s; none of less than 1 s, or where the rate lies outside"},
           samples_per_second_interval);
-  v.field({"steady", Unit::none, "false when the rate drifted by more than a tenth from start to end"}, steady);
+  v.field(
+      {"steady", Unit::none,
+       "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
+      steady);
   v.field({"samples_per_second_per_core", Unit::per_second, "samples per second of processor time"},
           samples_per_second_per_core);
   v.field({"bytes_per_second", Unit::bytes_per_second, "tensor bytes written over time"}, bytes_per_second);

@@ -43,7 +43,7 @@ struct AugmentResult {
   double cpu_seconds = 0;
   double samples_per_second = 0;
   std::optional<RateInterval> samples_per_second_interval;
-  bool steady = true;
+  std::optional<bool> steady;  ///< empty: too short to tell
   double samples_per_second_per_core = 0;
   double bytes_per_second = 0;  ///< of tensors written
   std::vector<CoresNeeded> cores_needed;

@@ -109,14 +109,23 @@ DecodeBenchOptions with_crop(DecodeBenchOptions options) {
   return options;
 }
 
-}  // namespace
-
-DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
-  check_decode_options(options, decode_threads(options));  // a slip is told before what the machine lacks
+DecodeResult decode_by_backend(const DecodeBenchOptions& options, Context& context) {
   if (options.backend == DecodeBackend::cpu) return decode(options, find_input(options.paths, context), context);
   const auto devices = open_devices();
   const DecodeMachine machine{lent(devices), open_jpeg_decoder};
   return decode_on_device(options, find_input(options.paths, context), machine, context);
+}
+
+}  // namespace
+
+/// Of those that were decoded more than once none failed.
+std::uint64_t DecodeResult::tried() const { return std::min(images, decoded + failures.total); }
+
+DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
+  check_decode_options(options, decode_threads(options));  // a slip is told before what the machine lacks
+  DecodeResult result = decode_by_backend(options, context);
+  warn_of_failures(result.failures, result.tried(), context);
+  return result;
 }
 
 DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Context& context) {

@@ -70,7 +70,7 @@ struct DecodeResult {
   double cpu_seconds_per_sample = 0;
   double samples_per_second = 0;
   std::optional<RateInterval> samples_per_second_interval;
-  bool steady = true;
+  std::optional<bool> steady;                         ///< empty: too short to tell
   std::optional<double> samples_per_second_per_core;  ///< none where a GPU decoded
   double megapixels_per_second = 0;
   double bytes_per_second = 0;
@@ -82,6 +82,9 @@ struct DecodeResult {
   std::optional<AugmentResult> augment;
   std::optional<DeviceDecodeResult> nvjpeg;
 
+  /// Images that had their turn, each counted once.
+  std::uint64_t tried() const;
+
   void describe(FieldVisitor& v);
 };
 
@@ -89,7 +92,8 @@ struct DecodeResult {
 /// nothing. Throws Error{not_found} without images, Error{corrupt} when not one of them can be decoded or the GPU's
 /// pixels are wrong, Error{unsupported} when nvJPEG is asked for and it, CUDA or a GPU is missing.
 DecodeResult decode(const DecodeBenchOptions& options, Context& context);
-/// The same, on the CPU, over an input that was found already; options.paths is not looked at.
+/// The same, on the CPU, over an input that was found already; options.paths is not looked at. Who calls it warns of
+/// the images that failed.
 DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Context& context);
 
 }  // namespace shardkit

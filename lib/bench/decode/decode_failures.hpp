@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "core/context.hpp"
 #include "core/fields.hpp"
 #include "image/jpeg_decoder.hpp"
 
@@ -23,5 +25,11 @@ struct DecodeFailures {
 
   void describe(FieldVisitor& v);
 };
+
+/// "2 truncated, 1 not_jpeg": those that gave no pixels, by the names that JSON has; empty without any.
+std::string kinds_text(const DecodeFailures& failures);
+
+/// Says of images that cannot be decoded how many of `tried` they are, of which kinds, and what that does to rates.
+void warn_of_failures(const DecodeFailures& failures, std::uint64_t tried, Context& context);
 
 }  // namespace shardkit

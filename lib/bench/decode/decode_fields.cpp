@@ -43,9 +43,12 @@ void DecodeResult::describe(FieldVisitor& v) {
   v.field({"cpu_seconds_per_sample", Unit::none, "that time over the images decoded"}, cpu_seconds_per_sample);
   v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);
   v.field({"samples_per_second_interval", Unit::per_second,
-           "95 % interval of the median over slices of 0.1 s; none of less than 1 s"},
+           "95 % interval of the median over slices of 0.1 s; none of less than 1 s, or where the rate lies outside"},
           samples_per_second_interval);
-  v.field({"steady", Unit::none, "false when the rate drifted by more than a tenth from start to end"}, steady);
+  v.field(
+      {"steady", Unit::none,
+       "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
+      steady);
   v.field({"samples_per_second_per_core", Unit::per_second, "images per second of processor time; of the CPU alone"},
           samples_per_second_per_core);
   v.field({"megapixels_per_second", Unit::per_second, "megapixels of the images, before cropping, over time"},

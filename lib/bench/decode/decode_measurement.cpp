@@ -23,7 +23,7 @@ void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies,
   result.cpu_seconds = timing.cpu_seconds;
   result.cpu_seconds_per_sample = sum.images > 0 ? timing.cpu_seconds / images : 0;
   result.samples_per_second = images / timing.seconds;
-  result.samples_per_second_interval = rate_interval(timing);
+  result.samples_per_second_interval = rate_interval(timing, result.samples_per_second);
   result.steady = is_steady(timing);
   result.megapixels_per_second = static_cast<double>(sum.pixels) * 1e-6 / timing.seconds;
   result.bytes_per_second = static_cast<double>(sum.bytes) / timing.seconds;
@@ -37,9 +37,10 @@ void add_failures(const DecodeFailures& failures, std::uint64_t tried, const Inp
   if (failures.total < tried) return;
   throw Error(
       ErrorCode::corrupt,
-      fmt::format("not one of {} images from {} can be decoded as a JPEG ({} are of another format); the first is "
+      fmt::format("not one of {} from {} can be decoded as a JPEG ({} of another format or empty); the first is "
                   "'{}': name JPEGs, or measure reading alone with `iobench read`",
-                  tried, named_text(input), failures.not_jpeg, result.samples_used.first.front()),
+                  format_count(tried, "image"), named_text(input), failures.not_jpeg,
+                  result.samples_used.first.front()),
       first_named(input));
 }
 

@@ -41,7 +41,7 @@ void workers(const Environment& environment, const std::optional<LoaderJob>& job
   if (!job || job->processes() <= environment.usable_threads) return;
   findings.push_back(
       {"workers_above_cores", kWarning,
-       fmt::format("{} loader processes, {} cores", job->processes(), environment.usable_threads),
+       fmt::format("{} loader processes, {}", job->processes(), format_count(environment.usable_threads, "core")),
        "at most as many loader processes as cores",
        fmt::format("num_workers={} for each of {}", std::max<std::uint64_t>(1, environment.usable_threads / job->gpus),
                    format_count(job->gpus, "GPU")),

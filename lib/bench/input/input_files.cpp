@@ -13,6 +13,7 @@
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
+#include "core/units.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/wids_index.hpp"
 #include "io/file.hpp"
@@ -166,9 +167,8 @@ InputSet find_input(const std::vector<std::string>& operands, Context& context) 
   if (input.bytes == 0) {
     throw Error(
         ErrorCode::not_found,
-        fmt::format("nothing to read: all {} files are empty, the first is '{}' (files of /proc and /sys have no "
-                    "size)",
-                    input.files.size(), input.files.front().path),
+        fmt::format("nothing to read: {} named and all empty, the first is '{}' (files of /proc and /sys have no size)",
+                    format_count(input.files.size(), "file"), input.files.front().path),
         input.files.front().path);
   }
   return input;

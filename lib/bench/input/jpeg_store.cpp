@@ -31,8 +31,8 @@ std::vector<SampleRef> choose(const std::vector<SampleRef>& samples, std::uint64
     chosen.push_back(sample);
   }
   if (chosen.size() < wanted) {
-    context.warn("memory_limit", fmt::format("{} of {} images fit into the {} that may be used; fewer are decoded",
-                                             chosen.size(), wanted, format_size(memory)));
+    context.warn("memory_limit", fmt::format("{} of {} fit into the {} that may be used; fewer are decoded",
+                                             chosen.size(), format_count(wanted, "image"), format_size(memory)));
   }
   return chosen;
 }
@@ -41,7 +41,7 @@ std::vector<SampleRef> choose(const std::vector<SampleRef>& samples, std::uint64
 
 void ImageMix::describe(FieldVisitor& v) {
   v.field({"jpeg", Unit::count, "JPEGs, whatever their names say"}, jpeg);
-  v.field({"other_format", Unit::count, "other formats, such as a PNG named .jpg"}, other_format);
+  v.field({"other_format", Unit::count, "other formats, such as a PNG named .jpg, and empty files"}, other_format);
   v.field({"progressive", Unit::count, "progressive JPEGs, which cost about three times as much"}, progressive);
   v.field({"gray", Unit::count, "JPEGs without colour"}, gray);
   v.field({"cmyk", Unit::count, "CMYK or YCCK JPEGs"}, cmyk);
@@ -54,7 +54,7 @@ void ImageMix::describe(FieldVisitor& v) {
 JpegStore::JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context) {
   context.progress().start("listing samples");
   std::vector<SampleRef> listed = list_samples(input, kMostShards, context);
-  std::erase_if(listed, [](const SampleRef& sample) { return sample.image_bytes == 0; });
+  std::erase_if(listed, [](const SampleRef& sample) { return !sample.has_image; });
   refs_ = choose(listed, most, memory, context);
   if (refs_.empty()) {
     throw Error(ErrorCode::not_found, fmt::format("there are no images in {}", named_text(input)), first_named(input));

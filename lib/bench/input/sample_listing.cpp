@@ -45,6 +45,7 @@ class SampleCollector {
     ref.bytes = sample.members.back().offset + sample.members.back().size - ref.offset;
     for (const auto& member : sample.members) {
       if (!is_image_name("." + member.extension)) continue;
+      ref.has_image = true;
       ref.image_offset = member.offset;
       ref.image_bytes = member.size;
       break;
@@ -122,7 +123,7 @@ void list_scanned(const InputFile& shard, SampleCollector& collector, Context& c
 
 void list_plain(const InputFile& file, std::uint32_t index, std::vector<SampleRef>& samples) {
   const bool image = is_image_name(file.path);
-  samples.push_back({index, 0, file.bytes, 0, image ? file.bytes : 0});
+  samples.push_back({index, 0, file.bytes, image, 0, image ? file.bytes : 0});
 }
 
 std::vector<SampleRef> list_shard(const InputFile& shard, std::uint32_t index, Context& context) {

@@ -14,8 +14,9 @@ struct SampleRef {
   std::uint32_t file = 0;    ///< index into InputSet::files
   std::uint64_t offset = 0;  ///< of its first member's content; to the end of its last are `bytes`
   std::uint64_t bytes = 0;
+  bool has_image = false;  ///< a member is an image by its name; the first one is meant below
   std::uint64_t image_offset = 0;
-  std::uint64_t image_bytes = 0;  ///< of its first member that is an image by name; 0 without one
+  std::uint64_t image_bytes = 0;  ///< 0 for an empty image too: one that cannot be decoded, as others are that cannot
 };
 
 /// The samples of all plain files, then of at most `most_shards` shards, taken evenly over the set. Reads our index

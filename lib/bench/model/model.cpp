@@ -77,17 +77,17 @@ void check_pace(const ModelOptions& options, const std::optional<JobRequirement>
                 Context& context) {
   if (!supply.pipeline_stage || !supply.pipeline_samples_per_second) return;
   if (supply.pipeline_stage != stage::kCompute && supply.pipeline_stage != stage::kCheckpoint) return;
-  const std::string rate = format_rounded_count(*supply.pipeline_samples_per_second);
+  const std::string rate = sample_rate_text(*supply.pipeline_samples_per_second);
   constexpr const char* kInstead = "measure the pipeline without --step-time and checkpoints";
   if (requirement && requirement->is_of_images() &&
       *supply.pipeline_samples_per_second < samples_per_second(requirement->job) * requirement->min_au) {
     throw Error(ErrorCode::usage,
-                fmt::format("--from: '{}' was paced by its own steps, so that it shows {} samples/s and not what more "
+                fmt::format("--from: '{}' was paced by its own steps, so that it shows {} and not what more "
                             "the node gives; {}",
                             *options.from, rate, kInstead),
                 *options.from);
   }
-  context.warn("supply_is_a_bound", fmt::format("'{}' was paced by its own steps: the node gives {} samples/s or more; "
+  context.warn("supply_is_a_bound", fmt::format("'{}' was paced by its own steps: the node gives {} or more; "
                                                 "{} for how many",
                                                 *options.from, rate, kInstead));
 }
@@ -140,8 +140,14 @@ std::vector<std::string> stages_not_measured(const Supply& supply, bool image) {
   return stages;
 }
 
-void warn_not_measured(const std::vector<std::string>& stages, Context& context) {
-  for (const std::string& name : stages) {
+void warn_not_measured(const ModelResult& result, Context& context) {
+  if (result.required && !result.requirement && !result.not_measured.empty()) {
+    context.warn("not_measured",
+                 "samples of this job are not decoded, and the supply that was given is of decoding alone: it plays no "
+                 "part; `iobench read DATA --json FILE` measures reading for --from");
+    return;
+  }
+  for (const std::string& name : result.not_measured) {
     context.warn("not_measured",
                  fmt::format("{} was not measured and may be what limits: `iobench run DATA --json FILE` measures "
                              "every stage for --from, `iobench {} DATA` this one for --{}-rate",
@@ -237,7 +243,7 @@ ModelResult model(const ModelOptions& given, Context& context) {
   const auto requirement = job_requirement(job_options(options));
   check_pace(options, requirement, supply, context);
   ModelResult result = modelled(options, requirement, supply);
-  warn_not_measured(result.not_measured, context);
+  warn_not_measured(result, context);
   result.text = model_text(result, requirement);
   return result;
 }

@@ -29,8 +29,8 @@ std::string_view measured_supplier(const ModelResult& result) {
 /// "5 of 43 samples/s"; where the samples that were read had another size, for which one that is.
 std::string rates_text(const ModelResult& result, double sample_bytes) {
   const double demand = result.required->samples_per_second;
-  std::string text = fmt::format("{} of {} samples/s", format_rounded_count(*result.headroom_ratio * demand),
-                                 format_rounded_count(demand));
+  std::string text =
+      fmt::format("{} of {}", format_rounded_count(*result.headroom_ratio * demand), sample_rate_text(demand));
   const double decoded = result.supply->decoded_sample_bytes.value_or(sample_bytes);
   const double measured = result.supply->measured_sample_bytes.value_or(decoded);
   if (measured < 0.99 * sample_bytes || measured > 1.01 * sample_bytes) {
@@ -64,11 +64,12 @@ std::string checkpoint_text(const CheckpointCost& cost) {
   return text;
 }
 
+/// What was measured beside it may say nothing of the job: decoding, of samples that are not decoded.
 std::string demand_text(const ModelResult& result, const JobRequirement& requirement) {
-  return fmt::format("{} {} {} samples/s, {} from storage", gpus_text(requirement.job.gpus),
-                     requirement.job.gpus == 1 ? "takes" : "take",
-                     format_rounded_count(result.required->samples_per_second),
-                     format_rate(result.required->bytes_per_second));
+  const std::string text = fmt::format(
+      "{} {} {}, {} from storage", gpus_text(requirement.job.gpus), requirement.job.gpus == 1 ? "takes" : "take",
+      sample_rate_text(result.required->samples_per_second), format_rate(result.required->bytes_per_second));
+  return result.not_measured.empty() ? text : text + "; whether that is there is not known: " + gap_text(result);
 }
 
 /// "4 x resnet50-a100, ..." of the workloads of images, or of the others; presets of which the supply does not feed one

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/units.hpp"
+
 namespace shardkit {
 
 std::string_view stage_activity(std::string_view stage) {
@@ -9,6 +11,11 @@ std::string_view stage_activity(std::string_view stage) {
   if (stage == stage::kDecode) return "decoding";
   if (stage == stage::kAugment) return "augmenting";
   return stage;
+}
+
+std::string sample_rate_text(double samples_per_second) {
+  const std::string count = format_rounded_count(samples_per_second);
+  return count + (count == "1" ? " sample/s" : " samples/s");
 }
 
 Judgement judge(const TrainingJob& job, double min_au, std::span<const StageRate> rates) {

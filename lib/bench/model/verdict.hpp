@@ -40,6 +40,9 @@ struct Judgement {
 /// What a stage does, as a sentence begins with it: "decoding" of "decode".
 std::string_view stage_activity(std::string_view stage);
 
+/// "1 sample/s", "1,200 samples/s", rounded.
+std::string sample_rate_text(double samples_per_second);
+
 /// Judges stages that overlap, so that the slowest sets the pace. `rates` is not empty; min_au in (0, 1].
 Judgement judge(const TrainingJob& job, double min_au, std::span<const StageRate> rates);
 

@@ -53,14 +53,14 @@ void check_samples(const PipelineRun& run, const InputSet& input, std::optional<
   if (seen == 0) throw Error(ErrorCode::not_found, fmt::format("there are no images in {}", named), path);
   if (run.tally.decoded == 0) {
     throw Error(ErrorCode::corrupt,
-                fmt::format("not one of {} images from {} can be decoded as a JPEG ({} are of another format)", seen,
-                            named, run.tally.failures.not_jpeg),
+                fmt::format("not one of {} from {} can be decoded as a JPEG ({} of another format or empty)",
+                            format_count(seen, "image"), named, run.tally.failures.not_jpeg),
                 path);
   }
   if (run.log.steps() == 0) {
-    throw Error(ErrorCode::usage, fmt::format("--drop-last: {} samples do not fill one step of {} x {}; name a smaller "
-                                              "--batch",
-                                              run.tally.decoded, run.loader.gpus, run.loader.batch));
+    throw Error(ErrorCode::usage,
+                fmt::format("--drop-last: {} fill no step of {} x {}; name a smaller --batch",
+                            format_count(run.tally.decoded, "sample"), run.loader.gpus, run.loader.batch));
   }
   if (run.log.steps() == 1) {
     context.warn("one_step", fmt::format("{} made one step; rates hold little and utilisation is not known: a smaller "
@@ -232,7 +232,10 @@ PipelineResult pipeline(const PipelineOptions& options, Context& context) {
   check_paths(options);
   const OpenMachine here(options);  // and so is a GPU that is missing
   const bool reads = options.source == SourceKind::data;
-  return pipeline(options, reads ? find_input(options.paths, context) : InputSet{}, here.machine(), context);
+  PipelineResult result =
+      pipeline(options, reads ? find_input(options.paths, context) : InputSet{}, here.machine(), context);
+  warn_of_failures(result.failures, result.images_tried, context);
+  return result;
 }
 
 PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, Context& context) {

@@ -179,6 +179,7 @@ struct PipelineResult {
   std::optional<CopyReport> copies;
   std::optional<JpegReport> jpegs;
   DecodeFailures failures;
+  std::uint64_t images_tried = 0;
   ToolOverhead overhead;
   std::optional<CheckpointInterference> checkpoint;
   std::optional<TraceReport> trace;

@@ -151,6 +151,7 @@ void PipelineResult::describe(FieldVisitor& v) {
   v.field({"copies", Unit::none, "to GPUs, in all epochs; none where batches stayed in host memory"}, copies);
   v.field({"jpegs", Unit::none, "who decoded; none without --decode nvjpeg"}, jpegs);
   v.field({"failures", Unit::none, "images that went wrong, by kind; they are in no batch"}, failures);
+  v.field({"images_tried", Unit::count, "images that came to be decoded, once for each epoch"}, images_tried);
   v.field({"overhead", Unit::none, "the tool's own, measured before"}, overhead);
   v.field({"checkpoint", Unit::none, "what checkpoints cost; none without --checkpoint-every"}, checkpoint);
   v.field({"trace", Unit::none, "none without --trace"}, trace);

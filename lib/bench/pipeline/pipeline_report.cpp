@@ -103,6 +103,7 @@ void add_measurement(const PipelineRun& run, PipelineResult& result) {
   }
   result.epochs = epoch_rows(run);
   result.failures = run.tally.failures;
+  result.images_tried = run.tally.decoded + run.tally.failures.total;
   result.cache.residency_before_ratio = run.residency.front();
   result.cache.residency_after_ratio = run.residency_after;
 }

@@ -60,9 +60,9 @@ void check_gpu_options(const PipelineOptions& options) {
   check(options.decode != DecodeKind::nvjpeg || options.normalize != NormalizeKind::cpu,
         "--normalize cpu: with --decode nvjpeg images are on the GPU, and normalised there");
   const std::size_t listed = listed_devices(options).size();
-  check(
-      listed <= options.gpus.value_or(listed),
-      fmt::format("--device: {} GPUs are named, and {} step together; raise --gpus", listed, options.gpus.value_or(0)));
+  check(listed <= options.gpus.value_or(listed),
+        fmt::format("--device: {} listed, and {} to step together; raise --gpus", format_count(listed, "GPU"),
+                    options.gpus.value_or(0)));
 }
 
 }  // namespace
@@ -132,10 +132,11 @@ void check_batch_memory(const PipelineSetup& setup, double mean_sample_bytes) {
   const double bytes = batches * static_cast<double>(largest.batch) * sample;
   const std::uint64_t memory = usable_memory() / 2;
   if (bytes <= static_cast<double>(memory)) return;
-  throw Error(ErrorCode::no_space,
-              fmt::format("{} batches of {} samples take {}, and {} of memory are there for them; a smaller --batch, "
-                          "--prefetch, --gpus or --dtype fits",
-                          batches, largest.batch, format_rounded_size(bytes), format_size(memory)));
+  throw Error(
+      ErrorCode::no_space,
+      fmt::format("{} batches of {} take {}, and {} of memory are there for them; a smaller --batch, "
+                  "--prefetch, --gpus or --dtype fits",
+                  batches, format_count(largest.batch, "sample"), format_rounded_size(bytes), format_size(memory)));
 }
 
 std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_bytes) {

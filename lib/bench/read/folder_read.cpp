@@ -99,7 +99,7 @@ void add_totals(const FolderTally& tally, const Timing& timing, ReadResult& resu
   result.read_seconds = timing.seconds;
   result.cpu_seconds = timing.cpu_seconds;
   result.bytes_per_second = static_cast<double>(tally.bytes) / timing.seconds;
-  result.bytes_per_second_interval = rate_interval(timing);
+  result.bytes_per_second_interval = rate_interval(timing, result.bytes_per_second);
   result.steady = is_steady(timing);
   result.samples_per_second = static_cast<double>(*result.samples) / timing.seconds;
   result.mean_sample =
@@ -116,16 +116,17 @@ void hint_at_others(const std::vector<std::string>& files, ReadResult& result) {
   const auto is_other = [](const std::string& path) { return !is_image_name(path.substr(path.rfind('/') + 1)); };
   const auto others = std::ranges::count_if(files, is_other);
   if (others == 0) return;
-  result.hints.push_back(fmt::format(
-      "{} of {} files are no images by their names and count all the same, which ImageFolder passes over; one is '{}'",
-      others, files.size(), *std::ranges::find_if(files, is_other)));
+  result.hints.push_back(
+      fmt::format("of {} {} by name no image and counted all the same, though ImageFolder passes it over; one is '{}'",
+                  format_count(files.size(), "file"), others == 1 ? std::string("1 is") : fmt::format("{} are", others),
+                  *std::ranges::find_if(files, is_other)));
 }
 
 void add_hints(const ReadOptions& options, ReadResult& result) {
   const FolderReport& report = *result.imagefolder;
   if (*result.samples < report.files) {
-    result.hints.push_back(fmt::format("{} of {} files were read; the epoch is at their rate",
-                                       format_count(*result.samples), format_count(report.files)));
+    result.hints.push_back(fmt::format("{} of {} were read; the epoch is at their rate", format_count(*result.samples),
+                                       format_count(report.files, "file")));
   }
   if (options.cache == CacheRequest::any) {
     result.hints.emplace_back(

@@ -42,17 +42,17 @@ std::unique_ptr<RandomOrder> random_order(const InputSet& input, const ReadOptio
     order = std::make_unique<GridOrder>(input.files, grid_of(options), options.seed, most);
     if (order->size() > 0) return order;
     throw Error(ErrorCode::not_found,
-                fmt::format("none of the {} files named holds {}; name larger files, or leave --block out to read "
+                fmt::format("of {} named none holds {}; name larger files, or leave --block out to read "
                             "samples",
-                            input.files.size(), format_size(grid_of(options))));
+                            format_count(input.files.size(), "file"), format_size(grid_of(options))));
   }
   context.progress().start("listing samples");
   order = std::make_unique<ShuffledSamples>(list_samples(input, std::numeric_limits<std::size_t>::max(), context),
                                             options.seed, most);
   if (order->size() > 0) return order;
   throw Error(ErrorCode::not_found,
-              fmt::format("there are no samples in the {} shards named; --mode sequential reads them all the same",
-                          input.files.size()));
+              fmt::format("there are no samples in the {} named; --mode sequential reads them all the same",
+                          format_count(input.files.size(), "shard")));
 }
 
 bool counts_samples(const ReadOptions& options, std::span<const InputFile> files) {
@@ -102,16 +102,17 @@ std::vector<RepetitionRun> run_repetitions(const ReadPlan& plan, bool is_warm, c
 
 void add_rates(const ReadMeasurement& all, const std::vector<RepetitionRun>& runs, ReadResult& result) {
   std::vector<double> rates;
+  result.steady = true;
   for (const RepetitionRun& run : runs) {
     const ReadRepetition repetition = repetition_of(run);
     rates.push_back(repetition.bytes_per_second);
-    result.steady = result.steady && repetition.steady;
+    result.steady = are_steady(result.steady, repetition.steady);
     if (runs.size() > 1) result.repetitions.push_back(repetition);
   }
   const Summary summary = summarize(rates);
   result.bytes_per_second = summary.median;
   if (runs.size() == 1) {
-    result.bytes_per_second_interval = rate_interval(all.timing());
+    result.bytes_per_second_interval = rate_interval(all.timing(), result.bytes_per_second);
   } else {
     result.bytes_per_second_interval = RateInterval{summary.low, summary.high};
   }

@@ -72,7 +72,7 @@ struct ReadResult {
   double cpu_seconds = 0;
   double bytes_per_second = 0;
   std::optional<RateInterval> bytes_per_second_interval;
-  bool steady = true;
+  std::optional<bool> steady;  ///< empty: too short to tell
   std::optional<double> samples_per_second;
   std::optional<double> mean_sample;
   LatencyQuantiles latency;

@@ -67,11 +67,13 @@ void ReadResult::describe(FieldVisitor& v) {
   v.field({"cpu_seconds", Unit::seconds, "processor time they took"}, cpu_seconds);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over time; of repetitions the median"}, bytes_per_second);
   v.field({"bytes_per_second_interval", Unit::bytes_per_second,
-           "95 % interval of the median over slices of 0.1 s, none of less than 1 s; or over repetitions, of fewer "
-           "than 6 of "
-           "them their range"},
+           "95 % interval of the median over slices of 0.1 s, none of less than 1 s or where the rate lies outside; or "
+           "over repetitions, of fewer than 6 of them their range"},
           bytes_per_second_interval);
-  v.field({"steady", Unit::none, "false when the rate drifted by more than a tenth from start to end"}, steady);
+  v.field(
+      {"steady", Unit::none,
+       "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
+      steady);
   v.field({"samples_per_second", Unit::per_second, "samples over time"}, samples_per_second);
   v.field({"mean_sample", Unit::bytes, "mean size of those as stored, a shard's headers and padding included"},
           mean_sample);

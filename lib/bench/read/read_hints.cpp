@@ -26,7 +26,8 @@ void hint_at_time(const ReadOptions& options, const ReadResult& result, Hints& h
                     "again for a steadier rate",
                     format_duration(result.read_seconds)));
   }
-  if (!result.steady) hints.emplace_back("the rate drifted from start to end; read more data or set a longer --budget");
+  if (result.steady == false)
+    hints.emplace_back("the rate drifted from start to end; read more data or set a longer --budget");
 }
 
 void hint_at_cache(const ReadResult& result, Hints& hints) {
@@ -85,9 +86,9 @@ void hint_at_data(const ReadOptions& options, const InputSet& input, const ReadP
   }
   if (plan.files.size() < input.files.size()) {
     hints.push_back(
-        fmt::format("{} of {} files were read: there was no time to bring the caches of more into "
+        fmt::format("{} of {} were read: there was no time to bring the caches of more into "
                     "the state asked for; a longer --budget reads more",
-                    plan.files.size(), input.files.size()));
+                    plan.files.size(), format_count(input.files.size(), "file")));
   }
 }
 

@@ -84,9 +84,9 @@ ReadOptions with_job(const ReadOptions& options) {
 
 std::string describe_job(const ReadOptions& options) {
   if (!options.job) return {};
-  return fmt::format("fio's {}: {} reads of {}, {} of them at once in each of {} jobs, by {}, direct, for {}",
-                     *options.job, EnumNames<ReadMode>::names[static_cast<std::size_t>(options.mode)],
-                     format_size(block_of(options)), depth_of(options), *options.threads, engine_of(options),
+  return fmt::format("fio's {}: {} reads of {}, {} of them at once in each of {}, by {}, direct, for {}", *options.job,
+                     EnumNames<ReadMode>::names[static_cast<std::size_t>(options.mode)], format_size(block_of(options)),
+                     depth_of(options), format_count(*options.threads, "job"), engine_of(options),
                      format_duration(options.budget.value_or(kJobSeconds)));
 }
 

@@ -1,5 +1,7 @@
 #include "bench/read/read_options.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -17,6 +19,12 @@ constexpr std::uint64_t kDepth = 32;
 constexpr std::uint64_t kBlock = 256U << 10U;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+/// Whether this machine has it is seen later.
+void check_engine(const std::string& engine) {
+  if (std::ranges::find(kReadEngines, engine) != kReadEngines.end()) return;
+  refuse(fmt::format("--engine: there is no engine '{}'; there are: {}", engine, fmt::join(kReadEngines, ", ")));
+}
 
 void check_in_flight(const ReadOptions& options) {
   const std::uint64_t threads = threads_of(options);
@@ -106,6 +114,7 @@ void check_block(const ReadOptions& options) {
 }
 
 void check_read_options(const ReadOptions& options) {
+  check_engine(engine_of(options));
   check_in_flight(options);
   check_sizes(options);
   check_times(options);

@@ -30,7 +30,10 @@ void ReadRepetition::describe(FieldVisitor& v) {
   v.field({"bytes", Unit::bytes, "bytes read"}, bytes);
   v.field({"read_seconds", Unit::seconds, "time they took"}, read_seconds);
   v.field({"passes", Unit::count, "times that caches were made ready and the data read"}, passes);
-  v.field({"steady", Unit::none, "false when the rate drifted by more than a tenth from start to end"}, steady);
+  v.field(
+      {"steady", Unit::none,
+       "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
+      steady);
   v.field({"p50", Unit::seconds, "half of the reads took no longer"}, p50);
   v.field({"p99", Unit::seconds, "99 of 100 took no longer"}, p99);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/fields.hpp"
@@ -38,7 +39,7 @@ struct ReadRepetition {
   std::uint64_t bytes = 0;
   double read_seconds = 0;
   std::uint64_t passes = 0;
-  bool steady = true;
+  std::optional<bool> steady;  ///< empty: too short to tell
   double p50 = 0;
   double p99 = 0;
 

@@ -161,9 +161,9 @@ void SequentialWork::run(ReadLane& lane, ReadTally& tally, const std::stop_token
 std::string SequentialWork::hint(std::uint64_t threads) const {
   if (parts_.size() >= threads) return {};
   return fmt::format(
-      "only {} of the {} threads had something to read: files are read in parts of 64 MiB, a shard without "
+      "only {} of the {} had something to read: files are read in parts of 64 MiB, a shard without "
       "an index by one thread",
-      parts_.size(), threads);
+      parts_.size(), format_count(threads, "thread"));
 }
 
 }  // namespace shardkit

@@ -51,6 +51,7 @@ void add_decoding(const MeasuredNode& node, std::optional<double> required, doub
   if (node.augment_samples_per_second) {
     rows.push_back(
         ladder_row(stage::kAugment, required, *node.augment_samples_per_second, "alone: flip, normalise, collate"));
+    rows.back().interval = node.augment_interval;
   }
 }
 
@@ -108,7 +109,7 @@ std::string also_short(const JobRequirement& requirement, const Judgement& judge
   const double target = samples_per_second(requirement.job) * requirement.min_au;
   for (const StageRate& rate : rates) {
     if (rate.stage == judgement.limiting_stage || rate.samples_per_second >= target) continue;
-    return fmt::format("; {} is short too ({} samples/s)", rate.stage, format_rounded_count(rate.samples_per_second));
+    return fmt::format("; {} is short too ({})", rate.stage, sample_rate_text(rate.samples_per_second));
   }
   return {};
 }
@@ -120,8 +121,8 @@ Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requireme
   verdict.ok = judgement.ok;
   verdict.limiting_stage = judgement.limiting_stage;
   const std::string numbers =
-      fmt::format("{} of {} samples/s, predicted AU {:.0f} %{}{}", format_rounded_count(judgement.supply_per_second),
-                  format_rounded_count(demand), judgement.overlapped_au * 100, cache_words(node), decoding_words(node));
+      fmt::format("{} of {}, predicted AU {:.0f} %{}{}", format_rounded_count(judgement.supply_per_second),
+                  sample_rate_text(demand), judgement.overlapped_au * 100, cache_words(node), decoding_words(node));
   if (judgement.limiting_stage == stage::kCompute) {
     verdict.text = "the GPUs are fed: " + numbers;
   } else if (judgement.ok) {
@@ -151,12 +152,12 @@ Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, 
   Verdict verdict;
   verdict.limiting_stage = slowest.stage;
   if (rates.size() == 1) {
-    verdict.text = fmt::format("reads {} samples/s ({}){}{}", format_rounded_count(rates.front().samples_per_second),
+    verdict.text = fmt::format("reads {} ({}){}{}", sample_rate_text(rates.front().samples_per_second),
                                format_rate(node.read_bytes_per_second), cache_words(node), decoding_words(node));
     return verdict;
   }
-  verdict.text = fmt::format("feeds {}; {} limits at {} samples/s{}", gpus_fed_text(node, rates), slowest.stage,
-                             format_rounded_count(slowest.samples_per_second), cache_words(node));
+  verdict.text = fmt::format("feeds {}; {} limits at {}{}", gpus_fed_text(node, rates), slowest.stage,
+                             sample_rate_text(slowest.samples_per_second), cache_words(node));
   return verdict;
 }
 

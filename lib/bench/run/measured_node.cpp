@@ -34,7 +34,7 @@ void take(std::span<const MeasuredNode> turns, OptionalNumber rate, std::optiona
           MeasuredNode& node) {
   const auto summary = over(turns, rate);
   node.*rate = summary ? std::optional(summary->median) : std::nullopt;
-  if (interval != nullptr) node.*interval = summary ? std::optional(interval_of(*summary)) : std::nullopt;
+  node.*interval = summary ? std::optional(interval_of(*summary)) : std::nullopt;
 }
 
 /// The rate at which the cores read, decode and augment, all at once: what the cores give that all share, or the
@@ -64,7 +64,7 @@ MeasuredNode median_node(std::span<const MeasuredNode> turns) {
   node.read_bytes_per_second = read.median;
   node.read_interval = interval_of(read);
   take(turns, &MeasuredNode::decode_samples_per_second, &MeasuredNode::decode_interval, node);
-  take(turns, &MeasuredNode::augment_samples_per_second, nullptr, node);
+  take(turns, &MeasuredNode::augment_samples_per_second, &MeasuredNode::augment_interval, node);
   take(turns, &MeasuredNode::pipeline_samples_per_second, &MeasuredNode::pipeline_interval, node);
   take(turns, &MeasuredNode::transfer_bytes_per_second, &MeasuredNode::transfer_interval, node);
   return node;

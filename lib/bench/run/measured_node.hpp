@@ -27,6 +27,7 @@ struct MeasuredNode {
   std::optional<RateInterval> decode_interval;
   double decode_cpu_seconds = 0;  ///< processor time per sample
   std::optional<double> augment_samples_per_second;
+  std::optional<RateInterval> augment_interval;
   double augment_cpu_seconds = 0;                     ///< processor time per sample
   std::optional<double> pipeline_samples_per_second;  ///< of all stages at once
   std::optional<RateInterval> pipeline_interval;      ///< of repetitions; one has none

@@ -27,6 +27,7 @@ void add_decoding(const DecodeResult& decode, MeasuredNode& node) {
   node.megapixels = decode.mix.mean_megapixels;
   if (!decode.augment || decode.augment->samples_per_second_per_core <= 0) return;
   node.augment_samples_per_second = decode.augment->samples_per_second;
+  node.augment_interval = decode.augment->samples_per_second_interval;
   node.augment_cpu_seconds = 1 / decode.augment->samples_per_second_per_core;
 }
 

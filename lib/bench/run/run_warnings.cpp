@@ -28,8 +28,8 @@ void warn_of_loader(const RunOptions& options, const RunResult& result, Context&
   }
   const std::uint64_t workers = loader.workers * options.gpus.value_or(1);
   if (options.workers && workers > cores) {
-    context.warn("workers_above_cores",
-                 fmt::format("{} loader processes share {} cores: more of them add memory, not speed", workers, cores));
+    context.warn("workers_above_cores", fmt::format("{} loader processes share {}: more of them add memory, not speed",
+                                                    workers, format_count(cores, "core")));
   }
 }
 
@@ -47,9 +47,9 @@ void warn_of_pipeline(const RunResult& result, Context& context) {
   const double ratio = conclusion.predicted.of_measured_ratio.value_or(1);
   if (ratio <= kMost && ratio >= 1 / kMost) return;
   context.warn("prediction_off",
-               fmt::format("the stages alone predict {:.2f} times what they gave together: one of them was not steady, "
+               fmt::format("the stages alone predict {} times what they gave together: one of them was not steady, "
                            "others used the machine, or they share more than cores; a longer --budget tells",
-                           ratio));
+                           format_factor(ratio)));
 }
 
 void warn_of_steps(std::span<const RunResult> turns, Context& context) {
@@ -65,16 +65,7 @@ void warn_of_steps(std::span<const RunResult> turns, Context& context) {
 }
 
 void warn_of_failures(const RunResult& result, Context& context) {
-  if (!result.decode || result.decode->failures.total == 0) return;
-  const std::uint64_t failed = result.decode->failures.total;
-  const std::uint64_t tried =
-      std::min(result.decode->images, result.decode->decoded + failed);  // none tried twice fails
-  context.warn("images_failed",
-               fmt::format("{} of {} images ({:.1f} %) cannot be decoded and were left out: broken files are quick to "
-                           "read and to give up, so that rates are higher than those of whole data; `shardctl verify "
-                           "--depth decode` finds them in shards",
-                           format_count(failed), format_count(tried),
-                           100 * static_cast<double>(failed) / static_cast<double>(tried)));
+  if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
 }
 
 }  // namespace shardkit

@@ -102,7 +102,7 @@ class LevelRun {
     const Clock::time_point begin = Clock::now();
     phase_ = Phase::measuring;
     while (timing.seconds < times.most && !stop.stop_requested()) {
-      if (timing.seconds >= times.least && is_steady(timing)) break;
+      if (timing.seconds >= times.least && !drifts(timing)) break;
       wait(stop, kSlice, [] { return false; });
       const double seconds = seconds_since(begin);
       const std::uint64_t came = bytes - bytes_before;
@@ -118,7 +118,7 @@ class LevelRun {
     return measured;
   }
 
-  static bool is_steady(const Timing& timing) { return std::abs(relative_drift(timing.rates)) <= kSteadyDrift; }
+  static bool drifts(const Timing& timing) { return std::abs(relative_drift(timing.rates)) > kSteadyDrift; }
 
   /// Adds to a counter that wait() looks at.
   void count(std::size_t& counter) {
@@ -172,7 +172,7 @@ LevelMeasurement measure_level(ObjectSource& source, StoreRequests& requests, Re
   level.bytes_per_second = static_cast<double>(measured.bytes) / measured.timing.seconds;
   level.bytes_per_second_per_connection = level.bytes_per_second / static_cast<double>(connections);
   level.requests = measured.latency.count();
-  level.steady = level.steady && level.requests > 0;  // nothing came in each slice: that says nothing of a rate
+  if (level.requests == 0) level.steady = false;  // nothing came in each slice: that says nothing of a rate
   level.ttfb_p50 = quantile(measured.ttfb, 0.5);
   level.ttfb_p99 = quantile(measured.ttfb, 0.99);
   return measured;

@@ -51,7 +51,7 @@ struct StoreLevel {
   std::uint64_t requests = 0;
   std::uint64_t retries = 0;
   std::uint64_t throttled = 0;
-  bool steady = true;
+  std::optional<bool> steady;  ///< empty: too short to tell
 
   void describe(FieldVisitor& v);
 };

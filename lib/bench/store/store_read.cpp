@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "bench/store/store_objects.hpp"
+#include "bench/store/store_patience.hpp"
 #include "bench/store/store_requests.hpp"
 #include "core/error.hpp"
 #include "stats/curve.hpp"
@@ -92,7 +93,7 @@ ReadResult describe_knee(const LevelMeasurement& knee, const ReadOptions& option
   result.read_seconds = knee.timing.seconds;
   result.cpu_seconds = knee.timing.cpu_seconds;
   result.bytes_per_second = knee.level.bytes_per_second;
-  result.bytes_per_second_interval = rate_interval(knee.timing);
+  result.bytes_per_second_interval = rate_interval(knee.timing, result.bytes_per_second);
   result.steady = knee.level.steady;
   result.latency = knee.latency.quantiles();
   result.cache.state = "client-cold";
@@ -125,7 +126,7 @@ void add_hints(const StoreReport& store, const ReadOptions& options, std::uint64
   if (asked > store.set_bytes) {
     hints.emplace_back("bytes were asked for more than once, which stores may answer from memory; name a larger set");
   }
-  if (!result.steady)
+  if (result.steady == false)
     hints.emplace_back("the rate drifted while it was measured, or no request ended; set a longer --budget");
   if (store.objects_without_ranges > 0) {
     hints.push_back(fmt::format("{} came whole, as the server gives no ranges: a request is a whole object there",
@@ -133,8 +134,8 @@ void add_hints(const StoreReport& store, const ReadOptions& options, std::uint64
   }
   const bool is_last = store.knee_connections == options.threads.value_or(kConnections);
   if (is_last && store.levels.size() > 1) {
-    hints.push_back(fmt::format("the rate was still rising at {} connections; more --threads may give more",
-                                store.knee_connections));
+    hints.push_back(fmt::format("the rate was still rising at {}; more --threads may give more",
+                                format_count(store.knee_connections, "connection")));
   }
   if (store.throttled > 0) {
     hints.push_back(
@@ -186,8 +187,19 @@ ReadResult read_store(const ReadOptions& options, Context& context) {
   RetryCount retries;
   StoreOptions store = options.store.access.store_options();
   store.retry.on_retry = [&retries](const RetryEvent& event) { retries.note(event); };
-  const ObjectSet set = open_objects(options.paths, store, context.stop_token());
-  return read_objects(*set.source, data_objects(set, context), retries, options, context);
+  StorePatience patience(options.budget.value_or(kBudget), *store.retry.clock);
+  patience.apply(store);
+  ObjectSet set;
+  std::vector<ObjectInfo> objects;
+  try {
+    set = open_objects(options.paths, store, context.stop_token());
+    objects = data_objects(set, context);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::network) throw unreachable(error, options.paths);
+    throw;
+  }
+  patience.found();
+  return read_objects(*set.source, std::move(objects), retries, options, context);
 }
 
 }  // namespace shardkit

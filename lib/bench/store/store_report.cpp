@@ -69,7 +69,10 @@ void StoreLevel::describe(FieldVisitor& v) {
   v.field({"requests", Unit::count, "requests that were begun and ended"}, requests);
   v.field({"retries", Unit::count, "requests that were repeated"}, retries);
   v.field({"throttled", Unit::count, "those of them that the store asked to send later (503, 429)"}, throttled);
-  v.field({"steady", Unit::none, "false when the rate drifted by more than a tenth, or no request was begun and ended"},
+  v.field({"steady", Unit::none,
+           "false when the rate drifted by more than a tenth, or no request was begun and ended; null: less than 1 s, "
+           "too short to "
+           "tell"},
           steady);
 }
 

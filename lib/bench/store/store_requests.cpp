@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/prng.hpp"
+#include "core/units.hpp"
 
 namespace shardkit {
 namespace {
@@ -40,7 +41,7 @@ StoreRequest StoreRequests::next() {
     return request;
   }
   throw Error(ErrorCode::not_found,
-              fmt::format("all {} objects have changed or gone since they were listed", objects_.size()));
+              fmt::format("of {} listed all have changed or gone since", format_count(objects_.size(), "object")));
 }
 
 std::size_t StoreRequests::count(State state) const {

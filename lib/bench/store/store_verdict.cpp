@@ -7,7 +7,7 @@ namespace {
 
 /// "500 MB/s, 0.50 times the 1.00 GB/s required"
 std::string comparison(double supply, const StreamingVerdict& verdict) {
-  return fmt::format("{}, {:.2f} times the {} required", format_rate(supply), verdict.headroom_ratio,
+  return fmt::format("{}, {} times the {} required", format_rate(supply), format_factor(verdict.headroom_ratio),
                      format_rate(verdict.required_bytes_per_second));
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/input/input_files.hpp"
+#include "bench/model/verdict.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
 #include "core/command_text.hpp"
@@ -99,8 +100,8 @@ std::string reading_text(const SweepSettings& settings) {
 }
 
 std::string loading_text(const SweepSettings& settings) {
-  return fmt::format("loading: {} samples/s with {}; prefetch {} is enough beside a step",
-                     format_rounded_count(*settings.samples_per_second), format_count(*settings.workers, "worker"),
+  return fmt::format("loading: {} with {}; prefetch {} is enough beside a step",
+                     sample_rate_text(*settings.samples_per_second), format_count(*settings.workers, "worker"),
                      *settings.prefetch);
 }
 

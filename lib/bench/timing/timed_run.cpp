@@ -21,6 +21,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kSlice{100};
+/// A second. Fewer show no trend, and their interval is their range, or nearly so.
+constexpr std::size_t kLeastSlices = 10;
 
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
@@ -122,12 +124,20 @@ Timing timed_run_prepared(unsigned threads, const std::function<TimedWork(unsign
   return timing;
 }
 
-bool is_steady(const Timing& timing) { return std::abs(relative_drift(timing.rates)) <= kSteadyDrift; }
+std::optional<bool> is_steady(const Timing& timing) {
+  if (timing.rates.size() < kLeastSlices) return std::nullopt;
+  return std::abs(relative_drift(timing.rates)) <= kSteadyDrift;
+}
 
-std::optional<RateInterval> rate_interval(const Timing& timing) {
-  constexpr std::size_t kLeastSlices = 10;  // a second; the interval of fewer is their range, or nearly so
+std::optional<bool> are_steady(std::optional<bool> some, std::optional<bool> others) {
+  if (some == false || others == false) return false;
+  return some ? others : some;
+}
+
+std::optional<RateInterval> rate_interval(const Timing& timing, double rate) {
   if (timing.rates.size() < kLeastSlices) return std::nullopt;
   const Summary summary = summarize(timing.rates);
+  if (rate < summary.low || rate > summary.high) return std::nullopt;
   return RateInterval{summary.low, summary.high};
 }
 

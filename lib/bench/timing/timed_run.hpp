@@ -35,8 +35,12 @@ using TimedWork = std::function<void(const std::stop_token& stop)>;
 Timing timed_run_prepared(unsigned threads, const std::function<TimedWork(unsigned thread)>& prepare,
                           const std::atomic<std::uint64_t>& counter, const std::stop_token& parent);
 
-/// False when the rate drifted by more than a tenth from start to end (stats/steadiness.hpp).
-bool is_steady(const Timing& timing);
+/// False when the rate drifted by more than a tenth from start to end (stats/steadiness.hpp); empty, as nobody can
+/// tell, of a run shorter than a second, which is ten slices.
+std::optional<bool> is_steady(const Timing& timing);
+
+/// Of several runs together: true when all were steady, false when one was not; else not known.
+std::optional<bool> are_steady(std::optional<bool> some, std::optional<bool> others);
 
 /// A rate's median over slices of a tenth of a second holds with 95 % between these.
 struct RateInterval {
@@ -51,7 +55,9 @@ struct RateInterval {
 /// Processor time of the whole process so far, user and system.
 double process_cpu_seconds();
 
-/// The rate's interval; empty for a run shorter than a second, which is ten slices.
-std::optional<RateInterval> rate_interval(const Timing& timing);
+/// The interval of `rate`, which is what was done over the whole time; empty for a run shorter than a second, which is
+/// ten slices. Empty also where the rate lies outside: that of a run that was fast for a part and slow for another is
+/// far from the slices' median, of which the interval is.
+std::optional<RateInterval> rate_interval(const Timing& timing, double rate);
 
 }  // namespace shardkit

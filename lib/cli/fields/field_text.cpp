@@ -37,6 +37,19 @@ std::string size_text(double bytes) {
   return format_size(static_cast<std::uint64_t>(bytes + 0.5));
 }
 
+/// Says how many times as much, not which part of a whole.
+bool is_factor(std::string_view name) {
+  constexpr std::array<std::string_view, 4> factors{"headroom", "gain", "of_measured", "largest_to_smallest"};
+  return std::ranges::any_of(factors, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+}
+
+std::string ratio_text(double ratio, std::string_view name) {
+  constexpr double kMost = 1000;
+  if (!std::isfinite(ratio)) return "unknown";
+  if (!is_factor(name)) return plain_number(ratio * 100) + " %";
+  return ratio > kMost ? "more than 1000" : plain_number(ratio);
+}
+
 struct ValueText {
   std::string operator()(std::monostate) const { return {}; }
   std::string operator()(bool value) const { return value ? "yes" : "no"; }
@@ -122,7 +135,10 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string value_text(const FieldNode& node) { return std::visit(ValueText{node.unit}, node.value); }
+std::string value_text(const FieldNode& node) {
+  const double* const ratio = node.unit == Unit::ratio ? std::get_if<double>(&node.value) : nullptr;
+  return ratio != nullptr ? ratio_text(*ratio, node.name) : std::visit(ValueText{node.unit}, node.value);
+}
 
 std::string label(const FieldNode& node) {
   std::string_view name = node.field.name;

@@ -21,7 +21,7 @@ std::string printable(std::string_view text);
 /// A headline for a terminal with colours; as it is for any other.
 std::string bold(std::string_view text, bool colour);
 
-/// The value of a scalar node as people read it; empty when absent.
+/// The value of a scalar node as people read it, shares in per cent; empty when absent.
 std::string value_text(const FieldNode& node);
 
 /// The label of a result field in a report: "files per second"; "scan" for "scan_seconds", whose value shows its unit.

@@ -15,6 +15,11 @@ FieldNode& FieldTreeBuilder::add(const Field& field, FieldKind kind, bool option
 
 void FieldTreeBuilder::field(const Field& field, bool& value) { add(field, FieldKind::flag).value = value; }
 
+void FieldTreeBuilder::field(const Field& field, std::optional<bool>& value) {
+  FieldNode& node = add(field, FieldKind::flag, true);
+  if (value) node.value = *value;
+}
+
 void FieldTreeBuilder::field(const Field& field, std::uint64_t& value) { add(field, FieldKind::count).value = value; }
 
 void FieldTreeBuilder::field(const Field& field, std::optional<std::uint64_t>& value) {

@@ -42,6 +42,7 @@ class FieldTreeBuilder final : public FieldVisitor {
 
   using FieldVisitor::field;
   void field(const Field& field, bool& value) override;
+  void field(const Field& field, std::optional<bool>& value) override;
   void field(const Field& field, std::uint64_t& value) override;
   void field(const Field& field, std::optional<std::uint64_t>& value) override;
   void field(const Field& field, double& value) override;

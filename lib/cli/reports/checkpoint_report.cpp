@@ -63,7 +63,8 @@ void add_training(const CheckpointResult& result, std::string& out) {
     fmt::format_to(to, "{}: {} % of the running time goes into checkpoints", mode_name(row),
                    plain(*row.share_ratio * 100));
     if (row.headroom_ratio) {
-      fmt::format_to(to, "; the time between them is {} x what one takes to be durable", plain(*row.headroom_ratio));
+      fmt::format_to(to, "; the time between them is {} x what one takes to be durable",
+                     *row.headroom_ratio > 1000 ? "more than 1000" : plain(*row.headroom_ratio));
     }
     out += row.headroom_ratio.value_or(1) < 1 ? ": they pile up\n" : "\n";
   }

@@ -29,8 +29,8 @@ void summary(const PipelineResult& result, std::string& out) {
       result.required_samples_per_second ? " of " + rate(*result.required_samples_per_second) : "";
   fmt::format_to(to, "samples:       {}{}, {} of compressed images\n", rate(result.samples_per_second), required,
                  format_rate(result.bytes_per_second));
-  fmt::format_to(to, "steps:         {} of at most {} x {} samples, AU {}, waiting {}\n", result.steps, result.gpus,
-                 result.batch, percent(result.au_ratio), percent(result.stall_ratio));
+  fmt::format_to(to, "steps:         {} of at most {} x {}, AU {}, waiting {}\n", result.steps, result.gpus,
+                 format_count(result.batch, "sample"), percent(result.au_ratio), percent(result.stall_ratio));
   if (result.samples_dropped > 0) {
     fmt::format_to(to, "left out:      {} that filled no step\n", format_count(result.samples_dropped, "sample"));
   }
@@ -123,9 +123,11 @@ void remarks(const PipelineResult& result, std::string& out) {
                  format_duration(own.cpu_seconds_per_batch), rate(own.samples_per_second));
   fmt::format_to(to, "ends of steps noticed {} late\n", format_duration(own.step_late_mean));
   if (result.failures.total > 0) {
-    fmt::format_to(to, "{} could not be decoded and are in no batch\n", format_count(result.failures.total, "image"));
+    fmt::format_to(to, "{} could not be decoded and are in no batch: {}\n",
+                   format_count(result.failures.total, "image"), kinds_text(result.failures));
   }
-  if (result.trace) fmt::format_to(to, "trace: {} events; open it in ui.perfetto.dev\n", result.trace->events);
+  if (result.trace)
+    fmt::format_to(to, "trace: {}; open it in ui.perfetto.dev\n", format_count(result.trace->events, "event"));
   for (const std::string& advice : result.advice) fmt::format_to(to, "hint: {}\n", advice);
 }
 

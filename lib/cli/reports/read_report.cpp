@@ -4,6 +4,7 @@
 
 #include "cli/fields/field_text.hpp"
 #include "cli/fields/field_tree.hpp"
+#include "cli/reports/steady_text.hpp"
 #include "cli/reports/text_report.hpp"
 #include "core/units.hpp"
 
@@ -35,7 +36,9 @@ std::string rate_line(const ReadResult& result) {
 std::string render_read(const ReadResult& result, bool colour) {
   ReadResult all = result;
   const std::string first = result.store ? verdict_on(*result.store, result.bytes_per_second) : rate_line(result);
-  return bold(printable(first), colour) + "\n\n" + text_report(field_tree([&](FieldVisitor& v) { all.describe(v); }));
+  std::vector<FieldNode> nodes = field_tree([&](FieldVisitor& v) { all.describe(v); });
+  tell_steadiness(nodes, result.read_seconds);
+  return bold(printable(first), colour) + "\n\n" + text_report(nodes);
 }
 
 }  // namespace shardkit

@@ -20,13 +20,20 @@ std::string interval_name(const RunResult& result) {
   return turns > 0 && turns < kLeastTurns ? fmt::format("range of {}", turns) : "95 % interval";
 }
 
+/// Of a job that is far too small for the node the figure itself says nothing.
+std::string headroom_text(const std::optional<double>& ratio) {
+  constexpr double kMost = 1000;
+  if (!ratio) return "-";
+  return *ratio > kMost ? "> 1000 x" : fmt::format("{:.2f} x", *ratio);
+}
+
 void ladder(const RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   const char* measured = result.repetitions.empty() ? "measured" : "median";
   fmt::format_to(to, "{:<10}{:>12}{:>12}{:>20}{:>10}\n", "stage", "required", measured, interval_name(result),
                  "headroom");
   for (const LadderRow& row : result.conclusion.ladder) {
-    const std::string headroom = row.headroom_ratio ? fmt::format("{:.2f} x", *row.headroom_ratio) : "-";
+    const std::string headroom = headroom_text(row.headroom_ratio);
     const std::string interval =
         row.interval ? fmt::format("{} to {}", rate(row.interval->low), rate(row.interval->high)) : "-";
     fmt::format_to(to, "{:<10}{:>12}{:>12}{:>20}{:>10}  {}\n", row.stage, rate(row.required_per_second),
@@ -70,7 +77,7 @@ void presets(const std::vector<PresetRow>& rows, std::string& out) {
 void environment(const Environment& machine, std::string& out) {
   auto to = std::back_inserter(out);
   const std::string limit = machine.cpu_limit ? fmt::format(" (limit {:.2f})", *machine.cpu_limit) : "";
-  fmt::format_to(to, "\n{} cores{}, {} memory, {} free in /dev/shm\n", machine.usable_threads, limit,
+  fmt::format_to(to, "\n{}{}, {} memory, {} free in /dev/shm\n", format_count(machine.usable_threads, "core"), limit,
                  format_rounded_size(static_cast<double>(machine.usable_memory)),
                  format_rounded_size(static_cast<double>(machine.dev_shm.value_or(0))));
   const StorageFacts& storage = machine.storage;

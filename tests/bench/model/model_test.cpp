@@ -8,6 +8,7 @@
 
 #include "bench/bench_data.hpp"
 #include "bench/model/requirement.hpp"
+#include "bench/model/verdict.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
@@ -439,6 +440,29 @@ TEST_CASE("what is no image needs no decoding to be fed") {
   CHECK(result.requirement == "met");
   CHECK(result.not_measured.empty());
   CHECK_FALSE(has_warning(context, "not_measured"));
+}
+
+TEST_CASE("decoding alone says nothing of samples that are not decoded: that is said once, and what to measure") {
+  Context context;
+  ModelOptions job;
+  job.preset = "unet3d-a100";
+  const ModelResult result =
+      modelled_from(job, R"({"schema":"shardkit/decode","result":{"samples_per_second":1000}})", context);
+  CHECK(
+      result.text ==
+      "1 GPU takes 11 samples/s, 1.61 GB/s from storage; whether that is there is not known: reading was not measured");
+  CHECK_FALSE(result.requirement);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings().front().code == "not_measured");
+  CHECK(context.warnings().front().text.starts_with("samples of this job are not decoded"));
+  CHECK(context.warnings().front().text.find("may be what limits") == std::string::npos);
+}
+
+TEST_CASE("a rate of one sample is in the singular") {
+  CHECK(sample_rate_text(1) == "1 sample/s");
+  CHECK(sample_rate_text(0.6) == "1 sample/s");
+  CHECK(sample_rate_text(0) == "0 samples/s");
+  CHECK(sample_rate_text(1200) == "1,200 samples/s");
 }
 
 TEST_CASE("without a job one stage feeds images at most so many GPUs") {

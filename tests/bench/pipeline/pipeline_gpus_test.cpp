@@ -101,7 +101,7 @@ TEST_CASE("options about GPUs that contradict each other or are absurd are usage
   CHECK(refusal(with([](auto& o) {
           o.device = "0,1";
           o.gpus = 1;
-        })).starts_with("--device: 2 GPUs are named, and 1 step together"));
+        })).starts_with("--device: 2 GPUs listed, and 1 to step together"));
 }
 
 TEST_CASE("GPUs that are named take the batches, and as many step as are named") {

@@ -235,7 +235,7 @@ TEST_CASE("absurd options are usage errors, an engine that is not there is unsup
   CHECK(broken([](ReadOptions& o) { o.block = 1ULL << 40U; }) == ErrorCode::usage);
   CHECK(broken([](ReadOptions& o) { o.samples = 0; }) == ErrorCode::usage);
   CHECK(broken([](ReadOptions& o) { o.budget = 0; }) == ErrorCode::usage);
-  CHECK(broken([](ReadOptions& o) { o.engine = "posixaio"; }) == ErrorCode::unsupported);
+  CHECK(broken([](ReadOptions& o) { o.engine = "posixaio"; }) == ErrorCode::usage);
   CHECK(broken([](ReadOptions& o) {
           o.direct = true;
           o.block = 1000;

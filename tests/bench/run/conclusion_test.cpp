@@ -75,11 +75,14 @@ TEST_CASE("augmenting shares the decoding threads: 1 / (1/830 + 1/8300) are 755 
   MeasuredNode node = small_node();
   node.augment_samples_per_second = 8300;
   node.augment_cpu_seconds = 0.0001;
+  node.augment_interval = RateInterval{8200, 8400};
   const Conclusion conclusion = conclude(node, thousand_each(2), float_crops());
   CHECK(conclusion.predicted.samples_per_second == Approx(830.0 * 8300 / (830 + 8300)));
   REQUIRE(conclusion.ladder.size() == 3);
   CHECK(conclusion.ladder[2].stage == "augment");
   CHECK(*conclusion.ladder[2].measured_per_second == 8300);
+  CHECK(conclusion.ladder[2].interval->low == 8200);
+  CHECK(conclusion.ladder[2].interval->high == 8400);
   node.augment_cpu_seconds = 0.003;
   CHECK(conclude(node, thousand_each(2), float_crops()).verdict.limiting_stage == "augment");
 }

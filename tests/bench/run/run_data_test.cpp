@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -83,7 +84,7 @@ TEST_CASE("images of which none can be decoded are an error, with a preset of JP
   RunOptions options = run_options(dir.path("bad"));
   const auto error = failure(options);
   CHECK(error == ErrorCode::corrupt);
-  CHECK(error.says("not one of 2 images from '" + dir.path("bad") + "' can be decoded as a JPEG (1 are of another"));
+  CHECK(error.says("not one of 3 images from '" + dir.path("bad") + "' can be decoded as a JPEG (2 of another"));
   CHECK(error.says("name JPEGs, or measure reading alone with `iobench read`"));
   options.preset = "resnet50-a100";
   CHECK(failure(options) == ErrorCode::corrupt);
@@ -104,7 +105,18 @@ TEST_CASE("images of which some cannot be decoded are warned of with their share
   options.budget = 4;
   Context context;
   run(options, context);
-  CHECK(contains(warning_of(context, "images_failed"), "20 of 40 images (50.0 %) cannot be decoded"));
+  CHECK(contains(warning_of(context, "images_failed"), "20 of 40 images (50.0 %: 20 truncated) cannot be decoded"));
+}
+
+TEST_CASE("what every turn meets is said once") {
+  const TempDir dir;
+  write_file(dir.path("tensors.bin"), std::string(100'000, 't'));
+  RunOptions options = run_options(dir.path());
+  options.repeat = 3;
+  Context context;
+  run(options, context);
+  const auto warnings = context.warnings();
+  CHECK(std::ranges::count(warnings, "nothing_to_decode", &Warning::code) == 1);
 }
 
 TEST_CASE("that a pipeline made too few steps for a row of the ladder is said, once for all turns") {

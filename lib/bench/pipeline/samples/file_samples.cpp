@@ -8,6 +8,7 @@
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
+#include "core/units.hpp"
 #include "io/file.hpp"
 
 namespace shardkit {
@@ -19,7 +20,8 @@ FileSamples::FileSamples(const InputSet& input, const SourceOrder& order) : seed
   if (!paths_.empty()) return;
   const std::string& first = input.files.front().path;
   throw Error(ErrorCode::not_found,
-              fmt::format("none of {} files is an image by its name, the first is '{}'", input.files.size(), first),
+              fmt::format("none of {} is an image by its name, the first is '{}'",
+                          format_count(input.files.size(), "file"), first),
               first);
 }
 

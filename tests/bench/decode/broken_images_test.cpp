@@ -1,0 +1,92 @@
+// Images that cannot be decoded: one rule, one number and one warning, whichever verb meets them.
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "bench/bench_data.hpp"
+#include "bench/decode/decode.hpp"
+#include "bench/pipeline/pipeline.hpp"
+#include "bench/run/run.hpp"
+
+using namespace shardkit;
+using namespace shardkit::test;
+
+namespace {
+
+/// Eight images, one of them empty and one of them a text.
+void write_images(const ShardFolder& folder) {
+  TarBuilder tar;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    const std::string content = i == 3 ? "" : i == 5 ? "no JPEG" : small_jpeg(i);
+    folder.write("images/c/" + std::to_string(i) + ".jpg", content);
+    tar.sample("k" + std::to_string(i), content, "7");
+  }
+  folder.write("shards/a.tar", tar.end());
+}
+
+struct Told {
+  DecodeFailures failures;
+  std::string warning;
+};
+
+std::string warning_of(const Context& context) {
+  std::string text;
+  for (const Warning& warning : context.warnings()) {
+    if (warning.code == "images_failed") text += warning.text;
+  }
+  return text;
+}
+
+Told told_by_decode(const std::string& path) {
+  DecodeBenchOptions options;
+  options.paths = {path};
+  options.threads = 2;
+  options.min_seconds = 0;
+  Context context;
+  return {decode(options, context).failures, warning_of(context)};
+}
+
+Told told_by_pipeline(const std::string& path) {
+  PipelineOptions options;
+  options.paths = {path};
+  options.batch = 4;
+  options.workers = 2;
+  options.crop = 16;
+  Context context;
+  return {pipeline(options, context).failures, warning_of(context)};
+}
+
+Told told_by_run(const std::string& path) {
+  RunOptions options;
+  options.paths = {path};
+  options.budget = 4;
+  Context context;
+  return {run(options, context).decode->failures, warning_of(context)};
+}
+
+}  // namespace
+
+TEST_CASE("empty images are failures as others are: decode, pipeline and run count and warn of the same") {
+  const ShardFolder folder;
+  write_images(folder);
+  for (const char* data : {"images", "shards"}) {
+    for (const auto tell : {told_by_decode, told_by_pipeline, told_by_run}) {
+      CAPTURE(data);
+      const Told told = tell(folder.path(data));
+      CHECK(told.failures.total == 2);
+      CHECK(told.failures.not_jpeg == 2);
+      CHECK(told.warning.starts_with("2 of 8 images (25.0 %: 2 not_jpeg) cannot be decoded"));
+    }
+  }
+}
+
+TEST_CASE("the kinds are told by their names, without those that gave pixels all the same") {
+  DecodeFailures failures;
+  for (const auto kind : {DecodeFailure::truncated, DecodeFailure::truncated, DecodeFailure::warned})
+    failures.add(kind);
+  CHECK(kinds_text(failures) == "2 truncated");
+  failures.add(DecodeFailure::not_jpeg);
+  CHECK(kinds_text(failures) == "2 truncated, 1 not_jpeg");
+  CHECK(kinds_text({}).empty());
+}
