@@ -96,6 +96,8 @@ class Env(FolderTest):
     def test_a_machine_that_hides_itself_is_described_as_far_as_it_can_be_seen(self):
         if not can_mount():
             raise unittest.SkipTest("may not mount")
+        if "libasan" in subprocess.run(["ldd", PROGRAMS / "iobench"], capture_output=True, text=True, check=False).stdout:
+            raise unittest.SkipTest("SKIPPED: AddressSanitizer reports faults that are none where it finds no /proc")
         finished = subprocess.run(
             ["unshare", "-m", "sh", "-c",
              f"mount -t tmpfs none /sys && mount -t tmpfs none /proc && exec {PROGRAMS}/iobench env / --json -"],
