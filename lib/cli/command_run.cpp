@@ -19,6 +19,7 @@
 #include "cli/output_files.hpp"
 #include "cli/parse.hpp"
 #include "cli/prometheus.hpp"
+#include "cli/report_places.hpp"
 #include "cli/reports/findings_report.hpp"
 #include "cli/reports/text_report.hpp"
 #include "cli/signal_watch.hpp"
@@ -36,15 +37,6 @@ void hide_secrets(std::vector<FieldNode>& nodes) {
       for (std::string& text : *texts) text = without_secrets(text);
     }
     hide_secrets(node.children);
-  }
-}
-
-/// The files that options name, to be read or written.
-void take_file_options(const std::vector<FieldNode>& options, std::vector<std::string>& files) {
-  for (const FieldNode& option : options) {
-    const auto* const file = std::get_if<std::string>(&option.value);
-    if (file != nullptr && !file->empty() && option.field.value_name == "FILE") files.push_back(*file);
-    take_file_options(option.children, files);
   }
 }
 
@@ -130,22 +122,14 @@ class CommandRun {
     require_files_apart();
   }
 
-  /// A report would replace another one, or a file that an option names.
   void require_files_apart() {
-    std::vector<std::string> files;
+    std::vector<std::string> reports;
     for (const auto& report : {common_.json, common_.prometheus, common_.junit, common_.markdown}) {
-      if (report) files.push_back(*report);
+      if (report && report != "-") reports.push_back(*report);
     }
-    const std::size_t reports = files.size();
-    take_file_options(field_tree([&](FieldVisitor& v) { invocation_->describe_options(v); }), files);
-    for (std::size_t i = 0; i < reports; ++i) {
-      if (std::find(files.begin() + static_cast<std::ptrdiff_t>(i) + 1, files.end(), files[i]) == files.end()) continue;
-      refused_output_ = files[i];
-      throw Error(ErrorCode::usage,
-                  fmt::format("'{}' was named for a report and for something else, and one of the two would be lost: "
-                              "name another file for the report",
-                              files[i]));
-    }
+    places_clash_ = true;
+    require_places_apart(reports, field_tree([&](FieldVisitor& v) { invocation_->describe_options(v); }));
+    places_clash_ = false;
   }
 
   /// What was streamed before a failure gets out as well.
@@ -200,7 +184,7 @@ class CommandRun {
       }
     };
     const auto write_file = [&](const std::optional<std::string>& path, auto&& text_of) {
-      if (!path || path == refused_output_) return;  // why it cannot be written was the error itself
+      if (!path || places_clash_ || path == refused_output_) return;  // why it cannot be written was the error itself
       attempt([&] { write_output_file(*path, text_of(report_)); });
     };
     write_file(common_.prometheus, prometheus_text);
@@ -238,6 +222,7 @@ class CommandRun {
   const CommandText& text_;
   bool output_closed_ = false;                 ///< which ended the verb
   bool reader_left_ = false;                   ///< while the verb went on to its end
+  bool places_clash_ = false;                  ///< so that no report is written
   std::optional<std::string> refused_output_;  ///< a report's path that is not written, as the error says
   std::unique_ptr<Messages> messages_;         ///< made when --log is known
   std::unique_ptr<Invocation> invocation_;

@@ -36,6 +36,7 @@ void write_stream(std::ostream& out, std::string_view text, const std::string& n
 }  // namespace
 
 void require_writable(const std::string& path, std::string_view option) {
+  if (path.empty()) throw Error(ErrorCode::usage, fmt::format("{}: the name of the file is empty", option));
   if (path == "-")
     throw Error(ErrorCode::usage, fmt::format("{}: name a file; only --json takes - for standard output", option));
   const Place place = place_at(path);

@@ -1,10 +1,12 @@
 #include "io/publish.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -80,6 +82,15 @@ std::unique_ptr<WritableFile> create(FileSystem& files, const std::string& temp,
   }
 }
 
+/// Images, archives and shards have a zero byte early, which no text has.
+bool holds_data(const std::string& path) {
+  std::array<char, 4096> start{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(start.data(), start.size());
+  const auto end = start.begin() + file.gcount();
+  return std::find(start.begin(), end, '\0') != end;
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(FileSystem& files, std::string path)
@@ -139,7 +150,11 @@ std::string published_path(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return path;
-  if (std::filesystem::is_regular_file(status)) return std::filesystem::canonical(path, error).string();
+  if (std::filesystem::is_regular_file(status)) {
+    if (!holds_data(path)) return std::filesystem::canonical(path, error).string();
+    throw Error(ErrorCode::usage, fmt::format("'{}' holds data, which a text would replace; name another file", path),
+                path);
+  }
   const bool folder = std::filesystem::is_directory(status);
   throw Error(ErrorCode::usage,
               fmt::format("'{}' is {}; name a file{}", path, folder ? "a folder" : "a pipe or a device",

@@ -48,7 +48,7 @@ class AtomicFile final : public ByteSink {
 void publish(FileSystem& files, const std::string& path, Bytes bytes);
 
 /// Where a file is to be published that a user named: what a link leads to, so that it stays a link. Throws
-/// Error{usage} where there is something that a file must not take the place of: a folder, a pipe, a device.
+/// Error{usage} where there is something that a text must not take the place of: a folder, a pipe, a device, data.
 std::string published_path(const std::string& path);
 
 /// A name for a temporary that will become `path`: ".<name>.<host>-<pid>-<n>.tmp" in the same folder.

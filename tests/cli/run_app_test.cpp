@@ -82,6 +82,24 @@ TEST_CASE("a report is not written over another one") {
   CHECK(ran.err.find("'" + file + "' was named for a report and for something else") != std::string::npos);
 }
 
+TEST_CASE("a report is written neither over an operand nor over data, however it is spelled") {
+  const TempDir dir;
+  write_file(dir.path("list"), "text");
+  write_file(dir.path("a.tar"), std::string("a.jpg\0\0", 7));
+  std::filesystem::create_symlink("list", dir.path("link"));
+  for (const std::string& report : {dir.path("list"), dir.path("./list"), dir.path("link"), dir.path("a.tar")}) {
+    CAPTURE(report);
+    const Ran ran = run_fake(succeed, {"work", dir.path("list"), "--json", report});
+    CHECK(ran.exit_code == 2);
+    CHECK(read_file(dir.path("list")) == "text");
+    CHECK(read_file(dir.path("a.tar")).starts_with("a.jpg"));
+  }
+  const std::string result = dir.path("r");
+  CHECK(run_fake(succeed, {"work", "x", "--json", result, "--prometheus", dir.path("./r")}).exit_code == 2);
+  CHECK_FALSE(std::filesystem::exists(result));
+  CHECK(run_fake(succeed, {"work", "x", "--json", ""}).exit_code == 2);
+}
+
 TEST_CASE("only --json goes to standard output; no report becomes a file of the name -") {
   const Ran ran = run_fake(succeed, {"work", "x", "--prometheus", "-"});
   CHECK(ran.exit_code == 2);

@@ -36,9 +36,9 @@ TEST_CASE("the verdict comes first, then what would close the gap, then the ladd
   const std::string report = render_run(short_of_cores(), false);
   CHECK(report.starts_with("decode limits: 800 of 2,000 samples/s, predicted AU 40 %\n3.0 more cores\n"));
   CHECK(contains(report, "40 % when loading overlaps compute fully, 29 % when it does not at all"));
-  CHECK(contains(report, "read           2,000/s     8,000/s  7,000/s to 9,000/s    4.00 x  800 MB/s, cold\n"));
-  CHECK(contains(report, "decode         2,000/s       800/s                   -    0.40 x  predicted\n"));
-  CHECK(contains(report, "transfer             -           -                   -         -  no GPU here\n"));
+  CHECK(contains(report, "read           2,000/s     8,000/s      7,000/s to 9,000/s    4.00 x  800 MB/s, cold\n"));
+  CHECK(contains(report, "decode         2,000/s       800/s                       -    0.40 x  predicted\n"));
+  CHECK(contains(report, "transfer             -           -                       -         -  no GPU here\n"));
   CHECK(contains(report, "DataLoader(dataset, num_workers=2)\n  keeps 1.00 MiB in /dev/shm\n"));
   CHECK(contains(report, "2 cores (limit 2.50)"));
   CHECK(contains(report, "data on ext4, vda"));
@@ -84,7 +84,8 @@ TEST_CASE("copies that were measured are a row of the ladder, once") {
   RunResult result = short_of_cores();
   result.conclusion.ladder.push_back({"transfer", 2000, 80000, {}, 40.0, "50.0 GB/s to the GPU"});
   const std::string report = render_run(result, false);
-  CHECK(contains(report, "transfer       2,000/s    80,000/s                   -   40.00 x  50.0 GB/s to the GPU\n"));
+  CHECK(
+      contains(report, "transfer       2,000/s    80,000/s                       -   40.00 x  50.0 GB/s to the GPU\n"));
   CHECK_FALSE(contains(report, "no GPU here"));
 }
 
@@ -95,7 +96,7 @@ TEST_CASE("of repetitions the report says what is a median and what is of a sing
   result.repeated = {{"read.bytes_per_second", 800e6, 700e6, 900e6, {}, "800 MB/s (700 MB/s to 900 MB/s)"}};
   result.shown_turns = ShownTurns{3, 2, {}, 4};
   const std::string report = render_run(result, false);
-  CHECK(contains(report, "stage         required      median          range of 5  headroom\n"));
+  CHECK(contains(report, "stage         required      median              range of 5  headroom\n"));
   CHECK(contains(report, "median of 5 turns, as above (range of 5)"));
   CHECK(contains(
       report, "of single turns, those with the median rate: read of turn 3, decode of turn 2, transfer of turn 4\n"));
@@ -118,7 +119,7 @@ TEST_CASE("without a job there is a table of presets and nothing required") {
   result.conclusion.ladder = {{"read", {}, 8000, {}, {}, "800 MB/s, cold"}};
   result.conclusion.presets = preset_rows({});
   const std::string report = render_run(result, false);
-  CHECK(contains(report, "read                 -     8,000/s                   -         -  800 MB/s, cold\n"));
+  CHECK(contains(report, "read                 -     8,000/s                       -         -  800 MB/s, cold\n"));
   CHECK(contains(report, "resnet50-a100-amp"));
   CHECK_FALSE(contains(report, "predicted AU:"));
 }

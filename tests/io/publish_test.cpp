@@ -43,7 +43,7 @@ TEST_CASE("a file that cannot be made is told by its own name, not by the tempor
   CHECK_FALSE(failure.says(".tmp"));
 }
 
-TEST_CASE("a file that a user named does not take the place of a link, a folder, a pipe or a device") {
+TEST_CASE("a file that a user named does not take the place of a link, a folder, a pipe, a device or data") {
   const TempDir dir;
   CHECK(published_path(dir.path("new.json")) == dir.path("new.json"));
   write_file(dir.path("real.json"), "old");
@@ -58,6 +58,8 @@ TEST_CASE("a file that a user named does not take the place of a link, a folder,
   REQUIRE(::mkfifo(dir.path("pipe").c_str(), 0600) == 0);
   CHECK(refused(dir.path("pipe")).says("is a pipe or a device; name a file"));
   CHECK(refused("/dev/null") == ErrorCode::usage);
+  write_file(dir.path("shard.tar"), std::string("a.jpg\0\0", 7));
+  CHECK(refused(dir.path("shard.tar")).says("holds data"));
 }
 
 TEST_CASE("small pieces are gathered and in order with large ones") {

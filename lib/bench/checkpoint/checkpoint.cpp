@@ -131,11 +131,15 @@ class Bench {
   }
 
   void run(CheckpointResult& result) {
+    bool wrote = false;
     for (const CheckpointMode mode : modes_of(options_, plan_, context_)) {
-      result.rows.push_back(row_of(mode, write_all_of(mode), options_, plan_.bytes()));
-      if (result.rows.back().bytes == 0) refuse("--budget: too short, nothing was written before it was over");
-      warn_of_part(result.rows.back());
+      const CheckpointRow row = row_of(mode, write_all_of(mode), options_, plan_.bytes());
+      wrote = row.bytes > 0;
+      warn_of_part(row);
+      if (wrote) result.rows.push_back(row);
     }
+    if (result.rows.empty()) refuse("--budget: too short, nothing was written before it was over");
+    if (!wrote) return;  // nothing lies there to be drained or read back
     const WrittenCheckpoint written{folder_, turn_, last_bytes_, options_.block};
     if (drained_) drain(written, result);
     if (options_.read_back) restore(written, options_.directory, result);

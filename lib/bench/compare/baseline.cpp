@@ -10,6 +10,7 @@
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "io/folder_lock.hpp"
 #include "io/publish.hpp"
 #include "stats/comparison.hpp"
 #include "stats/rank_test.hpp"
@@ -98,7 +99,10 @@ Measurements read_baseline(const std::string& path, const std::string& machine_c
   return measured;
 }
 
-void save_baseline(const std::string& path, const Measurements& measured) {
+void save_baseline(const std::string& path, const Measurements& measured, const std::stop_token& stop) {
+  const std::string file = published_path(path);
+  const std::filesystem::path name = std::filesystem::path(file).filename();
+  const FolderLock lock(join_path(parent_folder(file), fmt::format(".{}.lock", name.string())), stop);
   std::error_code error;
   Json json;
   if (std::filesystem::exists(path, error)) {
@@ -109,7 +113,7 @@ void save_baseline(const std::string& path, const Measurements& measured) {
   Json& verbs = json["classes"][measured.machine_class];
   verbs[measured.verb] = {{"conditions", measured.conditions}, {"values", measured.values}};
   const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  publish(*posix_file_system(), published_path(path), as_bytes(text));
+  publish(*posix_file_system(), file, as_bytes(text));
 }
 
 void warn_of_small_baseline(std::size_t repetitions, Context& context) {

@@ -255,7 +255,7 @@ CompareResult compare(const CompareOptions& options, Context& context) {
   result.gate = check_gate(requirements, changed);
   const bool keep = options.save_baseline && !result.has_findings();  // what misses the gate is no example to others
   if (keep) {
-    save_baseline(*options.save_baseline, changed);
+    save_baseline(*options.save_baseline, changed, context.stop_token());
     warn_of_small_baseline(result.changed.repetitions, context);
   }
   result.text = verdict_text(result, keep ? options.save_baseline : std::nullopt);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/compare/compare_metrics.hpp"
 
@@ -24,12 +25,15 @@ std::string rows_text(const CompareResult& result, ChangeVerdict verdict) {
 std::string incomparable_text(const CompareResult& result) {
   const auto decides = [](const Difference& d) { return d.decisive && !d.allowed; };
   const Difference& first = *std::ranges::find_if(result.differences, decides);
-  const auto more = std::ranges::count_if(result.differences, decides) - 1;
-  return fmt::format(
-      "{} is {} in BASE and {} in NEW{}; --allow-different {} compares them all the same", first.key,
-      first.base.empty() ? "not set" : first.base, first.changed.empty() ? "not set" : first.changed,
-      more > 0 ? fmt::format(", and {} more", format_count(static_cast<std::uint64_t>(more), "difference")) : "",
-      first.key);
+  std::vector<std::string_view> keys;
+  for (const Difference& difference : result.differences) {
+    if (decides(difference)) keys.push_back(difference.key);
+  }
+  const std::string more =
+      keys.size() > 1 ? fmt::format(", and {} more", format_count(keys.size() - 1, "difference")) : "";
+  return fmt::format("{} is {} in BASE and {} in NEW{}; --allow-different {} compares them all the same", first.key,
+                     first.base.empty() ? "not set" : first.base, first.changed.empty() ? "not set" : first.changed,
+                     more, fmt::join(keys, ","));
 }
 
 std::string comparison_text(const CompareResult& result) {

@@ -125,6 +125,7 @@ DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
   check_decode_options(options, decode_threads(options));  // a slip is told before what the machine lacks
   DecodeResult result = decode_by_backend(options, context);
   warn_of_failures(result.failures, result.tried(), context);
+  if (!result.nvjpeg) warn_of_shared_cores(result, static_cast<double>(usable_threads()), context);
   return result;
 }
 

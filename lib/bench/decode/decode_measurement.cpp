@@ -1,5 +1,7 @@
 #include "bench/decode/decode_measurement.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -42,6 +44,18 @@ void add_failures(const DecodeFailures& failures, std::uint64_t tried, const Inp
                   format_count(tried, "image"), named_text(input), failures.not_jpeg,
                   result.samples_used.first.front()),
       first_named(input));
+}
+
+void warn_of_shared_cores(const DecodeResult& result, double cores, Context& context) {
+  constexpr double kMostOfThem = 0.8;
+  const double had = result.cpu_seconds / result.decode_seconds;
+  const double expected = std::min(static_cast<double>(result.threads), cores);
+  if (had >= kMostOfThem * expected) return;
+  context.warn(
+      "cores_shared",
+      fmt::format("decoding had {:.1f} of {:.1f} cores: others use this machine, so its own rates are higher than "
+                  "these; run again when it is idle",
+                  had, expected));
 }
 
 }  // namespace shardkit

@@ -35,4 +35,8 @@ void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies,
 /// Throws Error{corrupt} when all images failed that had their turn.
 void add_failures(const DecodeFailures& failures, std::uint64_t tried, const InputSet& input, DecodeResult& result);
 
+/// Warns where decoding on the CPU had clearly less of `cores` than its threads could use: other work took the rest,
+/// and rates and scaling are of what was left.
+void warn_of_shared_cores(const DecodeResult& result, double cores, Context& context);
+
 }  // namespace shardkit

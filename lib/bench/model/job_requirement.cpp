@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/units.hpp"
 
 namespace shardkit {
 namespace {
@@ -50,6 +51,17 @@ std::optional<JobRequirement> job_requirement(const JobOptions& options) {
   requirement.job.sample_bytes = options.sample_bytes.value_or(requirement.job.sample_bytes);
   requirement.min_au = options.min_au.value_or(requirement.min_au);
   return requirement;
+}
+
+void warn_of_step_time(const JobOptions& options, Context& context) {
+  if (!options.preset || !options.batch || options.step_time) return;
+  const TrainingJob job = preset_job(find_preset(*options.preset), 1);
+  if (*options.batch == job.batch) return;
+  context.warn(
+      "step_time_of_other_batch",
+      fmt::format("--batch {} is held against {}, the time of {}'s step of {} samples: name the --step-time of "
+                  "yours",
+                  *options.batch, format_duration(job.step_seconds), *options.preset, job.batch));
 }
 
 }  // namespace shardkit

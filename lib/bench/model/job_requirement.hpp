@@ -6,6 +6,7 @@
 
 #include "bench/model/presets.hpp"
 #include "bench/model/requirement.hpp"
+#include "core/context.hpp"
 
 namespace shardkit {
 
@@ -32,5 +33,8 @@ struct JobOptions {
 /// Empty when the options describe no job at all. Throws Error{usage} when something is missing or impossible; a number
 /// of GPUs or a utilisation without a job is such.
 std::optional<JobRequirement> job_requirement(const JobOptions& options);
+
+/// Warns where the batch of a preset was replaced and its step time, which is that of its own batch, was not.
+void warn_of_step_time(const JobOptions& options, Context& context);
 
 }  // namespace shardkit

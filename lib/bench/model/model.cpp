@@ -241,6 +241,7 @@ ModelResult model(const ModelOptions& given, Context& context) {
   check_partners(options);
   const Supply supply = given_supply(options, measured.supply, context);
   const auto requirement = job_requirement(job_options(options));
+  warn_of_step_time(job_options(options), context);
   check_pace(options, requirement, supply, context);
   ModelResult result = modelled(options, requirement, supply);
   warn_not_measured(result, context);

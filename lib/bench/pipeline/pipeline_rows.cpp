@@ -72,6 +72,7 @@ PipelineShares pipeline_shares(const PipelineRun& run) {
   shares.compute = of(run.step_times, Activity::compute);
   shares.checkpoint = of(run.step_times, Activity::checkpoint);
   shares.step_starved = run.log.stall_within_epochs();
+  shares.step_waits = of(run.step_times, Activity::starved);
   return shares;
 }
 

@@ -14,6 +14,7 @@ namespace {
 constexpr double kNoticeable = 0.05;
 constexpr double kMostOfACore = 0.8;
 constexpr double kHalfACore = 0.5;
+constexpr double kMostlyBusy = 0.5;
 
 struct Candidate {
   double busy = 0;
@@ -24,7 +25,8 @@ struct Candidate {
 
 /// Where workers queue for cores, readers do too: their time is no sign of slow storage.
 Candidate readers(const PipelineShares& shares) {
-  const bool cores_are_short = shares.worker_core < kHalfACore;
+  const bool workers_work = shares.decode + shares.augment >= kMostlyBusy;  // workers that idle wait for no cores
+  const bool cores_are_short = workers_work && shares.worker_core < kHalfACore;
   return {cores_are_short ? 0 : shares.read, stage::kRead,
           fmt::format("readers read {:.0f} % of their time", shares.read * 100)};
 }
@@ -48,9 +50,11 @@ Candidate hand_over(const PipelineShares& shares) {
 }
 
 Candidate steps(const PipelineShares& shares) {
+  const bool at_starts = shares.step_waits - shares.step_starved > kNoticeable;
   return {shares.compute + shares.checkpoint, shares.checkpoint > kNoticeable ? stage::kCheckpoint : stage::kCompute,
-          fmt::format("steps compute {:.0f} % of the time, write checkpoints {:.0f} % and wait {:.0f} %",
-                      shares.compute * 100, shares.checkpoint * 100, shares.step_starved * 100)};
+          fmt::format("steps compute {:.0f} % of the time, write checkpoints {:.0f} % and wait {:.0f} %{}",
+                      shares.compute * 100, shares.checkpoint * 100, shares.step_waits * 100,
+                      at_starts ? ", for the first batch of an epoch above all" : "")};
 }
 
 /// What helps whoever sets the pace; nothing for steps that are fed.

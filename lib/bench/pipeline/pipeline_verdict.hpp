@@ -20,6 +20,7 @@ struct PipelineShares {
   double compute = 0;        ///< the step loop's
   double checkpoint = 0;
   double step_starved = 0;  ///< waits for batches but for the first of an epoch, over the running time
+  double step_waits = 0;    ///< all of the step loop's waits
 };
 
 struct PipelineVerdict {

@@ -99,8 +99,10 @@ std::string cache_words(const MeasuredNode& node) {
   return {};
 }
 
-std::string decoding_words(const MeasuredNode& node) {
-  return node.decode_samples_per_second ? "" : "; the data holds no JPEGs: decoding was not measured";
+std::string decoding_words(const MeasuredNode& node, const JobRequirement* requirement) {
+  if (!node.decode_samples_per_second) return "; the data holds no JPEGs: decoding was not measured";
+  if (requirement == nullptr || requirement->is_of_images()) return {};
+  return fmt::format("; samples of {} are no JPEGs: judged by reading alone", requirement->preset->name);
 }
 
 /// What stays short once the slowest stage is mended.
@@ -120,9 +122,9 @@ Verdict verdict_on_job(const MeasuredNode& node, const JobRequirement& requireme
   Verdict verdict;
   verdict.ok = judgement.ok;
   verdict.limiting_stage = judgement.limiting_stage;
-  const std::string numbers =
-      fmt::format("{} of {}, predicted AU {:.0f} %{}{}", format_rounded_count(judgement.supply_per_second),
-                  sample_rate_text(demand), judgement.overlapped_au * 100, cache_words(node), decoding_words(node));
+  const std::string numbers = fmt::format(
+      "{} of {}, predicted AU {:.0f} %{}{}", format_rounded_count(judgement.supply_per_second),
+      sample_rate_text(demand), judgement.overlapped_au * 100, cache_words(node), decoding_words(node, &requirement));
   if (judgement.limiting_stage == stage::kCompute) {
     verdict.text = "the GPUs are fed: " + numbers;
   } else if (judgement.ok) {
@@ -152,8 +154,9 @@ Verdict verdict_without_job(const MeasuredNode& node, const StageRate& slowest, 
   Verdict verdict;
   verdict.limiting_stage = slowest.stage;
   if (rates.size() == 1) {
-    verdict.text = fmt::format("reads {} ({}){}{}", sample_rate_text(rates.front().samples_per_second),
-                               format_rate(node.read_bytes_per_second), cache_words(node), decoding_words(node));
+    verdict.text =
+        fmt::format("reads {} ({}){}{}", sample_rate_text(rates.front().samples_per_second),
+                    format_rate(node.read_bytes_per_second), cache_words(node), decoding_words(node, nullptr));
     return verdict;
   }
   verdict.text = fmt::format("feeds {}; {} limits at {}{}", gpus_fed_text(node, rates), slowest.stage,

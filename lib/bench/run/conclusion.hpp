@@ -17,7 +17,7 @@ namespace shardkit {
 struct LoaderOptions {
   std::optional<std::uint64_t> workers;  ///< per GPU; empty: as many as it takes
   std::uint64_t prefetch = 2;
-  std::uint64_t tensor_bytes = 0;  ///< of a decoded image
+  std::uint64_t tensor_bytes = 0;  ///< of a decoded image; of a pixel where images stay whole
   std::uint64_t batch = 256;       ///< where no job says
 };
 

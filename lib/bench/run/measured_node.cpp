@@ -80,7 +80,9 @@ double sample_bytes(const MeasuredNode& node, const std::optional<JobRequirement
 
 double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                      std::uint64_t tensor_bytes) {
-  return decodes(node, requirement) ? static_cast<double>(tensor_bytes) : sample_bytes(node, requirement);
+  if (!decodes(node, requirement)) return sample_bytes(node, requirement);
+  const double pixels = node.crop > 0 ? 1 : node.megapixels * 1e6;
+  return static_cast<double>(tensor_bytes) * pixels;
 }
 
 double cpu_seconds(const MeasuredNode& node, const std::optional<JobRequirement>& requirement) {

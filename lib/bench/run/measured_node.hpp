@@ -51,7 +51,8 @@ bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requ
 /// What samples of the job weigh: those at hand, or the preset's where it is about something else than images.
 double sample_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
 
-/// What a sample takes in memory and on its way to the GPU; `tensor_bytes` where it is decoded, else it stays as it is.
+/// What a sample takes in memory and on its way to the GPU; `tensor_bytes` where it is decoded, which are
+/// of a pixel where whole images are; else it stays as it is.
 double decoded_bytes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                      std::uint64_t tensor_bytes);
 

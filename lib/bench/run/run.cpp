@@ -34,12 +34,13 @@ void check_options(const RunOptions& options) {
   check(options.crop <= kMostCrop, fmt::format("--crop: expected 0 to {} pixels", kMostCrop));
 }
 
-std::optional<JobRequirement> requirement_of(const RunOptions& options) {
+JobOptions job_of(const RunOptions& options) {
   // Samples weigh what those at hand weigh; only a preset that is about something else than images brings its own.
   const auto sample_bytes = options.preset ? std::nullopt : std::optional(1.0);
-  return job_requirement(
-      {options.preset, options.gpus, options.batch, options.step_time, sample_bytes, options.min_au});
+  return {options.preset, options.gpus, options.batch, options.step_time, sample_bytes, options.min_au};
 }
+
+std::optional<JobRequirement> requirement_of(const RunOptions& options) { return job_requirement(job_of(options)); }
 
 /// The state that reading came to, by which further turns go.
 RunCache cache_of(const ReadResult& read) {
@@ -49,7 +50,7 @@ RunCache cache_of(const ReadResult& read) {
 }
 
 LoaderOptions loader_of(const RunOptions& options) {
-  const std::uint64_t side = options.crop > 0 ? options.crop : 224;
+  const std::uint64_t side = std::max<std::uint64_t>(options.crop, 1);  // of whole images, a pixel
   LoaderOptions loader;
   loader.workers = options.workers;
   loader.prefetch = options.prefetch;
@@ -158,6 +159,7 @@ RunResult run(const RunOptions& options, Context& context) {
 RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) {
   check_options(options);
   const auto requirement = requirement_of(options);
+  warn_of_step_time(job_of(options), context);
   RunResult result;
   const InputSet input = spread(find_input(options.paths, context));
   result.environment = look_at_environment(input.files.front().path, std::nullopt);

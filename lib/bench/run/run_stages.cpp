@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/decode/decode_measurement.hpp"
 #include "bench/model/presets.hpp"
 #include "bench/read/read_hints.hpp"
 #include "bench/run/run_hints.hpp"
@@ -141,19 +142,6 @@ bool is_gone(const InputSet& input) {
   });
 }
 
-/// Other work on the machine takes cores from what is measured, and the verdict would be about those that were left.
-void warn_of_others(const DecodeResult& decode, double cores, Context& context) {
-  constexpr double kMostOfThem = 0.8;
-  const double had = decode.cpu_seconds / decode.decode_seconds;
-  const double expected = std::min(static_cast<double>(decode.threads), cores);
-  if (had >= kMostOfThem * expected) return;
-  context.warn(
-      "cores_shared",
-      fmt::format("decoding had {:.1f} of {:.1f} cores: others use this machine, so its own rates are higher than "
-                  "these; run again when it is idle",
-                  had, expected));
-}
-
 /// As much of the input as the pipeline may come to read in its time, so that no more of it has to be made cold; a file
 /// for each reader at least.
 InputSet input_of_pipeline(const InputSet& input, const ReadResult& read, double seconds) {
@@ -217,10 +205,13 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
       measure_file_costs(input, result.read.cache.requested, readers, options.budget * kShareForFileCosts, context);
   result.decode = measure_decode(options, input, cores, context);
   const double limit = result.environment.cpu_limit.value_or(static_cast<double>(cores));
-  if (result.decode) warn_of_others(*result.decode, std::min(limit, static_cast<double>(cores)), context);
-  if (result.decode && options.crop > 0) {
-    result.pipeline = measure_pipeline(options, input, result.read, cores, context);
+  if (result.decode) warn_of_shared_cores(*result.decode, std::min(limit, static_cast<double>(cores)), context);
+  if (!result.decode) return;
+  if (options.crop == 0) {
+    context.warn("no_pipeline", "the pipeline was not measured: whole images make no batches of one size; --crop does");
+    return;
   }
+  result.pipeline = measure_pipeline(options, input, result.read, cores, context);
 }
 
 }  // namespace shardkit

@@ -1,6 +1,7 @@
 #include "bench/sweep/sweep.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -15,7 +16,7 @@
 namespace shardkit {
 namespace {
 
-constexpr double kLeastPoint = 0.5;
+constexpr double kLeastPoint = 0.2;
 constexpr double kMostPoint = 10;
 
 void check_options(const SweepOptions& options) {
@@ -139,6 +140,15 @@ void warn_of_noise(const SweepOutcome& outcome, Context& context) {
                   format_rate(outcome.measured_twice->first), format_rate(outcome.measured_twice->second)));
 }
 
+/// Single reads, or batches, may take longer than the time there is for a point.
+void warn_of_budget(const SweepOptions& options, double seconds, Context& context) {
+  constexpr double kMostOver = 1.25;
+  if (seconds <= options.budget * kMostOver) return;
+  context.warn("over_budget", fmt::format("it took {} of a --budget of {}: points took longer than their share, which "
+                                          "tells little; a longer one gives rates that hold",
+                                          format_duration(seconds), format_duration(options.budget)));
+}
+
 /// Data without images, or with broken ones alone, is read all the same, and what reading is best at stays.
 void sweep_loading_if_possible(const SweepProbes& probes, const SweepOptions& options, std::uint64_t cores,
                                Context& context, SweepOutcome& outcome) {
@@ -155,6 +165,7 @@ void sweep_loading_if_possible(const SweepProbes& probes, const SweepOptions& op
 
 SweepResult sweep(const SweepOptions& options, Context& context) {
   check_options(options);
+  const auto start = std::chrono::steady_clock::now();
   const InputSet input = spread(find_input(options.paths, context));
   const std::uint64_t cores = usable_threads();
   const PointWork work = share_out(options, cores, input, context);
@@ -165,6 +176,7 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   if (options.what != SweepWhat::read) sweep_loading_if_possible(probes, options, cores, context, outcome);
   if (!outcome.uring_refused.empty()) context.warn("no_uring", "io_uring was left out: " + outcome.uring_refused);
   warn_of_noise(outcome, context);
+  warn_of_budget(options, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), context);
   SweepResult result;
   result.point_seconds = work.seconds;
   describe_settings(options, outcome, result);

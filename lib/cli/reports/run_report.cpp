@@ -30,18 +30,18 @@ std::string headroom_text(const std::optional<double>& ratio) {
 void ladder(const RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   const char* measured = result.repetitions.empty() ? "measured" : "median";
-  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>20}{:>10}\n", "stage", "required", measured, interval_name(result),
+  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}\n", "stage", "required", measured, interval_name(result),
                  "headroom");
   for (const LadderRow& row : result.conclusion.ladder) {
     const std::string headroom = headroom_text(row.headroom_ratio);
     const std::string interval =
         row.interval ? fmt::format("{} to {}", rate(row.interval->low), rate(row.interval->high)) : "-";
-    fmt::format_to(to, "{:<10}{:>12}{:>12}{:>20}{:>10}  {}\n", row.stage, rate(row.required_per_second),
+    fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}  {}\n", row.stage, rate(row.required_per_second),
                    rate(row.measured_per_second), interval, headroom, row.note);
   }
   const auto& rows = result.conclusion.ladder;
   if (std::ranges::find(rows, "transfer", &LadderRow::stage) != rows.end()) return;
-  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>20}{:>10}  {}\n", "transfer", "-", "-", "-", "-", result.transfer.text);
+  fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}  {}\n", "transfer", "-", "-", "-", "-", result.transfer.text);
 }
 
 /// What is told of a stage beside its rate is of one turn.

@@ -1,5 +1,7 @@
 #include "bench/compare/baseline.hpp"
 
+#include <thread>
+
 #include <doctest/doctest.h>
 
 #include "compare_support.hpp"
@@ -19,6 +21,25 @@ CompareResult save(const std::string& result, const std::string& file, std::opti
 }
 
 }  // namespace
+
+TEST_CASE("baselines that are saved at once are all kept") {
+  const TempDir dir;
+  const std::string file = dir.path("fleet.json");
+  std::vector<std::thread> savers;
+  for (int i = 0; i < 8; ++i) {
+    savers.emplace_back([&file, i] {
+      Measurements measured;
+      measured.verb = "read";
+      measured.machine_class = "class " + std::to_string(i);
+      measured.values["read.bytes_per_second"] = {1, 2, 3};
+      save_baseline(file, measured, {});
+    });
+  }
+  for (std::thread& saver : savers) saver.join();
+  for (int i = 0; i < 8; ++i) {
+    CHECK(read_baseline(file, "class " + std::to_string(i), "read").values.at("read.bytes_per_second").size() == 3);
+  }
+}
 
 TEST_CASE("a node is kept as baseline of its class, and others are held against it") {
   const TempDir dir;

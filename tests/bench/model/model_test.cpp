@@ -335,6 +335,22 @@ TEST_CASE("a supply that may be the page cache's is warned of, unless the rate i
   CHECK_FALSE(has_warning(context, "supply_not_cold"));
 }
 
+TEST_CASE("a preset's step time is that of its own batch; another batch without one is warned of") {
+  ModelOptions options;
+  options.preset = "resnet50-h100";
+  options.batch = 10;
+  Context doubtful;
+  model(options, doubtful);
+  CHECK(has_warning(doubtful, "step_time_of_other_batch"));
+  Context sure;
+  options.step_time = 0.01;
+  model(options, sure);
+  options.batch = 400;
+  options.step_time.reset();
+  model(options, sure);
+  CHECK_FALSE(has_warning(sure, "step_time_of_other_batch"));
+}
+
 TEST_CASE("an option that would change nothing is refused") {
   ModelOptions supply;
   supply.read_rate = 1e9;

@@ -45,6 +45,15 @@ TEST_CASE("steps that compute all the time set the pace") {
   CHECK(verdict.advice.empty());
 }
 
+TEST_CASE("the waits that are told are all of them, those for the first batch of an epoch too") {
+  PipelineShares shares = fed();
+  shares.compute = 0.62;
+  shares.step_waits = 0.38;
+  CHECK(
+      judge_pipeline(shares, 2).reason ==
+      "steps compute 62 % of the time, write checkpoints 0 % and wait 38 %, for the first batch of an epoch above all");
+}
+
 TEST_CASE("readers that wait for cores like the workers do not stand for slow storage") {
   PipelineShares shares = hungry();
   shares.compute = 0;
@@ -53,6 +62,9 @@ TEST_CASE("readers that wait for cores like the workers do not stand for slow st
   shares.worker_core = 0.04;  // 50 workers on 2 cores
   CHECK(stage_of(shares) == "decode");
   CHECK(advises(shares, 2, "more --workers than cores"));
+  shares.decode = 0.1;  // workers that wait for readers want no cores
+  CHECK(stage_of(shares) == "read");
+  shares.decode = 0.6;
   shares.worker_core = 0.9;
   CHECK(stage_of(shares) == "read");
 }

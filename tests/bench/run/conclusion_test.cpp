@@ -226,6 +226,7 @@ TEST_CASE("a workload that is no JPEG is held against bytes alone") {
   CHECK(conclusion.verdict.limiting_stage == "read");
   CHECK(conclusion.predicted.au_ratio.value() == Approx(800e6 / 1.61353e9).epsilon(0.001));
   CHECK(conclusion.ladder.size() == 1);
+  CHECK(contains(conclusion.verdict.text, "; samples of unet3d-a100 are no JPEGs: judged by reading alone"));
 }
 
 TEST_CASE("volumes are read and moved as they are stored, and no processor time goes into decoding them") {
@@ -285,6 +286,16 @@ TEST_CASE("the loader's memory is 8 GPUs * 12 workers * 2 batches * 200 * 602,11
   CHECK_FALSE(advice.dev_shm_fits);
   node.dev_shm.reset();  // no /dev/shm to be too small
   CHECK(conclude(node, thousand_each(8), asked).loader.dev_shm_fits);
+}
+
+TEST_CASE("whole images take what their own pixels take: 0.21 megapixels of 3 bytes are 630 kB") {
+  MeasuredNode node = small_node();
+  node.crop = 0;
+  node.megapixels = 0.21;
+  const LoaderOptions bytes_of_a_pixel{4, 2, tensor_bytes(1, 1), 256};
+  const Conclusion conclusion = conclude(node, thousand_each(1), bytes_of_a_pixel);
+  CHECK(conclusion.requirement->h2d_bytes_per_second == Approx(1000 * 630e3));
+  CHECK(conclusion.loader.dev_shm_needed == Approx(4.0 * 2 * 200 * 630e3));
 }
 
 namespace {
