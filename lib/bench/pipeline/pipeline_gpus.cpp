@@ -12,12 +12,10 @@ namespace shardkit {
 namespace {
 
 void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) {
-  constexpr const char* kCode = "gpus_share_devices";
-  const auto warnings = context.warnings();
-  if (std::ranges::any_of(warnings, [&](const Warning& warning) { return warning.code == kCode; })) return;
-  context.warn(kCode, fmt::format("{} GPUs step together and {} here: batches go there in turn, and links and memory "
-                                  "carry what several GPUs would take",
-                                  gpus, devices == 1 ? "one is" : fmt::format("{} are", devices)));
+  context.warn("gpus_share_devices",
+               fmt::format("{} GPUs step together and {} here: batches go there in turn, and links and memory "
+                           "carry what several GPUs would take",
+                           gpus, devices == 1 ? "one is" : fmt::format("{} are", devices)));
 }
 
 }  // namespace

@@ -204,9 +204,9 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   result.file_costs =
       measure_file_costs(input, result.read.cache.requested, readers, options.budget * kShareForFileCosts, context);
   result.decode = measure_decode(options, input, cores, context);
-  const double limit = result.environment.cpu_limit.value_or(static_cast<double>(cores));
-  if (result.decode) warn_of_shared_cores(*result.decode, std::min(limit, static_cast<double>(cores)), context);
   if (!result.decode) return;
+  const double limit = result.environment.cpu_limit.value_or(static_cast<double>(cores));
+  warn_of_shared_cores(*result.decode, std::min(limit, static_cast<double>(cores)), context);
   if (options.crop == 0) {
     context.warn("no_pipeline", "the pipeline was not measured: whole images make no batches of one size; --crop does");
     return;

@@ -49,10 +49,13 @@ PointWork share_out(const SweepOptions& options, std::uint64_t cores, const Inpu
   double prepare = 0;
   const bool past_the_cache = options.direct && options.what == SweepWhat::read;
   const CacheRequest cache = past_the_cache ? CacheRequest::any : options.cache;
-  if (cache == CacheRequest::cold) prepare = each * kShareForDropping;
-  if (cache == CacheRequest::warm) prepare = options.budget * kShareForWarming;
-  if (cache == CacheRequest::cold) each *= 1 - kShareForDropping;
-  if (cache == CacheRequest::warm) each *= 1 - kShareForWarming;
+  if (cache == CacheRequest::cold) {
+    prepare = each * kShareForDropping;
+    each *= 1 - kShareForDropping;
+  } else if (cache == CacheRequest::warm) {
+    prepare = options.budget * kShareForWarming;
+    each *= 1 - kShareForWarming;
+  }
   return {preparable(input, cache, prepare, context), std::clamp(each, kLeastPoint, kMostPoint), prepare};
 }
 
