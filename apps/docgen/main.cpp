@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/compare/file_schemas.hpp"
+#include "bench/compare/gate.hpp"
+#include "cli/app.hpp"
 #include "cli/documents/documents.hpp"
 #include "cli/envelope.hpp"
-#include "cli/programs.hpp"
-#include "cli/verbs.hpp"
 #include "gpu_check_schema.hpp"
 
 namespace {

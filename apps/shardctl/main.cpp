@@ -1,3 +1,3 @@
-#include "cli/programs.hpp"
+#include "cli/app.hpp"
 
 int main(int argc, char** argv) { return shardkit::run_app(shardkit::shardctl_app(), argc, argv); }

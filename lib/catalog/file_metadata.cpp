@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "io/file.hpp"
-#include "io/file_time.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 

@@ -1,12 +1,17 @@
 #include "catalog/image_table.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
+#include "formats/tsv.hpp"
 
 namespace shardkit {
 namespace {
@@ -90,6 +95,115 @@ void ImageTable::fail_changed(std::string_view path) const {
                           "nothing writes to the file",
                           file_, path),
               file_);
+}
+
+namespace {
+
+/// "007" stays text, as "7" would be another label.
+nlohmann::ordered_json label_value(const std::string& text) {
+  std::uint64_t number = 0;
+  if (parse_number(text, number) && fmt::to_string(number) == text) return number;
+  return text;
+}
+
+}  // namespace
+
+RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx)
+    : table_(file, path_column, source) {
+  ctx.progress().start("rows");
+  TableRow row;
+  nlohmann::ordered_json fields;
+  std::string path;
+  while (table_.next(row, fields, path)) {
+    if (++ctx.progress().items % 4096 == 0) ctx.throw_if_stopped();
+    places_.push_back({xxh3_64(as_bytes(path)), row.offset, static_cast<std::uint32_t>(row.length),
+                       static_cast<std::uint32_t>(std::min<std::uint64_t>(row.line, UINT32_MAX))});
+  }
+  std::ranges::sort(places_, {}, [](const Place& place) { return std::pair(place.path_hash, place.offset); });
+  const auto twice = std::ranges::adjacent_find(places_, {}, &Place::path_hash);
+  if (twice == places_.end()) return;
+  fail_at_line(file, std::next(twice)->line,
+               fmt::format("the image of line {} again; give each image one row", twice->line));
+}
+
+const RowPlaces::Place* RowPlaces::find(std::string_view path) const {
+  const std::uint64_t hash = xxh3_64(as_bytes(path));
+  const auto at = std::ranges::lower_bound(places_, hash, {}, &Place::path_hash);
+  return at == places_.end() || at->path_hash != hash ? nullptr : &*at;
+}
+
+nlohmann::ordered_json RowPlaces::fields(std::string_view path, const Place& place) {
+  return table_.row_at(path, place.offset, place.length);
+}
+
+void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const std::string& source,
+                              Context& ctx) {
+  metadata_ = std::make_unique<RowPlaces>(file, path_column, source, ctx);
+}
+
+void ImageNotes::add_labels(const ImageListOptions& list, const std::string& source, Context& ctx) {
+  labels_ = std::make_unique<RowPlaces>(list.file, list.path_column, source, ctx);
+  label_column_ = list.label_column;
+  label_separator_ = list.label_separator;
+}
+
+bool ImageNotes::knows(std::string_view path) const {
+  return (!metadata_ || metadata_->find(path)) && (!labels_ || labels_->find(path));
+}
+
+nlohmann::ordered_json ImageNotes::labels_of(std::string_view path, const RowPlaces::Place& place) {
+  nlohmann::ordered_json cell = std::move(labels_->fields(path, place)[label_column_]);
+  if (cell.is_array()) return cell;
+  if (!cell.is_string()) labels_->table().fail_changed(path);  // ListLabels saw one of the two
+  nlohmann::ordered_json labels = nlohmann::ordered_json::array();
+  for (const std::string& part : split_labels(cell.get_ref<const std::string&>(), label_separator_)) {
+    labels.push_back(label_value(part));
+  }
+  return labels;
+}
+
+std::string ImageNotes::json_of(std::string_view path) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  const RowPlaces* last = nullptr;
+  const RowPlaces::Place* place = nullptr;
+  if (labels_ && (place = labels_->find(path))) {
+    last = labels_.get();
+    json[label_column_] = labels_of(path, *place);
+  }
+  if (metadata_ && (place = metadata_->find(path))) {
+    last = metadata_.get();
+    nlohmann::ordered_json fields = metadata_->fields(path, *place);
+    fields.erase(metadata_->table().path_column());
+    for (auto& [name, value] : fields.items()) {
+      if (!json.contains(name)) json[name] = std::move(value);  // a label column in both is told as labels
+    }
+  }
+  if (!last) return {};
+  try {
+    return json.dump();
+  } catch (const nlohmann::json::type_error&) {
+    fail_at_line(last->table().file(), last->find(path)->line, "a value is not UTF-8, which a .json needs");
+  }
+}
+
+ImageNotes::Unused ImageNotes::unused(const ImageFolderScan& scan) const {
+  if (!metadata_) return {};
+  std::vector<bool> used(metadata_->all().size());
+  for (const ScannedClass& owner : scan.classes) {
+    for (const ScannedFile& file : owner.files) {
+      if (const RowPlaces::Place* place = metadata_->find(owner.path_of(file))) {
+        used[metadata_->number_of(*place)] = true;
+      }
+    }
+  }
+  Unused result;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) continue;
+    ++result.rows;
+    const std::uint64_t line = metadata_->all()[i].line;
+    result.line = result.line == 0 ? line : std::min(result.line, line);
+  }
+  return result;
 }
 
 }  // namespace shardkit

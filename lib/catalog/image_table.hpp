@@ -1,11 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "catalog/image_list.hpp"
+#include "core/context.hpp"
 #include "formats/table_reader.hpp"
 #include "io/file.hpp"
 
@@ -50,6 +55,66 @@ class ImageTable {
   std::string source_;  ///< absolute, normal, without a slash at its end
   FileSource bytes_;
   TableReader rows_;
+};
+
+/// Where the row of each image lies in a table: 24 bytes a row, whatever it holds.
+class RowPlaces {
+ public:
+  /// Reads the whole table. Throws what ImageTable::next() throws, and Error{corrupt} for the second row of an image.
+  RowPlaces(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx);
+
+  struct Place {
+    std::uint64_t path_hash = 0;  ///< XXH3-64
+    std::uint64_t offset = 0;
+    std::uint32_t length = 0;
+    std::uint32_t line = 0;  ///< of the first 2^32
+  };
+  /// Null when no row names the image.
+  const Place* find(std::string_view path) const;
+  std::size_t number_of(const Place& place) const { return static_cast<std::size_t>(&place - places_.data()); }
+  const std::vector<Place>& all() const { return places_; }
+
+  /// The row of `path`, whose place this is. Throws Error{conflict} when it is not there any more.
+  nlohmann::ordered_json fields(std::string_view path, const Place& place);
+  const ImageTable& table() const { return table_; }
+
+ private:
+  ImageTable table_;
+  std::vector<Place> places_;  ///< by hash
+};
+
+/// What tables say of images, as text for the .json members of their samples: the columns of --metadata but the path,
+/// and the labels of a list whose images have several. Values of CSV and TSV are strings, those of JSON Lines keep
+/// their types; labels that are whole numbers are numbers.
+class ImageNotes {
+ public:
+  /// Every image is to have a row of the file. Throws as RowPlaces.
+  void add_metadata(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx);
+  /// The list that the images are of.
+  void add_labels(const ImageListOptions& list, const std::string& source, Context& ctx);
+
+  bool empty() const { return !metadata_ && !labels_; }
+  /// Whether the tables know the image, so that json_of() has something to say.
+  bool knows(std::string_view path) const;
+
+  /// An object on one line. Throws Error{corrupt} that names file and line for text that is not UTF-8, which JSON
+  /// cannot hold, and Error{conflict} when the table has changed meanwhile. One thread at a time.
+  std::string json_of(std::string_view path);
+
+  /// How many rows of the metadata name none of `scan`'s images, and the line of the first of them.
+  struct Unused {
+    std::uint64_t rows = 0;
+    std::uint64_t line = 0;
+  };
+  Unused unused(const ImageFolderScan& scan) const;
+
+ private:
+  nlohmann::ordered_json labels_of(std::string_view path, const RowPlaces::Place& place);
+
+  std::unique_ptr<RowPlaces> metadata_;
+  std::unique_ptr<RowPlaces> labels_;
+  std::string label_column_;
+  std::string label_separator_;
 };
 
 }  // namespace shardkit

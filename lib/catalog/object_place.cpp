@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "core/ascii.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/publish.hpp"
 
 namespace fs = std::filesystem;
@@ -141,6 +141,58 @@ std::string decoded(const ObjectPlace& place, std::string_view path) {
 
 bool encodes_again(const ObjectPlace& place, std::string_view path) {
   return place.kind != ObjectPlace::Kind::http || percent_encode_path(percent_decode(path)) == path;
+}
+
+namespace {
+
+constexpr std::uint64_t kLargestText = 1ULL << 30U;
+
+}  // namespace
+
+std::unique_ptr<ObjectSource> ObjectOpener::folder(const ObjectPlace& place) {
+  if (place.kind == ObjectPlace::Kind::local) return open_object_source(place.display());
+  if (place.kind == ObjectPlace::Kind::s3) return store_source(stores_.open(place.display()), stop_);
+  return store_source(stores_.open(place.full_url()), stop_);
+}
+
+OpenObject ObjectOpener::object(const ObjectPlace& place) {
+  const ObjectPlace folder = place.folder();
+  const std::string name = place.path.substr(folder.path.size());
+  if (encodes_again(place, name)) return {this->folder(folder), decoded(place, name)};
+  return {this->folder(place), ""};
+}
+
+std::string ObjectOpener::text(const ObjectPlace& place) {
+  const OpenObject open = object(place);
+  const auto found = open.source->find(open.name);
+  if (found) return fetch_text(*open.source, *found, kLargestText, stop_);
+  throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", place.display()), place.display());
+}
+
+bool ObjectOpener::exists(const ObjectPlace& place) {
+  const OpenObject open = object(place);
+  return open.source->find(open.name).has_value();
+}
+
+void StoreAccess::describe(FieldVisitor& v) {
+  v.field({"profile", Unit::none, "take credentials and settings from this profile of the AWS configuration files",
+           Role::option, "NAME"},
+          profile);
+  v.field({"endpoint-url", Unit::none,
+           "where s3:// objects are when not at AWS: MinIO, Ceph, R2, GCS, AIStore; default: AWS_ENDPOINT_URL_S3, "
+           "AWS_ENDPOINT_URL or the profile's",
+           Role::option, "URL"},
+          endpoint_url);
+  v.field({"region", Unit::none, "region of the bucket; default: AWS_REGION or the profile's, put right by the store",
+           Role::option, "NAME"},
+          region);
+  v.field({"anonymous", Unit::none, "send no credentials: public buckets"}, anonymous);
+}
+
+StoreOptions StoreAccess::store_options() const {
+  StoreOptions options;
+  options.s3 = {profile, endpoint_url, region, anonymous};
+  return options;
 }
 
 }  // namespace shardkit

@@ -1,21 +1,276 @@
 #include "catalog/object_set.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
-#include <optional>
+#include <mutex>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
-#include "catalog/merged_source.hpp"
-#include "catalog/object_names.hpp"
-#include "catalog/object_opener.hpp"
+#include "catalog/object_place.hpp"
 #include "catalog/operand_places.hpp"
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "formats/manifest.hpp"
+#include "formats/tsv.hpp"
+#include "sync/task_group.hpp"
 
 namespace shardkit {
+namespace {
+
+/// Objects and whole folders of several sources, as one source. An object has the name it was added by, what is in a
+/// folder has its name there. First all is added, by one thread; from then on it is thread-safe.
+class MergedSource final : public ObjectSource {
+ public:
+  /// What waits in list() ends when `stop` is requested.
+  explicit MergedSource(std::stop_token stop) : stop_(std::move(stop)) {}
+
+  void add_folder(std::shared_ptr<ObjectSource> folder);
+  /// The object that `source` knows as `inner`. Throws Error{usage} with both addresses when there is another object of
+  /// that name.
+  void add_object(const std::string& name, std::shared_ptr<ObjectSource> source, std::string inner);
+
+  /// "s3://bucket/train and 2 more".
+  const std::string& location() const override { return location_; }
+  std::string address_of(const std::string& name) const override;
+
+  /// All folders' objects, and the single ones. Throws Error{usage} with both addresses when two have one name,
+  /// Error{not_found} for a single one that is not there, and what the sources throw.
+  std::vector<ObjectInfo> list() override;
+  std::vector<std::string> names_in(const std::string& folder) override;
+  /// Where two folders have the name, the one that was added first has it.
+  std::optional<ObjectInfo> find(const std::string& name) override;
+  Fetched fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
+                const std::stop_token& stop) override;
+  Fetched fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
+                      const std::stop_token& stop) override;
+
+ private:
+  struct Owner {
+    std::shared_ptr<ObjectSource> source;
+    std::string inner;
+  };
+
+  std::optional<Owner> owner_of(const std::string& name) const;
+  void remember(const std::string& name, const std::shared_ptr<ObjectSource>& folder);
+  void name_location();
+  [[noreturn]] static void refuse_pair(const std::string& name, const Owner& one, const Owner& other);
+
+  std::stop_token stop_;
+  std::string location_;
+  std::vector<std::shared_ptr<ObjectSource>> folders_;
+  std::vector<std::string> names_;  ///< of the single objects, in the order added
+  std::unordered_map<std::string, Owner> objects_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<ObjectSource>> in_folders_;  ///< whose the names are, as far as known
+};
+
+constexpr unsigned kLookUps = 32;  // at a time
+
+/// Whether `name` lies right below `folder`.
+bool is_right_below(const std::string& folder, const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  return slash == std::string::npos ? folder.empty() : name.compare(0, slash, folder) == 0;
+}
+
+void MergedSource::add_folder(std::shared_ptr<ObjectSource> folder) {
+  folders_.push_back(std::move(folder));
+  name_location();
+}
+
+void MergedSource::add_object(const std::string& name, std::shared_ptr<ObjectSource> source, std::string inner) {
+  Owner owner{std::move(source), std::move(inner)};
+  const auto [there, is_new] = objects_.try_emplace(name, owner);
+  if (!is_new) refuse_pair(name, there->second, owner);
+  names_.push_back(name);
+  name_location();
+}
+
+void MergedSource::name_location() {
+  const std::size_t more = folders_.size() + names_.size() - 1;
+  location_ = folders_.empty() ? address_of(names_.front()) : folders_.front()->location();
+  if (more > 0) location_ += fmt::format(" and {} more", more);
+}
+
+std::string MergedSource::address_of(const std::string& name) const {
+  const auto owner = owner_of(name);
+  return owner ? owner->source->address_of(owner->inner) : name;
+}
+
+std::vector<ObjectInfo> MergedSource::list() {
+  const auto singles = find_all(*this, names_, kLookUps, stop_);
+  std::vector<ObjectInfo> found;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (singles[i]) {
+      found.push_back(*singles[i]);
+      continue;
+    }
+    const std::string address = address_of(names_[i]);
+    throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address);
+  }
+  std::unordered_map<std::string, std::shared_ptr<ObjectSource>> seen;
+  for (const auto& folder : folders_) {
+    for (ObjectInfo& object : folder->list()) {
+      const Owner owner{folder, object.name};
+      if (const auto single = objects_.find(object.name); single != objects_.end()) {
+        refuse_pair(object.name, single->second, owner);
+      }
+      const auto [there, is_new] = seen.try_emplace(object.name, folder);
+      if (!is_new) refuse_pair(object.name, {there->second, object.name}, owner);
+      found.push_back(std::move(object));
+    }
+  }
+  std::ranges::sort(found, {}, &ObjectInfo::name);
+  const std::scoped_lock lock(mutex_);
+  in_folders_ = std::move(seen);
+  return found;
+}
+
+std::vector<std::string> MergedSource::names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const std::string& name : names_) {
+    if (is_right_below(folder, name)) names.push_back(name);
+  }
+  for (const auto& source : folders_) {
+    std::ranges::move(source->names_in(folder), std::back_inserter(names));
+  }
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::optional<ObjectInfo> MergedSource::find(const std::string& name) {
+  if (const auto owner = owner_of(name)) {
+    auto object = owner->source->find(owner->inner);
+    if (object) object->name = name;
+    return object;
+  }
+  for (const auto& folder : folders_) {
+    auto object = folder->find(name);
+    if (!object) continue;
+    remember(name, folder);
+    return object;
+  }
+  return std::nullopt;
+}
+
+Fetched MergedSource::fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
+                            const BodyWriter& write, const std::stop_token& stop) {
+  const auto owner = owner_of(object.name);
+  if (!owner) return Fetched::changed;
+  return owner->source->fetch({owner->inner, object.size, object.version}, offset, length, write, stop);
+}
+
+Fetched MergedSource::fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
+                                  const std::stop_token& stop) {
+  const auto owner = owner_of(object.name);
+  if (!owner) return Fetched::changed;
+  return owner->source->fetch_whole({owner->inner, object.size, object.version}, start, stop);
+}
+
+std::optional<MergedSource::Owner> MergedSource::owner_of(const std::string& name) const {
+  if (const auto single = objects_.find(name); single != objects_.end()) return single->second;
+  const std::scoped_lock lock(mutex_);
+  const auto known = in_folders_.find(name);
+  if (known == in_folders_.end()) return std::nullopt;
+  return Owner{known->second, name};
+}
+
+void MergedSource::remember(const std::string& name, const std::shared_ptr<ObjectSource>& folder) {
+  const std::scoped_lock lock(mutex_);
+  in_folders_.try_emplace(name, folder);
+}
+
+void MergedSource::refuse_pair(const std::string& name, const Owner& one, const Owner& other) {
+  const std::string second = other.source->address_of(other.inner);
+  throw Error(ErrorCode::usage,
+              fmt::format("'{}' and '{}' would both have the name '{}'; take them one after the other, into a folder "
+                          "each",
+                          one.source->address_of(one.inner), second, name),
+              second);
+}
+
+}  // namespace
+
+std::vector<std::optional<ObjectInfo>> find_all(ObjectSource& source, const std::vector<std::string>& names,
+                                                unsigned concurrency, const std::stop_token& stop) {
+  std::vector<std::optional<ObjectInfo>> found(names.size());
+  std::atomic<std::size_t> next = 0;
+  TaskGroup group(stop);
+  const auto look = [&](const std::stop_token& ending) {
+    for (std::size_t at = next++; at < names.size() && !ending.stop_requested(); at = next++) {
+      found[at] = source.find(names[at]);
+    }
+  };
+  for (std::size_t i = 0; i < std::min<std::size_t>(concurrency, names.size()); ++i) group.spawn(look);
+  group.wait();
+  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for objects");
+  return found;
+}
+
+namespace {
+
+constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every file system in use
+
+std::string_view trouble_of_component(std::string_view component) {
+  if (component.empty()) return "a part between its slashes is empty";
+  if (component == "." || component == "..") return "a part of it is '.' or '..'";
+  if (component.find('\0') != std::string_view::npos) return "it holds a NUL";
+  if (component.size() > kLongestComponent) return "a part of it is longer than 255 bytes";
+  return {};
+}
+
+/// Why `name` can be no file; empty when it can.
+std::string_view trouble_of(std::string_view name) {
+  while (true) {
+    const std::size_t slash = name.find('/');
+    const std::string_view trouble = trouble_of_component(name.substr(0, slash));
+    if (!trouble.empty() || slash == std::string_view::npos) return trouble;
+    name.remove_prefix(slash + 1);
+  }
+}
+
+/// For a message, whose text ends at a NUL.
+std::string readable(std::string_view name) {
+  std::string text;
+  append_escaped(text, name.substr(0, name.find('\0')));
+  return name.find('\0') == std::string_view::npos ? text : text + "\\0...";
+}
+
+std::unordered_set<std::string_view> folders_of(const std::vector<std::string>& names) {
+  std::unordered_set<std::string_view> folders;
+  for (const std::string_view name : names) {
+    for (std::size_t slash = name.rfind('/'); slash != std::string_view::npos && slash > 0;
+         slash = name.rfind('/', slash - 1)) {
+      if (!folders.insert(name.substr(0, slash)).second) break;  // those above it are in as well
+    }
+  }
+  return folders;
+}
+
+}  // namespace
+
+void check_names(const std::vector<std::string>& names, const std::string& location) {
+  const auto folders = folders_of(names);
+  std::size_t bad = 0;
+  std::string first;
+  for (const std::string& name : names) {
+    std::string_view trouble = trouble_of(name);
+    if (trouble.empty() && folders.contains(name)) trouble = "other names have it as their folder";
+    if (trouble.empty()) continue;
+    if (bad++ == 0) first = fmt::format("'{}' ({})", readable(name), trouble);
+  }
+  if (bad == 0) return;
+  throw Error(ErrorCode::unsupported,
+              fmt::format("'{}' holds {} that cannot be files of a folder, first {}; rename them there, or name the "
+                          "objects that are wanted: by a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index",
+                          location, format_count(bad, "name"), first),
+              location);
+}
+
 namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;

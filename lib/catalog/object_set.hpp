@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -9,6 +10,18 @@
 #include "net/store_source.hpp"
 
 namespace shardkit {
+
+/// Looks up each of `names`, up to `concurrency` (at least 1) at a time: what takes the place of a listing where there
+/// is none. The answers are in the order of the names, empty for what is not there. Throws the first error of a
+/// look-up, Error{cancelled} on a stop.
+std::vector<std::optional<ObjectInfo>> find_all(ObjectSource& source, const std::vector<std::string>& names,
+                                                unsigned concurrency, const std::stop_token& stop);
+
+/// Refuses names that cannot be files below one folder, as keys of a bucket may be: one with an empty component (a
+/// slash in front or behind, two in a row), with "." or "..", with a NUL, with a component over 255 bytes, or one that
+/// is also the folder of another name ("a" beside "a/b"). Throws Error{unsupported} with the first such name, how many
+/// there are and what to do; `location` is theirs, for the message.
+void check_names(const std::vector<std::string>& names, const std::string& location);
 
 /// What SRC operands name, wherever it lies.
 struct ObjectSet {

@@ -5,7 +5,6 @@
 
 #include "core/context.hpp"
 #include "core/hash.hpp"
-#include "core/md5.hpp"
 #include "formats/tar_scanner.hpp"
 
 /// Reading one shard file, whole or by its headers.

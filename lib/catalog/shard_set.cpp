@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "catalog/shard_list.hpp"
+#include "catalog/operand_places.hpp"
 #include "core/error.hpp"
 #include "formats/brace_pattern.hpp"
 #include "io/file.hpp"

@@ -35,4 +35,38 @@ int run_app(const App& app, int argc, const char* const* argv);
 /// The same over any streams; `args` come without the program's name. What tests call.
 int run_app(const App& app, std::span<const std::string> args, const Io& io);
 
+/// The two programs. A verb is added to one by an entry in shardctl_commands.cpp or iobench_commands.cpp, which is all
+/// that help, JSON, manual, completion and reference page need.
+App shardctl_app();
+App iobench_app();
+
+/// Version of the project, "0.1.0".
+std::string_view build_version();
+
+/// Git commit this was built from, with "-dirty" after local changes; "unknown" outside a repository.
+std::string_view build_commit();
+
+/// Verbs have one word ("stage") or two ("cache ls"); the first of two names a group of verbs.
+/// "cache" of "cache ls"; empty for a verb of one word.
+std::string_view verb_group(std::string_view verb);
+
+/// "ls" of "cache ls"; a verb of one word itself.
+std::string_view last_word(std::string_view verb);
+
+/// The verb in names of pages, files and schemas, where no blank can stand: "cache-ls".
+std::string verb_slug(std::string_view verb);
+
+/// What may stand first on a command line. Points into the program's commands.
+struct FirstWord {
+  std::string_view word;
+  bool is_group = false;
+  std::vector<const Command*> commands;  ///< the verb, or all of its group
+
+  /// The verb's own, or for a group the verbs it has: "ls, warm".
+  std::string summary() const;
+};
+
+/// Verbs and groups in the program's order, a group where its first verb stands. `app` outlives them.
+std::vector<FirstWord> first_words(const App& app);
+
 }  // namespace shardkit

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/app.hpp"
-#include "cli/fields/field_tree.hpp"
+#include "cli/field_tree.hpp"
 #include "cli/outcome.hpp"
 
 /// The JSON result that every verb of both programs writes, and its JSON Schema.

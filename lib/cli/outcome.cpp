@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <new>
-#include <string>
 #include <system_error>
 
 #include <fmt/format.h>

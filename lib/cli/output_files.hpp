@@ -3,7 +3,9 @@
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "cli/field_tree.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 
@@ -47,5 +49,9 @@ class OutputStream final : public ByteSink {
   bool closed_ = false;
   std::string gathered_;
 };
+
+/// Throws Error{usage} for the first of `reports` that is written over another one, over an operand or
+/// over a file that an option names: one file has many spellings, links among them.
+void require_places_apart(const std::vector<std::string>& reports, const std::vector<FieldNode>& options);
 
 }  // namespace shardkit

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cli/common_options.hpp"
 
 /// The command line, by CLI11: the only file that knows it is parse.cpp.
 namespace shardkit {

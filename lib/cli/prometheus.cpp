@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/verbs.hpp"
+#include "cli/app.hpp"
 
 namespace shardkit {
 namespace {

@@ -3,23 +3,246 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "cli/app.hpp"
-#include "cli/build_info.hpp"
-#include "cli/command_run.hpp"
 #include "cli/documents/help.hpp"
-#include "cli/messages/termination_message.hpp"
+#include "cli/envelope.hpp"
+#include "cli/messages.hpp"
+#include "cli/output_files.hpp"
 #include "cli/parse.hpp"
-#include "cli/verbs.hpp"
+#include "cli/progress.hpp"
+#include "cli/prometheus.hpp"
+#include "cli/reports/ci_report.hpp"
+#include "cli/reports/text_report.hpp"
+#include "cli/signal_watch.hpp"
+#include "cli/termination_message.hpp"
 #include "core/error.hpp"
+#include "net/url.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
 namespace {
+
+/// Addresses may hold logins and signatures, which no report is to show.
+void hide_secrets(std::vector<FieldNode>& nodes) {
+  for (FieldNode& node : nodes) {
+    if (auto* text = std::get_if<std::string>(&node.value)) *text = without_secrets(*text);
+    if (auto* texts = std::get_if<std::vector<std::string>>(&node.value)) {
+      for (std::string& text : *texts) text = without_secrets(text);
+    }
+    hide_secrets(node.children);
+  }
+}
+
+/// One command line on its way from arguments to exit code.
+class CommandRun {
+ public:
+  CommandRun(const App& app, const Command& command, const Io& io)
+      : io_(io), text_(command.text()), invocation_(command.prepare()) {
+    common_.with_prometheus = text_.prometheus;
+    common_.with_findings = text_.findings;
+    common_.with_soft_fail = text_.soft_fail;
+    report_.program = app.name;
+    report_.verb = text_.name;
+    report_.started_at = std::chrono::system_clock::now();
+  }
+
+  ParseOutcome parse(const std::vector<std::string>& args) {
+    try {
+      return parse_options(*invocation_, common_, args);
+    } catch (...) {
+      report_.outcome = failed(std::current_exception(), 0);
+      return ParseOutcome::run;  // to report the failure, in JSON too
+    }
+  }
+
+  /// Does the work unless parsing failed, then reports.
+  int finish() {
+    messages_ = make_messages(common_.log, report_.program, text_, io_);
+    const auto start = std::chrono::steady_clock::now();
+    std::stop_source stop;
+    std::optional<SignalWatch> watch;
+    Context context(stop.get_token());
+    if (!report_.outcome.failure) work(context, stop, watch);
+    report_.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report_.warnings = context.warnings();
+    report_.options = field_tree([&](FieldVisitor& v) { invocation_->describe_options(v); });
+    hide_secrets(report_.options);
+    report_.result = field_tree([&](FieldVisitor& v) { invocation_->describe_result(v); });
+    if (common_.soft_fail) report_.outcome = softened(report_.outcome);
+    const int signal = watch ? watch->signal() : 0;
+    messages_->warnings(report_.warnings);
+    if (has_error()) messages_->failure(report_.outcome, signal);
+    write_reports();
+    if (has_error()) write_termination(signal);
+    messages_->done(report_.outcome, report_.elapsed_seconds);
+    return report_.outcome.exit_code;
+  }
+
+ private:
+  void work(Context& context, const std::stop_source& stop, std::optional<SignalWatch>& watch) {
+    try {
+      watch.emplace(stop, [this](int signal) { take_leave(signal); });
+      require_outputs();
+      OutputStream output(io_.out, text_.live ? OutputStream::Pace::at_once : OutputStream::Pace::gathered);
+      if ((text_.streams || text_.live) && !wants_json_stdout()) context.lend_output(output, common_.json.has_value());
+      std::optional<ProgressMonitor> monitor;
+      if (!common_.quiet && !(context.output() != nullptr && (io_.out_is_terminal || text_.live))) {
+        monitor.emplace(context.progress(), io_.err, progress_style());
+      }
+      run_streaming(context, output);
+      reader_left_ = output.closed();
+      report_.outcome = finished(invocation_->has_findings());
+    } catch (const OutputClosed&) {
+      report_.outcome = failed(std::current_exception(), 0);
+      report_.outcome.exit_code = 0;  // `| head` has had enough; other tools say nothing either
+      output_closed_ = true;
+    } catch (...) {
+      report_.outcome = failed(std::current_exception(), watch ? watch->signal() : 0);
+    }
+  }
+
+  /// Finds out before the work whether its reports can be written.
+  void require_outputs() {
+    const auto require = [this](const std::string& path, std::string_view option) {
+      refused_output_ = path;
+      require_writable(path, option);
+      refused_output_.reset();
+    };
+    if (wants_json_file()) require(*common_.json, "--json");
+    if (common_.prometheus) require(*common_.prometheus, "--prometheus");
+    if (common_.junit) require(*common_.junit, "--junit");
+    if (common_.markdown) require(*common_.markdown, "--markdown");
+    require_files_apart();
+  }
+
+  void require_files_apart() {
+    std::vector<std::string> reports;
+    for (const auto& report : {common_.json, common_.prometheus, common_.junit, common_.markdown}) {
+      if (report && report != "-") reports.push_back(*report);
+    }
+    places_clash_ = true;
+    require_places_apart(reports, field_tree([&](FieldVisitor& v) { invocation_->describe_options(v); }));
+    places_clash_ = false;
+  }
+
+  /// What was streamed before a failure gets out as well.
+  void run_streaming(Context& context, OutputStream& output) {
+    try {
+      invocation_->run(context);
+    } catch (const OutputClosed&) {
+      throw;
+    } catch (...) {
+      output.flush();
+      throw;
+    }
+    output.flush();
+  }
+
+  ProgressLine::Style progress_style() const {
+    if (common_.log == LogFormat::json) return ProgressLine::Style::json;
+    return io_.err_is_terminal ? ProgressLine::Style::bar : ProgressLine::Style::plain;
+  }
+
+  /// On a thread of the signal watch, just before it ends the process: no stream, which the command may be holding.
+  void take_leave(int signal) const {
+    const std::string words = messages_->farewell(signal);
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words.data(), words.size());
+    write_termination(kFarewell, how_to_go_on(text_));
+  }
+
+  void write_termination(std::string_view end, std::string_view go_on) const {
+    write_termination_message(io_.termination_log, fmt::format("{}: {}", report_.program, end),
+                              go_on.empty() ? "" : fmt::format("{}: {}", report_.program, go_on));
+  }
+
+  /// A wrong command line is not gone on with by repeating it.
+  void write_termination(int signal) const {
+    const Failure& failure = *report_.outcome.failure;
+    write_termination(failure_text(failure, signal), failure.code == "usage" ? "" : how_to_go_on(text_));
+  }
+
+  bool has_error() const { return report_.outcome.failure && !output_closed_; }
+
+  bool wants_json_stdout() const { return common_.json == "-"; }
+  bool wants_json_file() const { return common_.json && !wants_json_stdout(); }
+
+  /// Files first: should one fail, the report on standard output says so.
+  void write_reports() {
+    const bool worked = !report_.outcome.failure;  // what was measured is shown even where a file of it is lost
+    const auto attempt = [&](auto&& write) {
+      try {
+        write();
+      } catch (...) {
+        report_failed_output();
+      }
+    };
+    const auto write_file = [&](const std::optional<std::string>& path, auto&& text_of) {
+      if (!path || places_clash_ || path == refused_output_) return;  // why it cannot be written was the error itself
+      attempt([&] { write_output_file(*path, text_of(report_)); });
+    };
+    write_file(common_.prometheus, prometheus_text);
+    write_file(common_.junit, junit_xml);
+    write_file(common_.markdown, findings_markdown);
+    if (wants_json_file()) write_file(common_.json, envelope_json);
+    const std::string text = standard_output(worked);
+    attempt([&] { write_unless_closed(text); });
+  }
+
+  /// `| head` has had enough: no failure, and the files were written before.
+  void write_unless_closed(const std::string& text) const {
+    try {
+      if (!text.empty() && !reader_left_) write_standard_output(io_.out, text);
+    } catch (const OutputClosed&) {
+    }
+  }
+
+  void report_failed_output() {
+    Outcome lost = failed(std::current_exception(), 0);
+    if (common_.soft_fail) lost = softened(lost);
+    if (report_.outcome.exit_code == 0 && report_.outcome.softened_from == 0) report_.outcome = lost;
+    lost.exit_code = report_.outcome.exit_code;
+    messages_->failure(lost, 0);
+  }
+
+  std::string standard_output(bool worked) const {
+    if (wants_json_stdout()) return envelope_json(report_);
+    if (!worked || text_.streams) return {};
+    const std::string own = invocation_->render(io_.out_colour);
+    return own.empty() ? text_report(report_.result) : own;
+  }
+
+  const Io& io_;
+  const CommandText& text_;
+  bool output_closed_ = false;                 ///< which ended the verb
+  bool reader_left_ = false;                   ///< while the verb went on to its end
+  bool places_clash_ = false;                  ///< so that no report is written
+  std::optional<std::string> refused_output_;  ///< a report's path that is not written, as the error says
+  std::unique_ptr<Messages> messages_;         ///< made when --log is known
+  std::unique_ptr<Invocation> invocation_;
+  CommonOptions common_;
+  Report report_;
+};
+
+/// Parses `args`, runs the command, reports in every form that was asked for, and returns the exit code. Throws
+/// nothing: whatever goes wrong is reported and becomes an exit code here.
+int run_command(const App& app, const Command& command, const std::vector<std::string>& args, const Io& io) {
+  CommandRun run(app, command, io);
+  if (run.parse(args) == ParseOutcome::help) {
+    io.out << command_help(app, command);
+    return 0;
+  }
+  return run.finish();
+}
 
 constexpr int kUsage = 2;
 

@@ -1,6 +1,6 @@
+#include "cli/app.hpp"
 #include "cli/cache_commands.hpp"
 #include "cli/command.hpp"
-#include "cli/programs.hpp"
 #include "cli/reports/ls_lines.hpp"
 #include "dataset/cat/cat.hpp"
 #include "dataset/convert/convert.hpp"

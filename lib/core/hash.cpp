@@ -1,9 +1,11 @@
 #include "core/hash.hpp"
 
+#include <array>
 #include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
 #define XXH_STATIC_LINKING_ONLY  // for the size of XXH3_state_t
 #include <xxhash.h>
 
@@ -12,6 +14,8 @@
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>
 #endif
+
+#include "core/error.hpp"
 
 namespace shardkit {
 
@@ -71,5 +75,31 @@ void Xxh3Stream64::reset() { XXH3_64bits_reset(&state_->xxh); }
 void Xxh3Stream64::update(Bytes bytes) { XXH3_64bits_update(&state_->xxh, bytes.data(), bytes.size()); }
 
 std::uint64_t Xxh3Stream64::digest() const { return XXH3_64bits_digest(&state_->xxh); }
+
+struct Md5Stream::State {
+  State() : context(EVP_MD_CTX_new()) {}
+  ~State() { EVP_MD_CTX_free(context); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  EVP_MD_CTX* context;
+};
+
+Md5Stream::Md5Stream() : state_(std::make_unique<State>()) {
+  if (EVP_DigestInit_ex(state_->context, EVP_md5(), nullptr) == 1) return;
+  throw Error(ErrorCode::unsupported, "this system's OpenSSL does not allow MD5, which wids indexes are made of");
+}
+
+Md5Stream::~Md5Stream() = default;
+
+void Md5Stream::update(Bytes bytes) { EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()); }
+
+std::string Md5Stream::finish() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  EVP_DigestFinal_ex(state_->context, digest.data(), &size);
+  std::string text;
+  for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
+}
 
 }  // namespace shardkit

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/result.hpp"
+#include "core/error.hpp"
 
 namespace shardkit {
 

@@ -1,8 +1,13 @@
 #include "formats/dali_index.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 
 #include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "formats/tsv.hpp"
 
 namespace shardkit {
 namespace {
@@ -44,5 +49,79 @@ void DaliIndexWriter::finish() {
 }
 
 std::string dali_index_head(std::uint64_t samples) { return fmt::format("v1.2 {}\n", samples); }
+
+namespace {
+
+/// The next word of a line, which is taken from it; empty at the end.
+std::string_view take_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+std::optional<std::uint64_t> take_number(std::string_view& line) {
+  const std::string_view word = take_word(line);
+  std::uint64_t number = 0;
+  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (failure != std::errc{} || end != word.data() + word.size()) return std::nullopt;
+  return number;
+}
+
+class DaliIndexReader {
+ public:
+  DaliIndexReader(ByteSource& source, std::string_view name) : lines_(source, 0, source.size()), name_(name) {}
+
+  void read(const std::function<void(const std::vector<DaliMember>&)>& sample) {
+    std::string_view line;
+    if (!lines_.next(line)) refuse("it is empty");
+    const std::uint64_t expected = read_head(line);
+    std::uint64_t count = 0;
+    std::vector<DaliMember> members;
+    while (lines_.next(line)) {
+      read_line(line, members);
+      sample(members);
+      ++count;
+    }
+    if (count != expected) refuse(fmt::format("it holds {} samples, but its first line says {}", count, expected));
+  }
+
+ private:
+  std::uint64_t read_head(std::string_view line) {
+    const std::string_view version = take_word(line);
+    const auto samples = take_number(line);
+    if ((version != "v1.2" && version != "v1.1") || !samples)
+      refuse("its first line is not that of version 1.1 or 1.2");
+    has_names_ = version == "v1.2";
+    return *samples;
+  }
+
+  void read_line(std::string_view line, std::vector<DaliMember>& members) {
+    members.clear();
+    for (std::string_view extension = take_word(line); !extension.empty(); extension = take_word(line)) {
+      const auto offset = take_number(line);
+      const auto size = take_number(line);
+      if (!offset || !size || (has_names_ && take_word(line).empty())) refuse("a line is cut or no list of members");
+      members.push_back({std::string(extension), *offset, *size});
+    }
+    if (members.empty()) refuse("a line names no member");
+  }
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(ErrorCode::corrupt, fmt::format("'{}' is no index of DALI's: {}", name_, why), std::string(name_),
+                lines_.line_offset());
+  }
+
+  LineReader lines_;
+  std::string_view name_;
+  bool has_names_ = true;
+};
+
+}  // namespace
+
+void read_dali_index(ByteSource& source, std::string_view name,
+                     const std::function<void(const std::vector<DaliMember>&)>& sample) {
+  DaliIndexReader(source, name).read(sample);
+}
 
 }  // namespace shardkit

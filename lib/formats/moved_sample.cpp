@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
+#include "formats/tar_header.hpp"
 #include "formats/tsv.hpp"
-#include "formats/ustar.hpp"
 
 namespace shardkit {
 namespace {

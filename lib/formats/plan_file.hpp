@@ -10,8 +10,8 @@
 
 #include "core/bytes.hpp"
 #include "core/hash.hpp"
-#include "formats/line_reader.hpp"
 #include "formats/shard_index.hpp"
+#include "formats/tsv.hpp"
 
 /// The plan file (docs/formats.md, "Plan", version 1): which source file becomes which member of which shard. Lines of
 /// tab-separated text in shard order, then a table of where each shard starts, so that a part reads its shards alone

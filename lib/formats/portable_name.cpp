@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "core/ascii.hpp"
 #include "core/hash.hpp"
+#include "core/text.hpp"
 
 namespace shardkit {
 namespace {

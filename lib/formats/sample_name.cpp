@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "core/ascii.hpp"
+#include "core/text.hpp"
 
 namespace shardkit {
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "formats/line_reader.hpp"
 #include "formats/tsv.hpp"
 
 namespace shardkit {

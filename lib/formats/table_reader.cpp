@@ -11,10 +11,226 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
-#include "formats/json_row.hpp"
 
 namespace shardkit {
+
+bool SourceWindow::grow() {
+  constexpr std::size_t kBlock = 256U * 1024U;
+  buffer_.erase(0, passed_);
+  passed_ = 0;
+  const std::size_t kept = buffer_.size();
+  const std::uint64_t left = source_.size() - std::min(source_.size(), offset_ + kept);
+  buffer_.resize(kept + static_cast<std::size_t>(std::min<std::uint64_t>(std::max(kBlock, kept), left)));
+  const std::size_t got = source_.read_at(offset_ + kept, std::as_writable_bytes(std::span(buffer_)).subspan(kept));
+  buffer_.resize(kept + got);
+  return got > 0;
+}
+
+void SourceWindow::pass(std::size_t count) {
+  passed_ += count;
+  offset_ += count;
+}
+
+CsvScanner::Outcome CsvScanner::scan(std::string_view text, bool last) {
+  text_ = text;
+  at_ = 0;
+  fields_.clear();
+  field_count_ = 0;
+  while (true) {
+    if (const auto outcome = take_field(last)) return *outcome;
+    if (const auto outcome = take_end(last)) return *outcome;
+  }
+}
+
+/// A quote opens a quoted field only as its first byte; further on it is text.
+std::optional<CsvScanner::Outcome> CsvScanner::take_field(bool last) {
+  return at_ < text_.size() && text_[at_] == '"' ? take_quoted(last) : take_plain(last);
+}
+
+std::optional<CsvScanner::Outcome> CsvScanner::take_quoted(bool last) {
+  CsvField field{at_ + 1, 0, false};
+  std::size_t searched = field.begin;
+  while (true) {
+    const std::size_t quote = text_.find('"', searched);
+    if (quote == std::string_view::npos) {
+      if (!last) return Outcome::unfinished;
+      return failed(at_, "a quote is opened here and never closed; close it, or write a quote within a value twice");
+    }
+    if (quote + 1 == text_.size() && !last) return Outcome::unfinished;
+    if (quote + 1 == text_.size() || text_[quote + 1] != '"') {
+      field.length = quote - field.begin;
+      at_ = quote + 1;
+      keep(field);
+      return std::nullopt;
+    }
+    field.doubled_quotes = true;
+    searched = quote + 2;
+  }
+}
+
+std::optional<CsvScanner::Outcome> CsvScanner::take_plain(bool last) {
+  const std::size_t begin = at_;
+  while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r') ++at_;
+  if (at_ == text_.size() && !last) return Outcome::unfinished;
+  keep({begin, at_ - begin, false});
+  return std::nullopt;
+}
+
+/// What may stand behind a field: a separator, after which the next one starts, or the record's end.
+std::optional<CsvScanner::Outcome> CsvScanner::take_end(bool last) {
+  const std::size_t left = text_.size() - at_;
+  length_ = at_;
+  length_with_end_ = at_;
+  if (left == 0) return Outcome::record;
+  if (text_[at_] == separator_) {
+    ++at_;
+    return std::nullopt;
+  }
+  if (text_[at_] == '\r') {
+    if (left == 1 && !last) return Outcome::unfinished;
+    if (left == 1 || text_[at_ + 1] != '\n') {
+      return failed(at_, "a carriage return without a line feed; end lines with LF or CR LF, or quote the value");
+    }
+    length_with_end_ += 2;
+    return Outcome::record;
+  }
+  if (text_[at_] == '\n') {
+    length_with_end_ += 1;
+    return Outcome::record;
+  }
+  return failed(at_, "text behind a closing quote; quote the whole value, and write a quote within it twice");
+}
+
+void CsvScanner::keep(const CsvField& field) {
+  if (++field_count_ <= most_fields_) fields_.push_back(field);
+}
+
+CsvScanner::Outcome CsvScanner::failed(std::size_t at, const char* text) {
+  fault_ = {text, at};
+  return Outcome::fault;
+}
+
+std::string CsvScanner::value(std::string_view text, const CsvField& field) {
+  std::string value(text.substr(field.begin, field.length));
+  if (!field.doubled_quotes) return value;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    value[kept++] = value[i];
+    if (value[i] == '"') ++i;  // the second of two
+  }
+  value.resize(kept);
+  return value;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kDeepest = 100;
+
+/// Builds the row from the parser's events. nlohmann's own builder takes the last of equal names and any depth, and
+/// looks for a name among all before it: quadratic for an object of many.
+class RowBuilder final : public nlohmann::json_sax<Json> {
+ public:
+  explicit RowBuilder(Json& root) : root_(root) {}
+  const RowFault& fault() const { return fault_; }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(Json::number_integer_t value) override { return add(value); }
+  bool number_unsigned(Json::number_unsigned_t value) override { return add(value); }
+  bool number_float(Json::number_float_t value, const std::string& /*text*/) override { return add(value); }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // JSON text has none
+  bool start_object(std::size_t /*count*/) override { return open(Json::object()); }
+  bool start_array(std::size_t /*count*/) override { return open(Json::array()); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& name) override {
+    name_ = std::move(name);
+    return true;
+  }
+
+  bool end_object() override {
+    const Json& object = *open_.back();
+    names_.clear();
+    for (const auto& item : object.get_ref<const Json::object_t&>()) names_.push_back(item.first);
+    std::sort(names_.begin(), names_.end());
+    const auto twice = std::adjacent_find(names_.begin(), names_.end());
+    if (twice == names_.end()) return close();
+    return failed(fmt::format("the name '{}' stands twice in one object; keep one", twice->substr(0, 100)), 0);
+  }
+
+  bool parse_error(std::size_t position, const std::string& /*token*/, const Json::exception& error) override {
+    constexpr int kOutOfRange = 406;
+    const std::size_t at = position == 0 ? 0 : position - 1;  // the parser counts the byte that it stopped at
+    if (error.id == kOutOfRange) return failed("a number is too large to be kept; write it as a string", at);
+    return failed(fmt::format("not JSON from byte {} of the line on; a line holds one whole object", position), at);
+  }
+
+ private:
+  bool add(Json&& value) {
+    place(std::move(value));
+    return true;
+  }
+
+  bool open(Json&& value) {
+    if (open_.size() == kDeepest) {
+      return failed(fmt::format("objects or lists stand more than {} deep; flatten the row", kDeepest), 0);
+    }
+    open_.push_back(&place(std::move(value)));
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  /// Puts a value where the row has come to. Only the innermost open object or list grows, so those around it stay put.
+  Json& place(Json&& value) {
+    if (open_.empty()) return root_ = std::move(value);
+    Json& around = *open_.back();
+    if (around.is_array()) {
+      around.push_back(std::move(value));
+      return around.back();
+    }
+    auto& members = around.get_ref<Json::object_t&>();
+    members.emplace_back(std::move(name_), std::move(value));
+    return members.back().second;
+  }
+
+  bool failed(std::string text, std::size_t at) {
+    fault_ = {std::move(text), at};
+    return false;
+  }
+
+  Json& root_;
+  std::vector<Json*> open_;
+  std::string name_;
+  std::vector<std::string_view> names_;
+  RowFault fault_;
+};
+
+}  // namespace
+
+std::optional<RowFault> read_json_row(std::string_view text, Json& row) {
+  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
+    return RowFault{"bytes that are not UTF-8; JSON is written in UTF-8", bad};
+  }
+  row = nullptr;
+  RowBuilder builder(row);
+  if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
+    RowFault fault = builder.fault();
+    fault.at = std::min(fault.at, text.size());
+    return fault;
+  }
+  if (!row.is_object()) return RowFault{"not a JSON object; a line holds one object, {\"name\": value, ...}", 0};
+  return std::nullopt;
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,10 +10,95 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/bytes.hpp"
-#include "formats/csv_record.hpp"
-#include "formats/source_window.hpp"
 
 namespace shardkit {
+
+/// A stretch of a ByteSource in memory that moves from its start to its end: for formats whose records are parsed from
+/// one piece of text. Whoever finds a record cut grows the window and parses it again from its start: the window
+/// doubles then, so that the work stays linear.
+class SourceWindow {
+ public:
+  explicit SourceWindow(ByteSource& source) : source_(source) {}
+
+  /// The bytes in memory that were not passed; valid until grow().
+  std::string_view text() const { return std::string_view(buffer_).substr(passed_); }
+  /// Where text() starts in the source.
+  std::uint64_t offset() const { return offset_; }
+
+  /// Takes more bytes in behind text(); false when the source has none.
+  bool grow();
+  /// Leaves the first `count` bytes of text() behind.
+  void pass(std::size_t count);
+
+ private:
+  ByteSource& source_;
+  std::string buffer_;
+  std::size_t passed_ = 0;
+  std::uint64_t offset_ = 0;
+};
+
+/// Why bytes are no row of a table. The reader adds file and line.
+struct RowFault {
+  std::string text;    ///< what is wrong; what to do
+  std::size_t at = 0;  ///< byte within the row
+};
+
+/// One field of a record, by its bytes in the record's text, without the quotes around it.
+struct CsvField {
+  std::size_t begin = 0;
+  std::size_t length = 0;
+  bool doubled_quotes = false;  ///< holds quotes, each written twice
+};
+
+/// Splits text into the records of a CSV file (RFC 4180; TableKind in table_reader.hpp says what else goes). Reuses its
+/// memory.
+class CsvScanner {
+ public:
+  /// Keeps the first `most_fields` of a record's fields, so that a line of nothing but separators takes no memory.
+  CsvScanner(char separator, std::size_t most_fields) : separator_(separator), most_fields_(most_fields) {}
+
+  enum class Outcome {
+    record,      ///< a whole record stands at the start of the text
+    unfinished,  ///< the text ends before the record does
+    fault,       ///< no record: see fault()
+  };
+
+  /// Reads the record at the start of `text`; `last` when nothing follows the text, so that its end ends the record.
+  Outcome scan(std::string_view text, bool last);
+
+  /// Of the record: its kept fields, how many there are in all, its bytes without and with its line end.
+  const std::vector<CsvField>& fields() const { return fields_; }
+  std::size_t field_count() const { return field_count_; }
+  std::size_t length() const { return length_; }
+  std::size_t length_with_end() const { return length_with_end_; }
+  const RowFault& fault() const { return fault_; }
+
+  /// A field's value: `text` is what was scanned.
+  static std::string value(std::string_view text, const CsvField& field);
+
+ private:
+  std::optional<Outcome> take_field(bool last);
+  std::optional<Outcome> take_quoted(bool last);
+  std::optional<Outcome> take_plain(bool last);
+  std::optional<Outcome> take_end(bool last);
+  void keep(const CsvField& field);
+  Outcome failed(std::size_t at, const char* text);
+
+  char separator_;
+  std::size_t most_fields_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::vector<CsvField> fields_;
+  std::size_t field_count_ = 0;
+  std::size_t length_ = 0;
+  std::size_t length_with_end_ = 0;
+  RowFault fault_;
+};
+
+/// Reads `text` as one JSON object (RFC 8259) into `row`, whose names keep their order. More is refused than by the
+/// parser alone: what is no object, a name twice in one object, bytes that are not UTF-8, a number beyond a double's
+/// range, and more than 100 objects and lists within each other. Returns what is wrong, or nothing.
+std::optional<RowFault> read_json_row(std::string_view text, nlohmann::ordered_json& row);
 
 /// How a table of rows is written.
 ///

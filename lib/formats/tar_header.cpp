@@ -2,8 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstddef>
 #include <limits>
 #include <numeric>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
 
 namespace shardkit {
 namespace {
@@ -146,6 +153,62 @@ std::string_view compression_name(Bytes start) {
   const auto found = std::find_if(kMagics.begin(), kMagics.end(),
                                   [&](const Magic& magic) { return as_text(start).starts_with(magic.bytes); });
   return found == kMagics.end() ? std::string_view() : found->name;
+}
+
+bool PaxRecords::next() {
+  if (rest_.empty() || damaged_) return false;
+  if (rest_.find_first_not_of('\0') == std::string_view::npos) return false;  // some writers pad with NULs
+  damaged_ = true;                                                            // until the record has proved sound
+  std::size_t length = 0;
+  const char* const end = rest_.data() + rest_.size();
+  const auto [stop, error] = std::from_chars(rest_.data(), end, length);
+  const auto digits = static_cast<std::size_t>(stop - rest_.data());
+  if (error != std::errc() || stop == end || *stop != ' ') return false;
+  if (length > rest_.size() || length < digits + 2 || rest_[length - 1] != '\n') return false;
+  const std::string_view record = rest_.substr(digits + 1, length - digits - 2);
+  const std::size_t equals = record.find('=');
+  if (equals == std::string_view::npos || equals == 0) return false;
+  keyword_ = record.substr(0, equals);
+  value_ = record.substr(equals + 1);
+  rest_.remove_prefix(length);
+  damaged_ = false;
+  return true;
+}
+
+namespace {
+
+// Field positions of a POSIX ustar header.
+constexpr std::size_t kMode = 100;
+constexpr std::size_t kUid = 108;
+constexpr std::size_t kGid = 116;
+constexpr std::size_t kMtime = 136;
+
+void put(MutableBytes block, std::size_t at, std::string_view text) {
+  std::copy_n(as_bytes(text).begin(), text.size(), block.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+}  // namespace
+
+void write_ustar_header(MutableBytes block, std::string_view name, std::uint64_t size) {
+  if (name.empty() || name.size() > kTarNameLimit || size >= kTarSizeLimit) {
+    throw Error(ErrorCode::unsupported, fmt::format("'{}' with {} bytes does not fit a USTAR header", name, size));
+  }
+  std::fill(block.begin(), block.end(), std::byte{0});
+  put(block, 0, name);
+  put(block, kMode, "0000444");
+  put(block, kUid, "0000000");
+  put(block, kGid, "0000000");
+  put(block, kSize.offset, fmt::format("{:011o}", size));
+  put(block, kMtime, "00000000000");
+  put(block, kChecksum.offset, "        ");  // counts as spaces in its own sum
+  put(block, kType, "0");
+  put(block, kMagic.offset,
+      std::string_view("ustar\0"
+                       "00",
+                       8));
+  unsigned sum = 0;
+  for (const std::byte value : block) sum += std::to_integer<unsigned>(value);
+  put(block, kChecksum.offset, std::string_view(fmt::format("{:06o}", sum) + '\0'));
 }
 
 }  // namespace shardkit

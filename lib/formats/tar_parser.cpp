@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "formats/tar_pax.hpp"
 #include "formats/tsv.hpp"
 
 namespace shardkit {

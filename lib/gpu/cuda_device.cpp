@@ -1,15 +1,43 @@
-#include "gpu/cuda_device.hpp"
-
 #include <array>
 
-#include "core/ascii.hpp"
-#include "gpu/cuda_call.hpp"
-#include "gpu/cuda_gate.hpp"
+#include <cuda_runtime_api.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
 #include "gpu/cuda_stream.hpp"
+#include "gpu/device.hpp"
 #include "gpu/kernels.hpp"
+#include "gpu/trace_range.hpp"
 
 namespace shardkit {
 namespace {
+
+/// A GPU by CUDA's runtime. Making one asks for its facts only; its context is made with the first use.
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int index);
+
+  const DeviceFacts& facts() const override { return facts_; }
+  std::uint64_t free_memory() const override;
+  DeviceSpan allocate(std::size_t bytes) override;
+  void free(DeviceSpan memory) override;
+  MutableBytes allocate_pinned(std::size_t bytes, bool write_combined) override;
+  void free_pinned(MutableBytes memory) override;
+  void register_memory(MutableBytes memory) override;
+  void unregister_memory(MutableBytes memory) override;
+  std::unique_ptr<Stream> make_stream() override;
+  std::unique_ptr<Event> make_event() override;
+  std::unique_ptr<Gate> make_gate() override;
+  void fill_pattern(DeviceSpan memory, std::uint64_t seed) override;
+  std::uint64_t count_mismatches(DeviceSpan memory, std::uint64_t seed) override;
+
+ private:
+  void select() const;
+
+  int index_;
+  DeviceFacts facts_;
+};
 
 /// In /sys hexadecimal digits are in lower case.
 std::string pci_address(int index) {
@@ -32,8 +60,6 @@ DeviceFacts facts_of(int index) {
   return {static_cast<std::uint64_t>(index), properties.name, properties.totalGlobalMem, pci_address(index),
           numa_node(index)};
 }
-
-}  // namespace
 
 CudaDevice::CudaDevice(int index) : index_(index), facts_(facts_of(index)) {}
 
@@ -100,5 +126,26 @@ std::uint64_t CudaDevice::count_mismatches(DeviceSpan memory, std::uint64_t seed
   stream.synchronize();
   return count;
 }
+
+}  // namespace
+
+std::vector<std::unique_ptr<Device>> open_devices() {
+  int count = 0;  // left as it is where there is no driver
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  if (result != cudaSuccess || count == 0) {
+    int driver = 0;
+    int runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    throw Error(ErrorCode::unsupported, cuda_absence(result, cudaGetErrorString(result), driver, runtime));
+  }
+  std::vector<std::unique_ptr<Device>> devices;
+  for (int index = 0; index < count; ++index) devices.push_back(std::make_unique<CudaDevice>(index));
+  return devices;
+}
+
+TraceRange::TraceRange(const char* name) { nvtxRangePushA(name); }
+
+TraceRange::~TraceRange() { nvtxRangePop(); }
 
 }  // namespace shardkit

@@ -4,6 +4,14 @@
 
 namespace shardkit {
 
+/// Throws what a call of CUDA's runtime says when it is not success: Error{no_space} where memory is short, else
+/// Error{io}. `action` as in "copy to the GPU".
+void check_cuda(cudaError_t result, const char* action);
+
+/// The device is a property of the calling thread. Any call of a thread without one makes a context on GPU 0, which may
+/// be another's.
+void select_cuda_device(int device);
+
 /// A stream of CUDA's that gives itself back: what CudaStream and nvJPEG enqueue their work in. One thread at a time.
 class CudaQueue {
  public:

@@ -1,13 +1,70 @@
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
 #include <cuda_runtime_api.h>
+#include <cufile.h>
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "gpu/cuda_call.hpp"
-#include "gpu/cufile_library.hpp"
+#include "gpu/cuda_queue.hpp"
 #include "gpu/direct_storage.hpp"
+#include "gpu/shared_library.hpp"
 
 namespace shardkit {
 namespace {
+
+/// The functions of libcufile that shardkit uses.
+struct CufileLibrary {
+  /// Loads it. Throws Error{unsupported} where it is missing or too old.
+  CufileLibrary();
+
+  SharedLibrary library;
+  decltype(cuFileDriverOpen)* driver_open;
+  decltype(cuFileDriverClose)* driver_close;
+  decltype(cuFileHandleRegister)* handle_register;
+  decltype(cuFileHandleDeregister)* handle_deregister;
+  decltype(cuFileBufRegister)* buffer_register;
+  decltype(cuFileBufDeregister)* buffer_deregister;
+  decltype(cuFileRead)* read;
+  // Null in libraries before 1.15.
+  decltype(cuFileSetStatsLevel)* set_stats_level;
+  decltype(cuFileStatsStart)* stats_start;
+  decltype(cuFileGetStatsL3)* stats;
+};
+
+/// Else libcufile writes cufile.log into the working folder. Who set the variable knows better.
+SharedLibrary load_quietly() {
+  ::setenv("CUFILE_LOGFILE_PATH", "/dev/null", 0);
+  return {"GPUDirect Storage", {"libcufile.so.0"}};
+}
+
+CufileLibrary::CufileLibrary()
+    : library(load_quietly()),
+      driver_open(library.function<decltype(cuFileDriverOpen)>("cuFileDriverOpen")),
+      driver_close(library.function<decltype(cuFileDriverClose)>("cuFileDriverClose_v2")),
+      handle_register(library.function<decltype(cuFileHandleRegister)>("cuFileHandleRegister")),
+      handle_deregister(library.function<decltype(cuFileHandleDeregister)>("cuFileHandleDeregister")),
+      buffer_register(library.function<decltype(cuFileBufRegister)>("cuFileBufRegister")),
+      buffer_deregister(library.function<decltype(cuFileBufDeregister)>("cuFileBufDeregister")),
+      read(library.function<decltype(cuFileRead)>("cuFileRead")),
+      set_stats_level(library.find_function<decltype(cuFileSetStatsLevel)>("cuFileSetStatsLevel")),
+      stats_start(library.find_function<decltype(cuFileStatsStart)>("cuFileStatsStart")),
+      stats(library.find_function<decltype(cuFileGetStatsL3)>("cuFileGetStatsL3")) {}
+
+/// "5033: NVFS driver initialization error"
+std::string cufile_text(CUfileError_t error) {
+  if (error.err == CU_FILE_CUDA_DRIVER_ERROR)
+    return fmt::format("CUDA driver error {}", static_cast<int>(error.cu_err));
+  return fmt::format("{}: {}", static_cast<int>(error.err), cufileop_status_error(error.err));
+}
+
+/// The same of a negative result of a read.
+std::string cufile_read_text(ssize_t result) {
+  if (result == -1) return std::strerror(errno);
+  return fmt::format("{}: {}", -result, cufileop_status_error(static_cast<CUfileOpError>(-result)));
+}
 
 class CufileFile final : public DirectFile {
  public:

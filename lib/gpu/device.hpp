@@ -1,12 +1,17 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/bytes.hpp"
+#include "core/fields.hpp"
 #include "image/tensor_type.hpp"
 
 /// One GPU as the rest of shardkit sees it. CUDA stands behind it (gpu/devices.hpp opens those), in tests host memory
@@ -137,5 +142,66 @@ class DeviceBuffer {
   Device& device_;
   DeviceSpan span_;
 };
+
+/// Every GPU that this process may use, in CUDA's order; never none. Throws Error{unsupported} whose one line says what
+/// is missing: CUDA in this build, a driver, one that is new enough, a device. Work on a GPU begins with its first use.
+std::vector<std::unique_ptr<Device>> open_devices();
+
+/// The same GPUs, lent; they live as long as `devices`.
+std::vector<Device*> lent(const std::vector<std::unique_ptr<Device>>& devices);
+
+/// The GPU that --device names by its number. Throws Error{unsupported} when it is not there.
+Device& numbered_device(std::span<Device* const> devices, std::uint64_t number);
+
+/// How host memory is had that a GPU copies from or to.
+enum class HostMemory {
+  pageable,        ///< as malloc gives it: the driver copies it through a pinned buffer of its own
+  pinned,          ///< by cudaHostAlloc
+  write_combined,  ///< the same, not cached
+  registered       ///< pageable memory that was pinned afterwards, by cudaHostRegister
+};
+template <>
+struct EnumNames<HostMemory> {
+  static constexpr std::array<std::string_view, 4> names{"pageable", "pinned", "write-combined", "registered"};
+};
+
+/// Pages of the kernel that nobody had before: they come from the NUMA node of the thread that touches them first,
+/// which is the one that makes them. Throws Error{no_space}.
+class FreshPages {
+ public:
+  explicit FreshPages(std::size_t bytes);
+  ~FreshPages();
+  FreshPages(const FreshPages&) = delete;
+  FreshPages& operator=(const FreshPages&) = delete;
+
+  MutableBytes bytes() const { return bytes_; }
+
+ private:
+  MutableBytes bytes_;
+};
+
+/// Host memory of some kind that frees itself; all zeros at first. It lies on the NUMA node that the thread is bound to
+/// that makes it (system/numa_binding.hpp).
+class HostBuffer {
+ public:
+  HostBuffer(Device& device, HostMemory kind, std::size_t bytes);
+  ~HostBuffer();
+  HostBuffer(const HostBuffer&) = delete;
+  HostBuffer& operator=(const HostBuffer&) = delete;
+
+  HostMemory kind() const { return kind_; }
+  MutableBytes bytes() const { return bytes_; }
+
+ private:
+  Device& device_;
+  HostMemory kind_;
+  std::unique_ptr<FreshPages> pages_;  ///< of pageable and registered memory
+  MutableBytes bytes_;
+};
+
+/// Why cudaGetDeviceCount gave no devices, in one line. `error` and its name are what it returned (0 with no device),
+/// `driver` and `runtime` are versions as CUDA writes them, 13000 for 13.0; a `driver` of 0 is none. CUDA's error 35
+/// stands for no driver as well as for one that is too old.
+std::string cuda_absence(int error, std::string_view error_name, int driver, int runtime);
 
 }  // namespace shardkit

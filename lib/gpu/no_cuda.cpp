@@ -1,5 +1,6 @@
 #include "core/error.hpp"
-#include "gpu/devices.hpp"
+#include "gpu/device.hpp"
+#include "gpu/trace_range.hpp"
 
 namespace shardkit {
 
@@ -7,5 +8,9 @@ std::vector<std::unique_ptr<Device>> open_devices() {
   throw Error(ErrorCode::unsupported,
               "no GPU can be used: this program was built without CUDA (cmake -DSHARDKIT_CUDA=ON builds it with it)");
 }
+
+TraceRange::TraceRange(const char* /*name*/) {}
+
+TraceRange::~TraceRange() = default;
 
 }  // namespace shardkit

@@ -1,14 +1,109 @@
 #include <array>
 #include <bit>
+#include <string>
 
 #include <fmt/format.h>
+#include <nvml.h>
 
 #include "core/error.hpp"
 #include "gpu/gpu_monitor.hpp"
-#include "gpu/nvml_library.hpp"
+#include "gpu/shared_library.hpp"
 
 namespace shardkit {
 namespace {
+
+/// The functions of libnvidia-ml that shardkit uses. Those without which nothing can be told are always there; others,
+/// which older drivers lack, may be null. Their types are written out where older or newer headers lack them or call
+/// them deprecated.
+struct NvmlLibrary {
+  using Number = nvmlReturn_t(nvmlDevice_t, unsigned*);
+  using Clock = nvmlReturn_t(nvmlDevice_t, nvmlClockType_t, unsigned*);
+  using Utilisation = nvmlReturn_t(nvmlDevice_t, unsigned* percent, unsigned* microseconds);
+  using Reasons = nvmlReturn_t(nvmlDevice_t, unsigned long long*);
+
+  /// Loads it. Throws Error{unsupported} where it is missing or too old.
+  NvmlLibrary();
+
+  SharedLibrary library;
+  decltype(nvmlInit_v2)* init;
+  decltype(nvmlShutdown)* shutdown;
+  decltype(nvmlErrorString)* error_string;
+  decltype(nvmlSystemGetDriverVersion)* driver_version;
+  decltype(nvmlDeviceGetCount_v2)* count;
+  decltype(nvmlDeviceGetHandleByIndex_v2)* by_index;
+  nvmlReturn_t (*by_address)(const char*, nvmlDevice_t*);
+  decltype(nvmlDeviceGetName)* name;
+  decltype(nvmlDeviceGetPciInfo_v3)* pci;
+  decltype(nvmlDeviceGetIndex)* index;
+
+  decltype(nvmlDeviceGetMemoryInfo)* memory;
+  nvmlReturn_t (*memory_affinity)(nvmlDevice_t, unsigned words, unsigned long* nodes, unsigned scope);
+  Number* pcie_generation;
+  Number* pcie_lanes;
+  Number* max_pcie_generation;
+  Number* max_pcie_lanes;
+  Number* gpu_pcie_generation;
+  nvmlReturn_t (*pcie_throughput)(nvmlDevice_t, nvmlPcieUtilCounter_t, unsigned* kilobytes);
+  Clock* clock;
+  Clock* max_clock;
+  Reasons* clock_limits;
+  decltype(nvmlDeviceGetPerformanceState)* performance_state;
+  nvmlReturn_t (*temperature)(nvmlDevice_t, nvmlTemperatureSensors_t, unsigned*);
+  Number* power;
+  Number* power_limit;
+  Number* default_power_limit;
+  decltype(nvmlDeviceGetUtilizationRates)* busy;
+  Utilisation* decoder_busy;
+  Utilisation* jpeg_busy;
+  nvmlReturn_t (*mig)(nvmlDevice_t, unsigned* now, unsigned* next);
+  decltype(nvmlDeviceGetPersistenceMode)* persistence;
+};
+
+template <class Function>
+void need(const SharedLibrary& library, const char* symbol, Function*& function) {
+  function = library.function<Function>(symbol);
+}
+
+template <class Function>
+void want(const SharedLibrary& library, const char* symbol, Function*& function) {
+  function = library.find_function<Function>(symbol);
+}
+
+NvmlLibrary::NvmlLibrary() : library("NVIDIA driver", {"libnvidia-ml.so.1"}) {
+  need(library, "nvmlInit_v2", init);
+  need(library, "nvmlShutdown", shutdown);
+  need(library, "nvmlErrorString", error_string);
+  need(library, "nvmlSystemGetDriverVersion", driver_version);
+  need(library, "nvmlDeviceGetCount_v2", count);
+  need(library, "nvmlDeviceGetHandleByIndex_v2", by_index);
+  need(library, "nvmlDeviceGetHandleByPciBusId_v2", by_address);
+  need(library, "nvmlDeviceGetName", name);
+  need(library, "nvmlDeviceGetPciInfo_v3", pci);
+  need(library, "nvmlDeviceGetIndex", index);
+
+  want(library, "nvmlDeviceGetMemoryInfo", memory);
+  want(library, "nvmlDeviceGetMemoryAffinity", memory_affinity);
+  want(library, "nvmlDeviceGetCurrPcieLinkGeneration", pcie_generation);
+  want(library, "nvmlDeviceGetCurrPcieLinkWidth", pcie_lanes);
+  want(library, "nvmlDeviceGetMaxPcieLinkGeneration", max_pcie_generation);
+  want(library, "nvmlDeviceGetMaxPcieLinkWidth", max_pcie_lanes);
+  want(library, "nvmlDeviceGetGpuMaxPcieLinkGeneration", gpu_pcie_generation);
+  want(library, "nvmlDeviceGetPcieThroughput", pcie_throughput);
+  want(library, "nvmlDeviceGetClockInfo", clock);
+  want(library, "nvmlDeviceGetMaxClockInfo", max_clock);
+  want(library, "nvmlDeviceGetCurrentClocksEventReasons", clock_limits);
+  if (!clock_limits) want(library, "nvmlDeviceGetCurrentClocksThrottleReasons", clock_limits);  // its name before 535
+  want(library, "nvmlDeviceGetPerformanceState", performance_state);
+  want(library, "nvmlDeviceGetTemperature", temperature);
+  want(library, "nvmlDeviceGetPowerUsage", power);
+  want(library, "nvmlDeviceGetEnforcedPowerLimit", power_limit);
+  want(library, "nvmlDeviceGetPowerManagementDefaultLimit", default_power_limit);
+  want(library, "nvmlDeviceGetUtilizationRates", busy);
+  want(library, "nvmlDeviceGetDecoderUtilization", decoder_busy);
+  want(library, "nvmlDeviceGetJpgUtilization", jpeg_busy);
+  want(library, "nvmlDeviceGetMigMode", mig);
+  want(library, "nvmlDeviceGetPersistenceMode", persistence);
+}
 
 constexpr std::uint64_t kMega = 1'000'000;
 

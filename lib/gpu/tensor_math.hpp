@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "image/bilinear.hpp"
-#include "image/half_float.hpp"
+#include "image/tensor_type.hpp"
 
 /// How a GPU makes a batch's tensor, pixel by pixel. Kernels (gpu/tensor_kernels.cu) and the fake device of tests run
 /// these same functions. They compute what image/augment.hpp and image/resize.hpp do, to the bit: divisions are

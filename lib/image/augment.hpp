@@ -14,6 +14,11 @@
 /// What training does with a decoded crop before it is a sample of a batch.
 namespace shardkit {
 
+/// Draws a crop as torchvision's RandomResizedCrop.get_params does with its defaults: area 8 % to 100 % of the image,
+/// aspect ratio log-uniform in 3/4 to 4/3, place uniform; after ten draws that do not fit, the largest central crop
+/// whose ratio is allowed. The box lies in the image and is never empty; both sides must be at least 1.
+CropBox draw_resized_crop(std::uint32_t width, std::uint32_t height, Prng& prng);
+
 /// Mean and deviation of ImageNet's channels (red, green, blue) in [0, 1], as torchvision's models document them.
 inline constexpr std::array<float, 3> kImageNetMean{0.485F, 0.456F, 0.406F};
 inline constexpr std::array<float, 3> kImageNetDeviation{0.229F, 0.224F, 0.225F};

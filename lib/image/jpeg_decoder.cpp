@@ -9,9 +9,9 @@
 #include <jerror.h>
 
 #include "core/error.hpp"
+#include "image/augment.hpp"
+#include "image/image_header.hpp"
 #include "image/jpeg_reader.hpp"
-#include "image/probe.hpp"
-#include "image/random_crop.hpp"
 #include "image/resize.hpp"
 
 namespace shardkit {

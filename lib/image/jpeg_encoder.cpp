@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "image/jpeg_errors.hpp"
+#include "image/jpeg_reader.hpp"
 
 namespace shardkit {
 namespace {

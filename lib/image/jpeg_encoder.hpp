@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/bytes.hpp"
-#include "image/jpeg_header.hpp"
+#include "image/image_header.hpp"
 #include "image/pixels.hpp"
 
 namespace shardkit {

@@ -1,11 +1,29 @@
 #pragma once
 
+#include <csetjmp>
 #include <cstdint>
+#include <cstdio>  // jpeglib.h needs it and does not include it
+
+#include <jpeglib.h>
 
 #include "core/bytes.hpp"
-#include "image/jpeg_errors.hpp"
 
 namespace shardkit {
+
+/// libjpeg's error manager with a way out. libjpeg reports errors by a callback that must not return; it jumps to the
+/// function below it that called libjpeg.
+struct JpegErrors {
+  jpeg_error_mgr base;  // first: libjpeg hands its address around
+  std::jmp_buf landing;
+  char text[JMSG_LENGTH_MAX];  ///< the first warning's or the error's words
+  int error_code;              ///< libjpeg's message code of the error; 0 without one
+  bool warned;
+  bool input_ended;  ///< libjpeg asked for bytes after the last
+
+  /// Fills `base`; the callbacks expect it in a JpegErrors.
+  void install();
+  void reset();
+};
 
 /// One libjpeg decompressor whose calls return false where libjpeg would exit. One thread at a time, one image after
 /// the other: read_header, start, then columns, rows, finish. After a false only read_header() may follow.

@@ -7,10 +7,9 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "image/antialias_resize.hpp"
+#include "image/image_header.hpp"
 #include "image/jpeg_encoder.hpp"
-#include "image/jpeg_header.hpp"
-#include "image/probe.hpp"
+#include "image/resize.hpp"
 
 namespace shardkit {
 namespace {

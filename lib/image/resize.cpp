@@ -1,10 +1,13 @@
 #include "image/resize.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
-#include "image/bilinear.hpp"
+#include "image/tensor_type.hpp"
 
 namespace shardkit {
 namespace {
@@ -83,6 +86,100 @@ void BilinearResizer::resize(const PixelView& source, const CropBox& box, std::u
     const Line& first = line_of(source, box, tap.first, lines_[lines_[1].y == tap.next ? 1 : 0]);
     const Line& second = line_of(source, box, tap.next, first);
     blend(first.levels.data(), second.levels.data(), tap.weight, target.subspan(y * stride, stride));
+  }
+}
+
+namespace {
+
+constexpr std::int64_t kOne = 1 << 15;  // what the weights of a pixel sum to
+
+/// sums[i] += weight * row[i]. A function of its own, on plain pointers, is what the compiler turns into vectors.
+void add_row(std::uint32_t* __restrict sums, const std::uint8_t* __restrict row, std::uint16_t weight,
+             std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::uint16_t level = row[i];
+    sums[i] += std::uint32_t{level} * weight;
+  }
+}
+
+/// Rounds weights, whole numbers that sum to anything, to 1/kOne that sum to exactly 1: their running sum is rounded,
+/// so that errors never add up, however many there are.
+void normalise(std::span<const std::int64_t> exact, std::span<std::uint16_t> weights) {
+  const std::int64_t sum = std::accumulate(exact.begin(), exact.end(), std::int64_t{0});
+  std::int64_t running = 0;
+  std::int64_t given = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    running += exact[i];
+    const std::int64_t due = (2 * kOne * running + sum) / (2 * sum);
+    weights[i] = static_cast<std::uint16_t>(due - given);
+    given = due;
+  }
+}
+
+}  // namespace
+
+void AntialiasResizer::prepare(Axis& axis, std::uint32_t pixels, std::uint32_t size, unsigned divisor,
+                               std::uint32_t target) {
+  // Places in units that make all of them whole: a source pixel is 2 * step wide, a target pixel 2 * size.
+  const std::int64_t step = std::int64_t{divisor} * target;
+  const std::int64_t radius = std::max<std::int64_t>(2 * step, 2 * std::int64_t{size});
+  axis.taps = static_cast<std::size_t>(std::min<std::int64_t>(pixels, (radius + step - 1) / step));
+  axis.first.resize(target);
+  axis.weights.resize(target * axis.taps);
+  axis.exact.resize(axis.taps);
+  for (std::uint32_t i = 0; i < target; ++i) {
+    const std::int64_t centre = (2 * std::int64_t{i} + 1) * size;
+    const std::int64_t reached = std::max<std::int64_t>(0, centre - radius + step) / (2 * step);
+    const std::int64_t first = std::min<std::int64_t>(reached, pixels - static_cast<std::int64_t>(axis.taps));
+    for (std::size_t tap = 0; tap < axis.taps; ++tap) {
+      const std::int64_t place = (2 * (first + static_cast<std::int64_t>(tap)) + 1) * step;
+      axis.exact[tap] = std::max<std::int64_t>(0, radius - std::abs(place - centre));
+    }
+    axis.first[i] = static_cast<std::uint32_t>(first);
+    normalise(axis.exact, std::span(axis.weights).subspan(i * axis.taps, axis.taps));
+  }
+}
+
+void AntialiasResizer::mix_rows(const PixelView& source, std::uint32_t y) {
+  constexpr unsigned kShift = 7;  // from 1/2^15 to 1/2^8
+  const std::size_t size = source.stride();
+  std::fill_n(sums_.begin(), size, 1U << (kShift - 1));
+  const std::span<const std::uint16_t> weights = rows_.weights_of(y);
+  for (std::size_t tap = 0; tap < weights.size(); ++tap) {
+    if (weights[tap] != 0) add_row(sums_.data(), source.row(rows_.first[y] + tap), weights[tap], size);
+  }
+  for (std::size_t i = 0; i < size; ++i) line_[i] = static_cast<std::uint16_t>(sums_[i] >> kShift);
+}
+
+template <unsigned channels>
+void AntialiasResizer::mix_columns(std::uint8_t* target) const {
+  constexpr unsigned kShift = 23;  // from 1/2^15 of 1/2^8
+  const std::uint16_t* weight = columns_.weights.data();
+  for (const std::uint32_t first : columns_.first) {
+    std::array<std::uint32_t, channels> sums;
+    sums.fill(1U << (kShift - 1));
+    const std::uint16_t* level = line_.data() + std::size_t{first} * channels;
+    for (std::size_t tap = 0; tap < columns_.taps; ++tap, ++weight, level += channels) {
+      for (unsigned c = 0; c < channels; ++c) sums[c] += std::uint32_t{level[c]} * *weight;
+    }
+    for (unsigned c = 0; c < channels; ++c) target[c] = static_cast<std::uint8_t>(sums[c] >> kShift);
+    target += channels;
+  }
+}
+
+void AntialiasResizer::resize(const PixelView& source, const PictureExtent& extent, std::uint32_t width,
+                              std::uint32_t height, std::span<std::uint8_t> target) {
+  prepare(columns_, source.width, extent.width, extent.divisor, width);
+  prepare(rows_, source.height, extent.height, extent.divisor, height);
+  if (line_.size() < source.stride()) {
+    line_.resize(source.stride());
+    sums_.resize(source.stride());
+  }
+  const std::size_t stride = std::size_t{width} * source.channels;
+  for (std::uint32_t y = 0; y < height; ++y) {
+    mix_rows(source, y);
+    std::uint8_t* row = target.data() + y * stride;
+    source.channels == 1 ? mix_columns<1>(row) : mix_columns<3>(row);
   }
 }
 

@@ -43,4 +43,49 @@ class BilinearResizer {
   std::array<Line, 2> lines_;
 };
 
+/// How large the picture is that pixels show: width / divisor x height / divisor of them. A decode at 1 / divisor gives
+/// ceil(width / divisor) columns, of which the last may stand for less than a whole one.
+struct PictureExtent {
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  unsigned divisor = 1;
+};
+
+/// Makes pictures smaller without aliasing: a triangle filter whose radius is one target pixel, so that every source
+/// pixel counts; at the edges the weights within the picture are scaled to sum to one. What Pillow's resize with
+/// BILINEAR and torchvision's antialias=True compute, to within a level. Rows are mixed first, then columns; weights
+/// are exact fractions rounded to 1/2^15 so that they sum to one, in between a level has 8 more bits, and the result is
+/// rounded half up: integers throughout, so that every machine gives the same. Keeps its tables and rows between calls,
+/// so that a reused object allocates nothing. One thread at a time.
+class AntialiasResizer {
+ public:
+  /// Resizes all of `source` (1 or 3 channels), which shows a picture of `extent`, to `width` x `height`; all sides are
+  /// 1 to 65535. Writes width * height * channels bytes to `target`.
+  void resize(const PixelView& source, const PictureExtent& extent, std::uint32_t width, std::uint32_t height,
+              std::span<std::uint8_t> target);
+
+ private:
+  /// For each target pixel along a side: which source pixel its weights start at, and `taps` weights.
+  struct Axis {
+    std::size_t taps = 0;
+    std::vector<std::uint32_t> first;
+    std::vector<std::uint16_t> weights;
+    std::vector<std::int64_t> exact;  ///< of one target pixel, before they are rounded
+    std::span<const std::uint16_t> weights_of(std::size_t target) const {
+      return std::span(weights).subspan(target * taps, taps);
+    }
+  };
+  /// `size` / `divisor` of `pixels` to `target` pixels.
+  static void prepare(Axis& axis, std::uint32_t pixels, std::uint32_t size, unsigned divisor, std::uint32_t target);
+  /// Leaves a target row at the source's width in line_.
+  void mix_rows(const PixelView& source, std::uint32_t y);
+  template <unsigned channels>
+  void mix_columns(std::uint8_t* target) const;
+
+  Axis columns_;
+  Axis rows_;
+  std::vector<std::uint32_t> sums_;
+  std::vector<std::uint16_t> line_;  ///< levels in 1/256
+};
+
 }  // namespace shardkit

@@ -3,9 +3,7 @@
 #include <cerrno>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.hpp"

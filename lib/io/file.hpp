@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <string>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "core/bytes.hpp"
 
@@ -56,5 +60,34 @@ void write_all(const File& file, Bytes bytes);
 
 /// The whole of a small file. Throws Error{corrupt} when it holds more than `limit` bytes.
 std::string read_text_file(const std::string& path, std::uint64_t limit = 1U << 30U);
+
+/// When a file was last modified, in nanoseconds since 1970, as plans keep it.
+inline std::int64_t mtime_ns(const struct stat& info) {
+  return std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
+/// Memory that direct I/O accepts: starts on a page. Grows on demand, never shrinks; what it held is lost then.
+class AlignedBuffer {
+ public:
+  static constexpr std::size_t kAlignment = 4096;
+
+  /// At least `bytes` of memory, valid until the next call that asks for more.
+  MutableBytes get(std::size_t bytes) {
+    if (bytes > size_) {
+      memory_.reset();
+      size_ = 0;
+      memory_.reset(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment})));
+      size_ = bytes;
+    }
+    return {memory_.get(), bytes};
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kAlignment}); }
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  std::size_t size_ = 0;
+};
 
 }  // namespace shardkit

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "io/file.hpp"
 
 namespace shardkit {
 namespace {

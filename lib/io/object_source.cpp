@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
-#include "io/aligned_buffer.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 

@@ -1,17 +1,153 @@
 #include "io/read_engine.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
-#include "io/direct_opener.hpp"
 #include "io/mmap_engine.hpp"
-#include "io/sync_lane.hpp"
+#include "io/page_cache.hpp"
 #include "io/uring_engine.hpp"
 
 namespace shardkit {
+
+ReadFile::ReadFile(File file, std::uint32_t step) : file_(std::move(file)), size_(file_.size()), step_(step) {}
+
+ReadWindow ReadFile::window(std::uint64_t offset, std::size_t length) const {
+  if (offset > size_ || length > size_ - offset) {
+    throw Error(ErrorCode::io,
+                fmt::format("'{}' has {} bytes, but was longer when it was listed: it changes while it is read",
+                            file_.path(), size_),
+                file_.path(), size_);
+  }
+  const std::uint64_t begin = offset / step_ * step_;
+  const std::uint64_t end = (offset + length + step_ - 1) / step_ * step_;
+  return {begin, static_cast<std::size_t>(end - begin), static_cast<std::size_t>(offset - begin), length};
+}
+
+bool ReadFile::wants_more(const ReadWindow& window, std::size_t done, std::size_t got) const {
+  if (done >= window.skip + window.wanted) return false;
+  if (got == 0 || done % step_ != 0) report_shrunk(window.begin + done);
+  return true;
+}
+
+void ReadFile::report_failure(int error_number, std::uint64_t offset) const {
+  const Error error = system_error(error_number, "read", file_.path());
+  throw Error(error.code(), fmt::format("{} at byte {}", error.what(), offset), file_.path(), offset);
+}
+
+void ReadFile::report_shrunk(std::uint64_t offset) const {
+  throw Error(ErrorCode::io,
+              fmt::format("'{}' ends at byte {}, but had {} bytes when it was opened: it changes while it is read",
+                          file_.path(), offset, size_),
+              file_.path(), offset);
+}
+
+std::size_t window_bytes(std::size_t most) {
+  constexpr std::size_t kStep = AlignedBuffer::kAlignment;
+  return (most + kStep - 1) / kStep * kStep + kStep;
+}
+
+namespace {
+
+[[noreturn]] void refuse_direct(const std::string& path, std::string_view why) {
+  throw Error(ErrorCode::unsupported, fmt::format("'{}' cannot be read with O_DIRECT: {}", path, why), path);
+}
+
+/// Asks by reading: file systems older than STATX_DIOALIGN answer EINVAL to what does not suit them.
+std::uint32_t probe_step(const File& file) {
+  AlignedBuffer buffer;
+  for (std::uint32_t step = 512; step <= AlignedBuffer::kAlignment; step *= 2) {
+    if (::pread(file.fd(), buffer.get(step).data(), step, step) >= 0) return step;
+    if (errno != EINVAL) throw system_error(errno, "read", file.path());
+  }
+  refuse_direct(file.path(), "no alignment up to 4096 bytes is accepted");
+}
+
+}  // namespace
+
+std::shared_ptr<const ReadFile> DirectOpener::open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+  if (fd < 0 && errno == EINVAL) refuse_direct(path, "its file system does not offer it");
+  if (fd < 0) throw system_error(errno, "open", path);
+  File file(fd, path);
+  const std::uint32_t step = step_of(file);
+  return std::make_shared<ReadFile>(std::move(file), step);
+}
+
+std::uint32_t DirectOpener::step_of(const File& file) {
+  if (lives_in_memory(file)) refuse_direct(file.path(), "its file system keeps files in memory and only pretends");
+  if (lies_on_zfs(file)) refuse_direct(file.path(), "ZFS accepts the flag and may read through its own cache (ARC)");
+  struct statx info {};
+  const bool asked = ::statx(file.fd(), "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) == 0;
+  const bool told = asked && (info.stx_mask & STATX_DIOALIGN) != 0;
+  if (told && info.stx_dio_offset_align == 0) refuse_direct(file.path(), "its file system does not offer it");
+  if (told && info.stx_dio_mem_align > AlignedBuffer::kAlignment) {
+    refuse_direct(file.path(), "it wants memory aligned above 4096");
+  }
+  if (told) return info.stx_dio_offset_align;
+  if (lies_on_overlay(file)) {
+    refuse_direct(file.path(), "overlay accepts the flag without saying whether the file system below it obeys");
+  }
+  return probed_step(file);
+}
+
+/// Probing reads, so that each device is asked once: who opens a file per sample would pay for it each time.
+std::uint32_t DirectOpener::probed_step(const File& file) {
+  struct stat info {};
+  if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
+  const std::scoped_lock lock(mutex_);
+  const auto known = by_device_.find(info.st_dev);
+  if (known != by_device_.end()) return known->second;
+  const std::uint32_t step = probe_step(file);
+  // A read behind the end of a small file may succeed whatever its alignment: that says nothing of other files.
+  if (static_cast<std::uint64_t>(info.st_size) > AlignedBuffer::kAlignment) by_device_[info.st_dev] = step;
+  return step;
+}
+
+std::shared_ptr<const ReadFile> FileOpener::open(const std::string& path) const {
+  if (options_.direct) return direct_.open(path);
+  File file = File::open_read(path);
+  ::posix_fadvise(file.fd(), 0, 0, options_.random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
+  return std::make_shared<ReadFile>(std::move(file));
+}
+
+void SyncLane::submit(const ReadRequest& request) {
+  started_ = std::chrono::steady_clock::now();
+  window_ = request.file->window(request.offset, request.length);
+  request_ = request;
+}
+
+ReadCompletion SyncLane::wait() {
+  const ReadRequest request = std::exchange(request_, {});
+  const MutableBytes target = buffer_.get(window_.length);
+  const std::uint64_t reads = read_(*request.file, window_, target);
+  return {target.subspan(window_.skip, window_.wanted),
+          request.tag,
+          request.offset,
+          started_,
+          std::chrono::steady_clock::now(),
+          reads};
+}
+
+std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, MutableBytes target) {
+  std::uint64_t reads = 0;
+  for (std::size_t done = 0;;) {
+    const ssize_t got =
+        ::pread(file.file().fd(), target.data() + done, window.length - done, static_cast<off_t>(window.begin + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) file.report_failure(errno, window.begin + done);
+    ++reads;
+    done += static_cast<std::size_t>(got);
+    if (!file.wants_more(window, done, static_cast<std::size_t>(got))) return reads;
+  }
+}
+
 namespace {
 
 class PreadEngine final : public ReadEngine {

@@ -4,13 +4,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include <sys/types.h>
+
 #include "core/bytes.hpp"
-#include "io/read_file.hpp"
+#include "io/file.hpp"
 
 /// Ways to read files whose speed is to be compared. An engine does what its name says or refuses; none falls back on
 /// another.
@@ -18,7 +22,67 @@
 /// - pread: one system call at a time for each lane, through the page cache or directly.
 /// - mmap: copies out of a mapping, so that the kernel brings pages in as they are touched; always through the cache.
 /// - uring: up to `depth` reads of a lane under way at once (io_uring(7)), into registered buffers.
+///
+/// What engines have in common whose calls return with the bytes.
 namespace shardkit {
+
+/// What is asked of the kernel to have some bytes of a file: for direct reads the whole blocks around them, so that
+/// nothing is copied, the file's tail included.
+struct ReadWindow {
+  std::uint64_t begin = 0;  ///< offset in the file
+  std::size_t length = 0;   ///< bytes to ask for; behind a file's end fewer come
+  std::size_t skip = 0;     ///< of these, those before what is wanted
+  std::size_t wanted = 0;
+};
+
+/// A file that an engine opened, and its size at that moment. Thread-safe.
+class ReadFile {
+ public:
+  /// `step`: what offsets and lengths of reads have to be a multiple of.
+  explicit ReadFile(File file, std::uint32_t step = 1);
+  virtual ~ReadFile() = default;
+  ReadFile(const ReadFile&) = delete;
+  ReadFile& operator=(const ReadFile&) = delete;
+
+  const File& file() const { return file_; }
+  std::uint64_t size() const { return size_; }
+
+  /// For bytes within the file. Throws Error{io} when it had already ended before them as it was opened.
+  ReadWindow window(std::uint64_t offset, std::size_t length) const;
+
+  /// After `done` bytes of a window have come: false when all that is wanted is there. Throws Error{io} with path and
+  /// offset when the file has ended before: `got`, the last read's bytes, was nothing, or left the grid of steps.
+  bool wants_more(const ReadWindow& window, std::size_t done, std::size_t got) const;
+
+  /// Throws the Error for a read that failed at `offset`.
+  [[noreturn]] void report_failure(int error_number, std::uint64_t offset) const;
+  /// Throws the Error for a file that ends at `offset`, earlier than when it was opened.
+  [[noreturn]] void report_shrunk(std::uint64_t offset) const;
+
+ private:
+  File file_;
+  std::uint64_t size_;
+  std::uint32_t step_;
+};
+
+/// Memory that the window of a read of `most` bytes needs at most.
+std::size_t window_bytes(std::size_t most);
+
+/// Opens files for reading past the page cache (O_DIRECT) and finds out how they want to be read. Thread-safe.
+class DirectOpener {
+ public:
+  /// Throws Error{unsupported} for a file of which direct reads cannot be had: its file system refuses, only pretends,
+  /// or stores it compressed.
+  std::shared_ptr<const ReadFile> open(const std::string& path);
+
+ private:
+  /// What offsets and lengths must be a multiple of.
+  std::uint32_t step_of(const File& file);
+  std::uint32_t probed_step(const File& file);
+
+  std::mutex mutex_;
+  std::map<dev_t, std::uint32_t> by_device_;
+};
 
 struct ReadRequest {
   const ReadFile* file = nullptr;  ///< of the engine that made the lane; outlives the read
@@ -79,5 +143,39 @@ bool engine_takes_depth(std::string_view name);
 /// The engine called `name`. Throws Error{usage} for a name that no engine has, Error{unsupported} for an engine that
 /// the kernel or a filter refuses (naming the cause and the remedy), or that cannot be had with these options.
 std::unique_ptr<ReadEngine> make_read_engine(std::string_view name, const ReadEngineOptions& options);
+
+/// Opens files as options ask: directly, or through the page cache with advice about reading ahead. Thread-safe.
+class FileOpener {
+ public:
+  explicit FileOpener(const ReadEngineOptions& options) : options_(options) {}
+  std::shared_ptr<const ReadFile> open(const std::string& path) const;
+
+ private:
+  ReadEngineOptions options_;
+  mutable DirectOpener direct_;
+};
+
+/// A lane with one read at a time, made by a function.
+class SyncLane final : public ReadLane {
+ public:
+  /// Fills `target`, which has room for the window, until what is wanted is there; returns how many reads that took.
+  using Read = std::uint64_t (*)(const ReadFile& file, const ReadWindow& window, MutableBytes target);
+
+  SyncLane(Read read, std::size_t most) : read_(read) { buffer_.get(window_bytes(most)); }
+
+  void submit(const ReadRequest& request) override;
+  ReadCompletion wait() override;
+  unsigned under_way() const override { return request_.file != nullptr ? 1 : 0; }
+
+ private:
+  Read read_;
+  AlignedBuffer buffer_;
+  ReadRequest request_;
+  ReadWindow window_;
+  std::chrono::steady_clock::time_point started_;
+};
+
+/// SyncLane::Read by pread(2).
+std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, MutableBytes target);
 
 }  // namespace shardkit

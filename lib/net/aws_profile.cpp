@@ -1,22 +1,111 @@
 #include "net/aws_profile.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
 #include <optional>
+#include <set>
+#include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "core/ascii.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "io/file.hpp"
+#include "net/credential_service.hpp"
 
 namespace shardkit {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r";
+constexpr int kPollMs = 50;
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+Error failure(const char* how) {
+  return Error(ErrorCode::denied, fmt::format("the program that should print credentials {}", how));
 }
+
+/// A shell in a process group of its own, killed with all in it unless it has ended.
+class Shell {
+ public:
+  Shell(const std::string& command, int output) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    // What this process does about signals is not for its children.
+    sigset_t blocked;
+    sigset_t defaults;
+    sigemptyset(&blocked);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    posix_spawnattr_setsigmask(&attributes, &blocked);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    const std::array<const char*, 4> words{"sh", "-c", command.c_str(), nullptr};
+    const int error =
+        posix_spawn(&pid_, "/bin/sh", &actions, &attributes, const_cast<char* const*>(words.data()), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    if (error != 0) throw system_error(error, "start", "/bin/sh");
+  }
+  ~Shell() {
+    if (pid_ <= 0) return;
+    ::kill(-pid_, SIGKILL);
+    wait();
+  }
+  Shell(const Shell&) = delete;
+  Shell& operator=(const Shell&) = delete;
+
+  /// Its exit status, as waitpid has it.
+  int wait() {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    return status;
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+}  // namespace
+
+std::string program_output(const std::string& command, std::size_t limit, Seconds time, const std::stop_token& stop) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw system_error(errno, "make", "a pipe");
+  const File reading(ends[0], "pipe");
+  File writing(ends[1], "pipe");
+  Shell shell(command, writing.fd());
+  { const File closed = std::move(writing); }
+  const Seconds deadline = system_clock().monotonic() + time;
+  std::string output;
+  for (std::array<char, 4096> block{};;) {
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for credentials");
+    if (system_clock().monotonic() > deadline) throw failure("takes too long");
+    pollfd ready{reading.fd(), POLLIN, 0};
+    if (::poll(&ready, 1, kPollMs) <= 0) continue;
+    const ssize_t got = ::read(reading.fd(), block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    output.append(block.data(), static_cast<std::size_t>(got));
+    if (output.size() > limit) throw failure("prints too much");
+  }
+  if (shell.wait() != 0) throw failure("ends with an error");
+  return output;
+}
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r";
 
 /// The profile that a section line "[...]" names; empty for sections of other things.
 std::optional<std::string> section_profile(std::string_view line, bool is_config) {
@@ -82,6 +171,104 @@ std::string profile_name(const std::string& asked, const EnvironmentLookup& envi
   if (!asked.empty()) return asked;
   if (const auto name = environment("AWS_PROFILE")) return *name;
   return environment("AWS_DEFAULT_PROFILE").value_or("default");
+}
+
+namespace {
+
+/// One profile of the shared files, and those it refers to.
+class ProfileProvider final : public CredentialProvider {
+ public:
+  ProfileProvider(CloudSurroundings around, std::string profile)
+      : around_(std::move(around)), asked_(std::move(profile)), profile_(profile_name(asked_, around_.environment)) {}
+
+  std::string name() const override { return fmt::format("profile '{}'", profile_); }
+
+  std::optional<Credentials> find(const std::stop_token& stop) override {
+    const AwsProfiles profiles(around_);
+    if (profiles.find(profile_) == nullptr) {
+      if (profile_ == "default" && asked_.empty()) return std::nullopt;
+      throw Error(ErrorCode::not_found, fmt::format("{} has neither {}", name(), profiles.places()));
+    }
+    std::set<std::string> above;
+    auto found = resolve(profiles, profile_, above, stop);
+    if (found || asked_.empty()) return found;
+    throw Error(ErrorCode::denied, fmt::format("{} in {} names no credentials", name(), profiles.places()));
+  }
+
+ private:
+  /// `above`: the profiles on the way here, so that a circle ends.
+  std::optional<Credentials> resolve(const AwsProfiles& profiles, const std::string& name, std::set<std::string>& above,
+                                     const std::stop_token& stop) const {
+    const std::string source = fmt::format("profile '{}'", name);
+    const AwsProfile* profile = profiles.find(name);
+    if (profile == nullptr)
+      throw Error(ErrorCode::not_found, fmt::format("{} is in neither {}", source, profiles.places()));
+    const auto setting = [&](const char* key) {
+      const auto found = profile->find(key);
+      return found == profile->end() ? std::string() : found->second;
+    };
+    const bool seen = !above.insert(name).second;
+    if (!setting("role_arn").empty() && !seen) return by_role(profiles, *profile, source, above, stop);
+    if (!setting("aws_access_key_id").empty() && !setting("aws_secret_access_key").empty()) {
+      return Credentials{{setting("aws_access_key_id"), Secret(setting("aws_secret_access_key")),
+                          Secret(setting("aws_session_token"))},
+                         {},
+                         source};
+    }
+    if (seen) throw Error(ErrorCode::usage, fmt::format("{} refers to itself by source_profile", source));
+    if (const std::string command = setting("credential_process"); !command.empty()) {
+      return credentials_of_json(around_.run(command, stop), "SessionToken",
+                                 fmt::format("the credential_process of {}", source));
+    }
+    if (!setting("sso_session").empty() || !setting("sso_start_url").empty()) refuse_sso(source, name);
+    return std::nullopt;
+  }
+
+  Credentials by_role(const AwsProfiles& profiles, const AwsProfile& profile, const std::string& source,
+                      std::set<std::string>& above, const std::stop_token& stop) const {
+    const auto setting = [&](const char* key) {
+      const auto found = profile.find(key);
+      return found == profile.end() ? std::string() : found->second;
+    };
+    const RoleRequest role{setting("role_arn"), setting("role_session_name"), setting("external_id"), setting("region"),
+                           source};
+    if (const std::string token = setting("web_identity_token_file"); !token.empty()) {
+      return assume_role_with_token(around_, role, token, stop);
+    }
+    if (!setting("mfa_serial").empty())
+      refuse(source, "asks for a one-time code (mfa_serial), which nobody is there to type");
+    const std::string base_name = setting("source_profile");
+    if (base_name.empty()) refuse(source, "takes a role without source_profile (credential_source is not supported)");
+    const auto base = resolve(profiles, base_name, above, stop);
+    if (!base)
+      throw Error(ErrorCode::denied,
+                  fmt::format("the source_profile '{}' of {} names no credentials", base_name, source));
+    return assume_role(around_, role, base->key, stop);
+  }
+
+  [[noreturn]] static void refuse_sso(const std::string& source, const std::string& name) {
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("{} signs in by SSO, which takes a browser; sign in with 'aws sso login --profile {}', then set "
+                    "what 'aws configure export-credentials --profile {} --format env' prints",
+                    source, name, name));
+  }
+
+  [[noreturn]] static void refuse(const std::string& source, const char* why) {
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("{} {}; set the keys in the environment, or let credential_process print them", source, why));
+  }
+
+  CloudSurroundings around_;
+  std::string asked_;
+  std::string profile_;
+};
+
+}  // namespace
+
+std::unique_ptr<CredentialProvider> profile_provider(CloudSurroundings around, std::string profile) {
+  return std::make_unique<ProfileProvider>(std::move(around), std::move(profile));
 }
 
 }  // namespace shardkit

@@ -8,7 +8,7 @@
 
 #include "net/credentials.hpp"
 #include "net/http.hpp"
-#include "system/environment_lookup.hpp"
+#include "system/probe.hpp"
 
 /// The providers of the AWS SDKs' default chain, as "Understand credential providers" of the AWS SDKs and Tools
 /// reference has it.

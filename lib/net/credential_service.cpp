@@ -5,7 +5,7 @@
 
 #include "net/aws_xml.hpp"
 #include "net/retry.hpp"
-#include "net/timestamp.hpp"
+#include "system/clock.hpp"
 
 namespace shardkit {
 namespace {

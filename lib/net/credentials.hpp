@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "net/clock.hpp"
 #include "net/sigv4.hpp"
+#include "system/clock.hpp"
 
 namespace shardkit {
 

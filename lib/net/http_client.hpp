@@ -1,14 +1,81 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "net/answer_reader.hpp"
 #include "net/http.hpp"
-#include "net/stall_watch.hpp"
-#include "system/environment_lookup.hpp"
+#include "system/clock.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit {
+
+/// What counts as a dead connection: fewer than `bytes_per_second` on average over a `window` of waiting.
+struct StallLimit {
+  double bytes_per_second = 1;
+  Seconds window{30};
+};
+
+/// Tells a dead connection from one whose bytes are not wanted yet: only time spent waiting for the other side counts,
+/// not the time in which a rate limit or a full disk held the reader back.
+class StallWatch {
+ public:
+  explicit StallWatch(const StallLimit& limit) : limit_(limit) {}
+
+  void came(std::uint64_t bytes) { bytes_ += static_cast<double>(bytes); }
+  /// Takes in a wait; true when the connection is dead.
+  bool waited(Seconds duration);
+
+ private:
+  StallLimit limit_;
+  double bytes_ = 0;
+  Seconds waited_{0};
+};
+
+/// How much of headers an answer may have, all of it together.
+struct HeaderLimits {
+  std::size_t fields = 256;
+  std::size_t bytes = 64UL << 10U;
+};
+
+/// Puts an answer together from its lines and the pieces of its body, and hands both to who asked for it. Throws
+/// nothing from header() and body(), whose caller is a C library: what the handlers throw waits for finish().
+class AnswerReader {
+ public:
+  /// All three outlive the reader.
+  AnswerReader(const HttpRequest& request, const HeadHandler& on_head, const HeaderLimits& limits)
+      : request_(request), on_head_(on_head), limits_(limits) {}
+
+  /// A header line, with its line end: status lines, fields, the empty line behind them, those of a 1xx before and
+  /// trailers too. False when the transfer should end here.
+  bool header(std::string_view line) noexcept;
+  /// The next bytes of the body. False when the transfer should end here.
+  bool body(std::string_view bytes) noexcept;
+
+  /// True when the answer is done although the transfer was ended. Rethrows what a handler threw.
+  bool refused() const;
+  bool has_head() const { return head_done_; }
+  const HttpResponse& response() const { return response_; }
+
+ private:
+  bool take_header(std::string_view line);
+  bool take_head();
+
+  const HttpRequest& request_;
+  const HeadHandler& on_head_;
+  const HeaderLimits& limits_;
+  HttpResponse response_;
+  BodyWriter writer_;
+  std::exception_ptr failure_;
+  std::size_t header_bytes_ = 0;
+  bool head_done_ = false;
+  bool refused_ = false;
+};
 
 struct HttpOptions {
   Seconds connect_timeout{10};
@@ -38,6 +105,22 @@ class HttpClient final : public Http {
 
   HttpOptions options_;
   std::unique_ptr<Handles> handles_;
+};
+
+/// Connections for any number of threads: each request under way has one of its own, and those that are free are used
+/// again, the warmest first. Thread-safe.
+class HttpPool final : public Http {
+ public:
+  explicit HttpPool(HttpOptions options) : options_(std::move(options)) {}
+
+  HttpResponse send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) override;
+
+ private:
+  std::unique_ptr<HttpClient> borrow();
+
+  HttpOptions options_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<HttpClient>> idle_;
 };
 
 }  // namespace shardkit

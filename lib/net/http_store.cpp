@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "net/object_version.hpp"
-
 namespace shardkit {
 namespace {
 

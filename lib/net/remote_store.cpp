@@ -1,11 +1,104 @@
 #include "net/remote_store.hpp"
 
+#include <cstdint>
+
 #include <fmt/format.h>
 
-#include "net/object_version.hpp"
-#include "net/range_reader.hpp"
+#include "core/error.hpp"
+#include "io/object_source.hpp"
 
 namespace shardkit {
+namespace {
+
+/// One range of an object, put together from as many answers as it takes. Trusts no server: bytes count only when
+/// status, Content-Range, total size and version are those of what was asked for. One thread.
+class RangeReader {
+ public:
+  /// What is referred to outlives the reader.
+  RangeReader(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write)
+      : object_(object), next_(offset), end_(offset + length), write_(write) {}
+
+  bool done() const { return next_ == end_; }
+  /// The next byte that is wanted.
+  std::uint64_t next() const { return next_; }
+
+  /// The headers of a request for what is missing.
+  HttpHeaders headers() const;
+
+  /// Takes the head of an answer with a status of 2xx and says where its body goes; empty when outcome() is decided.
+  /// Throws Error{corrupt} for an answer that contradicts the request. `url` is for messages.
+  BodyWriter take_head(const HttpResponse& head, const std::string& url);
+
+  /// Fetched::no_ranges or changed, when an answer said so.
+  std::optional<Fetched> outcome() const { return outcome_; }
+
+ private:
+  bool is_other_version(const HttpResponse& head, const ContentRange& range) const;
+  void take(Bytes bytes, const std::string& url);
+
+  const ObjectInfo& object_;
+  std::uint64_t next_;
+  const std::uint64_t end_;
+  const BodyWriter& write_;
+  std::optional<Fetched> outcome_;
+};
+
+HttpHeaders RangeReader::headers() const {
+  HttpHeaders headers{{"Range", range_header(next_, end_ - next_)}};
+  pin_version(headers, object_.version);
+  return headers;
+}
+
+BodyWriter RangeReader::take_head(const HttpResponse& head, const std::string& url) {
+  if (head.status != 206) {
+    outcome_ = Fetched::no_ranges;
+    return {};
+  }
+  const std::string text(head.headers.get("content-range"));
+  const auto range = parse_content_range(text);
+  if (!range || range->first != next_ || range->last != end_ - 1) {
+    throw Error(
+        ErrorCode::corrupt,
+        fmt::format("'{}': the server was asked for bytes {}-{} and answers with '{}'", url, next_, end_ - 1, text),
+        url, next_);
+  }
+  if (is_other_version(head, *range)) {
+    outcome_ = Fetched::changed;
+    return {};
+  }
+  return [this, url](Bytes bytes) { take(bytes, url); };
+}
+
+bool RangeReader::is_other_version(const HttpResponse& head, const ContentRange& range) const {
+  const std::string version = object_version(head.headers);
+  return (range.total && *range.total != object_.size) ||
+         (!object_.version.empty() && !version.empty() && version != object_.version);
+}
+
+void RangeReader::take(Bytes bytes, const std::string& url) {
+  if (bytes.size() > end_ - next_) {
+    throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends more bytes than it was asked for", url), url,
+                end_);
+  }
+  write_(bytes);
+  next_ += bytes.size();
+}
+
+constexpr std::string_view kByDate = "last-modified ";
+
+}  // namespace
+
+std::string object_version(const HttpHeaders& headers) {
+  if (const auto etag = headers.find("etag"); etag && !etag->empty()) return std::string(*etag);
+  const std::string_view date = headers.get("last-modified");
+  return date.empty() ? "" : std::string(kByDate) + std::string(date);
+}
+
+void pin_version(HttpHeaders& headers, const std::string& version) {
+  if (version.starts_with('"')) headers.set("If-Match", version);
+  if (version.starts_with(kByDate)) headers.set("If-Unmodified-Since", version.substr(kByDate.size()));
+}
+
 namespace {
 
 constexpr int kMostRedirects = 5;

@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <mutex>
 #include <random>
 #include <span>
 
@@ -12,7 +11,6 @@
 
 #include "core/prng.hpp"
 #include "core/units.hpp"
-#include "net/timestamp.hpp"
 
 namespace shardkit {
 namespace {
@@ -120,6 +118,28 @@ std::optional<Seconds> retry_after(const HttpHeaders& headers, WallTime now) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return Seconds(seconds);
+}
+
+namespace {
+
+constexpr Seconds kSavedUp{0.1};
+
+}  // namespace
+
+RateLimit::RateLimit(std::uint64_t bytes_per_second, Clock& clock)
+    : bytes_per_second_(static_cast<double>(bytes_per_second)), clock_(clock), paid_until_(clock.monotonic()) {}
+
+void RateLimit::take(std::uint64_t bytes, const std::stop_token& stop) {
+  const Seconds wait = reserve(bytes);
+  if (wait > Seconds(0)) clock_.sleep(wait, stop);
+}
+
+/// Books the time that these bytes take and says how long until then.
+Seconds RateLimit::reserve(std::uint64_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  const Seconds now = clock_.monotonic();
+  paid_until_ = std::max(paid_until_, now - kSavedUp) + Seconds(static_cast<double>(bytes) / bytes_per_second_);
+  return paid_until_ - now;
 }
 
 }  // namespace shardkit

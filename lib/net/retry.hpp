@@ -1,14 +1,16 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 
 #include "core/error.hpp"
-#include "net/clock.hpp"
-#include "net/http_message.hpp"
+#include "net/http.hpp"
+#include "system/clock.hpp"
 
 /// What to do about an answer, in one place for all requests to stores.
 namespace shardkit {
@@ -75,5 +77,24 @@ class Attempts {
 
 /// The Retry-After of an answer: seconds, or a date that is compared with `now`. Never negative.
 std::optional<Seconds> retry_after(const HttpHeaders& headers, WallTime now);
+
+/// A rate that all connections of a process share. Thread-safe.
+class RateLimit {
+ public:
+  /// `bytes_per_second` > 0; the clock outlives the limit.
+  explicit RateLimit(std::uint64_t bytes_per_second, Clock& clock = system_clock());
+
+  /// Waits until `bytes` more may have come. Connections are served in the order they ask. What was not used is saved
+  /// up for a tenth of a second, no longer. Throws Error{cancelled} on a stop.
+  void take(std::uint64_t bytes, const std::stop_token& stop);
+
+ private:
+  Seconds reserve(std::uint64_t bytes);
+
+  const double bytes_per_second_;
+  Clock& clock_;
+  std::mutex mutex_;
+  Seconds paid_until_;
+};
 
 }  // namespace shardkit

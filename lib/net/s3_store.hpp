@@ -3,14 +3,38 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "net/aws_xml.hpp"
+#include "net/credential_providers.hpp"
 #include "net/credentials.hpp"
 #include "net/remote_store.hpp"
-#include "net/s3_settings.hpp"
+#include "net/url.hpp"
 
 namespace shardkit {
+
+/// What a user says about an S3 store on the command line; empty members were not given.
+struct S3Options {
+  std::string profile;
+  std::string endpoint_url;
+  std::string region;
+  bool anonymous = false;
+};
+
+/// Where buckets are.
+struct S3Settings {
+  std::string region = "us-east-1";
+  std::optional<Url> endpoint;  ///< empty: AWS
+};
+
+/// The options, completed: region by AWS_REGION, AWS_DEFAULT_REGION, the profile; endpoint by AWS_ENDPOINT_URL_S3,
+/// AWS_ENDPOINT_URL, the profile's endpoint_url. Throws Error{usage} for an endpoint that is no URL.
+S3Settings s3_settings(const S3Options& options, const CloudSurroundings& around);
+
+/// Where `key` of `bucket` is asked for: at AWS by the bucket's own host, or by path where its name does not fit one
+/// (dots, capitals, '_'); at other endpoints by path. Its query is empty.
+Url s3_url(const S3Settings& settings, const std::string& bucket, const std::string& key);
 
 /// One bucket of AWS S3 or a store that speaks its language.
 ///

@@ -3,14 +3,34 @@
 #include <string>
 #include <string_view>
 
-#include "net/clock.hpp"
-#include "net/http_message.hpp"
-#include "net/secret.hpp"
+#include "net/http.hpp"
+#include "system/clock.hpp"
 
 /// AWS Signature Version 4 in the Authorization header, as "Authenticating Requests: Using the Authorization Header" of
 /// the Amazon S3 API reference has it: the path is signed as it is sent, never encoded a second time or normalised.
 /// That is S3's rule; for other services it holds where path segments need no encoding (STS: "/").
 namespace shardkit {
+
+/// A text that no message, log or result may hold: a key, a token, a password. It cannot be printed or compared by
+/// accident; reveal() is the one way out, at the few places that send or sign. Its memory is wiped when it goes.
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string text) : text_(std::move(text)) {}
+  ~Secret();
+  Secret(const Secret&) = default;
+  Secret& operator=(const Secret& other);
+  Secret(Secret&& other) noexcept;
+  Secret& operator=(Secret&& other) noexcept;
+
+  bool empty() const { return text_.empty(); }
+  const std::string& reveal() const { return text_; }
+
+ private:
+  void wipe();
+
+  std::string text_;
+};
 
 /// Lower-case hexadecimal SHA-256 of `text`.
 std::string sha256_hex(std::string_view text);

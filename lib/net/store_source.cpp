@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "net/http_pool.hpp"
 #include "net/http_store.hpp"
-#include "net/s3_store.hpp"
 
 namespace shardkit {
 namespace {

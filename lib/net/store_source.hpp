@@ -9,7 +9,7 @@
 #include "net/http_client.hpp"
 #include "net/object_store.hpp"
 #include "net/retry.hpp"
-#include "net/s3_settings.hpp"
+#include "net/s3_store.hpp"
 #include "net/url.hpp"
 
 namespace shardkit {

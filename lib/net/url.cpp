@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "core/ascii.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace shardkit {
 namespace {

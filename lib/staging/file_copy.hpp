@@ -11,7 +11,6 @@
 #include "core/hash.hpp"
 #include "io/file_system.hpp"
 #include "staging/part_log.hpp"
-#include "staging/range_set.hpp"
 #include "staging/stage_set.hpp"
 
 namespace shardkit {

@@ -14,8 +14,7 @@
 #include "core/hash.hpp"
 #include "io/contained_folder.hpp"
 #include "io/publish.hpp"
-#include "net/timestamp.hpp"
-#include "staging/stage_layout.hpp"
+#include "staging/stage_journal.hpp"
 
 namespace shardkit {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "io/file_system.hpp"
-#include "net/clock.hpp"
-#include "system/environment_lookup.hpp"
+#include "system/clock.hpp"
+#include "system/probe.hpp"
 
 /// Leases: files that say that somebody will read a staged folder although the process that staged it is gone
 /// (docs/formats.md, "Lease", version 1). While one lives the folder is neither evicted nor replaced. There is one for

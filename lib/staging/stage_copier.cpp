@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +10,70 @@
 #include "system/limits.hpp"
 
 namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kMostGrowth = 4;
+constexpr double kTolerableShare = 0.05;
+constexpr int kEnough = 8;  // one slow answer says nothing
+
+}  // namespace
+
+std::uint64_t RangeSize::bytes(std::uint64_t left, unsigned requests) const {
+  const std::scoped_lock lock(mutex_);
+  return std::clamp(left / std::max(1U, requests), start_, bytes_);
+}
+
+void RangeSize::took(double seconds_to_first_byte, double seconds) {
+  const std::scoped_lock lock(mutex_);
+  slow_starts_ = seconds_to_first_byte > seconds * kTolerableShare ? slow_starts_ + 1 : 0;
+  if (slow_starts_ < kEnough) return;
+  slow_starts_ = 0;
+  bytes_ = std::min(bytes_ * 2, start_ * kMostGrowth);
+}
+
+void RangeSize::throttled() {
+  const std::scoped_lock lock(mutex_);
+  bytes_ = start_;
+  slow_starts_ = 0;
+}
+
+namespace {
+
+bool is_aligned(Bytes bytes) { return reinterpret_cast<std::uintptr_t>(bytes.data()) % AlignedBuffer::kAlignment == 0; }
+
+}  // namespace
+
+void RangeWriter::begin(FileCopy& copy, std::uint64_t offset) {
+  copy_ = &copy;
+  gathered_ = 0;
+  stored_ = offset;
+}
+
+void RangeWriter::take(Bytes bytes) {
+  // Blocks of a file come whole and need no copy.
+  while (gathered_ == 0 && bytes.size() >= kBlock && is_aligned(bytes)) {
+    store(bytes.first(kBlock));
+    bytes = bytes.subspan(kBlock);
+  }
+  while (!bytes.empty()) {
+    const std::size_t some = std::min(bytes.size(), kBlock - gathered_);
+    std::memcpy(buffer_.get(kBlock).data() + gathered_, bytes.data(), some);
+    gathered_ += some;
+    bytes = bytes.subspan(some);
+    if (gathered_ == kBlock) flush();
+  }
+}
+
+void RangeWriter::flush() {
+  const std::size_t bytes = std::exchange(gathered_, 0);
+  if (bytes > 0) store(buffer_.get(kBlock).first(bytes));
+}
+
+void RangeWriter::store(Bytes bytes) {
+  copy_->write(stored_, bytes);
+  stored_ += bytes.size();
+}
+
 namespace {
 
 Error busy_error(const std::string& path) {

@@ -13,16 +13,60 @@
 
 #include "core/context.hpp"
 #include "core/error.hpp"
+#include "io/file.hpp"
 #include "io/object_source.hpp"
 #include "staging/copy_queue.hpp"
 #include "staging/file_copy.hpp"
 #include "staging/file_placer.hpp"
-#include "staging/range_size.hpp"
-#include "staging/range_writer.hpp"
 #include "staging/stage_target.hpp"
 #include "sync/climbing_workers.hpp"
 
 namespace shardkit {
+
+/// How many bytes one request asks for. A request costs a wait for its first byte: where that wait is more than a
+/// twentieth of its time, requests grow to four times the size they start with; who is asked for fewer requests goes
+/// back to where he began. Thread-safe.
+class RangeSize {
+ public:
+  explicit RangeSize(std::uint64_t start) : start_(start), bytes_(start) {}
+
+  /// The size now. Near the end it is no more than a share of `left` bytes for each of `requests` under way, so that
+  /// all of them have something to do; never less than at the start.
+  std::uint64_t bytes(std::uint64_t left, unsigned requests) const;
+
+  /// A request of the present size has taken `seconds`, of which the first passed before its first byte.
+  void took(double seconds_to_first_byte, double seconds);
+  void throttled();
+
+ private:
+  const std::uint64_t start_;
+  mutable std::mutex mutex_;
+  std::uint64_t bytes_;
+  int slow_starts_ = 0;  ///< in a row
+};
+
+/// Stores the bytes of one claimed range, gathered into blocks that go past the page cache. One thread; reusable.
+class RangeWriter {
+ public:
+  static constexpr std::size_t kBlock = 1U << 20U;
+
+  /// Begins a range at `offset`; what was not flushed before is dropped. The copy outlives the range.
+  void begin(FileCopy& copy, std::uint64_t offset);
+  void take(Bytes bytes);
+  /// Stores what is gathered: at the end of a range.
+  void flush();
+
+  /// The end of what is stored.
+  std::uint64_t stored() const { return stored_; }
+
+ private:
+  void store(Bytes bytes);
+
+  FileCopy* copy_ = nullptr;
+  AlignedBuffer buffer_;
+  std::size_t gathered_ = 0;
+  std::uint64_t stored_ = 0;
+};
 
 struct CopyLimits {
   unsigned start = 16;     ///< requests under way at first

@@ -8,8 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "catalog/object_lookup.hpp"
-#include "catalog/object_names.hpp"
+#include "catalog/object_set.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "formats/dali_index.hpp"

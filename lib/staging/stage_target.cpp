@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,8 +13,7 @@
 #include "formats/manifest.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
-#include "staging/eviction.hpp"
-#include "staging/stage_layout.hpp"
+#include "staging/node_cache.hpp"
 
 namespace shardkit {
 namespace {

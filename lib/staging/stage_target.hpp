@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/context.hpp"
-#include "formats/staged_marker.hpp"
 #include "io/contained_folder.hpp"
 #include "io/folder_lock.hpp"
 #include "staging/stage_journal.hpp"

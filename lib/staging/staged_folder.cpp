@@ -10,12 +10,10 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "formats/staged_marker.hpp"
 #include "io/file.hpp"
 #include "io/folder_lock.hpp"
 #include "io/publish.hpp"
 #include "staging/stage_journal.hpp"
-#include "staging/stage_layout.hpp"
 
 namespace shardkit {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/fields.hpp"
-#include "net/clock.hpp"
 #include "staging/lease.hpp"
+#include "system/clock.hpp"
 
 /// Staged folders as they lie on the disk: what each holds, who leases it and whether somebody is at work in it.
 /// Nothing here changes anything or waits, so folders may be mounted read-only.

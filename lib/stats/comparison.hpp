@@ -9,8 +9,59 @@
 
 #include "core/fields.hpp"
 
+/// Two samples held against each other by ranks alone: no shape of their noise is assumed, so that heavy tails and
+/// several modes do no harm.
+///
 /// Whether something became slower: the rule behind `iobench compare`. Its figures are in docs/comparing.md.
 namespace shardkit {
+
+/// The most values a side: their pairs are held in memory, 8 MB of them.
+inline constexpr std::size_t kMostRankedValues = 1000;
+
+/// Two-sided p value of Mann and Whitney's U test (Annals of Mathematical Statistics 18, 1947) that both samples come
+/// from one distribution. Exact where no two values are equal and no side has more than 50; else the normal
+/// approximation with its corrections for ties and continuity. 1 when all values are equal or a side is empty.
+double mann_whitney_p(std::span<const double> base, std::span<const double> changed);
+
+struct Shift {
+  double estimate = 0;
+  double low = 0;
+  double high = 0;
+};
+
+/// By how much `changed` lies above `base`: the median of all differences between a value of one and a value of the
+/// other (Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963), and the distribution-free interval that goes
+/// with the U test: outside of each end lie at most the share `tail` of all cases. Empty when these are too few values
+/// for that tail. At most kMostRankedValues a side.
+std::optional<Shift> rank_shift(std::span<const double> base, std::span<const double> changed, double tail);
+
+/// The estimate alone; 0 when a side is empty.
+double rank_shift_estimate(std::span<const double> base, std::span<const double> changed);
+
+/// Where the median of as many further repetitions will lie.
+struct PredictionInterval {
+  double low = 0;
+  double high = 0;
+
+  void describe(FieldVisitor& v) {
+    v.field({"low", Unit::none, "lower end"}, low);
+    v.field({"high", Unit::none, "upper end"}, high);
+  }
+};
+
+/// How far apart runs are taken to lie at least that differ in nothing: share of the median, to each side. Turns that
+/// follow each other within seconds agree better than runs minutes apart, between which the host's clock, its heat and
+/// its other guests change, and no number of turns in one run shows that. A convention; docs/comparing.md says what was
+/// measured without it.
+inline constexpr double kDriftBetweenRuns = 0.03;
+
+/// The interval that holds the median of as many new repetitions in 95 % of cases: both medians wander, so it is wider
+/// than a confidence interval of one. From 9 values on by ranks, for noise of any shape (Fligner and Wolfe, Journal of
+/// the American Statistical Association 74, 1979). Fewer cannot give 95 % so; then by Student's t with the variance
+/// that medians of normal noise have at most, which heavy tails make wider, not narrower, and at least their range. Of
+/// 3 values that jump between two modes it holds 94.6 %. Never narrower than the median +- kDriftBetweenRuns of it,
+/// and not below 0 where no value is: rates and times are none. Empty for fewer than 2 values.
+std::optional<PredictionInterval> prediction_interval(std::span<const double> values);
 
 /// In which direction a metric is good.
 enum class Better { higher, lower };

@@ -32,4 +32,41 @@ Summary summarize(std::span<const double> values) {
   return {(sorted[(n - 1) / 2] + sorted[n / 2]) / 2, sorted[cut - 1], sorted[n - cut]};
 }
 
+namespace {
+
+constexpr double kKneeShare = 0.95;
+constexpr double kLeastGain = 1.05;
+
+}  // namespace
+
+std::size_t knee_of(std::span<const double> rates) {
+  const double enough = kKneeShare * *std::ranges::max_element(rates);
+  const auto knee = std::ranges::find_if(rates, [&](double rate) { return rate >= enough; });
+  return static_cast<std::size_t>(knee - rates.begin());
+}
+
+bool has_levelled_off(std::span<const double> rates) {
+  if (rates.size() < 3) return false;
+  const auto brings_something = [&](std::size_t level) {
+    return rates[level] >= kLeastGain * *std::ranges::max_element(rates.first(level));
+  };
+  return !brings_something(rates.size() - 1) && !brings_something(rates.size() - 2);
+}
+
+double relative_drift(std::span<const double> rates) {
+  const auto n = static_cast<double>(rates.size());
+  if (rates.size() < 4) return 0;
+  double mean = 0;
+  for (const double rate : rates) mean += rate / n;
+  if (mean == 0) return 0;
+  double covariance = 0;
+  double variance = 0;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const double x = static_cast<double>(i) - (n - 1) / 2;
+    covariance += x * (rates[i] - mean);
+    variance += x * x;
+  }
+  return covariance / variance * (n - 1) / mean;
+}
+
 }  // namespace shardkit

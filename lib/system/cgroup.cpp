@@ -2,13 +2,77 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
-#include "system/cgroup_folders.hpp"
 #include "system/mounts.hpp"
-#include "system/sys_text.hpp"
 
 namespace shardkit {
 namespace {
+
+/// Where a process's control group lies in one mounted hierarchy.
+struct CgroupFolders {
+  bool version2 = false;
+  std::string controller;            ///< of version 1, which has a group for each: "cpu", "memory"; empty for version 2
+  std::vector<std::string> folders;  ///< from its own group up to the mount point; never empty
+};
+
+/// A process's path in the hierarchy that carries `controller`, as /proc/PID/cgroup has it: "4:memory:/a/b". Version 2
+/// has one hierarchy, "0::/a/b", and an empty controller here.
+std::optional<std::string> group_path(const std::string& text, std::string_view controller) {
+  for (const auto line : split(text, '\n')) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) continue;
+    const auto controllers = line.substr(first + 1, second - first - 1);
+    const auto names = split(controllers, ',');
+    if (controller.empty() ? controllers.empty() : std::find(names.begin(), names.end(), controller) != names.end()) {
+      return std::string(line.substr(second + 1));
+    }
+  }
+  return std::nullopt;
+}
+
+/// The folders to look for limits in, from the group up to the mount point. A container that sees only part of the
+/// hierarchy has the mount's root cut off its path; a path outside of it leaves the mount point alone.
+std::vector<std::string> group_folders(const Mount& mount, const std::string& path) {
+  std::string below;
+  if (is_below(path, mount.root)) below = mount.root == "/" ? path : path.substr(mount.root.size());
+  if (below.find("/..") != std::string::npos) below.clear();
+  while (below.ends_with('/')) below.pop_back();
+  std::vector<std::string> folders;
+  while (!below.empty()) {
+    folders.push_back(mount.point + below);
+    below.erase(below.rfind('/'));
+  }
+  folders.push_back(mount.point);
+  return folders;
+}
+
+bool is_outside(const Mount& mount, const std::string& path) {
+  return !is_below(path, mount.root) || path.find("/..") != std::string::npos;
+}
+
+/// For each mounted hierarchy that carries one of `controllers` (version 1), and that of version 2. `process` is "self"
+/// or a number. Where this process's group lies outside of a mount, as in containers, the mount point stands for it;
+/// another group outside of the mount cannot be seen and is left out.
+std::vector<CgroupFolders> find_cgroup_folders(const Probe& probe, const std::string& process,
+                                               const std::vector<std::string_view>& controllers) {
+  std::vector<CgroupFolders> found;
+  const std::string own_groups = probe.text("/proc/self/cgroup").value_or("");
+  const std::string groups = process == "self" ? own_groups : probe.text("/proc/" + process + "/cgroup").value_or("");
+  for (const Mount& mount : read_mounts(probe)) {
+    const bool version2 = mount.type == "cgroup2";
+    if (!version2 && mount.type != "cgroup") continue;
+    for (const std::string_view controller : version2 ? std::vector<std::string_view>{""} : controllers) {
+      const bool carries =
+          version2 || std::find(mount.options.begin(), mount.options.end(), controller) != mount.options.end();
+      const auto path = carries ? group_path(groups, controller) : std::nullopt;
+      if (!path || (is_outside(mount, *path) && path != group_path(own_groups, controller))) continue;
+      found.push_back({version2, std::string(controller), group_folders(mount, *path)});
+    }
+  }
+  return found;
+}
 
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62U;
 
@@ -77,6 +141,62 @@ CgroupLimits read_cgroup_limits(const Probe& probe) {
   // Version 1 says "none" by the highest multiple of a page below 2^63.
   if (limits.memory_bytes.value_or(0) >= kNoLimit) limits.memory_bytes.reset();
   return limits;
+}
+
+namespace {
+
+std::optional<std::uint64_t> stat_number(const Probe& probe, const std::string& folder, std::string_view name) {
+  return parse_number(line_value(probe.text(folder + "/cpu.stat").value_or(""), name));
+}
+
+std::optional<double> scaled(std::optional<std::uint64_t> number, double unit) {
+  if (!number) return std::nullopt;
+  return static_cast<double>(*number) * unit;
+}
+
+/// Throttling is counted by the group whose limit it is, which may be a parent's.
+void read_limit(const Probe& probe, const CgroupFolders& group, CgroupUse& use) {
+  for (const std::string& folder : group.folders) {
+    const auto cpus = cgroup_cpus(probe, folder, group.version2);
+    if (!cpus || (use.cpu_limit && *use.cpu_limit <= *cpus)) continue;
+    use.cpu_limit = cpus;
+    use.periods = stat_number(probe, folder, "nr_periods ");
+    use.throttled_periods = stat_number(probe, folder, "nr_throttled ");
+  }
+}
+
+void read_memory_of(const Probe& probe, const CgroupFolders& group, CgroupUse& use) {
+  const char* const limit_file = group.version2 ? "/memory.max" : "/memory.limit_in_bytes";
+  for (const std::string& folder : group.folders) {
+    const auto limit = sys_number(probe, folder + limit_file);
+    if (limit && *limit < kNoLimit && *limit < use.memory_limit.value_or(kNoLimit)) use.memory_limit = limit;
+  }
+  const char* const use_file = group.version2 ? "/memory.current" : "/memory.usage_in_bytes";
+  if (const auto bytes = sys_number(probe, group.folders.front() + use_file)) use.memory = bytes;
+}
+
+void read_version2(const Probe& probe, const CgroupFolders& group, CgroupUse& use) {
+  const std::string& own = group.folders.front();
+  // Where both versions are mounted the groups of version 1 are the ones that divide the machine.
+  if (!use.cpu_seconds) use.cpu_seconds = scaled(stat_number(probe, own, "usage_usec "), 1e-6);
+  use.cpu_pressure = read_pressure(probe, own + "/cpu.pressure");
+  use.io_pressure = read_pressure(probe, own + "/io.pressure");
+  use.memory_pressure = read_pressure(probe, own + "/memory.pressure");
+}
+
+}  // namespace
+
+CgroupUse read_cgroup_use(const Probe& probe, const std::string& process) {
+  CgroupUse use;
+  for (const CgroupFolders& group : find_cgroup_folders(probe, process, {"cpu", "cpuacct", "memory"})) {
+    if (group.version2 || group.controller == "cpu") read_limit(probe, group, use);
+    if (group.version2 || group.controller == "memory") read_memory_of(probe, group, use);
+    if (group.version2) read_version2(probe, group, use);
+    if (group.controller != "cpuacct") continue;
+    const auto nanoseconds = sys_number(probe, group.folders.front() + "/cpuacct.usage");
+    if (nanoseconds) use.cpu_seconds = scaled(nanoseconds, 1e-9);
+  }
+  return use;
 }
 
 }  // namespace shardkit

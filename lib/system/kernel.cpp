@@ -5,8 +5,6 @@
 #include <charconv>
 #include <string_view>
 
-#include "system/sys_text.hpp"
-
 namespace shardkit {
 namespace {
 

@@ -9,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "system/cgroup.hpp"
-#include "system/sys_text.hpp"
 
 namespace shardkit {
 namespace {

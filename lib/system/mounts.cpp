@@ -1,10 +1,13 @@
 #include "system/mounts.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <string_view>
 
-#include "system/sys_text.hpp"
+#include <sys/statvfs.h>
+
+#include "core/error.hpp"
 
 namespace shardkit {
 namespace {
@@ -62,6 +65,12 @@ const Mount* find_mount(const std::vector<Mount>& mounts, const std::string& pat
 bool is_below(const std::string& path, const std::string& folder) {
   if (folder == "/") return path.starts_with('/');
   return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+std::uint64_t free_bytes(const std::string& folder) {
+  struct statvfs info {};
+  if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", folder);
+  return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
 }
 
 }  // namespace shardkit

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,5 +27,8 @@ const Mount* find_mount(const std::vector<Mount>& mounts, const std::string& pat
 
 /// True when `path` is `folder` or lies below it.
 bool is_below(const std::string& path, const std::string& folder);
+
+/// Bytes that this user may still write to the file system of `folder`. Throws Error{not_found, denied, io}.
+std::uint64_t free_bytes(const std::string& folder);
 
 }  // namespace shardkit

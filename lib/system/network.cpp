@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "system/sys_text.hpp"
-
 namespace shardkit {
 namespace {
 

@@ -14,7 +14,6 @@
 
 #include "core/error.hpp"
 #include "system/memory.hpp"
-#include "system/sys_text.hpp"
 
 namespace shardkit {
 namespace {

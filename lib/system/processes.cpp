@@ -5,8 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "system/cpu_times.hpp"
-#include "system/sys_text.hpp"
+#include "system/cpu.hpp"
 
 namespace shardkit {
 namespace {

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "system/sys_text.hpp"
 
 namespace shardkit {
 namespace {

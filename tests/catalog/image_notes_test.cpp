@@ -1,10 +1,9 @@
-#include "catalog/image_notes.hpp"
-
 #include <stop_token>
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include "catalog/image_table.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"

@@ -1,10 +1,9 @@
-#include "catalog/object_lookup.hpp"
-
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "catalog/object_set.hpp"
 #include "net/store_server.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"

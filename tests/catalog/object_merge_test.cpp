@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "catalog/object_lookup.hpp"
 #include "catalog/object_set.hpp"
 #include "net/store_server.hpp"
 #include "support/errors.hpp"

@@ -1,10 +1,9 @@
-#include "catalog/object_names.hpp"
-
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "catalog/object_set.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "catalog/object_lookup.hpp"
 #include "formats/manifest.hpp"
 #include "net/store_server.hpp"
 #include "support/errors.hpp"

@@ -1,9 +1,8 @@
-#include "catalog/set_folders.hpp"
-
 #include <filesystem>
 
 #include <doctest/doctest.h>
 
+#include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"

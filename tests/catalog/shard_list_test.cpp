@@ -1,7 +1,6 @@
-#include "catalog/shard_list.hpp"
-
 #include <doctest/doctest.h>
 
+#include "catalog/operand_places.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

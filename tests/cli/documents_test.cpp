@@ -2,9 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/documents/command_doc.hpp"
+#include "cli/app.hpp"
+#include "cli/documents/help.hpp"
 #include "cli/fake_app.hpp"
-#include "cli/programs.hpp"
 
 using namespace shardkit_test;
 

@@ -1,11 +1,10 @@
-#include "cli/messages/json_messages.hpp"
-
 #include <sstream>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/fake_app.hpp"
+#include "cli/messages.hpp"
 #include "core/error.hpp"
 
 using namespace shardkit_test;

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "cli/app.hpp"
 #include "cli/fake_app.hpp"
-#include "cli/programs.hpp"
 #include "core/error.hpp"
 
 using namespace shardkit_test;

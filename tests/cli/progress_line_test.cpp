@@ -1,6 +1,6 @@
-#include "cli/messages/progress_line.hpp"
-
 #include <doctest/doctest.h>
+
+#include "cli/progress.hpp"
 
 using shardkit::ProgressLine;
 using shardkit::ProgressSample;

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/fake_app.hpp"
-#include "cli/fields/field_text.hpp"
+#include "cli/field_text.hpp"
 #include "cli/reports/text_report.hpp"
 #include "core/error.hpp"
 #include "support/temp_dir.hpp"

@@ -1,4 +1,4 @@
-#include "cli/messages/termination_message.hpp"
+#include "cli/termination_message.hpp"
 
 #include <filesystem>
 

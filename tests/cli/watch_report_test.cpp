@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/fields/field_json.hpp"
+#include "cli/field_tree.hpp"
 #include "cli/reports/watch_lines.hpp"
 
 using namespace shardkit;

@@ -5,8 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include "core/result.hpp"
-
 using namespace shardkit;
 
 TEST_CASE("a failed system call has the code that decides whether a retry helps") {

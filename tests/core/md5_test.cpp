@@ -1,9 +1,9 @@
-#include "core/md5.hpp"
-
 #include <algorithm>
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "core/hash.hpp"
 
 using namespace shardkit;
 

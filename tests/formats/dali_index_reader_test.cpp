@@ -1,11 +1,10 @@
-#include "formats/dali_index_reader.hpp"
-
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "formats/dali_index.hpp"
 
 using namespace shardkit;
 

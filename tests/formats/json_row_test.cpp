@@ -1,11 +1,10 @@
-#include "formats/json_row.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "formats/table_reader.hpp"
 #include "support/table_rows.hpp"
 
 using namespace shardkit;

@@ -1,8 +1,8 @@
-#include "formats/line_reader.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "formats/tsv.hpp"
 
 using namespace shardkit;
 

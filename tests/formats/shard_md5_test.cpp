@@ -1,6 +1,6 @@
-#include "formats/shard_md5.hpp"
-
 #include <doctest/doctest.h>
+
+#include "formats/wids_index.hpp"
 
 using namespace shardkit;
 

@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "core/prng.hpp"
-#include "formats/utf8.hpp"
+#include "core/text.hpp"
 
 using namespace shardkit;
 using namespace shardkit::test;

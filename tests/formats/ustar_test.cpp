@@ -1,11 +1,10 @@
-#include "formats/ustar.hpp"
-
 #include <array>
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "formats/tar_header.hpp"
 
 using namespace shardkit;
 

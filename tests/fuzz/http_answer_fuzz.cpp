@@ -6,9 +6,9 @@
 #include <string>
 
 #include "fuzz/fuzz.hpp"
-#include "net/answer_reader.hpp"
 #include "net/aws_profile.hpp"
-#include "net/object_version.hpp"
+#include "net/http_client.hpp"
+#include "net/remote_store.hpp"
 #include "net/retry.hpp"
 
 using namespace shardkit;

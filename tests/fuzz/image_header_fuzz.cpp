@@ -1,8 +1,7 @@
 // What a look at an image's first bytes tells, of any bytes.
 
 #include "fuzz/fuzz.hpp"
-#include "image/jpeg_header.hpp"
-#include "image/probe.hpp"
+#include "image/image_header.hpp"
 
 using namespace shardkit;
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "fuzz/fuzz.hpp"
+#include "image/image_header.hpp"
 #include "image/jpeg_resizer.hpp"
-#include "image/probe.hpp"
 
 using namespace shardkit;
 

@@ -1,9 +1,9 @@
 // The JSON files of a set: a manifest that is read is written again as it means, others are refused.
 
 #include "formats/manifest.hpp"
-#include "formats/staged_marker.hpp"
 #include "formats/wids_index.hpp"
 #include "fuzz/fuzz.hpp"
+#include "staging/stage_journal.hpp"
 
 using namespace shardkit;
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "fuzz/fuzz.hpp"
-#include "net/http_message.hpp"
-#include "net/timestamp.hpp"
+#include "net/http.hpp"
 #include "net/url.hpp"
+#include "system/clock.hpp"
 
 using namespace shardkit;
 

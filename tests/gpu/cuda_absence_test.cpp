@@ -1,9 +1,7 @@
-#include "gpu/cuda_absence.hpp"
-
 #include <doctest/doctest.h>
 
+#include "gpu/device.hpp"
 #include "gpu/device_jpeg_decoder.hpp"
-#include "gpu/devices.hpp"
 #include "gpu/direct_storage.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"

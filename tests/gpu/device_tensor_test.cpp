@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "core/prng.hpp"
-#include "gpu/devices.hpp"
+#include "gpu/device.hpp"
 #include "image/resize.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"

@@ -4,8 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include "gpu/devices.hpp"
-#include "gpu/host_buffer.hpp"
 #include "gpu/pattern.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"

@@ -9,9 +9,9 @@
 
 #include "gpu/device_jpeg_decoder.hpp"
 #include "image/fixtures.hpp"
+#include "image/image_header.hpp"
 #include "image/jpeg_decoder.hpp"
 #include "image/jpeg_encoder.hpp"
-#include "image/jpeg_header.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"
 #include "support/fake_nvjpeg.hpp"

@@ -1,11 +1,10 @@
-#include "image/antialias_resize.hpp"
-
 #include <algorithm>
 #include <cmath>
 
 #include <doctest/doctest.h>
 
 #include "image/fixtures.hpp"
+#include "image/resize.hpp"
 
 using namespace shardkit;
 using namespace shardkit::test;

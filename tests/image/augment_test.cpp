@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "image/fixtures.hpp"
-#include "image/half_float.hpp"
+#include "image/tensor_type.hpp"
 
 using namespace shardkit;
 using namespace shardkit::test;

@@ -1,5 +1,3 @@
-#include "image/half_float.hpp"
-
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -8,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "core/prng.hpp"
+#include "image/tensor_type.hpp"
 
 using namespace shardkit;
 

@@ -7,9 +7,9 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "image/augment.hpp"
 #include "image/fixtures.hpp"
 #include "image/jpeg_encoder.hpp"
-#include "image/random_crop.hpp"
 #include "image/resize.hpp"
 
 using namespace shardkit;

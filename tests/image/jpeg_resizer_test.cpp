@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "image/antialias_resize.hpp"
+#include "image/resize.hpp"
 #include "image/resizer_support.hpp"
 #include "support/files.hpp"
 

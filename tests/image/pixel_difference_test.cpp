@@ -1,8 +1,7 @@
-#include "image/pixel_difference.hpp"
-
 #include <doctest/doctest.h>
 
 #include "image/fixtures.hpp"
+#include "image/pixels.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

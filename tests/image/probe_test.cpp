@@ -1,10 +1,9 @@
-#include "image/probe.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "image/fixtures.hpp"
+#include "image/image_header.hpp"
 #include "image/jpeg_encoder.hpp"
 
 using namespace shardkit;

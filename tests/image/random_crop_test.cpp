@@ -1,9 +1,9 @@
-#include "image/random_crop.hpp"
-
 #include <algorithm>
 #include <utility>
 
 #include <doctest/doctest.h>
+
+#include "image/augment.hpp"
 
 using namespace shardkit;
 

@@ -1,5 +1,3 @@
-#include "io/file_extents.hpp"
-
 #include <array>
 #include <filesystem>
 #include <string>
@@ -8,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "io/page_cache.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 

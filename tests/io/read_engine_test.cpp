@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "io/aligned_buffer.hpp"
+#include "io/file.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 

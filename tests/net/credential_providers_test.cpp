@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "net/fake_cloud.hpp"
-#include "net/timestamp.hpp"
 #include "support/errors.hpp"
+#include "system/clock.hpp"
 
 using namespace shardkit;
 using shardkit_test::failure_of;

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "net/http_get.hpp"
-#include "net/http_pool.hpp"
 #include "support/fault_server.hpp"
 
 using namespace shardkit;

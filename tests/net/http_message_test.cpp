@@ -1,6 +1,6 @@
-#include "net/http_message.hpp"
-
 #include <doctest/doctest.h>
+
+#include "net/http.hpp"
 
 using namespace shardkit;
 

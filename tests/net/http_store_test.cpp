@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "net/fake_cloud.hpp"
-#include "net/http_pool.hpp"
+#include "net/http_client.hpp"
 #include "net/object_server.hpp"
 #include "support/errors.hpp"
 

@@ -18,7 +18,7 @@
 #include "core/error.hpp"
 #include "net/store_source.hpp"
 #include "net/url.hpp"
-#include "system/environment_lookup.hpp"
+#include "system/probe.hpp"
 
 using namespace shardkit;
 using nlohmann::json;

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "net/http_message.hpp"
+#include "net/http.hpp"
 #include "support/fault_server.hpp"
 
 namespace shardkit_test {

@@ -1,11 +1,10 @@
-#include "net/program_output.hpp"
-
 #include <chrono>
 #include <csignal>
 #include <thread>
 
 #include <doctest/doctest.h>
 
+#include "net/aws_profile.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

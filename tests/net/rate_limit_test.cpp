@@ -1,7 +1,6 @@
-#include "net/rate_limit.hpp"
-
 #include <doctest/doctest.h>
 
+#include "net/retry.hpp"
 #include "support/errors.hpp"
 #include "support/fake_clock.hpp"
 

@@ -5,9 +5,9 @@
 
 #include <doctest/doctest.h>
 
-#include "net/timestamp.hpp"
 #include "support/errors.hpp"
 #include "support/fake_clock.hpp"
+#include "system/clock.hpp"
 
 using namespace shardkit;
 using shardkit_test::failure_of;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "net/http_pool.hpp"
+#include "net/http_client.hpp"
 #include "net/object_server.hpp"
 #include "net/s3_store.hpp"
 #include "support/errors.hpp"

@@ -1,8 +1,7 @@
-#include "net/s3_settings.hpp"
-
 #include <doctest/doctest.h>
 
 #include "net/fake_cloud.hpp"
+#include "net/s3_store.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "net/s3_fixture.hpp"
-#include "net/timestamp.hpp"
+#include "system/clock.hpp"
 
 using namespace shardkit;
 using namespace shardkit_test;

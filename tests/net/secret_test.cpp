@@ -1,11 +1,11 @@
-#include "net/secret.hpp"
-
 #include <ostream>
 #include <type_traits>
 #include <utility>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+
+#include "net/sigv4.hpp"
 
 using namespace shardkit;
 

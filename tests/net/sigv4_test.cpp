@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "net/timestamp.hpp"
+#include "system/clock.hpp"
 
 using namespace shardkit;
 

@@ -1,6 +1,6 @@
-#include "net/stall_watch.hpp"
-
 #include <doctest/doctest.h>
+
+#include "net/http_client.hpp"
 
 using namespace shardkit;
 

@@ -1,6 +1,6 @@
-#include "net/timestamp.hpp"
-
 #include <doctest/doctest.h>
+
+#include "system/clock.hpp"
 
 using namespace shardkit;
 

@@ -1,11 +1,10 @@
-#include "staging/eviction.hpp"
-
 #include <filesystem>
 
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
 #include "io/folder_lock.hpp"
+#include "staging/node_cache.hpp"
 #include "support/errors.hpp"
 #include "support/forgetful_file_system.hpp"
 #include "support/staged_folder.hpp"

@@ -1,11 +1,10 @@
-#include "staging/range_set.hpp"
-
 #include <algorithm>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "core/prng.hpp"
+#include "staging/part_log.hpp"
 
 using namespace shardkit;
 

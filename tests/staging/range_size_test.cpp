@@ -1,6 +1,6 @@
-#include "staging/range_size.hpp"
-
 #include <doctest/doctest.h>
+
+#include "staging/stage_copier.hpp"
 
 using namespace shardkit;
 

@@ -1,10 +1,9 @@
-#include "staging/small_files.hpp"
-
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "staging/copy_support.hpp"
+#include "staging/file_placer.hpp"
 
 using namespace shardkit;
 

@@ -1,8 +1,8 @@
-#include "stats/curve.hpp"
-
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "stats/summary.hpp"
 
 using namespace shardkit;
 

@@ -1,8 +1,8 @@
-#include "stats/log_histogram.hpp"
-
 #include <limits>
 
 #include <doctest/doctest.h>
+
+#include "stats/latency_histogram.hpp"
 
 using namespace shardkit;
 

@@ -1,5 +1,3 @@
-#include "stats/prediction.hpp"
-
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -7,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "noise.hpp"
+#include "stats/comparison.hpp"
 #include "stats/summary.hpp"
 
 using namespace shardkit;

@@ -1,10 +1,10 @@
-#include "stats/rank_test.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "stats/comparison.hpp"
 
 using namespace shardkit;
 using doctest::Approx;

@@ -4,8 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include "stats/steadiness.hpp"
-
 using namespace shardkit;
 
 TEST_CASE("nothing, one value, two values") {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "net/clock.hpp"
+#include "system/clock.hpp"
 
 namespace shardkit_test {
 

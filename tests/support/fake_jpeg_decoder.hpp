@@ -8,8 +8,8 @@
 #include <span>
 
 #include "gpu/device_jpeg_decoder.hpp"
+#include "image/image_header.hpp"
 #include "image/jpeg_decoder.hpp"
-#include "image/jpeg_header.hpp"
 
 namespace shardkit_test {
 

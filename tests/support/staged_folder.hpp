@@ -7,11 +7,9 @@
 
 #include "core/bytes.hpp"
 #include "core/hash.hpp"
-#include "formats/staged_marker.hpp"
 #include "io/file_system.hpp"
 #include "staging/lease.hpp"
 #include "staging/stage_journal.hpp"
-#include "staging/stage_layout.hpp"
 #include "support/files.hpp"
 
 /// A folder as a stage leaves it. `make()` writes files, journal and, when it is complete, marker.

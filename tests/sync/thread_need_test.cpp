@@ -1,6 +1,6 @@
-#include "sync/thread_need.hpp"
-
 #include <doctest/doctest.h>
+
+#include "sync/adaptive_workers.hpp"
 
 using namespace shardkit;
 

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "support/recorded_tree.hpp"
-#include "system/gpu.hpp"
 #include "system/mounts.hpp"
 #include "system/pcie.hpp"
 #include "system/storage.hpp"

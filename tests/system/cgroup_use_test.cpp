@@ -1,8 +1,7 @@
-#include "system/cgroup_use.hpp"
-
 #include <doctest/doctest.h>
 
 #include "support/recorded_tree.hpp"
+#include "system/cgroup.hpp"
 
 using namespace shardkit;
 

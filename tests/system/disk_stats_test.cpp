@@ -1,8 +1,7 @@
-#include "system/disk_stats.hpp"
-
 #include <doctest/doctest.h>
 
 #include "support/recorded_tree.hpp"
+#include "system/block_device.hpp"
 
 using namespace shardkit;
 

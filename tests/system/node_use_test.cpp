@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "support/recorded_tree.hpp"
-#include "system/cpu_times.hpp"
+#include "system/cpu.hpp"
 #include "system/memory.hpp"
 
 using namespace shardkit;

@@ -1,8 +1,7 @@
-#include "system/pressure.hpp"
-
 #include <doctest/doctest.h>
 
 #include "support/recorded_tree.hpp"
+#include "system/memory.hpp"
 
 using namespace shardkit;
 

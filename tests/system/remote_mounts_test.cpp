@@ -1,10 +1,8 @@
 #include <doctest/doctest.h>
 
 #include "support/recorded_tree.hpp"
-#include "system/fuse.hpp"
-#include "system/lustre.hpp"
 #include "system/mounts.hpp"
-#include "system/nfs.hpp"
+#include "system/network_storage.hpp"
 #include "system/storage.hpp"
 
 using namespace shardkit;

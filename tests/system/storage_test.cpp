@@ -6,8 +6,8 @@
 
 #include "core/error.hpp"
 #include "support/recorded_tree.hpp"
-#include "system/gpu.hpp"
 #include "system/mounts.hpp"
+#include "system/pcie.hpp"
 
 using namespace shardkit;
 

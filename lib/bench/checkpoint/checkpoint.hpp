@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/checkpoint/checkpoint_turn.hpp"
+#include "bench/checkpoint/checkpoint_files.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"

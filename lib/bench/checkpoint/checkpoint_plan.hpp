@@ -8,7 +8,11 @@
 #include <vector>
 
 /// What a checkpoint is made of: how many files, and how large.
+///
+/// What the options of `iobench checkpoint` stand for, and which are refused.
 namespace shardkit {
+
+struct CheckpointOptions;
 
 /// A model whose checkpoints MLPerf Storage writes.
 struct CheckpointModel {
@@ -41,5 +45,15 @@ void check_scale(double scale);
 /// A model's ranks on this node are 8, or as many as it has, unless `writers` says otherwise; each writes
 /// scale * bytes / ranks. Without a model: `bytes`, 1 GiB by default, in equal parts. Throws Error{usage}.
 CheckpointPlan plan_checkpoint(const CheckpointWish& wish);
+
+/// `options` with what --job stands for: fio's own example of a sequential write, as platform teams run it; --scale
+/// makes its files smaller. Throws Error{usage} for a job that there is not, or one beside what it fixes.
+CheckpointOptions with_job(const CheckpointOptions& options);
+
+/// The fio command that the job stands for; empty without one. Of options that with_job() returned.
+std::optional<std::string> fio_command(const CheckpointOptions& options);
+
+/// Throws Error{usage} for what makes no sense.
+void check_options(const CheckpointOptions& options);
 
 }  // namespace shardkit

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "bench/compare/compare.hpp"
 #include "core/units.hpp"
 #include "stats/comparison.hpp"
 
@@ -37,5 +38,11 @@ std::optional<double> metric_value(const CompareMetric& metric, std::string_view
 
 /// A value as people read it: "1.20 GB/s", "812/s", "3.41 ms".
 std::string metric_text(double value, Unit unit);
+
+/// "-9.8 %: 1.20 GB/s to 1.08 GB/s, between -12.1 % and -7.4 %, p 0.0002".
+std::string change_text(const CompareRow& row, Unit unit);
+
+/// The line that stands first in every report: the verdict, and what it comes from.
+std::string verdict_text(const CompareResult& result, const std::optional<std::string>& saved);
 
 }  // namespace shardkit

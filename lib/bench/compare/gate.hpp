@@ -10,6 +10,8 @@
 #include "core/fields.hpp"
 
 /// What a fleet asks of its nodes, whatever they gave before.
+///
+/// JSON Schemas of the files that compare reads and writes beside results; docs/schema holds them.
 namespace shardkit {
 
 enum class GateVerdict {
@@ -56,5 +58,11 @@ std::vector<GateRequirement> read_gate(const std::string& path);
 /// decides: missed when all of it lies on the wrong side, inconclusive when only the median or only a part of it does.
 /// With fewer values the median alone decides.
 std::vector<GateRow> check_gate(const std::vector<GateRequirement>& requirements, const Measurements& measured);
+
+/// Of what --gate takes: every file that fits can be read, but for limits given as texts that are no sizes.
+std::string gate_schema();
+
+/// Of what --save-baseline writes.
+std::string baseline_schema();
 
 }  // namespace shardkit

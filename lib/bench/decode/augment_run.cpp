@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/model/requirement.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "image/augment.hpp"

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/decode/cores_needed.hpp"
 #include "bench/input/jpeg_store.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"

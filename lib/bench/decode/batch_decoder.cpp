@@ -1,12 +1,20 @@
 #include "bench/decode/batch_decoder.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <atomic>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/error.hpp"
 #include "core/units.hpp"
+#include "image/image_header.hpp"
+#include "image/jpeg_decoder.hpp"
+#include "image/pixels.hpp"
+#include "stats/summary.hpp"
+#include "sync/task_group.hpp"
+#include "system/limits.hpp"
 
 namespace shardkit {
 namespace {
@@ -82,6 +90,154 @@ DecodedBatch BatchDecoder::decode(JpegEngine engine, JpegBatch& batch) {
     decoded.pixels.push_back(jobs[i].image);
   }
   return decoded;
+}
+
+namespace {
+
+constexpr std::size_t kMostCompared = 512;
+
+bool has_small_chroma(Bytes jpeg) {
+  const Subsampling subsampling = read_jpeg_header(jpeg).header.subsampling;
+  return subsampling != Subsampling::s444 && subsampling != Subsampling::gray;
+}
+
+std::string_view name_of(JpegEngine engine) {
+  return EnumNames<JpegEngine>::names.at(static_cast<std::size_t>(engine));
+}
+
+}  // namespace
+
+/// What one thread needs.
+class PixelCheck::Comparer {
+ public:
+  explicit Comparer(PixelCheck& check) : check_(check), stream_(check.device_.make_stream()) {}
+
+  void compare(const RoutedJpeg& image, const DeviceImage& found, JpegEngine engine) {
+    const Bytes jpeg = check_.store_.image(image.index);
+    const Decoded smooth = smooth_.decode(jpeg);
+    if (smooth.failure != DecodeFailure::none) {  // decoders may make of damaged data what they like
+      const std::scoped_lock lock(check_.mutex_);
+      ++check_.result_.damaged;
+      return;
+    }
+    pixels_.resize(image.route.bytes());
+    stream_->copy_to_host(std::as_writable_bytes(std::span(pixels_)), found.pixels);
+    stream_->synchronize();
+    const PixelView view{pixels_, found.width, found.height};
+    PixelDifference difference = pixel_difference(view, smooth.pixels);
+    bool plain_chroma = false;
+    if (has_small_chroma(jpeg)) {
+      const PixelDifference plain = pixel_difference(view, plain_.decode(jpeg).pixels);
+      plain_chroma = plain.psnr_db > difference.psnr_db;
+      if (plain_chroma) difference = plain;
+    }
+    check_.note(image, engine, difference.psnr_db, difference.largest, plain_chroma);
+  }
+
+ private:
+  PixelCheck& check_;
+  std::unique_ptr<Stream> stream_;
+  JpegDecoder smooth_;
+  JpegDecoder plain_{{.smooth_chroma = false}};
+  std::vector<std::uint8_t> pixels_;
+};
+
+PixelCheck::PixelCheck(const JpegStore& store, Device& device, unsigned threads,
+                       std::function<std::string(std::size_t)> name_of, Context& context)
+    : store_(store), device_(device), threads_(threads), name_of_(std::move(name_of)), context_(context) {}
+
+/// Each thread has an image three times: the GPU's pixels and libjpeg-turbo's two.
+std::size_t PixelCheck::threads_for(const DecodedBatch& batch) const {
+  std::uint64_t largest = 1;
+  for (const RoutedJpeg& image : batch.images) largest = std::max(largest, image.route.bytes());
+  const std::uint64_t fit = std::max<std::uint64_t>(usable_memory() / 4 / (3 * largest), 1);
+  return std::min<std::uint64_t>({threads_, batch.images.size(), fit});
+}
+
+void PixelCheck::compare(const DecodedBatch& batch) {
+  std::atomic<std::size_t> next{0};
+  TaskGroup group(context_.stop_token());
+  const std::size_t threads = threads_for(batch);
+  for (std::size_t thread = 0; thread < threads; ++thread) {
+    group.spawn([&](const std::stop_token& stop) {
+      Comparer comparer(*this);
+      while (!stop.stop_requested()) {
+        const std::size_t turn = next.fetch_add(1, std::memory_order_relaxed);
+        if (turn >= batch.images.size()) return;
+        comparer.compare(batch.images[turn], batch.pixels[turn], batch.engine);
+        context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+      }
+    });
+  }
+  group.wait();
+  context_.throw_if_stopped();
+}
+
+void PixelCheck::note(const RoutedJpeg& image, JpegEngine engine, double psnr,
+                      const std::array<std::uint8_t, 3>& largest, bool plain_chroma) {
+  if (psnr < kLeastPsnr) {
+    const std::string name = name_of_(image.index);
+    throw Error(
+        ErrorCode::corrupt,
+        fmt::format("GPU {} decodes '{}' wrong with its {} engine: {:.1f} dB against libjpeg-turbo, where {:.0f} "
+                    "are the least. No rate is told for wrong pixels; another version of nvJPEG or of the "
+                    "driver may decode it right",
+                    device_.facts().index, name, name_of(engine), psnr, kLeastPsnr),
+        name);
+  }
+  const std::scoped_lock lock(mutex_);
+  psnr_.push_back(psnr);
+  ++result_.compared;
+  if (plain_chroma) ++result_.plain_chroma;
+  const auto raise = [](std::uint64_t& most, std::uint8_t value) { most = std::max<std::uint64_t>(most, value); };
+  raise(result_.max_difference_red, largest[0]);
+  raise(result_.max_difference_green, largest[1]);
+  raise(result_.max_difference_blue, largest[2]);
+}
+
+PixelComparison PixelCheck::result() const {
+  PixelComparison result = result_;
+  if (psnr_.empty()) return result;
+  result.min_psnr = std::ranges::min(psnr_);
+  result.median_psnr = summarize(psnr_).median;
+  return result;
+}
+
+void compare_sample(const JpegStore& store, BatchDecoder& batches, PixelCheck& check, Context& context) {
+  const std::size_t count = std::min(store.size(), kMostCompared);
+  context.progress().start("comparing pixels", count);
+  JpegBatches pending;
+  const auto compare = [&](JpegEngine engine) {
+    if (pending[engine].images.empty()) return;
+    batches.forget_pixels();
+    check.compare(batches.decode(engine, pending[engine]));
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    context.throw_if_stopped();
+    const std::size_t index = i * store.size() / count;
+    const auto route = batches.route(index);
+    if (!route) continue;
+    const RoutedJpeg image{index, *route};
+    if (!batches.has_room(pending[route->engine], image)) compare(route->engine);
+    BatchDecoder::add(pending[route->engine], image);
+  }
+  for (const JpegEngine engine : kJpegEngines) compare(engine);
+}
+
+void PixelComparison::describe(FieldVisitor& v) {
+  v.field({"compared", Unit::count, "images that were decoded by both and compared"}, compared);
+  v.field({"damaged", Unit::count, "images that libjpeg-turbo found damaged: not compared"}, damaged);
+  v.field({"plain_chroma", Unit::count,
+           "images with subsampled chroma that are nearer to libjpeg-turbo's without smooth upsampling, and were held "
+           "against that"},
+          plain_chroma);
+  v.field({"least_allowed_psnr_db", Unit::none, "below it an image counts as wrong, and no rate is told"},
+          least_allowed_psnr);
+  v.field({"min_psnr_db", Unit::none, "least peak signal-to-noise ratio of an image, in dB; 100: equal"}, min_psnr);
+  v.field({"median_psnr_db", Unit::none, "median over images"}, median_psnr);
+  v.field({"max_difference_red", Unit::count, "largest difference of a value, of 255"}, max_difference_red);
+  v.field({"max_difference_green", Unit::count, "the same of green"}, max_difference_green);
+  v.field({"max_difference_blue", Unit::count, "the same of blue"}, max_difference_blue);
 }
 
 }  // namespace shardkit

@@ -4,16 +4,119 @@
 #include <atomic>
 #include <chrono>
 
-#include "bench/decode/decode_measurement.hpp"
-#include "bench/decode/decode_options.hpp"
-#include "bench/decode/device_decode.hpp"
-#include "bench/timing/timed_run.hpp"
+#include <fmt/format.h>
+
+#include "core/error.hpp"
 #include "core/prng.hpp"
-#include "gpu/devices.hpp"
+#include "gpu/device.hpp"
 #include "image/jpeg_decoder.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
+
+DecodeResult result_of(const JpegStore& store) {
+  DecodeResult result;
+  result.images = store.size();
+  result.mix = store.mix();
+  result.samples_used = store.choice();
+  return result;
+}
+
+void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies, DecodeResult& result) {
+  DecodeTally sum;
+  for (const DecodeTally& tally : tallies) sum.add(tally);
+  const auto images = static_cast<double>(sum.images);
+  result.decoded = sum.images;
+  result.decode_seconds = timing.seconds;
+  result.cpu_seconds = timing.cpu_seconds;
+  result.cpu_seconds_per_sample = sum.images > 0 ? timing.cpu_seconds / images : 0;
+  result.samples_per_second = images / timing.seconds;
+  result.samples_per_second_interval = rate_interval(timing, result.samples_per_second);
+  result.steady = is_steady(timing);
+  result.megapixels_per_second = static_cast<double>(sum.pixels) * 1e-6 / timing.seconds;
+  result.bytes_per_second = static_cast<double>(sum.bytes) / timing.seconds;
+  if (result.backend == DecodeBackend::nvjpeg || timing.cpu_seconds <= 0) return;
+  result.samples_per_second_per_core = images / timing.cpu_seconds;
+  result.cores_needed = cores_needed(*result.samples_per_second_per_core);
+}
+
+void add_failures(const DecodeFailures& failures, std::uint64_t tried, const InputSet& input, DecodeResult& result) {
+  result.failures = failures;
+  if (failures.total < tried) return;
+  throw Error(
+      ErrorCode::corrupt,
+      fmt::format("not one of {} from {} can be decoded as a JPEG ({} of another format or empty); the first is "
+                  "'{}': name JPEGs, or measure reading alone with `iobench read`",
+                  format_count(tried, "image"), named_text(input), failures.not_jpeg,
+                  result.samples_used.first.front()),
+      first_named(input));
+}
+
+void warn_of_shared_cores(const DecodeResult& result, double cores, Context& context) {
+  constexpr double kMostOfThem = 0.8;
+  const double had = result.cpu_seconds / result.decode_seconds;
+  const double expected = std::min(static_cast<double>(result.threads), cores);
+  if (had >= kMostOfThem * expected) return;
+  context.warn(
+      "cores_shared",
+      fmt::format("decoding had {:.1f} of {:.1f} cores: others use this machine, so its own rates are higher than "
+                  "these; run again when it is idle",
+                  had, expected));
+}
+
+namespace {
+
+constexpr std::uint64_t kMostThreads = 4096;
+constexpr std::uint64_t kMostBatch = 65536;
+
+void check(bool fine, const std::string& text) {
+  if (!fine) throw Error(ErrorCode::usage, text);
+}
+
+/// Options of what augmenting makes.
+void check_tensor(const DecodeBenchOptions& options) {
+  const DecodeBenchOptions usual;
+  check(options.dtype == usual.dtype,
+        "--dtype: decoding alone gives 8-bit values; add --augment imagenet, which makes others of them");
+  check(options.layout == usual.layout,
+        "--layout: decoding alone gives pixels one after the other; add --augment imagenet, which lays them out");
+}
+
+/// Options that only one of the backends has.
+void check_backend(const DecodeBenchOptions& options) {
+  if (options.backend == DecodeBackend::cpu) {
+    check(!options.batch, "--batch: only nvJPEG takes batches; add --backend nvjpeg, or leave it out");
+    check(!options.device, "--device: only nvJPEG decodes on a GPU; add --backend nvjpeg, or leave it out");
+    return;
+  }
+  constexpr const char* kWhole = "{}: nvJPEG decodes whole images here; leave it out, or measure it with --backend cpu";
+  check(!options.crop, fmt::format(fmt::runtime(kWhole), "--crop"));
+  check(options.scale == 1, fmt::format(fmt::runtime(kWhole), "--scale"));
+  check(options.augment == Augmentation::none, fmt::format(fmt::runtime(kWhole), "--augment"));
+  check(!options.scaling,
+        "--scaling: threads of the CPU do not set nvJPEG's pace; leave it out, or try --threads 1, 2, 4, ... yourself");
+  const auto batch = options.batch.value_or(1);
+  check(batch > 0 && batch <= kMostBatch, fmt::format("--batch: expected 1 to {}", kMostBatch));
+}
+
+}  // namespace
+
+std::uint64_t decode_threads(const DecodeBenchOptions& options) { return options.threads.value_or(usable_threads()); }
+
+void check_decode_options(const DecodeBenchOptions& options, std::uint64_t threads) {
+  check(threads > 0 && threads <= kMostThreads, fmt::format("--threads: expected 1 to {}", kMostThreads));
+  check(options.samples > 0, "--samples: expected at least 1");
+  check(options.min_seconds >= 0 && options.min_seconds <= 86400, "--min-seconds: expected up to a day");
+  const auto crop = options.crop.value_or(1);
+  check(crop > 0 && crop <= kMostCrop, fmt::format("--crop: expected 1 to {} pixels", kMostCrop));
+  const auto scale = options.scale;
+  check(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
+  const bool crops = options.crop || options.augment != Augmentation::none;
+  check(scale == 1 || !crops, "--scale: crops are decoded at full size; leave out --crop and --augment");
+  if (options.augment == Augmentation::none) check_tensor(options);
+  check_backend(options);
+}
+
 namespace {
 
 constexpr std::uint64_t kUsualCrop = 224;
@@ -152,6 +255,68 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
   add_failures(work.failures(), work.tried(), input, result);
   if (augments) result.augment = measure_augment(store, augment_settings(options, threads), context);
   return result;
+}
+
+void DecodeBenchOptions::describe(FieldVisitor& v) {
+  v.field({"PATH", Unit::none, "shards, image files, or folders of either", Role::positional}, paths);
+  v.field({"backend", Unit::none, "what decodes: libjpeg-turbo, or nvJPEG on a GPU"}, backend);
+  v.field({"threads", Unit::count, "decoding threads; as many as the process may keep cores busy"}, threads);
+  v.field({"samples", Unit::count, "images to load, taken evenly"}, samples);
+  v.field({"crop", Unit::count, "decode only a random resized crop to this many pixels a side", Role::option, "PIXELS"},
+          crop);
+  v.field({"scale", Unit::none, "shrink whole images while decoding: 1, 2, 4 or 8 times a side", Role::option, "N"},
+          scale);
+  v.field({"augment", Unit::none,
+           "time augmenting the crops apart: imagenet flips one in two and normalises; crops are of 224 pixels without "
+           "--crop"},
+          augment);
+  v.field({"dtype", Unit::none, "type of the augmented values; with --augment"}, dtype);
+  v.field({"layout", Unit::none, "planes first (nchw) or pixels first (nhwc); with --augment"}, layout);
+  v.field({"min-seconds", Unit::seconds, "decode, and augment, for at least this long"}, min_seconds);
+  v.field({"scaling", Unit::none, "measure 1, 2, 4, ... threads too"}, scaling);
+  v.field({"seed", Unit::none, "where the crops lie and which are flipped"}, seed);
+  v.field({"batch", Unit::count, "images that nvJPEG is given at once; default: 256"}, batch);
+  v.field({"device", Unit::none, "number of the GPU that nvJPEG decodes on; default: 0"}, device);
+}
+
+void ScalingRow::describe(FieldVisitor& v) {
+  v.field({"threads", Unit::count, "decoding threads"}, threads);
+  v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);
+  v.field({"speedup", Unit::none, "against one thread"}, speedup);
+  v.field({"efficiency", Unit::ratio, "speedup over threads"}, efficiency_ratio);
+}
+
+void DecodeResult::describe(FieldVisitor& v) {
+  v.field({"backend", Unit::none, "what decoded"}, backend);
+  v.field({"crop", Unit::count, "side of the random resized crop; none: the whole image"}, crop);
+  v.field({"scale", Unit::none, "how many times smaller a side was decoded"}, scale);
+  v.field({"threads", Unit::count, "decoding threads"}, threads);
+  v.field({"images", Unit::count, "images in memory"}, images);
+  v.field({"decoded", Unit::count, "images decoded, each at least once where there was time"}, decoded);
+  v.field({"decode_seconds", Unit::seconds, "time that took"}, decode_seconds);
+  v.field({"cpu_seconds", Unit::seconds, "processor time that took, of the whole process"}, cpu_seconds);
+  v.field({"cpu_seconds_per_sample", Unit::none, "that time over the images decoded"}, cpu_seconds_per_sample);
+  v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);
+  v.field({"samples_per_second_interval", Unit::per_second,
+           "95 % interval of the median over slices of 0.1 s; none of less than 1 s, or where the rate lies outside"},
+          samples_per_second_interval);
+  v.field(
+      {"steady", Unit::none,
+       "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
+      steady);
+  v.field({"samples_per_second_per_core", Unit::per_second, "images per second of processor time; of the CPU alone"},
+          samples_per_second_per_core);
+  v.field({"megapixels_per_second", Unit::per_second, "megapixels of the images, before cropping, over time"},
+          megapixels_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "compressed bytes over time"}, bytes_per_second);
+  v.field({"mix", Unit::none, "what the images are"}, mix);
+  v.field({"samples_used", Unit::none, "which images these are"}, samples_used);
+  v.field({"failures", Unit::none, "images that went wrong, by kind"}, failures);
+  v.field({"scaling", Unit::none, "the same on fewer threads"}, scaling);
+  v.field({"cores_needed", Unit::none, "for one GPU of each published JPEG workload, where the CPU decoded"},
+          cores_needed);
+  v.field({"augment", Unit::none, "flip, normalise and collate, timed apart; none without --augment"}, augment);
+  v.field({"nvjpeg", Unit::none, "what decoded on a GPU, and whether its pixels are right; none on the CPU"}, nvjpeg);
 }
 
 }  // namespace shardkit

@@ -2,19 +2,22 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bench/decode/augment_run.hpp"
-#include "bench/decode/cores_needed.hpp"
-#include "bench/decode/decode_failures.hpp"
-#include "bench/decode/device_decode_result.hpp"
+#include "bench/decode/device_decode.hpp"
+#include "bench/input/decode_failures.hpp"
 #include "bench/input/jpeg_store.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
 /// `iobench decode`: how many images a second the cores, or a GPU, turn into pixels.
+///
+/// What results of both backends have in common.
 namespace shardkit {
 
 /// The largest --crop, in pixels a side.
@@ -95,5 +98,41 @@ DecodeResult decode(const DecodeBenchOptions& options, Context& context);
 /// The same, on the CPU, over an input that was found already; options.paths is not looked at. Who calls it warns of
 /// the images that failed.
 DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Context& context);
+
+/// What one thread, or one engine, decoded. On a cache line of its own.
+struct alignas(64) DecodeTally {
+  std::uint64_t images = 0;
+  std::uint64_t bytes = 0;   ///< compressed
+  std::uint64_t pixels = 0;  ///< of the whole images
+
+  void add(const JpegStore& store, std::size_t index) {
+    ++images;
+    bytes += store.image(index).size();
+    pixels += store.pixels(index);
+  }
+  void add(const DecodeTally& other) {
+    images += other.images;
+    bytes += other.bytes;
+    pixels += other.pixels;
+  }
+};
+
+/// A result that says which images it is about.
+DecodeResult result_of(const JpegStore& store);
+
+/// Rates and times.
+void add_measurement(const Timing& timing, std::span<const DecodeTally> tallies, DecodeResult& result);
+
+/// Throws Error{corrupt} when all images failed that had their turn.
+void add_failures(const DecodeFailures& failures, std::uint64_t tried, const InputSet& input, DecodeResult& result);
+
+/// Warns where decoding on the CPU had clearly less of `cores` than its threads could use: other work took the rest,
+/// and rates and scaling are of what was left.
+void warn_of_shared_cores(const DecodeResult& result, double cores, Context& context);
+
+std::uint64_t decode_threads(const DecodeBenchOptions& options);
+
+/// Throws Error{usage} that names the option.
+void check_decode_options(const DecodeBenchOptions& options, std::uint64_t threads);
 
 }  // namespace shardkit

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "bench/env/findings.hpp"
 #include "core/error.hpp"
 #include "system/limits.hpp"
@@ -100,6 +102,110 @@ Environment look_at_environment(const std::string& path, const std::optional<Loa
   environment.normal = normal_rates(environment);
   environment.findings = find_findings(environment, job);
   return environment;
+}
+
+void Environment::describe(FieldVisitor& v) {
+  v.field({"usable_threads", Unit::count, "cores that this process may keep busy"}, usable_threads);
+  v.field({"cpu_limit", Unit::none, "cores that the control group allows"}, cpu_limit);
+  v.field({"throttled_periods", Unit::count, "periods in which that limit has cut in so far"}, throttled_periods);
+  v.field({"usable_memory", Unit::bytes, "memory that this process may use; 0 when that cannot be seen"},
+          usable_memory);
+  v.field({"dev_shm", Unit::bytes, "room left in /dev/shm"}, dev_shm);
+  v.field({"dev_shm_size", Unit::bytes, "size of /dev/shm"}, dev_shm_size);
+  v.field({"gpus", Unit::count, "NVIDIA devices that this process sees"}, gpus);
+  v.field({"gpu_driver", Unit::none, "version of the NVIDIA driver"}, gpu_driver);
+  v.field({"path", Unit::none, "the data, links followed"}, path);
+  v.field({"storage", Unit::none, "what the data lies on"}, storage);
+  v.field({"file", Unit::bytes, "size of the data, when the path is a single file"}, file_size);
+  std::optional<std::uint64_t> size;
+  std::optional<std::uint64_t> free;
+  if (space) {
+    size = space->total_bytes;
+    free = space->free_bytes;
+  }
+  v.field({"file_system_size", Unit::bytes, "size of that file system"}, size);
+  v.field({"file_system_free", Unit::bytes, "room left on it for this user"}, free);
+  v.field({"block_device", Unit::none, "block device below it"}, block_device);
+  v.field({"nfs", Unit::none, "the mount, when it is of NFS"}, nfs);
+  v.field({"lustre", Unit::none, "the mount, when it is of Lustre"}, lustre);
+  v.field({"fuse", Unit::none, "the mount, when a program serves it through FUSE"}, fuse);
+  v.field({"cpu", Unit::none, "processors of the machine"}, cpu);
+  v.field({"control_group", Unit::none, "what the control groups allow"}, control_group);
+  v.field({"memory", Unit::none, "memory of the machine and the kernel's settings for it"}, memory);
+  v.field({"numa_nodes", Unit::none, "NUMA nodes"}, numa_nodes);
+  v.field({"network", Unit::none, "network cards"}, network);
+  v.field({"rdma", Unit::none, "ports of RDMA devices"}, rdma);
+  v.field({"gpu_devices", Unit::none, "NVIDIA GPUs on the PCI bus, seen by this process or not"}, gpu_devices);
+  v.field({"gpu_monitor", Unit::none, "what the GPUs' driver says of them now (NVML)"}, gpu_monitor);
+  v.field({"kernel", Unit::none, "what kernel, container and limits let this process do"}, kernel);
+  v.field({"hidden", Unit::none, "parts of the machine that cannot be looked at from here"}, hidden);
+  v.field({"normal", Unit::none, "rates that are normal for these parts"}, normal);
+  v.field({"findings", Unit::none, "what a good engineer would point at, the worst first"}, findings);
+}
+
+namespace {
+
+constexpr double kMega = 1e6;
+
+/// By what the drive can do itself: 3000-7000 MB/s up to generation 4, 14000 with generation 5 (docs/measuring.md).
+NormalRate nvme_rate(const BlockDevice& drive) {
+  NormalRate rate{"nvme", 3000 * kMega, 7000 * kMega, "an NVMe drive, many requests in flight"};
+  if (drive.links.empty() || !drive.links.front().pcie.max_speed) return rate;
+  const PcieLink& link = drive.links.front().pcie;
+  if (*link.max_speed >= 32) rate = {"nvme", 10000 * kMega, 14000 * kMega, "an NVMe drive of PCIe generation 5"};
+  if (*link.max_speed <= 8) rate = {"nvme", 2000 * kMega, 3500 * kMega, "an NVMe drive of PCIe generation 3"};
+  return rate;
+}
+
+std::optional<NormalRate> storage_rate(const Environment& environment) {
+  std::optional<NormalRate> rate;
+  const BlockDevice drive = environment.block_device.value_or(BlockDevice{});
+  switch (environment.storage.storage_class) {
+    case StorageClass::hdd:
+      rate = NormalRate{"hdd", 150 * kMega, 250 * kMega, "a spinning disk; random reads 100 to 200 a second"};
+      break;
+    case StorageClass::ssd:
+      rate = NormalRate{"ssd", 450 * kMega, 550 * kMega, "an SSD behind SATA"};
+      break;
+    case StorageClass::nvme:
+      rate = nvme_rate(drive);
+      break;
+    default:
+      return std::nullopt;
+  }
+  if (drive.members.size() > 1) rate->note += fmt::format("; each of {} members", drive.members.size());
+  return rate;
+}
+
+}  // namespace
+
+std::optional<double> fastest_network(const Environment& environment) {
+  std::optional<double> fastest;
+  for (const NetworkCard& card : environment.network) {
+    if (card.state == "up" && card.bytes_per_second) fastest = std::max(fastest.value_or(0), *card.bytes_per_second);
+  }
+  for (const RdmaPort& port : environment.rdma) {
+    if (port.state == "ACTIVE" && port.bytes_per_second)
+      fastest = std::max(fastest.value_or(0), *port.bytes_per_second);
+  }
+  return fastest;
+}
+
+std::vector<NormalRate> normal_rates(const Environment& environment) {
+  std::vector<NormalRate> rates;
+  if (const auto rate = storage_rate(environment)) rates.push_back(*rate);
+  const auto network = fastest_network(environment);
+  if (has_remote_cache(environment.storage.storage_class) && network) {
+    rates.push_back({"network", std::nullopt, *network, "limit of the fastest link that is up"});
+  }
+  for (const GpuDevice& gpu : environment.gpu_devices) {
+    if (!gpu.pcie.max_speed || !gpu.pcie.max_width) continue;
+    const double link = pcie_rate(std::min(*gpu.pcie.max_speed, gpu.pcie.slot_speed.value_or(1e9)),
+                                  std::min(*gpu.pcie.max_width, gpu.pcie.slot_width.value_or(1000)));
+    rates.push_back({"gpu", 0.8 * link, 0.9 * link, "host to one GPU from pinned memory, in large copies"});
+    break;
+  }
+  return rates;
 }
 
 }  // namespace shardkit

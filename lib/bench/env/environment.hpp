@@ -5,26 +5,61 @@
 #include <string>
 #include <vector>
 
-#include "bench/env/finding.hpp"
-#include "bench/env/loader_job.hpp"
-#include "bench/env/normal_rates.hpp"
+#include "bench/requirement/requirement.hpp"
+#include "bench/results/result_file.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "gpu/gpu_monitor.hpp"
 #include "system/block_device.hpp"
 #include "system/cgroup.hpp"
 #include "system/cpu.hpp"
-#include "system/fuse.hpp"
-#include "system/gpu.hpp"
 #include "system/kernel.hpp"
-#include "system/lustre.hpp"
 #include "system/memory.hpp"
 #include "system/network.hpp"
-#include "system/nfs.hpp"
+#include "system/network_storage.hpp"
+#include "system/pcie.hpp"
 #include "system/probe.hpp"
 #include "system/storage.hpp"
 
 namespace shardkit {
+
+/// A PyTorch DataLoader as this node has to carry it.
+struct LoaderJob {
+  std::uint64_t gpus = 1;
+  std::uint64_t workers = 8;  ///< per GPU
+  std::uint64_t prefetch = 2;
+  std::uint64_t batch = 256;
+  double sample_bytes = 0;  ///< decoded
+
+  std::uint64_t processes() const { return gpus * workers; }
+  /// What it keeps in /dev/shm, at least.
+  double shared_memory() const { return prefetch_bytes(gpus, workers, prefetch, batch, sample_bytes); }
+};
+
+struct Environment;
+
+/// What a part of a machine commonly gives, to hold a measurement against: sequential reads in large blocks, one
+/// direction.
+struct NormalRate {
+  std::string part;  ///< "hdd", "nvme", "network", "gpu"
+  std::optional<double> low;
+  double high = 0;
+  std::string note;
+
+  void describe(FieldVisitor& v) {
+    v.field({"part", Unit::none, "storage class, network or gpu"}, part);
+    v.field({"low_bytes_per_second", Unit::bytes_per_second, "the low end"}, low);
+    v.field({"high_bytes_per_second", Unit::bytes_per_second, "the high end, or the limit of a link"}, high);
+    v.field({"note", Unit::none, "what that holds for"}, note);
+  }
+};
+
+/// For the storage below the path, the network where it is remote, and the link of the GPUs; what has no normal rate,
+/// such as a rented disk, is left out.
+std::vector<NormalRate> normal_rates(const Environment& environment);
+
+/// The fastest link that is up, of cards and RDMA ports; empty when none tells.
+std::optional<double> fastest_network(const Environment& environment);
 
 /// What a run has to work with: the machine, what this process may use of it, and what the data lies on.
 struct Environment {

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "bench/env/environment.hpp"
-#include "bench/env/finding.hpp"
-#include "bench/env/loader_job.hpp"
+#include "bench/results/result_file.hpp"
 
 /// The rules by which a machine is judged. Each looks at one fact and says nothing where that fact is unknown. Pure
 /// functions of what was seen.

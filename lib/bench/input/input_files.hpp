@@ -1,6 +1,9 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +12,22 @@
 
 /// What a measurement reads: shards, or any files.
 namespace shardkit {
+
+/// Paths of the files below `folder` at any depth, sorted. Links are followed, as loaders do, but not back into a
+/// folder that leads to them; hidden files and folders are passed over. Raises the progress's items. Throws
+/// Error{not_found, denied, io} for a folder that cannot be listed, Error{cancelled} on a stop.
+/// Error{unsupported} for /proc and /sys, which have no end.
+std::vector<std::string> list_files(const std::string& folder, Context& context);
+
+/// Throws Error{unsupported} when `folder` lies on a file system whose files the kernel makes up: their links lead
+/// everywhere, and nothing of them is stored. Passes over what cannot be asked.
+void refuse_made_up_files(const std::string& folder);
+
+/// Calls `work` for the indices from 0 in their order, on as many threads at once as the files' latency takes to keep
+/// the cores busy (AdaptiveWorkers). Returns how many were done when all `count` were or the deadline had passed: at
+/// least one, and no other than the first ones. Rethrows the first exception; throws Error{cancelled} on a stop.
+std::size_t for_each_file(std::size_t count, Context& context, const std::function<void(std::size_t)>& work,
+                          const std::optional<std::chrono::steady_clock::time_point>& deadline = {});
 
 struct InputFile {
   std::string path;

@@ -5,10 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "bench/input/parallel_files.hpp"
+#include "bench/input/input_files.hpp"
 #include "core/error.hpp"
-#include "image/jpeg_header.hpp"
-#include "image/probe.hpp"
+#include "image/image_header.hpp"
 #include "io/file.hpp"
 #include "system/limits.hpp"
 
@@ -114,6 +113,16 @@ void JpegStore::look_at_headers() {
   if (all_pixels == 0) return;
   mix_.mean_megapixels = static_cast<double>(all_pixels) * 1e-6 / static_cast<double>(mix_.jpeg);
   mix_.bytes_per_pixel = static_cast<double>(jpeg_bytes) / static_cast<double>(all_pixels);
+}
+
+std::optional<JpegRoute> route_jpeg(DeviceJpegDecoder& decoder, Bytes jpeg) {
+  const auto [status, header] = read_jpeg_header(jpeg);
+  if (status != JpegHeaderStatus::ok || header.width == 0 || header.height == 0) return std::nullopt;
+  const bool marked_rgb = header.components == 3 && header.adobe && header.adobe_transform == 0;
+  if (marked_rgb || header.named_rgb) return std::nullopt;
+  const auto engine = decoder.engine_for(jpeg);
+  if (!engine) return std::nullopt;
+  return JpegRoute{*engine, header.width, header.height};
 }
 
 }  // namespace shardkit

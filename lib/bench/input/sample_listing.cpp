@@ -6,11 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "bench/input/parallel_files.hpp"
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "formats/dali_index.hpp"
-#include "formats/dali_index_reader.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
@@ -164,6 +162,29 @@ std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shar
   }
   for (const auto& some : of_shards) samples.insert(samples.end(), some.begin(), some.end());
   return samples;
+}
+
+namespace {
+
+std::string member_name(const std::string& shard, std::uint64_t content_offset) {
+  std::array<std::byte, kTarBlock> block{};
+  if (content_offset < kTarBlock) return shard;
+  if (File::open_read(shard).read_at(content_offset - kTarBlock, block) < kTarBlock) return shard;
+  TarHeader header;
+  if (read_tar_header(block, header) != TarHeaderState::good) return shard;
+  const std::string folder = header.prefix.empty() ? "" : std::string(header.prefix) + "/";
+  return shard + "/" + folder + std::string(header.name);
+}
+
+}  // namespace
+
+std::vector<std::string> sample_names(const InputSet& input, std::span<const SampleRef> samples) {
+  std::vector<std::string> names;
+  for (const SampleRef& sample : samples) {
+    const InputFile& file = input.files[sample.file];
+    names.push_back(file.is_shard ? member_name(file.path, sample.image_offset) : file.path);
+  }
+  return names;
 }
 
 }  // namespace shardkit

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/model/measured_supply.hpp"
-#include "bench/model/presets.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "gpu/devices.hpp"
-#include "system/sys_text.hpp"
+#include "gpu/device.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/model/verdict.hpp"
+#include "bench/requirement/job.hpp"
 
 namespace shardkit {
 namespace {

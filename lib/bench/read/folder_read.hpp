@@ -1,8 +1,52 @@
 #pragma once
 
-#include "bench/read/read.hpp"
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "core/context.hpp"
+#include "core/fields.hpp"
+
+/// Parts of the result of `iobench read --mode imagefolder`.
 namespace shardkit {
+
+struct ReadOptions;
+struct ReadResult;
+
+/// What was in memory of names and attributes (dentries, inodes) when they were asked for.
+enum class MetadataCache { as_found, cold, warm };
+template <>
+struct EnumNames<MetadataCache> {
+  static constexpr std::array<std::string_view, 3> names{"as_found", "cold", "warm"};
+};
+
+/// One kind of call.
+struct FolderOperation {
+  std::string name;  ///< list (a folder), open, stat, read (a whole file), close
+  std::uint64_t count = 0;
+  double per_second = 0;  ///< count x threads / time of all of them: what the threads reach that do nothing else
+  double p50 = 0;
+  double p99 = 0;
+  double time_ratio = 0;  ///< share of the time of an epoch; 0 for list
+
+  void describe(FieldVisitor& v);
+};
+
+struct FolderReport {
+  std::uint64_t folders = 0;
+  std::uint64_t files = 0;
+  double list_seconds = 0;
+  double files_per_second = 0;
+  double metadata_operations_per_second = 0;
+  double epoch_seconds = 0;
+  double epoch_hours = 0;
+  MetadataCache metadata_cache = MetadataCache::as_found;
+  std::vector<FolderOperation> operations;
+
+  void describe(FieldVisitor& v);
+};
 
 /// `iobench read --mode imagefolder`: lists the folders of options.paths, then opens, stats, reads and closes each file
 /// once, in an order drawn by the seed, and says what each kind of call took. The options are checked. Throws

@@ -7,18 +7,55 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/read/cache_state.hpp"
-#include "bench/read/folder_report.hpp"
-#include "bench/read/read_report.hpp"
-#include "bench/store/store_report.hpp"
+#include "bench/machine/cache_state.hpp"
+#include "bench/read/folder_read.hpp"
+#include "bench/read/store_report.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "stats/latency_histogram.hpp"
 #include "system/storage.hpp"
 
+/// Parts of the result of `iobench read`.
+///
 /// `iobench read`: how fast shards or files come from storage or the page cache, or objects from a store.
 namespace shardkit {
+
+/// How many reads took so long: `from` to `to`.
+struct LatencyStep {
+  double from = 0;
+  double to = 0;
+  std::uint64_t count = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+std::vector<LatencyStep> latency_steps(const LatencyHistogram& latency);
+
+/// What the kernel's counters say of the device meanwhile, other readers included.
+struct DeviceActivity {
+  std::uint64_t read_bytes = 0;
+  double read_bytes_per_second = 0;
+  double requests_per_second = 0;
+  double mean_request = 0;
+  double mean_wait = 0;
+  double mean_queue = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// One of several repetitions.
+struct ReadRepetition {
+  double bytes_per_second = 0;
+  std::uint64_t bytes = 0;
+  double read_seconds = 0;
+  std::uint64_t passes = 0;
+  std::optional<bool> steady;  ///< empty: too short to tell
+  double p50 = 0;
+  double p99 = 0;
+
+  void describe(FieldVisitor& v);
+};
 
 enum class ReadMode {
   sequential,   ///< whole files in blocks, as loaders stream shards

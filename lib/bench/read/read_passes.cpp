@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "bench/read/random_work.hpp"
 #include "bench/read/read_options.hpp"
 #include "bench/timing/timed_run.hpp"
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/read/random_order.hpp"
+#include "bench/read/random_work.hpp"
 #include "bench/read/read.hpp"
 #include "bench/read/read_work.hpp"
-#include "system/disk_stats.hpp"
+#include "system/block_device.hpp"
 
 /// Timing reads: passes over the data until there was enough time, and repetitions of that.
 namespace shardkit {

@@ -4,11 +4,67 @@
 
 #include <fmt/format.h>
 
-#include "bench/read/sample_counter.hpp"
 #include "bench/timing/timed_run.hpp"
+#include "formats/sample_name.hpp"
+#include "formats/tar_scanner.hpp"
 
 namespace shardkit {
 namespace {
+
+/// Counts the samples of a shard whose bytes come by from its start, and warns of the first fault.
+class SampleCounter final : public TarHandler {
+ public:
+  /// Both outlive it.
+  SampleCounter(const InputFile& shard, Context& context);
+
+  void feed(Bytes bytes) { feed_.feed(bytes); }
+  /// All bytes have come.
+  void finish();
+
+  std::uint64_t samples() const { return samples_; }
+  /// From the shard's start to the end of the last one counted.
+  std::uint64_t sample_bytes() const { return sample_bytes_; }
+
+  bool entry(const TarEntry& entry) override;
+  void finding(const TarFinding& finding) override;
+
+ private:
+  void count(std::uint64_t end);
+
+  const InputFile& shard_;
+  Context& context_;
+  TarFeed feed_;
+  SampleGrouper grouper_;
+  std::uint64_t samples_ = 0;
+  std::uint64_t sample_bytes_ = 0;
+  bool warned_ = false;
+};
+
+SampleCounter::SampleCounter(const InputFile& shard, Context& context)
+    : shard_(shard), context_(context), feed_(*this, shard.bytes) {}
+
+void SampleCounter::finish() {
+  feed_.finish();
+  if (grouper_.finish()) count(shard_.bytes);
+}
+
+bool SampleCounter::entry(const TarEntry& entry) {
+  if (grouper_.add(entry)) count(entry.record_offset);
+  return false;
+}
+
+void SampleCounter::finding(const TarFinding& finding) {
+  if (warned_) return;
+  warned_ = true;
+  context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; shardctl verify tells more", shard_.path,
+                                             finding.offset, finding.text));
+}
+
+void SampleCounter::count(std::uint64_t end) {
+  ++samples_;
+  sample_bytes_ = end;
+  context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+}
 
 using Clock = std::chrono::steady_clock;
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/model/job_requirement.hpp"
 #include "bench/model/model.hpp"
+#include "bench/requirement/job.hpp"
 #include "bench/run/measured_node.hpp"
 #include "core/fields.hpp"
 

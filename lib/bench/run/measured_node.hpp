@@ -6,12 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "bench/model/job_requirement.hpp"
-#include "bench/model/verdict.hpp"
+#include "bench/requirement/job.hpp"
 #include "bench/timing/timed_run.hpp"
 
 /// What was measured on a node, and the rates that follow from it. Pure; docs/model.md has the formulas.
 namespace shardkit {
+
+struct PipelineResult;
+struct ReadResult;
+struct RunOptions;
+struct RunResult;
 
 /// Per sample of the data at hand.
 struct MeasuredNode {
@@ -67,5 +71,14 @@ std::optional<StageRate> transfer_rate(const MeasuredNode& node, const std::opti
 /// Reading first, then what the threads do that decode and augment, named by what takes more of their time. Their rate
 /// is what the cores give that all stages share, or what these threads give that do the two one after the other.
 std::vector<StageRate> stage_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
+
+/// Of a pipeline's rate; the first of them only fills it.
+inline constexpr std::uint64_t kLeastSteps = 5;
+
+/// A pipeline reads through the page cache. Beside direct reading it tells of storage when it found the cache empty.
+bool reads_storage_too(const ReadResult& read, const PipelineResult& pipeline);
+
+/// What the stages of a run say of the node that they were measured on. Pure.
+MeasuredNode measured_node(const RunResult& result, const RunOptions& options);
 
 }  // namespace shardkit

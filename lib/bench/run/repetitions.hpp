@@ -11,7 +11,7 @@
 #include "bench/read/read.hpp"
 #include "bench/run/run_transfer.hpp"
 #include "core/fields.hpp"
-#include "stats/prediction.hpp"
+#include "stats/comparison.hpp"
 
 /// `iobench run --repeat N`: the turns of a run, and what they tell together.
 namespace shardkit {

@@ -1,21 +1,79 @@
 #include "bench/run/run.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include <fmt/format.h>
 
-#include "bench/model/job_requirement.hpp"
-#include "bench/run/run_node.hpp"
-#include "bench/run/run_stages.hpp"
-#include "bench/run/run_warnings.hpp"
+#include "bench/requirement/job.hpp"
+#include "bench/run/measured_node.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
-#include "gpu/devices.hpp"
-#include "stats/rank_test.hpp"
+#include "core/units.hpp"
+#include "gpu/device.hpp"
+#include "stats/comparison.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
+
+void warn_of_environment(const Environment& environment, Context& context) {
+  for (const Finding& finding : environment.findings) {
+    if (finding.severity == FindingSeverity::hint || finding.code == "dev_shm_small") continue;
+    context.warn(finding.code, finding.text);
+  }
+}
+
+void warn_of_loader(const RunOptions& options, const RunResult& result, Context& context) {
+  const std::uint64_t cores = result.environment.usable_threads;
+  const DataLoaderAdvice& loader = result.conclusion.loader;
+  if (!loader.dev_shm_fits) {
+    context.warn(
+        "dev_shm_too_small",
+        fmt::format("the DataLoader line needs {} in /dev/shm, which has {} left: mount it larger (Docker: "
+                    "--shm-size, Kubernetes: an emptyDir of medium Memory) or lower prefetch_factor",
+                    format_rounded_size(loader.dev_shm_needed), format_size(result.environment.dev_shm.value_or(0))));
+  }
+  const std::uint64_t workers = loader.workers * options.gpus.value_or(1);
+  if (options.workers && workers > cores) {
+    context.warn("workers_above_cores", fmt::format("{} loader processes share {}: more of them add memory, not speed",
+                                                    workers, format_count(cores, "core")));
+  }
+}
+
+void warn_of_pipeline(const RunResult& result, Context& context) {
+  constexpr double kMost = 1.1;
+  if (result.pipeline && !reads_storage_too(result.read, *result.pipeline)) {
+    context.warn(
+        "pipeline_cached",
+        fmt::format("reading went past the page cache (O_DIRECT), but the pipeline reads through the cache, which held "
+                    "its data or may have (state: {}): the pipeline's rate does not tell of storage, so that it is in "
+                    "the JSON result alone, not in the ladder and not in the verdict",
+                    result.pipeline->cache.state));
+  }
+  const Conclusion& conclusion = result.conclusion;
+  const double ratio = conclusion.predicted.of_measured_ratio.value_or(1);
+  if (ratio <= kMost && ratio >= 1 / kMost) return;
+  context.warn("prediction_off",
+               fmt::format("the stages alone predict {} times what they gave together: one of them was not steady, "
+                           "others used the machine, or they share more than cores; a longer --budget tells",
+                           format_factor(ratio)));
+}
+
+void warn_of_steps(std::span<const RunResult> turns, Context& context) {
+  for (const RunResult& turn : turns) {
+    if (!turn.pipeline || turn.pipeline->steps >= kLeastSteps) continue;
+    context.warn("pipeline_short",
+                 fmt::format("the pipeline made {} in its time, and {} are needed for a rate: what it gave is in the "
+                             "JSON result alone, not in the ladder and not in the verdict; more data or a longer "
+                             "--budget gives more",
+                             format_count(turn.pipeline->steps, "step"), kLeastSteps));
+    return;
+  }
+}
+
+void warn_of_failures(const RunResult& result, Context& context) {
+  if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
+}
+
 namespace {
 
 constexpr double kLongestBudget = 24 * 3600;
@@ -172,6 +230,98 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   warn_of_pipeline(result, context);
   result.command = command_text("iobench run", options);
   return result;
+}
+
+void RunOptions::describe(FieldVisitor& v) {
+  v.field({"PATH", Unit::none, "shards, files, or folders of either", Role::positional}, paths);
+  v.field({"preset", Unit::none, "a published workload to feed, such as resnet50-h100", Role::option, "NAME"}, preset);
+  v.field({"gpus", Unit::count, "GPUs that train together on this node"}, gpus);
+  v.field({"batch", Unit::count, "samples per GPU and step"}, batch);
+  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch"}, step_time);
+  v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}, min_au);
+  v.field({"threads", Unit::count, "decoding threads; as many as the process may keep cores busy"}, threads);
+  v.field({"workers", Unit::count, "loader processes per GPU; as many as it takes and the cores allow"}, workers);
+  v.field({"prefetch", Unit::count, "batches that each worker keeps ready"}, prefetch);
+  v.field({"crop", Unit::count, "decode a random resized crop of this side; 0: whole images"}, crop);
+  v.field({"dtype", Unit::none, "type of the decoded values, for the memory of batches"}, dtype);
+  v.field(
+      {"cache", Unit::none,
+       "state of the page cache to read from; direct: past it (O_DIRECT); auto: cold where it can be had, else direct, "
+       "else warm, else any"},
+      cache);
+  v.field({"budget", Unit::seconds, "time for all measurements of a turn together, about"}, budget);
+  v.field({"repeat", Unit::count, "measure so many times: for intervals, and for compare, which wants ten"}, repeat);
+}
+
+void LadderRow::describe(FieldVisitor& v) {
+  v.field({"stage", Unit::none, "what the samples pass through"}, stage);
+  v.field({"required_per_second", Unit::per_second, "samples that the job takes"}, required_per_second);
+  v.field(
+      {"measured_per_second", Unit::per_second, "samples that the stage gives; with --repeat the median of all turns"},
+      measured_per_second);
+  v.field({"interval", Unit::none,
+           "95 % interval of that: over slices of 0.1 s of the stage alone, none of less than 1 s or where it does not "
+           "hold "
+           "the rate; with --repeat over turns, of fewer than 6 their range"},
+          interval);
+  v.field({"headroom_ratio", Unit::ratio, "measured over required"}, headroom_ratio);
+  v.field({"note", Unit::none, "how that came about"}, note);
+}
+
+void RunRequirement::describe(FieldVisitor& v) {
+  v.field({"preset", Unit::none, "preset that the job came from"}, preset);
+  v.field({"gpus", Unit::count, "GPUs"}, gpus);
+  v.field({"min_au_ratio", Unit::ratio, "utilisation that counts as fed"}, min_au_ratio);
+  v.field({"samples_per_second", Unit::per_second, "samples that all GPUs take"}, samples_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes of the data at hand for that"}, bytes_per_second);
+  v.field({"h2d_bytes_per_second", Unit::bytes_per_second, "decoded bytes from host to GPUs"}, h2d_bytes_per_second);
+}
+
+void PredictedSupply::describe(FieldVisitor& v) {
+  v.field({"samples_per_second", Unit::per_second, "what the stages give together"}, samples_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for that"}, bytes_per_second);
+  v.field({"of_measured_ratio", Unit::ratio, "what the host's stages predict over what the pipeline measured"},
+          of_measured_ratio);
+  v.field({"au_ratio", Unit::ratio, "utilisation of the GPUs when input overlaps compute fully"}, au_ratio);
+  v.field({"au_serial_ratio", Unit::ratio, "utilisation when each step waits for its batch"}, au_serial_ratio);
+  v.field({"gpus_fed", Unit::count, "GPUs that this feeds"}, gpus_fed);
+}
+
+void DataLoaderAdvice::describe(FieldVisitor& v) {
+  v.field({"line", Unit::none, "for PyTorch"}, line);
+  v.field({"workers", Unit::count, "loader processes per GPU"}, workers);
+  v.field({"dev_shm_needed", Unit::bytes, "what it keeps in /dev/shm, at least"}, dev_shm_needed);
+  v.field({"dev_shm_fits", Unit::none, "whether there is room for that now"}, dev_shm_fits);
+}
+
+void Verdict::describe(FieldVisitor& v) {
+  v.field({"ok", Unit::none, "false when a requirement was given and missed"}, ok);
+  v.field({"limiting_stage", Unit::none, "the stage that sets the pace"}, limiting_stage);
+  v.field({"text", Unit::none, "the verdict in a line"}, text);
+  v.field({"remedy", Unit::none, "what would close the gap"}, remedy);
+}
+
+void RunResult::describe(FieldVisitor& v) {
+  v.field({"verdict", Unit::none, "what comes of it all"}, conclusion.verdict);
+  v.field({"requirement", Unit::none, "what the job asks for"}, conclusion.requirement);
+  v.field({"predicted", Unit::none, "what the stages give together; predicted, not measured"}, conclusion.predicted);
+  v.field({"ladder", Unit::none, "stage by stage: required, measured, headroom"}, conclusion.ladder);
+  v.field({"loader", Unit::none, "how to set up a PyTorch DataLoader"}, conclusion.loader);
+  v.field({"presets", Unit::none, "without a requirement: published workloads and how many of their GPUs this feeds"},
+          conclusion.presets);
+  v.field({"repeated", Unit::none, "with --repeat: each metric over all turns"}, repeated);
+  v.field(
+      {"shown_turns", Unit::none, "with --repeat: the turns, those with the median rate, that the stages below are of"},
+      shown_turns);
+  v.field({"repetitions", Unit::none, "with --repeat: what each turn measured"}, repetitions);
+  v.field({"environment", Unit::none, "what the run had to work with"}, environment);
+  v.field({"read", Unit::none, "reading, measured"}, read);
+  v.field({"decode", Unit::none, "decoding, measured"}, decode);
+  v.field({"pipeline", Unit::none, "all stages at once, batches taken as fast as they come, measured"}, pipeline);
+  v.field({"file_costs", Unit::none, "of image files: what each call takes, and what sharding would bring"},
+          file_costs);
+  v.field({"transfer", Unit::none, "batches on their way to the GPUs, measured where there are any"}, transfer);
+  v.field({"command", Unit::none, "line that repeats this run"}, command);
 }
 
 }  // namespace shardkit

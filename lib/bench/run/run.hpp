@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,13 +14,16 @@
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
 #include "bench/run/conclusion.hpp"
-#include "bench/run/file_costs.hpp"
 #include "bench/run/repetitions.hpp"
+#include "bench/run/run_stages.hpp"
 #include "bench/run/run_transfer.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
 /// `iobench run`: the whole ladder on one node, ending in a verdict.
+///
+/// What a run warns of once it has measured, each about one thing that keeps its figures from meaning what they seem
+/// to.
 namespace shardkit {
 
 /// Which state of the page cache to read from.
@@ -79,5 +83,21 @@ struct RunResult {
 RunResult run(const RunOptions& options, Context& context);
 /// The same with other GPUs than CUDA's.
 RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context);
+
+/// Hints stay in the result; the room in /dev/shm is judged later, against the loader that comes of it.
+void warn_of_environment(const Environment& environment, Context& context);
+
+/// Loader processes and their batches that the machine has no room for.
+void warn_of_loader(const RunOptions& options, const RunResult& result, Context& context);
+
+/// Stages that are slower together than each alone predicts, or faster, share something that the prediction does not
+/// know, or one of them was not steady.
+void warn_of_pipeline(const RunResult& result, Context& context);
+
+/// Once for all turns, where the pipeline of one made too few steps for a rate, so that none is in the ladder.
+void warn_of_steps(std::span<const RunResult> turns, Context& context);
+
+/// Images that cannot be decoded, with their share.
+void warn_of_failures(const RunResult& result, Context& context);
 
 }  // namespace shardkit

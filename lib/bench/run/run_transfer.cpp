@@ -5,10 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "bench/machine/placement.hpp"
 #include "bench/transfer/copy_timer.hpp"
 #include "bench/transfer/pcie_limit.hpp"
-#include "bench/transfer/placement.hpp"
-#include "bench/transfer/timed_row.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "stats/summary.hpp"

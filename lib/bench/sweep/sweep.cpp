@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "bench/input/input_files.hpp"
-#include "bench/model/verdict.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
+#include "bench/requirement/job.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "system/limits.hpp"

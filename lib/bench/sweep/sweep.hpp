@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/read/cache_state.hpp"
+#include "bench/machine/cache_state.hpp"
 #include "bench/sweep/sweep_plan.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/error.hpp"
-#include "stats/curve.hpp"
+#include "stats/summary.hpp"
 
 namespace shardkit {
 namespace {

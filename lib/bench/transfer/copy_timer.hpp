@@ -4,6 +4,8 @@
 #include <stop_token>
 #include <vector>
 
+#include "bench/machine/placement.hpp"
+#include "bench/transfer/transfer.hpp"
 #include "bench/transfer/transfer_plan.hpp"
 #include "gpu/device.hpp"
 
@@ -22,5 +24,11 @@ struct CopyTiming {
 /// Error{cancelled}.
 CopyTiming time_copies(Device& device, MutableBytes host, DeviceSpan memory, const CopyJob& job, std::uint64_t seed,
                        const std::stop_token& stop);
+
+/// What was timed as a row of the result; its device, share of the link and samples are the caller's to fill in.
+TransferRow timed_row(const CopyJob& job, const CopyTiming& timing, const Placement& place);
+
+/// Against the link as it was at its fastest.
+void add_wire_share(const TransferDevice& device, TransferRow& row);
 
 }  // namespace shardkit

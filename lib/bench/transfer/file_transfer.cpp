@@ -3,21 +3,104 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "bench/transfer/file_reader.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "gpu/device.hpp"
+#include "gpu/direct_storage.hpp"
+#include "io/file.hpp"
 #include "io/page_cache.hpp"
 #include "stats/summary.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit {
 namespace {
+
+/// One thread's way of bringing parts of a file to a GPU.
+class FileToDevice {
+ public:
+  virtual ~FileToDevice() = default;
+  /// to.size bytes at `offset`. They are there once finish() has returned.
+  virtual void bring(DeviceSpan to, std::uint64_t offset) = 0;
+  virtual void finish() = 0;
+};
+
+/// Reads into pinned memory, two blocks of it in turn, and copies one while it reads the other. `file` outlives it.
+class ReadAndCopy final : public FileToDevice {
+ public:
+  ReadAndCopy(Device& device, const File& file, std::size_t block);
+  ~ReadAndCopy() override;
+  ReadAndCopy(const ReadAndCopy&) = delete;
+  ReadAndCopy& operator=(const ReadAndCopy&) = delete;
+
+  void bring(DeviceSpan to, std::uint64_t offset) override;
+  void finish() override;
+
+ private:
+  struct Slot {
+    std::unique_ptr<HostBuffer> host;
+    std::unique_ptr<Stream> stream;
+  };
+  const File& file_;
+  std::vector<Slot> slots_;
+  std::size_t next_ = 0;
+};
+
+/// By cuFile, whose reads return when the bytes are there. `file` outlives it.
+class ReadDirectly final : public FileToDevice {
+ public:
+  explicit ReadDirectly(DirectFile& file) : file_(file) {}
+  void bring(DeviceSpan to, std::uint64_t offset) override { file_.read(to, offset); }
+  void finish() override {}
+
+ private:
+  DirectFile& file_;
+};
+
+/// Reads all of `buffer` at `offset`. Throws Error{io}, also for a file that has become shorter.
+void read_fully(const File& file, std::uint64_t offset, MutableBytes buffer) {
+  const std::size_t got = file.read_at(offset, buffer);
+  if (got == buffer.size()) return;
+  throw Error(ErrorCode::io,
+              fmt::format("'{}' ends at byte {}: it has become shorter while it was read", file.path(), offset + got),
+              file.path(), offset + got);
+}
+
+ReadAndCopy::ReadAndCopy(Device& device, const File& file, std::size_t block) : file_(file) {
+  for (int i = 0; i < 2; ++i) {
+    slots_.push_back({std::make_unique<HostBuffer>(device, HostMemory::pinned, block), device.make_stream()});
+  }
+}
+
+/// A copy that is on its way still reads the pinned memory.
+ReadAndCopy::~ReadAndCopy() {
+  try {
+    finish();
+  } catch (const Error&) {  // what failed was told before
+  }
+}
+
+void ReadAndCopy::bring(DeviceSpan to, std::uint64_t offset) {
+  Slot& slot = slots_[next_++ % slots_.size()];
+  slot.stream->synchronize();
+  const MutableBytes bytes = slot.host->bytes().first(to.size);
+  read_fully(file_, offset, bytes);
+  slot.stream->copy_to_device(to, bytes);
+}
+
+void ReadAndCopy::finish() {
+  for (const Slot& slot : slots_) slot.stream->synchronize();
+}
 
 using Clock = std::chrono::steady_clock;
 using MakeReader = std::function<std::unique_ptr<FileToDevice>()>;

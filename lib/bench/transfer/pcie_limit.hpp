@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 #include "bench/transfer/transfer.hpp"
 
 namespace shardkit {
@@ -23,5 +26,16 @@ void warn_of_device(const TransferDevice& device, Context& context);
 std::string link_name(const TransferDevice& device);
 /// The same of what device and slot can do.
 std::string max_link_name(const TransferDevice& device);
+
+/// The result in one line: of pinned memory to the GPU (or what was measured in its place) the best rate of all sizes,
+/// its share of the link, then the other kinds. Of several GPUs the slowest. Of a file each way.
+std::string transfer_verdict(const TransferResult& result);
+
+/// The fastest row of this kind and direction that is not from a remote node; of several GPUs that of the slowest.
+std::optional<double> best_rate(const TransferResult& result, HostMemory kind, CopyDirection direction);
+
+/// Times allocating pinned memory, or registering memory whose pages are there, and giving it back: the median of
+/// three. Empty for pageable memory. The row's device and place are the caller's to fill in.
+std::optional<PinningRow> time_pinning(Device& device, HostMemory kind, std::size_t bytes, Context& context);
 
 }  // namespace shardkit

@@ -14,7 +14,6 @@
 #include "gpu/device.hpp"
 #include "gpu/direct_storage.hpp"
 #include "gpu/gpu_monitor.hpp"
-#include "gpu/host_buffer.hpp"
 #include "image/tensor_type.hpp"
 #include "system/pcie.hpp"
 #include "system/probe.hpp"

@@ -6,9 +6,8 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "gpu/devices.hpp"
 #include "system/limits.hpp"
-#include "system/sys_text.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit {
 namespace {

@@ -1,5 +1,6 @@
 #include "bench/watch/watch.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -7,6 +8,66 @@
 #include "core/error.hpp"
 
 namespace shardkit {
+namespace {
+
+constexpr double kShortestInterval = 0.1;  // less and a look takes a good part of it
+constexpr double kLongestInterval = 3600;
+
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+}  // namespace
+
+void check_watch_options(const WatchOptions& options) {
+  if (!(options.interval >= kShortestInterval && options.interval <= kLongestInterval)) {
+    refuse("--interval: expected 100ms to 1h");
+  }
+  if (options.duration && *options.duration < options.interval) {
+    refuse("--duration: shorter than one --interval, there would be nothing to tell");
+  }
+  if (options.count == 0) refuse("--count: expected at least 1");
+  if (options.pid == 0) refuse("--pid: expected the number of a process, from 1 on");
+  if (options.path && options.path->find("://") != std::string::npos) {
+    refuse("watch looks at what is mounted on this machine; 'iobench read " + *options.path + "' measures a store");
+  }
+}
+
+namespace {
+
+constexpr double kLeastInterval = 0.1;
+
+/// False when the stop came.
+bool sleep_until(double moment, Clock& clock, const std::stop_token& stop) {
+  try {
+    clock.sleep(Seconds(std::max(0.0, moment - clock.monotonic().count())), stop);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled) throw;
+    return false;
+  }
+}
+
+}  // namespace
+
+WatchEnd watch_loop(const WatchBounds& bounds, Clock& clock, const std::stop_token& stop, const WatchLook& look,
+                    const WatchInterval& take) {
+  WatchSample before = look();
+  const double end = before.moment + bounds.duration.value_or(1e12);
+  double next = before.moment;
+  for (std::uint64_t taken = 1;; ++taken) {
+    next = std::max(next + bounds.interval, clock.monotonic().count());
+    const bool last = next > end - kLeastInterval;
+    const bool slept = sleep_until(std::min(next, end), clock, stop);
+    if (!slept && clock.monotonic().count() - before.moment < kLeastInterval) return WatchEnd::stopped;
+    WatchSample after = look();
+    if (after.process_ended) return WatchEnd::process;
+    if (!take(before, after)) return WatchEnd::stopped;
+    before = std::move(after);
+    if (!slept) return WatchEnd::stopped;
+    if (last) return WatchEnd::duration;
+    if (taken == bounds.count) return WatchEnd::count;
+  }
+}
+
 namespace {
 
 /// The GPUs' driver, or why it cannot be asked.

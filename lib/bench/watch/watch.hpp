@@ -1,21 +1,80 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "bench/watch/watch_loop.hpp"
-#include "bench/watch/watch_options.hpp"
 #include "bench/watch/watch_row.hpp"
+#include "bench/watch/watch_sample.hpp"
 #include "bench/watch/watch_summary.hpp"
 #include "bench/watch/watch_verdict.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "system/clock.hpp"
 
 /// `iobench watch`: a job that runs, or the whole node, interval by interval, and what it is short of.
 namespace shardkit {
+
+/// The form of the line that each interval gives.
+enum class WatchLines { text, json, none };
+template <>
+struct EnumNames<WatchLines> {
+  static constexpr std::array<std::string_view, 3> names{"text", "json", "none"};
+};
+
+struct WatchOptions {
+  std::optional<std::string> path;
+  std::optional<std::uint64_t> pid;
+  double interval = 2;             ///< seconds
+  std::optional<double> duration;  ///< seconds; empty: until it is stopped
+  std::optional<std::uint64_t> count;
+  WatchLines lines = WatchLines::text;
+
+  void describe(FieldVisitor& v) {
+    v.field({"PATH", Unit::none, "the data that the job reads: its disk or NFS mount, and what of it is in memory",
+             Role::optional_positional},
+            path);
+    v.field({"pid", Unit::count, "the job's first process; all below it are watched with it", Role::option, "P"}, pid);
+    v.field({"interval", Unit::seconds, "a line for each interval of this length"}, interval);
+    v.field({"duration", Unit::seconds, "stop after this time; else at Ctrl-C, SIGTERM or the end of the process"},
+            duration);
+    v.field({"count", Unit::count, "stop after N intervals"}, count);
+    v.field({"lines", Unit::none, "lines for people, a JSON object per line, or the verdict alone"}, lines);
+  }
+};
+
+/// Throws Error{usage} for impossible options.
+void check_watch_options(const WatchOptions& options);
+
+/// Why a watch ended.
+enum class WatchEnd { stopped, process, duration, count };
+template <>
+struct EnumNames<WatchEnd> {
+  static constexpr std::array<std::string_view, 4> names{"stopped", "process", "duration", "count"};
+};
+
+/// How long it may go on.
+struct WatchBounds {
+  double interval = 2;             ///< seconds
+  std::optional<double> duration;  ///< seconds
+  std::optional<std::uint64_t> count;
+};
+
+using WatchLook = std::function<WatchSample()>;
+/// False when no more intervals are wanted.
+using WatchInterval = std::function<bool(const WatchSample& before, const WatchSample& after)>;
+
+/// Looks at once and then every interval, at the times that the first look sets, so that delays do not add up; a look
+/// that takes longer than an interval lets intervals be longer. Each pair of looks is handed to `take`, but not the one
+/// in which the process ended. A stop ends it as well: what came since the last look is an interval of its own when it
+/// is a tenth of a second or more. So does `take`, which is a stop as well. Throws what `look` and `take` throw.
+WatchEnd watch_loop(const WatchBounds& bounds, Clock& clock, const std::stop_token& stop, const WatchLook& look,
+                    const WatchInterval& take);
 
 struct WatchResult {
   WatchVerdict verdict;

@@ -1,10 +1,125 @@
 #include "bench/watch/watch_sample.hpp"
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
 #include <fmt/format.h>
 
 #include "bench/watch/shortage.hpp"
+#include "bench/watch/watch.hpp"
+#include "core/error.hpp"
+#include "io/page_cache.hpp"
 
 namespace shardkit {
+namespace {
+
+void look_at_path(const std::string& path, const Probe& probe, WatchTarget& target) {
+  target.storage = storage_of(path, probe);
+  target.path = probe.resolve(path).value_or(path);
+  const auto facts = probe.stat(target.path);
+  if (facts && facts->kind == PathFacts::Kind::other) {
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' is a FIFO, socket or character device, which holds no data; give a folder, a file or "
+                            "a block device",
+                            path),
+                path);
+  }
+  const auto mounts = read_mounts(probe);
+  const Mount* const mount = find_mount(mounts, target.path);
+  if (mount != nullptr && mount->type.starts_with("nfs")) target.nfs_mount = *mount;
+}
+
+void look_at_process(std::uint64_t pid, const Probe& probe, WatchTarget& target) {
+  const auto process = find_process(pid, probe);
+  if (!process) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("there is no process {} that runs, or /proc hides it from this user and container; see "
+                            "`ps -ef`, and watch a job in a container from inside of it or from the host",
+                            pid));
+  }
+  target.pid = pid;
+  target.start = process->start;
+  target.command = process->command;
+  target.processors = allowed_processors(pid, probe);
+}
+
+}  // namespace
+
+WatchTarget find_watch_target(const WatchOptions& options, const Probe& probe) {
+  WatchTarget target;
+  if (options.path) look_at_path(*options.path, probe, target);
+  if (options.pid) look_at_process(*options.pid, probe, target);
+  return target;
+}
+
+namespace {
+
+constexpr std::size_t kMostFiles = 64;
+constexpr std::size_t kMostEntries = 4096;
+constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;
+
+/// Regular files at `path` or below; links to folders are not followed, so that the walk ends.
+std::vector<std::string> some_paths(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  if (fs::is_regular_file(path, failed)) return {path};
+  std::vector<std::string> paths;
+  std::size_t entries = 0;
+  fs::recursive_directory_iterator entry(path, fs::directory_options::skip_permission_denied, failed);
+  for (const fs::recursive_directory_iterator end; !failed && entry != end && entries < kMostEntries; ++entries) {
+    std::error_code unknown;
+    if (entry->is_regular_file(unknown)) paths.push_back(entry->path());
+    entry.increment(failed);
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+/// `most` of them at equal distances.
+template <class T>
+std::vector<T> taken_evenly(std::vector<T> all, std::size_t most) {
+  if (all.size() <= most) return all;
+  std::vector<T> some;
+  for (std::size_t i = 0; i < most; ++i) some.push_back(std::move(all[i * all.size() / most]));
+  return some;
+}
+
+}  // namespace
+
+WatchedFiles::WatchedFiles(const std::string& path) {
+  std::uint64_t bytes = 0;
+  for (const std::string& name : taken_evenly(some_paths(path), kMostFiles)) {
+    try {
+      File file = File::open_read(name);
+      const std::uint64_t size = file.size();
+      if (size > kMostBytes) continue;
+      bytes += size;
+      files_.push_back(std::move(file));
+    } catch (const Error&) {  // not for this user, or gone since: the others tell enough
+    }
+  }
+  if (bytes <= kMostBytes) return;
+  const double share = static_cast<double>(kMostBytes) / static_cast<double>(bytes);
+  const auto most = static_cast<std::size_t>(share * static_cast<double>(files_.size()));
+  files_ = taken_evenly(std::move(files_), std::max<std::size_t>(1, most));
+}
+
+std::optional<CachedShare> WatchedFiles::look() const {
+  CachedShare share;
+  try {
+    for (const File& file : files_) {
+      const auto cached = cached_bytes(file);
+      if (!cached) return std::nullopt;
+      share.cached_bytes += *cached;
+      share.bytes += file.size();
+    }
+  } catch (const Error&) {  // a server that forgot the file
+    return std::nullopt;
+  }
+  return share.bytes > 0 ? std::optional(share) : std::nullopt;
+}
+
 namespace {
 
 void look_at_node(const Probe& probe, WatchSample& sample) {

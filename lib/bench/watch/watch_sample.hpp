@@ -1,22 +1,67 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "bench/watch/watch_target.hpp"
-#include "bench/watch/watched_files.hpp"
 #include "gpu/gpu_monitor.hpp"
-#include "net/clock.hpp"
-#include "system/cgroup_use.hpp"
-#include "system/cpu_times.hpp"
-#include "system/disk_stats.hpp"
+#include "io/file.hpp"
+#include "system/block_device.hpp"
+#include "system/cgroup.hpp"
+#include "system/clock.hpp"
+#include "system/cpu.hpp"
 #include "system/memory.hpp"
-#include "system/nfs.hpp"
-#include "system/pressure.hpp"
+#include "system/mounts.hpp"
+#include "system/network_storage.hpp"
 #include "system/probe.hpp"
 #include "system/processes.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit {
+
+struct WatchOptions;
+
+/// What is watched. It stays what it was at the start: a process is known by its number and its start, data by its
+/// mount.
+struct WatchTarget {
+  std::string path;  ///< links followed; empty without one
+  StorageFacts storage;
+  std::optional<Mount> nfs_mount;  ///< of the path
+  std::optional<std::uint64_t> pid;
+  std::uint64_t start = 0;  ///< of the process, in ticks
+  std::string command;
+  std::optional<std::uint64_t> processors;  ///< that the process may run on
+};
+
+/// Throws Error{not_found} for a process that is not there, Error{not_found, denied} for a path that is not, and
+/// Error{usage} for one that holds no data by its kind.
+WatchTarget find_watch_target(const WatchOptions& options, const Probe& probe);
+
+/// What of some files lies in the page cache.
+struct CachedShare {
+  std::uint64_t bytes = 0;
+  std::uint64_t cached_bytes = 0;
+};
+
+/// Some files of the watched data, open for as long as they are watched, so that a look at them costs neither lookups
+/// nor requests to a server: at most 64 and 4 GiB, taken evenly from the first 4096 entries that a walk meets. A look
+/// visits each cached page of them. One thread at a time.
+class WatchedFiles {
+ public:
+  /// A file, or a folder with files at any depth. What cannot be opened or is larger than all may be together is left
+  /// out; nothing throws.
+  explicit WatchedFiles(const std::string& path);
+  /// None.
+  WatchedFiles() = default;
+
+  std::size_t count() const { return files_.size(); }
+  /// Empty without files, and where the system does not tell this user (io/page_cache.hpp).
+  std::optional<CachedShare> look() const;
+
+ private:
+  std::vector<File> files_;
+};
 
 /// A GPU at a moment.
 struct GpuSample {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/env/finding.hpp"
+#include "bench/results/result_file.hpp"
 #include "bench/watch/shortage.hpp"
+#include "bench/watch/watch_sample.hpp"
 #include "bench/watch/watch_summary.hpp"
-#include "bench/watch/watch_target.hpp"
 #include "core/fields.hpp"
 
 /// From the summary of a watch to what is short, by how much, and what to do about it. Pure.

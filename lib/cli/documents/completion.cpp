@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/documents/command_doc.hpp"
+#include "cli/app.hpp"
 #include "cli/documents/documents.hpp"
-#include "cli/fields/field_text.hpp"
-#include "cli/verbs.hpp"
+#include "cli/documents/help.hpp"
+#include "cli/field_text.hpp"
 #include "core/command_text.hpp"
 
 namespace shardkit {

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "cli/build_info.hpp"
-#include "cli/documents/command_doc.hpp"
+#include "cli/app.hpp"
 #include "cli/documents/documents.hpp"
-#include "cli/fields/field_text.hpp"
-#include "cli/verbs.hpp"
+#include "cli/documents/help.hpp"
+#include "cli/field_text.hpp"
 
 /// Manual pages in the man(7) macros.
 namespace shardkit {

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/common_options.hpp"
-#include "cli/documents/command_doc.hpp"
+#include "cli/app.hpp"
+#include "cli/command.hpp"
 #include "cli/documents/documents.hpp"
-#include "cli/fields/field_text.hpp"
-#include "cli/verbs.hpp"
+#include "cli/documents/help.hpp"
+#include "cli/field_text.hpp"
 
 namespace shardkit {
 namespace {

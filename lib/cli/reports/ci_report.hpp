@@ -7,6 +7,9 @@
 #include "cli/envelope.hpp"
 
 /// What all reports for continuous integration are made of: JUnit XML and Markdown.
+///
+/// Reports for continuous integration, from a result with a list "problems" of {code, severity, shard, offset, key,
+/// text} or with the rows of a comparison (cli/compare_report.hpp).
 namespace shardkit {
 
 /// One line of a test report.
@@ -36,5 +39,12 @@ std::string markdown_heading(const Report& report, std::string_view conclusion);
 const FieldNode* find_member(const std::vector<FieldNode>& nodes, std::string_view name);
 /// Its value as people read it, control characters escaped; empty when there is none.
 std::string member_text(const std::vector<FieldNode>& nodes, std::string_view name);
+
+/// JUnit XML: of problems a failed case for each error and a skipped one for each warning, by shard and code, and a
+/// passed case for a run without errors; of a comparison a case for each metric, requirement and decisive difference.
+std::string junit_xml(const Report& report);
+
+/// A Markdown page: one line that says how it ended, and a table of what was found.
+std::string findings_markdown(const Report& report);
 
 }  // namespace shardkit

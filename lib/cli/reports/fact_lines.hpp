@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/fields/field_text.hpp"
+#include "cli/field_text.hpp"
 #include "core/units.hpp"
 
 /// Lines of a report that describe a thing by the facts that are known of it.

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/fields/field_text.hpp"
+#include "cli/field_text.hpp"
 #include "core/bytes.hpp"
 
 namespace shardkit {

@@ -1,7 +1,7 @@
 #include "cli/reports/model_report.hpp"
 
-#include "cli/fields/field_text.hpp"
-#include "cli/fields/field_tree.hpp"
+#include "cli/field_text.hpp"
+#include "cli/field_tree.hpp"
 #include "cli/reports/text_report.hpp"
 
 namespace shardkit {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/fields/field_text.hpp"
-#include "cli/fields/field_tree.hpp"
+#include "cli/field_text.hpp"
+#include "cli/field_tree.hpp"
 #include "cli/reports/steady_text.hpp"
 #include "cli/reports/text_report.hpp"
 #include "core/units.hpp"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "cli/fields/field_tree.hpp"
+#include "cli/field_tree.hpp"
 
 namespace shardkit {
 

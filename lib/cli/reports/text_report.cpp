@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/fields/field_text.hpp"
+#include "cli/field_text.hpp"
 
 namespace shardkit {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/fields/field_tree.hpp"
+#include "cli/field_tree.hpp"
 
 namespace shardkit {
 

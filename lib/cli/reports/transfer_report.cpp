@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/fields/field_text.hpp"
+#include "cli/field_text.hpp"
 #include "core/units.hpp"
 
 namespace shardkit {

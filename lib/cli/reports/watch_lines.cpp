@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/fields/field_json.hpp"
+#include "cli/field_tree.hpp"
 #include "cli/output_files.hpp"
 #include "core/bytes.hpp"
 #include "core/units.hpp"

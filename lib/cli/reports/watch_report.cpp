@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/fields/field_json.hpp"
-#include "cli/fields/field_text.hpp"
+#include "cli/field_text.hpp"
+#include "cli/field_tree.hpp"
 #include "cli/reports/fact_lines.hpp"
 #include "core/units.hpp"
 

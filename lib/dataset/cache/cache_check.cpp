@@ -14,7 +14,6 @@
 #include "core/units.hpp"
 #include "dataset/cache/cache_files.hpp"
 #include "io/file.hpp"
-#include "staging/eviction.hpp"
 #include "staging/node_cache.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"

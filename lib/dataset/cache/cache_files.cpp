@@ -4,7 +4,6 @@
 #include "dataset/stage/local_folder.hpp"
 #include "io/page_cache.hpp"
 #include "io/publish.hpp"
-#include "staging/stage_layout.hpp"
 
 namespace shardkit {
 

@@ -8,9 +8,8 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/cache/cache_files.hpp"
-#include "net/timestamp.hpp"
-#include "staging/eviction.hpp"
 #include "staging/node_cache.hpp"
+#include "system/clock.hpp"
 
 namespace shardkit {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "dataset/cache/cache_files.hpp"
-#include "net/timestamp.hpp"
+#include "system/clock.hpp"
 
 namespace shardkit {
 namespace {

@@ -5,11 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/ascii.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "dataset/cat/key_search.hpp"
-#include "dataset/samples/member_content.hpp"
-#include "dataset/samples/sample_label.hpp"
+#include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
 #include "system/limits.hpp"
 

@@ -6,8 +6,7 @@
 
 #include "core/units.hpp"
 #include "formats/sample_name.hpp"
-#include "image/jpeg_header.hpp"
-#include "image/probe.hpp"
+#include "image/image_header.hpp"
 
 namespace shardkit {
 namespace {

@@ -9,7 +9,6 @@
 #include "core/fields.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 #include "dataset/sharding/split.hpp"
-#include "dataset/sharding/write_options.hpp"
 #include "dataset/sharding/written_sets.hpp"
 #include "io/file_system.hpp"
 

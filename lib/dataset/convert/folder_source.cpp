@@ -1,11 +1,213 @@
 #include "dataset/convert/folder_source.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <utility>
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "core/hash.hpp"
+#include "formats/portable_name.hpp"
+#include "formats/tar_header.hpp"
+#include "formats/tsv.hpp"
+#include "image/image_header.hpp"
+#include "io/publish.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
+namespace {
+
+[[noreturn]] void refuse(const std::string& name) {
+  throw Error(ErrorCode::corrupt, fmt::format("the plan has no valid option {}; make it again", name));
+}
+
+/// The value that an option has in the plan, as the enum.
+template <class E>
+E choice(const PlanHead& head, const std::string& name) {
+  const auto found = head.options.find(name);
+  for (std::size_t i = 0; found != head.options.end() && i < EnumNames<E>::names.size(); ++i) {
+    if (EnumNames<E>::names[i] == found->second) return static_cast<E>(i);
+  }
+  refuse(name);
+}
+
+std::uint64_t number(const PlanHead& head, const std::string& name, std::uint64_t most) {
+  const auto found = head.options.find(name);
+  std::uint64_t value = 0;
+  if (found == head.options.end() || !parse_number(found->second, value) || value == 0 || value > most) refuse(name);
+  return value;
+}
+
+}  // namespace
+
+ImageRules image_rules(const PlanHead& head) {
+  ImageRules rules{choice<Validate>(head, "validate"), choice<OnBad>(head, "on_bad"), {}};
+  if (head.options.contains("resize")) {
+    rules.resize = ResizeOptions{static_cast<std::uint32_t>(number(head, "resize", kLargestResize)),
+                                 static_cast<int>(number(head, "quality", 100))};
+  }
+  return rules;
+}
+
+ClassFolders::ClassFolders(const std::string& source, const PlanHead& head, std::size_t most_open)
+    : source_(source), root_(File::open_read(source, O_DIRECTORY)), listed_(head.listed), most_open_(most_open) {
+  for (const PlanClass& item : head.classes) names_.push_back(item.name);
+  folders_.resize(names_.size());
+}
+
+const File* ClassFolders::folder(std::uint32_t class_index) {
+  const std::unique_ptr<File>& slot = folders_[class_index];
+  {
+    const std::scoped_lock lock(mutex_);
+    if (slot || open_ == most_open_) return slot.get();
+  }
+  // Outside of the lock: on a slow source the others would wait for this one.
+  auto opened = std::make_unique<File>(File::open_read(join_path(source_, names_[class_index]), O_DIRECTORY));
+  const std::scoped_lock lock(mutex_);
+  if (!slot && open_ < most_open_) {
+    folders_[class_index] = std::move(opened);
+    ++open_;
+  }
+  return slot.get();
+}
+
+File ClassFolders::open(std::optional<std::uint32_t> class_index, const std::string& path) {
+  const File* opened = listed_ ? nullptr : folder(class_index.value());
+  const std::string full = join_path(source_, path);
+  return opened ? File::open_read_at(opened->fd(), path.c_str() + names_[*class_index].size() + 1, full)
+                : File::open_read_at(root_.fd(), path.c_str(), full);
+}
+
+/// One member of a sample on its way into the tar: a file, or text where `file` is null.
+struct SampleReader::Member {
+  std::string extension;
+  const PlannedFile* file;
+  std::string_view text;
+
+  std::uint64_t size() const { return file ? file->size : text.size(); }
+};
+
+SampleReader::SampleReader(const std::string& source, const PlanHead& head, const Limits& limits)
+    : source_(source),
+      head_(head),
+      rules_(image_rules(head)),
+      folders_(source, head, limits.open_folders),
+      judge_(rules_.validate == Validate::decode ? limits.cores : 0),
+      resizers_(rules_.resize ? limits.cores : 0, [this] { return std::make_unique<JpegResizer>(*rules_.resize); }) {}
+
+Result<IndexSample> SampleReader::read(const PlannedSample& sample, MutableBytes out, WaitMeter& meter) {
+  IndexSample result{sample_key(head_, sample), {}, image_path(head_, sample), {}};
+  std::string label;
+  std::vector<Member> members{{portable_extension(sample.image.extension), &sample.image, {}}};
+  for (const PlannedFile& file : sample.sidecars) members.push_back({portable_extension(file.extension), &file, {}});
+  if (!sample.json.empty()) members.push_back({"json", nullptr, sample.json});
+  if (sample.class_index) {
+    result.label = head_.classes[*sample.class_index].label;
+    label = label_text(*result.label);
+    members.push_back({"cls", nullptr, label});
+  }
+  std::ranges::sort(members, {}, &Member::extension);  // as webdataset's writer does
+  std::uint64_t at = 0;
+  try {
+    for (const Member& member : members) {
+      const MutableBytes header = out.subspan(at, kTarBlock);
+      at += kTarBlock;
+      MutableBytes content = out.subspan(at, member.size());
+      if (member.file) {
+        read_file(sample, *member.file, content, meter);
+      } else {
+        std::ranges::copy(as_bytes(member.text), content.begin());
+      }
+      if (member.file == &sample.image) content = content.first(treat_image(sample, content));
+      write_ustar_header(header, fmt::format("{}.{}", result.key, member.extension), content.size());
+      result.members.push_back({member.extension, at, content.size(), xxh3_64(content)});
+      const std::size_t padded = tar_padded(content.size());
+      std::ranges::fill(out.subspan(at + content.size(), padded - content.size()), std::byte{0});
+      at += padded;
+    }
+  } catch (const Error& error) {
+    return error;
+  }
+  return result;
+}
+
+void SampleReader::read_file(const PlannedSample& sample, const PlannedFile& file, MutableBytes out, WaitMeter& meter) {
+  const auto start = std::chrono::steady_clock::now();
+  const WaitMeter::Scope waiting(meter);
+  const File opened = folders_.open(sample.class_index, file_path(head_, sample, file));
+  struct stat info {};
+  if (::fstat(opened.fd(), &info) != 0) throw system_error(errno, "stat", opened.path());
+  const auto changed = [&](std::string_view what) {
+    throw Error(ErrorCode::conflict,
+                fmt::format("'{}' has changed since the plan was made ({}); plan again into an empty target",
+                            opened.path(), what),
+                opened.path());
+  };
+  if (static_cast<std::uint64_t>(info.st_size) != file.size) {
+    changed(fmt::format("{} bytes then, {} now", file.size, info.st_size));
+  }
+  if (mtime_ns(info) != file.mtime_ns) {
+    changed("modified since");
+  }
+  const std::size_t got = opened.read_at(0, out);
+  if (got != out.size()) changed(fmt::format("it ended after {} of {} bytes while it was read", got, out.size()));
+  read_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+}
+
+std::size_t SampleReader::treat_image(const PlannedSample& sample, MutableBytes content) {
+  const std::string problem = image_problem(sample, content);
+  if (problem.empty()) return rules_.resize ? resize_image(sample, content) : content.size();
+  refuse_image(sample, problem);
+  return content.size();
+}
+
+std::string SampleReader::image_problem(const PlannedSample& sample, Bytes content) {
+  if (rules_.validate == Validate::none) return {};
+  if (const auto problem = header_problem(content, sample.image.extension)) {
+    return fmt::format("{}: {}", problem->code, problem->text);
+  }
+  if (rules_.validate != Validate::decode) return {};
+  const std::optional<ImageFault> fault = judge_.fault(content, sample.image.extension);
+  return fault && fault->is_error() ? fault->describe() : std::string();
+}
+
+std::size_t SampleReader::resize_image(const PlannedSample& sample, MutableBytes content) {
+  const ImageKind kind = sniff_image(content);
+  if (kind == ImageKind::unknown && portable_extension(sample.image.extension) == "jpg") {
+    refuse_image(sample, "it cannot be resized: its first bytes are not those of an image");
+    return content.size();
+  }
+  if (kind != ImageKind::jpeg) {
+    ++counts_.not_jpeg;
+    return content.size();
+  }
+  const auto resizer = resizers_.borrow();
+  const Resized result = resizer->resize(content, content.size());
+  if (result.failure != DecodeFailure::none) {
+    refuse_image(
+        sample, fmt::format("it cannot be resized: {} {}",
+                            EnumNames<DecodeFailure>::names[static_cast<std::size_t>(result.failure)], result.message));
+  }
+  if (!result.changed) return content.size();
+  ++counts_.resized;
+  if (result.quality < rules_.resize->quality) ++counts_.other_quality;
+  std::ranges::copy(result.jpeg, content.begin());
+  return result.jpeg.size();
+}
+
+void SampleReader::refuse_image(const PlannedSample& sample, const std::string& why) {
+  if (rules_.on_bad == OnBad::keep) {
+    ++counts_.kept_bad;
+    return;
+  }
+  const std::string path = join_path(source_, image_path(head_, sample));
+  throw Error(ErrorCode::corrupt,
+              fmt::format("'{}' is not a good image: {}; mend it, or leave it out with --on-bad skip", path, why),
+              path);
+}
 
 class FolderSource::Pending final : public PendingSample {
  public:

@@ -1,11 +1,104 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "dataset/convert/sample_reader.hpp"
-#include "dataset/sharding/sample_source.hpp"
+#include "core/context.hpp"
+#include "core/error.hpp"
+#include "dataset/checks/image_fault.hpp"
+#include "dataset/sharding/shard_job.hpp"
+#include "dataset/sharding/sharding_options.hpp"
+#include "formats/plan_file.hpp"
+#include "image/jpeg_resizer.hpp"
+#include "io/file.hpp"
+#include "sync/adaptive_workers.hpp"
+#include "sync/loan_pool.hpp"
 
 namespace shardkit {
+
+/// What a plan says is to be done with each image on its way into a shard.
+struct ImageRules {
+  Validate validate = Validate::none;
+  OnBad on_bad = OnBad::fail;
+  std::optional<ResizeOptions> resize;
+};
+
+/// Throws Error{corrupt} for a plan whose options say nothing or nonsense about it.
+ImageRules image_rules(const PlanHead& head);
+
+/// Open class folders, so that a file is opened by its last name alone. Each is opened when it is first needed, up to a
+/// limit; past that, and for the files of a list, the source folder serves. Thread-safe.
+class ClassFolders {
+ public:
+  ClassFolders(const std::string& source, const PlanHead& head, std::size_t most_open);
+
+  /// Opens the file at `path`, which is relative to the source.
+  File open(std::optional<std::uint32_t> class_index, const std::string& path);
+
+ private:
+  /// The open folder of a class, or null when too many are open.
+  const File* folder(std::uint32_t class_index);
+
+  std::string source_;
+  File root_;
+  bool listed_;
+  std::vector<std::string> names_;
+  std::size_t most_open_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<File>> folders_;
+  std::size_t open_ = 0;
+};
+
+/// What became of images on their way. Written by many threads.
+struct ImageCounts {
+  std::atomic<std::uint64_t> kept_bad{0};       ///< failed validation or would not be resized, and kept (--on-bad keep)
+  std::atomic<std::uint64_t> resized{0};        ///< made smaller
+  std::atomic<std::uint64_t> other_quality{0};  ///< of these: at a lower quality than asked for
+  std::atomic<std::uint64_t> not_jpeg{0};       ///< of another kind, and therefore not resized
+};
+
+/// Reads the files of one sample into their place in a tar. Thread-safe.
+class SampleReader {
+ public:
+  struct Limits {
+    unsigned cores = 1;
+    std::size_t open_folders = 256;
+  };
+  SampleReader(const std::string& source, const PlanHead& head, const Limits& limits);
+
+  /// Writes headers, contents and padding to the front of `out`, which has room for sample_tar_bytes(). The members'
+  /// offsets count from there. The Error says why there is no sample: a file that is gone, unreadable, another than
+  /// planned, or refused by validation. What is made smaller on the way takes less of `out`: the members tell.
+  Result<IndexSample> read(const PlannedSample& sample, MutableBytes out, WaitMeter& meter);
+
+  /// Nanoseconds that all threads together spent reading files.
+  std::int64_t read_ns() const { return read_ns_; }
+  const ImageCounts& counts() const { return counts_; }
+
+ private:
+  struct Member;
+  void read_file(const PlannedSample& sample, const PlannedFile& file, MutableBytes out, WaitMeter& meter);
+  /// Applies the rules to an image in its place; returns how many of its bytes are left.
+  std::size_t treat_image(const PlannedSample& sample, MutableBytes content);
+  std::string image_problem(const PlannedSample& sample, Bytes content);
+  std::size_t resize_image(const PlannedSample& sample, MutableBytes content);
+  /// Throws for an image that is not good, or counts it where bad images are kept.
+  void refuse_image(const PlannedSample& sample, const std::string& why);
+
+  std::string source_;
+  const PlanHead& head_;
+  ImageRules rules_;
+  ClassFolders folders_;
+  ImageJudge judge_;
+  LoanPool<JpegResizer> resizers_;
+  std::atomic<std::int64_t> read_ns_{0};
+  ImageCounts counts_;
+};
 
 /// The samples of a convert's plan, read from the files of an ImageFolder tree.
 class FolderSource final : public SampleSource {

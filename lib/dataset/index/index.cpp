@@ -12,10 +12,9 @@
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "dataset/checks/shard_verifier.hpp"
-#include "dataset/index/foreign_set.hpp"
-#include "dataset/index/known_shard.hpp"
-#include "dataset/index/shard_indexer.hpp"
-#include "dataset/samples/shard_tasks.hpp"
+#include "dataset/indexes/foreign_indexes.hpp"
+#include "dataset/indexes/known_shard.hpp"
+#include "dataset/samples/sample_lister.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "dataset/index/foreign_set.hpp"
-#include "dataset/index/known_shard.hpp"
-#include "dataset/sharding/convert_target.hpp"
+#include "dataset/indexes/foreign_indexes.hpp"
+#include "dataset/indexes/known_shard.hpp"
+#include "dataset/sharding/shard_target.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {

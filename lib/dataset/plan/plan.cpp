@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "catalog/set_folders.hpp"
-#include "dataset/plan/planner.hpp"
+#include "catalog/image_folder.hpp"
+#include "dataset/sharding/planner.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit {

@@ -8,7 +8,7 @@
 #include "core/bytes.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
-#include "dataset/plan/scanned_source.hpp"
+#include "dataset/sharding/scanned_source.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 
 namespace shardkit {

@@ -10,7 +10,6 @@
 #include "dataset/convert/convert.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 #include "dataset/sharding/split.hpp"
-#include "dataset/sharding/write_options.hpp"
 #include "dataset/sharding/written_sets.hpp"
 #include "io/file_system.hpp"
 

@@ -2,24 +2,167 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
-#include "dataset/reshard/hard_links.hpp"
-#include "dataset/reshard/tar_samples.hpp"
-#include "dataset/samples/shard_tasks.hpp"
+#include "dataset/samples/sample_lister.hpp"
+#include "formats/moved_sample.hpp"
 #include "formats/portable_name.hpp"
+#include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"
-#include "formats/ustar.hpp"
+#include "formats/tar_header.hpp"
+#include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
 
 namespace shardkit {
 namespace {
+
+/// Makes samples of a tar's headers and labels, for scan_shard(). Keys and extensions are those of the tar, the latter
+/// in lower case; members of no sample are counted.
+class TarSamples final : public TarHandler {
+ public:
+  using OnSample = std::function<void(MovedSample&&)>;
+
+  /// `tar` is where the bytes lie, `name` what errors call it, `links` what resolve_hard_links() found. All stay the
+  /// caller's.
+  TarSamples(const std::string& tar, const std::string& name, const std::map<std::uint64_t, LinkedContent>& links,
+             OnSample on_sample)
+      : tar_(tar), name_(name), links_(links), on_sample_(std::move(on_sample)) {}
+
+  bool entry(const TarEntry& entry) override;
+  void content(Bytes piece) override { label_reader_.add(piece); }
+  void content_end() override { label_ = label_reader_.label(); }
+  /// Throws Error{corrupt} for what makes readers lose members.
+  void finding(const TarFinding& finding) override;
+  /// No member follows.
+  void finish();
+
+  /// The tar has hard links that `links` lacks: resolve them and read it again.
+  bool needs_links() const { return needs_links_; }
+  bool lacks_end() const { return lacks_end_; }
+  std::uint64_t ignored() const { return ignored_; }
+
+ private:
+  [[noreturn]] void fail(ErrorCode code, std::uint64_t offset, const std::string& text) const;
+  void add(const TarEntry& member);
+  void read_linked_label(const LinkedContent& content);
+  void give(Sample&& found);
+
+  const std::string& tar_;
+  const std::string& name_;
+  const std::map<std::uint64_t, LinkedContent>& links_;
+  OnSample on_sample_;
+  SampleGrouper grouper_;
+  std::size_t members_ = 0;  ///< of the current sample
+  LabelReader label_reader_;
+  std::optional<std::uint64_t> label_;
+  bool needs_links_ = false;
+  bool lacks_end_ = false;
+  std::uint64_t ignored_ = 0;
+};
+
+constexpr std::size_t kMostMembers = 4096;
+constexpr std::uint64_t kLabelRead = 64;  // longer than any label
+
+/// True for names of files that an operating system put beside samples (".DS_Store", "__MACOSX/x"), of hidden ones, and
+/// of none: readers disagree about them.
+bool is_stray_name(std::string_view name) {
+  const std::string_view base = name.substr(name.rfind('/') + 1);
+  return base.empty() || base.starts_with('.') || name.starts_with("__MACOSX/") ||
+         name.find("/__MACOSX/") != std::string_view::npos;
+}
+
+bool TarSamples::entry(const TarEntry& entry) {
+  if (needs_links_ || entry.type == TarType::directory) return false;
+  const auto link = links_.find(entry.header_offset);
+  if (entry.type == TarType::hard_link && link == links_.end()) {
+    needs_links_ = true;
+    return false;
+  }
+  const bool linked = link != links_.end();
+  const auto name = split_sample_name(entry.name);
+  if (!(linked || entry.type == TarType::regular) || is_metadata_name(entry.name) || is_stray_name(entry.name) ||
+      !name || name->extension.empty()) {
+    ++ignored_;
+    return false;
+  }
+  if (entry.facts.has(TarFact::sparse)) {
+    fail(ErrorCode::unsupported, entry.header_offset,
+         fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", entry.name));
+  }
+  TarEntry member = entry;
+  if (linked) {
+    member.type = TarType::regular;
+    member.data_offset = link->second.offset;
+    member.size = link->second.size;
+  }
+  add(member);
+  if (lower_case(name->extension) != kLabelExtension) return false;
+  label_reader_.start();
+  if (linked) read_linked_label(link->second);
+  return !linked;
+}
+
+void TarSamples::finding(const TarFinding& finding) {
+  if (finding.fault == TarFault::short_end) return;
+  if (finding.fault == TarFault::missing_end) {
+    lacks_end_ = true;
+    return;
+  }
+  fail(ErrorCode::corrupt, finding.offset, finding.text);
+}
+
+void TarSamples::finish() {
+  if (auto last = grouper_.finish()) give(std::move(*last));
+}
+
+void TarSamples::fail(ErrorCode code, std::uint64_t offset, const std::string& text) const {
+  throw Error(code,
+              fmt::format("shard '{}' cannot be read, at byte {}: {}; `shardctl verify` tells all that is wrong with a "
+                          "tar",
+                          name_, offset, text),
+              name_, offset);
+}
+
+void TarSamples::add(const TarEntry& member) {
+  if (auto done = grouper_.add(member)) {
+    give(std::move(*done));
+    members_ = 0;
+  }
+  if (++members_ > kMostMembers) {
+    fail(ErrorCode::unsupported, member.header_offset,
+         fmt::format("more than {} members in a row share the key of '{}'; is this a tar of samples?", kMostMembers,
+                     member.name));
+  }
+}
+
+void TarSamples::read_linked_label(const LinkedContent& content) {
+  std::vector<std::byte> bytes(std::min(content.size, kLabelRead));
+  bytes.resize(FileSource(tar_).read_at(content.offset, bytes));
+  label_reader_.add(bytes);
+  label_ = label_reader_.label();
+}
+
+void TarSamples::give(Sample&& found) {
+  MovedSample sample;
+  sample.source_key = std::move(found.key);
+  sample.label = std::exchange(label_, std::nullopt);
+  for (SampleMember& member : found.members) {
+    sample.members.push_back({std::move(member.extension), member.offset, member.size, std::nullopt});
+  }
+  on_sample_(std::move(sample));
+}
 
 constexpr unsigned kFewestReaders = 8;         // on a slow source one waits most of the time
 constexpr std::size_t kLongestExtension = 60;  // leaves a key room for a hash and a mark

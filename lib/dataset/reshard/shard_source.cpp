@@ -9,9 +9,8 @@
 #include <sys/stat.h>
 
 #include "core/hash.hpp"
-#include "dataset/samples/sample_label.hpp"
-#include "formats/ustar.hpp"
-#include "io/file_time.hpp"
+#include "dataset/samples/sample_lister.hpp"
+#include "formats/tar_header.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {

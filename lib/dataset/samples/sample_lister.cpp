@@ -2,20 +2,33 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "core/ascii.hpp"
 #include "core/error.hpp"
-#include "dataset/samples/sample_label.hpp"
+#include "core/hash.hpp"
+#include "core/text.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
-#include "io/file.hpp"
+#include "formats/tsv.hpp"
 #include "io/publish.hpp"
+#include "sync/task_group.hpp"
 
 namespace shardkit {
+
+std::optional<std::uint64_t> LabelReader::label() const {
+  constexpr std::string_view kSpace = " \t\n\r\f\v";
+  const std::size_t first = text_.find_first_not_of(kSpace);
+  if (first == std::string::npos || text_.size() > kLongest) return std::nullopt;
+  const std::size_t last = text_.find_last_not_of(kSpace);
+  std::uint64_t value = 0;
+  if (!parse_number(std::string_view(text_).substr(first, last - first + 1), value)) return std::nullopt;
+  return value;
+}
+
 namespace {
 
 constexpr unsigned kSamplesBetweenChecks = 256;
@@ -179,6 +192,43 @@ std::function<void(const TarFinding&)> warn_of_damage(const ShardFile& shard, Co
     ctx.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; `shardctl verify` tells all that is wrong with it",
                                           shard.path, finding.offset, finding.text));
   };
+}
+
+void read_member(const File& shard, const ListedMember& member, const Context& ctx,
+                 const std::function<void(Bytes)>& take) {
+  constexpr std::uint64_t kPiece = 1U << 20U;
+  const auto fail = [&](ErrorCode code, std::string_view why) {
+    throw Error(code, fmt::format("member '{}' of shard '{}' {}", member.name, shard.path(), why), shard.path(),
+                member.offset);
+  };
+  if (!member.plain) fail(ErrorCode::unsupported, "is a sparse file, whose content is not stored in one piece");
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kPiece, member.size)));
+  Xxh3Stream64 hash;
+  for (std::uint64_t done = 0; done < member.size;) {
+    ctx.throw_if_stopped();
+    const auto wanted = static_cast<std::size_t>(std::min(kPiece, member.size - done));
+    const Bytes piece = Bytes(buffer).first(shard.read_at(member.offset + done, MutableBytes(buffer).first(wanted)));
+    if (piece.size() < wanted) fail(ErrorCode::corrupt, "is cut: the file ends within it");
+    if (member.xxh3) hash.update(piece);
+    take(piece);
+    done += wanted;
+  }
+  if (member.xxh3 && hash.digest() != *member.xxh3) {
+    fail(ErrorCode::corrupt, "has another checksum than its index says; `shardctl verify` tells how much is damaged");
+  }
+}
+
+void for_each_shard(std::size_t shards, unsigned threads, const Context& ctx,
+                    const std::function<void(std::size_t shard, std::size_t thread)>& work) {
+  std::atomic<std::size_t> next{0};
+  TaskGroup group(ctx.stop_token());
+  for (std::size_t thread = 0; thread < std::min<std::size_t>(threads, shards); ++thread) {
+    group.spawn([&, thread](const std::stop_token& stop) {
+      for (std::size_t shard = next++; shard < shards && !stop.stop_requested(); shard = next++) work(shard, thread);
+    });
+  }
+  group.wait();
+  ctx.throw_if_stopped();
 }
 
 }  // namespace shardkit

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -11,12 +12,38 @@
 #include <vector>
 
 #include "catalog/shard_set.hpp"
+#include "core/bytes.hpp"
 #include "core/context.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_parser.hpp"
+#include "io/file.hpp"
 
 /// What shards hold, sample by sample: what stat, ls, cat and extract look through.
 namespace shardkit {
+
+inline constexpr std::string_view kLabelExtension = "cls";
+
+/// True for members that only say something of others: a label, a text. `extension` is in lower case.
+inline bool is_side_member(std::string_view extension) {
+  return extension == kLabelExtension || extension == "json" || extension == "txt";
+}
+
+/// Collects the content of a .cls member and reads it: a whole number in ASCII digits, white space around it allowed,
+/// as Python's int() takes it.
+class LabelReader {
+ public:
+  void start() { text_.clear(); }
+  /// Pieces in order; of a content that is too long for a label no more is kept than proves it.
+  void add(Bytes piece) { text_ += as_text(piece).substr(0, kLongest + 1 - text_.size()); }
+  /// The label; empty when the content is none.
+  std::optional<std::uint64_t> label() const;
+  /// The content, cut, for messages.
+  const std::string& text() const { return text_; }
+
+ private:
+  static constexpr std::size_t kLongest = 32;
+  std::string text_;
+};
 
 struct ListedMember {
   std::string name;          ///< as in the shard; of an index made by `shardctl index` its extension is in lower case
@@ -78,5 +105,17 @@ class SampleLister {
 
 /// A visitor's `finding` for verbs that go on: the shard's first fault becomes a warning. One for each shard.
 std::function<void(const TarFinding&)> warn_of_damage(const ShardFile& shard, Context& ctx);
+
+/// Hands the content of `member` to `take` in order, in pieces of at most 1 MiB. Throws Error{unsupported} for a sparse
+/// member before anything is handed out; Error{corrupt} when the shard ends within it or, at the end, when the content
+/// has another checksum than the index says; Error{io, cancelled}.
+void read_member(const File& shard, const ListedMember& member, const Context& ctx,
+                 const std::function<void(Bytes)>& take);
+
+/// Runs `work` for shards 0 to `shards` - 1, up to `threads` at a time; it gets the shard's place and the number of the
+/// thread it is on, below `threads`. The first exception ends it and is rethrown; throws Error{cancelled} when `ctx` is
+/// stopped.
+void for_each_shard(std::size_t shards, unsigned threads, const Context& ctx,
+                    const std::function<void(std::size_t shard, std::size_t thread)>& work);
 
 }  // namespace shardkit

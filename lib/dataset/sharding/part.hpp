@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "system/environment_lookup.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "formats/ustar.hpp"
+#include "formats/tar_header.hpp"
 
 namespace shardkit {
 namespace {
@@ -95,6 +95,15 @@ ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::
     split_largest(cut.samples, shards);
   }
   return cut;
+}
+
+ShuffleBuffer shuffle_buffer_for(const ShardedOrder& order) {
+  constexpr std::uint64_t kMixed = 1000;
+  constexpr std::uint64_t kClasses = 10;
+  if (order.samples == 0) return {};
+  const std::uint64_t wanted = order.mixed ? kMixed : kClasses * order.largest_class;
+  const std::uint64_t samples = std::min(wanted, order.samples);
+  return {samples, order.bytes / order.samples * samples};
 }
 
 }  // namespace shardkit

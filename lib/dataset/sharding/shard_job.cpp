@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "formats/ustar.hpp"
+#include "formats/tar_header.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 

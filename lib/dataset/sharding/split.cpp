@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <string_view>
 #include <tuple>
 #include <utility>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "catalog/store_access.hpp"
+#include "catalog/object_place.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/stage/cache_share.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dataset/checks/image_fault.hpp"
-#include "dataset/checks/member_watcher.hpp"
+#include "dataset/checks/shard_checker.hpp"
 #include "sync/bounded_queue.hpp"
 
 namespace shardkit {

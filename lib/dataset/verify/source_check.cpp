@@ -9,13 +9,12 @@
 #include <fmt/ranges.h>
 
 #include "catalog/image_list.hpp"
-#include "catalog/set_folders.hpp"
-#include "core/ascii.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
-#include "dataset/plan/scanned_source.hpp"
-#include "dataset/samples/sample_label.hpp"
+#include "dataset/samples/sample_lister.hpp"
+#include "dataset/sharding/scanned_source.hpp"
 #include "formats/portable_name.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"

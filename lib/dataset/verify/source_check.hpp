@@ -9,9 +9,9 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/context.hpp"
-#include "dataset/checks/member_watcher.hpp"
 #include "dataset/checks/problem.hpp"
-#include "dataset/convert/convert_facts.hpp"
+#include "dataset/checks/shard_checker.hpp"
+#include "dataset/sharding/convert_facts.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 
 namespace shardkit {

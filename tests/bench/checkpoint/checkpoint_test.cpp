@@ -9,9 +9,9 @@
 
 #include <doctest/doctest.h>
 
-#include "bench/checkpoint/checkpoint_bytes.hpp"
-#include "bench/checkpoint/checkpoint_copies.hpp"
-#include "bench/checkpoint/checkpoint_options.hpp"
+#include "bench/checkpoint/checkpoint_files.hpp"
+#include "bench/checkpoint/checkpoint_plan.hpp"
+#include "bench/machine/checkpoint_bytes.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"

@@ -1,9 +1,8 @@
-#include "bench/compare/baseline.hpp"
-
 #include <thread>
 
 #include <doctest/doctest.h>
 
+#include "bench/compare/measurements.hpp"
 #include "compare_support.hpp"
 
 using namespace shardkit;

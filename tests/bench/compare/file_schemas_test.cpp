@@ -1,5 +1,3 @@
-#include "bench/compare/file_schemas.hpp"
-
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -1,8 +1,7 @@
-#include "bench/decode/decode_measurement.hpp"
-
 #include <doctest/doctest.h>
 
 #include "bench/bench_data.hpp"
+#include "bench/decode/decode.hpp"
 
 using namespace shardkit;
 using namespace shardkit::test;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "bench/decode/decode.hpp"
 #include "bench/decode/device_decode.hpp"
 #include "support/fake_device.hpp"
 #include "support/fake_jpeg_decoder.hpp"

@@ -9,7 +9,7 @@
 
 #include "bench/decode/decode_images.hpp"
 #include "bench/decode/device_decode_bench.hpp"
-#include "image/pixel_difference.hpp"
+#include "image/pixels.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

@@ -1,8 +1,7 @@
-#include "bench/decode/jpeg_route.hpp"
-
 #include <doctest/doctest.h>
 
 #include "bench/decode/decode_images.hpp"
+#include "bench/input/jpeg_store.hpp"
 #include "support/fake_jpeg_decoder.hpp"
 
 using namespace shardkit;

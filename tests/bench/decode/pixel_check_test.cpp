@@ -1,10 +1,9 @@
-#include "bench/decode/pixel_check.hpp"
-
 #include <doctest/doctest.h>
 
+#include "bench/decode/batch_decoder.hpp"
 #include "bench/decode/decode_images.hpp"
 #include "bench/decode/device_decode_bench.hpp"
-#include "image/pixel_difference.hpp"
+#include "image/pixels.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

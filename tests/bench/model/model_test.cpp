@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "bench/bench_data.hpp"
-#include "bench/model/requirement.hpp"
-#include "bench/model/verdict.hpp"
+#include "bench/requirement/job.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"

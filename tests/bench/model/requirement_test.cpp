@@ -1,10 +1,9 @@
-#include "bench/model/requirement.hpp"
+#include "bench/requirement/requirement.hpp"
 
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "bench/model/presets.hpp"
 #include "core/error.hpp"
 
 using namespace shardkit;

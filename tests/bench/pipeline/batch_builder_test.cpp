@@ -1,8 +1,7 @@
-#include "bench/pipeline/loader/batch_builder.hpp"
-
 #include <doctest/doctest.h>
 
-#include "bench/pipeline/samples/tickets.hpp"
+#include "bench/pipeline/loader/batch.hpp"
+#include "bench/pipeline/samples/sample_flow.hpp"
 
 using namespace shardkit;
 

@@ -1,9 +1,8 @@
-#include "bench/pipeline/steps/checkpoint_writer.hpp"
-
 #include <filesystem>
 
 #include <doctest/doctest.h>
 
+#include "bench/pipeline/steps/step_loop.hpp"
 #include "support/errors.hpp"
 #include "support/temp_dir.hpp"
 

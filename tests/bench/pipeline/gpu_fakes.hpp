@@ -6,9 +6,9 @@
 #include <mutex>
 #include <vector>
 
-#include "bench/model/requirement.hpp"
 #include "bench/pipeline/gpu/gpu_sink.hpp"
-#include "bench/pipeline/loader/loader_settings.hpp"
+#include "bench/pipeline/loader/batch.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "support/fake_device.hpp"
 #include "support/recorded_tree.hpp"
 

@@ -1,10 +1,9 @@
-#include "bench/pipeline/gpu/gpu_jpegs.hpp"
-
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
 #include "bench/decode/decode_images.hpp"
+#include "bench/pipeline/gpu/gpu_lane.hpp"
 #include "bench/pipeline/gpu_fakes.hpp"
 #include "bench/pipeline/loader/loader.hpp"
 #include "bench/pipeline/pipeline_fakes.hpp"

@@ -6,7 +6,7 @@
 
 #include "bench/bench_data.hpp"
 #include "bench/pipeline/pipeline_fakes.hpp"
-#include "bench/pipeline/pipeline_run.hpp"
+#include "bench/pipeline/pipeline_setup.hpp"
 #include "bench/pipeline/steps/step_loop.hpp"
 #include "support/errors.hpp"
 

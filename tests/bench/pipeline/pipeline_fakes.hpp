@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "bench/pipeline/loader/hand_over.hpp"
+#include "bench/pipeline/loader/batch.hpp"
 #include "bench/pipeline/samples/sample_source.hpp"
 #include "core/error.hpp"
 

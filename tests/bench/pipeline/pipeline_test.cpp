@@ -6,8 +6,8 @@
 
 #include "bench/bench_data.hpp"
 #include "bench/pipeline/pipeline_fakes.hpp"
-#include "bench/pipeline/pipeline_rows.hpp"
-#include "bench/pipeline/pipeline_run.hpp"
+#include "bench/pipeline/pipeline_report.hpp"
+#include "bench/pipeline/pipeline_setup.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

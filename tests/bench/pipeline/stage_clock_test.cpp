@@ -1,8 +1,6 @@
-#include "bench/pipeline/timing/stage_clock.hpp"
-
 #include <doctest/doctest.h>
 
-#include "bench/pipeline/timing/trace_log.hpp"
+#include "bench/pipeline/steps/trace.hpp"
 
 using namespace shardkit;
 

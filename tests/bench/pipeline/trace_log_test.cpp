@@ -1,11 +1,10 @@
-#include "bench/pipeline/timing/trace_log.hpp"
-
 #include <map>
 #include <string>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/pipeline/steps/trace.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"

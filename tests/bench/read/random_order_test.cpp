@@ -1,5 +1,3 @@
-#include "bench/read/random_order.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -7,6 +5,8 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "bench/read/random_work.hpp"
 
 using namespace shardkit;
 

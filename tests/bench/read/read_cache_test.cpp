@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "bench/read/cache_state.hpp"
+#include "bench/machine/cache_state.hpp"
 #include "bench/read/read_data.hpp"
 #include "io/file.hpp"
 #include "system/limits.hpp"

@@ -1,5 +1,3 @@
-#include "bench/read/read_job.hpp"
-
 #include <string>
 #include <vector>
 

@@ -9,7 +9,6 @@
 
 #include "bench/bench_data.hpp"
 #include "bench/run/run.hpp"
-#include "bench/run/run_warnings.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

@@ -1,11 +1,10 @@
-#include "bench/run/run_hints.hpp"
-
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "bench/pipeline/pipeline_verdict.hpp"
+#include "bench/run/run_stages.hpp"
 
 using namespace shardkit;
 

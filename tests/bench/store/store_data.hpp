@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "bench/read/read_data.hpp"
-#include "bench/store/store_read.hpp"
+#include "bench/read/store_read.hpp"
 #include "net/store_source.hpp"
 #include "support/fault_server.hpp"
 

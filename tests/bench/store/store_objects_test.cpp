@@ -1,4 +1,4 @@
-#include "bench/store/store_objects.hpp"
+#include "bench/read/store_objects.hpp"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "bench/store/store_read.hpp"
+#include "bench/read/store_read.hpp"
 
 #include <chrono>
 #include <string>

@@ -1,5 +1,3 @@
-#include "bench/store/store_requests.hpp"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -10,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/bench_data.hpp"
+#include "bench/read/store_level.hpp"
 #include "sync/task_group.hpp"
 
 using namespace shardkit;

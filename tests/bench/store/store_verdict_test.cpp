@@ -1,6 +1,6 @@
-#include "bench/store/store_verdict.hpp"
-
 #include <doctest/doctest.h>
+
+#include "bench/read/store_report.hpp"
 
 using namespace shardkit;
 using doctest::Approx;

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "gpu/host_buffer.hpp"
+#include "gpu/device.hpp"
 #include "gpu/pattern.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"

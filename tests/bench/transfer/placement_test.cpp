@@ -1,4 +1,4 @@
-#include "bench/transfer/placement.hpp"
+#include "bench/machine/placement.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,8 @@
 // When a watch looks, and when it ends. Takes no time: the clock stands still until the loop sleeps.
 
-#include "bench/watch/watch_loop.hpp"
-
 #include <doctest/doctest.h>
 
+#include "bench/watch/watch.hpp"
 #include "support/errors.hpp"
 #include "support/fake_clock.hpp"
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/watch/watch.hpp"
 #include "bench/watch/watch_sample.hpp"
 #include "support/fake_clock.hpp"
 #include "support/recorded_tree.hpp"

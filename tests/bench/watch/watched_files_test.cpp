@@ -1,8 +1,7 @@
-#include "bench/watch/watched_files.hpp"
-
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include "bench/watch/watch_sample.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 

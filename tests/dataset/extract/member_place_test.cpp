@@ -1,6 +1,6 @@
-#include "dataset/extract/member_place.hpp"
-
 #include <doctest/doctest.h>
+
+#include "dataset/extract/extract_target.hpp"
 
 using namespace shardkit;
 

@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "core/error.hpp"
-#include "core/md5.hpp"
+#include "core/hash.hpp"
 #include "dataset/convert/convert.hpp"
 #include "dataset/merge/merge.hpp"
 #include "dataset/reshard/reshard.hpp"

@@ -10,8 +10,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "core/ascii.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"

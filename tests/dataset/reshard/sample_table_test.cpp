@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include "dataset/reshard/sample_order.hpp"
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;

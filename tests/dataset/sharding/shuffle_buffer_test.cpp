@@ -1,6 +1,6 @@
-#include "dataset/sharding/shuffle_buffer.hpp"
-
 #include <doctest/doctest.h>
+
+#include "dataset/sharding/shard_cutter.hpp"
 
 using namespace shardkit;
 

@@ -12,9 +12,8 @@
 
 #include "core/error.hpp"
 #include "dataset/synth/synth_picture.hpp"
-#include "dataset/synth/synth_profile.hpp"
+#include "image/image_header.hpp"
 #include "image/jpeg_decoder.hpp"
-#include "image/probe.hpp"
 #include "io/file.hpp"
 #include "support/temp_dir.hpp"
 

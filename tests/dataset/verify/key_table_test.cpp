@@ -1,6 +1,6 @@
-#include "dataset/verify/key_table.hpp"
-
 #include <doctest/doctest.h>
+
+#include "dataset/verify/set_checker.hpp"
 
 using namespace shardkit;
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/pipeline/loader/hand_over.hpp"
+#include "bench/pipeline/loader/batch.hpp"
 #include "core/context.hpp"
 #include "gpu/device.hpp"
 #include "gpu/device_jpeg_decoder.hpp"

@@ -8,15 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/decode/decode_failures.hpp"
-#include "bench/pipeline/loader/batch_builder.hpp"
-#include "bench/pipeline/loader/hand_over.hpp"
-#include "bench/pipeline/loader/loader_settings.hpp"
+#include "bench/input/decode_failures.hpp"
+#include "bench/pipeline/loader/batch.hpp"
 #include "bench/pipeline/samples/sample_flow.hpp"
 #include "bench/pipeline/samples/sample_source.hpp"
-#include "bench/pipeline/samples/tickets.hpp"
-#include "bench/pipeline/timing/stage_clock.hpp"
-#include "bench/pipeline/timing/trace_log.hpp"
+#include "bench/pipeline/steps/trace.hpp"
 #include "core/context.hpp"
 #include "sync/task_group.hpp"
 

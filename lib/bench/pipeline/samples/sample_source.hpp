@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "bench/input/input_files.hpp"
-#include "bench/pipeline/samples/sample_buffers.hpp"
+#include "bench/pipeline/samples/sample_flow.hpp"
 #include "core/context.hpp"
 
 /// Where a pipeline's compressed images come from.

@@ -1,0 +1,176 @@
+#include "bench/machine/cache_state.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "bench/timing/timed_run.hpp"
+#include "core/error.hpp"
+#include "io/page_cache.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kMostFilesToAsk = 2000;
+constexpr double kCold = 0.01;
+constexpr double kWarm = 0.99;
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+/// Files taken evenly, few enough to ask each.
+std::vector<const InputFile*> some_of(std::span<const InputFile> files) {
+  const std::size_t asked = std::min(files.size(), kMostFilesToAsk);
+  std::vector<const InputFile*> some;
+  for (std::size_t i = 0; i < asked; ++i) some.push_back(&files[i * files.size() / asked]);
+  return some;
+}
+
+std::size_t drop(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
+  context.progress().start("dropping caches", files.size());
+  const auto work = [&](std::size_t i) {
+    drop_from_cache(File::open_read(files[i].path));
+    context.progress().items.fetch_add(1, std::memory_order_relaxed);
+  };
+  return for_each_file(files.size(), context, work, deadline);
+}
+
+std::size_t warm(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
+  context.progress().start("warming caches", files.size());
+  const auto go_on = [&] {
+    return !context.stop_token().stop_requested() && (!deadline || std::chrono::steady_clock::now() < *deadline);
+  };
+  std::mutex mutex;
+  std::size_t first_cut = files.size();
+  const auto work = [&](std::size_t i) {
+    const bool whole = warm_cache(File::open_read(files[i].path), go_on);
+    context.progress().items.fetch_add(1, std::memory_order_relaxed);
+    const std::scoped_lock lock(mutex);
+    if (!whole) first_cut = std::min(first_cut, i);
+  };
+  const std::size_t done = for_each_file(files.size(), context, work, deadline);
+  return std::min(done, first_cut);
+}
+
+[[noreturn]] void refuse_warm(const std::string& why) {
+  throw Error(ErrorCode::unsupported, "--cache warm cannot be had: " + why);
+}
+
+void check_fits_memory(std::span<const InputFile> files) {
+  std::uint64_t bytes = 0;
+  for (const InputFile& file : files) bytes += file.bytes;
+  if (bytes <= usable_memory()) return;
+  refuse_warm(fmt::format("{} of data are more than the {} of memory that may be used; name fewer files",
+                          format_size(bytes), format_size(usable_memory())));
+}
+
+/// Reads on what the kernel took back meanwhile: some reclaim idle pages before memory is short.
+void keep_warm(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
+  constexpr int kMostReadings = 3;
+  if (files.empty()) refuse_warm("the time there is for it is too short to read one file; name smaller files");
+  for (int readings = 1;; ++readings) {
+    const auto reached = residency(files, context);
+    if (!reached || *reached >= kWarm) return;
+    if (readings == kMostReadings || warm(files, deadline, context) < files.size()) {
+      refuse_warm(
+          fmt::format("after reading everything {:.1f} % are in memory, and {:.0f} % are needed; name fewer "
+                      "files or raise the memory limit",
+                      *reached * 100, kWarm * 100));
+    }
+  }
+}
+
+std::string untouched_text(const std::string& path, std::uint64_t bytes) {
+  return fmt::format("'{}' has {} that were never written; reading them touches no disk: use real data", path,
+                     format_size(bytes));
+}
+
+std::string compressed_text(const std::string& path) {
+  return fmt::format("'{}' is stored compressed, so that its disk brings fewer bytes than are counted", path);
+}
+
+}  // namespace
+
+std::optional<double> residency(std::span<const InputFile> files, Context& context) {
+  const auto some = some_of(files);
+  std::atomic<std::uint64_t> cached{0};
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<bool> known{true};
+  for_each_file(some.size(), context, [&](std::size_t i) {
+    if (!known) return;
+    const File file = File::open_read(some[i]->path);
+    const auto in_cache = cached_bytes(file);
+    if (!in_cache) known = false;
+    cached += in_cache.value_or(0);
+    bytes += file.size();
+  });
+  if (!known || bytes == 0) return std::nullopt;
+  return static_cast<double>(cached) / static_cast<double>(bytes);
+}
+
+std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request, std::optional<double> seconds,
+                          Context& context) {
+  if (request == CacheRequest::any) return files.size();
+  Deadline deadline;
+  if (seconds) deadline = moment_in(*seconds);
+  if (request == CacheRequest::cold) return drop(files, deadline, context);
+  check_fits_memory(files);
+  const std::size_t prepared = warm(files, deadline, context);
+  keep_warm(files.first(prepared), deadline, context);
+  return prepared;
+}
+
+InputSet preparable(const InputSet& input, CacheRequest request, double seconds, Context& context) {
+  InputSet part{{}, 0, input.operands};
+  const std::size_t ready = prepare_cache(input.files, request, seconds, context);
+  for (const InputFile& file : std::span(input.files).first(ready)) {
+    part.files.push_back(file);
+    part.bytes += file.bytes;
+  }
+  return part;
+}
+
+std::string cache_state(const CacheReport& report, StorageClass storage_class) {
+  const auto ratio = report.residency_before_ratio;
+  if (!ratio) return report.requested == CacheRequest::warm ? "warm" : "unknown";
+  if (*ratio >= kWarm) return "warm";
+  if (*ratio > kCold) return "mixed";
+  return has_remote_cache(storage_class) ? "client-cold" : "cold";
+}
+
+DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context) {
+  const auto some = some_of(files);
+  std::mutex mutex;
+  FileExtents all;
+  std::string sparse;
+  std::string compressed;
+  for_each_file(some.size(), context, [&](std::size_t i) {
+    const FileExtents found = file_extents(File::open_read(some[i]->path));
+    const std::scoped_lock lock(mutex);
+    all += found;
+    if (found.sparse() > 0) sparse = untouched_text(some[i]->path, found.sparse());
+    if (found.compressed > 0) compressed = compressed_text(some[i]->path);
+  });
+  if (!sparse.empty() && disk_is_measured) throw Error(ErrorCode::unsupported, sparse);
+  if (!sparse.empty()) context.warn("sparse_file", sparse);
+  if (!compressed.empty() && direct) {
+    throw Error(ErrorCode::unsupported, compressed + "; with O_DIRECT it is read through the page cache all the same");
+  }
+  if (!compressed.empty()) context.warn("compressed_file", compressed);
+  return {some.size(), all.holes, all.unwritten, all.compressed};
+}
+
+void DataOnDisk::describe(FieldVisitor& v) {
+  v.field({"files_asked", Unit::count, "files that were asked, 2000 at most, taken evenly"}, files_asked);
+  v.field({"hole_bytes", Unit::bytes, "of them: holes, which are on no disk"}, hole_bytes);
+  v.field({"unwritten_bytes", Unit::bytes, "of them: allocated but never written, which no read takes from a disk"},
+          unwritten_bytes);
+  v.field({"compressed_bytes", Unit::bytes, "of them: stored in another form, of which the disk brings fewer"},
+          compressed_bytes);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,55 @@
+#include "bench/machine/placement.hpp"
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr const char* kUnknownNode = "/sys does not say which NUMA node the GPU is nearest to";
+
+}  // namespace
+
+std::vector<Placement> placements(NumaChoice choice, std::optional<std::uint64_t> device_node, const Probe& probe,
+                                  Context& context) {
+  const bool local = choice != NumaChoice::remote;
+  const bool remote = choice == NumaChoice::remote || choice == NumaChoice::both;
+  if (!device_node) {
+    if (choice == NumaChoice::automatic) return {Placement{}};
+    throw Error(ErrorCode::unsupported, fmt::format("--numa cannot be had: {}", kUnknownNode));
+  }
+  std::vector<Placement> places;
+  if (local) places.push_back({NumaPlace::local, device_node});
+  if (!remote) return places;
+  if (const auto far = farthest_node(*device_node, probe)) {
+    places.push_back({NumaPlace::remote, far});
+  } else if (choice == NumaChoice::remote) {
+    throw Error(ErrorCode::unsupported, "--numa remote: this machine has one NUMA node");
+  } else {
+    context.warn("no_remote_node", "this machine has one NUMA node: there is no remote memory to measure");
+  }
+  return places;
+}
+
+std::unique_ptr<NumaBinding> bind(Placement& placement, NumaChoice choice, const Probe& probe, Context& context) {
+  if (!placement.node) return nullptr;
+  std::unique_ptr<NumaBinding> binding;
+  try {
+    binding = std::make_unique<NumaBinding>(*placement.node, probe);
+  } catch (const Error& error) {
+    if (choice != NumaChoice::automatic) throw;
+    context.warn("numa_not_bound", fmt::format("{}; host memory comes from any node", error.what()));
+    placement = {};
+    return nullptr;
+  }
+  if (!binding->binds_memory()) {
+    context.warn("numa_memory_not_bound",
+                 fmt::format("set_mempolicy is refused here, as in many containers: memory of NUMA node {} is only "
+                             "likely, because the threads run there",
+                             *placement.node));
+  }
+  return binding;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/trace_range.hpp"
+#include "io/file_system.hpp"
+
+/// Where the threads of a pipeline spend their time.
+///
+/// What each thread did when, as a Chrome trace: a JSON file that ui.perfetto.dev and chrome://tracing open.
+namespace shardkit {
+
+class TraceTrack;
+
+/// What a thread does at a moment. The first two are waiting: for what comes in, for room where it goes out.
+enum class Activity : std::uint8_t { starved, blocked, read, decode, augment, transfer, compute, checkpoint };
+inline constexpr std::size_t kActivities = 8;
+std::string_view activity_name(Activity activity);
+
+/// A point in time on the wall's clock and on the calling thread's processor clock.
+struct Moment {
+  std::chrono::steady_clock::time_point wall{};
+  std::chrono::nanoseconds cpu{0};
+  static Moment now();
+};
+
+/// Seconds by activity, of one thread or the sum of several.
+struct ActivityTimes {
+  std::array<double, kActivities> wall{};
+  std::array<double, kActivities> cpu{};
+
+  double wall_of(Activity activity) const { return wall[static_cast<std::size_t>(activity)]; }
+  double cpu_of(Activity activity) const { return cpu[static_cast<std::size_t>(activity)]; }
+  double total_wall() const;
+  double total_cpu() const;
+  void add(const ActivityTimes& other);
+};
+
+/// Splits one thread's time into activities: at each moment exactly one goes on, so their sum is the thread's whole
+/// time. Profilers are told of those that are no waiting. Belongs to one thread.
+class StageClock {
+ public:
+  /// Begins with `first`. `track`, when there is one, gets an event for each activity that ends.
+  explicit StageClock(Activity first, TraceTrack* track = nullptr, const Moment& now = Moment::now());
+
+  /// From `now` on the thread does `activity`.
+  void enter(Activity activity, const Moment& now = Moment::now());
+  /// Ends the last activity and gives all times.
+  const ActivityTimes& stop(const Moment& now = Moment::now());
+
+ private:
+  void close(const Moment& now);
+  void begin_range();
+
+  Activity activity_;
+  Moment since_;
+  TraceTrack* track_;
+  ActivityTimes times_;
+  std::optional<TraceRange> range_;
+};
+
+/// The last events of one thread, oldest first; older ones make room. One thread at a time.
+class TraceTrack {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Event {
+    Time begin;
+    Time end;
+    Activity activity = Activity::starved;
+  };
+
+  TraceTrack(std::string name, std::size_t most_events) : name_(std::move(name)), most_(most_events) {}
+
+  /// Waits of less than a microsecond are left out: they are the price of asking.
+  void add(Activity activity, Time begin, Time end);
+
+  const std::string& name() const { return name_; }
+  std::size_t size() const { return ring_.size(); }
+  /// Events that had to make room.
+  std::uint64_t dropped() const { return dropped_; }
+  /// By age, the oldest first.
+  const Event& event(std::size_t index) const { return ring_[(oldest_ + index) % ring_.size()]; }
+
+ private:
+  std::string name_;
+  std::size_t most_;
+  std::vector<Event> ring_;
+  std::size_t oldest_ = 0;
+  std::uint64_t dropped_ = 0;
+};
+
+/// The tracks of a pipeline. Tracks are made before their threads start; writing comes after they ended.
+class TraceLog {
+ public:
+  /// All tracks together keep at most about this many events, 24 bytes each.
+  static constexpr std::size_t kMostEvents = 2'000'000;
+
+  /// For `tracks` threads; times count from `start`.
+  TraceLog(std::size_t tracks, TraceTrack::Time start);
+
+  /// The track of this name, made when it is new. Stays where it is.
+  TraceTrack& track(const std::string& name);
+
+  std::uint64_t events() const;
+  std::uint64_t dropped() const;
+
+  /// Publishes the trace as `path`: metadata that names `process` and each track, then complete events (ph X) in the
+  /// order of their times, in microseconds. Throws Error{io, no_space, denied}.
+  void write(FileSystem& files, const std::string& path, std::string_view process) const;
+
+ private:
+  std::size_t most_per_track_;
+  TraceTrack::Time start_;
+  std::deque<TraceTrack> tracks_;
+};
+
+}  // namespace shardkit

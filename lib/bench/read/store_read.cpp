@@ -1,0 +1,204 @@
+#include "bench/read/store_read.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "bench/read/store_level.hpp"
+#include "bench/read/store_objects.hpp"
+#include "core/error.hpp"
+#include "stats/summary.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::uint64_t kConnections = 64;
+constexpr std::uint64_t kMostConnections = 1024;
+constexpr std::uint64_t kBlock = 8U << 20U;
+constexpr double kBudget = 28;
+constexpr double kLeastBudget = 1;
+
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+[[noreturn]] void refuse_option(std::string_view option, std::string_view why) {
+  refuse(fmt::format("{} is for local files: {}", option, why));
+}
+
+void check_options(const ReadOptions& options) {
+  if (options.mode != ReadMode::sequential) refuse_option("--mode", "stores are asked for blocks of --block bytes");
+  if (options.engine) refuse_option("--engine", "stores are read by one client");
+  if (options.job) refuse_option("--job", "fio's jobs are of block devices and files");
+  if (options.depth) refuse_option("--depth", "of a store --threads are the most connections");
+  if (options.min_time) refuse_option("--min-time", "--budget says how long a store is measured");
+  if (options.repeat > 1) refuse_option("--repeat", "a store is measured at each number of connections once");
+  if (options.direct) refuse_option("--direct", "what a store sends goes through no page cache");
+  if (options.cache != CacheRequest::any) {
+    refuse_option("--cache", "nothing of a store is cached here, and what its servers cache cannot be steered");
+  }
+  if (options.samples) refuse_option("--samples", "a store's bytes are measured; --budget limits the time");
+  if (options.threads == 0U || options.threads > kMostConnections) {
+    refuse(fmt::format("--threads: expected 1 to {} connections", kMostConnections));
+  }
+  check_block(options);
+  if (options.budget && *options.budget < kLeastBudget) refuse("--budget: expected at least 1 second for a store");
+  options.store.required();  // throws for half a job, before anything is asked
+}
+
+/// 1, 2, 4, ... up to `most`, which is the last in any case.
+std::vector<std::uint64_t> connections_up_to(std::uint64_t most) {
+  std::vector<std::uint64_t> levels;
+  for (std::uint64_t level = 1; level < most; level *= 2) levels.push_back(level);
+  levels.push_back(most);
+  return levels;
+}
+
+/// Each of `levels` may take an equal share of the budget.
+LevelTimes times_of(double budget, std::size_t levels) {
+  const double quarter = budget / static_cast<double>(levels) / 4;
+  return {.warm_up = quarter, .least = quarter, .most = 2 * quarter, .ending = quarter};
+}
+
+std::vector<double> rates_of(const std::vector<LevelMeasurement>& curve) {
+  std::vector<double> rates;
+  for (const LevelMeasurement& measured : curve) rates.push_back(measured.level.bytes_per_second);
+  return rates;
+}
+
+std::vector<LevelMeasurement> measure_curve(ObjectSource& source, StoreRequests& requests, RetryCount& retries,
+                                            const ReadOptions& options, Context& context) {
+  const auto levels = connections_up_to(options.threads.value_or(kConnections));
+  const LevelTimes times = times_of(options.budget.value_or(kBudget), levels.size());
+  std::vector<LevelMeasurement> curve;
+  context.progress().start("measuring", levels.size());
+  for (const std::uint64_t connections : levels) {
+    curve.push_back(measure_level(source, requests, retries, connections, times, context));
+    ++context.progress().items;
+    if (has_levelled_off(rates_of(curve))) break;
+  }
+  return curve;
+}
+
+/// The figures that any read has: those of the knee.
+ReadResult describe_knee(const LevelMeasurement& knee, const ReadOptions& options, const ObjectSource& source) {
+  ReadResult result;
+  result.engine = "http";
+  result.threads = knee.level.connections;
+  result.block = options.block.value_or(kBlock);
+  result.bytes = knee.bytes;
+  result.operations = knee.level.requests;
+  result.read_seconds = knee.timing.seconds;
+  result.cpu_seconds = knee.timing.cpu_seconds;
+  result.bytes_per_second = knee.level.bytes_per_second;
+  result.bytes_per_second_interval = rate_interval(knee.timing, result.bytes_per_second);
+  result.steady = knee.level.steady;
+  result.latency = knee.latency.quantiles();
+  result.cache.state = "client-cold";
+  result.storage.storage_class = StorageClass::network;
+  result.storage.source = source.location();
+  return result;
+}
+
+StoreReport describe_curve(const std::vector<LevelMeasurement>& curve, const LevelMeasurement& knee,
+                           const StoreRequests& requests, const RetryCount& retries) {
+  StoreReport report;
+  report.objects_without_ranges = requests.without_ranges();
+  report.objects_changed = requests.changed();
+  report.knee_connections = knee.level.connections;
+  report.bytes_per_second_per_connection = knee.level.bytes_per_second_per_connection;
+  if (knee.ttfb.count() > 0) report.ttfb = knee.ttfb.quantiles();
+  report.cpu_seconds_per_gb = knee.timing.cpu_seconds / static_cast<double>(knee.bytes) * 1e9;
+  report.retries = retries.retries();
+  report.throttled = retries.throttled();
+  for (const LevelMeasurement& measured : curve) report.levels.push_back(measured.level);
+  report.best_bytes_per_second = std::ranges::max(rates_of(curve));
+  return report;
+}
+
+/// `asked`: body bytes that came in all.
+void add_hints(const StoreReport& store, const ReadOptions& options, std::uint64_t asked, ReadResult& result) {
+  constexpr double kBusy = 0.9;
+  auto& hints = result.hints;
+  hints.emplace_back("no cache of this machine takes part; what the servers have in memory cannot be made cold");
+  if (asked > store.set_bytes) {
+    hints.emplace_back("bytes were asked for more than once, which stores may answer from memory; name a larger set");
+  }
+  if (result.steady == false)
+    hints.emplace_back("the rate drifted while it was measured, or no request ended; set a longer --budget");
+  if (store.objects_without_ranges > 0) {
+    hints.push_back(fmt::format("{} came whole, as the server gives no ranges: a request is a whole object there",
+                                format_count(store.objects_without_ranges, "object")));
+  }
+  const bool is_last = store.knee_connections == options.threads.value_or(kConnections);
+  if (is_last && store.levels.size() > 1) {
+    hints.push_back(fmt::format("the rate was still rising at {}; more --threads may give more",
+                                format_count(store.knee_connections, "connection")));
+  }
+  if (store.throttled > 0) {
+    hints.push_back(
+        fmt::format("the store asked to send {} later; fewer connections, or objects below more prefixes, "
+                    "avoid that",
+                    format_count(store.throttled, "request")));
+  }
+  if (result.cpu_seconds > kBusy * usable_threads() * result.read_seconds) {
+    hints.emplace_back("the cores of this machine were busy all the time: they, not the store, are the limit");
+  }
+}
+
+}  // namespace
+
+ReadResult read_objects(ObjectSource& source, std::vector<ObjectInfo> objects, RetryCount& retries,
+                        const ReadOptions& options, Context& context) {
+  check_options(options);
+  const auto required = options.store.required();
+  std::uint64_t set_bytes = 0;
+  for (const ObjectInfo& object : objects) set_bytes += object.size;
+  const std::size_t files = objects.size();
+  StoreRequests requests(std::move(objects), options.block.value_or(kBlock), options.seed);
+  const auto curve = measure_curve(source, requests, retries, options, context);
+  const LevelMeasurement& knee = curve[knee_of(rates_of(curve))];
+  if (knee.bytes == 0) {
+    const std::string reason = retries.reason();
+    throw Error(ErrorCode::network,
+                fmt::format("nothing came from '{}' while it was measured{}; a longer --budget may help",
+                            source.location(), reason.empty() ? "" : fmt::format(" ({})", reason)),
+                source.location());
+  }
+  ReadResult result = describe_knee(knee, options, source);
+  result.files = files;
+  StoreReport report = describe_curve(curve, knee, requests, retries);
+  report.location = source.location();
+  report.set_bytes = set_bytes;
+  if (required) report.streaming = judge_streaming(result.bytes_per_second, *required, set_bytes);
+  if (report.objects_changed > 0) {
+    context.warn("objects_changed", fmt::format("{} changed or went while they were read, and were left out",
+                                                format_count(report.objects_changed, "object")));
+  }
+  add_hints(report, options, context.progress().bytes, result);
+  result.store = std::move(report);
+  return result;
+}
+
+ReadResult read_store(const ReadOptions& options, Context& context) {
+  check_options(options);
+  RetryCount retries;
+  StoreOptions store = options.store.access.store_options();
+  store.retry.on_retry = [&retries](const RetryEvent& event) { retries.note(event); };
+  StorePatience patience(options.budget.value_or(kBudget), *store.retry.clock);
+  patience.apply(store);
+  ObjectSet set;
+  std::vector<ObjectInfo> objects;
+  try {
+    set = open_objects(options.paths, store, context.stop_token());
+    objects = data_objects(set, context);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::network) throw unreachable(error, options.paths);
+    throw;
+  }
+  patience.found();
+  return read_objects(*set.source, std::move(objects), retries, options, context);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,117 @@
+#include "bench/requirement/requirement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::string_view kStorage2 = "MLPerf Storage v2.0";
+constexpr std::string_view kStorage3 = "MLPerf Storage v3.0";
+/// ResNet-50 v1.5 for PyTorch, mixed precision, one A100 80 GB: 2470 images/s at a batch of 256. MLPerf's emulated step
+/// is that of TensorFlow without mixed precision, 2.7 times longer.
+constexpr std::string_view kAmp = "NVIDIA DeepLearningExamples 2021";
+
+constexpr std::array kPresets = {
+    Preset{"unet3d-a100", 146'600'628, 7, 0.636, 0.90, false, kStorage2},
+    Preset{"unet3d-h100", 146'600'628, 7, 0.323, 0.90, false, kStorage2},
+    Preset{"unet3d-b200", 146'600'628, 7, 0.162, 0.90, false, kStorage3},
+    Preset{"resnet50-a100", 114'660, 400, 0.435, 0.90, true, kStorage2},
+    Preset{"resnet50-h100", 114'660, 400, 0.224, 0.90, true, kStorage2},
+    Preset{"resnet50-a100-amp", 114'660, 256, 256.0 / 2470, 0.90, true, kAmp},
+    Preset{"cosmoflow-a100", 2'828'486, 1, 0.00551, 0.70, false, kStorage2},
+    Preset{"cosmoflow-h100", 2'828'486, 1, 0.00350, 0.70, false, kStorage2},
+    Preset{"retinanet-b200", 322'957, 24, 0.04755, 0.85, true, kStorage3},
+    Preset{"flux-b200", 2'164'832, 48, 1.35, 0.90, false, kStorage3},
+};
+
+}  // namespace
+
+std::span<const Preset> presets() { return kPresets; }
+
+const Preset& find_preset(std::string_view name) {
+  const auto found = std::find_if(kPresets.begin(), kPresets.end(), [&](const Preset& p) { return p.name == name; });
+  if (found != kPresets.end()) return *found;
+  std::string names;
+  for (const Preset& preset : kPresets) names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
+  throw Error(ErrorCode::usage, fmt::format("there is no preset '{}'; there are: {}", name, names));
+}
+
+TrainingJob preset_job(const Preset& preset, std::uint64_t gpus) {
+  return {gpus, preset.batch, preset.step_seconds, preset.sample_bytes};
+}
+
+double samples_per_second(const TrainingJob& job) {
+  return static_cast<double>(job.gpus) * static_cast<double>(job.batch) / job.step_seconds;
+}
+
+double bytes_per_second(const TrainingJob& job) { return samples_per_second(job) * job.sample_bytes; }
+
+std::uint64_t tensor_bytes(std::uint64_t side, std::uint64_t value_bytes) { return 3 * side * side * value_bytes; }
+
+double decode_rate_of(double rate, double measured_bytes, double bytes) {
+  constexpr double kNoDifference = 1.25;
+  return measured_bytes > 0 && bytes > kNoDifference * measured_bytes ? rate * measured_bytes / bytes : rate;
+}
+
+double prefetch_bytes(std::uint64_t ranks, std::uint64_t workers, std::uint64_t prefetch, std::uint64_t batch,
+                      double decoded_sample_bytes) {
+  return static_cast<double>(ranks) * static_cast<double>(workers) * static_cast<double>(prefetch) *
+         static_cast<double>(batch) * decoded_sample_bytes;
+}
+
+double checkpoint_share(double blocked_seconds, double interval_steps, double step_seconds) {
+  return blocked_seconds / (interval_steps * step_seconds + blocked_seconds);
+}
+
+bool checkpoint_fits(double write_seconds, double interval_steps, double step_seconds) {
+  return write_seconds <= interval_steps * step_seconds;
+}
+
+double overlapped_au(double supply_per_second, double demand_per_second) {
+  return std::min(1.0, supply_per_second / demand_per_second);
+}
+
+double serial_au(const TrainingJob& job, double supply_per_second) {
+  if (supply_per_second <= 0) return 0;
+  const double fetch = static_cast<double>(job.gpus) * static_cast<double>(job.batch) / supply_per_second;
+  return job.step_seconds / (job.step_seconds + fetch);
+}
+
+std::uint64_t gpus_fed(const TrainingJob& job, double supply_per_second, double au) {
+  TrainingJob one = job;
+  one.gpus = 1;
+  constexpr double kRounding = 1e-9;  // 3 * (1 / 3) GPUs are one
+  const double gpus = std::floor(supply_per_second / (au * samples_per_second(one)) + kRounding);
+  return static_cast<std::uint64_t>(std::min(gpus, 1e18));
+}
+
+double shared_cores_rate(double cores, std::span<const double> cpu_seconds_per_sample) {
+  const double sum = std::accumulate(cpu_seconds_per_sample.begin(), cpu_seconds_per_sample.end(), 0.0);
+  return sum > 0 ? cores / sum : 0;
+}
+
+void CoresNeeded::describe(FieldVisitor& v) {
+  v.field({"preset", Unit::none, "published workload"}, preset);
+  v.field({"samples_per_second", Unit::per_second, "samples that one GPU takes"}, samples_per_second);
+  v.field({"cores", Unit::none, "cores that this stage keeps busy for it"}, cores);
+}
+
+std::vector<CoresNeeded> cores_needed(double per_core) {
+  std::vector<CoresNeeded> rows;
+  if (per_core <= 0) return rows;
+  for (const Preset& preset : presets()) {
+    if (!preset.jpeg) continue;
+    const double rate = samples_per_second(preset_job(preset, 1));
+    rows.push_back({std::string(preset.name), rate, rate / per_core});
+  }
+  return rows;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,207 @@
+#include "cli/field_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace shardkit {
+namespace {
+
+/// The shortest size text that reads back exactly: 268435456 is "256MiB", 1000000 "1000000".
+std::string exact_size(std::uint64_t bytes) {
+  constexpr std::array units = {"", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < units.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{}{}", bytes, units[unit]);
+}
+
+std::string plain_number(double value) {
+  const double magnitude = std::abs(value);
+  constexpr double kMostCount = 1e19;  // what a count holds
+  if (magnitude >= 1000) {
+    return (value < 0 ? "-" : "") + format_count(static_cast<std::uint64_t>(std::min(magnitude + 0.5, kMostCount)));
+  }
+  return fmt::format("{:.3g}", value);
+}
+
+/// Of any size: what 64 bits do not hold is told in the largest unit.
+std::string size_text(double bytes) {
+  constexpr double kPiB = 1125899906842624;
+  if (bytes >= 1e18) return plain_number(bytes / kPiB) + " PiB";
+  return format_size(static_cast<std::uint64_t>(bytes + 0.5));
+}
+
+/// Says how many times as much, not which part of a whole.
+bool is_factor(std::string_view name) {
+  constexpr std::array<std::string_view, 4> factors{"headroom", "gain", "of_measured", "largest_to_smallest"};
+  return std::ranges::any_of(factors, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+}
+
+std::string ratio_text(double ratio, std::string_view name) {
+  constexpr double kMost = 1000;
+  if (!std::isfinite(ratio)) return "unknown";
+  if (!is_factor(name)) return plain_number(ratio * 100) + " %";
+  return ratio > kMost ? "more than 1000" : plain_number(ratio);
+}
+
+struct ValueText {
+  std::string operator()(std::monostate) const { return {}; }
+  std::string operator()(bool value) const { return value ? "yes" : "no"; }
+  std::string operator()(std::uint64_t value) const { return format_value(value, unit); }
+  std::string operator()(double value) const { return format_value(value, unit); }
+  std::string operator()(const std::string& value) const { return value; }
+  std::string operator()(const std::vector<std::string>& values) const {
+    return fmt::format("{}", fmt::join(values, ", "));
+  }
+  Unit unit;
+};
+
+struct DefaultText {
+  std::string operator()(std::monostate) const { return {}; }
+  std::string operator()(bool) const { return {}; }
+  std::string operator()(std::uint64_t value) const {
+    return unit == Unit::bytes ? exact_size(value) : std::to_string(value) + (unit == Unit::seconds ? "s" : "");
+  }
+  std::string operator()(double value) const { return fmt::format("{}{}", value, unit == Unit::seconds ? "s" : ""); }
+  std::string operator()(const std::string& value) const { return value; }
+  std::string operator()(const std::vector<std::string>& values) const {
+    return fmt::format("{}", fmt::join(values, ","));
+  }
+  Unit unit;
+};
+
+bool is_required(const FieldNode& option) { return option.field.role == Role::positional; }
+
+std::string capitals(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
+  return out;
+}
+
+}  // namespace
+
+std::string format_value(std::uint64_t value, Unit unit) {
+  if (unit == Unit::bytes) return format_size(value);
+  if (unit == Unit::none || unit == Unit::count) return format_count(value);
+  return format_value(static_cast<double>(value), unit);
+}
+
+std::string format_value(double value, Unit unit) {
+  if (!std::isfinite(value)) return "unknown";
+  switch (unit) {
+    case Unit::bytes:
+      return value < 0 ? "-" + format_value(-value, unit) : size_text(value);
+    case Unit::seconds:
+      return value < 0 ? "-" + format_value(-value, unit) : format_duration(value);
+    case Unit::bytes_per_second:
+      return format_rate(value);
+    case Unit::per_second:
+      return plain_number(value) + "/s";
+    case Unit::none:
+    case Unit::count:
+    case Unit::ratio:
+      return plain_number(value);
+  }
+  return plain_number(value);
+}
+
+std::string bold(std::string_view text, bool colour) {
+  return colour ? fmt::format("\x1b[1m{}\x1b[0m", text) : std::string(text);
+}
+
+std::string printable(std::string_view text) {
+  const auto byte_at = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);
+  };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const unsigned char byte = byte_at(i);
+    const unsigned char next = byte_at(i + 1);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F steer terminals as well
+      out += fmt::format("\\x{:02x}\\x{:02x}", byte, next);
+      ++i;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+std::string value_text(const FieldNode& node) {
+  const double* const ratio = node.unit == Unit::ratio ? std::get_if<double>(&node.value) : nullptr;
+  return ratio != nullptr ? ratio_text(*ratio, node.name) : std::visit(ValueText{node.unit}, node.value);
+}
+
+std::string label(const FieldNode& node) {
+  std::string_view name = node.field.name;
+  const std::string_view suffix = unit_suffix(node.unit);
+  const bool said_by_value = node.unit == Unit::bytes || node.unit == Unit::seconds || node.unit == Unit::ratio;
+  if (said_by_value && name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+std::string value_name(const FieldNode& option) {
+  if (option.kind == FieldKind::flag) return {};
+  if (!option.field.value_name.empty()) return std::string(option.field.value_name);
+  if (option.kind == FieldKind::choice) return fmt::format("{}", fmt::join(option.choices, "|"));
+  if (option.unit == Unit::bytes) return "SIZE";
+  if (option.unit == Unit::seconds) return "TIME";
+  if (option.unit == Unit::bytes_per_second) return "RATE";
+  if (option.kind == FieldKind::count) return "N";
+  if (option.kind == FieldKind::number) return "X";
+  return option.kind == FieldKind::texts ? "LIST" : "TEXT";
+}
+
+std::string option_spelling(const FieldNode& option) {
+  if (option.is_option()) {
+    const std::string value = value_name(option);
+    const std::string alias = option.field.short_name == 0 ? "" : fmt::format("-{}, ", option.field.short_name);
+    return fmt::format("{}--{}{}{}", alias, option.field.name, value.empty() ? "" : " ", value);
+  }
+  const std::string name = capitals(option.field.name) + (option.kind == FieldKind::texts ? "..." : "");
+  return is_required(option) ? name : "[" + name + "]";
+}
+
+std::string default_text(const FieldNode& option) { return std::visit(DefaultText{option.unit}, option.value); }
+
+std::string synopsis(std::string_view program, std::string_view verb, const std::vector<FieldNode>& options) {
+  std::string text = fmt::format("{} {}", program, verb);
+  for (const FieldNode& option : options) {
+    if (!option.is_option()) text += " " + option_spelling(option);
+  }
+  return text + " [options]";
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
+    const std::string_view word = text.substr(0, end);
+    if (!word.empty()) {
+      if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width) lines.emplace_back();
+      if (!lines.back().empty()) lines.back() += ' ';
+      lines.back() += word;
+    }
+    text.remove_prefix(end);
+    if (text.starts_with("\n\n")) {
+      lines.emplace_back();
+      lines.emplace_back();
+      text.remove_prefix(2);
+    } else if (!text.empty()) {
+      text.remove_prefix(1);
+    }
+  }
+  return lines;
+}
+
+}  // namespace shardkit

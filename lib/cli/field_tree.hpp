@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/fields.hpp"
+
+namespace shardkit {
+
+enum class FieldKind { flag, count, number, text, texts, choice, group, list };
+
+/// A described struct as a tree of values. Every rendering (JSON, schema, report, help, manual, completion, metrics)
+/// is a plain function of it, so that a describe() is walked in one place only.
+struct FieldNode {
+  Field field;
+  std::string name;        ///< its name in JSON
+  Unit unit = Unit::none;  ///< the field's own, or where it has none that of the group around it
+  FieldKind kind = FieldKind::group;
+  bool optional = false;  ///< may be absent: null in JSON, no default
+  /// monostate when absent and for groups and lists; a choice is the text of its name.
+  std::variant<std::monostate, bool, std::uint64_t, double, std::string, std::vector<std::string>> value;
+  std::span<const std::string_view> choices;
+  std::vector<FieldNode> children;  ///< a group's members; a list's items, each a group without name
+  bool absent = false;              ///< an optional group that is not there
+
+  bool is_option() const { return field.role == Role::option; }
+};
+
+/// Builds the tree; see field_tree().
+class FieldTreeBuilder final : public FieldVisitor {
+ public:
+  explicit FieldTreeBuilder(bool prototype) : prototype_(prototype), open_{&root_} {}
+  FieldTreeBuilder(const FieldTreeBuilder&) = delete;
+  FieldTreeBuilder& operator=(const FieldTreeBuilder&) = delete;
+
+  std::vector<FieldNode> take() { return std::move(root_.children); }
+
+  using FieldVisitor::field;
+  void field(const Field& field, bool& value) override;
+  void field(const Field& field, std::optional<bool>& value) override;
+  void field(const Field& field, std::uint64_t& value) override;
+  void field(const Field& field, std::optional<std::uint64_t>& value) override;
+  void field(const Field& field, double& value) override;
+  void field(const Field& field, std::optional<double>& value) override;
+  void field(const Field& field, std::string& value) override;
+  void field(const Field& field, std::optional<std::string>& value) override;
+  void field(const Field& field, std::vector<std::string>& value) override;
+
+ protected:
+  void enumeration(const Field& field, Choice choice, Assign assign, void* target) override;
+  void begin_group(const Field& field, bool optional) override;
+  void end_group() override { open_.pop_back(); }
+  void null_group(const Field& field) override;
+  void begin_list(const Field& field, std::size_t count) override;
+  void begin_item() override;
+  void end_item() override { open_.pop_back(); }
+  void end_list() override { open_.pop_back(); }
+  bool wants_prototype() const override { return prototype_; }
+
+ private:
+  FieldNode& add(const Field& field, FieldKind kind, bool optional = false);
+
+  bool prototype_;
+  FieldNode root_;
+  std::vector<FieldNode*> open_;  ///< from the root to the innermost group; each is its parent's last child
+};
+
+/// Reads the values of whatever `describe` describes: field_tree([&](FieldVisitor& v) { options.describe(v); }).
+/// The tree holds copies of the values; field texts are literals.
+template <class Describe>
+std::vector<FieldNode> field_tree(Describe&& describe) {
+  FieldTreeBuilder builder(false);
+  describe(builder);
+  return builder.take();
+}
+
+/// As field_tree, for documenting types: lists have exactly one item and optional groups are there.
+template <class Describe>
+std::vector<FieldNode> prototype_tree(Describe&& describe) {
+  FieldTreeBuilder builder(true);
+  describe(builder);
+  return builder.take();
+}
+
+/// Described members as a JSON object, in their order; what is absent is null.
+nlohmann::ordered_json fields_json(const std::vector<FieldNode>& nodes);
+
+/// The same as one line, with a member "event" before the others and a newline behind: a row of JSON lines. Valid JSON
+/// for any input: NaN and infinity become null, bytes that are not UTF-8 become U+FFFD.
+std::string json_line(std::string_view event, const std::vector<FieldNode>& nodes);
+
+}  // namespace shardkit

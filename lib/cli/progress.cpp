@@ -1,0 +1,122 @@
+#include "cli/progress.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "cli/field_text.hpp"
+#include "cli/messages.hpp"
+#include "core/units.hpp"
+
+namespace shardkit {
+
+ProgressMonitor::ProgressMonitor(const Progress& progress, std::ostream& out, ProgressLine::Style style)
+    : progress_(progress), out_(out), line_(style), thread_([this](const std::stop_token& stop) { show(stop); }) {}
+
+ProgressMonitor::~ProgressMonitor() {
+  thread_.request_stop();
+  thread_.join();
+  out_ << line_.clear() << std::flush;
+}
+
+void ProgressMonitor::show(const std::stop_token& stop) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, stop, std::chrono::milliseconds(100), [&] { return stop.stop_requested(); })) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const std::string text = line_.update(sample(progress_), seconds);
+    if (!text.empty()) out_ << text << std::flush;
+  }
+}
+
+namespace {
+
+constexpr double kPlainInterval = 5.0;
+constexpr double kBarInterval = 0.1;
+constexpr double kTrustedAfter = 1.0;  // seconds of a phase before its rate says anything
+constexpr std::size_t kBarWidth = 24;
+
+/// The share done: by bytes where their total is known, else by items; negative while unknown.
+double share(std::uint64_t done, std::uint64_t total) {
+  return total == 0 ? -1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+}
+
+double done_ratio(const ProgressSample& now) {
+  return now.bytes_total > 0 ? share(now.bytes, now.bytes_total) : share(now.items, now.items_total);
+}
+
+std::string bar(double ratio) {
+  const auto filled = static_cast<std::size_t>(ratio * kBarWidth);
+  return "[" + std::string(filled, '#') + std::string(kBarWidth - filled, '-') + "]";
+}
+
+double per_second(std::uint64_t now, std::uint64_t before, double seconds) {
+  return now > before && seconds > 0 ? static_cast<double>(now - before) / seconds : 0.0;
+}
+
+}  // namespace
+
+ProgressSample sample(const Progress& progress) {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  return {progress.phase.load(relaxed), progress.items.load(relaxed), progress.items_total.load(relaxed),
+          progress.bytes.load(relaxed), progress.bytes_total.load(relaxed)};
+}
+
+bool ProgressLine::due(const ProgressSample& now, double seconds) const {
+  if (now.phase.empty()) return false;
+  if (style_ == Style::bar) return !shown_at_ || seconds - *shown_at_ >= kBarInterval;
+  return seconds - shown_at_.value_or(phase_start_) >= kPlainInterval;
+}
+
+std::string ProgressLine::update(const ProgressSample& now, double seconds) {
+  if (!started_ || now.phase != base_.phase || now.items < last_items_) {
+    started_ = true;
+    base_ = now;
+    phase_start_ = seconds;
+  }
+  last_items_ = now.items;
+  if (!due(now, seconds)) return {};
+  shown_at_ = seconds;
+  if (style_ == Style::json) return progress_json(now);
+  const std::string text = describe(now, seconds);
+  if (style_ == Style::plain) return text + "\n";
+  bar_visible_ = true;
+  return "\r" + text + "\x1b[K";
+}
+
+std::string ProgressLine::clear() {
+  if (!bar_visible_) return {};
+  bar_visible_ = false;
+  return "\r\x1b[K";
+}
+
+std::string ProgressLine::describe(const ProgressSample& now, double seconds) const {
+  std::string text = now.phase;
+  const double ratio = done_ratio(now);
+  if (ratio >= 0) {
+    if (style_ == Style::bar) text += " " + bar(ratio);
+    text += fmt::format(" {:.0f} %", std::floor(ratio * 100));
+  }
+  if (now.items > 0 || now.items_total > 0) {
+    text += "  " + format_count(now.items);
+    if (now.items_total > 0) text += "/" + format_count(now.items_total);
+  }
+  const double elapsed = seconds - phase_start_;
+  if (elapsed < kTrustedAfter) return text;
+  const double items_rate = per_second(now.items, base_.items, elapsed);
+  const double bytes_rate = per_second(now.bytes, base_.bytes, elapsed);
+  if (items_rate > 0) text += "  " + format_value(items_rate, Unit::per_second);
+  if (bytes_rate > 0) text += "  " + format_rate(bytes_rate);
+  const bool by_bytes = now.bytes_total > 0;
+  const double rate = by_bytes ? bytes_rate : items_rate;
+  const std::uint64_t total = by_bytes ? now.bytes_total : now.items_total;
+  const std::uint64_t done = by_bytes ? now.bytes : now.items;
+  if (rate > 0 && total > done) text += "  ETA " + format_duration(static_cast<double>(total - done) / rate);
+  return text;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <iosfwd>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/context.hpp"
+
+namespace shardkit {
+
+/// Progress at one moment.
+struct ProgressSample {
+  std::string phase;
+  std::uint64_t items = 0;
+  std::uint64_t items_total = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t bytes_total = 0;
+};
+
+ProgressSample sample(const Progress& progress);
+
+/// Turns samples into what is to be shown. Time comes from outside, in seconds from any fixed point, so that it is
+/// tested without waiting.
+class ProgressLine {
+ public:
+  enum class Style { bar, plain, json };
+
+  explicit ProgressLine(Style style) : style_(style) {}
+
+  /// The text to print now; empty when it is not time yet or nothing is known. A bar is redrawn in place (it starts
+  /// with a carriage return and has no newline) ten times a second at most; a plain line ends with a newline and
+  /// comes every 5 seconds; so does a JSON line.
+  std::string update(const ProgressSample& now, double seconds);
+
+  /// What takes the bar off the screen; empty when none stands there.
+  std::string clear();
+
+ private:
+  bool due(const ProgressSample& now, double seconds) const;
+  std::string describe(const ProgressSample& now, double seconds) const;
+
+  Style style_;
+  std::optional<double> shown_at_;
+  ProgressSample base_;           ///< the first sample of this phase: a resumed phase does not start at 0
+  std::uint64_t last_items_ = 0;  ///< fewer than last time: the phase has started again
+  double phase_start_ = 0;
+  bool started_ = false;
+  bool bar_visible_ = false;
+};
+
+/// Shows a command's progress on a stream from a thread of its own, until destroyed; then the bar is gone. Nobody
+/// else writes to the stream meanwhile.
+class ProgressMonitor {
+ public:
+  ProgressMonitor(const Progress& progress, std::ostream& out, ProgressLine::Style style);
+  ~ProgressMonitor();
+  ProgressMonitor(const ProgressMonitor&) = delete;
+  ProgressMonitor& operator=(const ProgressMonitor&) = delete;
+
+ private:
+  void show(const std::stop_token& stop);
+
+  const Progress& progress_;
+  std::ostream& out_;
+  ProgressLine line_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::jthread thread_;  ///< last: starts when all else is ready
+};
+
+}  // namespace shardkit

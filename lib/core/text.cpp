@@ -1,0 +1,48 @@
+#include "core/text.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+namespace shardkit {
+namespace {
+
+unsigned byte_at(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
+
+/// Whether the next eight bytes are ASCII, as most are.
+bool eight_ascii(std::string_view text, std::size_t at) {
+  if (text.size() - at < 8) return false;
+  std::uint64_t word = 0;
+  std::memcpy(&word, text.data() + at, sizeof(word));
+  return (word & 0x8080808080808080U) == 0;
+}
+
+/// The length of the character at `at`; 0 when it is not well-formed.
+std::size_t character_length(std::string_view text, std::size_t at) {
+  const unsigned first = byte_at(text, at);
+  if (first < 0x80) return 1;
+  if (first < 0xC2 || first > 0xF4) return 0;
+  const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  if (text.size() - at < length) return 0;
+  const unsigned second = byte_at(text, at + 1);
+  const unsigned lowest = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+  const unsigned highest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+  if (second < lowest || second > highest) return 0;
+  for (std::size_t i = 2; i < length; ++i) {
+    if ((byte_at(text, at + i) & 0xC0U) != 0x80) return 0;
+  }
+  return length;
+}
+
+}  // namespace
+
+std::size_t find_invalid_utf8(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = eight_ascii(text, at) ? 8 : character_length(text, at);
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace shardkit

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace shardkit {
+
+/// A-Z as a-z; every other byte, of UTF-8 too, as it is. Whatever the locale.
+constexpr char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+inline std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = lower_case(c);
+  return lower;
+}
+
+/// Where the first byte stands that is not well-formed UTF-8 (Unicode 15, table 3-7: no surrogates, no overlong forms,
+/// nothing above U+10FFFF); npos when all is. A character cut by the text's end is not well-formed.
+std::size_t find_invalid_utf8(std::string_view text);
+
+inline bool is_utf8(std::string_view text) { return find_invalid_utf8(text) == std::string_view::npos; }
+
+}  // namespace shardkit

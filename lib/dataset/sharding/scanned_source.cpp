@@ -1,0 +1,199 @@
+#include "dataset/sharding/scanned_source.hpp"
+
+#include <chrono>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "catalog/file_metadata.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "formats/portable_name.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit {
+namespace {
+
+using Labels = std::map<std::string, std::uint64_t>;
+
+[[noreturn]] void bad(const std::string& path, const std::string& why) {
+  throw Error(ErrorCode::corrupt, fmt::format("class map '{}': {}", path, why), path);
+}
+
+Labels from_json(const std::string& text, const std::string& path) {
+  Labels labels;
+  // nlohmann keeps the last of two equal names; a class map with two is a mistake, so they are counted while parsing.
+  std::size_t names = 0;
+  const auto count = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json&) {
+    if (depth == 1 && event == nlohmann::json::parse_event_t::key) ++names;
+    return true;
+  };
+  const nlohmann::json json = nlohmann::json::parse(text, count, false);
+  if (!json.is_object()) bad(path, "is not a JSON object {\"class\": label}");
+  for (const auto& [name, label] : json.items()) {
+    if (!label.is_number_unsigned()) bad(path, fmt::format("the label of '{}' is not a whole number", name));
+    labels[name] = label.get<std::uint64_t>();
+  }
+  if (names != labels.size()) bad(path, "names a class twice");
+  return labels;
+}
+
+Labels from_lines(std::string_view text, const std::string& path) {
+  Labels labels;
+  std::uint64_t label = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) bad(path, fmt::format("line {} is empty", label + 1));
+    if (!labels.emplace(line, label).second) bad(path, fmt::format("line {} names '{}' again", label + 1, line));
+    ++label;
+  }
+  return labels;
+}
+
+/// Reads labels by class name: a JSON object {"name": label}, or text with one class name a line, the first label 0.
+/// Throws Error{corrupt} with the place for a name that comes twice or a label that is no whole number.
+std::map<std::string, std::uint64_t> read_class_map(const std::string& path) {
+  const std::string text = read_text_file(path, 64U * 1024U * 1024U);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) bad(path, "is empty");
+  return text[first] == '{' ? from_json(text, path) : from_lines(text, path);
+}
+
+std::map<std::string, std::uint64_t> places_of(const std::vector<std::string>& classes) {
+  std::map<std::string, std::uint64_t> places;
+  for (const std::string& name : classes) places.emplace(name, places.size());
+  return places;
+}
+
+std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::string& class_map,
+                                     const std::vector<std::string>& classes) {
+  if (!scan.labelled()) return {};
+  std::vector<std::uint64_t> labels;
+  for (const ScannedClass& item : scan.classes) labels.push_back(item.label.value_or(labels.size()));
+  if (class_map.empty() && classes.empty()) return labels;
+  const std::map<std::string, std::uint64_t> known = class_map.empty() ? places_of(classes) : read_class_map(class_map);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::string& name = scan.classes[i].name;
+    const auto found = known.find(name);
+    if (found == known.end()) {
+      throw Error(ErrorCode::not_found,
+                  class_map.empty()
+                      ? fmt::format("class folder '{}' came while the source was scanned; try again", name)
+                      : fmt::format("class '{}' is not in the class map '{}'", name, class_map),
+                  name);
+    }
+    labels[i] = found->second;
+  }
+  return labels;
+}
+
+/// Reads --metadata and the labels of a list with several for an image.
+std::shared_ptr<ImageNotes> read_notes(const std::string& root, const ShardingOptions& options,
+                                       const std::optional<ImageListOptions>& labels, Context& ctx) {
+  auto notes = std::make_shared<ImageNotes>();
+  if (!options.metadata.empty()) notes->add_metadata(options.metadata, options.images.path_column, root, ctx);
+  if (labels) notes->add_labels(*labels, root, ctx);
+  return notes->empty() ? nullptr : notes;
+}
+
+/// A row and a file would both become the sample's .json.
+void refuse_two_jsons(const ImageFolderScan& scan, const std::string& root) {
+  for (const ScannedClass& owner : scan.classes) {
+    for (const ScannedSidecar& sidecar : owner.sidecars) {
+      const std::string_view name = owner.name_of(sidecar.file);
+      if (portable_extension(split_extension(name).extension) != "json") continue;
+      const std::string path = join_path(root, owner.path_of(sidecar.file));
+      throw Error(
+          ErrorCode::conflict,
+          fmt::format("'{}' lies beside its image, and the sample's .json is to hold a row; leave out one", path),
+          path);
+    }
+  }
+}
+
+void warn_of_images_without_rows(const ScannedSource& source, const ShardingOptions& options, Context& ctx) {
+  std::uint64_t without = 0;
+  for (const ScannedClass& owner : source.scan.classes) {
+    for (const ScannedFile& file : owner.files) {
+      if (!source.notes->knows(owner.path_of(file))) ++without;
+    }
+  }
+  if (without > 0) {
+    ctx.warn("images_without_metadata",
+             fmt::format("{} without a row in '{}': no .json", format_count(without, "image"), options.metadata));
+  }
+}
+
+void hold_against_notes(ScannedSource& source, const ShardingOptions& options, Context& ctx) {
+  refuse_two_jsons(source.scan, source.root);
+  if (options.metadata.empty()) return;
+  const ImageNotes::Unused unused = source.notes->unused(source.scan);
+  if (unused.rows > 0) {
+    ctx.warn("metadata_rows_unused", fmt::format("{} of '{}' name no image of the source, the first in line {}",
+                                                 format_count(unused.rows, "row"), options.metadata, unused.line));
+  }
+  if (options.on_bad == OnBad::keep) return warn_of_images_without_rows(source, options, ctx);
+  leave_out(source.scan, [&](const ScannedClass& owner, const ScannedFile& file) -> std::optional<Error> {
+    const std::string path = owner.path_of(file);
+    if (source.notes->knows(path)) return std::nullopt;
+    return Error(ErrorCode::corrupt,
+                 fmt::format("'{}' has no row in '{}'; add one, leave such images out with --on-bad skip, or have them "
+                             "without a .json with --on-bad keep",
+                             path, options.metadata),
+                 path);
+  });
+}
+
+}  // namespace
+
+ImageListOptions image_list(const ListOptions& images, bool labels_are_names) {
+  return {images.list, images.path_column, images.label_column, images.label_separator, labels_are_names};
+}
+
+ScannedSource scan_source(const std::string& root, const ShardingOptions& options,
+                          const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx) {
+  check(options);
+  const auto start = std::chrono::steady_clock::now();
+  const ScanOptions scanning{options.allow_empty, thread_count(threads), options.sidecars};
+  ScannedSource source{root, {}, {}, nullptr, 0};
+  std::optional<ImageListOptions> several;
+  if (options.images.list.empty()) {
+    source.scan = scan_image_folder(root, scanning, ctx);
+  } else {
+    const ImageListOptions rows = image_list(options.images, !options.class_map.empty());
+    ImageList list = scan_image_list(root, rows, scanning, ctx);
+    source.scan = std::move(list.scan);
+    if (list.several_labels) several = rows;
+  }
+  source.notes = read_notes(root, options, several, ctx);
+  if (source.notes) hold_against_notes(source, options, ctx);
+  mark_collisions(source.scan);
+  source.labels = labels_of(source.scan, options.class_map, classes);
+  source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return source;
+}
+
+std::vector<SampleOrder> split_source(const ScannedSource& source, const SplitRule& rule, Context& ctx) {
+  std::vector<SplitFacts> facts;
+  facts.reserve(source.scan.images());
+  for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
+    const ScannedClass& owner = source.scan.classes[c];
+    for (const ScannedFile& file : owner.files) {
+      facts.push_back({xxh3_64(as_bytes(image_key(owner, file))), source.labels.empty() ? 0 : source.labels[c]});
+    }
+  }
+  SampleOrder order(facts.size());
+  std::iota(order.begin(), order.end(), 0U);
+  return split_samples(
+      std::move(order), rule, [&](std::uint32_t sample) { return facts[sample]; }, ctx);
+}
+
+}  // namespace shardkit

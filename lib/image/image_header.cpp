@@ -1,0 +1,336 @@
+#include "image/image_header.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+
+namespace shardkit {
+namespace {
+
+inline std::uint32_t byte_at(Bytes bytes, std::size_t at) { return std::to_integer<std::uint32_t>(bytes[at]); }
+
+inline std::uint32_t big_u16(Bytes bytes, std::size_t at) { return byte_at(bytes, at) << 8U | byte_at(bytes, at + 1); }
+inline std::uint32_t big_u32(Bytes bytes, std::size_t at) { return big_u16(bytes, at) << 16U | big_u16(bytes, at + 2); }
+inline std::uint32_t little_u16(Bytes bytes, std::size_t at) {
+  return byte_at(bytes, at + 1) << 8U | byte_at(bytes, at);
+}
+inline std::uint32_t little_u32(Bytes bytes, std::size_t at) {
+  return little_u16(bytes, at + 2) << 16U | little_u16(bytes, at);
+}
+
+constexpr unsigned kSof0 = 0xC0;
+constexpr unsigned kDht = 0xC4;
+constexpr unsigned kJpg = 0xC8;
+constexpr unsigned kDac = 0xCC;
+constexpr unsigned kSof15 = 0xCF;
+constexpr unsigned kRst0 = 0xD0;
+constexpr unsigned kSoi = 0xD8;
+constexpr unsigned kEoi = 0xD9;
+constexpr unsigned kSos = 0xDA;
+constexpr unsigned kApp1 = 0xE1;
+constexpr unsigned kApp14 = 0xEE;
+constexpr unsigned kTem = 0x01;
+
+bool is_frame_header(unsigned marker) {
+  return marker >= kSof0 && marker <= kSof15 && marker != kDht && marker != kJpg && marker != kDac;
+}
+
+bool is_progressive(unsigned marker) { return marker % 4 == 2; }
+
+bool stands_alone(unsigned marker) { return (marker >= kRst0 && marker <= kSoi) || marker == kTem; }
+
+Subsampling name_sampling(unsigned h, unsigned v) {
+  switch (h * 16 + v) {
+    case 0x11:
+      return Subsampling::s444;
+    case 0x21:
+      return Subsampling::s422;
+    case 0x22:
+      return Subsampling::s420;
+    case 0x12:
+      return Subsampling::s440;
+    case 0x41:
+      return Subsampling::s411;
+    default:
+      return Subsampling::other;
+  }
+}
+
+/// Luma's factors over chroma's. A scale shared by all components (such as 2x2, 2x2, 2x2) subsamples nothing.
+Subsampling subsampling_of(std::span<const unsigned> factors) {
+  if (factors.size() == 1) return Subsampling::gray;
+  const unsigned chroma_h = factors[1] >> 4U;
+  const unsigned chroma_v = factors[1] & 15U;
+  const unsigned luma_h = factors[0] >> 4U;
+  const unsigned luma_v = factors[0] & 15U;
+  if (factors[2] != factors[1] || luma_h % chroma_h != 0 || luma_v % chroma_v != 0) return Subsampling::other;
+  return name_sampling(luma_h / chroma_h, luma_v / chroma_v);
+}
+
+/// SOFn (T.81 B.2.2): precision, height, width, count, then id, factors and table of each component.
+bool read_frame(Bytes segment, unsigned marker, JpegHeader& header) {
+  if (segment.size() < 6) return false;
+  header.progressive = is_progressive(marker);
+  header.height = big_u16(segment, 1);
+  header.width = big_u16(segment, 3);
+  header.components = byte_at(segment, 5);
+  if (header.components != 1 && header.components != 3 && header.components != 4) return false;
+  if (segment.size() < 6 + 3 * std::size_t{header.components}) return false;
+  std::array<unsigned, 4> factors{};
+  for (unsigned i = 0; i < header.components; ++i) {
+    factors.at(i) = byte_at(segment, 6 + 3 * i + 1);
+    const unsigned h = factors.at(i) >> 4U;
+    const unsigned v = factors.at(i) & 15U;
+    if (h < 1 || h > 4 || v < 1 || v > 4) return false;
+  }
+  header.subsampling = subsampling_of(std::span(factors).first(header.components));
+  const auto is_named = [&](unsigned component, unsigned id) { return byte_at(segment, 6 + 3 * component) == id; };
+  header.named_rgb = header.components == 3 && is_named(0, 'R') && is_named(1, 'G') && is_named(2, 'B');
+  return true;
+}
+
+/// The orientation tag (0x0112) of Exif's first directory, or 1.
+unsigned read_orientation(Bytes segment) {
+  constexpr std::string_view kMagic("Exif\0\0", 6);
+  if (!as_text(segment).starts_with(kMagic)) return 1;
+  const Bytes tiff = segment.subspan(kMagic.size());
+  if (tiff.size() < 8) return 1;
+  const bool little = as_text(tiff).starts_with("II");
+  const auto u16 = [&](std::size_t at) { return little ? little_u16(tiff, at) : big_u16(tiff, at); };
+  const std::size_t directory = little ? little_u32(tiff, 4) : big_u32(tiff, 4);
+  if (directory > tiff.size() - 2) return 1;
+  const std::size_t entries = u16(directory);
+  for (std::size_t i = 0; i < entries; ++i) {
+    const std::size_t entry = directory + 2 + 12 * i;
+    if (entry + 12 > tiff.size()) return 1;
+    if (u16(entry) != 0x0112) continue;
+    const unsigned value = u16(entry + 8);
+    return value >= 1 && value <= 8 ? value : 1;
+  }
+  return 1;
+}
+
+/// Takes in what one segment says; false when it contradicts the format.
+bool read_segment(unsigned marker, Bytes segment, JpegHeader& header) {
+  if (is_frame_header(marker)) return read_frame(segment, marker, header);
+  if (marker == kApp1 && header.orientation == 1) header.orientation = read_orientation(segment);
+  if (marker == kApp14 && segment.size() >= 12 && as_text(segment).starts_with("Adobe")) {
+    header.adobe = true;
+    header.adobe_transform = byte_at(segment, 11);
+  }
+  return true;
+}
+
+/// Moves `at` behind the next marker and returns its code; 0 when the bytes end first.
+unsigned next_marker(Bytes file, std::size_t& at) {
+  while (true) {
+    while (at < file.size() && byte_at(file, at) != 0xFF) ++at;
+    while (at < file.size() && byte_at(file, at) == 0xFF) ++at;
+    if (at >= file.size()) return 0;
+    if (const unsigned code = byte_at(file, at++); code != 0) return code;
+  }
+}
+
+}  // namespace
+
+std::string_view subsampling_name(Subsampling subsampling) {
+  constexpr std::array<std::string_view, 7> names{"4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1", "gray", "other"};
+  return names.at(static_cast<std::size_t>(subsampling));
+}
+
+JpegHeaderResult read_jpeg_header(Bytes file) {
+  JpegHeaderResult result;
+  if (file.size() < 2 || big_u16(file, 0) != 0xFFD8) return result;
+  const auto ended = [&](JpegHeaderStatus status) {
+    result.status = status;
+    return result;
+  };
+  std::size_t at = 2;
+  while (true) {
+    const unsigned marker = next_marker(file, at);
+    if (marker == 0) return ended(JpegHeaderStatus::truncated);
+    if (marker == kEoi) return ended(JpegHeaderStatus::corrupt);
+    if (stands_alone(marker)) continue;
+    if (file.size() - at < 2) return ended(JpegHeaderStatus::truncated);
+    const std::size_t length = big_u16(file, at);
+    if (length < 2) return ended(JpegHeaderStatus::corrupt);
+    if (file.size() - at < length) return ended(JpegHeaderStatus::truncated);
+    if (!read_segment(marker, file.subspan(at + 2, length - 2), result.header)) {
+      return ended(JpegHeaderStatus::corrupt);
+    }
+    at += length;
+    if (marker == kSos) break;
+  }
+  result.header.scan_offset = at;
+  return ended(result.header.components == 0 ? JpegHeaderStatus::corrupt : JpegHeaderStatus::ok);
+}
+
+bool has_end_of_image(Bytes file, std::size_t scan_offset) {
+  if (scan_offset >= file.size()) return false;
+  return as_text(file.subspan(scan_offset)).rfind("\xFF\xD9") != std::string_view::npos;
+}
+
+namespace {
+
+using namespace std::string_view_literals;
+
+std::string_view text_at(Bytes file, std::size_t at, std::size_t count) {
+  return file.size() < at + count ? std::string_view{} : as_text(file.subspan(at, count));
+}
+
+/// Netpbm: P1 to P6, then white space.
+bool is_pnm(Bytes head) {
+  if (head.size() < 3 || byte_at(head, 0) != 'P') return false;
+  const std::uint32_t digit = byte_at(head, 1);
+  return digit >= '1' && digit <= '6' && std::isspace(static_cast<int>(byte_at(head, 2))) != 0;
+}
+
+/// PNG: the first chunk is IHDR, with width and height at 16 and 20 (PNG 1.2, 11.2.2).
+std::optional<ImageSize> png_size(Bytes file) {
+  if (file.size() < 24 || text_at(file, 12, 4) != "IHDR") return std::nullopt;
+  return ImageSize{big_u32(file, 16), big_u32(file, 20)};
+}
+
+/// GIF: the logical screen's size follows the signature (GIF89a, 18).
+std::optional<ImageSize> gif_size(Bytes file) {
+  if (file.size() < 10) return std::nullopt;
+  return ImageSize{little_u16(file, 6), little_u16(file, 8)};
+}
+
+/// BMP: BITMAPINFOHEADER and its successors; a negative height means rows from the top.
+std::optional<ImageSize> bmp_size(Bytes file) {
+  if (file.size() < 26) return std::nullopt;
+  const std::uint32_t height = little_u32(file, 22);
+  return ImageSize{little_u32(file, 18), (height >> 31U) != 0 ? 0 - height : height};
+}
+
+/// WebP: canvas of VP8X, else the frame header of VP8 or VP8L (RFC 9649).
+std::optional<ImageSize> webp_size(Bytes file) {
+  if (file.size() < 30) return std::nullopt;
+  const std::string_view chunk = text_at(file, 12, 4);
+  if (chunk == "VP8X") {
+    const std::uint32_t width = little_u32(file, 24) & 0xFFFFFFU;
+    const std::uint32_t height = little_u16(file, 27) | byte_at(file, 29) << 16U;
+    return ImageSize{width + 1, height + 1};
+  }
+  if (chunk == "VP8 ") return ImageSize{little_u16(file, 26) & 0x3FFFU, little_u16(file, 28) & 0x3FFFU};
+  if (chunk == "VP8L") {
+    const std::uint32_t packed = little_u32(file, 21);
+    return ImageSize{(packed & 0x3FFFU) + 1, ((packed >> 14U) & 0x3FFFU) + 1};
+  }
+  return std::nullopt;
+}
+
+std::optional<ImageSize> jpeg_size(Bytes file) {
+  const JpegHeaderResult read = read_jpeg_header(file);
+  if (read.status != JpegHeaderStatus::ok) return std::nullopt;
+  return ImageSize{read.header.width, read.header.height};
+}
+
+/// The kind that an extension promises; unknown when it promises none.
+ImageKind promised_kind(std::string_view extension) {
+  if (extension.starts_with('.')) extension.remove_prefix(1);
+  const std::string lower = lower_case(extension);
+  struct Promise {
+    std::string_view extension;
+    ImageKind kind;
+  };
+  constexpr std::array promises{
+      Promise{"jpg", ImageKind::jpeg}, Promise{"jpeg", ImageKind::jpeg}, Promise{"png", ImageKind::png},
+      Promise{"gif", ImageKind::gif},  Promise{"webp", ImageKind::webp}, Promise{"bmp", ImageKind::bmp},
+      Promise{"tif", ImageKind::tiff}, Promise{"tiff", ImageKind::tiff}, Promise{"ppm", ImageKind::pnm},
+      Promise{"pgm", ImageKind::pnm},  Promise{"pbm", ImageKind::pnm},
+  };
+  const auto* found =
+      std::find_if(promises.begin(), promises.end(), [&](const Promise& p) { return p.extension == lower; });
+  return found == promises.end() ? ImageKind::unknown : found->kind;
+}
+
+/// What is wrong with the structure of a JPEG, by the walk over its markers and its end-of-image marker.
+std::optional<ImageProblem> jpeg_problem(Bytes file) {
+  const JpegHeaderResult read = read_jpeg_header(file);
+  if (read.status == JpegHeaderStatus::truncated) {
+    return ImageProblem{"truncated", fmt::format("the JPEG ends after {} bytes, within its header", file.size())};
+  }
+  if (read.status != JpegHeaderStatus::ok) {
+    return ImageProblem{"corrupt_header", "the JPEG's header is damaged before its first scan"};
+  }
+  if (!has_end_of_image(file, read.header.scan_offset)) {
+    return ImageProblem{"truncated",
+                        fmt::format("the JPEG ends after {} bytes without an end-of-image marker", file.size())};
+  }
+  return std::nullopt;
+}
+
+/// Whether the bytes end before the file says it ends; only kinds whose end is known without a walk.
+bool ends_early(Bytes file, ImageKind kind) {
+  if (kind == ImageKind::png) return as_text(file).rfind("IEND") == std::string_view::npos;
+  if (kind == ImageKind::webp) return file.size() < std::uint64_t{little_u32(file, 4)} + 8;
+  return false;
+}
+
+}  // namespace
+
+std::string_view image_kind_name(ImageKind kind) {
+  constexpr std::array names{"unknown"sv, "JPEG"sv, "PNG"sv, "GIF"sv, "WebP"sv, "BMP"sv, "TIFF"sv, "PNM"sv};
+  return names.at(static_cast<std::size_t>(kind));
+}
+
+ImageKind sniff_image(Bytes head) {
+  const std::string_view text = as_text(head);
+  if (text.starts_with("\xFF\xD8\xFF"sv)) return ImageKind::jpeg;
+  if (text.starts_with("\x89PNG\r\n\x1A\n"sv)) return ImageKind::png;
+  if (text.starts_with("GIF87a"sv) || text.starts_with("GIF89a"sv)) return ImageKind::gif;
+  if (text.starts_with("RIFF"sv) && text_at(head, 8, 4) == "WEBP"sv) return ImageKind::webp;
+  if (text.starts_with("BM"sv)) return ImageKind::bmp;
+  if (text.starts_with("II*\0"sv) || text.starts_with("MM\0*"sv)) return ImageKind::tiff;
+  if (is_pnm(head)) return ImageKind::pnm;
+  return ImageKind::unknown;
+}
+
+std::optional<ImageSize> image_size(Bytes file) {
+  switch (sniff_image(file)) {
+    case ImageKind::jpeg:
+      return jpeg_size(file);
+    case ImageKind::png:
+      return png_size(file);
+    case ImageKind::gif:
+      return gif_size(file);
+    case ImageKind::webp:
+      return webp_size(file);
+    case ImageKind::bmp:
+      return bmp_size(file);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<ImageProblem> header_problem(Bytes file, std::string_view extension) {
+  if (file.empty()) return ImageProblem{"empty", "the file holds no bytes"};
+  const ImageKind kind = sniff_image(file);
+  const ImageKind promised = promised_kind(extension);
+  if (kind == ImageKind::unknown) return ImageProblem{"not_an_image", "the first bytes are not those of an image"};
+  if (promised != ImageKind::unknown && promised != kind) {
+    return ImageProblem{"other_format", fmt::format("the name says {} but the bytes are {}", image_kind_name(promised),
+                                                    image_kind_name(kind))};
+  }
+  if (kind == ImageKind::jpeg) {
+    if (auto problem = jpeg_problem(file)) return problem;
+  }
+  if (kind == ImageKind::tiff || kind == ImageKind::pnm) return std::nullopt;
+  const std::optional<ImageSize> size = image_size(file);
+  if (!size || ends_early(file, kind)) {
+    return ImageProblem{"truncated",
+                        fmt::format("the {} ends early, after {} bytes", image_kind_name(kind), file.size())};
+  }
+  if (size->width == 0 || size->height == 0) {
+    return ImageProblem{"zero_pixels", fmt::format("the header says {} x {} pixels", size->width, size->height)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace shardkit

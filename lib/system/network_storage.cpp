@@ -1,0 +1,309 @@
+#include "system/network_storage.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "core/units.hpp"
+
+namespace shardkit {
+namespace {
+
+/// What follows "name=" among the options of a mount; empty when it is not there.
+std::string option_value(const Mount& mount, const std::string& name) {
+  for (const std::string& option : mount.options) {
+    if (option.starts_with(name + "=")) return option.substr(name.size() + 1);
+  }
+  return {};
+}
+
+bool has_option(const Mount& mount, const std::string& option) {
+  return std::find(mount.options.begin(), mount.options.end(), option) != mount.options.end();
+}
+
+/// The lines of mountstats that belong to the mount: "device server:/export mounted on /data with fstype nfs4 ..." and
+/// those that follow.
+std::string_view section_of(std::string_view text, const Mount& mount) {
+  const std::string mark = " mounted on " + mount.point + " with fstype nfs";
+  const std::size_t start = text.find(mark);
+  if (start == std::string_view::npos) return {};
+  return text.substr(start, text.find("\ndevice ", start) - start);
+}
+
+/// "READ: ops transmissions timeouts bytes_sent bytes_received queue_ms round_trip_ms execute_ms [errors]"
+void add_operation(std::string_view line, NfsCounters& counters) {
+  const auto words = split(trimmed(line), ' ');
+  if (words.size() < 9 || !words[0].ends_with(':')) return;
+  const auto number = [&](std::size_t word) { return parse_number(words[word]).value_or(0); };
+  const std::uint64_t operations = number(1);
+  const double round_trip = static_cast<double>(number(7)) / 1000;
+  counters.operations += operations;
+  counters.retransmissions += number(2) - std::min(number(2), operations);
+  counters.timeouts += number(3);
+  counters.round_trip_seconds += round_trip;
+  if (words[0] != "READ:") return;
+  counters.reads = operations;
+  counters.read_bytes = number(5);
+  counters.read_round_trip_seconds = round_trip;
+}
+
+}  // namespace
+
+NfsFacts read_nfs(const Mount& mount, const Probe& probe) {
+  NfsFacts facts;
+  facts.device = mount.device;
+  facts.version = option_value(mount, "vers");
+  facts.protocol = option_value(mount, "proto");
+  facts.connections = std::max<std::uint64_t>(1, parse_number(option_value(mount, "nconnect")).value_or(1));
+  facts.read_size = parse_number(option_value(mount, "rsize"));
+  facts.write_size = parse_number(option_value(mount, "wsize"));
+  facts.recovery = has_option(mount, "softerr") ? "softerr" : has_option(mount, "soft") ? "soft" : "hard";
+  facts.caches_attributes =
+      !has_option(mount, "noac") && option_value(mount, "acregmax") != "0" && option_value(mount, "actimeo") != "0";
+  const NfsCounters counters = read_nfs_counters(mount, probe).value_or(NfsCounters{});
+  facts.operations = counters.operations;
+  facts.retransmissions = counters.retransmissions;
+  facts.timeouts = counters.timeouts;
+  if (counters.reads > 0)
+    facts.read_round_trip = counters.read_round_trip_seconds / static_cast<double>(counters.reads);
+  return facts;
+}
+
+std::optional<NfsCounters> read_nfs_counters(const Mount& mount, const Probe& probe) {
+  const std::string statistics = probe.text("/proc/self/mountstats").value_or("");
+  const std::string_view section = section_of(statistics, mount);
+  const std::size_t operations = section.find("per-op statistics");
+  if (operations == std::string_view::npos) return std::nullopt;
+  NfsCounters counters;
+  for (const auto line : split(section.substr(operations), '\n')) add_operation(line, counters);
+  return counters;
+}
+
+namespace {
+
+constexpr std::uint64_t kMagicV1 = 0x0bd10bd0;
+constexpr std::uint64_t kMagicV3 = 0x0bd30bd0;
+constexpr std::uint64_t kMagicComposite = 0x0bd60bd0;
+constexpr std::size_t kMostEntries = 16;  // of a folder that are asked for their layout
+/// Where versions of Lustre keep their tunables; debugfs is the superuser's alone.
+constexpr std::array kPlaces{"/sys/fs/lustre/", "/proc/fs/lustre/", "/sys/kernel/debug/lustre/"};
+
+/// Little-endian, as clients on x86 and arm64 have it; 0 behind the end.
+std::uint64_t number_at(std::string_view bytes, std::size_t offset, std::size_t size) {
+  std::uint64_t number = 0;
+  if (offset + size > bytes.size()) return 0;
+  for (std::size_t i = size; i > 0; --i) number = number << 8U | static_cast<unsigned char>(bytes[offset + i - 1]);
+  return number;
+}
+
+std::optional<LustreLayout> plain_layout(std::string_view bytes) {
+  const std::uint64_t magic = number_at(bytes, 0, 4);
+  if ((magic != kMagicV1 && magic != kMagicV3) || bytes.size() < 32) return std::nullopt;
+  return LustreLayout{number_at(bytes, 28, 2), number_at(bytes, 24, 4), 1};
+}
+
+/// The least value among "osc/<target>/NAME" or "llite/<mount>/NAME" of the file system.
+std::optional<double> tunable(const Probe& probe, const std::string& kind, const std::string& prefix,
+                              const std::string& name) {
+  std::optional<double> least;
+  for (const std::string place : kPlaces) {
+    for (const std::string& object : probe.names(place + kind)) {
+      if (!object.starts_with(prefix)) continue;
+      const std::string text = sys_word(probe, place + kind + "/" + object + "/" + name);
+      double value = 0;
+      const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      if (error == std::errc() && value >= 0 && (!least || value < *least)) least = value;
+    }
+  }
+  return least;
+}
+
+std::optional<std::uint64_t> whole(std::optional<double> value, double unit = 1) {
+  return value ? std::optional(static_cast<std::uint64_t>(std::min(*value * unit, 1e18))) : std::nullopt;
+}
+
+std::optional<LustreLayout> layout_of(const Probe& probe, const std::string& path) {
+  for (const char* name : {"lustre.lov", "trusted.lov"}) {
+    if (const auto bytes = probe.attribute(path, name)) return parse_lustre_layout(*bytes);
+  }
+  return std::nullopt;
+}
+
+void add_layout(const Probe& probe, const std::string& path, LustreFacts& facts) {
+  std::vector<std::string> places{path};
+  if (const auto there = probe.stat(path); there && there->kind == PathFacts::Kind::folder) {
+    for (const std::string& name : probe.names(path)) {
+      if (places.size() <= kMostEntries) places.push_back(path + "/" + name);
+    }
+  }
+  for (const std::string& place : places) {
+    const auto layout = layout_of(probe, place);
+    if (!layout) continue;
+    facts.stripe_count = layout->stripe_count;
+    facts.stripe_size = layout->stripe_size;
+    facts.components = layout->components;
+    facts.striped = place;
+    return;
+  }
+}
+
+}  // namespace
+
+std::optional<LustreLayout> parse_lustre_layout(std::string_view bytes) {
+  if (number_at(bytes, 0, 4) != kMagicComposite) return plain_layout(bytes);
+  constexpr std::size_t kHeader = 32;
+  constexpr std::size_t kEntry = 48;
+  constexpr std::size_t kOffsetOfLayout = 24;  // within an entry: id, flags, extent of two times 8 bytes
+  const std::uint64_t components = number_at(bytes, 14, 2);
+  if (components == 0) return std::nullopt;
+  const std::size_t last = kHeader + (components - 1) * kEntry;
+  const std::uint64_t offset = number_at(bytes, last + kOffsetOfLayout, 4);
+  if (offset < kHeader || offset >= bytes.size()) return std::nullopt;
+  auto layout = plain_layout(bytes.substr(offset));
+  if (layout) layout->components = components;
+  return layout;
+}
+
+LustreFacts read_lustre(const Mount& mount, const std::string& path, const Probe& probe) {
+  // The source is "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch" or ".../scratch/below"; objects are named after the first.
+  const std::size_t slash = mount.source.find(":/");
+  std::string name = slash == std::string::npos ? std::string() : mount.source.substr(slash + 2);
+  name.erase(std::min(name.find('/'), name.size()));
+  const std::string prefix = name + "-";
+  LustreFacts facts;
+  add_layout(probe, path, facts);
+  facts.read_requests_in_flight = whole(tunable(probe, "osc", prefix, "max_rpcs_in_flight"));
+  facts.pages_per_request = whole(tunable(probe, "osc", prefix, "max_pages_per_rpc"));
+  facts.checksums = whole(tunable(probe, "osc", prefix, "checksums"));
+  constexpr double kMebi = 1024 * 1024;
+  facts.read_ahead = whole(tunable(probe, "llite", prefix, "max_read_ahead_mb"), kMebi);
+  facts.read_ahead_per_file = whole(tunable(probe, "llite", prefix, "max_read_ahead_per_file_mb"), kMebi);
+  return facts;
+}
+
+namespace {
+
+/// Part of a mount's type or source, and what it stands for.
+struct Client {
+  std::string_view mark;
+  std::string_view name;
+  std::string_view kind;
+};
+constexpr std::array kClients{
+    Client{"juicefs", "JuiceFS", "object store"},
+    Client{"alluxio", "Alluxio", "cache"},
+    Client{"mountpoint-s3", "Mountpoint for S3", "object store"},
+    Client{"s3fs", "s3fs", "object store"},
+    Client{"gcsfuse", "gcsfuse", "object store"},
+    Client{"goofys", "goofys", "object store"},
+    Client{"geesefs", "GeeseFS", "object store"},
+    Client{"blobfuse", "BlobFuse", "object store"},
+    Client{"rclone", "rclone", "object store"},
+    Client{"sshfs", "SSHFS", "remote shell"},
+    Client{"ceph", "CephFS", "cluster"},
+    Client{"glusterfs", "GlusterFS", "cluster"},
+    Client{"dfuse", "DAOS", "cluster"},
+};
+
+/// Sizes of JuiceFS's cache are mebibytes in versions up to 1.1 and bytes in later ones. No cache is as large as 2^30
+/// MiB, nor as small as 2^30 bytes.
+std::uint64_t cache_bytes(std::uint64_t value) { return value < (1U << 30U) ? value << 20U : value; }
+
+std::vector<std::string> folders_of(std::string_view list) {
+  std::vector<std::string> folders;
+  for (const auto folder : split(list, ':')) folders.emplace_back(folder);
+  return folders;
+}
+
+/// {"Chunk": {"CacheDir": "/a:/b", "CacheSize": 102400, ...}, ...}
+void add_configuration(const std::string& text, FuseFacts& facts) {
+  const auto config = nlohmann::json::parse(text, nullptr, false);
+  if (!config.is_object() || !config.contains("Chunk") || !config["Chunk"].is_object()) return;
+  const auto& chunk = config["Chunk"];
+  if (chunk.contains("CacheDir") && chunk["CacheDir"].is_string()) {
+    facts.cache_folders = folders_of(chunk["CacheDir"].get<std::string>());
+  }
+  if (chunk.contains("CacheSize") && chunk["CacheSize"].is_number_unsigned()) {
+    facts.cache_limit = cache_bytes(chunk["CacheSize"].get<std::uint64_t>());
+  }
+}
+
+/// The words of the "juicefs mount META MOUNTPOINT ..." that serves the mount.
+std::vector<std::string> command_line(const Mount& mount, const Probe& probe) {
+  for (const std::string& process : probe.names("/proc")) {
+    if (!parse_number(process)) continue;
+    const std::string text = probe.text("/proc/" + process + "/cmdline").value_or("");
+    std::vector<std::string> words;
+    for (const auto word : split(text, '\0')) words.emplace_back(word);
+    const bool is_client = !words.empty() && words[0].find("juicefs") != std::string::npos;
+    if (is_client && std::find(words.begin(), words.end(), mount.point) != words.end()) return words;
+  }
+  return {};
+}
+
+/// "--cache-dir=X", "--cache-dir X", "-o cache-dir=X,..."
+std::string flag_value(const std::vector<std::string>& words, const std::string& name) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--" + name && i + 1 < words.size()) return words[i + 1];
+    for (const auto part : split(word, ',')) {
+      const std::size_t start = part.starts_with("--") ? 2 : 0;
+      if (part.substr(start).starts_with(name + "=")) return std::string(part.substr(start + name.size() + 1));
+    }
+  }
+  return {};
+}
+
+void add_command_line(const Mount& mount, const Probe& probe, FuseFacts& facts) {
+  const auto words = command_line(mount, probe);
+  if (facts.cache_folders.empty()) facts.cache_folders = folders_of(flag_value(words, "cache-dir"));
+  const std::string size = flag_value(words, "cache-size");
+  if (size.empty() || facts.cache_limit) return;
+  if (const auto mebibytes = parse_number(size)) {
+    facts.cache_limit = cache_bytes(*mebibytes);
+  } else if (const auto bytes = parse_size(size)) {
+    facts.cache_limit = bytes.value();
+  }
+}
+
+/// "juicefs_blockcache_hit_bytes 123" or 1.5e+09
+double statistic(std::string_view text, std::string_view name) {
+  const std::string_view word = line_value(text, name);
+  double value = 0;
+  const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  return error == std::errc() && std::isfinite(value) && value > 0 ? std::min(value, 1e18) : 0;
+}
+
+void add_statistics(const std::string& text, FuseFacts& facts) {
+  const double hit = statistic(text, "juicefs_blockcache_hit_bytes ");
+  const double missed = statistic(text, "juicefs_blockcache_miss_bytes ");
+  if (!line_value(text, "juicefs_blockcache_bytes ").empty()) {
+    facts.cached = static_cast<std::uint64_t>(statistic(text, "juicefs_blockcache_bytes "));
+  }
+  if (hit + missed > 0) facts.cache_hit_ratio = hit / (hit + missed);
+}
+
+}  // namespace
+
+FuseFacts read_fuse(const Mount& mount, const Probe& probe) {
+  FuseFacts facts;
+  facts.client = mount.type;
+  for (const Client& client : kClients) {
+    // A type without a name of its own leaves the source: mountpoint-s3 says so there.
+    const std::string& told = mount.type == "fuse" ? mount.source : mount.type;
+    if (told.find(client.mark) == std::string::npos) continue;
+    facts.client = client.name;
+    facts.kind = client.kind;
+    break;
+  }
+  if (facts.client != "JuiceFS") return facts;
+  if (const auto config = probe.text(mount.point + "/.config")) add_configuration(*config, facts);
+  add_command_line(mount, probe, facts);
+  if (const auto statistics = probe.text(mount.point + "/.stats")) add_statistics(*statistics, facts);
+  return facts;
+}
+
+}  // namespace shardkit
