@@ -12,6 +12,7 @@
 #include "cli/documents/documents.hpp"
 #include "cli/envelope.hpp"
 #include "gpu_check_schema.hpp"
+#include "programs.hpp"
 
 namespace {
 

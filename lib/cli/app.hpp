@@ -35,11 +35,6 @@ int run_app(const App& app, int argc, const char* const* argv);
 /// The same over any streams; `args` come without the program's name. What tests call.
 int run_app(const App& app, std::span<const std::string> args, const Io& io);
 
-/// The two programs. A verb is added to one by an entry in shardctl_commands.cpp or iobench_commands.cpp, which is all
-/// that help, JSON, manual, completion and reference page need.
-App shardctl_app();
-App iobench_app();
-
 /// Version of the project, "0.1.0".
 std::string_view build_version();
 

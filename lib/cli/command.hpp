@@ -30,11 +30,26 @@ struct CommandText {
   std::vector<Example> examples = {};
   bool resumable = false;   ///< the same command after a kill goes on where it stopped
   bool prometheus = false;  ///< takes --prometheus FILE
-  bool findings =
-      false;  ///< its result has a list "problems" or is a comparison: takes --junit FILE and --markdown FILE
-  bool soft_fail = false;  ///< takes --soft-fail: its failures are exit code 0 when the user wants that
-  bool streams = false;    ///< writes to Context::output() while it works; has no report at its end
-  bool live = false;       ///< writes lines there as things happen, which stand for progress; its report follows them
+  bool soft_fail = false;   ///< takes --soft-fail: its failures are exit code 0 when the user wants that
+  bool streams = false;     ///< writes to Context::output() while it works; has no report at its end
+  bool live = false;        ///< writes lines there as things happen, which stand for progress; its report follows them
+};
+
+/// One line of a CI system's test report.
+struct CiCase {
+  enum class Outcome { passed, failed, skipped };
+
+  std::string group;  ///< what CI files it under
+  std::string name;
+  Outcome outcome = Outcome::passed;
+  std::string message;  ///< why it failed or was skipped
+};
+
+/// What a verb found, for --junit and --markdown.
+struct CiReport {
+  std::vector<CiCase> cases;
+  std::string conclusion;  ///< one line of Markdown
+  std::string details;     ///< Markdown below it: tables; empty when there is nothing to list
 };
 
 /// One use of a command: its options, then its result. One thread at a time.
@@ -50,6 +65,8 @@ class Invocation {
   virtual bool has_findings() const = 0;
   /// The verb's own text report; empty when it has none and the generic one serves.
   virtual std::string render(bool colour) const = 0;
+  /// Only for a command with ci() set.
+  virtual CiReport ci_report() const = 0;
 };
 
 /// A verb of a program. Copyable; makes as many invocations as asked for.
@@ -57,14 +74,18 @@ class Command {
  public:
   using Factory = std::function<std::unique_ptr<Invocation>()>;
 
-  Command(CommandText text, Factory factory) : text_(std::move(text)), factory_(std::move(factory)) {}
+  /// `findings`: it takes --junit FILE and --markdown FILE, because its invocations make a ci_report().
+  Command(CommandText text, Factory factory, bool findings = false)
+      : text_(std::move(text)), factory_(std::move(factory)), findings_(findings) {}
 
   const CommandText& text() const { return text_; }
+  bool has_ci_report() const { return findings_; }
   std::unique_ptr<Invocation> prepare() const { return factory_(); }
 
  private:
   CommandText text_;
   Factory factory_;
+  bool findings_;
 };
 
 /// The type-specific half of an Invocation; made by make_command().
@@ -73,8 +94,9 @@ class TypedInvocation final : public Invocation {
  public:
   using Run = Result (*)(const Options&, Context&);
   using Render = std::string (*)(const Result&, bool colour);
+  using Ci = CiReport (*)(const Result&);
 
-  TypedInvocation(Run function, Render renderer) : run_(function), render_(renderer) {}
+  TypedInvocation(Run function, Render renderer, Ci ci) : run_(function), render_(renderer), ci_(ci) {}
 
   void describe_options(FieldVisitor& visitor) override { options_.describe(visitor); }
   void run(Context& context) override { result_ = run_(options_, context); }
@@ -84,22 +106,27 @@ class TypedInvocation final : public Invocation {
     return false;
   }
   std::string render(bool colour) const override { return render_ ? render_(result_, colour) : std::string(); }
+  CiReport ci_report() const override { return ci_ ? ci_(result_) : CiReport(); }
 
  private:
   Run run_;
   Render render_;
+  Ci ci_;
   Options options_{};
   Result result_{};
 };
 
 /// A command from `Result run(const Options&, Context&)`. Options and Result are described structs with useful
 /// defaults; a Result with `bool has_findings() const` can end with exit code 3. `render` replaces the generic text
-/// report; it ends with a newline and uses escape sequences only when `colour`.
+/// report; it ends with a newline and uses escape sequences only when `colour`. `ci` gives the verb --junit and
+/// --markdown.
 template <class Options, class Result>
 Command make_command(CommandText text, Result (*run)(const Options&, Context&),
-                     std::type_identity_t<std::string (*)(const Result&, bool colour)> render = nullptr) {
-  return Command(std::move(text),
-                 [run, render] { return std::make_unique<TypedInvocation<Options, Result>>(run, render); });
+                     std::type_identity_t<std::string (*)(const Result&, bool colour)> render = nullptr,
+                     std::type_identity_t<CiReport (*)(const Result&)> ci = nullptr) {
+  return Command(
+      std::move(text),
+      [run, render, ci] { return std::make_unique<TypedInvocation<Options, Result>>(run, render, ci); }, ci != nullptr);
 }
 
 /// The form of what goes to standard error.

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/app.hpp"
+#include "cli/ci_report.hpp"
 #include "cli/documents/help.hpp"
 #include "cli/envelope.hpp"
 #include "cli/messages.hpp"
@@ -21,12 +22,11 @@
 #include "cli/parse.hpp"
 #include "cli/progress.hpp"
 #include "cli/prometheus.hpp"
-#include "cli/reports/ci_report.hpp"
-#include "cli/reports/text_report.hpp"
 #include "cli/signal_watch.hpp"
 #include "cli/termination_message.hpp"
+#include "cli/text_report.hpp"
 #include "core/error.hpp"
-#include "net/url.hpp"
+#include "core/text.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit {
@@ -49,7 +49,7 @@ class CommandRun {
   CommandRun(const App& app, const Command& command, const Io& io)
       : io_(io), text_(command.text()), invocation_(command.prepare()) {
     common_.with_prometheus = text_.prometheus;
-    common_.with_findings = text_.findings;
+    common_.with_findings = command.has_ci_report();
     common_.with_soft_fail = text_.soft_fail;
     report_.program = app.name;
     report_.verb = text_.name;
@@ -191,8 +191,8 @@ class CommandRun {
       attempt([&] { write_output_file(*path, text_of(report_)); });
     };
     write_file(common_.prometheus, prometheus_text);
-    write_file(common_.junit, junit_xml);
-    write_file(common_.markdown, findings_markdown);
+    write_file(common_.junit, [&](const Report& report) { return junit_xml(report, invocation_->ci_report()); });
+    write_file(common_.markdown, [&](const Report& report) { return ci_markdown(report, invocation_->ci_report()); });
     if (wants_json_file()) write_file(common_.json, envelope_json);
     const std::string text = standard_output(worked);
     attempt([&] { write_unless_closed(text); });

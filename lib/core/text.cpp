@@ -1,7 +1,10 @@
 #include "core/text.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+
+#include <fmt/format.h>
 
 namespace shardkit {
 namespace {
@@ -43,6 +46,22 @@ std::size_t find_invalid_utf8(std::string_view text) {
     at += length;
   }
   return std::string_view::npos;
+}
+
+bool has_scheme(std::string_view text, std::string_view scheme) {
+  return text.size() > scheme.size() && lower_case(text.substr(0, scheme.size())) == scheme;
+}
+
+bool is_http_url(std::string_view text) { return has_scheme(text, "http://") || has_scheme(text, "https://"); }
+
+std::string without_secrets(std::string_view text) {
+  if (!is_http_url(text)) return std::string(text);
+  const std::size_t host = text.find("//") + 2;
+  const std::size_t at = text.substr(0, text.find_first_of("/?#", host)).rfind('@');
+  const std::size_t query = std::min(text.find('?'), text.size());
+  const std::size_t begin = at == std::string_view::npos ? host : at + 1;
+  return fmt::format("{}{}{}", text.substr(0, host), text.substr(begin, query - begin),
+                     query == text.size() ? "" : "?...");
 }
 
 }  // namespace shardkit

@@ -21,4 +21,11 @@ std::size_t find_invalid_utf8(std::string_view text);
 
 inline bool is_utf8(std::string_view text) { return find_invalid_utf8(text) == std::string_view::npos; }
 
+/// True for a text that begins with `scheme` ("s3://"), in any case.
+bool has_scheme(std::string_view text, std::string_view scheme);
+bool is_http_url(std::string_view text);
+/// A text of a command line as it may be shown: an http(s) URL, or a pattern of them, without login, and with "?..."
+/// for a query; anything else as it is.
+std::string without_secrets(std::string_view text);
+
 }  // namespace shardkit

@@ -50,10 +50,6 @@ std::optional<char> decoded_byte(std::string_view digits) {
   throw Error(ErrorCode::usage, fmt::format("{}; an address is written http(s)://host[:port]/path", what));
 }
 
-bool is_scheme(std::string_view text, std::string_view scheme) {
-  return text.size() > scheme.size() && lower_case(text.substr(0, scheme.size())) == scheme;
-}
-
 std::uint16_t parse_port(std::string_view text) {
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
@@ -117,7 +113,7 @@ Url parse_url(std::string_view text) {
   refuse_control_characters(text);
   Url url;
   for (const char* scheme : {"http", "https"}) {
-    if (is_scheme(text, fmt::format("{}://", scheme))) url.scheme = scheme;
+    if (has_scheme(text, fmt::format("{}://", scheme))) url.scheme = scheme;
   }
   if (url.scheme.empty()) refuse("this is no http or https URL");
   text.remove_prefix(url.scheme.size() + 3);
@@ -181,19 +177,7 @@ S3Location parse_s3_location(std::string_view text) {
   return location;
 }
 
-bool is_http_url(std::string_view text) { return is_scheme(text, "http://") || is_scheme(text, "https://"); }
-
-std::string without_secrets(std::string_view text) {
-  if (!is_http_url(text)) return std::string(text);
-  const std::size_t host = text.find("//") + 2;
-  const std::size_t at = text.substr(0, text.find_first_of("/?#", host)).rfind('@');
-  const std::size_t query = std::min(text.find('?'), text.size());
-  const std::size_t begin = at == std::string_view::npos ? host : at + 1;
-  return fmt::format("{}{}{}", text.substr(0, host), text.substr(begin, query - begin),
-                     query == text.size() ? "" : "?...");
-}
-
-bool is_s3_url(std::string_view text) { return is_scheme(text, "s3://"); }
+bool is_s3_url(std::string_view text) { return has_scheme(text, "s3://"); }
 
 std::string percent_encode(std::string_view text) { return encode(text, ""); }
 

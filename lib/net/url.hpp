@@ -55,10 +55,6 @@ struct S3Location {
 /// too, for other stores, up to 255).
 S3Location parse_s3_location(std::string_view text);
 
-bool is_http_url(std::string_view text);
-/// A text of a command line as it may be shown: an http(s) URL, or a pattern of them, without login, and with "?..."
-/// for a query; anything else as it is.
-std::string without_secrets(std::string_view text);
 bool is_s3_url(std::string_view text);
 
 /// Percent-encodes all bytes but A-Z a-z 0-9 - . _ ~, with capital digits: what SigV4 asks for.

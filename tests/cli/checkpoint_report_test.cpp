@@ -1,6 +1,8 @@
-#include "cli/reports/checkpoint_report.hpp"
+#include "iobench/verbs.hpp"
 
 #include <doctest/doctest.h>
+
+#include "bench/checkpoint/checkpoint.hpp"
 
 using namespace shardkit;
 

@@ -1,8 +1,10 @@
-#include "cli/reports/decode_report.hpp"
+#include "iobench/verbs.hpp"
 
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "bench/decode/decode.hpp"
 
 using namespace shardkit;
 

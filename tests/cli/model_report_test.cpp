@@ -1,8 +1,10 @@
-#include "cli/reports/model_report.hpp"
+#include "iobench/verbs.hpp"
 
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "bench/model/model.hpp"
 
 using namespace shardkit;
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/app.hpp"
+#include "programs.hpp"
 #include "cli/fake_app.hpp"
 #include "core/error.hpp"
 

@@ -1,6 +1,8 @@
-#include "cli/reports/pipeline_report.hpp"
+#include "iobench/verbs.hpp"
 
 #include <doctest/doctest.h>
+
+#include "bench/pipeline/pipeline.hpp"
 
 using namespace shardkit;
 

@@ -1,6 +1,8 @@
-#include "cli/reports/read_report.hpp"
+#include "iobench/verbs.hpp"
 
 #include <doctest/doctest.h>
+
+#include "bench/read/read.hpp"
 
 using namespace shardkit;
 

@@ -1,8 +1,10 @@
-#include "cli/reports/run_report.hpp"
+#include "iobench/verbs.hpp"
 
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "bench/run/run.hpp"
 
 using namespace shardkit;
 

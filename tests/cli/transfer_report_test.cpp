@@ -1,6 +1,8 @@
-#include "cli/reports/transfer_report.hpp"
+#include "iobench/verbs.hpp"
 
 #include <doctest/doctest.h>
+
+#include "bench/transfer/transfer.hpp"
 
 using namespace shardkit;
 

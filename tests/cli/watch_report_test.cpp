@@ -1,12 +1,13 @@
-#include "cli/reports/watch_report.hpp"
+#include "iobench/verbs.hpp"
 
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "bench/watch/watch.hpp"
 #include <nlohmann/json.hpp>
 
 #include "cli/field_tree.hpp"
-#include "cli/reports/watch_lines.hpp"
 
 using namespace shardkit;
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/text.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

@@ -13,6 +13,7 @@ namespace shardkit {
 /// What there is to say about a verb, as data: help, manual, reference page, completion and schema are made from it.
 struct CommandDoc {
   const CommandText& text;
+  bool findings;                   ///< takes --junit and --markdown
   std::vector<FieldNode> options;  ///< operands and options of the verb
   std::vector<FieldNode> common;   ///< --json, --quiet, ...
   std::vector<FieldNode> result;   ///< prototype: every list has one item

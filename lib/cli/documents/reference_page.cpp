@@ -101,7 +101,7 @@ std::string verb_section(const App& app, const Command& command) {
   out += examples(doc.text);
   out += options_table(doc.options);
   if (doc.text.prometheus) out += "\nTakes `--prometheus FILE` too.\n";
-  if (doc.text.findings) out += "\nTakes `--junit FILE` and `--markdown FILE` too.\n";
+  if (doc.findings) out += "\nTakes `--junit FILE` and `--markdown FILE` too.\n";
   if (doc.text.soft_fail) out += "\nTakes `--soft-fail` too.\n";
   if (doc.text.resumable) out += "\nStopped or killed, the same command goes on where it was.\n";
   out += "\nResult:\n\n| field | type | unit | meaning |\n|---|---|---|---|\n";

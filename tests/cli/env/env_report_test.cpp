@@ -1,8 +1,10 @@
-#include "cli/reports/env_report.hpp"
+#include "iobench/verbs.hpp"
 
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "bench/env/env.hpp"
 
 #include "support/recorded_tree.hpp"
 

@@ -1,0 +1,126 @@
+#include "bench/checkpoint/checkpoint.hpp"
+
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+#include "cli/field_text.hpp"
+#include "core/units.hpp"
+#include "iobench/verbs.hpp"
+
+namespace shardkit {
+namespace {
+
+std::string_view mode_name(const CheckpointRow& row) {
+  return EnumNames<CheckpointMode>::names.at(static_cast<std::size_t>(row.mode));
+}
+
+/// What has to be known first.
+std::string_view pile_up(const CheckpointResult& result) {
+  if (!result.has_findings()) return "";
+  CheckpointResult written = result;
+  written.drain.reset();
+  return written.has_findings() ? "checkpoints pile up: " : "drained checkpoints pile up: ";
+}
+
+std::string headline(const CheckpointResult& result) {
+  std::string text;
+  for (const CheckpointRow& row : result.rows) {
+    const bool copies = row.mode == CheckpointMode::background;
+    text += fmt::format("{}{}{}", text.empty() ? "training waits " : ", ", format_duration(row.block_seconds),
+                        copies ? " with a copy in memory" : "");
+    if (copies) text += fmt::format(" (durable after {})", format_duration(row.durable_seconds));
+  }
+  return fmt::format("{}{}", pile_up(result), text) + fmt::format(" for a checkpoint of {} by {}",
+                                                                  format_size(result.rows.front().bytes),
+                                                                  format_count(result.writers, "writer"));
+}
+
+void add_rows(const CheckpointResult& result, std::string& out) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "{:<12}{:>10}{:>22}{:>10}{:>12}{:>10}{:>10}{:>14}\n", "mode", "waits",
+                 result.rows.front().repetitions < 6 ? "from to" : "95 % interval", "durable", "rate", "fsync",
+                 "p99 write", "slowest rank");
+  for (const CheckpointRow& row : result.rows) {
+    fmt::format_to(
+        to, "{:<12}{:>10}{:>22}{:>10}{:>12}{:>10}{:>10}{:>14}\n", mode_name(row), format_duration(row.block_seconds),
+        format_duration(row.block_interval.low) + " to " + format_duration(row.block_interval.high),
+        format_duration(row.durable_seconds), format_rate(row.bytes_per_second), format_duration(row.sync_seconds),
+        format_duration(row.write_latency.p99), format_duration(row.slowest_rank_seconds));
+  }
+}
+
+/// Two digits of what is small, no exponents: "0.8", "100", "less than 0.001".
+std::string plain(double value) {
+  if (value > 0 && value < 0.001) return "less than 0.001";
+  if (value >= 10) return format_rounded_count(value);
+  return fmt::format("{:.2g}", value);
+}
+
+void add_training(const CheckpointResult& result, std::string& out) {
+  auto to = std::back_inserter(out);
+  for (const CheckpointRow& row : result.rows) {
+    if (!row.share_ratio) continue;
+    fmt::format_to(to, "{}: {} % of the running time goes into checkpoints", mode_name(row),
+                   plain(*row.share_ratio * 100));
+    if (row.headroom_ratio) {
+      fmt::format_to(to, "; the time between them is {} x what one takes to be durable",
+                     *row.headroom_ratio > 1000 ? "more than 1000" : plain(*row.headroom_ratio));
+    }
+    out += row.headroom_ratio.value_or(1) < 1 ? ": they pile up\n" : "\n";
+  }
+}
+
+void add_copies(const CheckpointResult& result, std::string& out) {
+  auto to = std::back_inserter(out);
+  if (result.drain) {
+    fmt::format_to(to, "drained to {} in {} ({})", printable(result.drain->directory),
+                   format_duration(result.drain->drain_seconds), format_rate(result.drain->bytes_per_second));
+    out += result.drain->headroom_ratio.value_or(1) < 1 ? ": slower than checkpoints come, they pile up\n" : "\n";
+  }
+  for (const CheckpointRestore& restore : result.read_back) {
+    fmt::format_to(to, "read back from {} in {} ({}, cache {}), every byte equal\n", printable(restore.directory),
+                   format_duration(restore.read_seconds), format_rate(restore.bytes_per_second), restore.cache_state);
+  }
+}
+
+}  // namespace
+
+std::string render_checkpoint(const CheckpointResult& result, bool colour) {
+  std::string out = bold(headline(result), colour) + "\n\n";
+  add_rows(result, out);
+  add_training(result, out);
+  add_copies(result, out);
+  const StorageFacts& storage = result.storage;
+  fmt::format_to(std::back_inserter(out), "\nwritten to {}{}{} at {}, {} a write{}\n", storage.file_system,
+                 storage.device.empty() ? "" : ", ", storage.device, printable(storage.mount_point),
+                 format_size(result.block), result.direct ? ", past the page cache" : "");
+  if (result.fio) out += "the same by fio: " + printable(*result.fio) + "\n";
+  return out;
+}
+
+Command checkpoint_command() {
+  return make_command<CheckpointOptions, CheckpointResult>(
+      {.name = "checkpoint",
+       .summary = "measure how long training waits for a checkpoint, and when it is safe",
+       .description =
+           "Writes checkpoints into a folder of its own below DIR, one file a rank and all at once, and times them "
+           "until "
+           "data, names and folder would survive a power cut. sync is what a plain save costs: training waits for all "
+           "of it. background is a copy in memory, for which alone training waits, and a write behind it. A checkpoint "
+           "takes as long as its slowest rank. The folder is removed again.\n\n"
+           "With --step-time and --every also the share of training that goes into checkpoints; exit code 3 when a "
+           "background write or a drain is not done before the next one begins.",
+       .examples = {{"iobench checkpoint /nvme", "1 GiB, both modes, three times each"},
+                    {"iobench checkpoint /lustre/ckpt --model llama3-70b --scale 0.01 --read-back",
+                     "a hundredth of what the 8 ranks of a node write, and every byte compared"},
+                    {"iobench checkpoint /nvme --bytes 20GiB --writers 8 --drain-to /nfs --step-time 2s --every 500",
+                     "fast disk first, then to slower storage: does that keep up?"},
+                    {"iobench checkpoint /nvme --job seq-write", "as fio's sequential write"}},
+       .prometheus = true},
+      checkpoint, render_checkpoint);
+}
+
+}  // namespace shardkit

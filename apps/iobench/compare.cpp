@@ -1,0 +1,154 @@
+#include "bench/compare/compare.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/ci_report.hpp"
+#include "cli/command.hpp"
+#include "cli/field_text.hpp"
+#include "iobench/verbs.hpp"
+
+namespace shardkit {
+namespace {
+
+std::string value_or_none(const std::string& value) { return value.empty() ? "-" : printable(value); }
+
+template <class E>
+std::string_view word(E verdict) {
+  return EnumNames<E>::names[static_cast<std::size_t>(verdict)];
+}
+
+const char* colour_of(std::string_view verdict) {
+  if (verdict.starts_with("regressed") || verdict.starts_with("incomparable") || verdict.starts_with("gate missed")) {
+    return "\x1b[1;31m";
+  }
+  if (verdict.starts_with("inconclusive") || verdict.starts_with("gate inconclusive")) return "\x1b[1;33m";
+  return "\x1b[1;32m";
+}
+
+void print_differences(const std::vector<Difference>& differences, std::string& out) {
+  if (differences.empty()) return;
+  out += "\nmeasured differently:\n";
+  for (const Difference& d : differences) {
+    const char* weight = !d.decisive ? "" : d.allowed ? "  allowed" : "  makes them incomparable";
+    fmt::format_to(std::back_inserter(out), "  {}: {} -> {}{}\n", printable(d.key), value_or_none(d.base),
+                   value_or_none(d.changed), weight);
+  }
+}
+
+/// Verdict, name and text of each, in columns.
+template <class Row, class VerdictOf>
+void print_rows(const std::vector<Row>& rows, const VerdictOf& verdict_of, std::string& out) {
+  if (rows.empty()) return;
+  std::size_t width = 0;
+  for (const Row& row : rows) width = std::max(width, row.metric.size());
+  out += '\n';
+  for (const Row& row : rows) {
+    fmt::format_to(std::back_inserter(out), "{:<12}  {:<{}}  {}\n", word(verdict_of(row)), row.metric, width, row.text);
+  }
+}
+
+CiCase::Outcome outcome_of(std::string_view verdict, bool fail_on_inconclusive) {
+  if (verdict == "pass" || verdict == "improved" || verdict == "met") return CiCase::Outcome::passed;
+  if (verdict == "inconclusive" && !fail_on_inconclusive) return CiCase::Outcome::skipped;
+  if (verdict == "incomparable") return CiCase::Outcome::skipped;  // the difference is what failed
+  return CiCase::Outcome::failed;
+}
+
+bool makes_incomparable(const Difference& difference) { return difference.decisive && !difference.allowed; }
+
+/// A case for each metric and requirement, and a failed one for each difference that makes results incomparable.
+std::vector<CiCase> ci_cases(const CompareResult& result) {
+  const bool strict = result.fail_on_inconclusive;
+  std::vector<CiCase> cases;
+  for (const Difference& d : result.differences) {
+    if (!makes_incomparable(d)) continue;
+    cases.push_back({"conditions", printable(d.key), CiCase::Outcome::failed,
+                     fmt::format("{} in BASE, {} in NEW", value_or_none(d.base), value_or_none(d.changed))});
+  }
+  for (const CompareRow& row : result.rows) {
+    const std::string_view verdict = word(row.change.verdict);
+    cases.push_back({"metrics", printable(row.metric),
+                     row.derived ? CiCase::Outcome::skipped : outcome_of(verdict, strict),
+                     fmt::format("{}: {}", verdict, printable(row.text))});
+  }
+  for (const GateRow& row : result.gate) {
+    const std::string_view verdict = word(row.verdict);
+    cases.push_back({"gate", printable(row.metric), outcome_of(verdict, strict),
+                     fmt::format("{}: {}", verdict, printable(row.text))});
+  }
+  return cases;
+}
+
+template <class Row, class VerdictOf>
+void add_table(const std::vector<Row>& rows, const VerdictOf& verdict_of, std::string& out) {
+  if (rows.empty()) return;
+  out += "\n| verdict | metric | what was measured |\n|---|---|---|\n";
+  for (const Row& row : rows) {
+    fmt::format_to(std::back_inserter(out), "| {} | `{}` | {} |\n", word(verdict_of(row)), printable(row.metric),
+                   markdown_text(printable(row.text)));
+  }
+}
+
+CiReport compare_ci(const CompareResult& result) {
+  CiReport report{ci_cases(result), markdown_text(printable(result.text)), {}};
+  std::string& out = report.details;
+  if (!result.differences.empty()) out += "\n| measured differently | BASE | NEW | |\n|---|---|---|---|\n";
+  for (const Difference& d : result.differences) {
+    fmt::format_to(std::back_inserter(out), "| `{}` | {} | {} | {} |\n", printable(d.key),
+                   markdown_text(value_or_none(d.base)), markdown_text(value_or_none(d.changed)),
+                   makes_incomparable(d) ? "makes them incomparable" : "");
+  }
+  add_table(
+      result.rows, [](const CompareRow& row) { return row.change.verdict; }, out);
+  add_table(
+      result.gate, [](const GateRow& row) { return row.verdict; }, out);
+  for (const std::string& hint : result.hints) out += fmt::format("\n{}\n", markdown_text(hint));
+  return report;
+}
+
+/// The verdict, what differs between how both sides were measured, then each metric: signed change and medians.
+std::string render_compare(const CompareResult& result, bool colour) {
+  std::string out =
+      fmt::format("{}{}{}\n", colour ? colour_of(result.text) : "", printable(result.text), colour ? "\x1b[0m" : "");
+  print_differences(result.differences, out);
+  print_rows(
+      result.rows, [](const CompareRow& row) { return row.change.verdict; }, out);
+  print_rows(
+      result.gate, [](const GateRow& row) { return row.verdict; }, out);
+  if (!result.hints.empty()) out += '\n';
+  for (const std::string& hint : result.hints) out += fmt::format("hint: {}\n", hint);
+  return out;
+}
+
+}  // namespace
+
+Command compare_command() {
+  return make_command<CompareOptions, CompareResult>(
+      {.name = "compare",
+       .summary = "say whether results became worse than those of before, or miss what a fleet requires",
+       .description =
+           "Holds repetitions of NEW against repetitions of BASE: first what differs between how they were measured, "
+           "then each metric with its change, the interval of that change and a verdict: pass, regressed, improved, "
+           "inconclusive or incomparable. Regressed means that ranks alone show a change (Mann and Whitney's U test, 9 "
+           "or more values a side) and that the whole interval lies beyond the threshold; noise makes at most 1 of 100 "
+           "calls say so, however many metrics there are. docs/comparing.md has the rule and its figures.\n\n"
+           "Regressed, incomparable and a missed gate end with exit code 3, inconclusive with 0 unless "
+           "--fail-on-inconclusive is given. Ten repetitions come from `iobench run --repeat 10`, or from ten "
+           "results in a folder.",
+       .examples = {{"iobench compare before.json after.json", "two results of iobench run --repeat 10"},
+                    {"iobench compare base/ new/ --threshold 3%,read.latency_seconds.p99=20%",
+                     "two folders with a result of each repetition"},
+                    {"iobench compare node.json --save-baseline fleet.json --class h100-nvme",
+                     "keep what a good node of this class gives"},
+                    {"iobench compare fleet.json node17.json --class h100-nvme --junit compare.xml",
+                     "hold another node against that"},
+                    {"iobench compare node17.json --gate samples/ci/gate.json", "is it what the fleet requires?"}}},
+      compare, render_compare, compare_ci);
+}
+
+}  // namespace shardkit

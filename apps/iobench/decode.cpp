@@ -1,0 +1,84 @@
+#include "bench/decode/decode.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+#include "cli/field_text.hpp"
+#include "cli/field_tree.hpp"
+#include "cli/text_report.hpp"
+#include "core/units.hpp"
+#include "iobench/verbs.hpp"
+
+namespace shardkit {
+namespace {
+
+/// "2 threads, 640/s per core"; a GPU is named instead.
+std::string by_whom(const DecodeResult& result) {
+  if (result.nvjpeg) return fmt::format("GPU {} ({}) by nvJPEG", result.nvjpeg->device, result.nvjpeg->name);
+  std::string text = format_count(result.threads, "thread");
+  if (const auto& rate = result.samples_per_second_per_core) text += ", " + format_rounded_count(*rate) + "/s per core";
+  return text;
+}
+
+std::string what_of_them(const DecodeResult& result) {
+  if (result.crop) return fmt::format("random crops to {} pixels", *result.crop);
+  return result.scale > 1 ? fmt::format("whole images at 1/{} of a side", result.scale) : std::string("whole images");
+}
+
+/// What a reader looks for first: how fast, on what, and what came out of it.
+std::string rate_line(const DecodeResult& result) {
+  const std::string count = format_rounded_count(result.samples_per_second);
+  std::string line = fmt::format("{} {}/s on {}; {} of {:.2f} megapixels", count, count == "1" ? "image" : "images",
+                                 by_whom(result), what_of_them(result), result.mix.mean_megapixels);
+  if (result.augment) {
+    line += fmt::format("; augmenting alone {}/s", format_rounded_count(result.augment->samples_per_second));
+  }
+  if (result.failures.total > 0) {
+    line += fmt::format("; {} of {} cannot be decoded", format_count(result.failures.total),
+                        format_count(result.tried(), "image"));
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string render_decode(const DecodeResult& result, bool colour) {
+  DecodeResult all = result;
+  std::vector<FieldNode> nodes = field_tree([&](FieldVisitor& v) { all.describe(v); });
+  tell_steadiness(nodes, result.decode_seconds);
+  const auto augment = std::ranges::find(nodes, "augment", &FieldNode::name);
+  if (result.augment && augment != nodes.end()) tell_steadiness(augment->children, result.augment->augment_seconds);
+  return bold(printable(rate_line(result)), colour) + "\n\n" + text_report(nodes);
+}
+
+Command decode_command() {
+  return make_command<DecodeBenchOptions, DecodeResult>(
+      {.name = "decode",
+       .summary = "measure how many JPEGs a second the cores, or a GPU, decode",
+       .description =
+           "Loads images from shards or folders into memory, then decodes them over and over: whole, or only the "
+           "random "
+           "resized crop that training takes (--crop 224), which is faster because the rest is skipped. Damaged files "
+           "and other formats under a JPEG's name are counted by kind and take part in the rate as the work they "
+           "are.\n\nWith --augment imagenet, flipping, normalising and writing into a batch tensor is timed as a stage "
+           "of "
+           "its own. Also says how many cores one GPU of each published workload needs for either.\n\n"
+           "--backend nvjpeg decodes whole images in batches on a GPU: by its decoders in silicon where it has them, "
+           "else "
+           "by its hybrid engines. What it does not take is decoded by --threads of the CPU meanwhile, and the share "
+           "of "
+           "each way is told. Pixels are compared with libjpeg-turbo's first; wrong ones end the command before a rate "
+           "is "
+           "told. Without a GPU, its driver or nvJPEG: exit code 4, and one line that says which.",
+       .examples = {{"iobench decode shards/train", "whole images on all cores that may be used"},
+                    {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
+                    {"iobench decode shards/train --augment imagenet --dtype f16", "and what normalising them costs"},
+                    {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, beside the cores"}}},
+      decode, render_decode);
+}
+
+}  // namespace shardkit

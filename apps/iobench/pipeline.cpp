@@ -1,0 +1,180 @@
+#include "bench/pipeline/pipeline.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+#include "cli/field_text.hpp"
+#include "core/units.hpp"
+#include "iobench/verbs.hpp"
+
+namespace shardkit {
+namespace {
+
+std::string rate(double value) { return format_rounded_count(value) + "/s"; }
+
+std::string percent(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.1f} %", *ratio * 100) : "-"; }
+
+/// "1 shard", "200 images"; "nothing" for a source that reads nothing.
+std::string source_text(const PipelineResult& result) {
+  if (result.files == 0) return "nothing";
+  std::string_view noun = result.source;
+  if (noun.ends_with('s')) noun.remove_suffix(1);
+  return format_count(result.files, noun);
+}
+
+void summary(const PipelineResult& result, std::string& out) {
+  auto to = std::back_inserter(out);
+  const std::string required =
+      result.required_samples_per_second ? " of " + rate(*result.required_samples_per_second) : "";
+  fmt::format_to(to, "samples:       {}{}, {} of compressed images\n", rate(result.samples_per_second), required,
+                 format_rate(result.bytes_per_second));
+  fmt::format_to(to, "steps:         {} of at most {} x {}, AU {}, waiting {}\n", result.steps, result.gpus,
+                 format_count(result.batch, "sample"), percent(result.au_ratio), percent(result.stall_ratio));
+  if (result.samples_dropped > 0) {
+    fmt::format_to(to, "left out:      {} that filled no step\n", format_count(result.samples_dropped, "sample"));
+  }
+  fmt::format_to(to, "batch latency: mean {}, p50 {}, p99 {}; the first batch {}\n",
+                 format_duration(result.batch_latency.mean), format_duration(result.batch_latency.p50),
+                 format_duration(result.batch_latency.p99), format_duration(result.first_batch_seconds));
+  fmt::format_to(to, "source:        {}, cache {}; batches on {}\n", source_text(result),
+                 result.cache.state.empty() ? "-" : result.cache.state, result.sink);
+  if (result.copies) {
+    const CopyReport& copies = *result.copies;
+    fmt::format_to(to, "copies:        {} from {} memory to {}, {} each\n",
+                   copies.bytes_per_second ? format_rate(*copies.bytes_per_second) : "none",
+                   copies.pinned ? "pinned" : "pageable", format_count(copies.devices.size(), "GPU"),
+                   format_rounded_size(static_cast<double>(copies.bytes / std::max<std::uint64_t>(copies.copies, 1))));
+  }
+  if (result.jpegs) {
+    const JpegReport& jpegs = *result.jpegs;
+    fmt::format_to(to, "decoded by:    {}: {} in hardware, {} hybrid, {} GPU hybrid; CPU: {} refused, {} returned\n",
+                   jpegs.decoder, format_count(jpegs.hardware), format_count(jpegs.hybrid),
+                   format_count(jpegs.gpu_hybrid), format_count(jpegs.cpu), format_count(jpegs.returned));
+  }
+  fmt::format_to(to, "memory:        {} for batches, prefetch {}\n", format_rounded_size(result.batch_memory),
+                 result.prefetch);
+}
+
+void stages(const PipelineResult& result, std::string& out) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\n{:<12}{:>8}{:>9}{:>9}{:>9}{:>16}\n", "stage", "threads", "busy", "starved", "blocked",
+                 "CPU a sample");
+  for (const StageRow& row : result.stages) {
+    fmt::format_to(to, "{:<12}{:>8}{:>9}{:>9}{:>9}{:>16}\n", row.name, row.threads, percent(row.busy_ratio),
+                   percent(row.starved_ratio), percent(row.blocked_ratio), format_duration(row.cpu_seconds_per_sample));
+  }
+}
+
+void epochs(const PipelineResult& result, std::string& out) {
+  if (result.epochs.size() < 2) return;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\n{:<8}{:>12}{:>12}{:>10}{:>14}{:>16}\n", "epoch", "in cache", "samples/s", "waiting",
+                 "first batch", "boundary stall");
+  for (const EpochRow& row : result.epochs) {
+    fmt::format_to(to, "{:<8}{:>12}{:>12}{:>10}{:>14}{:>16}\n", row.epoch, percent(row.residency_before_ratio),
+                   rate(row.samples_per_second), percent(row.stall_ratio), format_duration(row.first_batch_seconds),
+                   row.boundary_stall_seconds ? format_duration(*row.boundary_stall_seconds) : "-");
+  }
+}
+
+void prefetches(const PipelineResult& result, std::string& out) {
+  if (result.prefetches.size() < 2) return;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\n{:<10}{:>12}{:>10}{:>10}{:>12}{:>12}  {}\n", "prefetch", "samples/s", "AU", "waiting", "p50",
+                 "p99", "limits");
+  for (const PrefetchRow& row : result.prefetches) {
+    fmt::format_to(to, "{:<10}{:>12}{:>10}{:>10}{:>12}{:>12}  {}\n", row.prefetch, rate(row.samples_per_second),
+                   percent(row.au_ratio), percent(row.stall_ratio), format_duration(row.batch_latency.p50),
+                   format_duration(row.batch_latency.p99), row.limiting_stage);
+  }
+}
+
+void ladder(const PipelineResult& result, std::string& out) {
+  if (result.ladder.empty()) return;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\n{:<26}{:>12}{:>9}{:>9}{:>10}{:>16}  {}\n", "rung", "samples/s", "factor", "AU", "waiting",
+                 "CPU a sample", "limits");
+  for (const PipelineRung& row : result.ladder) {
+    if (row.missing) {
+      fmt::format_to(to, "{:<26}not measured: {}\n", row.rung, *row.missing);
+      continue;
+    }
+    fmt::format_to(to, "{:<26}{:>12}{:>9}{:>9}{:>10}{:>16}  {}\n", row.rung, rate(*row.samples_per_second),
+                   row.factor ? fmt::format("{:.2f}", *row.factor) : "-", percent(row.au_ratio),
+                   percent(row.stall_ratio), format_duration(*row.process_cpu_seconds_per_sample), row.limiting_stage);
+  }
+}
+
+void remarks(const PipelineResult& result, std::string& out) {
+  auto to = std::back_inserter(out);
+  out += '\n';
+  if (result.checkpoint) {
+    const CheckpointInterference& cost = *result.checkpoint;
+    fmt::format_to(to, "checkpoints: {} of {}, {} each ({}); {} with them, {} without{}\n", cost.written,
+                   format_rounded_size(cost.bytes), format_duration(cost.mean_seconds),
+                   format_rate(cost.bytes_per_second), rate(cost.samples_per_second_with),
+                   rate(cost.samples_per_second_without),
+                   cost.lost_ratio ? fmt::format(": {:.1f} % lost", *cost.lost_ratio * 100) : "");
+  }
+  const ToolOverhead& own = result.overhead;
+  fmt::format_to(to, "the tool itself: {} of CPU a sample ({:.1f} % of what was measured), {} a batch, at most {}; ",
+                 format_duration(own.cpu_seconds_per_sample), own.share_ratio * 100,
+                 format_duration(own.cpu_seconds_per_batch), rate(own.samples_per_second));
+  fmt::format_to(to, "ends of steps noticed {} late\n", format_duration(own.step_late_mean));
+  if (result.failures.total > 0) {
+    fmt::format_to(to, "{} could not be decoded and are in no batch: {}\n",
+                   format_count(result.failures.total, "image"), kinds_text(result.failures));
+  }
+  if (result.trace)
+    fmt::format_to(to, "trace: {}; open it in ui.perfetto.dev\n", format_count(result.trace->events, "event"));
+  for (const std::string& advice : result.advice) fmt::format_to(to, "hint: {}\n", advice);
+}
+
+}  // namespace
+
+std::string render_pipeline(const PipelineResult& result, bool colour) {
+  const std::string last = result.ladder.empty() ? "" : result.ladder.back().rung + ": ";
+  const std::string pace = result.limiting_stage.empty() ? "" : result.limiting_stage + " sets the pace: ";
+  std::string out = bold(last + pace + result.reason, colour) + "\n\n";
+  summary(result, out);
+  stages(result, out);
+  epochs(result, out);
+  prefetches(result, out);
+  ladder(result, out);
+  remarks(result, out);
+  return out;
+}
+
+Command pipeline_command() {
+  return make_command<PipelineOptions, PipelineResult>(
+      {.name = "pipeline",
+       .summary = "run reading, decoding and batching together beside an emulated step, and say what sets the pace",
+       .description =
+           "Reads shards or image files, decodes random crops, flips and normalises them, fills batches and hands them "
+           "to steps that take as long as --step-time says: what a training job does to its input, without the "
+           "training. Tells samples per second, how long steps waited, the accelerators' utilisation by MLPerf "
+           "Storage's rule, and for each stage how much of its threads' time it was busy, starved and blocked.\n\n"
+           "Where a GPU can be used, batches are copied to it beside the steps, normalised or decoded there if asked "
+           "for; "
+           "each GPU is checked first. --ladder measures from a naive loader to one in which everything overlaps.\n\n"
+           "The tool's own cost is measured first and shown. Images that cannot be decoded are counted and left out. "
+           "docs/pipeline.md says what each number means.",
+       .examples =
+           {{"iobench pipeline shards/train --batch 256 --step-time 200ms", "does one GPU ever wait?"},
+            {"iobench pipeline shards/train --preset resnet50-h100 --gpus 8 --prefetch 0,1,2,4",
+             "eight GPUs, and how many batches ahead they need"},
+            {"iobench pipeline photos --cache cold --epochs 3 --trace trace.json",
+             "the first epoch from the disk, two from memory, and what every thread did"},
+            {"iobench pipeline shards/train --batch 256 --step spin --step-time 100ms --ladder",
+             "what pinned memory, the GPU's kernels and nvJPEG bring, rung by rung"},
+            {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB --checkpoint-dir /ckpt",
+             "what checkpoints cost"}},
+       .prometheus = true},
+      pipeline, render_pipeline);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,111 @@
+#include "bench/transfer/transfer.hpp"
+
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+#include "cli/field_text.hpp"
+#include "core/units.hpp"
+#include "iobench/verbs.hpp"
+
+namespace shardkit {
+namespace {
+
+template <NamedEnum E>
+std::string_view name_of(E value) {
+  return EnumNames<E>::names.at(static_cast<std::size_t>(value));
+}
+
+std::string percent(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.0f} %", *ratio * 100) : "-"; }
+
+void add_rows(const TransferResult& result, std::string& out) {
+  if (result.rows.empty()) return;
+  auto to = std::back_inserter(out);
+  const bool samples = result.rows.front().samples_per_second.has_value();
+  fmt::format_to(to, "{:>3}  {:<15}{:<6}{:>10}{:>9}{:>9}{:>13}{:>26}{:>10}{}\n", "GPU", "memory", "way", "size",
+                 "streams", "NUMA", "rate", "from to", "of link", samples ? "     samples/s" : "");
+  for (const TransferRow& row : result.rows) {
+    fmt::format_to(to, "{:>3}  {:<15}{:<6}{:>10}{:>9}{:>9}{:>13}{:>26}{:>10}", row.device, name_of(row.kind),
+                   name_of(row.direction), format_size(row.bytes), row.streams, name_of(row.numa),
+                   format_rate(row.bytes_per_second),
+                   format_rate(row.lowest_bytes_per_second) + " to " + format_rate(row.highest_bytes_per_second),
+                   percent(row.wire_share));
+    if (row.samples_per_second) fmt::format_to(to, "{:>14.0f}", *row.samples_per_second);
+    out += '\n';
+  }
+  out += '\n';
+}
+
+void add_pinning(const TransferResult& result, std::string& out) {
+  for (const PinningRow& row : result.pinning) {
+    fmt::format_to(std::back_inserter(out), "{} {} of {} memory: {:.3g} s per GiB, and {:.3g} s to give it back\n",
+                   row.kind == HostMemory::registered ? "registering" : "allocating", format_size(row.bytes),
+                   name_of(row.kind), row.prepare_seconds_per_gib, row.release_seconds_per_gib);
+  }
+}
+
+void add_file(const FileTransfer& file, std::string& out) {
+  auto to = std::back_inserter(out);
+  for (const FileWay& way : file.rows) {
+    fmt::format_to(to, "{:<10}{:>12} in {}{}\n", way.way, format_rate(way.bytes_per_second),
+                   format_duration(way.transfer_seconds),
+                   way.direct ? ", past the page cache" : ", through the page cache, whatever that held");
+  }
+  fmt::format_to(to, "\n{} of {}, {} a read, {}; every byte equal\n", format_size(file.bytes), printable(file.path),
+                 format_size(file.block), format_count(file.threads, "thread"));
+}
+
+void add_links(const TransferResult& result, std::string& out) {
+  auto to = std::back_inserter(out);
+  for (const TransferDevice& device : result.devices) {
+    fmt::format_to(to, "\nGPU {}: {}, {}", device.device, printable(device.name), format_size(device.memory));
+    if (device.numa_node) fmt::format_to(to, ", NUMA node {}", *device.numa_node);
+    if (!device.wire_limit) {
+      out += ", PCIe link not known\n";
+      continue;
+    }
+    fmt::format_to(to, ", PCIe {} x{}: {} on the wire", *device.pcie_generation, *device.pcie.width,
+                   format_rate(*device.wire_limit));
+    if (device.payload_limit) fmt::format_to(to, ", {} after packet headers", format_rate(*device.payload_limit));
+    if (device.max_wire_limit && *device.wire_limit < *device.max_wire_limit) {
+      fmt::format_to(to, " (device and slot can do {})", format_rate(*device.max_wire_limit));
+    }
+    out += '\n';
+  }
+}
+
+}  // namespace
+
+std::string render_transfer(const TransferResult& result, bool colour) {
+  std::string out = bold(printable(result.verdict), colour) + "\n\n";
+  add_rows(result, out);
+  add_pinning(result, out);
+  if (result.file) add_file(*result.file, out);
+  add_links(result, out);
+  return out;
+}
+
+Command transfer_command() {
+  return make_command<TransferOptions, TransferResult>(
+      {.name = "transfer",
+       .summary = "measure how fast bytes go from host memory to a GPU and back",
+       .description =
+           "Copies pageable, pinned, write-combined and registered memory to a GPU, back, and both at once, in sizes "
+           "from 4 KiB to 1 GiB, and holds the rates against what the PCIe link carries. Memory is taken from the "
+           "GPU's own NUMA node where that is known. What allocating pinned memory and registering costs is measured "
+           "apart. Every byte of the last copies is checked; a wrong one ends the command.\n\n"
+           "With --gds a file is brought to the GPU: by cuFile, whose mode is named, and by reading it into pinned "
+           "memory and copying meanwhile. Without a GPU, its driver or CUDA in this build: exit code 4, and one line "
+           "that says which.",
+       .examples = {{"iobench transfer", "everything, on GPU 0"},
+                    {"iobench transfer --device all --kinds pinned --bytes 64MiB,1GiB --numa both",
+                     "each GPU from its own and from the farthest NUMA node"},
+                    {"iobench transfer --batch 256 --shape 3x224x224 --dtype f16 --streams 1,2,4",
+                     "batches of a training job, on several streams"},
+                    {"iobench transfer --gds /nvme/shard-000000.tar", "cuFile against pread and pinned copies"}}},
+      transfer, render_transfer);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <string>
+
+#include "cli/app.hpp"
+#include "core/context.hpp"
+
+/// The faces of the verbs of iobench, each in the file of its name: summary, description, examples and text report.
+/// Reports end with a newline and use escape sequences only when `colour`.
+namespace shardkit {
+
+struct CheckpointResult;
+struct DecodeResult;
+struct EnvResult;
+struct ModelResult;
+struct PipelineResult;
+struct ReadResult;
+struct RunResult;
+struct SweepResult;
+struct TransferResult;
+struct WatchResult;
+struct WatchRow;
+
+Command run_command();
+Command env_command();
+Command read_command();
+Command decode_command();
+Command checkpoint_command();
+Command pipeline_command();
+Command sweep_command();
+Command transfer_command();
+Command model_command();
+Command watch_command();
+Command compare_command();
+
+/// `iobench checkpoint` in text: first how long training waits, then a row for each mode, and what else was asked for.
+std::string render_checkpoint(const CheckpointResult& result, bool colour);
+
+/// `iobench decode` in text: first how many images a second, of what and by what; then all fields.
+std::string render_decode(const DecodeResult& result, bool colour);
+
+/// `iobench env` in text: how many findings there are, each with what was measured, what is normal and what to do, then
+/// the machine in a line for each part.
+std::string render_env(const EnvResult& result, bool colour);
+
+/// The result of `iobench model` as text: what comes of it first, then every number.
+std::string render_model(const ModelResult& result, bool colour);
+
+/// `iobench pipeline` in text: the stage that sets the pace, rates and utilisation, then the stages' threads, epochs
+/// and prefetch values as tables.
+std::string render_pipeline(const PipelineResult& result, bool colour);
+
+/// `iobench read` in text: of a store first whether to stream or to stage, or without a job what it gives; then, as of
+/// local files from the start, all fields.
+std::string render_read(const ReadResult& result, bool colour);
+
+/// `iobench run` in text: the verdict first, what would close the gap, the ladder of required, measured and headroom,
+/// the DataLoader line, the environment.
+std::string render_run(const RunResult& result, bool colour);
+
+/// `iobench sweep` in text: the settings and the lines that use them, then every curve with its knee.
+std::string render_sweep(const SweepResult& result, bool colour);
+
+/// `iobench transfer` in text: the verdict, a table of rates for each GPU, what pinning costs, and the links.
+std::string render_transfer(const TransferResult& result, bool colour);
+
+/// The names above the columns of watch_line(), for rows like this one: columns of what no row tells are left out.
+std::string watch_heading(const WatchRow& row);
+
+/// An interval as a line for people; "-" stands for what was not told this time. `shape` is the row whose heading
+/// stands above.
+std::string watch_line(const WatchRow& row, const WatchRow& shape);
+
+/// The end of `iobench watch`: the verdict, its figures, what to do, shares of the time by what was short, and
+/// findings. Behind JSON lines it is one more of them, {"event":"verdict",...}, with all of the result but its rows.
+std::string render_watch(const WatchResult& result, bool colour);
+
+}  // namespace shardkit

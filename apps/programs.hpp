@@ -1,0 +1,12 @@
+#pragma once
+
+#include "cli/app.hpp"
+
+/// The two programs. A verb is added to one by its face and a line in that program's verbs.hpp and verbs.cpp, which is
+/// all that help, JSON, manual, completion and reference need.
+namespace shardkit {
+
+App shardctl_app();
+App iobench_app();
+
+}  // namespace shardkit

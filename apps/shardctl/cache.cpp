@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+#include "cli/field_text.hpp"
+#include "core/units.hpp"
+#include "dataset/cache/cache_check.hpp"
+#include "dataset/cache/cache_gc.hpp"
+#include "dataset/cache/cache_ls.hpp"
+#include "dataset/cache/cache_release.hpp"
+#include "dataset/cache/cache_warm.hpp"
+#include "shardctl/problems.hpp"
+#include "shardctl/verbs.hpp"
+
+namespace shardkit {
+namespace {
+
+std::string in_memory(const std::optional<double>& ratio) {
+  return ratio ? fmt::format("{:.0f} % in memory", *ratio * 100) : "";
+}
+
+std::string state_text(StagedState state) {
+  return state == StagedState::in_progress
+             ? "in progress"
+             : std::string(EnumNames<StagedState>::names[static_cast<std::size_t>(state)]);
+}
+
+std::string lease_text(const CacheLsLease& lease) {
+  if (!lease.fault.empty()) return printable(lease.fault);
+  const std::string purpose = lease.purpose.empty() ? "" : fmt::format(" ({})", printable(lease.purpose));
+  return fmt::format("{} by {}{} {} {}", lease.live ? "leased" : "was leased", printable(lease.owner), purpose, "until",
+                     lease.expires_at);
+}
+
+void add_folder(const CacheLsFolder& folder, std::size_t width, bool colour, std::string& out) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "{}  {:<11}  {:>12}  {:>9}  used {}",
+                 bold(fmt::format("{:<{}}", printable(folder.path), width), colour), state_text(folder.state),
+                 format_count(folder.files, "file"), format_size(folder.bytes), folder.last_used);
+  if (folder.resident_ratio) fmt::format_to(to, "  {}", in_memory(folder.resident_ratio));
+  out += '\n';
+  if (!folder.source.empty()) fmt::format_to(to, "  from {}\n", printable(folder.source));
+  if (!folder.fault.empty()) fmt::format_to(to, "  {}\n", printable(folder.fault));
+  if (folder.partial_bytes > 0)
+    fmt::format_to(to, "  {} in files that are not whole\n", format_size(folder.partial_bytes));
+  for (const CacheLsLease& lease : folder.leases) fmt::format_to(to, "  {}\n", lease_text(lease));
+  for (const CacheLsFile& file : folder.contents) {
+    fmt::format_to(to, "  {:>10}  {:>14}  {}\n", format_size(file.bytes), in_memory(file.resident_ratio),
+                   printable(file.name));
+  }
+}
+
+/// A line for each staged folder, below it its leases and, where asked for, its files; last the totals.
+std::string render_cache_ls(const CacheLsResult& result, bool colour) {
+  std::size_t width = 0;
+  for (const CacheLsFolder& folder : result.folders) width = std::max(width, printable(folder.path).size());
+  std::string out;
+  for (const CacheLsFolder& folder : result.folders) add_folder(folder, width, colour, out);
+  out += fmt::format("{}, {}, {}", format_count(result.folders.size(), "staged folder"),
+                     format_count(result.files, "file"), format_size(result.bytes + result.partial_bytes));
+  if (result.leased_bytes > 0) out += fmt::format(", {} of it leased", format_size(result.leased_bytes));
+  if (result.resident_ratio) out += ", " + in_memory(result.resident_ratio);
+  return out + "\n";
+}
+
+CiReport cache_check_ci(const CacheCheckResult& result) {
+  return problem_report("shardctl cache check", result.problems, result.problems_total);
+}
+
+}  // namespace
+
+Command cache_ls_command() {
+  return make_command<CacheLsOptions, CacheLsResult>(
+      {.name = "cache ls",
+       .summary = "list what a node cache holds: sets, leases, and how much of each is in memory",
+       .description =
+           "DIR is a folder of folders that `shardctl stage` fills, at most four deep, or one of them. Says of each "
+           "where it came from, whether it is whole, when it was last used, who leases it until when, and which share "
+           "of it lies in the page cache. Changes nothing; DIR may be mounted read-only.",
+       .examples = {{"shardctl cache ls /nvme/cache", "a line for each set"},
+                    {"shardctl cache ls /nvme/cache/train --files", "each file, too"},
+                    {"shardctl cache ls /nvme/cache --json -", "for a script"}}},
+      cache_ls, render_cache_ls);
+}
+
+Command cache_warm_command() {
+  return make_command<CacheWarmOptions, CacheWarmResult>(
+      {.name = "cache warm",
+       .summary = "read staged files into the page cache, so that the first epoch reads memory",
+       .description =
+           "Reads whole files, those of the set used last first, until all are in memory or the next does not fit in "
+           "--memory. In a container the page cache counts against the memory limit of whoever read first. Changes "
+           "nothing; DIR may be mounted read-only.",
+       .examples = {{"shardctl cache warm /nvme/cache/train", "half of the memory at most"},
+                    {"shardctl cache warm /nvme/cache --memory 400GiB", "as much as that"}}},
+      cache_warm);
+}
+
+Command cache_gc_command() {
+  return make_command<CacheGcOptions, CacheGcResult>(
+      {.name = "cache gc",
+       .summary = "evict sets from a node cache, those used least recently first, down to a limit",
+       .description =
+           "Removes leases that have ended, temporaries of the dead, and parts of files that nobody leases; with "
+           "--limit then whole sets. Never a set that is leased, being staged, or of no known source, and never a file "
+           "that no stage brought. Exit code 5 when the limit cannot be reached.",
+       .examples = {{"shardctl cache gc /nvme/cache", "leftovers only"},
+                    {"shardctl cache gc /nvme/cache --limit 2TB --dry-run", "what would go"},
+                    {"shardctl cache gc /nvme/cache --limit 2TB", "in a nightly timer"}}},
+      cache_gc);
+}
+
+Command cache_check_command() {
+  return make_command<CacheCheckOptions, CacheCheckResult>(
+      {.name = "cache check",
+       .summary = "hold staged files against the checksums they were staged with",
+       .description =
+           "Every file that a stage brought has to be there with its size and, unless --quick, with the bytes it had. "
+           "Missing or wrong files are errors, files that no stage brought warnings. The next `shardctl stage` brings "
+           "what is missing or has a wrong size; wrong bytes have to be removed first, which --repair does.",
+       .examples = {{"shardctl cache check /nvme/cache", "every byte of all sets"},
+                    {"shardctl cache check /nvme/cache/train --quick", "names and sizes, in a moment"},
+                    {"shardctl cache check /nvme/cache --repair", "and remove what is damaged"}}},
+      cache_check, nullptr, cache_check_ci);
+}
+
+Command cache_release_command() {
+  return make_command<CacheReleaseOptions, CacheReleaseResult>(
+      {.name = "cache release",
+       .summary = "end the leases that keep sets from eviction",
+       .description =
+           "`shardctl stage` takes a lease in the name of the pod, the Slurm job, or user@host. The same owner ends it "
+           "with this when nobody reads the set any more; otherwise it ends by itself. That there is none is no error.",
+       .examples = {{"shardctl cache release /nvme/cache/train", "the lease of this pod or job"},
+                    {"shardctl cache release /nvme/cache --owner slurm-1234", "all leases of a job, in an epilog"},
+                    {"shardctl cache release /nvme/cache/train --all", "everybody's"}}},
+      cache_release);
+}
+
+}  // namespace shardkit

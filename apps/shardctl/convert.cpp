@@ -1,0 +1,37 @@
+#include "dataset/convert/convert.hpp"
+
+#include "cli/command.hpp"
+#include "shardctl/verbs.hpp"
+
+namespace shardkit {
+
+Command convert_command() {
+  return make_command<ConvertOptions, ConvertResult>(
+      {.name = "convert",
+       .summary = "turn an ImageFolder tree into WebDataset tar shards",
+       .description =
+           "Writes shards, a sample index beside each, and a manifest with checksums. The bytes depend on the "
+           "source's names and contents and on the options alone: not on threads, parts or machine.\n\nThe "
+           "same command after a kill goes on where it stopped. A target of another plan is refused.",
+       .examples = {{"shardctl convert imagenet/train shards/train", "shuffled shards of at most 256 MiB"},
+                    {"shardctl convert imagenet/train shards/train --validate header --on-bad skip",
+                     "leave out what is not an image, and list it"},
+                    {"shardctl convert imagenet/train shards/train --plan train.plan --part auto",
+                     "one part of many, as Slurm, Kubernetes or MPI number them; then: shardctl merge shards/train"},
+                    {"shardctl convert imagenet shards",
+                     "imagenet/train and imagenet/val to shards/train and shards/val"},
+                    {"shardctl convert photos shards --split train=0.9,val=0.1 --stratify",
+                     "two sets out of one tree, every class divided alike"},
+                    {"shardctl convert pool shards --list labels.csv --path-column file --label-column class",
+                     "images that a file lists, in no class folders"},
+                    {"shardctl convert photos shards --metadata captions.jsonl", "each sample gets a .json of its row"},
+                    {"shardctl convert imagenet/train shards/train --resize 256 --quality 90",
+                     "images of 256 pixels on the shorter side: a quarter of the bytes, cheaper to decode"},
+                    {"shardctl convert imagenet/train shards/train --index dali,energon",
+                     "with the indexes that other readers want"}},
+       .resumable = true,
+       .prometheus = true},
+      convert);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,24 @@
+#include "dataset/extract/extract.hpp"
+
+#include "cli/command.hpp"
+#include "shardctl/verbs.hpp"
+
+namespace shardkit {
+
+Command extract_command() {
+  return make_command<ExtractOptions, ExtractResult>(
+      {.name = "extract",
+       .summary = "turn shards back into an ImageFolder tree",
+       .description =
+           "Writes every member of every sample: to its original path where the shard has an index of convert, else "
+           "to <class>/<key>.<extension>, the class being the manifest's or the label. Labels become folders; "
+           "side-cars ride along.\n\nAll names are checked before anything is written, and no link is followed: "
+           "nothing leaves DST. Files that are there with the same content are kept, so the same command after a kill "
+           "goes on; other content is a conflict and is never overwritten.",
+       .examples = {{"shardctl extract shards/train photos", "the tree that convert read, byte for byte"},
+                    {"shardctl extract 'laion-{00000..00009}.tar' some", "some shards made by others"}},
+       .resumable = true},
+      extract);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,51 @@
+#include "dataset/ls/ls.hpp"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+#include "cli/field_text.hpp"
+#include "core/bytes.hpp"
+#include "shardctl/verbs.hpp"
+
+namespace shardkit {
+namespace {
+
+/// A row as one line: columns separated by tabs, the name last. Control characters in names are escaped, so that a tab
+/// is always between columns and a name cannot steer the terminal.
+std::string ls_line(const LsRow& row, bool details) {
+  const std::string shard = printable(row.shard);
+  const std::string name = printable(row.name);
+  if (!details) return fmt::format("{}\t{}\n", shard, name);
+  const std::string label = row.label ? fmt::to_string(*row.label) : "-";
+  return fmt::format("{}\t{}\t{}\t{}\t{}\n", shard, row.offset, row.size, label, name);
+}
+
+/// ls() with its rows as lines on Context::output().
+LsResult ls_to_output(const LsOptions& options, Context& ctx) {
+  ByteSink* const output = ctx.output();
+  return ls(options, ctx, [&](const LsRow& row) {
+    if (output != nullptr) output->write(as_bytes(ls_line(row, options.long_)));
+  });
+}
+
+}  // namespace
+
+Command ls_command() {
+  return make_command<LsOptions, LsResult>(
+      {.name = "ls",
+       .summary = "list the members of shards",
+       .description =
+           "One line for each member: the shard and the name, parted by a tab; with --long shard, offset of the "
+           "content, size, label (- for none) and name. Control characters in names are shown as \\x0a, so a line is "
+           "always one member.\n\nLines are written as members are found and --json holds them all in memory: for "
+           "millions of members prefer text. A reader that closes the pipe ends the listing quietly, with exit code 0.",
+       .examples = {{"shardctl ls shards/train | head", "the first members"},
+                    {"shardctl ls shards/train --long | sort -n -r -k 3 | head", "the largest ones"},
+                    {"shardctl ls shards/shard-000003.tar --json -", "rows with shard, key, name, offset and size"}},
+       .streams = true},
+      ls_to_output);
+}
+
+}  // namespace shardkit

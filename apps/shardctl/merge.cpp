@@ -1,0 +1,20 @@
+#include "dataset/merge/merge.hpp"
+
+#include "cli/command.hpp"
+#include "shardctl/verbs.hpp"
+
+namespace shardkit {
+
+Command merge_command() {
+  return make_command<MergeOptions, MergeResult>(
+      {.name = "merge",
+       .summary = "join the parts of a distributed convert into one manifest",
+       .description =
+           "Checks that all parts of one split are there and that every shard is whole, then writes the same "
+           "manifest that a convert in one part writes.",
+       .examples = {{"shardctl merge shards/train", "after all parts have ended"}},
+       .resumable = true},
+      merge);
+}
+
+}  // namespace shardkit

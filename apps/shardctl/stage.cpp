@@ -1,0 +1,32 @@
+#include "dataset/stage/stage.hpp"
+
+#include "cli/command.hpp"
+#include "shardctl/verbs.hpp"
+
+namespace shardkit {
+
+Command stage_command() {
+  return make_command(
+      {.name = "stage",
+       .summary = "copy shards to a local disk, checked against their manifest",
+       .description =
+           "Copies shards, indexes and manifest, holds every byte against the manifest's checksums on the way, "
+           "and ends with a marker, DST/.shardkit/staged.json.\n\nThe same command after a kill goes on "
+           "inside the files it was copying. With all in place it takes milliseconds and reads no data. "
+           "Several at once into one folder wait for the first and use what it brought.\n\nA lease keeps DST from "
+           "eviction for --lease after that, because who stages is gone before the readers come. With --cache and "
+           "--limit sets beside it that nobody leases make room, those used least recently first.",
+       .examples = {{"shardctl stage /mnt/nfs/train /nvme/train", "all shards, verified"},
+                    {"shardctl stage /mnt/nfs/train /nvme/train --limit 500GB", "exit code 5 when they need more"},
+                    {"shardctl stage s3://data/train /nvme/cache/train --cache /nvme/cache --limit 2TB --lease 25h",
+                     "in a cache that jobs share"},
+                    {"shardctl stage /mnt/nfs/files /nvme/files --manifest none", "any files, checked by size only"},
+                    {"shardctl stage /mnt/nfs/train /nvme/train --log json --soft-fail",
+                     "in a Slurm prolog, which would drain the node if it failed"}},
+       .resumable = true,
+       .prometheus = true,
+       .soft_fail = true},
+      stage);
+}
+
+}  // namespace shardkit

@@ -1,0 +1,16 @@
+#include "shardctl/verbs.hpp"
+
+#include "programs.hpp"
+
+namespace shardkit {
+
+App shardctl_app() {
+  return {.name = "shardctl",
+          .summary = "turn image folders into WebDataset shards; verify, reshard, inspect and stage them",
+          .commands = {synth_command(), plan_command(), convert_command(), merge_command(), verify_command(),
+                       reshard_command(), index_command(), stat_command(), ls_command(), cat_command(),
+                       extract_command(), stage_command(), cache_ls_command(), cache_warm_command(), cache_gc_command(),
+                       cache_check_command(), cache_release_command()}};
+}
+
+}  // namespace shardkit

@@ -1,0 +1,142 @@
+#include "cli/text_report.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "cli/field_text.hpp"
+#include "core/units.hpp"
+
+namespace shardkit {
+namespace {
+
+constexpr std::size_t kMostRows = 20;
+
+bool is_number(const FieldNode& node) { return node.kind == FieldKind::count || node.kind == FieldKind::number; }
+
+/// The leaves of a list item in order; nested groups are flattened into the row.
+void collect_cells(const FieldNode& item, std::vector<const FieldNode*>& cells) {
+  for (const FieldNode& child : item.children) {
+    if (child.kind == FieldKind::group) {
+      collect_cells(child, cells);
+    } else if (child.kind != FieldKind::list) {
+      cells.push_back(&child);
+    }
+  }
+}
+
+using Line = std::vector<std::string>;
+
+std::string aligned(const std::vector<Line>& lines, const std::vector<bool>& right, const std::string& indent) {
+  std::vector<std::size_t> widths(right.size());
+  for (const Line& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string out;
+  for (const Line& line : lines) {
+    std::string text = indent;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      text += right[i] ? fmt::format("{:>{}}  ", line[i], widths[i]) : fmt::format("{:<{}}  ", line[i], widths[i]);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    out += text + "\n";
+  }
+  return out;
+}
+
+/// What no row tells needs no room.
+void drop_empty_columns(std::vector<Line>& lines, std::vector<bool>& right) {
+  for (std::size_t i = right.size(); i-- > 0;) {
+    if (std::any_of(lines.begin() + 1, lines.end(), [&](const Line& line) { return !line[i].empty(); })) continue;
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    for (Line& line : lines) line.erase(line.begin() + at);
+    right.erase(right.begin() + at);
+  }
+}
+
+std::string table(const FieldNode& list, const std::string& indent) {
+  std::vector<Line> lines;
+  std::vector<bool> right;
+  for (std::size_t row = 0; row < std::min(list.children.size(), kMostRows); ++row) {
+    std::vector<const FieldNode*> cells;
+    collect_cells(list.children[row], cells);
+    if (row == 0) {
+      Line& head = lines.emplace_back();
+      for (const FieldNode* cell : cells) {
+        head.push_back(label(*cell));
+        right.push_back(is_number(*cell));
+      }
+    }
+    Line& line = lines.emplace_back();
+    for (const FieldNode* cell : cells) line.push_back(printable(value_text(*cell)));
+    line.resize(right.size());
+  }
+  drop_empty_columns(lines, right);
+  std::string out = aligned(lines, right, indent);
+  if (list.children.size() > kMostRows) {
+    out +=
+        fmt::format("{}... and {} more; --json lists them\n", indent, format_count(list.children.size() - kMostRows));
+  }
+  return out;
+}
+
+bool is_empty(const FieldNode& node) {
+  if (node.absent) return true;
+  if (node.kind == FieldKind::group || node.kind == FieldKind::list) return node.children.empty();
+  return value_text(node).empty();
+}
+
+/// The value's lines: each text of a list has its own.
+Line value_lines(const FieldNode& node) {
+  Line lines;
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&node.value)) {
+    for (const std::string& text : *texts) lines.push_back(printable(text));
+  } else {
+    lines.push_back(printable(value_text(node)));
+  }
+  return lines;
+}
+
+void render(const std::vector<FieldNode>& nodes, const std::string& indent, std::string& out) {
+  std::size_t width = 0;
+  for (const FieldNode& node : nodes) {
+    if (!is_empty(node)) width = std::max(width, label(node).size() + 1);
+  }
+  for (const FieldNode& node : nodes) {
+    if (is_empty(node)) continue;
+    if (node.kind == FieldKind::group) {
+      out += fmt::format("{}{}:\n", indent, label(node));
+      render(node.children, indent + "  ", out);
+    } else if (node.kind == FieldKind::list) {
+      out += fmt::format("{}{}:\n", indent, label(node));
+      out += table(node, indent + "  ");
+    } else {
+      std::string name = label(node) + ":";
+      for (const std::string& line : value_lines(node)) {
+        out += fmt::format("{}{:<{}} {}\n", indent, std::exchange(name, ""), width, line);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string text_report(const std::vector<FieldNode>& result) {
+  std::string out;
+  render(result, "", out);
+  return out;
+}
+
+void tell_steadiness(std::vector<FieldNode>& nodes, double seconds) {
+  for (FieldNode& node : nodes) {
+    if (node.name != "steady" || !std::holds_alternative<std::monostate>(node.value)) continue;
+    node.kind = FieldKind::text;
+    node.value = fmt::format("not known, only {} were measured", format_duration(seconds));
+  }
+}
+
+}  // namespace shardkit

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/field_text.hpp"
+#include "cli/field_tree.hpp"
+#include "core/units.hpp"
+
+/// What text reports are made of: the generic one, and lines that several verbs have.
+namespace shardkit {
+
+/// A result as text: "name  value" lines with human units, groups indented, lists as tables that stop after 20 rows
+/// and say how many more there are. What is absent is left out. Control characters in values are escaped.
+std::string text_report(const std::vector<FieldNode>& result);
+
+/// Where `nodes` have a "steady" that is not known, says so and why: `seconds` were measured.
+void tell_steadiness(std::vector<FieldNode>& nodes, double seconds);
+
+/// Facts of one part of the machine, those that there are, divided by commas.
+class Facts {
+ public:
+  Facts& add(const std::string& text) {
+    if (!text.empty()) texts_.push_back(text);
+    return *this;
+  }
+  template <class T>
+  Facts& add_if(const std::optional<T>& value, fmt::format_string<const T&> format) {
+    return value ? add(fmt::format(format, *value)) : *this;
+  }
+  Facts& add_size(const std::optional<std::uint64_t>& bytes, const char* what) {
+    return bytes ? add(format_size(*bytes) + what) : *this;
+  }
+  std::string text() const { return fmt::format("{}", fmt::join(texts_, ", ")); }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+/// "name      text"; nothing when there is no text.
+inline void line(std::string& out, const char* name, const std::string& text) {
+  if (!text.empty()) fmt::format_to(std::back_inserter(out), "{:<10}{}\n", name, printable(text));
+}
+
+}  // namespace shardkit
