@@ -4,9 +4,9 @@
 
 /// The two programs. A verb is added to one by its face and a line in that program's verbs.hpp and verbs.cpp, which is
 /// all that help, JSON, manual, completion and reference need.
-namespace shardkit {
+namespace shardkit::apps {
 
-App shardctl_app();
-App iobench_app();
+cli::App shardctl_app();
+cli::App iobench_app();
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -1,6 +1,6 @@
 #include "gpu_check_schema.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
 std::string gpu_check_schema() {
   return R"json({
@@ -70,4 +70,4 @@ std::string gpu_check_schema() {
 )json";
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -27,36 +27,36 @@ void write(const fs::path& path, const std::string& text) {
 }
 
 void write_reference(const fs::path& path) {
-  write(path, shardkit::reference_page({shardkit::shardctl_app(), shardkit::iobench_app()}));
+  write(path, shardkit::cli::reference_page({shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}));
 }
 
 void write_schemas(const fs::path& folder) {
-  for (const shardkit::App& app : {shardkit::shardctl_app(), shardkit::iobench_app()}) {
-    for (const shardkit::Command& command : app.commands) {
-      const std::string name = std::string(app.name) + "-" + shardkit::verb_slug(command.text().name) + ".json";
-      write(folder / name, shardkit::envelope_schema(app, command));
+  for (const shardkit::cli::App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
+    for (const shardkit::cli::Command& command : app.commands) {
+      const std::string name = std::string(app.name) + "-" + shardkit::cli::verb_slug(command.text().name) + ".json";
+      write(folder / name, shardkit::cli::envelope_schema(app, command));
     }
   }
 }
 
 void write_file_schemas(const fs::path& folder) {
-  write(folder / "gate.json", shardkit::gate_schema());
-  write(folder / "baseline.json", shardkit::baseline_schema());
-  write(folder / "gpu-check.json", shardkit::gpu_check_schema());
+  write(folder / "gate.json", shardkit::bench::gate_schema());
+  write(folder / "baseline.json", shardkit::bench::baseline_schema());
+  write(folder / "gpu-check.json", shardkit::apps::gpu_check_schema());
 }
 
 void write_manual(const fs::path& folder) {
-  for (const shardkit::App& app : {shardkit::shardctl_app(), shardkit::iobench_app()}) {
-    for (const auto& [name, text] : shardkit::manual_pages(app)) write(folder / name, text);
+  for (const shardkit::cli::App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
+    for (const auto& [name, text] : shardkit::cli::manual_pages(app)) write(folder / name, text);
   }
 }
 
 void write_completion(const fs::path& folder) {
-  for (const shardkit::App& app : {shardkit::shardctl_app(), shardkit::iobench_app()}) {
+  for (const shardkit::cli::App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
     const std::string name(app.name);
-    write(folder / "bash" / name, shardkit::bash_completion(app));
-    write(folder / "zsh" / ("_" + name), shardkit::zsh_completion(app));
-    write(folder / "fish" / (name + ".fish"), shardkit::fish_completion(app));
+    write(folder / "bash" / name, shardkit::cli::bash_completion(app));
+    write(folder / "zsh" / ("_" + name), shardkit::cli::zsh_completion(app));
+    write(folder / "fish" / (name + ".fish"), shardkit::cli::fish_completion(app));
   }
 }
 

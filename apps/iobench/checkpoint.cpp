@@ -10,25 +10,23 @@
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
-std::string_view mode_name(const CheckpointRow& row) {
-  return EnumNames<CheckpointMode>::names.at(static_cast<std::size_t>(row.mode));
-}
+std::string_view mode_name(const bench::CheckpointRow& row) { return enum_name(row.mode); }
 
 /// What has to be known first.
-std::string_view pile_up(const CheckpointResult& result) {
+std::string_view pile_up(const bench::CheckpointResult& result) {
   if (!result.has_findings()) return "";
-  CheckpointResult written = result;
+  bench::CheckpointResult written = result;
   written.drain.reset();
   return written.has_findings() ? "checkpoints pile up: " : "drained checkpoints pile up: ";
 }
 
-std::string headline(const CheckpointResult& result) {
+std::string headline(const bench::CheckpointResult& result) {
   std::string text;
-  for (const CheckpointRow& row : result.rows) {
-    const bool copies = row.mode == CheckpointMode::background;
+  for (const bench::CheckpointRow& row : result.rows) {
+    const bool copies = row.mode == bench::CheckpointMode::background;
     text += fmt::format("{}{}{}", text.empty() ? "training waits " : ", ", format_duration(row.block_seconds),
                         copies ? " with a copy in memory" : "");
     if (copies) text += fmt::format(" (durable after {})", format_duration(row.durable_seconds));
@@ -38,12 +36,12 @@ std::string headline(const CheckpointResult& result) {
                                                                   format_count(result.writers, "writer"));
 }
 
-void add_rows(const CheckpointResult& result, std::string& out) {
+void add_rows(const bench::CheckpointResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{:<12}{:>10}{:>22}{:>10}{:>12}{:>10}{:>10}{:>14}\n", "mode", "waits",
                  result.rows.front().repetitions < 6 ? "from to" : "95 % interval", "durable", "rate", "fsync",
                  "p99 write", "slowest rank");
-  for (const CheckpointRow& row : result.rows) {
+  for (const bench::CheckpointRow& row : result.rows) {
     fmt::format_to(
         to, "{:<12}{:>10}{:>22}{:>10}{:>12}{:>10}{:>10}{:>14}\n", mode_name(row), format_duration(row.block_seconds),
         format_duration(row.block_interval.low) + " to " + format_duration(row.block_interval.high),
@@ -59,9 +57,9 @@ std::string plain(double value) {
   return fmt::format("{:.2g}", value);
 }
 
-void add_training(const CheckpointResult& result, std::string& out) {
+void add_training(const bench::CheckpointResult& result, std::string& out) {
   auto to = std::back_inserter(out);
-  for (const CheckpointRow& row : result.rows) {
+  for (const bench::CheckpointRow& row : result.rows) {
     if (!row.share_ratio) continue;
     fmt::format_to(to, "{}: {} % of the running time goes into checkpoints", mode_name(row),
                    plain(*row.share_ratio * 100));
@@ -73,36 +71,36 @@ void add_training(const CheckpointResult& result, std::string& out) {
   }
 }
 
-void add_copies(const CheckpointResult& result, std::string& out) {
+void add_copies(const bench::CheckpointResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   if (result.drain) {
-    fmt::format_to(to, "drained to {} in {} ({})", printable(result.drain->directory),
+    fmt::format_to(to, "drained to {} in {} ({})", cli::printable(result.drain->directory),
                    format_duration(result.drain->drain_seconds), format_rate(result.drain->bytes_per_second));
     out += result.drain->headroom_ratio.value_or(1) < 1 ? ": slower than checkpoints come, they pile up\n" : "\n";
   }
-  for (const CheckpointRestore& restore : result.read_back) {
-    fmt::format_to(to, "read back from {} in {} ({}, cache {}), every byte equal\n", printable(restore.directory),
+  for (const bench::CheckpointRestore& restore : result.read_back) {
+    fmt::format_to(to, "read back from {} in {} ({}, cache {}), every byte equal\n", cli::printable(restore.directory),
                    format_duration(restore.read_seconds), format_rate(restore.bytes_per_second), restore.cache_state);
   }
 }
 
 }  // namespace
 
-std::string render_checkpoint(const CheckpointResult& result, bool colour) {
-  std::string out = bold(headline(result), colour) + "\n\n";
+std::string render_checkpoint(const bench::CheckpointResult& result, bool colour) {
+  std::string out = cli::bold(headline(result), colour) + "\n\n";
   add_rows(result, out);
   add_training(result, out);
   add_copies(result, out);
-  const StorageFacts& storage = result.storage;
+  const system::StorageFacts& storage = result.storage;
   fmt::format_to(std::back_inserter(out), "\nwritten to {}{}{} at {}, {} a write{}\n", storage.file_system,
-                 storage.device.empty() ? "" : ", ", storage.device, printable(storage.mount_point),
+                 storage.device.empty() ? "" : ", ", storage.device, cli::printable(storage.mount_point),
                  format_size(result.block), result.direct ? ", past the page cache" : "");
-  if (result.fio) out += "the same by fio: " + printable(*result.fio) + "\n";
+  if (result.fio) out += "the same by fio: " + cli::printable(*result.fio) + "\n";
   return out;
 }
 
-Command checkpoint_command() {
-  return make_command<CheckpointOptions, CheckpointResult>(
+cli::Command checkpoint_command() {
+  return cli::make_command<bench::CheckpointOptions, bench::CheckpointResult>(
       {.name = "checkpoint",
        .summary = "measure how long training waits for a checkpoint, and when it is safe",
        .description =
@@ -120,7 +118,7 @@ Command checkpoint_command() {
                      "fast disk first, then to slower storage: does that keep up?"},
                     {"iobench checkpoint /nvme --job seq-write", "as fio's sequential write"}},
        .prometheus = true},
-      checkpoint, render_checkpoint);
+      bench::checkpoint, render_checkpoint);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

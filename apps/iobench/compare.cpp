@@ -12,14 +12,14 @@
 #include "cli/field_text.hpp"
 #include "iobench/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
-std::string value_or_none(const std::string& value) { return value.empty() ? "-" : printable(value); }
+std::string value_or_none(const std::string& value) { return value.empty() ? "-" : cli::printable(value); }
 
 template <class E>
 std::string_view word(E verdict) {
-  return EnumNames<E>::names[static_cast<std::size_t>(verdict)];
+  return enum_name(verdict);
 }
 
 const char* colour_of(std::string_view verdict) {
@@ -30,12 +30,12 @@ const char* colour_of(std::string_view verdict) {
   return "\x1b[1;32m";
 }
 
-void print_differences(const std::vector<Difference>& differences, std::string& out) {
+void print_differences(const std::vector<bench::Difference>& differences, std::string& out) {
   if (differences.empty()) return;
   out += "\nmeasured differently:\n";
-  for (const Difference& d : differences) {
+  for (const bench::Difference& d : differences) {
     const char* weight = !d.decisive ? "" : d.allowed ? "  allowed" : "  makes them incomparable";
-    fmt::format_to(std::back_inserter(out), "  {}: {} -> {}{}\n", printable(d.key), value_or_none(d.base),
+    fmt::format_to(std::back_inserter(out), "  {}: {} -> {}{}\n", cli::printable(d.key), value_or_none(d.base),
                    value_or_none(d.changed), weight);
   }
 }
@@ -52,34 +52,34 @@ void print_rows(const std::vector<Row>& rows, const VerdictOf& verdict_of, std::
   }
 }
 
-CiCase::Outcome outcome_of(std::string_view verdict, bool fail_on_inconclusive) {
-  if (verdict == "pass" || verdict == "improved" || verdict == "met") return CiCase::Outcome::passed;
-  if (verdict == "inconclusive" && !fail_on_inconclusive) return CiCase::Outcome::skipped;
-  if (verdict == "incomparable") return CiCase::Outcome::skipped;  // the difference is what failed
-  return CiCase::Outcome::failed;
+cli::CiCase::Outcome outcome_of(std::string_view verdict, bool fail_on_inconclusive) {
+  if (verdict == "pass" || verdict == "improved" || verdict == "met") return cli::CiCase::Outcome::passed;
+  if (verdict == "inconclusive" && !fail_on_inconclusive) return cli::CiCase::Outcome::skipped;
+  if (verdict == "incomparable") return cli::CiCase::Outcome::skipped;  // the difference is what failed
+  return cli::CiCase::Outcome::failed;
 }
 
-bool makes_incomparable(const Difference& difference) { return difference.decisive && !difference.allowed; }
+bool makes_incomparable(const bench::Difference& difference) { return difference.decisive && !difference.allowed; }
 
 /// A case for each metric and requirement, and a failed one for each difference that makes results incomparable.
-std::vector<CiCase> ci_cases(const CompareResult& result) {
+std::vector<cli::CiCase> ci_cases(const bench::CompareResult& result) {
   const bool strict = result.fail_on_inconclusive;
-  std::vector<CiCase> cases;
-  for (const Difference& d : result.differences) {
+  std::vector<cli::CiCase> cases;
+  for (const bench::Difference& d : result.differences) {
     if (!makes_incomparable(d)) continue;
-    cases.push_back({"conditions", printable(d.key), CiCase::Outcome::failed,
+    cases.push_back({"conditions", cli::printable(d.key), cli::CiCase::Outcome::failed,
                      fmt::format("{} in BASE, {} in NEW", value_or_none(d.base), value_or_none(d.changed))});
   }
-  for (const CompareRow& row : result.rows) {
+  for (const bench::CompareRow& row : result.rows) {
     const std::string_view verdict = word(row.change.verdict);
-    cases.push_back({"metrics", printable(row.metric),
-                     row.derived ? CiCase::Outcome::skipped : outcome_of(verdict, strict),
-                     fmt::format("{}: {}", verdict, printable(row.text))});
+    cases.push_back({"metrics", cli::printable(row.metric),
+                     row.derived ? cli::CiCase::Outcome::skipped : outcome_of(verdict, strict),
+                     fmt::format("{}: {}", verdict, cli::printable(row.text))});
   }
-  for (const GateRow& row : result.gate) {
+  for (const bench::GateRow& row : result.gate) {
     const std::string_view verdict = word(row.verdict);
-    cases.push_back({"gate", printable(row.metric), outcome_of(verdict, strict),
-                     fmt::format("{}: {}", verdict, printable(row.text))});
+    cases.push_back({"gate", cli::printable(row.metric), outcome_of(verdict, strict),
+                     fmt::format("{}: {}", verdict, cli::printable(row.text))});
   }
   return cases;
 }
@@ -89,37 +89,37 @@ void add_table(const std::vector<Row>& rows, const VerdictOf& verdict_of, std::s
   if (rows.empty()) return;
   out += "\n| verdict | metric | what was measured |\n|---|---|---|\n";
   for (const Row& row : rows) {
-    fmt::format_to(std::back_inserter(out), "| {} | `{}` | {} |\n", word(verdict_of(row)), printable(row.metric),
-                   markdown_text(printable(row.text)));
+    fmt::format_to(std::back_inserter(out), "| {} | `{}` | {} |\n", word(verdict_of(row)), cli::printable(row.metric),
+                   cli::markdown_text(cli::printable(row.text)));
   }
 }
 
-CiReport compare_ci(const CompareResult& result) {
-  CiReport report{ci_cases(result), markdown_text(printable(result.text)), {}};
+cli::CiReport compare_ci(const bench::CompareResult& result) {
+  cli::CiReport report{ci_cases(result), cli::markdown_text(cli::printable(result.text)), {}};
   std::string& out = report.details;
   if (!result.differences.empty()) out += "\n| measured differently | BASE | NEW | |\n|---|---|---|---|\n";
-  for (const Difference& d : result.differences) {
-    fmt::format_to(std::back_inserter(out), "| `{}` | {} | {} | {} |\n", printable(d.key),
-                   markdown_text(value_or_none(d.base)), markdown_text(value_or_none(d.changed)),
+  for (const bench::Difference& d : result.differences) {
+    fmt::format_to(std::back_inserter(out), "| `{}` | {} | {} | {} |\n", cli::printable(d.key),
+                   cli::markdown_text(value_or_none(d.base)), cli::markdown_text(value_or_none(d.changed)),
                    makes_incomparable(d) ? "makes them incomparable" : "");
   }
   add_table(
-      result.rows, [](const CompareRow& row) { return row.change.verdict; }, out);
+      result.rows, [](const bench::CompareRow& row) { return row.change.verdict; }, out);
   add_table(
-      result.gate, [](const GateRow& row) { return row.verdict; }, out);
-  for (const std::string& hint : result.hints) out += fmt::format("\n{}\n", markdown_text(hint));
+      result.gate, [](const bench::GateRow& row) { return row.verdict; }, out);
+  for (const std::string& hint : result.hints) out += fmt::format("\n{}\n", cli::markdown_text(hint));
   return report;
 }
 
 /// The verdict, what differs between how both sides were measured, then each metric: signed change and medians.
-std::string render_compare(const CompareResult& result, bool colour) {
-  std::string out =
-      fmt::format("{}{}{}\n", colour ? colour_of(result.text) : "", printable(result.text), colour ? "\x1b[0m" : "");
+std::string render_compare(const bench::CompareResult& result, bool colour) {
+  std::string out = fmt::format("{}{}{}\n", colour ? colour_of(result.text) : "", cli::printable(result.text),
+                                colour ? "\x1b[0m" : "");
   print_differences(result.differences, out);
   print_rows(
-      result.rows, [](const CompareRow& row) { return row.change.verdict; }, out);
+      result.rows, [](const bench::CompareRow& row) { return row.change.verdict; }, out);
   print_rows(
-      result.gate, [](const GateRow& row) { return row.verdict; }, out);
+      result.gate, [](const bench::GateRow& row) { return row.verdict; }, out);
   if (!result.hints.empty()) out += '\n';
   for (const std::string& hint : result.hints) out += fmt::format("hint: {}\n", hint);
   return out;
@@ -127,8 +127,8 @@ std::string render_compare(const CompareResult& result, bool colour) {
 
 }  // namespace
 
-Command compare_command() {
-  return make_command<CompareOptions, CompareResult>(
+cli::Command compare_command() {
+  return cli::make_command<bench::CompareOptions, bench::CompareResult>(
       {.name = "compare",
        .summary = "say whether results became worse than those of before, or miss what a fleet requires",
        .description =
@@ -148,7 +148,7 @@ Command compare_command() {
                     {"iobench compare fleet.json node17.json --class h100-nvme --junit compare.xml",
                      "hold another node against that"},
                     {"iobench compare node17.json --gate samples/ci/gate.json", "is it what the fleet requires?"}}},
-      compare, render_compare, compare_ci);
+      bench::compare, render_compare, compare_ci);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -13,24 +13,24 @@
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
 /// "2 threads, 640/s per core"; a GPU is named instead.
-std::string by_whom(const DecodeResult& result) {
+std::string by_whom(const bench::DecodeResult& result) {
   if (result.nvjpeg) return fmt::format("GPU {} ({}) by nvJPEG", result.nvjpeg->device, result.nvjpeg->name);
   std::string text = format_count(result.threads, "thread");
   if (const auto& rate = result.samples_per_second_per_core) text += ", " + format_rounded_count(*rate) + "/s per core";
   return text;
 }
 
-std::string what_of_them(const DecodeResult& result) {
+std::string what_of_them(const bench::DecodeResult& result) {
   if (result.crop) return fmt::format("random crops to {} pixels", *result.crop);
   return result.scale > 1 ? fmt::format("whole images at 1/{} of a side", result.scale) : std::string("whole images");
 }
 
 /// What a reader looks for first: how fast, on what, and what came out of it.
-std::string rate_line(const DecodeResult& result) {
+std::string rate_line(const bench::DecodeResult& result) {
   const std::string count = format_rounded_count(result.samples_per_second);
   std::string line = fmt::format("{} {}/s on {}; {} of {:.2f} megapixels", count, count == "1" ? "image" : "images",
                                  by_whom(result), what_of_them(result), result.mix.mean_megapixels);
@@ -46,17 +46,18 @@ std::string rate_line(const DecodeResult& result) {
 
 }  // namespace
 
-std::string render_decode(const DecodeResult& result, bool colour) {
-  DecodeResult all = result;
-  std::vector<FieldNode> nodes = field_tree([&](FieldVisitor& v) { all.describe(v); });
-  tell_steadiness(nodes, result.decode_seconds);
-  const auto augment = std::ranges::find(nodes, "augment", &FieldNode::name);
-  if (result.augment && augment != nodes.end()) tell_steadiness(augment->children, result.augment->augment_seconds);
-  return bold(printable(rate_line(result)), colour) + "\n\n" + text_report(nodes);
+std::string render_decode(const bench::DecodeResult& result, bool colour) {
+  bench::DecodeResult all = result;
+  std::vector<cli::FieldNode> nodes = cli::field_tree([&](FieldVisitor& v) { all.describe(v); });
+  cli::tell_steadiness(nodes, result.decode_seconds);
+  const auto augment = std::ranges::find(nodes, "augment", &cli::FieldNode::name);
+  if (result.augment && augment != nodes.end())
+    cli::tell_steadiness(augment->children, result.augment->augment_seconds);
+  return cli::bold(cli::printable(rate_line(result)), colour) + "\n\n" + cli::text_report(nodes);
 }
 
-Command decode_command() {
-  return make_command<DecodeBenchOptions, DecodeResult>(
+cli::Command decode_command() {
+  return cli::make_command<bench::DecodeBenchOptions, bench::DecodeResult>(
       {.name = "decode",
        .summary = "measure how many JPEGs a second the cores, or a GPU, decode",
        .description =
@@ -78,7 +79,7 @@ Command decode_command() {
                     {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
                     {"iobench decode shards/train --augment imagenet --dtype f16", "and what normalising them costs"},
                     {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, beside the cores"}}},
-      decode, render_decode);
+      bench::decode, render_decode);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

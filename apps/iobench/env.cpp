@@ -14,56 +14,57 @@
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
 /// "PCIe 16 GT/s x8, of 16 GT/s x16, node 1": what is known of a link.
-std::string link_text(const PcieLink& link);
+std::string link_text(const system::PcieLink& link);
 
-void drive(const BlockDevice& device, std::string& out) {
-  Facts facts;
+void drive(const system::BlockDevice& device, std::string& out) {
+  cli::Facts facts;
   facts.add(device.name == device.disk ? device.name : fmt::format("{} on {}", device.name, device.disk));
-  facts.add(std::string(EnumNames<StorageClass>::names[static_cast<std::size_t>(device.storage_class)]));
+  facts.add(std::string(enum_name(device.storage_class)));
   facts.add(device.model).add_size(device.size, "").add(device.array_level);
   if (!device.members.empty()) facts.add(fmt::format("over {}", fmt::join(device.members, " ")));
   if (!device.scheduler.empty()) facts.add("scheduler " + device.scheduler);
   facts.add_size(device.read_ahead, " read-ahead").add_if(device.queue_depth, "queue of {}");
   if (device.links.size() == 1) facts.add(link_text(device.links.front().pcie));
-  line(out, "device", facts.text());
+  cli::line(out, "device", facts.text());
   if (device.links.size() < 2) return;
-  for (const DriveLink& link : device.links) line(out, "", Facts().add(link.disk).add(link_text(link.pcie)).text());
+  for (const system::DriveLink& link : device.links)
+    cli::line(out, "", cli::Facts().add(link.disk).add(link_text(link.pcie)).text());
 }
 
-void remote(const Environment& machine, std::string& out) {
+void remote(const bench::Environment& machine, std::string& out) {
   if (const auto& nfs = machine.nfs) {
-    Facts facts;
+    cli::Facts facts;
     facts.add(nfs->version.empty() ? "" : "version " + nfs->version)
         .add(nfs->protocol)
         .add(format_count(nfs->connections, "connection"));
     facts.add_size(nfs->read_size, " read size").add(nfs->recovery);
     facts.add(fmt::format("{} of {} requests sent again", nfs->retransmissions, format_count(nfs->operations)));
     if (nfs->read_round_trip) facts.add(format_duration(*nfs->read_round_trip) + " per read");
-    line(out, "nfs", facts.text());
+    cli::line(out, "nfs", facts.text());
   }
   if (const auto& lustre = machine.lustre) {
-    Facts facts;
+    cli::Facts facts;
     facts.add(lustre->stripe_count ? fmt::format("{} of {}", format_count(*lustre->stripe_count, "stripe"),
                                                  format_size(lustre->stripe_size.value_or(0)))
                                    : "stripes unknown");
     facts.add_if(lustre->read_requests_in_flight, "{} requests in flight per target");
-    line(out, "lustre", facts.add_size(lustre->read_ahead, " read-ahead").text());
+    cli::line(out, "lustre", facts.add_size(lustre->read_ahead, " read-ahead").text());
   }
   if (const auto& fuse = machine.fuse) {
-    Facts facts;
+    cli::Facts facts;
     facts.add(fuse->client).add(fuse->kind);
     if (!fuse->cache_folders.empty()) facts.add(fmt::format("cache in {}", fmt::join(fuse->cache_folders, " ")));
     facts.add_size(fuse->cached, " cached").add_size(fuse->cache_limit, " of cache at most");
-    line(out, "fuse", facts.text());
+    cli::line(out, "fuse", facts.text());
   }
 }
 
-std::string link_text(const PcieLink& link) {
-  Facts facts;
+std::string link_text(const system::PcieLink& link) {
+  cli::Facts facts;
   if (link.speed && link.width) {
     facts.add(fmt::format("PCIe {} GT/s x{}", *link.speed, *link.width));
     const bool less = link.max_speed.value_or(0) > *link.speed || link.max_width.value_or(0) > *link.width;
@@ -75,21 +76,21 @@ std::string link_text(const PcieLink& link) {
 }
 
 /// The lines of `iobench env` about what the data lies on.
-void add_storage_lines(const Environment& machine, std::string& out) {
+void add_storage_lines(const bench::Environment& machine, std::string& out) {
   if (machine.path.empty()) {
-    line(out, "data", "no PATH given: name the data to see what it lies on");
+    cli::line(out, "data", "no PATH given: name the data to see what it lies on");
     return;
   }
-  const StorageFacts& storage = machine.storage;
-  Facts facts;
+  const system::StorageFacts& storage = machine.storage;
+  cli::Facts facts;
   const bool is_device = storage.mount_point.empty() && machine.block_device;
   facts.add(!storage.file_system.empty() ? storage.file_system : is_device ? "a device" : "unknown file system");
   if (!storage.mount_point.empty()) facts.add("at " + storage.mount_point);
   if (!storage.source.empty()) facts.add("from " + storage.source);
   if (machine.space) facts.add(format_size(machine.space->free_bytes) + " free");
   if (!machine.block_device) facts.add_size(storage.read_ahead, " read-ahead");
-  line(out, "data", machine.path + ": " + facts.text());
-  line(out, "", fmt::format("{}", fmt::join(storage.options, ",")));
+  cli::line(out, "data", machine.path + ": " + facts.text());
+  cli::line(out, "", fmt::format("{}", fmt::join(storage.options, ",")));
   if (machine.block_device) drive(*machine.block_device, out);
   remote(machine, out);
 }
@@ -98,39 +99,39 @@ constexpr const char* kRed = "\x1b[31m";
 constexpr const char* kYellow = "\x1b[33m";
 constexpr const char* kPlain = "\x1b[0m";
 
-std::string headline(const EnvResult& result) {
+std::string headline(const bench::EnvResult& result) {
   const auto& findings = result.environment.findings;
   if (findings.empty()) return "no findings";
   const std::uint64_t hints = findings.size() - result.errors - result.warnings;
-  Facts counts;
+  cli::Facts counts;
   if (result.errors > 0) counts.add(format_count(result.errors, "error"));
   if (result.warnings > 0) counts.add(format_count(result.warnings, "warning"));
   if (hints > 0) counts.add(format_count(hints, "hint"));
   return counts.text();
 }
 
-void findings(const EnvResult& result, bool colour, std::string& out) {
+void findings(const bench::EnvResult& result, bool colour, std::string& out) {
   auto to = std::back_inserter(out);
-  for (const Finding& finding : result.environment.findings) {
+  for (const bench::Finding& finding : result.environment.findings) {
     const auto index = static_cast<std::size_t>(finding.severity);
-    const char* paint = !colour || finding.severity == FindingSeverity::hint ? ""
-                        : finding.severity == FindingSeverity::error         ? kRed
-                                                                             : kYellow;
-    fmt::format_to(to, "{}{}{}: {}\n", paint, EnumNames<FindingSeverity>::names[index], *paint == '\0' ? "" : kPlain,
-                   printable(finding.text));
-    fmt::format_to(to, "  is      {}\n  normal  {}\n  do      {}\n", printable(finding.measured),
-                   printable(finding.normal), printable(finding.remedy));
+    const char* paint = !colour || finding.severity == bench::FindingSeverity::hint ? ""
+                        : finding.severity == bench::FindingSeverity::error         ? kRed
+                                                                                    : kYellow;
+    fmt::format_to(to, "{}{}{}: {}\n", paint, kEnumNames<bench::FindingSeverity>[index], *paint == '\0' ? "" : kPlain,
+                   cli::printable(finding.text));
+    fmt::format_to(to, "  is      {}\n  normal  {}\n  do      {}\n", cli::printable(finding.measured),
+                   cli::printable(finding.normal), cli::printable(finding.remedy));
   }
 }
 
-std::string gigahertz(const CpuFacts& cpu) {
+std::string gigahertz(const system::CpuFacts& cpu) {
   if (!cpu.min_hertz || !cpu.max_hertz) return {};
   return fmt::format("{:.1f}-{:.1f} GHz", static_cast<double>(*cpu.min_hertz) / 1e9,
                      static_cast<double>(*cpu.max_hertz) / 1e9);
 }
 
 /// "intel_pstate powersave balance_performance": the governor means another thing with each driver.
-std::string clock_rule(const CpuFacts& cpu) {
+std::string clock_rule(const system::CpuFacts& cpu) {
   std::string text = cpu.frequency_driver;
   for (const std::string& word : {cpu.governor, cpu.energy_preference}) {
     if (!word.empty()) text += (text.empty() ? "" : " ") + word;
@@ -138,29 +139,29 @@ std::string clock_rule(const CpuFacts& cpu) {
   return text;
 }
 
-void processors(const Environment& machine, std::string& out) {
-  const CpuFacts& cpu = machine.cpu;
-  Facts facts;
+void processors(const bench::Environment& machine, std::string& out) {
+  const system::CpuFacts& cpu = machine.cpu;
+  cli::Facts facts;
   facts.add(cpu.model);
   if (cpu.sockets && cpu.cores) {
     facts.add(fmt::format("{}, {}, {} each", format_count(*cpu.sockets, "socket"), format_count(*cpu.cores, "core"),
                           format_count(cpu.threads_per_core.value_or(1), "thread")));
   }
   facts.add(clock_rule(cpu)).add(gigahertz(cpu));
-  line(out, "cpu", facts.text().empty() ? "unknown" : facts.text());
-  Facts allowed;
+  cli::line(out, "cpu", facts.text().empty() ? "unknown" : facts.text());
+  cli::Facts allowed;
   allowed.add(format_count(machine.usable_threads, "thread") + " may be busy");
   if (cpu.processors > 0) allowed.add(fmt::format("{} of {} processors visible", cpu.affinity, cpu.processors));
   if (machine.cpu_limit) {
     allowed.add(fmt::format("limit {:.2f}", *machine.cpu_limit));
     allowed.add(fmt::format("throttled in {} of {} periods", machine.throttled_periods, machine.control_group.periods));
   }
-  line(out, "", allowed.text());
+  cli::line(out, "", allowed.text());
 }
 
-void memory(const Environment& machine, std::string& out) {
-  const MemoryFacts& memory = machine.memory;
-  Facts facts;
+void memory(const bench::Environment& machine, std::string& out) {
+  const system::MemoryFacts& memory = machine.memory;
+  cli::Facts facts;
   facts.add(machine.usable_memory > 0 ? format_size(machine.usable_memory) + " usable" : "unknown");
   if (memory.total > 0) {
     facts.add(fmt::format("{} in the machine, {} available", format_size(memory.total), format_size(memory.available)));
@@ -169,31 +170,31 @@ void memory(const Environment& machine, std::string& out) {
   }
   if (memory.huge_pages > 0) facts.add(format_size(memory.huge_pages) + " of huge pages");
   if (!memory.transparent_huge_pages.empty()) facts.add("THP " + memory.transparent_huge_pages);
-  line(out, "memory", facts.text());
+  cli::line(out, "memory", facts.text());
   if (machine.dev_shm_size) {
-    line(out, "/dev/shm",
-         fmt::format("{}, {} free", format_size(*machine.dev_shm_size), format_size(machine.dev_shm.value_or(0))));
+    cli::line(out, "/dev/shm",
+              fmt::format("{}, {} free", format_size(*machine.dev_shm_size), format_size(machine.dev_shm.value_or(0))));
   }
   if (machine.numa_nodes.size() < 2) return;
-  for (const NumaNode& node : machine.numa_nodes) {
-    line(out, node.node == 0 ? "numa" : "",
-         fmt::format("node {}: processors {}, {}", node.node, node.cpus, format_size(node.memory)));
+  for (const system::NumaNode& node : machine.numa_nodes) {
+    cli::line(out, node.node == 0 ? "numa" : "",
+              fmt::format("node {}: processors {}, {}", node.node, node.cpus, format_size(node.memory)));
   }
 }
 
-void cards(const Environment& machine, std::string& out) {
-  for (const NetworkCard& card : machine.network) {
-    Facts facts;
+void cards(const bench::Environment& machine, std::string& out) {
+  for (const system::NetworkCard& card : machine.network) {
+    cli::Facts facts;
     facts.add(card.name).add(card.driver).add(card.state);
     facts.add(card.bytes_per_second ? fmt::format("{} Gb/s", *card.bytes_per_second * 8 / 1e9) : "speed unknown");
     facts.add_if(card.mtu, "MTU {}");
     if (card.pcie) facts.add(link_text(*card.pcie));
-    line(out, &card == &machine.network.front() ? "network" : "", facts.text());
+    cli::line(out, &card == &machine.network.front() ? "network" : "", facts.text());
   }
-  for (const RdmaPort& port : machine.rdma) {
-    Facts facts;
+  for (const system::RdmaPort& port : machine.rdma) {
+    cli::Facts facts;
     facts.add(port.name).add(port.link_layer).add(port.state).add(port.rate).add_if(port.numa_node, "node {}");
-    line(out, &port == &machine.rdma.front() ? "rdma" : "", facts.text());
+    cli::line(out, &port == &machine.rdma.front() ? "rdma" : "", facts.text());
   }
 }
 
@@ -207,8 +208,8 @@ std::optional<double> megahertz(const std::optional<std::uint64_t>& hertz) {
   return static_cast<double>(*hertz) / 1e6;
 }
 
-std::string state_text(const GpuState& gpu) {
-  Facts facts;
+std::string state_text(const gpu::GpuState& gpu) {
+  cli::Facts facts;
   facts.add_if(gpu.performance_state, "P{}").add(of_most(megahertz(gpu.sm_clock), megahertz(gpu.max_sm_clock), "MHz"));
   facts.add(of_most(gpu.temperature, {}, "degrees C")).add(of_most(gpu.power, gpu.power_limit, "W"));
   if (gpu.memory && gpu.memory_used) {
@@ -219,44 +220,45 @@ std::string state_text(const GpuState& gpu) {
   return facts.text();
 }
 
-void gpus(const Environment& machine, std::string& out) {
-  for (const GpuDevice& gpu : machine.gpu_devices) {
-    line(out, &gpu == &machine.gpu_devices.front() ? "gpu" : "",
-         Facts().add(gpu.model).add(gpu.pcie.address).add(link_text(gpu.pcie)).text());
-    if (const GpuState* const state = machine.gpu_monitor.find(gpu.pcie.address)) line(out, "", state_text(*state));
+void gpus(const bench::Environment& machine, std::string& out) {
+  for (const system::GpuDevice& gpu : machine.gpu_devices) {
+    cli::line(out, &gpu == &machine.gpu_devices.front() ? "gpu" : "",
+              cli::Facts().add(gpu.model).add(gpu.pcie.address).add(link_text(gpu.pcie)).text());
+    if (const gpu::GpuState* const state = machine.gpu_monitor.find(gpu.pcie.address))
+      cli::line(out, "", state_text(*state));
   }
   if (machine.gpu_devices.empty()) {
-    line(out, "gpu", machine.gpus == 0 ? "no NVIDIA GPU" : format_count(machine.gpus, "NVIDIA device"));
+    cli::line(out, "gpu", machine.gpus == 0 ? "no NVIDIA GPU" : format_count(machine.gpus, "NVIDIA device"));
   }
   const bool expected = machine.gpus > 0 || !machine.gpu_devices.empty();
-  if (expected && machine.gpu_monitor.missing) line(out, "", *machine.gpu_monitor.missing);
+  if (expected && machine.gpu_monitor.missing) cli::line(out, "", *machine.gpu_monitor.missing);
 }
 
-void kernel(const Environment& machine, std::string& out) {
-  const KernelFacts& kernel = machine.kernel;
-  Facts facts;
+void kernel(const bench::Environment& machine, std::string& out) {
+  const system::KernelFacts& kernel = machine.kernel;
+  cli::Facts facts;
   facts.add(kernel.release);
   if (!kernel.virtual_machine.empty()) facts.add("virtual machine " + kernel.virtual_machine);
   if (!kernel.container.empty()) facts.add(kernel.container + " container");
   facts.add("io_uring " + kernel.io_uring).add("cachestat " + kernel.cachestat);
   facts.add_if(kernel.descriptors, "{} open files");
   facts.add(kernel.locked_memory && !kernel.may_lock ? format_size(*kernel.locked_memory) + " may be locked" : "");
-  line(out, "kernel", facts.text());
+  cli::line(out, "kernel", facts.text());
 }
 
-void normal(const Environment& machine, std::string& out) {
-  for (const NormalRate& rate : machine.normal) {
+void normal(const bench::Environment& machine, std::string& out) {
+  for (const bench::NormalRate& rate : machine.normal) {
     const std::string low = rate.low ? format_rate(*rate.low) + " to " : "up to ";
-    line(out, &rate == &machine.normal.front() ? "normal" : "",
-         fmt::format("{}: {}{} ({})", rate.part, low, format_rate(rate.high), rate.note));
+    cli::line(out, &rate == &machine.normal.front() ? "normal" : "",
+              fmt::format("{}: {}{} ({})", rate.part, low, format_rate(rate.high), rate.note));
   }
 }
 
 }  // namespace
 
-std::string render_env(const EnvResult& result, bool colour) {
-  const Environment& machine = result.environment;
-  std::string out = bold(headline(result), colour) + "\n";
+std::string render_env(const bench::EnvResult& result, bool colour) {
+  const bench::Environment& machine = result.environment;
+  std::string out = cli::bold(headline(result), colour) + "\n";
   findings(result, colour, out);
   out += '\n';
   processors(machine, out);
@@ -269,8 +271,8 @@ std::string render_env(const EnvResult& result, bool colour) {
   return out;
 }
 
-Command env_command() {
-  return make_command<EnvOptions, EnvResult>(
+cli::Command env_command() {
+  return cli::make_command<bench::EnvOptions, bench::EnvResult>(
       {.name = "env",
        .summary = "look at this machine and at what the data lies on, and point at what would slow training down",
        .description =
@@ -285,7 +287,7 @@ Command env_command() {
        .examples = {{"iobench env /data/train", "is this node set up well for that data?"},
                     {"iobench env /data/train --gpus 8 --workers 12 --batch 256", "does this loader fit?"},
                     {"iobench env /data --strict --json env.json", "a gate for new nodes"}}},
-      env, render_env);
+      bench::env, render_env);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -8,17 +8,17 @@
 #include "cli/text_report.hpp"
 #include "iobench/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
-std::string render_model(const ModelResult& result, bool colour) {
-  ModelResult numbers = result;
+std::string render_model(const bench::ModelResult& result, bool colour) {
+  bench::ModelResult numbers = result;
   numbers.text.clear();  // stands above
-  return bold(printable(result.text), colour) + "\n\n" +
-         text_report(field_tree([&](FieldVisitor& v) { numbers.describe(v); }));
+  return cli::bold(cli::printable(result.text), colour) + "\n\n" +
+         cli::text_report(cli::field_tree([&](FieldVisitor& v) { numbers.describe(v); }));
 }
 
-Command model_command() {
-  return make_command<ModelOptions, ModelResult>(
+cli::Command model_command() {
+  return cli::make_command<bench::ModelOptions, bench::ModelResult>(
       {.name = "model",
        .summary = "work out what a training job needs of its input, or how many GPUs a node can feed",
        .description =
@@ -30,7 +30,7 @@ Command model_command() {
                     {"iobench model --gpus 8 --batch 256 --step-time 0.2 --sample-bytes 130kB", "1.33 GB/s"},
                     {"iobench model --preset resnet50-h100 --gpus 8 --from run.json",
                      "is what was measured enough for that job? Exit code 3 when it is not"}}},
-      model, render_model);
+      bench::model, render_model);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

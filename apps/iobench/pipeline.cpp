@@ -11,7 +11,7 @@
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
 std::string rate(double value) { return format_rounded_count(value) + "/s"; }
@@ -19,14 +19,14 @@ std::string rate(double value) { return format_rounded_count(value) + "/s"; }
 std::string percent(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.1f} %", *ratio * 100) : "-"; }
 
 /// "1 shard", "200 images"; "nothing" for a source that reads nothing.
-std::string source_text(const PipelineResult& result) {
+std::string source_text(const bench::PipelineResult& result) {
   if (result.files == 0) return "nothing";
   std::string_view noun = result.source;
   if (noun.ends_with('s')) noun.remove_suffix(1);
   return format_count(result.files, noun);
 }
 
-void summary(const PipelineResult& result, std::string& out) {
+void summary(const bench::PipelineResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   const std::string required =
       result.required_samples_per_second ? " of " + rate(*result.required_samples_per_second) : "";
@@ -43,14 +43,14 @@ void summary(const PipelineResult& result, std::string& out) {
   fmt::format_to(to, "source:        {}, cache {}; batches on {}\n", source_text(result),
                  result.cache.state.empty() ? "-" : result.cache.state, result.sink);
   if (result.copies) {
-    const CopyReport& copies = *result.copies;
+    const bench::CopyReport& copies = *result.copies;
     fmt::format_to(to, "copies:        {} from {} memory to {}, {} each\n",
                    copies.bytes_per_second ? format_rate(*copies.bytes_per_second) : "none",
                    copies.pinned ? "pinned" : "pageable", format_count(copies.devices.size(), "GPU"),
                    format_rounded_size(static_cast<double>(copies.bytes / std::max<std::uint64_t>(copies.copies, 1))));
   }
   if (result.jpegs) {
-    const JpegReport& jpegs = *result.jpegs;
+    const bench::JpegReport& jpegs = *result.jpegs;
     fmt::format_to(to, "decoded by:    {}: {} in hardware, {} hybrid, {} GPU hybrid; CPU: {} refused, {} returned\n",
                    jpegs.decoder, format_count(jpegs.hardware), format_count(jpegs.hybrid),
                    format_count(jpegs.gpu_hybrid), format_count(jpegs.cpu), format_count(jpegs.returned));
@@ -59,46 +59,46 @@ void summary(const PipelineResult& result, std::string& out) {
                  result.prefetch);
 }
 
-void stages(const PipelineResult& result, std::string& out) {
+void stages(const bench::PipelineResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   fmt::format_to(to, "\n{:<12}{:>8}{:>9}{:>9}{:>9}{:>16}\n", "stage", "threads", "busy", "starved", "blocked",
                  "CPU a sample");
-  for (const StageRow& row : result.stages) {
+  for (const bench::StageRow& row : result.stages) {
     fmt::format_to(to, "{:<12}{:>8}{:>9}{:>9}{:>9}{:>16}\n", row.name, row.threads, percent(row.busy_ratio),
                    percent(row.starved_ratio), percent(row.blocked_ratio), format_duration(row.cpu_seconds_per_sample));
   }
 }
 
-void epochs(const PipelineResult& result, std::string& out) {
+void epochs(const bench::PipelineResult& result, std::string& out) {
   if (result.epochs.size() < 2) return;
   auto to = std::back_inserter(out);
   fmt::format_to(to, "\n{:<8}{:>12}{:>12}{:>10}{:>14}{:>16}\n", "epoch", "in cache", "samples/s", "waiting",
                  "first batch", "boundary stall");
-  for (const EpochRow& row : result.epochs) {
+  for (const bench::EpochRow& row : result.epochs) {
     fmt::format_to(to, "{:<8}{:>12}{:>12}{:>10}{:>14}{:>16}\n", row.epoch, percent(row.residency_before_ratio),
                    rate(row.samples_per_second), percent(row.stall_ratio), format_duration(row.first_batch_seconds),
                    row.boundary_stall_seconds ? format_duration(*row.boundary_stall_seconds) : "-");
   }
 }
 
-void prefetches(const PipelineResult& result, std::string& out) {
+void prefetches(const bench::PipelineResult& result, std::string& out) {
   if (result.prefetches.size() < 2) return;
   auto to = std::back_inserter(out);
   fmt::format_to(to, "\n{:<10}{:>12}{:>10}{:>10}{:>12}{:>12}  {}\n", "prefetch", "samples/s", "AU", "waiting", "p50",
                  "p99", "limits");
-  for (const PrefetchRow& row : result.prefetches) {
+  for (const bench::PrefetchRow& row : result.prefetches) {
     fmt::format_to(to, "{:<10}{:>12}{:>10}{:>10}{:>12}{:>12}  {}\n", row.prefetch, rate(row.samples_per_second),
                    percent(row.au_ratio), percent(row.stall_ratio), format_duration(row.batch_latency.p50),
                    format_duration(row.batch_latency.p99), row.limiting_stage);
   }
 }
 
-void ladder(const PipelineResult& result, std::string& out) {
+void ladder(const bench::PipelineResult& result, std::string& out) {
   if (result.ladder.empty()) return;
   auto to = std::back_inserter(out);
   fmt::format_to(to, "\n{:<26}{:>12}{:>9}{:>9}{:>10}{:>16}  {}\n", "rung", "samples/s", "factor", "AU", "waiting",
                  "CPU a sample", "limits");
-  for (const PipelineRung& row : result.ladder) {
+  for (const bench::PipelineRung& row : result.ladder) {
     if (row.missing) {
       fmt::format_to(to, "{:<26}not measured: {}\n", row.rung, *row.missing);
       continue;
@@ -109,25 +109,25 @@ void ladder(const PipelineResult& result, std::string& out) {
   }
 }
 
-void remarks(const PipelineResult& result, std::string& out) {
+void remarks(const bench::PipelineResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   out += '\n';
   if (result.checkpoint) {
-    const CheckpointInterference& cost = *result.checkpoint;
+    const bench::CheckpointInterference& cost = *result.checkpoint;
     fmt::format_to(to, "checkpoints: {} of {}, {} each ({}); {} with them, {} without{}\n", cost.written,
                    format_rounded_size(cost.bytes), format_duration(cost.mean_seconds),
                    format_rate(cost.bytes_per_second), rate(cost.samples_per_second_with),
                    rate(cost.samples_per_second_without),
                    cost.lost_ratio ? fmt::format(": {:.1f} % lost", *cost.lost_ratio * 100) : "");
   }
-  const ToolOverhead& own = result.overhead;
+  const bench::ToolOverhead& own = result.overhead;
   fmt::format_to(to, "the tool itself: {} of CPU a sample ({:.1f} % of what was measured), {} a batch, at most {}; ",
                  format_duration(own.cpu_seconds_per_sample), own.share_ratio * 100,
                  format_duration(own.cpu_seconds_per_batch), rate(own.samples_per_second));
   fmt::format_to(to, "ends of steps noticed {} late\n", format_duration(own.step_late_mean));
   if (result.failures.total > 0) {
     fmt::format_to(to, "{} could not be decoded and are in no batch: {}\n",
-                   format_count(result.failures.total, "image"), kinds_text(result.failures));
+                   format_count(result.failures.total, "image"), bench::kinds_text(result.failures));
   }
   if (result.trace)
     fmt::format_to(to, "trace: {}; open it in ui.perfetto.dev\n", format_count(result.trace->events, "event"));
@@ -136,10 +136,10 @@ void remarks(const PipelineResult& result, std::string& out) {
 
 }  // namespace
 
-std::string render_pipeline(const PipelineResult& result, bool colour) {
+std::string render_pipeline(const bench::PipelineResult& result, bool colour) {
   const std::string last = result.ladder.empty() ? "" : result.ladder.back().rung + ": ";
   const std::string pace = result.limiting_stage.empty() ? "" : result.limiting_stage + " sets the pace: ";
-  std::string out = bold(last + pace + result.reason, colour) + "\n\n";
+  std::string out = cli::bold(last + pace + result.reason, colour) + "\n\n";
   summary(result, out);
   stages(result, out);
   epochs(result, out);
@@ -149,8 +149,8 @@ std::string render_pipeline(const PipelineResult& result, bool colour) {
   return out;
 }
 
-Command pipeline_command() {
-  return make_command<PipelineOptions, PipelineResult>(
+cli::Command pipeline_command() {
+  return cli::make_command<bench::PipelineOptions, bench::PipelineResult>(
       {.name = "pipeline",
        .summary = "run reading, decoding and batching together beside an emulated step, and say what sets the pace",
        .description =
@@ -174,7 +174,7 @@ Command pipeline_command() {
             {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB --checkpoint-dir /ckpt",
              "what checkpoints cost"}},
        .prometheus = true},
-      pipeline, render_pipeline);
+      bench::pipeline, render_pipeline);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

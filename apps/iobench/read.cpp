@@ -11,17 +11,17 @@
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
-std::string verdict_on(const StoreReport& store, double rate) {
+std::string verdict_on(const bench::StoreReport& store, double rate) {
   if (store.streaming) return store.streaming->text;
   return fmt::format("the store gives {} with {}; --preset or --required-rate says whether that is enough",
                      format_rate(rate), format_count(store.knee_connections, "connection"));
 }
 
 /// What a reader looks for first: how fast, and out of what.
-std::string rate_line(const ReadResult& result) {
+std::string rate_line(const bench::ReadResult& result) {
   const std::string state = result.direct ? "direct" : "cache " + result.cache.state;
   std::string line = fmt::format("{}, {}: ", format_rate(result.bytes_per_second), state);
   if (result.samples_per_second && result.samples.value_or(0) > 0) {
@@ -36,16 +36,16 @@ std::string rate_line(const ReadResult& result) {
 
 }  // namespace
 
-std::string render_read(const ReadResult& result, bool colour) {
-  ReadResult all = result;
+std::string render_read(const bench::ReadResult& result, bool colour) {
+  bench::ReadResult all = result;
   const std::string first = result.store ? verdict_on(*result.store, result.bytes_per_second) : rate_line(result);
-  std::vector<FieldNode> nodes = field_tree([&](FieldVisitor& v) { all.describe(v); });
-  tell_steadiness(nodes, result.read_seconds);
-  return bold(printable(first), colour) + "\n\n" + text_report(nodes);
+  std::vector<cli::FieldNode> nodes = cli::field_tree([&](FieldVisitor& v) { all.describe(v); });
+  cli::tell_steadiness(nodes, result.read_seconds);
+  return cli::bold(cli::printable(first), colour) + "\n\n" + cli::text_report(nodes);
 }
 
-Command read_command() {
-  return make_command<ReadOptions, ReadResult>(
+cli::Command read_command() {
+  return cli::make_command<bench::ReadOptions, bench::ReadResult>(
       {.name = "read",
        .summary = "measure how fast shards or files come from storage, the page cache or an object store",
        .description =
@@ -73,7 +73,7 @@ Command read_command() {
                     {"iobench read 'https://host/x-{000..146}.tar' --threads 128 --required-rate 1.3GB/s",
                      "the same for files of a web server and a rate"}},
        .prometheus = true},
-      read, render_read);
+      bench::read, render_read);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

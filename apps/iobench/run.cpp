@@ -11,13 +11,13 @@
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
 std::string rate(const std::optional<double>& value) { return value ? format_rounded_count(*value) + "/s" : "-"; }
 
 /// What the interval over turns is: fewer than 6 values have no interval of 95 % (stats/summary.hpp).
-std::string interval_name(const RunResult& result) {
+std::string interval_name(const bench::RunResult& result) {
   constexpr std::size_t kLeastTurns = 6;
   const std::size_t turns = result.repetitions.size();
   return turns > 0 && turns < kLeastTurns ? fmt::format("range of {}", turns) : "95 % interval";
@@ -30,12 +30,12 @@ std::string headroom_text(const std::optional<double>& ratio) {
   return *ratio > kMost ? "> 1000 x" : fmt::format("{:.2f} x", *ratio);
 }
 
-void ladder(const RunResult& result, std::string& out) {
+void ladder(const bench::RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   const char* measured = result.repetitions.empty() ? "measured" : "median";
   fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}\n", "stage", "required", measured, interval_name(result),
                  "headroom");
-  for (const LadderRow& row : result.conclusion.ladder) {
+  for (const bench::LadderRow& row : result.conclusion.ladder) {
     const std::string headroom = headroom_text(row.headroom_ratio);
     const std::string interval =
         row.interval ? fmt::format("{} to {}", rate(row.interval->low), rate(row.interval->high)) : "-";
@@ -43,12 +43,12 @@ void ladder(const RunResult& result, std::string& out) {
                    rate(row.measured_per_second), interval, headroom, row.note);
   }
   const auto& rows = result.conclusion.ladder;
-  if (std::ranges::find(rows, "transfer", &LadderRow::stage) != rows.end()) return;
+  if (std::ranges::find(rows, "transfer", &bench::LadderRow::stage) != rows.end()) return;
   fmt::format_to(to, "{:<10}{:>12}{:>12}{:>24}{:>10}  {}\n", "transfer", "-", "-", "-", "-", result.transfer.text);
 }
 
 /// What is told of a stage beside its rate is of one turn.
-std::string shown_turns(const ShownTurns& shown) {
+std::string shown_turns(const bench::ShownTurns& shown) {
   std::string text = fmt::format(
       "hints, and the stages in the JSON, are of single turns, those with the median rate: "
       "read of turn {}",
@@ -59,31 +59,31 @@ std::string shown_turns(const ShownTurns& shown) {
   return text + "\n";
 }
 
-void repeated(const RunResult& result, std::string& out) {
+void repeated(const bench::RunResult& result, std::string& out) {
   if (result.repeated.empty()) return;
   auto to = std::back_inserter(out);
   fmt::format_to(to, "\nmedian of {} turns, as above ({}); where the median of as many more will lie:\n",
                  result.repetitions.size(), interval_name(result));
-  for (const RepeatedMetric& row : result.repeated) fmt::format_to(to, "{:<38}{}\n", row.metric, row.text);
+  for (const bench::RepeatedMetric& row : result.repeated) fmt::format_to(to, "{:<38}{}\n", row.metric, row.text);
   if (result.shown_turns) out += shown_turns(*result.shown_turns);
 }
 
-void presets(const std::vector<PresetRow>& rows, std::string& out) {
+void presets(const std::vector<bench::PresetRow>& rows, std::string& out) {
   auto to = std::back_inserter(out);
   if (!rows.empty()) fmt::format_to(to, "\n{:<20}{:>10}{:>14}{:>14}\n", "preset", "GPUs fed", "samples/s", "bytes/s");
-  for (const PresetRow& row : rows) {
+  for (const bench::PresetRow& row : rows) {
     fmt::format_to(to, "{:<20}{:>10}{:>14}{:>14}  {}\n", row.name, row.gpus_fed.value_or(0),
                    rate(row.samples_per_second), format_rate(row.bytes_per_second), row.edition);
   }
 }
 
-void environment(const Environment& machine, std::string& out) {
+void environment(const bench::Environment& machine, std::string& out) {
   auto to = std::back_inserter(out);
   const std::string limit = machine.cpu_limit ? fmt::format(" (limit {:.2f})", *machine.cpu_limit) : "";
   fmt::format_to(to, "\n{}{}, {} memory, {} free in /dev/shm\n", format_count(machine.usable_threads, "core"), limit,
                  format_rounded_size(static_cast<double>(machine.usable_memory)),
                  format_rounded_size(static_cast<double>(machine.dev_shm.value_or(0))));
-  const StorageFacts& storage = machine.storage;
+  const system::StorageFacts& storage = machine.storage;
   if (storage.file_system.empty()) {
     out += "data on an unknown file system\n";  // such as in a chroot, whose / no mount table lists
     return;
@@ -92,9 +92,9 @@ void environment(const Environment& machine, std::string& out) {
                  storage.mount_point);
 }
 
-void file_costs(const RunResult& result, std::string& out) {
+void file_costs(const bench::RunResult& result, std::string& out) {
   if (!result.file_costs) return;
-  const FileCosts& costs = *result.file_costs;
+  const bench::FileCosts& costs = *result.file_costs;
   fmt::format_to(std::back_inserter(out),
                  "a file: open {}, stat {}, read {}, close {}; shards would be read at least {:.1f} times as fast\n",
                  format_duration(costs.open_seconds), format_duration(costs.stat_seconds),
@@ -103,11 +103,11 @@ void file_costs(const RunResult& result, std::string& out) {
 
 }  // namespace
 
-std::string render_run(const RunResult& result, bool colour) {
-  const Conclusion& conclusion = result.conclusion;
+std::string render_run(const bench::RunResult& result, bool colour) {
+  const bench::Conclusion& conclusion = result.conclusion;
   std::string out;
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}\n", bold(conclusion.verdict.text, colour));
+  fmt::format_to(to, "{}\n", cli::bold(conclusion.verdict.text, colour));
   if (!conclusion.verdict.remedy.empty()) fmt::format_to(to, "{}\n", conclusion.verdict.remedy);
   if (conclusion.predicted.au_serial_ratio) {
     fmt::format_to(to, "predicted AU: {:.0f} % when loading overlaps compute fully, {:.0f} % when it does not at all\n",
@@ -126,12 +126,12 @@ std::string render_run(const RunResult& result, bool colour) {
   if (result.pipeline && !is_fed) {
     for (const std::string& advice : result.pipeline->advice) fmt::format_to(to, "hint: {}\n", advice);
   }
-  fmt::format_to(to, "\nto repeat: {}\n", printable(result.command));
+  fmt::format_to(to, "\nto repeat: {}\n", cli::printable(result.command));
   return out;
 }
 
-Command run_command() {
-  return make_command<RunOptions, RunResult>(
+cli::Command run_command() {
+  return cli::make_command<bench::RunOptions, bench::RunResult>(
       {.name = "run",
        .summary = "measure what this node can feed its GPUs, and say which stage is short",
        .description =
@@ -146,7 +146,7 @@ Command run_command() {
                     {"iobench run shards/train --gpus 8 --batch 256 --step-time 200ms --json run.json",
                      "your own job, with the result as JSON"}},
        .prometheus = true},
-      run, render_run);
+      bench::run, render_run);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

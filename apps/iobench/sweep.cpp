@@ -11,14 +11,14 @@
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
-std::string value_text(const SweepRow& row) {
+std::string value_text(const bench::SweepRow& row) {
   return row.parameter == "block" ? format_size(row.value) : format_count(row.value);
 }
 
-std::string rate_text(const SweepRow& row, const std::optional<double>& rate) {
+std::string rate_text(const bench::SweepRow& row, const std::optional<double>& rate) {
   if (!rate) return "-";
   if (row.bytes_per_second) return format_rate(*rate);
   return format_rounded_count(*rate) + "/s";
@@ -26,13 +26,14 @@ std::string rate_text(const SweepRow& row, const std::optional<double>& rate) {
 
 }  // namespace
 
-std::string render_sweep(const SweepResult& result, bool colour) {
-  std::string out = bold(result.text, colour) + "\n";
+std::string render_sweep(const bench::SweepResult& result, bool colour) {
+  std::string out = cli::bold(result.text, colour) + "\n";
   auto to = std::back_inserter(out);
-  for (const std::string& command : result.commands) fmt::format_to(to, "  {}\n", printable(command));
-  const bool intervals = std::ranges::any_of(result.rows, [](const SweepRow& row) { return row.low.has_value(); });
+  for (const std::string& command : result.commands) fmt::format_to(to, "  {}\n", cli::printable(command));
+  const bool intervals =
+      std::ranges::any_of(result.rows, [](const bench::SweepRow& row) { return row.low.has_value(); });
   std::string parameter;
-  for (const SweepRow& row : result.rows) {
+  for (const bench::SweepRow& row : result.rows) {
     if (row.parameter != parameter) {
       parameter = row.parameter;
       fmt::format_to(to, "\n{:<12}{:>14}", parameter, "rate");
@@ -49,8 +50,8 @@ std::string render_sweep(const SweepResult& result, bool colour) {
   return out;
 }
 
-Command sweep_command() {
-  return make_command<SweepOptions, SweepResult>(
+cli::Command sweep_command() {
+  return cli::make_command<bench::SweepOptions, bench::SweepResult>(
       {.name = "sweep",
        .summary = "find the workers, prefetch, threads, block and depth that suit this node",
        .description =
@@ -64,7 +65,7 @@ Command sweep_command() {
                     {"iobench sweep shards/train --what read --direct --budget 1m", "storage alone"},
                     {"iobench sweep shards/train --what load --cache warm --batch 256 --step-time 200ms",
                      "the loader of a job"}}},
-      sweep, render_sweep);
+      bench::sweep, render_sweep);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -10,23 +10,23 @@
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
 template <NamedEnum E>
 std::string_view name_of(E value) {
-  return EnumNames<E>::names.at(static_cast<std::size_t>(value));
+  return enum_name(value);
 }
 
 std::string percent(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.0f} %", *ratio * 100) : "-"; }
 
-void add_rows(const TransferResult& result, std::string& out) {
+void add_rows(const bench::TransferResult& result, std::string& out) {
   if (result.rows.empty()) return;
   auto to = std::back_inserter(out);
   const bool samples = result.rows.front().samples_per_second.has_value();
   fmt::format_to(to, "{:>3}  {:<15}{:<6}{:>10}{:>9}{:>9}{:>13}{:>26}{:>10}{}\n", "GPU", "memory", "way", "size",
                  "streams", "NUMA", "rate", "from to", "of link", samples ? "     samples/s" : "");
-  for (const TransferRow& row : result.rows) {
+  for (const bench::TransferRow& row : result.rows) {
     fmt::format_to(to, "{:>3}  {:<15}{:<6}{:>10}{:>9}{:>9}{:>13}{:>26}{:>10}", row.device, name_of(row.kind),
                    name_of(row.direction), format_size(row.bytes), row.streams, name_of(row.numa),
                    format_rate(row.bytes_per_second),
@@ -38,29 +38,29 @@ void add_rows(const TransferResult& result, std::string& out) {
   out += '\n';
 }
 
-void add_pinning(const TransferResult& result, std::string& out) {
-  for (const PinningRow& row : result.pinning) {
+void add_pinning(const bench::TransferResult& result, std::string& out) {
+  for (const bench::PinningRow& row : result.pinning) {
     fmt::format_to(std::back_inserter(out), "{} {} of {} memory: {:.3g} s per GiB, and {:.3g} s to give it back\n",
-                   row.kind == HostMemory::registered ? "registering" : "allocating", format_size(row.bytes),
+                   row.kind == gpu::HostMemory::registered ? "registering" : "allocating", format_size(row.bytes),
                    name_of(row.kind), row.prepare_seconds_per_gib, row.release_seconds_per_gib);
   }
 }
 
-void add_file(const FileTransfer& file, std::string& out) {
+void add_file(const bench::FileTransfer& file, std::string& out) {
   auto to = std::back_inserter(out);
-  for (const FileWay& way : file.rows) {
+  for (const bench::FileWay& way : file.rows) {
     fmt::format_to(to, "{:<10}{:>12} in {}{}\n", way.way, format_rate(way.bytes_per_second),
                    format_duration(way.transfer_seconds),
                    way.direct ? ", past the page cache" : ", through the page cache, whatever that held");
   }
-  fmt::format_to(to, "\n{} of {}, {} a read, {}; every byte equal\n", format_size(file.bytes), printable(file.path),
-                 format_size(file.block), format_count(file.threads, "thread"));
+  fmt::format_to(to, "\n{} of {}, {} a read, {}; every byte equal\n", format_size(file.bytes),
+                 cli::printable(file.path), format_size(file.block), format_count(file.threads, "thread"));
 }
 
-void add_links(const TransferResult& result, std::string& out) {
+void add_links(const bench::TransferResult& result, std::string& out) {
   auto to = std::back_inserter(out);
-  for (const TransferDevice& device : result.devices) {
-    fmt::format_to(to, "\nGPU {}: {}, {}", device.device, printable(device.name), format_size(device.memory));
+  for (const bench::TransferDevice& device : result.devices) {
+    fmt::format_to(to, "\nGPU {}: {}, {}", device.device, cli::printable(device.name), format_size(device.memory));
     if (device.numa_node) fmt::format_to(to, ", NUMA node {}", *device.numa_node);
     if (!device.wire_limit) {
       out += ", PCIe link not known\n";
@@ -78,8 +78,8 @@ void add_links(const TransferResult& result, std::string& out) {
 
 }  // namespace
 
-std::string render_transfer(const TransferResult& result, bool colour) {
-  std::string out = bold(printable(result.verdict), colour) + "\n\n";
+std::string render_transfer(const bench::TransferResult& result, bool colour) {
+  std::string out = cli::bold(cli::printable(result.verdict), colour) + "\n\n";
   add_rows(result, out);
   add_pinning(result, out);
   if (result.file) add_file(*result.file, out);
@@ -87,8 +87,8 @@ std::string render_transfer(const TransferResult& result, bool colour) {
   return out;
 }
 
-Command transfer_command() {
-  return make_command<TransferOptions, TransferResult>(
+cli::Command transfer_command() {
+  return cli::make_command<bench::TransferOptions, bench::TransferResult>(
       {.name = "transfer",
        .summary = "measure how fast bytes go from host memory to a GPU and back",
        .description =
@@ -105,7 +105,7 @@ Command transfer_command() {
                     {"iobench transfer --batch 256 --shape 3x224x224 --dtype f16 --streams 1,2,4",
                      "batches of a training job, on several streams"},
                     {"iobench transfer --gds /nvme/shard-000000.tar", "cuFile against pread and pinned copies"}}},
-      transfer, render_transfer);
+      bench::transfer, render_transfer);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -2,9 +2,9 @@
 
 #include "programs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
-App iobench_app() {
+cli::App iobench_app() {
   return {.name = "iobench",
           .summary = "measure what a node can feed its GPUs, and hold it against what training needs",
           .commands = {run_command(), env_command(), read_command(), decode_command(), transfer_command(),
@@ -12,4 +12,4 @@ App iobench_app() {
                        compare_command()}};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

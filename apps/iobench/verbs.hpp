@@ -5,9 +5,7 @@
 #include "cli/app.hpp"
 #include "core/context.hpp"
 
-/// The faces of the verbs of iobench, each in the file of its name: summary, description, examples and text report.
-/// Reports end with a newline and use escape sequences only when `colour`.
-namespace shardkit {
+namespace shardkit::bench {
 
 struct CheckpointResult;
 struct DecodeResult;
@@ -21,58 +19,64 @@ struct TransferResult;
 struct WatchResult;
 struct WatchRow;
 
-Command run_command();
-Command env_command();
-Command read_command();
-Command decode_command();
-Command checkpoint_command();
-Command pipeline_command();
-Command sweep_command();
-Command transfer_command();
-Command model_command();
-Command watch_command();
-Command compare_command();
+}  // namespace shardkit::bench
+
+/// The faces of the verbs of iobench, each in the file of its name: summary, description, examples and text report.
+/// Reports end with a newline and use escape sequences only when `colour`.
+namespace shardkit::apps {
+
+cli::Command run_command();
+cli::Command env_command();
+cli::Command read_command();
+cli::Command decode_command();
+cli::Command checkpoint_command();
+cli::Command pipeline_command();
+cli::Command sweep_command();
+cli::Command transfer_command();
+cli::Command model_command();
+cli::Command watch_command();
+cli::Command compare_command();
 
 /// `iobench checkpoint` in text: first how long training waits, then a row for each mode, and what else was asked for.
-std::string render_checkpoint(const CheckpointResult& result, bool colour);
+std::string render_checkpoint(const bench::CheckpointResult& result, bool colour);
 
 /// `iobench decode` in text: first how many images a second, of what and by what; then all fields.
-std::string render_decode(const DecodeResult& result, bool colour);
+std::string render_decode(const bench::DecodeResult& result, bool colour);
 
 /// `iobench env` in text: how many findings there are, each with what was measured, what is normal and what to do, then
 /// the machine in a line for each part.
-std::string render_env(const EnvResult& result, bool colour);
+std::string render_env(const bench::EnvResult& result, bool colour);
 
 /// The result of `iobench model` as text: what comes of it first, then every number.
-std::string render_model(const ModelResult& result, bool colour);
+std::string render_model(const bench::ModelResult& result, bool colour);
 
 /// `iobench pipeline` in text: the stage that sets the pace, rates and utilisation, then the stages' threads, epochs
 /// and prefetch values as tables.
-std::string render_pipeline(const PipelineResult& result, bool colour);
+std::string render_pipeline(const bench::PipelineResult& result, bool colour);
 
 /// `iobench read` in text: of a store first whether to stream or to stage, or without a job what it gives; then, as of
 /// local files from the start, all fields.
-std::string render_read(const ReadResult& result, bool colour);
+std::string render_read(const bench::ReadResult& result, bool colour);
 
 /// `iobench run` in text: the verdict first, what would close the gap, the ladder of required, measured and headroom,
 /// the DataLoader line, the environment.
-std::string render_run(const RunResult& result, bool colour);
+std::string render_run(const bench::RunResult& result, bool colour);
 
 /// `iobench sweep` in text: the settings and the lines that use them, then every curve with its knee.
-std::string render_sweep(const SweepResult& result, bool colour);
+std::string render_sweep(const bench::SweepResult& result, bool colour);
 
 /// `iobench transfer` in text: the verdict, a table of rates for each GPU, what pinning costs, and the links.
-std::string render_transfer(const TransferResult& result, bool colour);
+std::string render_transfer(const bench::TransferResult& result, bool colour);
 
 /// The names above the columns of watch_line(), for rows like this one: columns of what no row tells are left out.
-std::string watch_heading(const WatchRow& row);
+std::string watch_heading(const bench::WatchRow& row);
 
 /// An interval as a line for people; "-" stands for what was not told this time. `shape` is the row whose heading
 /// stands above.
-std::string watch_line(const WatchRow& row, const WatchRow& shape);
+std::string watch_line(const bench::WatchRow& row, const bench::WatchRow& shape);
 
 /// The end of `iobench watch`: the verdict, its figures, what to do, shares of the time by what was short, and
 /// findings. Behind JSON lines it is one more of them, {"event":"verdict",...}, with all of the result but its rows.
-std::string render_watch(const WatchResult& result, bool colour);
+std::string render_watch(const bench::WatchResult& result, bool colour);
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

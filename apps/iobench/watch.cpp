@@ -16,7 +16,7 @@
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
 constexpr std::uint64_t kLinesPerHeading = 20;
@@ -29,19 +29,19 @@ std::string time(const Number& seconds) { return seconds ? format_duration(*seco
 std::string plain(const Number& value, int digits) { return value ? fmt::format("{:.{}f}", *value, digits) : "-"; }
 std::string size(const std::optional<std::uint64_t>& bytes) { return bytes ? format_size(*bytes) : "-"; }
 
-Number shm_used(const WatchRow& row) {
+Number shm_used(const bench::WatchRow& row) {
   if (!row.node.dev_shm_free || row.node.dev_shm_size.value_or(0) == 0) return std::nullopt;
   return 1 - static_cast<double>(*row.node.dev_shm_free) / static_cast<double>(*row.node.dev_shm_size);
 }
 
-Number blocked(const WatchRow& row) {
+Number blocked(const bench::WatchRow& row) {
   return row.job ? Number(static_cast<double>(row.job->blocked_threads)) : row.node.blocked_tasks;
 }
 
-Number most_link_use(const WatchRow& row) {
+Number most_link_use(const bench::WatchRow& row) {
   Number most;
-  for (const GpuRow& gpu : row.gpus) {
-    if (const Number use = link_use(gpu)) most = std::max(most.value_or(0), *use);
+  for (const bench::GpuRow& gpu : row.gpus) {
+    if (const Number use = bench::link_use(gpu)) most = std::max(most.value_or(0), *use);
   }
   return most;
 }
@@ -49,60 +49,67 @@ Number most_link_use(const WatchRow& row) {
 struct Column {
   const char* title;
   std::size_t width;
-  std::string (*text)(const WatchRow&);
+  std::string (*text)(const bench::WatchRow&);
 };
 
 /// "10:15:02" of "2026-01-31T10:15:02Z"
-std::string time_of_day(const WatchRow& row) { return row.time.size() < 19 ? row.time : row.time.substr(11, 8); }
+std::string time_of_day(const bench::WatchRow& row) { return row.time.size() < 19 ? row.time : row.time.substr(11, 8); }
 
 /// Where threads are: at work, waiting for a core, waiting for storage.
-void add_thread_columns(const WatchRow& shape, std::vector<Column>& columns) {
+void add_thread_columns(const bench::WatchRow& shape, std::vector<Column>& columns) {
   if (shape.job) {
-    columns.push_back({"cores", 7, [](const WatchRow& row) { return plain(row.job ? row.job->cores : Number(), 1); }});
     columns.push_back(
-        {"queued", 8, [](const WatchRow& row) { return plain(row.job ? row.job->queued_threads : Number(), 1); }});
+        {"cores", 7, [](const bench::WatchRow& row) { return plain(row.job ? row.job->cores : Number(), 1); }});
+    columns.push_back({"queued", 8, [](const bench::WatchRow& row) {
+                         return plain(row.job ? row.job->queued_threads : Number(), 1);
+                       }});
   }
-  columns.push_back({"blocked", 9, [](const WatchRow& row) { return plain(blocked(row), 0); }});
+  columns.push_back({"blocked", 9, [](const bench::WatchRow& row) { return plain(blocked(row), 0); }});
 }
 
-void add_node_columns(const WatchRow& shape, std::vector<Column>& columns) {
-  columns.push_back({"node", 7, [](const WatchRow& row) { return percent(row.node.cpu_busy); }});
+void add_node_columns(const bench::WatchRow& shape, std::vector<Column>& columns) {
+  columns.push_back({"node", 7, [](const bench::WatchRow& row) { return percent(row.node.cpu_busy); }});
   if (shape.group.cpu_limit) {
-    columns.push_back({"limit", 7, [](const WatchRow& row) { return percent(row.group.throttled); }});
+    columns.push_back({"limit", 7, [](const bench::WatchRow& row) { return percent(row.group.throttled); }});
   }
-  if (!felt_pressure(shape).io) return;
-  columns.push_back({"cpu", 7, [](const WatchRow& row) { return percent(felt_pressure(row).cpu); }});
-  columns.push_back({"io", 7, [](const WatchRow& row) { return percent(felt_pressure(row).io); }});
-  columns.push_back({"mem", 7, [](const WatchRow& row) { return percent(felt_pressure(row).memory); }});
+  if (!bench::felt_pressure(shape).io) return;
+  columns.push_back({"cpu", 7, [](const bench::WatchRow& row) { return percent(bench::felt_pressure(row).cpu); }});
+  columns.push_back({"io", 7, [](const bench::WatchRow& row) { return percent(bench::felt_pressure(row).io); }});
+  columns.push_back({"mem", 7, [](const bench::WatchRow& row) { return percent(bench::felt_pressure(row).memory); }});
 }
 
-void add_data_columns(const WatchRow& shape, std::vector<Column>& columns) {
+void add_data_columns(const bench::WatchRow& shape, std::vector<Column>& columns) {
   if (shape.disk) {
     columns.push_back(
-        {"read", 11, [](const WatchRow& row) { return rate(row.disk ? row.disk->read_bytes : Number()); }});
-    columns.push_back({"wait", 9, [](const WatchRow& row) { return time(row.disk ? row.disk->read_wait : Number()); }});
-    columns.push_back({"busy", 7, [](const WatchRow& row) { return percent(row.disk ? row.disk->busy : Number()); }});
+        {"read", 11, [](const bench::WatchRow& row) { return rate(row.disk ? row.disk->read_bytes : Number()); }});
+    columns.push_back(
+        {"wait", 9, [](const bench::WatchRow& row) { return time(row.disk ? row.disk->read_wait : Number()); }});
+    columns.push_back(
+        {"busy", 7, [](const bench::WatchRow& row) { return percent(row.disk ? row.disk->busy : Number()); }});
   }
   if (shape.nfs) {
-    columns.push_back({"nfs", 11, [](const WatchRow& row) { return rate(row.nfs ? row.nfs->read_bytes : Number()); }});
-    columns.push_back({"rtt", 9, [](const WatchRow& row) { return time(row.nfs ? row.nfs->round_trip : Number()); }});
     columns.push_back(
-        {"again", 8, [](const WatchRow& row) { return plain(row.nfs ? row.nfs->retransmissions : Number(), 1); }});
+        {"nfs", 11, [](const bench::WatchRow& row) { return rate(row.nfs ? row.nfs->read_bytes : Number()); }});
+    columns.push_back(
+        {"rtt", 9, [](const bench::WatchRow& row) { return time(row.nfs ? row.nfs->round_trip : Number()); }});
+    columns.push_back({"again", 8, [](const bench::WatchRow& row) {
+                         return plain(row.nfs ? row.nfs->retransmissions : Number(), 1);
+                       }});
   }
-  if (shape.cached) columns.push_back({"cached", 8, [](const WatchRow& row) { return percent(row.cached); }});
+  if (shape.cached) columns.push_back({"cached", 8, [](const bench::WatchRow& row) { return percent(row.cached); }});
 }
 
-std::vector<Column> columns_for(const WatchRow& shape) {
+std::vector<Column> columns_for(const bench::WatchRow& shape) {
   std::vector<Column> columns{{"UTC", 8, time_of_day}};
   add_thread_columns(shape, columns);
   add_node_columns(shape, columns);
   add_data_columns(shape, columns);
-  columns.push_back({"available", 11, [](const WatchRow& row) { return size(row.node.memory_available); }});
+  columns.push_back({"available", 11, [](const bench::WatchRow& row) { return size(row.node.memory_available); }});
   if (shape.node.dev_shm_size)
-    columns.push_back({"shm", 6, [](const WatchRow& row) { return percent(shm_used(row)); }});
+    columns.push_back({"shm", 6, [](const bench::WatchRow& row) { return percent(shm_used(row)); }});
   if (!shape.gpus.empty()) {
-    columns.push_back({"gpus", 7, [](const WatchRow& row) { return percent(mean_gpu_busy(row)); }});
-    columns.push_back({"link", 7, [](const WatchRow& row) { return percent(most_link_use(row)); }});
+    columns.push_back({"gpus", 7, [](const bench::WatchRow& row) { return percent(bench::mean_gpu_busy(row)); }});
+    columns.push_back({"link", 7, [](const bench::WatchRow& row) { return percent(most_link_use(row)); }});
   }
   return columns;
 }
@@ -110,12 +117,12 @@ std::vector<Column> columns_for(const WatchRow& shape) {
 /// Writes lines of either form; knows which row's columns stand at the top.
 class LineWriter {
  public:
-  LineWriter(WatchLines form, ByteSink& output) : form_(form), output_(output) {}
+  LineWriter(bench::WatchLines form, ByteSink& output) : form_(form), output_(output) {}
 
-  void write(WatchRow row) {
-    if (form_ == WatchLines::none) return;
-    if (form_ == WatchLines::json) {
-      return put(json_line("interval", field_tree([&](FieldVisitor& v) { row.describe(v); })));
+  void write(bench::WatchRow row) {
+    if (form_ == bench::WatchLines::none) return;
+    if (form_ == bench::WatchLines::json) {
+      return put(cli::json_line("interval", cli::field_tree([&](FieldVisitor& v) { row.describe(v); })));
     }
     if (lines_ % kLinesPerHeading == 0) {
       shape_ = row;
@@ -128,36 +135,37 @@ class LineWriter {
  private:
   void put(const std::string& text) { output_.write(as_bytes(text)); }
 
-  const WatchLines form_;
+  const bench::WatchLines form_;
   ByteSink& output_;
-  WatchRow shape_;
+  bench::WatchRow shape_;
   std::uint64_t lines_ = 0;
 };
 
 }  // namespace
 
-std::string watch_heading(const WatchRow& row) {
+std::string watch_heading(const bench::WatchRow& row) {
   std::string text;
   for (const Column& column : columns_for(row)) text += fmt::format("{:>{}}", column.title, column.width);
   return text + "  short of\n";
 }
 
-std::string watch_line(const WatchRow& row, const WatchRow& shape) {
+std::string watch_line(const bench::WatchRow& row, const bench::WatchRow& shape) {
   std::string text;
   for (const Column& column : columns_for(shape)) text += fmt::format("{:>{}}", column.text(row), column.width);
-  const auto short_of = EnumNames<Shortage>::names[static_cast<std::size_t>(row.short_of)];
-  return fmt::format("{}  {}\n", text, row.short_of == Shortage::nothing ? "-" : short_of);
+  const auto short_of = enum_name(row.short_of);
+  return fmt::format("{}  {}\n", text, row.short_of == bench::Shortage::nothing ? "-" : short_of);
 }
 
-WatchResult watch_to_output(const WatchOptions& options, Context& context) {
+bench::WatchResult watch_to_output(const bench::WatchOptions& options, Context& context) {
   ByteSink* const output = context.output();
-  if (output == nullptr) return watch(options, context, [](const WatchRow&) { return true; });
+  if (output == nullptr) return bench::watch(options, context, [](const bench::WatchRow&) { return true; });
   LineWriter lines(options.lines, *output);
-  return watch(options, context, [&](const WatchRow& row) {
+  return bench::watch(options, context, [&](const bench::WatchRow& row) {
     try {
       lines.write(row);
       return true;
-    } catch (const OutputClosed&) {  // what was seen until then is still a result, for the files that were asked for
+    } catch (
+        const cli::OutputClosed&) {  // what was seen until then is still a result, for the files that were asked for
       return false;
     }
   });
@@ -167,80 +175,80 @@ namespace {
 
 template <NamedEnum E>
 std::string_view name_of(E value) {
-  return EnumNames<E>::names.at(static_cast<std::size_t>(value));
+  return enum_name(value);
 }
 
-std::string verdict_line(WatchResult result) {
-  auto tree = field_tree([&](FieldVisitor& v) { result.describe(v); });
-  std::erase_if(tree, [](const FieldNode& node) { return node.name == "rows"; });
-  return json_line("verdict", tree);
+std::string verdict_line(bench::WatchResult result) {
+  auto tree = cli::field_tree([&](FieldVisitor& v) { result.describe(v); });
+  std::erase_if(tree, [](const cli::FieldNode& node) { return node.name == "rows"; });
+  return cli::json_line("verdict", tree);
 }
 
-void verdict(const WatchResult& result, bool colour, std::string& out) {
-  out += bold(printable(result.verdict.text), colour) + "\n";
-  if (!result.verdict.remedy.empty()) out += printable(result.verdict.remedy) + "\n";
+void verdict(const bench::WatchResult& result, bool colour, std::string& out) {
+  out += cli::bold(cli::printable(result.verdict.text), colour) + "\n";
+  if (!result.verdict.remedy.empty()) out += cli::printable(result.verdict.remedy) + "\n";
   out += "\n";
-  for (const std::string& evidence : result.verdict.evidence) out += "  " + printable(evidence) + "\n";
+  for (const std::string& evidence : result.verdict.evidence) out += "  " + cli::printable(evidence) + "\n";
 }
 
-std::string subject(const WatchResult& result) {
-  Facts facts;
+std::string subject(const bench::WatchResult& result) {
+  cli::Facts facts;
   if (result.pid) facts.add(fmt::format("process {} ({})", *result.pid, result.command));
   if (!result.pid) facts.add("the whole node");
   facts.add(result.path);
   return facts.text();
 }
 
-std::string end_text(WatchEnd end) {
+std::string end_text(bench::WatchEnd end) {
   switch (end) {
-    case WatchEnd::stopped:
+    case bench::WatchEnd::stopped:
       return "stopped";
-    case WatchEnd::process:
+    case bench::WatchEnd::process:
       return "the process has ended";
-    case WatchEnd::duration:
-    case WatchEnd::count:
+    case bench::WatchEnd::duration:
+    case bench::WatchEnd::count:
       break;
   }
   return {};
 }
 
 /// "storage 83 %, compute 12 %", the largest first as the rules ask.
-std::string shares(const WatchSummary& summary) {
-  Facts facts;
-  for (std::size_t i = 0; i < EnumNames<Shortage>::names.size(); ++i) {
-    const auto shortage = static_cast<Shortage>(i);
+std::string shares(const bench::WatchSummary& summary) {
+  cli::Facts facts;
+  for (std::size_t i = 0; i < kEnumNames<bench::Shortage>.size(); ++i) {
+    const auto shortage = static_cast<bench::Shortage>(i);
     const double share = summary.share(shortage);
     if (share > 0) facts.add(fmt::format("{} {:.0f} %", name_of(shortage), share * 100));
   }
   return facts.text();
 }
 
-void about(const WatchResult& result, std::string& out) {
-  line(out, "watched", subject(result));
-  line(out, "time",
-       Facts()
-           .add(fmt::format("{} in {}", format_duration(result.summary.seconds),
-                            format_count(result.summary.intervals, "interval")))
-           .add(end_text(result.ended))
-           .text());
-  line(out, "short of", shares(result.summary));
+void about(const bench::WatchResult& result, std::string& out) {
+  cli::line(out, "watched", subject(result));
+  cli::line(out, "time",
+            cli::Facts()
+                .add(fmt::format("{} in {}", format_duration(result.summary.seconds),
+                                 format_count(result.summary.intervals, "interval")))
+                .add(end_text(result.ended))
+                .text());
+  cli::line(out, "short of", shares(result.summary));
   if (result.files > 0)
-    line(out, "cached", fmt::format("looked at {} of the data", format_count(result.files, "file")));
-  if (result.gpus_missing) line(out, "gpus", *result.gpus_missing);
+    cli::line(out, "cached", fmt::format("looked at {} of the data", format_count(result.files, "file")));
+  if (result.gpus_missing) cli::line(out, "gpus", *result.gpus_missing);
 }
 
-void findings(const WatchResult& result, std::string& out) {
-  for (const Finding& finding : result.findings) {
+void findings(const bench::WatchResult& result, std::string& out) {
+  for (const bench::Finding& finding : result.findings) {
     fmt::format_to(std::back_inserter(out), "{}: {}\n  do      {}\n", name_of(finding.severity),
-                   printable(finding.text), printable(finding.remedy));
+                   cli::printable(finding.text), cli::printable(finding.remedy));
   }
 }
 
 }  // namespace
 
-std::string render_watch(const WatchResult& result, bool colour) {
-  if (result.lines == WatchLines::json) return verdict_line(result);
-  std::string out = result.lines == WatchLines::text && result.summary.intervals > 0 ? "\n" : "";
+std::string render_watch(const bench::WatchResult& result, bool colour) {
+  if (result.lines == bench::WatchLines::json) return verdict_line(result);
+  std::string out = result.lines == bench::WatchLines::text && result.summary.intervals > 0 ? "\n" : "";
   verdict(result, colour, out);
   if (!result.findings.empty()) out += "\n";
   findings(result, out);
@@ -249,8 +257,8 @@ std::string render_watch(const WatchResult& result, bool colour) {
   return out;
 }
 
-Command watch_command() {
-  return make_command<WatchOptions, WatchResult>(
+cli::Command watch_command() {
+  return cli::make_command<bench::WatchOptions, bench::WatchResult>(
       {.name = "watch",
        .summary = "watch a job that runs, or the whole node, and say what it is short of",
        .description =
@@ -274,4 +282,4 @@ Command watch_command() {
       watch_to_output, render_watch);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -15,50 +15,49 @@
 #include "shardctl/problems.hpp"
 #include "shardctl/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
 std::string in_memory(const std::optional<double>& ratio) {
   return ratio ? fmt::format("{:.0f} % in memory", *ratio * 100) : "";
 }
 
-std::string state_text(StagedState state) {
-  return state == StagedState::in_progress
-             ? "in progress"
-             : std::string(EnumNames<StagedState>::names[static_cast<std::size_t>(state)]);
+std::string state_text(staging::StagedState state) {
+  return state == staging::StagedState::in_progress ? "in progress" : std::string(enum_name(state));
 }
 
-std::string lease_text(const CacheLsLease& lease) {
-  if (!lease.fault.empty()) return printable(lease.fault);
-  const std::string purpose = lease.purpose.empty() ? "" : fmt::format(" ({})", printable(lease.purpose));
-  return fmt::format("{} by {}{} {} {}", lease.live ? "leased" : "was leased", printable(lease.owner), purpose, "until",
-                     lease.expires_at);
+std::string lease_text(const dataset::CacheLsLease& lease) {
+  if (!lease.fault.empty()) return cli::printable(lease.fault);
+  const std::string purpose = lease.purpose.empty() ? "" : fmt::format(" ({})", cli::printable(lease.purpose));
+  return fmt::format("{} by {}{} {} {}", lease.live ? "leased" : "was leased", cli::printable(lease.owner), purpose,
+                     "until", lease.expires_at);
 }
 
-void add_folder(const CacheLsFolder& folder, std::size_t width, bool colour, std::string& out) {
+void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, bool colour, std::string& out) {
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{}  {:<11}  {:>12}  {:>9}  used {}",
-                 bold(fmt::format("{:<{}}", printable(folder.path), width), colour), state_text(folder.state),
+                 cli::bold(fmt::format("{:<{}}", cli::printable(folder.path), width), colour), state_text(folder.state),
                  format_count(folder.files, "file"), format_size(folder.bytes), folder.last_used);
   if (folder.resident_ratio) fmt::format_to(to, "  {}", in_memory(folder.resident_ratio));
   out += '\n';
-  if (!folder.source.empty()) fmt::format_to(to, "  from {}\n", printable(folder.source));
-  if (!folder.fault.empty()) fmt::format_to(to, "  {}\n", printable(folder.fault));
+  if (!folder.source.empty()) fmt::format_to(to, "  from {}\n", cli::printable(folder.source));
+  if (!folder.fault.empty()) fmt::format_to(to, "  {}\n", cli::printable(folder.fault));
   if (folder.partial_bytes > 0)
     fmt::format_to(to, "  {} in files that are not whole\n", format_size(folder.partial_bytes));
-  for (const CacheLsLease& lease : folder.leases) fmt::format_to(to, "  {}\n", lease_text(lease));
-  for (const CacheLsFile& file : folder.contents) {
+  for (const dataset::CacheLsLease& lease : folder.leases) fmt::format_to(to, "  {}\n", lease_text(lease));
+  for (const dataset::CacheLsFile& file : folder.contents) {
     fmt::format_to(to, "  {:>10}  {:>14}  {}\n", format_size(file.bytes), in_memory(file.resident_ratio),
-                   printable(file.name));
+                   cli::printable(file.name));
   }
 }
 
 /// A line for each staged folder, below it its leases and, where asked for, its files; last the totals.
-std::string render_cache_ls(const CacheLsResult& result, bool colour) {
+std::string render_cache_ls(const dataset::CacheLsResult& result, bool colour) {
   std::size_t width = 0;
-  for (const CacheLsFolder& folder : result.folders) width = std::max(width, printable(folder.path).size());
+  for (const dataset::CacheLsFolder& folder : result.folders)
+    width = std::max(width, cli::printable(folder.path).size());
   std::string out;
-  for (const CacheLsFolder& folder : result.folders) add_folder(folder, width, colour, out);
+  for (const dataset::CacheLsFolder& folder : result.folders) add_folder(folder, width, colour, out);
   out += fmt::format("{}, {}, {}", format_count(result.folders.size(), "staged folder"),
                      format_count(result.files, "file"), format_size(result.bytes + result.partial_bytes));
   if (result.leased_bytes > 0) out += fmt::format(", {} of it leased", format_size(result.leased_bytes));
@@ -66,14 +65,14 @@ std::string render_cache_ls(const CacheLsResult& result, bool colour) {
   return out + "\n";
 }
 
-CiReport cache_check_ci(const CacheCheckResult& result) {
+cli::CiReport cache_check_ci(const dataset::CacheCheckResult& result) {
   return problem_report("shardctl cache check", result.problems, result.problems_total);
 }
 
 }  // namespace
 
-Command cache_ls_command() {
-  return make_command<CacheLsOptions, CacheLsResult>(
+cli::Command cache_ls_command() {
+  return cli::make_command<dataset::CacheLsOptions, dataset::CacheLsResult>(
       {.name = "cache ls",
        .summary = "list what a node cache holds: sets, leases, and how much of each is in memory",
        .description =
@@ -83,11 +82,11 @@ Command cache_ls_command() {
        .examples = {{"shardctl cache ls /nvme/cache", "a line for each set"},
                     {"shardctl cache ls /nvme/cache/train --files", "each file, too"},
                     {"shardctl cache ls /nvme/cache --json -", "for a script"}}},
-      cache_ls, render_cache_ls);
+      dataset::cache_ls, render_cache_ls);
 }
 
-Command cache_warm_command() {
-  return make_command<CacheWarmOptions, CacheWarmResult>(
+cli::Command cache_warm_command() {
+  return cli::make_command<dataset::CacheWarmOptions, dataset::CacheWarmResult>(
       {.name = "cache warm",
        .summary = "read staged files into the page cache, so that the first epoch reads memory",
        .description =
@@ -96,11 +95,11 @@ Command cache_warm_command() {
            "nothing; DIR may be mounted read-only.",
        .examples = {{"shardctl cache warm /nvme/cache/train", "half of the memory at most"},
                     {"shardctl cache warm /nvme/cache --memory 400GiB", "as much as that"}}},
-      cache_warm);
+      dataset::cache_warm);
 }
 
-Command cache_gc_command() {
-  return make_command<CacheGcOptions, CacheGcResult>(
+cli::Command cache_gc_command() {
+  return cli::make_command<dataset::CacheGcOptions, dataset::CacheGcResult>(
       {.name = "cache gc",
        .summary = "evict sets from a node cache, those used least recently first, down to a limit",
        .description =
@@ -110,11 +109,11 @@ Command cache_gc_command() {
        .examples = {{"shardctl cache gc /nvme/cache", "leftovers only"},
                     {"shardctl cache gc /nvme/cache --limit 2TB --dry-run", "what would go"},
                     {"shardctl cache gc /nvme/cache --limit 2TB", "in a nightly timer"}}},
-      cache_gc);
+      dataset::cache_gc);
 }
 
-Command cache_check_command() {
-  return make_command<CacheCheckOptions, CacheCheckResult>(
+cli::Command cache_check_command() {
+  return cli::make_command<dataset::CacheCheckOptions, dataset::CacheCheckResult>(
       {.name = "cache check",
        .summary = "hold staged files against the checksums they were staged with",
        .description =
@@ -124,11 +123,11 @@ Command cache_check_command() {
        .examples = {{"shardctl cache check /nvme/cache", "every byte of all sets"},
                     {"shardctl cache check /nvme/cache/train --quick", "names and sizes, in a moment"},
                     {"shardctl cache check /nvme/cache --repair", "and remove what is damaged"}}},
-      cache_check, nullptr, cache_check_ci);
+      dataset::cache_check, nullptr, cache_check_ci);
 }
 
-Command cache_release_command() {
-  return make_command<CacheReleaseOptions, CacheReleaseResult>(
+cli::Command cache_release_command() {
+  return cli::make_command<dataset::CacheReleaseOptions, dataset::CacheReleaseResult>(
       {.name = "cache release",
        .summary = "end the leases that keep sets from eviction",
        .description =
@@ -137,7 +136,7 @@ Command cache_release_command() {
        .examples = {{"shardctl cache release /nvme/cache/train", "the lease of this pod or job"},
                     {"shardctl cache release /nvme/cache --owner slurm-1234", "all leases of a job, in an epilog"},
                     {"shardctl cache release /nvme/cache/train --all", "everybody's"}}},
-      cache_release);
+      dataset::cache_release);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -3,10 +3,10 @@
 #include "cli/command.hpp"
 #include "shardctl/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
-Command cat_command() {
-  return make_command<CatOptions, CatResult>(
+cli::Command cat_command() {
+  return cli::make_command<dataset::CatOptions, dataset::CatResult>(
       {.name = "cat",
        .summary = "write one member of a shard to standard output",
        .description =
@@ -17,7 +17,7 @@ Command cat_command() {
        .examples = {{"shardctl cat shards/train n01440764/n01440764_10026 > fish.jpg", "the image"},
                     {"shardctl cat shards/train n01440764/n01440764_10026.cls", "its label"}},
        .streams = true},
-      cat);
+      dataset::cat);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

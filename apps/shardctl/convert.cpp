@@ -3,10 +3,10 @@
 #include "cli/command.hpp"
 #include "shardctl/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
-Command convert_command() {
-  return make_command<ConvertOptions, ConvertResult>(
+cli::Command convert_command() {
+  return cli::make_command<dataset::ConvertOptions, dataset::ConvertResult>(
       {.name = "convert",
        .summary = "turn an ImageFolder tree into WebDataset tar shards",
        .description =
@@ -31,7 +31,7 @@ Command convert_command() {
                      "with the indexes that other readers want"}},
        .resumable = true,
        .prometheus = true},
-      convert);
+      dataset::convert);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -3,10 +3,10 @@
 #include "cli/command.hpp"
 #include "shardctl/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
-Command extract_command() {
-  return make_command<ExtractOptions, ExtractResult>(
+cli::Command extract_command() {
+  return cli::make_command<dataset::ExtractOptions, dataset::ExtractResult>(
       {.name = "extract",
        .summary = "turn shards back into an ImageFolder tree",
        .description =
@@ -18,7 +18,7 @@ Command extract_command() {
        .examples = {{"shardctl extract shards/train photos", "the tree that convert read, byte for byte"},
                     {"shardctl extract 'laion-{00000..00009}.tar' some", "some shards made by others"}},
        .resumable = true},
-      extract);
+      dataset::extract);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

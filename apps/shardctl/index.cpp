@@ -3,10 +3,10 @@
 #include "cli/command.hpp"
 #include "shardctl/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
-Command index_command() {
-  return make_command<IndexOptions, IndexResult>(
+cli::Command index_command() {
+  return cli::make_command<dataset::IndexOptions, dataset::IndexResult>(
       {.name = "index",
        .summary = "write manifest and sample indexes for shards made by others, and the indexes of other readers",
        .description =
@@ -17,7 +17,7 @@ Command index_command() {
            "again (--wids does once, for the MD5 of each).",
        .examples = {{"shardctl index laion/shards", "all *.tar of a folder"},
                     {"shardctl index shards/train --dali --wids --energon", "for all other readers"}}},
-      index);
+      dataset::index);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -9,31 +9,31 @@
 #include "core/bytes.hpp"
 #include "shardctl/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
 /// A row as one line: columns separated by tabs, the name last. Control characters in names are escaped, so that a tab
 /// is always between columns and a name cannot steer the terminal.
-std::string ls_line(const LsRow& row, bool details) {
-  const std::string shard = printable(row.shard);
-  const std::string name = printable(row.name);
+std::string ls_line(const dataset::LsRow& row, bool details) {
+  const std::string shard = cli::printable(row.shard);
+  const std::string name = cli::printable(row.name);
   if (!details) return fmt::format("{}\t{}\n", shard, name);
   const std::string label = row.label ? fmt::to_string(*row.label) : "-";
   return fmt::format("{}\t{}\t{}\t{}\t{}\n", shard, row.offset, row.size, label, name);
 }
 
 /// ls() with its rows as lines on Context::output().
-LsResult ls_to_output(const LsOptions& options, Context& ctx) {
+dataset::LsResult ls_to_output(const dataset::LsOptions& options, Context& ctx) {
   ByteSink* const output = ctx.output();
-  return ls(options, ctx, [&](const LsRow& row) {
+  return dataset::ls(options, ctx, [&](const dataset::LsRow& row) {
     if (output != nullptr) output->write(as_bytes(ls_line(row, options.long_)));
   });
 }
 
 }  // namespace
 
-Command ls_command() {
-  return make_command<LsOptions, LsResult>(
+cli::Command ls_command() {
+  return cli::make_command<dataset::LsOptions, dataset::LsResult>(
       {.name = "ls",
        .summary = "list the members of shards",
        .description =
@@ -48,4 +48,4 @@ Command ls_command() {
       ls_to_output);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -1,3 +1,3 @@
 #include "programs.hpp"
 
-int main(int argc, char** argv) { return shardkit::run_app(shardkit::shardctl_app(), argc, argv); }
+int main(int argc, char** argv) { return shardkit::cli::run_app(shardkit::apps::shardctl_app(), argc, argv); }

@@ -3,10 +3,10 @@
 #include "cli/command.hpp"
 #include "shardctl/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
-Command merge_command() {
-  return make_command<MergeOptions, MergeResult>(
+cli::Command merge_command() {
+  return cli::make_command<dataset::MergeOptions, dataset::MergeResult>(
       {.name = "merge",
        .summary = "join the parts of a distributed convert into one manifest",
        .description =
@@ -14,7 +14,7 @@ Command merge_command() {
            "manifest that a convert in one part writes.",
        .examples = {{"shardctl merge shards/train", "after all parts have ended"}},
        .resumable = true},
-      merge);
+      dataset::merge);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

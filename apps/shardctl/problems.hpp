@@ -7,10 +7,11 @@
 #include "cli/command.hpp"
 #include "dataset/checks/problem.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
 /// The problems of a verb for CI systems: a failed case for each error, a skipped one for each warning, by shard and
 /// code. `title` names the program and verb; `total` counts the problems that are not listed too.
-CiReport problem_report(std::string_view title, const std::vector<Problem>& problems, std::uint64_t total);
+cli::CiReport problem_report(std::string_view title, const std::vector<dataset::Problem>& problems,
+                             std::uint64_t total);
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -3,10 +3,10 @@
 #include "cli/command.hpp"
 #include "shardctl/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
-Command reshard_command() {
-  return make_command(
+cli::Command reshard_command() {
+  return cli::make_command(
       {.name = "reshard",
        .summary = "merge, split, shuffle, sort, filter or sample shards into other shards",
        .description =
@@ -25,7 +25,7 @@ Command reshard_command() {
                      "a part of a foreign set, and only images that decode"}},
        .resumable = true,
        .prometheus = true},
-      reshard);
+      dataset::reshard);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -3,10 +3,10 @@
 #include "cli/command.hpp"
 #include "shardctl/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
-Command stage_command() {
-  return make_command(
+cli::Command stage_command() {
+  return cli::make_command(
       {.name = "stage",
        .summary = "copy shards to a local disk, checked against their manifest",
        .description =
@@ -26,7 +26,7 @@ Command stage_command() {
        .resumable = true,
        .prometheus = true,
        .soft_fail = true},
-      stage);
+      dataset::stage);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -3,10 +3,10 @@
 #include "cli/command.hpp"
 #include "shardctl/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
-Command stat_command() {
-  return make_command<StatOptions, StatResult>(
+cli::Command stat_command() {
+  return cli::make_command<dataset::StatOptions, dataset::StatResult>(
       {.name = "stat",
        .summary = "count samples and classes of shards, and say how large a shuffle buffer they need",
        .description =
@@ -15,7 +15,7 @@ Command stat_command() {
            "holds, and from that how many samples a loader has to hold to mix them.",
        .examples = {{"shardctl stat shards/train", "from indexes where there are any"},
                     {"shardctl stat 'laion/{00000..00099}.tar' --json -", "for a script"}}},
-      stat);
+      dataset::stat);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

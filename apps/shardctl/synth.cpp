@@ -3,10 +3,10 @@
 #include "cli/command.hpp"
 #include "shardctl/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
-Command synth_command() {
-  return make_command(
+cli::Command synth_command() {
+  return cli::make_command(
       {.name = "synth",
        .summary = "make a tree of photo-like JPEGs that are as large and as costly to decode as ImageNet's",
        .description = "Makes DIR/<class>/<class>_<number>.JPEG for trials and benchmarks where no data is at "
@@ -17,7 +17,7 @@ Command synth_command() {
                     {"shardctl synth /tmp/photos --classes 1000 --per-class 20 --seed 7",
                      "many classes, other images"}},
        .resumable = true},
-      synth);
+      dataset::synth);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -2,9 +2,9 @@
 
 #include "programs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 
-App shardctl_app() {
+cli::App shardctl_app() {
   return {.name = "shardctl",
           .summary = "turn image folders into WebDataset shards; verify, reshard, inspect and stage them",
           .commands = {synth_command(), plan_command(), convert_command(), merge_command(), verify_command(),
@@ -13,4 +13,4 @@ App shardctl_app() {
                        cache_check_command(), cache_release_command()}};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -3,24 +3,24 @@
 #include "cli/app.hpp"
 
 /// The faces of the verbs of shardctl, each in the file of its name: summary, description, examples and text report.
-namespace shardkit {
+namespace shardkit::apps {
 
-Command synth_command();
-Command plan_command();
-Command convert_command();
-Command merge_command();
-Command verify_command();
-Command reshard_command();
-Command index_command();
-Command stat_command();
-Command ls_command();
-Command cat_command();
-Command extract_command();
-Command stage_command();
-Command cache_ls_command();
-Command cache_warm_command();
-Command cache_gc_command();
-Command cache_check_command();
-Command cache_release_command();
+cli::Command synth_command();
+cli::Command plan_command();
+cli::Command convert_command();
+cli::Command merge_command();
+cli::Command verify_command();
+cli::Command reshard_command();
+cli::Command index_command();
+cli::Command stat_command();
+cli::Command ls_command();
+cli::Command cat_command();
+cli::Command extract_command();
+cli::Command stage_command();
+cli::Command cache_ls_command();
+cli::Command cache_warm_command();
+cli::Command cache_gc_command();
+cli::Command cache_check_command();
+cli::Command cache_release_command();
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

@@ -4,17 +4,17 @@
 #include "shardctl/problems.hpp"
 #include "shardctl/verbs.hpp"
 
-namespace shardkit {
+namespace shardkit::apps {
 namespace {
 
-CiReport verify_ci(const VerifyResult& result) {
+cli::CiReport verify_ci(const dataset::VerifyResult& result) {
   return problem_report("shardctl verify", result.problems, result.problems_total);
 }
 
 }  // namespace
 
-Command verify_command() {
-  return make_command(
+cli::Command verify_command() {
+  return cli::make_command(
       {.name = "verify",
        .summary = "check shards: archive, names, samples, labels, checksums, images, and the set as a whole",
        .description =
@@ -26,7 +26,7 @@ Command verify_command() {
                     {"shardctl verify 'shards/x-{000000..000146}.tar' --depth structure", "reads headers only"},
                     {"shardctl verify shards/train --depth decode --junit report.xml", "every image too, for a CI job"},
                     {"shardctl verify shards/train --against imagenet/train", "is every file of the source there?"}}},
-      verify, nullptr, verify_ci);
+      dataset::verify, nullptr, verify_ci);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::apps

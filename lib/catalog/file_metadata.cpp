@@ -13,7 +13,7 @@
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::catalog {
 namespace {
 
 /// Files whose metadata one worker asks for at a time: enough to share one open folder, few enough to spread a class.
@@ -66,11 +66,11 @@ class MetadataReader {
 
   void run(unsigned cores) {
     BatchDealer dealer(scan_.classes);
-    AdaptiveWorkers workers(scan_limits(cores), ctx_.stop_token());
-    workers.run([&](WaitMeter& meter, const std::stop_token&) {
+    sync::AdaptiveWorkers workers(scan_limits(cores), ctx_.stop_token());
+    workers.run([&](sync::WaitMeter& meter, const std::stop_token&) {
       StatBatch batch;
       if (!dealer.next(batch)) return false;
-      const WaitMeter::Scope waiting(meter);
+      const sync::WaitMeter::Scope waiting(meter);
       read(batch);
       ctx_.progress().items += batch.end - batch.begin;
       return true;
@@ -80,7 +80,7 @@ class MetadataReader {
  private:
   void read(const StatBatch& batch) {
     ScannedClass& owner = *batch.owner;
-    const File folder = File::open_read(join_path(root_, owner.folder), O_DIRECTORY);
+    const io::File folder = io::File::open_read(io::join_path(root_, owner.folder), O_DIRECTORY);
     for (std::size_t i = batch.begin; i < batch.end; ++i) {
       const std::size_t images = owner.files.size();
       if (i < images) {
@@ -92,21 +92,21 @@ class MetadataReader {
   }
 
   /// `optional`: a list does not say which side-cars there are.
-  void read(const File& folder, const ScannedClass& owner, ScannedFile& file, bool optional = false) {
+  void read(const io::File& folder, const ScannedClass& owner, ScannedFile& file, bool optional = false) {
     const char* name = owner.names.data() + file.name_offset;
     struct stat info {};
     if (::fstatat(folder.fd(), name, &info, 0) != 0) {
       if (optional && errno == ENOENT) {
         file.mtime_ns = kUnreadable;
       } else {
-        add_problem(owner, file, system_error(errno, "read", join_path(folder.path(), name)));
+        add_problem(owner, file, system_error(errno, "read", io::join_path(folder.path(), name)));
       }
     } else if (!S_ISREG(info.st_mode)) {
-      const std::string path = join_path(folder.path(), name);
+      const std::string path = io::join_path(folder.path(), name);
       add_problem(owner, file, Error(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", path), path));
     } else {
       file.size = static_cast<std::uint64_t>(info.st_size);
-      file.mtime_ns = mtime_ns(info);
+      file.mtime_ns = io::mtime_ns(info);
     }
   }
 
@@ -147,7 +147,9 @@ void drop_unreadable(ImageFolderScan& scan) {
 
 }  // namespace
 
-InFlightLimits scan_limits(unsigned cores) { return {cores, 8, most_reads_in_flight(kDescriptorsPerRead)}; }
+sync::InFlightLimits scan_limits(unsigned cores) {
+  return {cores, 8, system::most_reads_in_flight(kDescriptorsPerRead)};
+}
 
 void read_metadata(const std::string& root, ImageFolderScan& scan, unsigned cores, Context& ctx) {
   MetadataReader(root, scan, ctx).run(cores);
@@ -168,4 +170,4 @@ void leave_out(ImageFolderScan& scan, const FileJudge& judge) {
   if (scan.problems.size() > before) drop_unreadable(scan);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

@@ -9,10 +9,10 @@
 #include "sync/adaptive_workers.hpp"
 
 /// Asking a source for its files' metadata: what a tree and a list have in common.
-namespace shardkit {
+namespace shardkit::catalog {
 
 /// How many threads may list folders or ask for metadata at a time.
-InFlightLimits scan_limits(unsigned cores);
+sync::InFlightLimits scan_limits(unsigned cores);
 
 /// Reads size and time of every file of a scan, many at a time. Files that cannot be read leave it and become problems,
 /// but for side-cars of a list that are not there: those just leave. Throws Error for a source that fails.
@@ -22,4 +22,4 @@ void read_metadata(const std::string& root, ImageFolderScan& scan, unsigned core
 using FileJudge = std::function<std::optional<Error>(const ScannedClass&, const ScannedFile&)>;
 void leave_out(ImageFolderScan& scan, const FileJudge& judge);
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

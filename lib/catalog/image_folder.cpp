@@ -24,7 +24,7 @@
 #include "io/publish.hpp"
 #include "sync/adaptive_workers.hpp"
 
-namespace shardkit {
+namespace shardkit::catalog {
 namespace {
 
 constexpr std::array<std::string_view, 2> kUsualSidecars = {".json", ".txt"};
@@ -45,7 +45,7 @@ EntryKind kind_of(int folder_fd, const dirent& entry) {
   return S_ISDIR(info.st_mode) ? EntryKind::folder : EntryKind::file;
 }
 
-std::vector<Entry> list_folder(const File& folder) {
+std::vector<Entry> list_folder(const io::File& folder) {
   const int copy = ::fcntl(folder.fd(), F_DUPFD_CLOEXEC, 0);  // closedir() closes what it is given
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(copy), &::closedir);
   if (!listing) throw system_error(errno, "list", folder.path());
@@ -68,7 +68,7 @@ void warn_hidden(Context& ctx, const std::string& path, std::string_view torchvi
 /// A folder's identity, to notice when a link leads back to a folder that we are already inside of.
 using FolderId = std::pair<dev_t, ino_t>;
 
-FolderId folder_id(const File& folder) {
+FolderId folder_id(const io::File& folder) {
   struct stat info {};
   if (::fstat(folder.fd(), &info) != 0) throw system_error(errno, "stat", folder.path());
   return {info.st_dev, info.st_ino};
@@ -80,8 +80,8 @@ class ClassWalker {
   ClassWalker(std::string class_path, Context& ctx) : class_path_(std::move(class_path)), ctx_(ctx) {}
 
   void walk(const std::string& relative) {
-    const std::string path = relative.empty() ? class_path_ : join_path(class_path_, relative);
-    const File folder = File::open_read(path, O_DIRECTORY);
+    const std::string path = relative.empty() ? class_path_ : io::join_path(class_path_, relative);
+    const io::File folder = io::File::open_read(path, O_DIRECTORY);
     const FolderId id = folder_id(folder);
     if (std::ranges::find(inside_, id) != inside_.end()) {
       throw Error(ErrorCode::conflict,
@@ -92,9 +92,9 @@ class ClassWalker {
       if (entry.kind == EntryKind::file) {
         files_[relative].push_back(std::move(entry.name));
       } else if (entry.name.starts_with('.')) {
-        warn_hidden(ctx_, join_path(path, entry.name), "would read the images in it");
+        warn_hidden(ctx_, io::join_path(path, entry.name), "would read the images in it");
       } else {
-        walk(join_path(relative, entry.name));
+        walk(io::join_path(relative, entry.name));
       }
     }
     inside_.pop_back();
@@ -125,13 +125,13 @@ std::uint64_t add_folder(ScannedClass& item, const std::string& folder, const st
     if (!is_image_name(name) || is_sidecar(name)) continue;
     --ignored;
     const auto image = static_cast<std::uint32_t>(item.files.size());
-    item.files.push_back({0, 0, item.add_name(join_path(folder, name)), false});
-    const std::string_view stem = split_extension(name).stem;
+    item.files.push_back({0, 0, item.add_name(io::join_path(folder, name)), false});
+    const std::string_view stem = formats::split_extension(name).stem;
     for (const std::string_view suffix : suffixes) {
       const std::string beside = std::string(stem).append(suffix);
       const auto at = std::ranges::lower_bound(names, beside);
       if (at == names.end() || *at != beside) continue;
-      item.sidecars.push_back({image, {0, 0, item.add_name(join_path(folder, *at)), false}});
+      item.sidecars.push_back({image, {0, 0, item.add_name(io::join_path(folder, *at)), false}});
       const auto index = static_cast<std::size_t>(at - names.begin());
       if (!taken[index]) --ignored;
       taken[index] = true;
@@ -143,13 +143,13 @@ std::uint64_t add_folder(ScannedClass& item, const std::string& folder, const st
 /// Names of the class folders of `root`, sorted bytewise. Adds other files to `ignored`; warns of hidden folders.
 /// Throws Error{not_found} when there is none.
 std::vector<std::string> list_class_folders(const std::string& root, Context& ctx, std::uint64_t& ignored) {
-  const File folder = File::open_read(root, O_DIRECTORY);
+  const io::File folder = io::File::open_read(root, O_DIRECTORY);
   std::vector<std::string> classes;
   for (Entry& entry : list_folder(folder)) {
     if (entry.kind == EntryKind::file) {
       ++ignored;
     } else if (entry.name.starts_with('.')) {
-      warn_hidden(ctx, join_path(root, entry.name), "would count it and shift every label after it");
+      warn_hidden(ctx, io::join_path(root, entry.name), "would count it and shift every label after it");
     } else {
       classes.push_back(std::move(entry.name));
     }
@@ -165,7 +165,7 @@ std::vector<std::string> list_class_folders(const std::string& root, Context& ct
 /// files it ignored.
 std::uint64_t list_class(const std::string& root, ScannedClass& item, const std::vector<std::string>& sidecars,
                          Context& ctx) {
-  ClassWalker walker(join_path(root, item.folder), ctx);
+  ClassWalker walker(io::join_path(root, item.folder), ctx);
   walker.walk("");
   std::uint64_t ignored = 0;
   for (const auto& [folder, names] : walker.files()) ignored += add_folder(item, folder, names, sidecars);
@@ -214,9 +214,9 @@ void warn_of_absent_classes(const std::string& set, const std::vector<std::strin
 }  // namespace
 
 SetFolders find_set_folders(const std::string& root, Context& ctx) {
-  static_cast<void>(File::open_read(root, O_DIRECTORY));  // throws where there is no such folder
+  static_cast<void>(io::File::open_read(root, O_DIRECTORY));  // throws where there is no such folder
   const std::vector<std::string> folders = class_folders(root);
-  const std::string train = join_path(root, std::string(kTrain));
+  const std::string train = io::join_path(root, std::string(kTrain));
   if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) ||
       !std::ranges::binary_search(folders, kTrain) || class_folders(train).empty() || holds_images(train)) {
     return {};
@@ -224,11 +224,11 @@ SetFolders find_set_folders(const std::string& root, Context& ctx) {
   SetFolders sets;
   std::vector<std::vector<std::string>> classes;
   for (const std::string& name : folders) {
-    std::vector<std::string> here = class_folders(join_path(root, name));
+    std::vector<std::string> here = class_folders(io::join_path(root, name));
     if (here.empty()) {
-      ctx.warn(
-          "set_without_classes",
-          fmt::format("'{}' left out: it has no class folders, so its images have no labels", join_path(root, name)));
+      ctx.warn("set_without_classes",
+               fmt::format("'{}' left out: it has no class folders, so its images have no labels",
+                           io::join_path(root, name)));
       continue;
     }
     std::vector<std::string> all;
@@ -238,7 +238,7 @@ SetFolders find_set_folders(const std::string& root, Context& ctx) {
     classes.push_back(std::move(here));
   }
   for (std::size_t i = 0; i < sets.names.size(); ++i) {
-    warn_of_absent_classes(join_path(root, sets.names[i]), classes[i], sets.classes, ctx);
+    warn_of_absent_classes(io::join_path(root, sets.names[i]), classes[i], sets.classes, ctx);
   }
   return sets;
 }
@@ -249,11 +249,11 @@ namespace {
 void list_classes(const std::string& root, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
   std::atomic<std::size_t> next{0};
   std::atomic<std::uint64_t> ignored{0};
-  AdaptiveWorkers workers(scan_limits(options.cores), ctx.stop_token());
-  workers.run([&](WaitMeter& meter, const std::stop_token&) {
+  sync::AdaptiveWorkers workers(scan_limits(options.cores), ctx.stop_token());
+  workers.run([&](sync::WaitMeter& meter, const std::stop_token&) {
     const std::size_t mine = next.fetch_add(1);
     if (mine >= scan.classes.size()) return false;
-    const WaitMeter::Scope waiting(meter);
+    const sync::WaitMeter::Scope waiting(meter);
     ignored += list_class(root, scan.classes[mine], options.sidecars, ctx);
     return true;
   });
@@ -269,7 +269,7 @@ void check_classes(const ImageFolderScan& scan, const std::string& root, const S
   }
   for (const ScannedClass& item : scan.classes) {
     if (!item.files.empty() || options.allow_empty) continue;
-    const std::string path = join_path(root, item.name);
+    const std::string path = io::join_path(root, item.name);
     throw Error(ErrorCode::corrupt,
                 fmt::format("class folder '{}' has no images; remove it, or accept it with --allow-empty", path), path);
   }
@@ -296,7 +296,7 @@ std::uint64_t ImageFolderScan::images() const {
   return count;
 }
 
-std::string ScannedClass::path_of(const ScannedFile& file) const { return join_path(folder, name_of(file)); }
+std::string ScannedClass::path_of(const ScannedFile& file) const { return io::join_path(folder, name_of(file)); }
 
 std::uint32_t ScannedClass::add_name(std::string_view path) {
   if (names.size() > std::numeric_limits<std::uint32_t>::max() - 8192) {
@@ -311,12 +311,13 @@ std::uint32_t ScannedClass::add_name(std::string_view path) {
 
 std::string image_key(const ScannedClass& owner, const ScannedFile& file) {
   const std::string path = owner.path_of(file);
-  std::string key = image_key(owner.name, path);
-  return file.marked ? marked_key(key, path) : key;
+  std::string key = formats::image_key(owner.name, path);
+  return file.marked ? formats::marked_key(key, path) : key;
 }
 
 bool is_image_name(std::string_view name) {
-  return name.find('.') != std::string_view::npos && is_image_extension(split_extension(name).extension);
+  return name.find('.') != std::string_view::npos &&
+         formats::is_image_extension(formats::split_extension(name).extension);
 }
 
 ImageFolderScan scan_image_folder(const std::string& root, const ScanOptions& options, Context& ctx) {
@@ -358,4 +359,4 @@ void mark_collisions(ImageFolderScan& scan) {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

@@ -14,7 +14,7 @@
 ///
 /// Scanning a tree as torchvision's ImageFolder reads it (torchvision/datasets/folder.py, find_classes and
 /// make_dataset): sorted class folders, recursion below them, links followed, extensions without regard to case.
-namespace shardkit {
+namespace shardkit::catalog {
 
 struct SetFolders {
   std::vector<std::string> names;    ///< such as {"train", "val"}; empty where the source is one set
@@ -96,4 +96,4 @@ bool is_image_name(std::string_view name);
 /// four billion, that two marked keys are still equal.
 void mark_collisions(ImageFolderScan& scan);
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

@@ -15,7 +15,7 @@
 #include "formats/portable_name.hpp"
 #include "formats/tsv.hpp"
 
-namespace shardkit {
+namespace shardkit::catalog {
 namespace {
 
 bool looks_like_a_number(std::string_view text) {
@@ -86,7 +86,7 @@ ListedLabel ListLabels::label_of(const nlohmann::ordered_json& value, std::uint6
   if (label.text.find('\0') != std::string::npos) fail(line, "the label holds a NUL byte");
   if (options_.labels_are_names || several()) return label;  // only one label of an image is numbered
   std::uint64_t number = 0;
-  if (parse_number(label.text, number)) {
+  if (formats::parse_number(label.text, number)) {
     label.number = number;
     label.text = fmt::to_string(number);
   } else if (looks_like_a_number(label.text)) {
@@ -114,7 +114,7 @@ class ListReader {
   }
 
   void read() {
-    TableRow row;
+    formats::TableRow row;
     nlohmann::ordered_json fields;
     std::string path;
     while (table_.next(row, fields, path)) {
@@ -135,7 +135,7 @@ class ListReader {
   ImageList take() { return {std::move(scan_), labels_.several()}; }
 
  private:
-  void add(const TableRow& row, const nlohmann::ordered_json& fields, const std::string& path) {
+  void add(const formats::TableRow& row, const nlohmann::ordered_json& fields, const std::string& path) {
     ListedLabel label;
     if (!options_.label_column.empty()) {
       std::vector<ListedLabel> labels = labels_.read(fields, row.line);
@@ -185,7 +185,7 @@ class ListReader {
 /// Adds the names that side-cars of these suffixes would have; the metadata will tell which are there.
 void add_sidecars(ScannedClass& owner, const std::vector<std::string>& suffixes) {
   for (std::uint32_t i = 0; i < owner.files.size(); ++i) {
-    const std::string stem(split_extension(owner.name_of(owner.files[i])).stem);
+    const std::string stem(formats::split_extension(owner.name_of(owner.files[i])).stem);
     for (const std::string& suffix : suffixes) {
       owner.sidecars.push_back({i, {0, 0, owner.add_name(stem + suffix), false}});
     }
@@ -206,4 +206,4 @@ ImageList scan_image_list(const std::string& root, const ImageListOptions& list,
   return result;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

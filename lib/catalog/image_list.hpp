@@ -12,7 +12,7 @@
 #include "core/context.hpp"
 
 /// Sources that are no tree of class folders: a file lists the images and their labels.
-namespace shardkit {
+namespace shardkit::catalog {
 
 struct ImageListOptions {
   std::string file;                  ///< CSV, TSV or JSON Lines (image_table.hpp)
@@ -72,4 +72,4 @@ class ListLabels {
 /// The parts of a cell between separators; none of an empty cell.
 std::vector<std::string> split_labels(std::string_view cell, std::string_view separator);
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

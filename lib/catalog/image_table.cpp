@@ -13,11 +13,11 @@
 #include "core/hash.hpp"
 #include "formats/tsv.hpp"
 
-namespace shardkit {
+namespace shardkit::catalog {
 namespace {
 
-TableKind kind_of(const std::string& file) {
-  if (const auto kind = table_kind(file)) return *kind;
+formats::TableKind kind_of(const std::string& file) {
+  if (const auto kind = formats::table_kind(file)) return *kind;
   throw Error(ErrorCode::usage,
               fmt::format("'{}' ends neither in .csv, .tsv nor .jsonl: its name says how it is written", file), file);
 }
@@ -53,7 +53,7 @@ void ImageTable::require_column(const std::string& column, std::string_view opti
               file_);
 }
 
-bool ImageTable::next(TableRow& row, nlohmann::ordered_json& fields, std::string& path) {
+bool ImageTable::next(formats::TableRow& row, nlohmann::ordered_json& fields, std::string& path) {
   if (!rows_.next(row, fields)) return false;
   const auto cell = fields.find(path_column_);
   if (cell == fields.end() || !cell->is_string()) {
@@ -102,7 +102,7 @@ namespace {
 /// "007" stays text, as "7" would be another label.
 nlohmann::ordered_json label_value(const std::string& text) {
   std::uint64_t number = 0;
-  if (parse_number(text, number) && fmt::to_string(number) == text) return number;
+  if (formats::parse_number(text, number) && fmt::to_string(number) == text) return number;
   return text;
 }
 
@@ -111,7 +111,7 @@ nlohmann::ordered_json label_value(const std::string& text) {
 RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx)
     : table_(file, path_column, source) {
   ctx.progress().start("rows");
-  TableRow row;
+  formats::TableRow row;
   nlohmann::ordered_json fields;
   std::string path;
   while (table_.next(row, fields, path)) {
@@ -206,4 +206,4 @@ ImageNotes::Unused ImageNotes::unused(const ImageFolderScan& scan) const {
   return result;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

@@ -14,7 +14,7 @@
 #include "formats/table_reader.hpp"
 #include "io/file.hpp"
 
-namespace shardkit {
+namespace shardkit::catalog {
 
 /// Raises Error{corrupt} that names the table's file, its line and `text`.
 [[noreturn]] void fail_at_line(const std::string& file, std::uint64_t line, std::string_view text);
@@ -31,7 +31,7 @@ class ImageTable {
 
   /// The next row, its fields and its image's path, relative to the source; false at the end. Throws Error{corrupt}
   /// with file and line for what is no row, or has no path, or one that leaves the source.
-  bool next(TableRow& row, nlohmann::ordered_json& fields, std::string& path);
+  bool next(formats::TableRow& row, nlohmann::ordered_json& fields, std::string& path);
 
   /// Throws Error{usage} where the header lacks the column. JSON Lines have none: there each row tells.
   void require_column(const std::string& column, std::string_view option) const;
@@ -53,8 +53,8 @@ class ImageTable {
   std::string file_;
   std::string path_column_;
   std::string source_;  ///< absolute, normal, without a slash at its end
-  FileSource bytes_;
-  TableReader rows_;
+  io::FileSource bytes_;
+  formats::TableReader rows_;
 };
 
 /// Where the row of each image lies in a table: 24 bytes a row, whatever it holds.
@@ -117,4 +117,4 @@ class ImageNotes {
   std::string label_separator_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

@@ -10,7 +10,7 @@
 
 namespace fs = std::filesystem;
 
-namespace shardkit {
+namespace shardkit::catalog {
 namespace {
 
 /// An absolute path without "." and "..". Where a ".." stands, links count as they do when it is opened.
@@ -26,14 +26,14 @@ std::string absolute_path(const std::string& text) {
 
 ObjectPlace local_place(const std::string& text) { return {ObjectPlace::Kind::local, absolute_path(text).substr(1)}; }
 
-ObjectPlace http_place(Url url) {
+ObjectPlace http_place(net::Url url) {
   ObjectPlace place{ObjectPlace::Kind::http, url.path.substr(1)};
   url.path.resize(1);  // its first slash
   place.url = std::move(url);
   return place;
 }
 
-ObjectPlace s3_place(S3Location location) {
+ObjectPlace s3_place(net::S3Location location) {
   return {ObjectPlace::Kind::s3, std::move(location.key), std::move(location.bucket)};
 }
 
@@ -71,12 +71,12 @@ ObjectPlace place_in_s3_list(const ObjectPlace& list, const std::string& entry) 
 }
 
 ObjectPlace place_in_http_list(const ObjectPlace& list, const std::string& entry) {
-  Url url = list.url;
+  net::Url url = list.url;
   url.user.clear();
   url.password.clear();
   url.query.clear();
   const bool from_root = entry.starts_with('/');
-  const Url read = parse_url(join_path(url.text(), std::string_view(entry).substr(from_root ? 1 : 0)));
+  const net::Url read = net::parse_url(io::join_path(url.text(), std::string_view(entry).substr(from_root ? 1 : 0)));
   ObjectPlace place = list;
   place.path = joined(from_root ? "" : list.folder().path, std::string_view(read.path).substr(1), list);
   if (!read.query.empty()) place.url.query = read.query;
@@ -96,8 +96,8 @@ std::string ObjectPlace::access() const {
 }
 
 std::string ObjectPlace::display() const {
-  if (kind == Kind::local) return join_path("/", path);
-  if (kind == Kind::s3) return S3Location{bucket, path}.text();
+  if (kind == Kind::local) return io::join_path("/", path);
+  if (kind == Kind::s3) return net::S3Location{bucket, path}.text();
   return full_url().display();
 }
 
@@ -107,9 +107,9 @@ ObjectPlace ObjectPlace::folder() const {
   return folder;
 }
 
-Url ObjectPlace::full_url() const {
-  Url full = url;
-  full.path = join_path("/", path);
+net::Url ObjectPlace::full_url() const {
+  net::Url full = url;
+  full.path = io::join_path("/", path);
   return full;
 }
 
@@ -120,8 +120,8 @@ bool is_address(std::string_view text) {
 ObjectPlace parse_place(const std::string& text) {
   if (!is_address(text)) return local_place(text);
   const std::string scheme = lower_case(std::string_view(text).substr(0, text.find(':')));
-  if (scheme == "s3") return s3_place(parse_s3_location(text));
-  if (scheme == "http" || scheme == "https") return http_place(parse_url(text));
+  if (scheme == "s3") return s3_place(net::parse_s3_location(text));
+  if (scheme == "http" || scheme == "https") return http_place(net::parse_url(text));
   throw Error(ErrorCode::unsupported,
               fmt::format("addresses of the kind '{}:' cannot be read; there are s3://bucket/key, http(s)://host/path "
                           "and local paths. Google's buckets are read by s3:// with their S3 endpoint",
@@ -132,15 +132,15 @@ ObjectPlace place_in_list(const ObjectPlace& list, const std::string& entry) {
   if (is_address(entry)) return parse_place(entry);
   if (list.kind == ObjectPlace::Kind::s3) return place_in_s3_list(list, entry);
   if (list.kind == ObjectPlace::Kind::http) return place_in_http_list(list, entry);
-  return local_place(entry.starts_with('/') ? entry : join_path(list.folder().display(), entry));
+  return local_place(entry.starts_with('/') ? entry : io::join_path(list.folder().display(), entry));
 }
 
 std::string decoded(const ObjectPlace& place, std::string_view path) {
-  return place.kind == ObjectPlace::Kind::http ? percent_decode(path) : std::string(path);
+  return place.kind == ObjectPlace::Kind::http ? net::percent_decode(path) : std::string(path);
 }
 
 bool encodes_again(const ObjectPlace& place, std::string_view path) {
-  return place.kind != ObjectPlace::Kind::http || percent_encode_path(percent_decode(path)) == path;
+  return place.kind != ObjectPlace::Kind::http || net::percent_encode_path(net::percent_decode(path)) == path;
 }
 
 namespace {
@@ -149,10 +149,10 @@ constexpr std::uint64_t kLargestText = 1ULL << 30U;
 
 }  // namespace
 
-std::unique_ptr<ObjectSource> ObjectOpener::folder(const ObjectPlace& place) {
-  if (place.kind == ObjectPlace::Kind::local) return open_object_source(place.display());
-  if (place.kind == ObjectPlace::Kind::s3) return store_source(stores_.open(place.display()), stop_);
-  return store_source(stores_.open(place.full_url()), stop_);
+std::unique_ptr<io::ObjectSource> ObjectOpener::folder(const ObjectPlace& place) {
+  if (place.kind == ObjectPlace::Kind::local) return io::open_object_source(place.display());
+  if (place.kind == ObjectPlace::Kind::s3) return net::store_source(stores_.open(place.display()), stop_);
+  return net::store_source(stores_.open(place.full_url()), stop_);
 }
 
 OpenObject ObjectOpener::object(const ObjectPlace& place) {
@@ -165,7 +165,7 @@ OpenObject ObjectOpener::object(const ObjectPlace& place) {
 std::string ObjectOpener::text(const ObjectPlace& place) {
   const OpenObject open = object(place);
   const auto found = open.source->find(open.name);
-  if (found) return fetch_text(*open.source, *found, kLargestText, stop_);
+  if (found) return io::fetch_text(*open.source, *found, kLargestText, stop_);
   throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", place.display()), place.display());
 }
 
@@ -189,10 +189,10 @@ void StoreAccess::describe(FieldVisitor& v) {
   v.field({"anonymous", Unit::none, "send no credentials: public buckets"}, anonymous);
 }
 
-StoreOptions StoreAccess::store_options() const {
-  StoreOptions options;
+net::StoreOptions StoreAccess::store_options() const {
+  net::StoreOptions options;
   options.s3 = {profile, endpoint_url, region, anonymous};
   return options;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

@@ -10,7 +10,7 @@
 #include "net/store_source.hpp"
 #include "net/url.hpp"
 
-namespace shardkit {
+namespace shardkit::catalog {
 
 /// Where a file or folder is: on this machine, in a bucket, or at a web server.
 struct ObjectPlace {
@@ -21,7 +21,7 @@ struct ObjectPlace {
   /// it: an absolute path, a key, the percent-encoded path of a URL.
   std::string path;
   std::string bucket = {};  ///< s3
-  Url url = {};             ///< http: all but the path
+  net::Url url = {};        ///< http: all but the path
 
   /// What tells one store from another: "/", "s3://bucket", "https://host:port".
   std::string store() const;
@@ -34,7 +34,7 @@ struct ObjectPlace {
   /// The folder that it lies in; that of a folder is itself.
   ObjectPlace folder() const;
   /// The URL of an http place, in full.
-  Url full_url() const;
+  net::Url full_url() const;
 };
 
 /// True for what is written like a URL, of any kind, and for WebDataset's "pipe:COMMAND".
@@ -56,17 +56,17 @@ bool encodes_again(const ObjectPlace& place, std::string_view path);
 
 /// An object of a source.
 struct OpenObject {
-  std::shared_ptr<ObjectSource> source;
+  std::shared_ptr<io::ObjectSource> source;
   std::string name;  ///< in the source
 };
 
 /// Opens what lies at places. Sources of stores share connections and credentials. One thread at a time.
 class ObjectOpener {
  public:
-  ObjectOpener(const StoreOptions& options, std::stop_token stop) : stores_(options), stop_(std::move(stop)) {}
+  ObjectOpener(const net::StoreOptions& options, std::stop_token stop) : stores_(options), stop_(std::move(stop)) {}
 
   /// The source of what is below a folder. Throws Error{not_found} for a local one that is not there.
-  std::unique_ptr<ObjectSource> folder(const ObjectPlace& place);
+  std::unique_ptr<io::ObjectSource> folder(const ObjectPlace& place);
   /// A source that has the object. Nothing is asked yet.
   OpenObject object(const ObjectPlace& place);
   /// The whole of a small object. Throws Error{not_found} when it is not there, Error{corrupt} past 1 GiB.
@@ -76,7 +76,7 @@ class ObjectOpener {
   const std::stop_token& stop() const { return stop_; }
 
  private:
-  StoreOpener stores_;
+  net::StoreOpener stores_;
   std::stop_token stop_;
 };
 
@@ -89,7 +89,7 @@ struct StoreAccess {
 
   void describe(FieldVisitor& v);
 
-  StoreOptions store_options() const;
+  net::StoreOptions store_options() const;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

@@ -18,20 +18,20 @@
 #include "formats/tsv.hpp"
 #include "sync/task_group.hpp"
 
-namespace shardkit {
+namespace shardkit::catalog {
 namespace {
 
 /// Objects and whole folders of several sources, as one source. An object has the name it was added by, what is in a
 /// folder has its name there. First all is added, by one thread; from then on it is thread-safe.
-class MergedSource final : public ObjectSource {
+class MergedSource final : public io::ObjectSource {
  public:
   /// What waits in list() ends when `stop` is requested.
   explicit MergedSource(std::stop_token stop) : stop_(std::move(stop)) {}
 
-  void add_folder(std::shared_ptr<ObjectSource> folder);
+  void add_folder(std::shared_ptr<io::ObjectSource> folder);
   /// The object that `source` knows as `inner`. Throws Error{usage} with both addresses when there is another object of
   /// that name.
-  void add_object(const std::string& name, std::shared_ptr<ObjectSource> source, std::string inner);
+  void add_object(const std::string& name, std::shared_ptr<io::ObjectSource> source, std::string inner);
 
   /// "s3://bucket/train and 2 more".
   const std::string& location() const override { return location_; }
@@ -39,33 +39,34 @@ class MergedSource final : public ObjectSource {
 
   /// All folders' objects, and the single ones. Throws Error{usage} with both addresses when two have one name,
   /// Error{not_found} for a single one that is not there, and what the sources throw.
-  std::vector<ObjectInfo> list() override;
+  std::vector<io::ObjectInfo> list() override;
   std::vector<std::string> names_in(const std::string& folder) override;
   /// Where two folders have the name, the one that was added first has it.
-  std::optional<ObjectInfo> find(const std::string& name) override;
-  Fetched fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
-                const std::stop_token& stop) override;
-  Fetched fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
-                      const std::stop_token& stop) override;
+  std::optional<io::ObjectInfo> find(const std::string& name) override;
+  io::Fetched fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
+                    const std::stop_token& stop) override;
+  io::Fetched fetch_whole(const io::ObjectInfo& object, const std::function<BodyWriter()>& start,
+                          const std::stop_token& stop) override;
 
  private:
   struct Owner {
-    std::shared_ptr<ObjectSource> source;
+    std::shared_ptr<io::ObjectSource> source;
     std::string inner;
   };
 
   std::optional<Owner> owner_of(const std::string& name) const;
-  void remember(const std::string& name, const std::shared_ptr<ObjectSource>& folder);
+  void remember(const std::string& name, const std::shared_ptr<io::ObjectSource>& folder);
   void name_location();
   [[noreturn]] static void refuse_pair(const std::string& name, const Owner& one, const Owner& other);
 
   std::stop_token stop_;
   std::string location_;
-  std::vector<std::shared_ptr<ObjectSource>> folders_;
+  std::vector<std::shared_ptr<io::ObjectSource>> folders_;
   std::vector<std::string> names_;  ///< of the single objects, in the order added
   std::unordered_map<std::string, Owner> objects_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<ObjectSource>> in_folders_;  ///< whose the names are, as far as known
+  std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>>
+      in_folders_;  ///< whose the names are, as far as known
 };
 
 constexpr unsigned kLookUps = 32;  // at a time
@@ -76,12 +77,12 @@ bool is_right_below(const std::string& folder, const std::string& name) {
   return slash == std::string::npos ? folder.empty() : name.compare(0, slash, folder) == 0;
 }
 
-void MergedSource::add_folder(std::shared_ptr<ObjectSource> folder) {
+void MergedSource::add_folder(std::shared_ptr<io::ObjectSource> folder) {
   folders_.push_back(std::move(folder));
   name_location();
 }
 
-void MergedSource::add_object(const std::string& name, std::shared_ptr<ObjectSource> source, std::string inner) {
+void MergedSource::add_object(const std::string& name, std::shared_ptr<io::ObjectSource> source, std::string inner) {
   Owner owner{std::move(source), std::move(inner)};
   const auto [there, is_new] = objects_.try_emplace(name, owner);
   if (!is_new) refuse_pair(name, there->second, owner);
@@ -100,9 +101,9 @@ std::string MergedSource::address_of(const std::string& name) const {
   return owner ? owner->source->address_of(owner->inner) : name;
 }
 
-std::vector<ObjectInfo> MergedSource::list() {
+std::vector<io::ObjectInfo> MergedSource::list() {
   const auto singles = find_all(*this, names_, kLookUps, stop_);
-  std::vector<ObjectInfo> found;
+  std::vector<io::ObjectInfo> found;
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (singles[i]) {
       found.push_back(*singles[i]);
@@ -111,9 +112,9 @@ std::vector<ObjectInfo> MergedSource::list() {
     const std::string address = address_of(names_[i]);
     throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address);
   }
-  std::unordered_map<std::string, std::shared_ptr<ObjectSource>> seen;
+  std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>> seen;
   for (const auto& folder : folders_) {
-    for (ObjectInfo& object : folder->list()) {
+    for (io::ObjectInfo& object : folder->list()) {
       const Owner owner{folder, object.name};
       if (const auto single = objects_.find(object.name); single != objects_.end()) {
         refuse_pair(object.name, single->second, owner);
@@ -123,7 +124,7 @@ std::vector<ObjectInfo> MergedSource::list() {
       found.push_back(std::move(object));
     }
   }
-  std::ranges::sort(found, {}, &ObjectInfo::name);
+  std::ranges::sort(found, {}, &io::ObjectInfo::name);
   const std::scoped_lock lock(mutex_);
   in_folders_ = std::move(seen);
   return found;
@@ -142,7 +143,7 @@ std::vector<std::string> MergedSource::names_in(const std::string& folder) {
   return names;
 }
 
-std::optional<ObjectInfo> MergedSource::find(const std::string& name) {
+std::optional<io::ObjectInfo> MergedSource::find(const std::string& name) {
   if (const auto owner = owner_of(name)) {
     auto object = owner->source->find(owner->inner);
     if (object) object->name = name;
@@ -157,17 +158,17 @@ std::optional<ObjectInfo> MergedSource::find(const std::string& name) {
   return std::nullopt;
 }
 
-Fetched MergedSource::fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
-                            const BodyWriter& write, const std::stop_token& stop) {
+io::Fetched MergedSource::fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
+                                const BodyWriter& write, const std::stop_token& stop) {
   const auto owner = owner_of(object.name);
-  if (!owner) return Fetched::changed;
+  if (!owner) return io::Fetched::changed;
   return owner->source->fetch({owner->inner, object.size, object.version}, offset, length, write, stop);
 }
 
-Fetched MergedSource::fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
-                                  const std::stop_token& stop) {
+io::Fetched MergedSource::fetch_whole(const io::ObjectInfo& object, const std::function<BodyWriter()>& start,
+                                      const std::stop_token& stop) {
   const auto owner = owner_of(object.name);
-  if (!owner) return Fetched::changed;
+  if (!owner) return io::Fetched::changed;
   return owner->source->fetch_whole({owner->inner, object.size, object.version}, start, stop);
 }
 
@@ -179,7 +180,7 @@ std::optional<MergedSource::Owner> MergedSource::owner_of(const std::string& nam
   return Owner{known->second, name};
 }
 
-void MergedSource::remember(const std::string& name, const std::shared_ptr<ObjectSource>& folder) {
+void MergedSource::remember(const std::string& name, const std::shared_ptr<io::ObjectSource>& folder) {
   const std::scoped_lock lock(mutex_);
   in_folders_.try_emplace(name, folder);
 }
@@ -195,11 +196,11 @@ void MergedSource::refuse_pair(const std::string& name, const Owner& one, const 
 
 }  // namespace
 
-std::vector<std::optional<ObjectInfo>> find_all(ObjectSource& source, const std::vector<std::string>& names,
-                                                unsigned concurrency, const std::stop_token& stop) {
-  std::vector<std::optional<ObjectInfo>> found(names.size());
+std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, const std::vector<std::string>& names,
+                                                    unsigned concurrency, const std::stop_token& stop) {
+  std::vector<std::optional<io::ObjectInfo>> found(names.size());
   std::atomic<std::size_t> next = 0;
-  TaskGroup group(stop);
+  sync::TaskGroup group(stop);
   const auto look = [&](const std::stop_token& ending) {
     for (std::size_t at = next++; at < names.size() && !ending.stop_requested(); at = next++) {
       found[at] = source.find(names[at]);
@@ -236,7 +237,7 @@ std::string_view trouble_of(std::string_view name) {
 /// For a message, whose text ends at a NUL.
 std::string readable(std::string_view name) {
   std::string text;
-  append_escaped(text, name.substr(0, name.find('\0')));
+  formats::append_escaped(text, name.substr(0, name.find('\0')));
   return name.find('\0') == std::string_view::npos ? text : text + "\\0...";
 }
 
@@ -308,33 +309,33 @@ bool are_of_one_source(const Places& objects, const ObjectPlace& folder) {
 /// Whether `text` is of a manifest of ours that has all of `names`. Throws Error{corrupt} when it is damaged.
 bool is_manifest_of(const std::vector<std::string>& names, const std::string& text, const std::string& path) {
   if (text.find("\"shardkit-manifest\"") == std::string::npos) return false;  // others use that name too
-  const Manifest manifest = read_manifest(text, path);
+  const formats::Manifest manifest = formats::read_manifest(text, path);
   std::unordered_set<std::string_view> known;
-  for (const ManifestShard& shard : manifest.shards) known.insert(shard.name);
+  for (const formats::ManifestShard& shard : manifest.shards) known.insert(shard.name);
   return std::ranges::all_of(names, [&](const std::string& name) { return known.contains(name); });
 }
 
 /// The manifest of the folder that `source` is, when it has all of `names`. That it cannot be had is no error: who may
 /// read objects by name is often refused for those that are not there.
-std::string manifest_of(ObjectSource& source, const std::vector<std::string>& names, const std::stop_token& stop) {
+std::string manifest_of(io::ObjectSource& source, const std::vector<std::string>& names, const std::stop_token& stop) {
   if (std::ranges::any_of(names, [](const auto& name) { return name.find('/') != std::string::npos; })) return {};
   std::string text;
   try {
-    const auto object = source.find(kManifestName);
+    const auto object = source.find(formats::kManifestName);
     if (!object) return {};
-    text = fetch_text(source, *object, kLargestManifest, stop);
+    text = io::fetch_text(source, *object, kLargestManifest, stop);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::denied || error.code() == ErrorCode::unsupported) return {};
     throw;
   }
-  return is_manifest_of(names, text, source.address_of(kManifestName)) ? kManifestName : "";
+  return is_manifest_of(names, text, source.address_of(formats::kManifestName)) ? formats::kManifestName : "";
 }
 
 /// Adds `objects` under their names. A store is opened once, at its root; a web server once for each folder, as the
 /// folder's spelling may not survive decoding, and for each URL whose own would not.
 void add_objects(MergedSource& merged, const Places& objects, const std::vector<std::string>& names,
                  ObjectOpener& opener) {
-  std::map<std::string, std::shared_ptr<ObjectSource>> roots;
+  std::map<std::string, std::shared_ptr<io::ObjectSource>> roots;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const ObjectPlace& object = objects[i];
     ObjectPlace root = object.folder();
@@ -371,7 +372,7 @@ ObjectSet listed_objects(const Places& objects, ObjectOpener& opener) {
 ObjectSet one_folder(const ObjectPlace& folder, ObjectOpener& opener) {
   ObjectSet set;
   set.source = opener.folder(folder);
-  if (set.source->find(kManifestName)) set.manifest = kManifestName;
+  if (set.source->find(formats::kManifestName)) set.manifest = formats::kManifestName;
   return set;
 }
 
@@ -401,7 +402,7 @@ ObjectSet merged_set(const OperandPlaces& places, ObjectOpener& opener) {
 
 }  // namespace
 
-ObjectSet open_objects(const std::vector<std::string>& operands, const StoreOptions& options,
+ObjectSet open_objects(const std::vector<std::string>& operands, const net::StoreOptions& options,
                        const std::stop_token& stop) {
   ObjectOpener opener(options, stop);
   const OperandPlaces places = resolve_operands(operands, opener);
@@ -410,4 +411,4 @@ ObjectSet open_objects(const std::vector<std::string>& operands, const StoreOpti
   return merged_set(places, opener);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

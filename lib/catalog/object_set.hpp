@@ -9,13 +9,13 @@
 #include "io/object_source.hpp"
 #include "net/store_source.hpp"
 
-namespace shardkit {
+namespace shardkit::catalog {
 
 /// Looks up each of `names`, up to `concurrency` (at least 1) at a time: what takes the place of a listing where there
 /// is none. The answers are in the order of the names, empty for what is not there. Throws the first error of a
 /// look-up, Error{cancelled} on a stop.
-std::vector<std::optional<ObjectInfo>> find_all(ObjectSource& source, const std::vector<std::string>& names,
-                                                unsigned concurrency, const std::stop_token& stop);
+std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, const std::vector<std::string>& names,
+                                                    unsigned concurrency, const std::stop_token& stop);
 
 /// Refuses names that cannot be files below one folder, as keys of a bucket may be: one with an empty component (a
 /// slash in front or behind, two in a row), with "." or "..", with a NUL, with a component over 255 bytes, or one that
@@ -25,9 +25,9 @@ void check_names(const std::vector<std::string>& names, const std::string& locat
 
 /// What SRC operands name, wherever it lies.
 struct ObjectSet {
-  std::unique_ptr<ObjectSource> source;  ///< its names are what the objects will be called below a target
-  bool listed = false;                   ///< the operands name the objects one by one; else all below `source` is meant
-  std::vector<std::string> names;        ///< when listed, in the order named, none twice; each passes check_names()
+  std::unique_ptr<io::ObjectSource> source;  ///< its names are what the objects will be called below a target
+  bool listed = false;             ///< the operands name the objects one by one; else all below `source` is meant
+  std::vector<std::string> names;  ///< when listed, in the order named, none twice; each passes check_names()
   /// Name within `source` of the manifest that tells the right bytes; empty without one. Of a folder its manifest.json;
   /// of listed objects that of the folder they all lie right in, when it lists all of them.
   std::string manifest;
@@ -61,7 +61,7 @@ struct ObjectSet {
 /// Throws Error{usage} for operands that name nothing or are no address, Error{not_found} for a local path, list or
 /// manifest that is not there, Error{unsupported} for other kinds of address, and what stores throw. No text shows a
 /// login or the query of a URL. What waits ends when `stop` is requested, later too, in the source.
-ObjectSet open_objects(const std::vector<std::string>& operands, const StoreOptions& options,
+ObjectSet open_objects(const std::vector<std::string>& operands, const net::StoreOptions& options,
                        const std::stop_token& stop);
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

@@ -18,7 +18,7 @@
 
 namespace fs = std::filesystem;
 
-namespace shardkit {
+namespace shardkit::catalog {
 
 std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
   std::vector<std::string> shards;
@@ -34,7 +34,7 @@ std::vector<std::string> listed_shards(std::string_view text, const std::string&
 }
 
 std::vector<std::string> wids_shards(std::string_view text, const std::string& path) {
-  if (!is_wids_index(text)) {
+  if (!formats::is_wids_index(text)) {
     throw Error(ErrorCode::usage,
                 fmt::format("'{}' has no \"shardlist\", so it is no wids index; for a set with a manifest name its "
                             "folder",
@@ -42,7 +42,7 @@ std::vector<std::string> wids_shards(std::string_view text, const std::string& p
                 path);
   }
   std::vector<std::string> shards;
-  for (WidsShard& shard : read_wids_index(text, path).shards) shards.push_back(std::move(shard.url));
+  for (formats::WidsShard& shard : formats::read_wids_index(text, path).shards) shards.push_back(std::move(shard.url));
   if (!shards.empty()) return shards;
   throw Error(ErrorCode::not_found, fmt::format("wids index '{}' names no shard", path), path);
 }
@@ -56,7 +56,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// "x.idx" and "x.mp4", but neither "v1.0" nor ".hidden".
 bool has_extension(std::string_view name) {
-  const auto [stem, extension] = split_extension(name);
+  const auto [stem, extension] = formats::split_extension(name);
   return !stem.empty() && extension.size() <= kLongestExtension && std::ranges::any_of(extension, is_letter) &&
          std::ranges::all_of(extension, [](char c) { return is_letter(c) || is_digit(c); });
 }
@@ -75,7 +75,7 @@ std::pair<std::size_t, std::size_t> pattern_part(std::string_view operand) {
   if (scheme == std::string_view::npos) return {0, operand.size()};
   const std::size_t host = scheme + 3;
   const std::size_t end =
-      is_s3_url(operand) ? operand.size() : std::min(operand.find_first_of("?#", host), operand.size());
+      net::is_s3_url(operand) ? operand.size() : std::min(operand.find_first_of("?#", host), operand.size());
   const std::size_t path = std::min(operand.find('/', host), end);
   const std::size_t at = operand.substr(0, path).rfind('@');
   return {at == std::string_view::npos || at < host ? host : at + 1, end};
@@ -86,7 +86,7 @@ std::vector<std::string> expanded(const std::string& operand) {
   const auto [begin, end] = pattern_part(operand);
   const std::string pattern = operand.substr(begin, end - begin);
   if (pattern.find('{') == std::string::npos) return {};
-  std::vector<std::string> operands = expand_braces(pattern);
+  std::vector<std::string> operands = formats::expand_braces(pattern);
   if (operands.size() == 1 && operands.front() == pattern) return {};
   for (std::string& one : operands) one = fmt::format("{}{}{}", operand.substr(0, begin), one, operand.substr(end));
   return operands;
@@ -149,7 +149,7 @@ class Resolver {
   /// A file by what its name says it holds.
   void add_file(const ObjectPlace& place) {
     const std::string name = base_name(place);
-    if (name == kManifestName) return add_manifest(place);
+    if (name == formats::kManifestName) return add_manifest(place);
     if (name.ends_with(".txt")) return add_all(place, listed_shards(opener_.text(place), place.display()));
     if (name.ends_with(".json")) return add_all(place, wids_shards(opener_.text(place), place.display()));
     add(place);
@@ -193,4 +193,4 @@ OperandPlaces resolve_operands(const std::vector<std::string>& operands, ObjectO
   return resolver.take();
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

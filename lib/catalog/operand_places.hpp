@@ -8,7 +8,7 @@
 
 /// Files that name shards: what they hold, as they hold it. What a name means depends on where the file lies. `path` is
 /// for messages.
-namespace shardkit {
+namespace shardkit::catalog {
 
 /// Of a list file: one path or URL a line, blank lines left out. Throws Error{not_found} when it names none.
 std::vector<std::string> listed_shards(std::string_view text, const std::string& path);
@@ -26,4 +26,4 @@ struct OperandPlaces {
 /// The first half of open_objects(), by its rules; at least one place is returned.
 OperandPlaces resolve_operands(const std::vector<std::string>& operands, ObjectOpener& opener);
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

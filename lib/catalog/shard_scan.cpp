@@ -6,7 +6,7 @@
 
 #include "io/file.hpp"
 
-namespace shardkit {
+namespace shardkit::catalog {
 namespace {
 
 // Stays in a core's own cache between being read, hashed and parsed; the kernel's read-ahead is what fills the pipe.
@@ -14,29 +14,29 @@ constexpr std::size_t kBlock = 256U * 1024U;
 constexpr unsigned kMembersBetweenChecks = 256;
 
 /// Passes everything on and looks at the stop token now and then.
-class StoppableHandler final : public TarHandler {
+class StoppableHandler final : public formats::TarHandler {
  public:
-  StoppableHandler(TarHandler& inner, const Context& context) : inner_(inner), context_(context) {}
-  bool entry(const TarEntry& entry) override {
+  StoppableHandler(formats::TarHandler& inner, const Context& context) : inner_(inner), context_(context) {}
+  bool entry(const formats::TarEntry& entry) override {
     if (++members_ % kMembersBetweenChecks == 0) context_.throw_if_stopped();
     return inner_.entry(entry);
   }
   void content(Bytes piece) override { inner_.content(piece); }
   void content_end() override { inner_.content_end(); }
-  void finding(const TarFinding& finding) override { inner_.finding(finding); }
+  void finding(const formats::TarFinding& finding) override { inner_.finding(finding); }
 
  private:
-  TarHandler& inner_;
+  formats::TarHandler& inner_;
   const Context& context_;
   unsigned members_ = 0;
 };
 
 }  // namespace
 
-ShardContent read_shard(const std::string& path, TarHandler& handler, Context& context, Md5Stream* md5) {
-  const File file = File::open_read(path);
+ShardContent read_shard(const std::string& path, formats::TarHandler& handler, Context& context, Md5Stream* md5) {
+  const io::File file = io::File::open_read(path);
   ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  TarFeed feed(handler, file.size());
+  formats::TarFeed feed(handler, file.size());
   Xxh3Stream hash;
   ShardContent content;
   std::vector<std::byte> block(kBlock);
@@ -56,11 +56,11 @@ ShardContent read_shard(const std::string& path, TarHandler& handler, Context& c
   return content;
 }
 
-void scan_shard(const std::string& path, TarHandler& handler, Context& context) {
-  FileSource source(path);
+void scan_shard(const std::string& path, formats::TarHandler& handler, Context& context) {
+  io::FileSource source(path);
   StoppableHandler stoppable(handler, context);
-  scan_tar(source, stoppable);
+  formats::scan_tar(source, stoppable);
   context.progress().bytes.fetch_add(source.size(), std::memory_order_relaxed);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

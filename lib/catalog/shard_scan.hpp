@@ -8,7 +8,7 @@
 #include "formats/tar_scanner.hpp"
 
 /// Reading one shard file, whole or by its headers.
-namespace shardkit {
+namespace shardkit::catalog {
 
 struct ShardContent {
   std::uint64_t bytes = 0;
@@ -19,10 +19,11 @@ struct ShardContent {
 /// `handler`. Raises the progress's bytes as it goes. Throws Error{not_found, denied, io} when the file cannot be
 /// read, Error{cancelled} when `context` is stopped, and what the handler throws. Where `md5` is given it takes all
 /// bytes.
-ShardContent read_shard(const std::string& path, TarHandler& handler, Context& context, Md5Stream* md5 = nullptr);
+ShardContent read_shard(const std::string& path, formats::TarHandler& handler, Context& context,
+                        Md5Stream* md5 = nullptr);
 
 /// As read_shard(), but reads only headers and the content that the handler asks for, and hashes nothing. Progress
 /// takes the shard's whole size at the end.
-void scan_shard(const std::string& path, TarHandler& handler, Context& context);
+void scan_shard(const std::string& path, formats::TarHandler& handler, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

@@ -18,7 +18,7 @@
 
 namespace fs = std::filesystem;
 
-namespace shardkit {
+namespace shardkit::catalog {
 namespace {
 
 constexpr std::string_view kAccepted =
@@ -66,7 +66,7 @@ class Resolver {
     if (error && !absent) {
       throw system_error(error.value(), "look at", operand);
     }
-    const auto names = expand_braces(operand);
+    const auto names = formats::expand_braces(operand);
     if (names.size() == 1 && names[0] == operand) throw system_error(ENOENT, "open", operand);
     for (const std::string& name : names) add_shard(name, operand);
   }
@@ -91,7 +91,7 @@ class Resolver {
       std::string name = item->path().filename().string();
       if (name.starts_with('.')) continue;
       if (is_compressed_tar_name(name) && tars_ == FolderTars::plain) {
-        compressed_.push_back(join_path(folder, name));
+        compressed_.push_back(io::join_path(folder, name));
       } else if (name.ends_with(".tar") || is_compressed_tar_name(name)) {
         names.push_back(std::move(name));
       }
@@ -99,7 +99,7 @@ class Resolver {
     if (error) throw system_error(error.value(), "list", folder);
     if (names.empty()) refuse_folder(folder, compressed_.size() > passed_over);
     std::sort(names.begin(), names.end());
-    for (const std::string& name : names) add_listed(join_path(folder, name));
+    for (const std::string& name : names) add_listed(io::join_path(folder, name));
   }
 
   [[noreturn]] void refuse_folder(const std::string& folder, bool holds_compressed) const {
@@ -122,17 +122,17 @@ class Resolver {
   }
 
   void add_list(const std::string& path) {
-    for (const std::string& shard : listed_shards(read_text_file(path), path)) add_relative(path, shard);
+    for (const std::string& shard : listed_shards(io::read_text_file(path), path)) add_relative(path, shard);
   }
 
   void add_wids(const std::string& path) {
-    for (const std::string& shard : wids_shards(read_text_file(path), path)) add_relative(path, shard);
+    for (const std::string& shard : wids_shards(io::read_text_file(path), path)) add_relative(path, shard);
   }
 
   /// A path as the file `from` names it.
   void add_relative(const std::string& from, const std::string& path) {
     refuse_url(path);
-    add_shard(path.starts_with('/') ? path : join_path(parent_folder(from), path), from);
+    add_shard(path.starts_with('/') ? path : io::join_path(io::parent_folder(from), path), from);
   }
 
   void add_shard(const std::string& path, const std::string& named_by) {
@@ -182,7 +182,7 @@ std::string common_folder(const std::vector<ShardFile>& shards) {
   const fs::path first = folder_of(shards.front());
   const bool same =
       std::all_of(shards.begin(), shards.end(), [&](const auto& shard) { return folder_of(shard) == first; });
-  return same ? parent_folder(shards.front().path) : std::string();
+  return same ? io::parent_folder(shards.front().path) : std::string();
 }
 
 }  // namespace
@@ -215,11 +215,11 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tar
   if (set.shards.empty()) throw Error(ErrorCode::usage, fmt::format("no shards were named; name {}", kAccepted));
   set.folder = common_folder(set.shards);
   if (set.folder.empty()) return set;
-  const std::string manifest = join_path(set.folder, kManifestName);
+  const std::string manifest = io::join_path(set.folder, formats::kManifestName);
   if (!fs::exists(manifest)) return set;
-  set.manifest = read_manifest(read_text_file(manifest), manifest);
+  set.manifest = formats::read_manifest(io::read_text_file(manifest), manifest);
   set.manifest_path = manifest;
   return set;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

@@ -8,7 +8,7 @@
 #include "core/context.hpp"
 #include "formats/manifest.hpp"
 
-namespace shardkit {
+namespace shardkit::catalog {
 
 /// One tar to work on.
 struct ShardFile {
@@ -19,11 +19,11 @@ struct ShardFile {
 
 /// The shards that a command line names, and the manifest that describes them where there is one.
 struct ShardSet {
-  std::vector<ShardFile> shards;     ///< in the order named; those of a folder by name; none twice
-  bool of_folder = false;            ///< an operand was a folder: all that its manifest lists should be there
-  std::string folder;                ///< common folder of all shards; empty when they lie in several
-  std::optional<Manifest> manifest;  ///< <folder>/manifest.json
-  std::string manifest_path;         ///< empty without a manifest
+  std::vector<ShardFile> shards;              ///< in the order named; those of a folder by name; none twice
+  bool of_folder = false;                     ///< an operand was a folder: all that its manifest lists should be there
+  std::string folder;                         ///< common folder of all shards; empty when they lie in several
+  std::optional<formats::Manifest> manifest;  ///< <folder>/manifest.json
+  std::string manifest_path;                  ///< empty without a manifest
   /// Compressed tars in folders named, which were passed over. They are not read in place.
   std::vector<std::string> compressed;
 };
@@ -49,4 +49,4 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tar
 /// The same with a warning where compressed tars were passed over: for all that read shards in place.
 ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

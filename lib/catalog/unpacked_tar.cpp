@@ -11,7 +11,7 @@
 #include "core/units.hpp"
 #include "formats/tar_scanner.hpp"
 
-namespace shardkit {
+namespace shardkit::catalog {
 namespace {
 
 constexpr std::size_t kReadBlock = 256U * 1024U;
@@ -22,26 +22,26 @@ constexpr std::uint64_t kCheckEvery = 64U * 1024U * 1024U;
 constexpr std::uint64_t kMostPadding = 8U * 1024U * 1024U;
 
 /// Looks at the tar while it is unpacked: stops at what is no tar, and asks for room before large members.
-class Watcher final : public TarHandler {
+class Watcher final : public formats::TarHandler {
  public:
   Watcher(const std::string& path, const std::string& folder)
       : path_(path),
         folder_(folder),
         most_(UnpackedTar::kUnpackedFree + std::filesystem::file_size(path) * UnpackedTar::kUnpackedRatio) {}
 
-  bool entry(const TarEntry& entry) override {
+  bool entry(const formats::TarEntry& entry) override {
     members_end_ = entry.data_offset + entry.size;
     if (members_end_ > most_) refuse_bomb(entry);
     require_room(entry.size, entry.header_offset);
     return false;
   }
-  void finding(const TarFinding& finding) override {
+  void finding(const formats::TarFinding& finding) override {
     switch (finding.fault) {
-      case TarFault::not_a_tar:
-      case TarFault::compressed:
-      case TarFault::bad_checksum:
-      case TarFault::bad_size:
-      case TarFault::empty:
+      case formats::TarFault::not_a_tar:
+      case formats::TarFault::compressed:
+      case formats::TarFault::bad_checksum:
+      case formats::TarFault::bad_size:
+      case formats::TarFault::empty:
         throw Error(ErrorCode::corrupt,
                     fmt::format("'{}', unpacked, cannot be read at byte {}: {}", path_, finding.offset, finding.text),
                     path_, finding.offset);
@@ -58,7 +58,7 @@ class Watcher final : public TarHandler {
   std::uint64_t members_end() const { return members_end_; }
 
  private:
-  [[noreturn]] void refuse_bomb(const TarEntry& entry) const {
+  [[noreturn]] void refuse_bomb(const formats::TarEntry& entry) const {
     throw Error(ErrorCode::unsupported,
                 fmt::format("'{}' is not unpacked: '{}' at byte {} of its content claims {}, which makes more than {}, "
                             "1 GiB and {} times the packed size; if that is right unpack it by hand and name the tar",
@@ -87,7 +87,7 @@ using Reader = std::unique_ptr<archive, ArchiveFree>;
 }
 
 Reader open_raw(const std::string& path) {
-  File::open_read(path);  // says why it cannot be opened
+  io::File::open_read(path);  // says why it cannot be opened
   Reader reader(archive_read_new());
   if (!reader) throw std::bad_alloc();
   // Not all that libarchive knows: for some it would start other programs.
@@ -107,12 +107,12 @@ Reader open_raw(const std::string& path) {
 
 }  // namespace
 
-UnpackedTar::UnpackedTar(const std::string& path, const std::string& folder, FileSystem& files, Context& ctx)
-    : file_(files, join_path(folder, "unpacked")) {
+UnpackedTar::UnpackedTar(const std::string& path, const std::string& folder, io::FileSystem& files, Context& ctx)
+    : file_(files, io::join_path(folder, "unpacked")) {
   Watcher watcher(path, folder);
   watcher.require_room(std::filesystem::file_size(path), 0);
   const Reader reader = open_raw(path);
-  TarFeed feed(watcher, std::uint64_t{1} << 62U);  // its size is known when it ends
+  formats::TarFeed feed(watcher, std::uint64_t{1} << 62U);  // its size is known when it ends
   std::uint64_t checked = 0;
   while (bytes_ < watcher.members_end() + kMostPadding) {
     ctx.throw_if_stopped();
@@ -150,4 +150,4 @@ void require_room_to_unpack(const std::string& folder, std::uint64_t bytes, cons
               folder);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

@@ -7,7 +7,7 @@
 #include "core/context.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::catalog {
 
 /// The tar behind a compressed one, on disk for as long as the object lives: its members are read by offset. Taken are
 /// gzip, zstd, bzip2, xz and lz4.
@@ -23,14 +23,14 @@ class UnpackedTar {
   /// Memory is what the decompressor needs: at most 128 MiB for zstd, 1 GiB for xz, little for the others.
   /// Throws Error{corrupt} with the offset in the unpacked bytes for what is no tar or is damaged, Error{unsupported}
   /// for a bomb, Error{no_space} as require_room_to_unpack() does, Error{cancelled}.
-  UnpackedTar(const std::string& path, const std::string& folder, FileSystem& files, Context& ctx);
+  UnpackedTar(const std::string& path, const std::string& folder, io::FileSystem& files, Context& ctx);
 
   /// Where the tar lies.
   const std::string& path() const { return file_.temp_path(); }
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  AtomicFile file_;  // never committed
+  io::AtomicFile file_;  // never committed
   std::uint64_t bytes_ = 0;
 };
 
@@ -38,4 +38,4 @@ class UnpackedTar {
 /// it; `what` is what they are of.
 void require_room_to_unpack(const std::string& folder, std::uint64_t bytes, const std::string& what);
 
-}  // namespace shardkit
+}  // namespace shardkit::catalog

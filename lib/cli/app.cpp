@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace shardkit {
+namespace shardkit::cli {
 
 std::string_view verb_group(std::string_view verb) {
   const std::size_t blank = verb.find(' ');
@@ -42,4 +42,4 @@ std::vector<FirstWord> first_words(const App& app) {
   return words;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -8,7 +8,7 @@
 
 #include "cli/command.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 
 /// A program: a name and its verbs.
 struct App {
@@ -64,4 +64,4 @@ struct FirstWord {
 /// Verbs and groups in the program's order, a group where its first verb stands. `app` outlives them.
 std::vector<FirstWord> first_words(const App& app);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

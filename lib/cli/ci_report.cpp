@@ -7,7 +7,7 @@
 #include "cli/field_text.hpp"
 #include "system/clock.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 /// "iobench compare"
@@ -64,7 +64,7 @@ std::string junit_xml(const Report& report, const CiReport& found) {
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" "
       "errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\" timestamp=\"{}\">\n{}  </testsuite>\n</testsuites>\n",
       xml(report_title(report)), failed ? 1 : found.cases.size(), count(CiCase::Outcome::failed), failed ? 1 : 0,
-      count(CiCase::Outcome::skipped), report.elapsed_seconds, rfc3339(report.started_at), elements);
+      count(CiCase::Outcome::skipped), report.elapsed_seconds, system::rfc3339(report.started_at), elements);
 }
 
 std::string markdown_text(std::string_view text) {
@@ -82,4 +82,4 @@ std::string ci_markdown(const Report& report, const CiReport& found) {
   return fmt::format("{}failed\n\n{}\n", head, markdown_text(printable(report.outcome.failure->text)));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -7,7 +7,7 @@
 #include "cli/envelope.hpp"
 
 /// Reports for continuous integration.
-namespace shardkit {
+namespace shardkit::cli {
 
 /// Text for a cell of a table, or a line, of Markdown.
 std::string markdown_text(std::string_view text);
@@ -19,4 +19,4 @@ std::string junit_xml(const Report& report, const CiReport& found);
 /// A Markdown page: a heading that says how the verb ended, and what it found. Of a run that failed: why.
 std::string ci_markdown(const Report& report, const CiReport& found);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

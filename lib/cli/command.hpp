@@ -14,7 +14,7 @@
 #include "core/fields.hpp"
 
 /// A verb as both programs see it: its texts, and a function of plain described structs behind one interface.
-namespace shardkit {
+namespace shardkit::cli {
 
 /// A command line that does something useful, and what that is.
 struct Example {
@@ -132,10 +132,7 @@ Command make_command(CommandText text, Result (*run)(const Options&, Context&),
 /// The form of what goes to standard error.
 enum class LogFormat { text, json };
 
-template <>
-struct EnumNames<LogFormat> {
-  static constexpr std::array<std::string_view, 2> names{"text", "json"};
-};
+constexpr auto enum_names(LogFormat) { return std::to_array<std::string_view>({"text", "json"}); }
 
 /// Options that every verb of both programs takes.
 struct CommonOptions {
@@ -178,4 +175,4 @@ struct CommonOptions {
   }
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

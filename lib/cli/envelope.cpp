@@ -12,7 +12,7 @@
 #include "system/clock.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 /// The machine a result was made on.
@@ -54,8 +54,8 @@ HostInfo this_host() {
     host.kernel = name.release;
   }
   host.os = os_name(name.sysname);
-  host.cpus = usable_threads();
-  host.memory = usable_memory();
+  host.cpus = system::usable_threads();
+  host.memory = system::usable_memory();
   return host;
 }
 
@@ -79,7 +79,7 @@ std::string envelope_json(const Report& report) {
   json["schema"] = "shardkit/" + verb_slug(report.verb);
   json["schema_version"] = kSchemaVersion;
   json["tool"] = {{"name", report.program}, {"version", build_version()}, {"commit", build_commit()}};
-  json["started_at"] = rfc3339(report.started_at);
+  json["started_at"] = system::rfc3339(report.started_at);
   json["elapsed_seconds"] = report.elapsed_seconds;
   json["host"] = host_json();
   json["options"] = fields_json(report.options);
@@ -189,4 +189,4 @@ std::string envelope_schema(const App& app, const Command& command) {
   return schema.dump(1) + "\n";
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

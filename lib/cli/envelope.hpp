@@ -10,7 +10,7 @@
 #include "cli/outcome.hpp"
 
 /// The JSON result that every verb of both programs writes, and its JSON Schema.
-namespace shardkit {
+namespace shardkit::cli {
 
 inline constexpr int kSchemaVersion = 1;
 
@@ -33,4 +33,4 @@ std::string envelope_json(const Report& report);
 /// The JSON Schema (draft 2020-12) of the envelope of one verb.
 std::string envelope_schema(const App& app, const Command& command);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 /// The shortest size text that reads back exactly: 268435456 is "256MiB", 1000000 "1000000".
@@ -204,4 +204,4 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   return lines;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -8,7 +8,7 @@
 #include "cli/field_tree.hpp"
 
 /// Words for fields: what help, manual, reference and reports all say in the same way.
-namespace shardkit {
+namespace shardkit::cli {
 
 /// A number as people read it: "256 MiB", "3.30 GB/s", "4 min 10 s", "12,000", "0.973".
 std::string format_value(std::uint64_t value, Unit unit);
@@ -43,4 +43,4 @@ std::string synopsis(std::string_view program, std::string_view verb, const std:
 /// Breaks `text` at blanks into lines of at most `width` columns; empty lines in it part paragraphs and stay.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

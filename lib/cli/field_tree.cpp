@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace shardkit {
+namespace shardkit::cli {
 
 FieldNode& FieldTreeBuilder::add(const Field& field, FieldKind kind, bool optional) {
   FieldNode& parent = *open_.back();
@@ -104,4 +104,4 @@ std::string json_line(std::string_view event, const std::vector<FieldNode>& node
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

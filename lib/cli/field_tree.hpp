@@ -12,7 +12,7 @@
 
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 
 enum class FieldKind { flag, count, number, text, texts, choice, group, list };
 
@@ -96,4 +96,4 @@ nlohmann::ordered_json fields_json(const std::vector<FieldNode>& nodes);
 /// for any input: NaN and infinity become null, bytes that are not UTF-8 become U+FFFD.
 std::string json_line(std::string_view event, const std::vector<FieldNode>& nodes);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

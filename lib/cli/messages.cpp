@@ -12,7 +12,7 @@
 #include "cli/field_text.hpp"
 #include "system/clock.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 
 nlohmann::ordered_json failure_json(const Failure& failure) {
   nlohmann::ordered_json error = {
@@ -27,7 +27,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string line(std::string_view level, std::string_view event, const Json& members) {
-  Json object{{"time", rfc3339(std::chrono::system_clock::now())}, {"level", level}, {"event", event}};
+  Json object{{"time", system::rfc3339(std::chrono::system_clock::now())}, {"level", level}, {"event", event}};
   object.update(members);
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -165,4 +165,4 @@ std::unique_ptr<Messages> make_messages(LogFormat format, std::string_view progr
   return std::make_unique<TextMessages>(program, text, io);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -17,7 +17,7 @@
 /// input: bytes that are not UTF-8 become U+FFFD.
 ///
 /// Sentences about the end of a command that standard error, its JSON form and the termination message share.
-namespace shardkit {
+namespace shardkit::cli {
 
 /// {"code","text","path","offset"}; null for a path or an offset that there is not.
 nlohmann::ordered_json failure_json(const Failure& failure);
@@ -89,4 +89,4 @@ std::string_view how_to_go_on(const CommandText& text);
 /// "--soft-fail: exit code 0 instead of 4", for an outcome that was softened.
 std::string soft_fail_text(const Outcome& outcome);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

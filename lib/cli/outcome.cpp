@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 constexpr int kFailed = 1;
@@ -81,4 +81,4 @@ Outcome failed(const std::exception_ptr& exception, int signal) {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

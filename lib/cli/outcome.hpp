@@ -9,7 +9,7 @@
 
 #include "core/context.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 
 /// Why a command failed, ready to be shown.
 struct Failure {
@@ -40,4 +40,4 @@ Outcome failed(const std::exception_ptr& exception, int signal);
 /// their exit codes.
 Outcome softened(Outcome outcome);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

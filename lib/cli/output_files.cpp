@@ -13,7 +13,7 @@
 
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 enum class Place { nothing, regular, folder, stream };
@@ -45,14 +45,15 @@ void require_writable(const std::string& path, std::string_view option) {
     throw Error(ErrorCode::usage, fmt::format("{} '{}' is a folder; name a file in it", option, path), path);
   }
   if (place == Place::stream) return;  // opening a pipe twice would end its reader
-  const std::string folder = parent_folder(published_path(path));
+  const std::string folder = io::parent_folder(io::published_path(path));
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     throw system_error(errno, fmt::format("write {} {}: its folder cannot be used:", option, path), folder);
   }
 }
 
 void write_output_file(const std::string& path, const std::string& text) {
-  if (place_at(path) != Place::stream) return publish(*posix_file_system(), published_path(path), as_bytes(text));
+  if (place_at(path) != Place::stream)
+    return io::publish(*io::posix_file_system(), io::published_path(path), as_bytes(text));
   std::ofstream stream(path, std::ios::binary);  // a device or a pipe: replacing it by a file would break others
   write_stream(stream, text, path);
 }
@@ -121,4 +122,4 @@ void require_places_apart(const std::vector<std::string>& reports, const std::ve
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -9,7 +9,7 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 
 /// Whoever read standard output wants no more of it, as of `| head`.
 class OutputClosed final : public Error {
@@ -54,4 +54,4 @@ class OutputStream final : public ByteSink {
 /// over a file that an option names: one file has many spellings, links among them.
 void require_places_apart(const std::vector<std::string>& reports, const std::vector<FieldNode>& options);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

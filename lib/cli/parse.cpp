@@ -15,7 +15,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 [[noreturn]] void reject(const std::string& option, const std::string& text) {
@@ -283,4 +283,4 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -7,7 +7,7 @@
 #include "cli/command.hpp"
 
 /// The command line, by CLI11: the only file that knows it is parse.cpp.
-namespace shardkit {
+namespace shardkit::cli {
 
 enum class ParseOutcome { run, help };
 
@@ -19,4 +19,4 @@ ParseOutcome parse_options(Invocation& invocation, CommonOptions& common, std::v
 /// The candidate that `word` was probably meant to be; empty when none is near.
 std::string closest(std::string_view word, const std::vector<std::string>& candidates);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -11,7 +11,7 @@
 #include "cli/messages.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 
 ProgressMonitor::ProgressMonitor(const Progress& progress, std::ostream& out, ProgressLine::Style style)
     : progress_(progress), out_(out), line_(style), thread_([this](const std::stop_token& stop) { show(stop); }) {}
@@ -119,4 +119,4 @@ std::string ProgressLine::describe(const ProgressSample& now, double seconds) co
   return text;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -10,7 +10,7 @@
 
 #include "core/context.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 
 /// Progress at one moment.
 struct ProgressSample {
@@ -72,4 +72,4 @@ class ProgressMonitor {
   std::jthread thread_;  ///< last: starts when all else is ready
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

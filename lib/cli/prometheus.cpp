@@ -7,7 +7,7 @@
 
 #include "cli/app.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 /// In HELP lines a backslash and a newline are escaped.
@@ -70,4 +70,4 @@ std::string prometheus_text(const Report& report) {
   return out;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

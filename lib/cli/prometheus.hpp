@@ -4,11 +4,11 @@
 
 #include "cli/envelope.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 
 /// The report in Prometheus' text exposition format 0.0.4, for the textfile collector: every number of the result as
 /// gauge shardkit_<verb>_<field> (shardkit_cache_ls_files), groups joined by "_", lists left out; and of every run,
 /// also a failed one, shardkit_<verb>_success, _exit_code, _elapsed_seconds and _finished_timestamp_seconds.
 std::string prometheus_text(const Report& report);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

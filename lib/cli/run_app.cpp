@@ -29,7 +29,7 @@
 #include "core/text.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 /// Addresses may hold logins and signatures, which no report is to show.
@@ -320,7 +320,7 @@ int run_app(const App& app, std::span<const std::string> args, const Io& io) {
 }
 
 int run_app(const App& app, int argc, const char* const* argv) {
-  raise_descriptor_limit();
+  system::raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, not the end of the process
   const Io io{std::cout,
               std::cerr,
@@ -333,4 +333,4 @@ int run_app(const App& app, int argc, const char* const* argv) {
   return run_app(app, args, io);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -13,7 +13,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 constexpr int kGraceMs = 1800;  // the promise is 2 s
@@ -84,4 +84,4 @@ void SignalWatch::leave() const {
   _exit(128 + signal_.load());
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

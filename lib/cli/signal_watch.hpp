@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <thread>
 
-namespace shardkit {
+namespace shardkit::cli {
 
 /// While it lives, SIGINT, SIGTERM and (unless it was ignored) SIGHUP set the stop source instead of ending the
 /// process. If it still lives 1.8 s after the first signal, or at the second, it calls `farewell` and ends the process
@@ -43,4 +43,4 @@ class SignalWatch {
   std::jthread thread_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -8,7 +8,7 @@
 
 #include "core/text.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 constexpr std::size_t kMostBytes = 4096;
@@ -51,4 +51,4 @@ void write_termination_message(const std::string& path, std::string_view end, st
   ::close(fd);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

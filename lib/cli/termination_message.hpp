@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace shardkit {
+namespace shardkit::cli {
 
 /// The file that Kubernetes mounts into every container. What stands in it when the container ends is shown as the
 /// reason (`kubectl describe pod`), its first 4096 bytes.
@@ -15,4 +15,4 @@ inline constexpr const char* kTerminationLog = "/dev/termination-log";
 /// file. Throws nothing but std::bad_alloc.
 void write_termination_message(const std::string& path, std::string_view end, std::string_view go_on);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

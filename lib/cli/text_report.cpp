@@ -11,7 +11,7 @@
 #include "cli/field_text.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 constexpr std::size_t kMostRows = 20;
@@ -139,4 +139,4 @@ void tell_steadiness(std::vector<FieldNode>& nodes, double seconds) {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -13,7 +13,7 @@
 #include "core/units.hpp"
 
 /// What text reports are made of: the generic one, and lines that several verbs have.
-namespace shardkit {
+namespace shardkit::cli {
 
 /// A result as text: "name  value" lines with human units, groups indented, lists as tables that stop after 20 rows
 /// and say how many more there are. What is absent is left out. Control characters in values are escaped.
@@ -47,4 +47,4 @@ inline void line(std::string& out, const char* name, const std::string& text) {
   if (!text.empty()) fmt::format_to(std::back_inserter(out), "{:<10}{}\n", name, printable(text));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -54,10 +54,20 @@ struct Field {
 /// {"p50", Unit::none} is "p50", because "latency_seconds" says it already. `group` is the unit of that group.
 std::string json_name(const Field& field, Unit group = Unit::none);
 
-/// Names of an enum's values in order from 0; specialise to make the enum usable as a field:
-///     template <> struct EnumNames<Validate> { static constexpr std::array<std::string_view, 3> names{...}; };
+/// Names of an enum's values in order from 0. A function beside the enum makes it usable as a field:
+///     constexpr auto enum_names(Validate) { return std::to_array<std::string_view>({"none", "header", "decode"}); }
 template <class E>
-struct EnumNames;
+concept NamedEnum = std::is_enum_v<E> && requires {
+  enum_names(E{});
+};
+
+template <NamedEnum E>
+inline constexpr auto kEnumNames = enum_names(E{});
+
+template <NamedEnum E>
+constexpr std::string_view enum_name(E value) {
+  return kEnumNames<E>.at(static_cast<std::size_t>(value));
+}
 
 /// An enum as index and names, as visitors see it.
 struct Choice {
@@ -70,11 +80,6 @@ class FieldVisitor;
 template <class T>
 concept Describable = std::is_class_v<T> && requires(T& value, FieldVisitor& visitor) {
   value.describe(visitor);
-};
-
-template <class E>
-concept NamedEnum = std::is_enum_v<E> && requires {
-  EnumNames<E>::names;
 };
 
 /// Called once per member by describe(). Members are passed by reference so that a visitor may read or bind them.
@@ -96,7 +101,7 @@ class FieldVisitor {
 
   template <NamedEnum E>
   void field(const Field& field, E& value) {
-    Choice choice{static_cast<std::size_t>(value), EnumNames<E>::names};
+    Choice choice{static_cast<std::size_t>(value), kEnumNames<E>};
     enumeration(field, choice, &assign<E>, &value);
   }
 

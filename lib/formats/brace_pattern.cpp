@@ -9,7 +9,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 constexpr int kDeepest = 16;
@@ -194,4 +194,4 @@ std::vector<std::string> collapse_names(const std::vector<std::string>& names) {
   return patterns;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace shardkit {
+namespace shardkit::formats {
 
 inline constexpr std::size_t kMostExpansions = 1'000'000;
 
@@ -19,4 +19,4 @@ std::vector<std::string> expand_braces(std::string_view pattern, std::size_t lim
 /// "x-000.tar", "x-001.tar" to "x-{000..001}.tar". The order stays.
 std::vector<std::string> collapse_names(const std::vector<std::string>& names);
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "formats/tsv.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 /// What the C++ streams that DALI reads lines with take for the end of a word.
@@ -124,4 +124,4 @@ void read_dali_index(ByteSource& source, std::string_view name,
   DaliIndexReader(source, name).read(sample);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -12,7 +12,7 @@
 /// The index that NVIDIA DALI's `fn.readers.webdataset` reads, version 1.2 (DALI tools/wds2idx.py and
 /// webdataset_loader.cc): a line "v1.2 <samples>", then per sample a line of "<extension> <offset> <size> <name>" per
 /// member, extensions as spelled in the shard, offsets of contents.
-namespace shardkit {
+namespace shardkit::formats {
 
 /// The index's usual name for a shard: its name up to the first dot, and ".idx". Two shards may get the same.
 std::string dali_index_name(std::string_view shard);
@@ -52,4 +52,4 @@ struct DaliMember {
 void read_dali_index(ByteSource& source, std::string_view name,
                      const std::function<void(const std::vector<DaliMember>&)>& sample);
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "formats/brace_pattern.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -58,4 +58,4 @@ std::string write_energon_dataset(const std::set<std::string>& image_extensions)
       fmt::join(image_extensions, ","));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -12,7 +12,7 @@
 /// What Megatron-Energon reads beside the shards, as `energon prepare` 7.4.1 writes it (flavors/webdataset: itar.py,
 /// prepare.py): "<shard>.idx" per tar, and in ".nv-meta" a count per shard, the split and the type of the samples.
 /// index.sqlite is left out: reading in order does not ask for it.
-namespace shardkit {
+namespace shardkit::formats {
 
 inline constexpr const char* kEnergonFolder = ".nv-meta";
 inline constexpr const char* kEnergonInfoName = ".nv-meta/.info.json";
@@ -35,4 +35,4 @@ std::string write_energon_split(const std::vector<std::string>& shards);
 /// `dataset.yaml` for classified images: image members with any of these extensions, labels in "cls".
 std::string write_energon_dataset(const std::set<std::string>& image_extensions);
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -145,4 +145,4 @@ Manifest read_manifest(std::string_view text, const std::string& path) {
   return manifest;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -10,7 +10,7 @@
 
 /// `manifest.json`: what a set of shards holds (docs/formats.md, "Manifest", version 1). It names shards, not samples,
 /// so that 14 million samples make a file of well under a megabyte; samples stand in the per-shard indexes.
-namespace shardkit {
+namespace shardkit::formats {
 
 struct ManifestShard {
   std::string name;  ///< file name relative to the manifest
@@ -50,4 +50,4 @@ inline constexpr const char* kManifestName = "manifest.json";
 /// The folder beside the shards that holds indexes, plan and markers.
 inline constexpr const char* kStateFolder = ".shardkit";
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -9,7 +9,7 @@
 #include "formats/tar_header.hpp"
 #include "formats/tsv.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 constexpr std::size_t kFixedColumns = 6;  // "=" input source_key key label path
@@ -89,4 +89,4 @@ std::uint64_t moved_sample_tar_bytes(const MovedSample& sample) {
   return bytes;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

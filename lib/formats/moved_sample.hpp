@@ -7,7 +7,7 @@
 #include <vector>
 
 /// A sample that reshard takes from one tar to another, and its line in a reshard's plan (docs/formats.md, "Plan").
-namespace shardkit {
+namespace shardkit::formats {
 
 struct MovedMember {
   std::string extension;              ///< in the output
@@ -43,4 +43,4 @@ std::size_t class_of_path(const MovedSample& sample, const std::vector<std::stri
 /// Bytes that the sample takes in a tar.
 std::uint64_t moved_sample_tar_bytes(const MovedSample& sample);
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

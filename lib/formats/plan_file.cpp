@@ -11,7 +11,7 @@
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 constexpr std::uint64_t kTailBytes = 256;  // holds the closing line
@@ -317,4 +317,4 @@ Hash128 PlanWriter::finish() {
   return hash;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

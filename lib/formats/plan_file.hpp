@@ -16,7 +16,7 @@
 /// The plan file (docs/formats.md, "Plan", version 1): which source file becomes which member of which shard. Lines of
 /// tab-separated text in shard order, then a table of where each shard starts, so that a part reads its shards alone
 /// and nobody holds more than one line.
-namespace shardkit {
+namespace shardkit::formats {
 
 /// First lines: of a plan of convert, whose samples are files, and of a reshard, whose samples lie in tars.
 inline constexpr std::string_view kPlanMagic = "shardkit-plan\t1";
@@ -185,4 +185,4 @@ std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_di
 /// Bytes of the .cls member of samples of each class.
 std::vector<std::size_t> label_digits(const PlanHead& head);
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -5,7 +5,7 @@
 #include "core/hash.hpp"
 #include "core/text.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 constexpr std::size_t kHashMark = 17;  // '-' and 16 digits
@@ -124,4 +124,4 @@ NameParts split_extension(std::string_view file_name) {
   return {file_name.substr(0, dot), file_name.substr(dot + 1)};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -6,7 +6,7 @@
 
 /// The portable profile's names (docs/formats.md, "Names"): what every reader of tar shards carries unharmed. ASCII
 /// letters, digits, '_' and '-'; no dot but the one before the extension; at most 100 bytes in all.
-namespace shardkit {
+namespace shardkit::formats {
 
 /// Longest key that portable_key() returns. Leaves room for a collision mark, a dot and an extension.
 inline constexpr std::size_t kLongestKey = 80;
@@ -46,4 +46,4 @@ struct NameParts {
 };
 NameParts split_extension(std::string_view file_name);
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

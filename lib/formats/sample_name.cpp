@@ -6,7 +6,7 @@
 
 #include "core/text.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 
 std::optional<SampleName> split_sample_name(std::string_view member) {
   const std::size_t slash = member.rfind('/');
@@ -54,4 +54,4 @@ std::optional<Sample> SampleGrouper::finish() {
   return std::exchange(current_, {});
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -10,7 +10,7 @@
 
 /// How tar members become samples: WebDataset's rules (webdataset 1.0.2, tariterators.py), which the other readers
 /// follow.
-namespace shardkit {
+namespace shardkit::formats {
 
 /// A member's name in two; the views are of the name given.
 struct SampleName {
@@ -56,4 +56,4 @@ class SampleGrouper {
   Sample current_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

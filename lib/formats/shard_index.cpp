@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "formats/tsv.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 constexpr std::string_view kMagic = "shardkit-index";
@@ -210,4 +210,4 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
 
 std::string shard_index_path(std::string_view shard) { return fmt::format(".shardkit/{}.index", shard); }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -14,7 +14,7 @@
 ///
 /// Lines of tab-separated text, so that cut, grep and a five-line script read it. It is streamed in both directions:
 /// neither side holds more than one line.
-namespace shardkit {
+namespace shardkit::formats {
 
 /// One member of a sample, such as the image or its label.
 struct IndexMember {
@@ -88,4 +88,4 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name);
 /// The index's path for a shard, relative to the folder of the shard: ".shardkit/<shard>.index".
 std::string shard_index_path(std::string_view shard);
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

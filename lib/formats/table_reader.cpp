@@ -14,7 +14,7 @@
 #include "core/text.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 
 bool SourceWindow::grow() {
   constexpr std::size_t kBlock = 256U * 1024U;
@@ -436,4 +436,4 @@ void TableReader::fail(const RowFault& fault) const {
               window_.offset() + fault.at);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

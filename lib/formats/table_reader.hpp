@@ -11,7 +11,7 @@
 
 #include "core/bytes.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 
 /// A stretch of a ByteSource in memory that moves from its start to its end: for formats whose records are parsed from
 /// one piece of text. Whoever finds a record cut grows the window and parses it again from its start: the window
@@ -178,4 +178,4 @@ class TableReader {
   std::vector<std::string> columns_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

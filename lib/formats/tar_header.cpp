@@ -12,7 +12,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
@@ -211,4 +211,4 @@ void write_ustar_header(MutableBytes block, std::string_view name, std::uint64_t
   put(block, kChecksum.offset, std::string_view(fmt::format("{:06o}", sum) + '\0'));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

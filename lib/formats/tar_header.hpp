@@ -9,7 +9,7 @@
 /// Writing plain USTAR (POSIX.1-1988): the portable profile that every reader understands.
 ///
 /// One 512-byte tar header block, as POSIX.1-1988 (ustar), GNU tar and v7 tar lay it out.
-namespace shardkit {
+namespace shardkit::formats {
 
 inline constexpr std::uint64_t kTarBlock = 512;
 /// Two zero blocks end an archive.
@@ -94,4 +94,4 @@ class PaxRecords {
   bool damaged_ = false;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -8,7 +8,7 @@
 
 #include "formats/tsv.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 constexpr std::size_t kTrailerRead = 64U * 1024U;
@@ -262,4 +262,4 @@ void TarParser::on_trailer(Bytes bytes) {
   want(State::trailer, wanted_.offset + bytes.size(), kTrailerRead);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -15,7 +15,7 @@
 /// Reads v7, ustar, PAX (path, linkpath, size, global headers), GNU (long names and links, base-256 numbers) and
 /// steps over old GNU sparse files. Input may be hostile: memory stays below a few MiB, every size is checked against
 /// the archive's, and nothing throws but std::bad_alloc.
-namespace shardkit {
+namespace shardkit::formats {
 
 /// Properties of one member that some readers stumble over.
 enum class TarFact : std::uint32_t {
@@ -144,4 +144,4 @@ class TarParser {
   std::uint64_t next_header_ = 0;  ///< after the extension that is being read
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 // Two small members with PAX headers fit; a page or two more cost nothing when a read is done at all.
@@ -129,4 +129,4 @@ void TarFeed::finish() {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -8,7 +8,7 @@
 #include "formats/tar_parser.hpp"
 
 /// The two ways to drive a TarParser: pulling headers from a source that can seek, or being fed every byte.
-namespace shardkit {
+namespace shardkit::formats {
 
 /// Is told what an archive holds, in its order.
 class TarHandler {
@@ -72,4 +72,4 @@ class TarFeed {
   std::uint64_t content_end_ = 0;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -5,7 +5,7 @@
 #include <span>
 #include <system_error>
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 constexpr std::string_view kSpecial = "\\\t\n\r";
@@ -93,4 +93,4 @@ bool LineReader::fill() {
   return got > 0;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

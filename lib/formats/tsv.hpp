@@ -9,7 +9,7 @@
 
 /// Lines of tab-separated columns. Inside a column, backslash, tab, newline and carriage return are written \\ \t \n
 /// \r, so that any file name fits and a line is always one record. All other bytes stand for themselves.
-namespace shardkit {
+namespace shardkit::formats {
 
 /// Appends `text`, escaped.
 void append_escaped(std::string& line, std::string_view text);
@@ -51,4 +51,4 @@ class LineReader {
   std::uint64_t next_offset_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "formats/tsv.hpp"
 
-namespace shardkit {
+namespace shardkit::formats {
 namespace {
 
 constexpr std::size_t kDigits = 32;
@@ -154,4 +154,4 @@ std::string_view wids_trouble(const TarEntry& entry) {
   return {};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -13,7 +13,7 @@
 /// no shard is read again for it. Bound to the shard's size and XXH3-128, so that it never passes for another's.
 ///
 /// The shard list of wids, WebDataset's indexed reader: "shardindex.json" (wids_index.py, version 1).
-namespace shardkit {
+namespace shardkit::formats {
 
 /// ".shardkit/<shard>.md5", relative to the folder of the shard.
 std::string shard_md5_path(std::string_view shard);
@@ -69,4 +69,4 @@ class WidsSampleCounter {
 /// up to 100 bytes, sizes in octal (wids_mmtar.py).
 std::string_view wids_trouble(const TarEntry& entry);
 
-}  // namespace shardkit
+}  // namespace shardkit::formats

@@ -10,7 +10,7 @@
 #include "gpu/kernels.hpp"
 #include "gpu/trace_range.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 namespace {
 
 /// A GPU by CUDA's runtime. Making one asks for its facts only; its context is made with the first use.
@@ -148,4 +148,4 @@ TraceRange::TraceRange(const char* name) { nvtxRangePushA(name); }
 
 TraceRange::~TraceRange() { nvtxRangePop(); }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

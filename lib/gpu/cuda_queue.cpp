@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 
 void check_cuda(cudaError_t result, const char* action) {
   if (result == cudaSuccess) return;
@@ -30,4 +30,4 @@ cudaStream_t CudaQueue::use() const {
 
 void CudaQueue::synchronize() { check_cuda(cudaStreamSynchronize(use()), "finish work on the GPU"); }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

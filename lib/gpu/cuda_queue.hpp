@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// Throws what a call of CUDA's runtime says when it is not success: Error{no_space} where memory is short, else
 /// Error{io}. `action` as in "copy to the GPU".
@@ -32,4 +32,4 @@ class CudaQueue {
   cudaStream_t stream_ = nullptr;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

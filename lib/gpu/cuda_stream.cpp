@@ -6,7 +6,7 @@
 #include "gpu/device_tensor.hpp"
 #include "gpu/tensor_kernels.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 namespace {
 
 /// Longer than enqueuing ever takes, so that a program that fails in between does not hang.
@@ -127,4 +127,4 @@ void CudaStream::wait(const Event& event) {
   check_cuda(cudaStreamWaitEvent(queue_.use(), handle_of(event), 0), "wait for an event");
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -6,7 +6,7 @@
 #include "gpu/device.hpp"
 #include "gpu/kernels.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// A word of pinned memory that a kernel looks at until the host writes it.
 class CudaGate final : public Gate {
@@ -66,4 +66,4 @@ class CudaStream final : public Stream {
   CudaQueue queue_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

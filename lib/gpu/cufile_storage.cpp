@@ -12,7 +12,7 @@
 #include "gpu/direct_storage.hpp"
 #include "gpu/shared_library.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 namespace {
 
 /// The functions of libcufile that shardkit uses.
@@ -157,4 +157,4 @@ std::unique_ptr<DirectStorage> open_direct_storage(const Device& device) {
   return std::make_unique<CufileStorage>(static_cast<int>(device.facts().index));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

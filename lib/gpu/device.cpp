@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 
 std::vector<Device*> lent(const std::vector<std::unique_ptr<Device>>& devices) {
   std::vector<Device*> all;
@@ -83,4 +83,4 @@ std::string cuda_absence(int error, std::string_view error_name, int driver, int
                      reason(error, error_name, driver, runtime));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

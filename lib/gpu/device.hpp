@@ -20,7 +20,7 @@
 /// A Device may be used by any thread; a Stream or a Gate by one thread at a time; an Event is recorded by one at a
 /// time and may be waited for by others. All are destroyed before their Device. Whatever fails throws Error{io}, and
 /// Error{no_space} where memory is short; what gives something back (free, free_pinned, open, ...) never throws.
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// What a GPU says of itself.
 struct DeviceFacts {
@@ -50,8 +50,8 @@ constexpr std::uint64_t device_stride(std::uint64_t bytes) {
 struct DeviceTensor {
   DeviceSpan values;
   std::uint32_t side = 0;
-  TensorType type = TensorType::f32;
-  TensorLayout layout = TensorLayout::nchw;
+  image::TensorType type = image::TensorType::f32;
+  image::TensorLayout layout = image::TensorLayout::nchw;
 };
 
 /// A moment in a stream.
@@ -160,10 +160,9 @@ enum class HostMemory {
   write_combined,  ///< the same, not cached
   registered       ///< pageable memory that was pinned afterwards, by cudaHostRegister
 };
-template <>
-struct EnumNames<HostMemory> {
-  static constexpr std::array<std::string_view, 4> names{"pageable", "pinned", "write-combined", "registered"};
-};
+constexpr auto enum_names(HostMemory) {
+  return std::to_array<std::string_view>({"pageable", "pinned", "write-combined", "registered"});
+}
 
 /// Pages of the kernel that nobody had before: they come from the NUMA node of the thread that touches them first,
 /// which is the one that makes them. Throws Error{no_space}.
@@ -204,4 +203,4 @@ class HostBuffer {
 /// stands for no driver as well as for one that is too old.
 std::string cuda_absence(int error, std::string_view error_name, int driver, int runtime);
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

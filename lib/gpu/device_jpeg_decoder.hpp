@@ -16,7 +16,7 @@
 
 /// JPEGs decoded into a GPU's memory. nvJPEG stands behind it, in tests libjpeg-turbo
 /// (tests/support/fake_jpeg_decoder.hpp).
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// The ways in which a GPU decodes.
 enum class JpegEngine {
@@ -24,10 +24,7 @@ enum class JpegEngine {
   hybrid,     ///< entropy coding is undone on the CPU, the rest on the GPU: small images
   gpu_hybrid  ///< that too on the GPU: large images, baseline only
 };
-template <>
-struct EnumNames<JpegEngine> {
-  static constexpr std::array<std::string_view, 3> names{"hardware", "hybrid", "gpu-hybrid"};
-};
+constexpr auto enum_names(JpegEngine) { return std::to_array<std::string_view>({"hardware", "hybrid", "gpu-hybrid"}); }
 
 inline constexpr std::array kJpegEngines{JpegEngine::hardware, JpegEngine::hybrid, JpegEngine::gpu_hybrid};
 
@@ -82,4 +79,4 @@ class DeviceJpegDecoder {
 /// enough.
 std::unique_ptr<DeviceJpegDecoder> open_jpeg_decoder(const Device& device, unsigned threads);
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -9,7 +9,7 @@
 #include "image/pixels.hpp"
 #include "image/tensor_type.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// Where kernels write a tensor, with ImageNet's mean and deviation.
 template <class Value>
@@ -17,10 +17,10 @@ TensorTarget<Value> target_of(const DeviceTensor& tensor) {
   TensorTarget<Value> target;
   target.values = reinterpret_cast<Value*>(tensor.values.data);
   target.side = tensor.side;
-  target.planes = tensor.layout == TensorLayout::nchw;
+  target.planes = tensor.layout == image::TensorLayout::nchw;
   for (std::size_t c = 0; c < kTensorChannels; ++c) {
-    target.mean[c] = kImageNetMean[c];
-    target.deviation[c] = kImageNetDeviation[c];
+    target.mean[c] = image::kImageNetMean[c];
+    target.deviation[c] = image::kImageNetDeviation[c];
   }
   return target;
 }
@@ -28,18 +28,18 @@ TensorTarget<Value> target_of(const DeviceTensor& tensor) {
 /// Calls `action` with the target in the type of the tensor's values, and returns what it does.
 auto with_target(const DeviceTensor& tensor, const auto& action) {
   switch (tensor.type) {
-    case TensorType::u8:
+    case image::TensorType::u8:
       return action(target_of<std::uint8_t>(tensor));
-    case TensorType::f16:
+    case image::TensorType::f16:
       return action(target_of<std::uint16_t>(tensor));
-    case TensorType::f32:
+    case image::TensorType::f32:
       break;
   }
   return action(target_of<float>(tensor));
 }
 
 /// `box` of the image at `pixels`, RGB in a GPU's memory, as sample `sample` of tensors whose side is `side`.
-inline CropJob crop_job(const std::byte* pixels, std::uint32_t image_width, const CropBox& box, bool flip,
+inline CropJob crop_job(const std::byte* pixels, std::uint32_t image_width, const image::CropBox& box, bool flip,
                         std::uint64_t sample, std::uint32_t side) {
   return {reinterpret_cast<const std::uint8_t*>(pixels),
           image_width,
@@ -53,4 +53,4 @@ inline CropJob crop_job(const std::byte* pixels, std::uint32_t image_width, cons
           static_cast<double>(box.height) / side};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

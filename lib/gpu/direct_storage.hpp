@@ -8,7 +8,7 @@
 #include "gpu/device.hpp"
 
 /// Reading files straight into a GPU's memory (GPUDirect Storage). cuFile stands behind it, in tests a plain reader.
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// Which way reads went so far.
 struct DirectReads {
@@ -43,4 +43,4 @@ class DirectStorage {
 /// its library, its driver.
 std::unique_ptr<DirectStorage> open_direct_storage(const Device& device);
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 namespace {
 
 /// Bits of nvml.h's nvmlClocksEventReasons, from the lowest on.
@@ -30,7 +30,7 @@ constexpr std::array kClockLimits{
 
 void take(const std::optional<std::uint64_t>& generation, std::optional<double>& speed) {
   if (!generation) return;
-  if (const auto known = pcie_speed(static_cast<unsigned>(*generation))) speed = known;
+  if (const auto known = system::pcie_speed(static_cast<unsigned>(*generation))) speed = known;
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::vector<std::string> slowdowns(const std::vector<std::string>& clock_limits)
   return faults;
 }
 
-PcieLink driver_link(const GpuState& state, PcieLink sys) {
+system::PcieLink driver_link(const GpuState& state, system::PcieLink sys) {
   if (sys.address.empty()) sys.address = state.pci_address;
   if (!sys.numa_node) sys.numa_node = state.numa_node;
   if (!state.pcie_generation || !state.pcie_lanes) return sys;
@@ -130,4 +130,4 @@ void GpuSight::describe(FieldVisitor& v) {
   v.field({"gpus", Unit::none, "every GPU that this process may see"}, gpus);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

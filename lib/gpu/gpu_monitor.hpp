@@ -12,7 +12,7 @@
 /// What GPUs say of themselves at a moment, by the management library of their driver (NVML). It needs no CUDA, starts
 /// nothing on a GPU, and knows GPUs that CUDA_VISIBLE_DEVICES hides. In tests a fake stands behind it
 /// (tests/support/fake_gpu_monitor.hpp).
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// One GPU. Members that the GPU or its driver do not tell are empty, never 0.
 struct GpuState {
@@ -88,6 +88,6 @@ std::vector<std::string> slowdowns(const std::vector<std::string>& clock_limits)
 
 /// The link as the driver sees it, where it tells, else as /sys has it: in a virtual machine /sys knows a slot of the
 /// hypervisor's making, or none.
-PcieLink driver_link(const GpuState& state, PcieLink sys);
+system::PcieLink driver_link(const GpuState& state, system::PcieLink sys);
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

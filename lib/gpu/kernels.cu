@@ -1,7 +1,7 @@
 #include "gpu/kernels.hpp"
 #include "gpu/pattern.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 namespace {
 
 constexpr unsigned kThreads = 256;
@@ -100,4 +100,4 @@ cudaError_t launch_count_mismatches(const std::byte* memory, std::size_t bytes, 
   return cudaGetLastError();
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -6,7 +6,7 @@
 #include <cuda_runtime_api.h>
 
 /// What shardkit lets a GPU compute. Each call enqueues one kernel and returns what the launch says.
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// The two words, in pinned host memory, that a gate consists of; the addresses are the GPU's.
 struct GateWords {
@@ -27,4 +27,4 @@ cudaError_t launch_fill_pattern(std::byte* memory, std::size_t bytes, std::uint6
 cudaError_t launch_count_mismatches(const std::byte* memory, std::size_t bytes, std::uint64_t seed,
                                     unsigned long long* count, cudaStream_t stream);
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -2,7 +2,7 @@
 #include "gpu/device.hpp"
 #include "gpu/trace_range.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 
 std::vector<std::unique_ptr<Device>> open_devices() {
   throw Error(ErrorCode::unsupported,
@@ -13,4 +13,4 @@ TraceRange::TraceRange(const char* /*name*/) {}
 
 TraceRange::~TraceRange() = default;
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

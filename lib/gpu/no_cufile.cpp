@@ -1,7 +1,7 @@
 #include "core/error.hpp"
 #include "gpu/direct_storage.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 
 std::unique_ptr<DirectStorage> open_direct_storage(const Device&) {
   throw Error(ErrorCode::unsupported,
@@ -9,4 +9,4 @@ std::unique_ptr<DirectStorage> open_direct_storage(const Device&) {
               "fetches it)");
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -1,7 +1,7 @@
 #include "core/error.hpp"
 #include "gpu/gpu_monitor.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 
 std::unique_ptr<GpuMonitor> open_gpu_monitor() {
   throw Error(
@@ -10,4 +10,4 @@ std::unique_ptr<GpuMonitor> open_gpu_monitor() {
       "fetches it)");
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -17,7 +17,7 @@
 #include "sync/loan_pool.hpp"
 #include "sync/task_group.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 namespace {
 
 /// The decoders in silicon: whole batches. One thread at a time.
@@ -215,7 +215,7 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
   unsigned threads_;
   bool has_hardware_ = false;
   NvjpegOwned<nvjpegHandle_t> handle_;
-  LoanPool<Parser> parsers_;
+  sync::LoanPool<Parser> parsers_;
   std::unique_ptr<NvjpegHardware> hardware_;
   std::vector<std::unique_ptr<NvjpegWorker>> workers_;  ///< made when they are first needed
 };
@@ -263,7 +263,7 @@ std::optional<JpegEngine> NvjpegDecoder::engine_for(Bytes encoded) {
   unsigned height = 0;
   if (!encoding || nvjpeg_.stream_dimensions(parsed, &width, &height) != NVJPEG_STATUS_SUCCESS) return std::nullopt;
   // Memory is had for the sides that the header tells shardkit: of others the GPU would write past its end.
-  const JpegHeader header = read_jpeg_header(encoded).header;
+  const image::JpegHeader header = image::read_jpeg_header(encoded).header;
   if (width != header.width || height != header.height) return std::nullopt;
   int refused = 1;
   if (has_hardware_ && nvjpeg_.batched_supported(handle_.get(), parsed, &refused) == NVJPEG_STATUS_SUCCESS &&
@@ -287,7 +287,7 @@ std::vector<std::size_t> NvjpegDecoder::decode_hybrid(JpegEngine engine, std::sp
   }
   std::vector<char> decoded(jobs.size(), 0);
   std::atomic<std::size_t> next{0};
-  TaskGroup group;
+  sync::TaskGroup group;
   for (std::size_t i = 0; i < wanted; ++i) {
     group.spawn([&, worker = workers_[i].get()](const std::stop_token& stop) {
       select_cuda_device(device_);
@@ -313,4 +313,4 @@ std::unique_ptr<DeviceJpegDecoder> open_jpeg_decoder(const Device& device, unsig
   return std::make_unique<NvjpegDecoder>(static_cast<int>(device.facts().index), threads);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

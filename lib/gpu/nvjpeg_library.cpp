@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 namespace {
 
 // What each status means, in the header's order.
@@ -105,4 +105,4 @@ bool is_decoded(nvjpegStatus_t status) {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

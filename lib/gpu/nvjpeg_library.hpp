@@ -7,7 +7,7 @@
 
 #include "gpu/shared_library.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// The functions of libnvjpeg that shardkit uses.
 struct NvjpegLibrary {
@@ -96,4 +96,4 @@ NvjpegOwned<T> make_nvjpeg(typename NvjpegOwned<T>::Destroy* destroy, Create* cr
   return {object, destroy};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -9,7 +9,7 @@
 #include "gpu/gpu_monitor.hpp"
 #include "gpu/shared_library.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 namespace {
 
 /// The functions of libnvidia-ml that shardkit uses. Those without which nothing can be told are always there; others,
@@ -294,4 +294,4 @@ class NvmlMonitor final : public GpuMonitor {
 
 std::unique_ptr<GpuMonitor> open_gpu_monitor() { return std::make_unique<NvmlMonitor>(); }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-namespace shardkit {
+namespace shardkit::gpu {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the lowest byte of a word comes first");
@@ -37,4 +37,4 @@ std::uint64_t count_mismatches(Bytes bytes, std::uint64_t seed) {
   return count;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

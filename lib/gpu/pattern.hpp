@@ -6,7 +6,7 @@
 
 /// Bytes that copies are checked with. Word i of a buffer is a mix of a seed and i, so that a byte that is old, lost or
 /// in another place is seen. The host and the GPU make the same (gpu/kernels.cu).
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// Bytes 8 * index to 8 * index + 7 of a buffer, the lowest byte first. The mix is the last step of splitmix64.
 constexpr std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t index) {
@@ -21,4 +21,4 @@ void fill_pattern(MutableBytes bytes, std::uint64_t seed);
 /// How many bytes are not those of the pattern.
 std::uint64_t count_mismatches(Bytes bytes, std::uint64_t seed);
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 namespace {
 
 /// What the loader says of the call before, on one line.
@@ -44,4 +44,4 @@ void* SharedLibrary::address(const char* symbol) const {
   return found;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

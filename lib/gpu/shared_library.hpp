@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// A library that is loaded when it is asked for, so that programs start where it is not installed. It stays loaded
 /// until the process ends: vendors' libraries start threads of their own.
@@ -37,4 +37,4 @@ class SharedLibrary {
   void* handle_ = nullptr;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -1,6 +1,6 @@
 #include "gpu/tensor_kernels.hpp"
 
-namespace shardkit {
+namespace shardkit::gpu {
 namespace {
 
 constexpr unsigned kThreads = 256;
@@ -56,4 +56,4 @@ template cudaError_t launch_crops(const TensorTarget<std::uint8_t>&, const CropJ
 template cudaError_t launch_crops(const TensorTarget<std::uint16_t>&, const CropJob*, std::size_t, cudaStream_t);
 template cudaError_t launch_crops(const TensorTarget<float>&, const CropJob*, std::size_t, cudaStream_t);
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

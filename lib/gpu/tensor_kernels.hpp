@@ -6,7 +6,7 @@
 
 /// Kernels that make a batch's tensor; Value is std::uint8_t, std::uint16_t (a half) or float. Each call enqueues one
 /// and returns what the launch says.
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// normalise_pixel() for every pixel of `samples`.
 template <class Value>
@@ -18,4 +18,4 @@ template <class Value>
 cudaError_t launch_crops(const TensorTarget<Value>& target, const CropJob* jobs, std::size_t count,
                          cudaStream_t stream);
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -9,7 +9,7 @@
 /// How a GPU makes a batch's tensor, pixel by pixel. Kernels (gpu/tensor_kernels.cu) and the fake device of tests run
 /// these same functions. They compute what image/augment.hpp and image/resize.hpp do, to the bit: divisions are
 /// divisions, and the kernels' file is compiled so that no multiplication is fused with an addition.
-namespace shardkit {
+namespace shardkit::gpu {
 
 inline constexpr unsigned kTensorChannels = 3;
 
@@ -49,7 +49,7 @@ constexpr Value tensor_value(std::uint8_t level, float mean, float deviation) {
     if constexpr (std::is_same_v<Value, float>) {
       return normalised;
     } else {
-      return to_half(normalised);
+      return image::to_half(normalised);
     }
   }
 }
@@ -85,8 +85,8 @@ constexpr void crop_pixel(const TensorTarget<Value>& target, const CropJob* jobs
   const std::size_t pixel = index % target.pixels();
   const auto x = static_cast<std::uint32_t>(pixel % target.side);
   const auto y = static_cast<std::uint32_t>(pixel / target.side);
-  const BilinearTap column = bilinear_tap(x, job.scale_x, job.width);
-  const BilinearTap row = bilinear_tap(y, job.scale_y, job.height);
+  const image::BilinearTap column = image::bilinear_tap(x, job.scale_x, job.width);
+  const image::BilinearTap row = image::bilinear_tap(y, job.scale_y, job.height);
   const std::size_t stride = std::size_t{job.image_width} * kTensorChannels;
   const std::uint8_t* upper = job.image + (job.y + row.first) * stride;
   const std::uint8_t* lower = job.image + (job.y + row.next) * stride;
@@ -94,10 +94,10 @@ constexpr void crop_pixel(const TensorTarget<Value>& target, const CropJob* jobs
   const std::size_t right = std::size_t{job.x + column.next} * kTensorChannels;
   const std::size_t to = job.flip != 0 ? pixel - x + (target.side - 1 - x) : pixel;
   for (unsigned c = 0; c < kTensorChannels; ++c) {
-    const std::uint16_t first = bilinear_mix(upper[left + c], upper[right + c], column.weight);
-    const std::uint16_t second = bilinear_mix(lower[left + c], lower[right + c], column.weight);
-    put_level(target, job.sample, to, c, bilinear_blend(first, second, row.weight));
+    const std::uint16_t first = image::bilinear_mix(upper[left + c], upper[right + c], column.weight);
+    const std::uint16_t second = image::bilinear_mix(lower[left + c], lower[right + c], column.weight);
+    put_level(target, job.sample, to, c, image::bilinear_blend(first, second, row.weight));
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace shardkit {
+namespace shardkit::gpu {
 
 /// Says to profilers such as Nsight Systems what the calling thread does for as long as the object lives (NVTX). Costs
 /// some nanoseconds where none listens, and does nothing in a build without CUDA. Ranges of a thread end in the
@@ -14,4 +14,4 @@ class TraceRange {
   TraceRange& operator=(const TraceRange&) = delete;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::gpu

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace shardkit {
+namespace shardkit::image {
 namespace {
 
 constexpr double kMinScale = 0.08;
@@ -122,4 +122,4 @@ void Augmenter::augment(const PixelView& rgb, bool flip, MutableBytes sample) {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::image

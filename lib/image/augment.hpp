@@ -12,7 +12,7 @@
 #include "image/tensor_type.hpp"
 
 /// What training does with a decoded crop before it is a sample of a batch.
-namespace shardkit {
+namespace shardkit::image {
 
 /// Draws a crop as torchvision's RandomResizedCrop.get_params does with its defaults: area 8 % to 100 % of the image,
 /// aspect ratio log-uniform in 3/4 to 4/3, place uniform; after ten draws that do not fit, the largest central crop
@@ -53,4 +53,4 @@ class Augmenter {
   std::vector<std::uint16_t> halves_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::image

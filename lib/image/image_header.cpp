@@ -8,7 +8,7 @@
 
 #include "core/text.hpp"
 
-namespace shardkit {
+namespace shardkit::image {
 namespace {
 
 inline std::uint32_t byte_at(Bytes bytes, std::size_t at) { return std::to_integer<std::uint32_t>(bytes[at]); }
@@ -333,4 +333,4 @@ std::optional<ImageProblem> header_problem(Bytes file, std::string_view extensio
   return std::nullopt;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::image

@@ -9,7 +9,7 @@
 
 /// What a file's first bytes say about it, without decoding a pixel. Nothing here allocates but the text of a
 /// problem; every function takes any bytes whatever and is thread-safe.
-namespace shardkit {
+namespace shardkit::image {
 
 /// How chroma is stored beside luma: the names that image people use. `other` is any factor without one.
 enum class Subsampling { s444, s422, s420, s440, s411, gray, other };
@@ -82,4 +82,4 @@ struct ImageProblem {
 /// extension that promises no kind fits all. Empty when nothing is wrong; decoding may still find more.
 std::optional<ImageProblem> header_problem(Bytes file, std::string_view extension);
 
-}  // namespace shardkit
+}  // namespace shardkit::image

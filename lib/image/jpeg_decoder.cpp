@@ -14,7 +14,7 @@
 #include "image/jpeg_reader.hpp"
 #include "image/resize.hpp"
 
-namespace shardkit {
+namespace shardkit::image {
 namespace {
 
 constexpr std::uint64_t kMaxPixels = std::uint64_t{1} << 28U;
@@ -198,4 +198,4 @@ Decoded JpegDecoder::decode_resized_crop(Bytes jpeg, const CropBox& box, std::ui
   return inside ? codec_->resize_box(box, size) : codec_->failed(DecodeFailure::corrupt);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::image

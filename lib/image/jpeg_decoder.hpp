@@ -11,7 +11,7 @@
 #include "core/prng.hpp"
 #include "image/pixels.hpp"
 
-namespace shardkit {
+namespace shardkit::image {
 
 /// How a decode went wrong. `none` and, unless strict, `warned` come with pixels; the others without.
 enum class DecodeFailure {
@@ -24,11 +24,10 @@ enum class DecodeFailure {
   too_large,       ///< more than 2^28 pixels: refused before memory is taken
   too_many_scans,  ///< a progressive image made to cost time
 };
-template <>
-struct EnumNames<DecodeFailure> {
-  static constexpr std::array<std::string_view, 8> names{"none",     "warned",      "truncated", "corrupt",
-                                                         "not_jpeg", "zero_pixels", "too_large", "too_many_scans"};
-};
+constexpr auto enum_names(DecodeFailure) {
+  return std::to_array<std::string_view>(
+      {"none", "warned", "truncated", "corrupt", "not_jpeg", "zero_pixels", "too_large", "too_many_scans"});
+}
 
 struct DecodeOptions {
   bool strict = false;         ///< a warned image counts as failed
@@ -77,4 +76,4 @@ class JpegDecoder {
   std::unique_ptr<Codec> codec_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::image

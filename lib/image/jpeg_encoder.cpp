@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "image/jpeg_reader.hpp"
 
-namespace shardkit {
+namespace shardkit::image {
 namespace {
 
 constexpr std::uint32_t kMaxSide = JPEG_MAX_DIMENSION;
@@ -141,4 +141,4 @@ Bytes JpegEncoder::encode(const PixelView& pixels, const EncodeOptions& options)
   return std::as_bytes(std::span(codec_->bytes, codec_->size));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::image

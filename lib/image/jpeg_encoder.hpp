@@ -6,7 +6,7 @@
 #include "image/image_header.hpp"
 #include "image/pixels.hpp"
 
-namespace shardkit {
+namespace shardkit::image {
 
 struct EncodeOptions {
   int quality = 90;  ///< libjpeg's scale, 1 to 100
@@ -36,4 +36,4 @@ class JpegEncoder {
   std::unique_ptr<Codec> codec_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::image

@@ -5,7 +5,7 @@
 
 #include <jerror.h>
 
-namespace shardkit {
+namespace shardkit::image {
 namespace {
 
 JpegErrors* errors_of(j_common_ptr info) { return reinterpret_cast<JpegErrors*>(info->err); }
@@ -125,4 +125,4 @@ bool JpegReader::finish() {
   return true;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::image

@@ -8,7 +8,7 @@
 
 #include "core/bytes.hpp"
 
-namespace shardkit {
+namespace shardkit::image {
 
 /// libjpeg's error manager with a way out. libjpeg reports errors by a callback that must not return; it jumps to the
 /// function below it that called libjpeg.
@@ -80,4 +80,4 @@ class JpegReader {
   Progress progress_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::image

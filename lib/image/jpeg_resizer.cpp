@@ -11,7 +11,7 @@
 #include "image/jpeg_encoder.hpp"
 #include "image/resize.hpp"
 
-namespace shardkit {
+namespace shardkit::image {
 namespace {
 
 constexpr int kQualityStep = 5;
@@ -107,4 +107,4 @@ Resized JpegResizer::resize(Bytes jpeg, std::size_t most_bytes) {
   return codec_->encode(codec_->shrink(decoded.pixels, *header, divisor), header->orientation, jpeg, most_bytes);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::image

@@ -8,7 +8,7 @@
 #include "core/bytes.hpp"
 #include "image/jpeg_decoder.hpp"
 
-namespace shardkit {
+namespace shardkit::image {
 
 struct ResizeOptions {
   std::uint32_t shorter = 256;  ///< what the shorter side becomes, in pixels; at least 1
@@ -65,4 +65,4 @@ class JpegResizer {
   std::unique_ptr<Codec> codec_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::image

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::image {
 
 PixelDifference pixel_difference(const PixelView& a, const PixelView& b) {
   if (a.width != b.width || a.height != b.height || a.channels != 3 || b.channels != 3) {
@@ -32,4 +32,4 @@ PixelDifference pixel_difference(const PixelView& a, const PixelView& b) {
   return result;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::image

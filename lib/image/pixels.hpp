@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace shardkit {
+namespace shardkit::image {
 
 /// Pixels in row order without padding, `channels` bytes each: 3 for RGB, 1 for gray. The memory is someone else's.
 struct PixelView {
@@ -39,4 +39,4 @@ struct PixelDifference {
 /// Both are RGB and of the same sides. Throws Error{usage} when they are not.
 PixelDifference pixel_difference(const PixelView& a, const PixelView& b);
 
-}  // namespace shardkit
+}  // namespace shardkit::image

@@ -9,7 +9,7 @@
 
 #include "image/tensor_type.hpp"
 
-namespace shardkit {
+namespace shardkit::image {
 namespace {
 
 constexpr std::uint32_t kNoRow = std::numeric_limits<std::uint32_t>::max();
@@ -183,4 +183,4 @@ void AntialiasResizer::resize(const PixelView& source, const PictureExtent& exte
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::image

@@ -7,7 +7,7 @@
 
 #include "image/pixels.hpp"
 
-namespace shardkit {
+namespace shardkit::image {
 
 /// Bilinear resize of RGB pixels with pixel centres at half integers, two taps a direction, without antialiasing: what
 /// OpenCV's INTER_LINEAR and torchvision's antialias=False compute, to within a level. Keeps its tables and rows
@@ -88,4 +88,4 @@ class AntialiasResizer {
   std::vector<std::uint16_t> line_;  ///< levels in 1/256
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::image

@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-namespace shardkit {
+namespace shardkit::image {
 
 std::uint64_t value_bytes(TensorType type) {
   switch (type) {
@@ -53,4 +53,4 @@ void to_half(std::span<const float> values, std::span<std::uint16_t> halves) {
   to_half_portable(values, halves);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::image

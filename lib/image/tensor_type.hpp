@@ -10,21 +10,15 @@
 
 /// The arithmetic of a bilinear resize without antialiasing, in fixed point: what image/resize.hpp computes row by row
 /// and a GPU pixel by pixel. All of it is constexpr, so that kernels may call it too.
-namespace shardkit {
+namespace shardkit::image {
 
 /// How a value of a decoded image is stored.
 enum class TensorType { u8, f16, f32 };
-template <>
-struct EnumNames<TensorType> {
-  static constexpr std::array<std::string_view, 3> names{"u8", "f16", "f32"};
-};
+constexpr auto enum_names(TensorType) { return std::to_array<std::string_view>({"u8", "f16", "f32"}); }
 
 /// In which order: plane by plane, or pixel by pixel (PyTorch's channels_last).
 enum class TensorLayout { nchw, nhwc };
-template <>
-struct EnumNames<TensorLayout> {
-  static constexpr std::array<std::string_view, 2> names{"nchw", "nhwc"};
-};
+constexpr auto enum_names(TensorLayout) { return std::to_array<std::string_view>({"nchw", "nhwc"}); }
 
 /// Bytes of one value.
 std::uint64_t value_bytes(TensorType type);
@@ -103,4 +97,4 @@ constexpr std::uint8_t bilinear_blend(std::uint16_t first, std::uint16_t second,
   return static_cast<std::uint8_t>(static_cast<std::uint16_t>(a + b + kHalf) >> 8U);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::image

@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 namespace {
 
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -93,4 +93,4 @@ std::vector<std::string> names_in(const File& folder) {
   return names;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::io

@@ -10,7 +10,7 @@
 /// Folders below a folder under names that a stranger chose; FileSystem makes the files in them. No link is ever
 /// followed on the way: each component is opened by itself from its parent's descriptor with O_NOFOLLOW, so that a link
 /// planted below the folder leads nowhere, however it came there.
-namespace shardkit {
+namespace shardkit::io {
 
 /// Thread-safe.
 class ContainedFolder {
@@ -47,4 +47,4 @@ std::vector<std::string> names_in(const File& folder);
 /// Opens a file of `folder` for reading, never through a link.
 File open_below(const File& folder, const std::string& name);
 
-}  // namespace shardkit
+}  // namespace shardkit::io

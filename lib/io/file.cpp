@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 namespace {
 
 File checked(int fd, const std::string& path) {
@@ -85,4 +85,4 @@ std::string read_text_file(const std::string& path, std::uint64_t limit) {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::io

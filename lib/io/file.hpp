@@ -11,7 +11,7 @@
 
 #include "core/bytes.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 
 /// An open file descriptor that closes itself. Movable, not copyable. Reading by offset is thread-safe.
 class File {
@@ -90,4 +90,4 @@ class AlignedBuffer {
   std::size_t size_ = 0;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::io

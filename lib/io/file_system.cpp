@@ -14,7 +14,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 namespace {
 
 class PosixFile final : public WritableFile {
@@ -246,4 +246,4 @@ LockAttempt try_lock(const File& file) {
 
 std::unique_ptr<FileSystem> posix_file_system() { return std::make_unique<PosixFileSystem>(); }
 
-}  // namespace shardkit
+}  // namespace shardkit::io

@@ -9,7 +9,7 @@
 
 /// The seam through which every output file is made: tests put a file system behind it that forgets what was not
 /// synced, or fails on the n-th call. Reading has no need of it.
-namespace shardkit {
+namespace shardkit::io {
 
 /// A file that is being written from start to end.
 class WritableFile : public ByteSink {
@@ -98,4 +98,4 @@ LockAttempt try_lock(const File& file);
 /// The operating system's. Holds no state.
 std::unique_ptr<FileSystem> posix_file_system();
 
-}  // namespace shardkit
+}  // namespace shardkit::io

@@ -9,7 +9,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 namespace {
 
 /// F_OFD_SETLK over the whole file; the errno, 0 when it was done.
@@ -80,4 +80,4 @@ void wait_for_lock(const std::string& path, const std::stop_token& stop) {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::io

@@ -5,7 +5,7 @@
 
 #include "io/file.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 
 enum class Hold { shared, exclusive };
 
@@ -38,4 +38,4 @@ bool is_locked(const std::string& path);
 /// Waits a little before a lock is tried again. Throws Error{cancelled} once `stop` asks; `path` is for the message.
 void wait_for_lock(const std::string& path, const std::stop_token& stop);
 
-}  // namespace shardkit
+}  // namespace shardkit::io

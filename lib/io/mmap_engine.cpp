@@ -14,7 +14,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 namespace {
 
 /// What this thread copies from at the moment. Written by the thread and by its signal handler alone.
@@ -147,4 +147,4 @@ std::unique_ptr<ReadEngine> make_mmap_engine(const ReadEngineOptions& options) {
   return std::make_unique<MmapEngine>(options.random);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::io

@@ -14,7 +14,7 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 namespace {
 
 constexpr std::uint64_t kBlock = 1U << 20U;  // stays in the second-level cache between read, hash and write
@@ -179,4 +179,4 @@ std::unique_ptr<ObjectSource> open_object_source(const std::string& location) {
   return std::make_unique<FolderSource>(std::filesystem::canonical(location));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::io

@@ -10,7 +10,7 @@
 
 #include "core/bytes.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 
 /// A file of a folder, or an object below a prefix, as it was when it was looked at.
 struct ObjectInfo {
@@ -70,4 +70,4 @@ std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint
 /// Error{unsupported} for a URL (object stores are not readable yet).
 std::unique_ptr<ObjectSource> open_object_source(const std::string& location);
 
-}  // namespace shardkit
+}  // namespace shardkit::io

@@ -19,7 +19,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 namespace {
 
 // From linux/magic.h, whose header is not everywhere.
@@ -215,4 +215,4 @@ FileExtents file_extents(const File& file) {
   return found;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::io

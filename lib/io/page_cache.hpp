@@ -13,7 +13,7 @@
 /// What of a file lies in the page cache, and how to change that.
 ///
 /// How a file lies on its disk, as far as that decides what reading it measures.
-namespace shardkit {
+namespace shardkit::io {
 
 /// Bytes of `file` in the page cache, in whole pages but never more than its size. By cachestat(2); where that is
 /// missing, refused or wrong (overlay) by mincore(2), which tells the truth only to those who own the file or may write
@@ -59,4 +59,4 @@ FileExtents file_extents(const File& file);
 /// What FIEMAP's rows, in the order of the file, say of the bytes from `offset` to `end`.
 FileExtents extents_of(std::span<const fiemap_extent> rows, std::uint64_t offset, std::uint64_t end);
 
-}  // namespace shardkit
+}  // namespace shardkit::io

@@ -18,7 +18,7 @@
 #include "core/error.hpp"
 #include "io/page_cache.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 namespace {
 
 constexpr std::string_view kTempEnd = ".tmp";
@@ -240,4 +240,4 @@ void RawWriter::sync() {
   if (::fsync(file_.fd()) != 0) throw system_error(errno, "sync", file_.path());
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::io

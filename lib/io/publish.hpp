@@ -11,7 +11,7 @@
 
 /// How every output appears: hidden temporary file, fdatasync, rename, sync of the folder. A reader sees the old state
 /// or the new one, never a half, also after a power cut.
-namespace shardkit {
+namespace shardkit::io {
 
 /// A file that gets its name only when commit() is called; without it the destructor removes what was written.
 /// One thread at a time. The temporary name is hidden and never ends in ".tar" (see temp_name()).
@@ -85,4 +85,4 @@ class RawWriter {
   File file_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::io

@@ -14,7 +14,7 @@
 #include "io/page_cache.hpp"
 #include "io/uring_engine.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 
 ReadFile::ReadFile(File file, std::uint32_t step) : file_(std::move(file)), size_(file_.size()), step_(step) {}
 
@@ -184,4 +184,4 @@ std::unique_ptr<ReadEngine> make_read_engine(std::string_view name, const ReadEn
   return make_uring_engine(options);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::io

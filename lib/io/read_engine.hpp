@@ -24,7 +24,7 @@
 /// - uring: up to `depth` reads of a lane under way at once (io_uring(7)), into registered buffers.
 ///
 /// What engines have in common whose calls return with the bytes.
-namespace shardkit {
+namespace shardkit::io {
 
 /// What is asked of the kernel to have some bytes of a file: for direct reads the whole blocks around them, so that
 /// nothing is copied, the file's tail included.
@@ -178,4 +178,4 @@ class SyncLane final : public ReadLane {
 /// SyncLane::Read by pread(2).
 std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, MutableBytes target);
 
-}  // namespace shardkit
+}  // namespace shardkit::io

@@ -17,7 +17,7 @@
 #include "core/error.hpp"
 #include "io/file.hpp"
 
-namespace shardkit {
+namespace shardkit::io {
 namespace {
 
 /// A ring of io_uring(7) for one thread. Movable by no one: the kernel knows its address.
@@ -312,4 +312,4 @@ std::unique_ptr<ReadEngine> make_uring_engine(const ReadEngineOptions& options) 
   return std::make_unique<UringEngine>(options);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::io

@@ -20,7 +20,7 @@
 #include "io/file.hpp"
 #include "net/credential_service.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 namespace {
 
 constexpr int kPollMs = 50;
@@ -79,18 +79,19 @@ class Shell {
 
 }  // namespace
 
-std::string program_output(const std::string& command, std::size_t limit, Seconds time, const std::stop_token& stop) {
+std::string program_output(const std::string& command, std::size_t limit, system::Seconds time,
+                           const std::stop_token& stop) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw system_error(errno, "make", "a pipe");
-  const File reading(ends[0], "pipe");
-  File writing(ends[1], "pipe");
+  const io::File reading(ends[0], "pipe");
+  io::File writing(ends[1], "pipe");
   Shell shell(command, writing.fd());
-  { const File closed = std::move(writing); }
-  const Seconds deadline = system_clock().monotonic() + time;
+  { const io::File closed = std::move(writing); }
+  const system::Seconds deadline = system::system_clock().monotonic() + time;
   std::string output;
   for (std::array<char, 4096> block{};;) {
     if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for credentials");
-    if (system_clock().monotonic() > deadline) throw failure("takes too long");
+    if (system::system_clock().monotonic() > deadline) throw failure("takes too long");
     pollfd ready{reading.fd(), POLLIN, 0};
     if (::poll(&ready, 1, kPollMs) <= 0) continue;
     const ssize_t got = ::read(reading.fd(), block.data(), block.size());
@@ -111,11 +112,11 @@ constexpr std::string_view kBlanks = " \t\r";
 std::optional<std::string> section_profile(std::string_view line, bool is_config) {
   const std::size_t end = line.find(']');
   if (end == std::string_view::npos) return std::nullopt;
-  std::string_view name = trimmed(line.substr(1, end - 1));
+  std::string_view name = system::trimmed(line.substr(1, end - 1));
   constexpr std::string_view prefix = "profile";
   if (is_config && name.starts_with(prefix) && name.size() > prefix.size() &&
       kBlanks.find(name[prefix.size()]) != std::string_view::npos) {
-    return std::string(trimmed(name.substr(prefix.size())));
+    return std::string(system::trimmed(name.substr(prefix.size())));
   }
   if (is_config && name != "default") return std::nullopt;
   return std::string(name);
@@ -130,7 +131,7 @@ void read_profiles(std::string_view text, bool is_config, std::map<std::string, 
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    const std::string_view content = trimmed(line);
+    const std::string_view content = system::trimmed(line);
     if (content.empty() || content.starts_with('#') || content.starts_with(';')) continue;
     if (line.starts_with('[')) {
       const auto name = section_profile(content, is_config);
@@ -140,9 +141,9 @@ void read_profiles(std::string_view text, bool is_config, std::map<std::string, 
     }
     const std::size_t equals = content.find('=');
     if (profile == nullptr || equals == std::string_view::npos) continue;
-    std::string name = lower_case(trimmed(content.substr(0, equals)));
-    std::string_view value = trimmed(content.substr(equals + 1));
-    value = trimmed(value.substr(0, std::min(value.find(" #"), value.find(" ;"))));
+    std::string name = lower_case(system::trimmed(content.substr(0, equals)));
+    std::string_view value = system::trimmed(content.substr(equals + 1));
+    value = system::trimmed(value.substr(0, std::min(value.find(" #"), value.find(" ;"))));
     const bool is_nested = kBlanks.find(line.front()) != std::string_view::npos && !nested.empty();
     if (!is_nested) nested = value.empty() ? name : "";
     if (is_nested) name = fmt::format("{}.{}", nested, name);
@@ -167,7 +168,7 @@ const AwsProfile* AwsProfiles::find(const std::string& name) const {
   return found == profiles_.end() ? nullptr : &found->second;
 }
 
-std::string profile_name(const std::string& asked, const EnvironmentLookup& environment) {
+std::string profile_name(const std::string& asked, const system::EnvironmentLookup& environment) {
   if (!asked.empty()) return asked;
   if (const auto name = environment("AWS_PROFILE")) return *name;
   return environment("AWS_DEFAULT_PROFILE").value_or("default");
@@ -271,4 +272,4 @@ std::unique_ptr<CredentialProvider> profile_provider(CloudSurroundings around, s
   return std::make_unique<ProfileProvider>(std::move(around), std::move(profile));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

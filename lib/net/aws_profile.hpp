@@ -9,12 +9,13 @@
 #include "net/credential_providers.hpp"
 #include "system/clock.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 
 /// Runs `command` by /bin/sh without input and returns what it prints; what it says on standard error is dropped, for
 /// it may hold secrets. Throws Error{denied} when it fails, prints more than `limit` bytes or takes longer than `time`;
 /// Error{cancelled} on a stop. It and what it started are killed then.
-std::string program_output(const std::string& command, std::size_t limit, Seconds time, const std::stop_token& stop);
+std::string program_output(const std::string& command, std::size_t limit, system::Seconds time,
+                           const std::stop_token& stop);
 
 /// The settings of one profile by name, those of nested sections by "section.name".
 using AwsProfile = std::map<std::string, std::string>;
@@ -38,10 +39,10 @@ class AwsProfiles {
 };
 
 /// The profile to use: `asked`, or AWS_PROFILE, AWS_DEFAULT_PROFILE, "default".
-std::string profile_name(const std::string& asked, const EnvironmentLookup& environment);
+std::string profile_name(const std::string& asked, const system::EnvironmentLookup& environment);
 
 /// Adds the sections of one such file to `profiles`. In a config file they are "[profile x]" and "[default]"; in a
 /// credentials file "[x]". Lines that are no setting are passed over, as the SDKs do.
 void read_profiles(std::string_view text, bool is_config, std::map<std::string, AwsProfile>& profiles);
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "net/url.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 namespace {
 
 /// Blanks within texts belong to keys; entities are resolved; a document type, which could define its own, is not read.
@@ -62,8 +62,8 @@ class ListingReader {
   }
 
  private:
-  ObjectInfo object(const pugi::xml_node& entry) const {
-    ObjectInfo object;
+  io::ObjectInfo object(const pugi::xml_node& entry) const {
+    io::ObjectInfo object;
     object.name = decoded(text_of(entry, "Key"));
     object.version = text_of(entry, "ETag");
     const std::string size = text_of(entry, "Size");
@@ -121,4 +121,4 @@ std::optional<StsGrant> read_sts_grant(std::string_view xml) {
   return std::nullopt;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -8,7 +8,7 @@
 #include "net/object_store.hpp"
 
 /// The XML that S3 and STS answer with ("ListObjectsV2", "Error responses", "AssumeRole" of their API references).
-namespace shardkit {
+namespace shardkit::net {
 
 /// One page of a listing. Names are whole keys, decoded; versions are ETags with their quotes.
 struct S3Listing {
@@ -40,4 +40,4 @@ struct StsGrant {
 /// Of an AssumeRole or AssumeRoleWithWebIdentity answer; empty when it is none.
 std::optional<StsGrant> read_sts_grant(std::string_view xml);
 
-}  // namespace shardkit
+}  // namespace shardkit::net

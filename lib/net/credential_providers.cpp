@@ -10,12 +10,12 @@
 #include "net/aws_profile.hpp"
 #include "net/credential_service.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 namespace {
 
 constexpr std::uint64_t kLargestFile = 1U << 20U;
 constexpr std::size_t kLongestOutput = 256UL << 10U;
-constexpr Seconds kProgramTime{60};
+constexpr system::Seconds kProgramTime{60};
 
 class EnvironmentProvider final : public CredentialProvider {
  public:
@@ -60,17 +60,17 @@ class WebIdentityProvider final : public CredentialProvider {
 
 std::optional<std::string> text_of_file(const std::string& path) {
   if (::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
-  return read_text_file(path, kLargestFile);
+  return io::read_text_file(path, kLargestFile);
 }
 
 }  // namespace
 
 CloudSurroundings machine_surroundings(Http& http) {
-  return {process_environment(), text_of_file,
+  return {system::process_environment(), text_of_file,
           [](const std::string& command, const std::stop_token& stop) {
             return program_output(command, kLongestOutput, kProgramTime, stop);
           },
-          &system_clock(), &http};
+          &system::system_clock(), &http};
 }
 
 std::unique_ptr<CredentialProvider> environment_provider(CloudSurroundings around) {
@@ -98,16 +98,16 @@ CredentialChain default_chain(const CloudSurroundings& around, const std::string
 namespace {
 
 constexpr unsigned kContainerAttempts = 4;
-constexpr Seconds kContainerTime{5};
+constexpr system::Seconds kContainerTime{5};
 constexpr unsigned kInstanceAttempts = 2;
-constexpr Seconds kInstanceTime{0.5};  // a machine without such a service should not wait for it
+constexpr system::Seconds kInstanceTime{0.5};  // a machine without such a service should not wait for it
 
 std::string without_line_end(std::string text) {
   while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
   return text;
 }
 
-HttpRequest local_request(Url url, Seconds time_limit) {
+HttpRequest local_request(Url url, system::Seconds time_limit) {
   HttpRequest request;
   request.url = std::move(url);
   request.may_use_proxy = false;  // these addresses mean this very machine
@@ -239,4 +239,4 @@ std::unique_ptr<CredentialProvider> instance_provider(CloudSurroundings around) 
   return std::make_unique<InstanceProvider>(std::move(around));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

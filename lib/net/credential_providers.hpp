@@ -12,16 +12,16 @@
 
 /// The providers of the AWS SDKs' default chain, as "Understand credential providers" of the AWS SDKs and Tools
 /// reference has it.
-namespace shardkit {
+namespace shardkit::net {
 
 /// What providers look at and ask: the seam for tests. What the members refer to outlives all providers.
 struct CloudSurroundings {
-  EnvironmentLookup environment;
+  system::EnvironmentLookup environment;
   /// The content of a small file; empty when it is not there. Throws Error when it cannot be read.
   std::function<std::optional<std::string>(const std::string& path)> file;
   /// What a shell command prints. Throws Error when it fails.
   std::function<std::string(const std::string& command, const std::stop_token& stop)> run;
-  Clock* clock = nullptr;
+  system::Clock* clock = nullptr;
   Http* http = nullptr;
 };
 
@@ -51,4 +51,4 @@ std::unique_ptr<CredentialProvider> instance_provider(CloudSurroundings around);
 /// All of them in the order above; of a named profile, that one alone.
 CredentialChain default_chain(const CloudSurroundings& around, const std::string& profile);
 
-}  // namespace shardkit
+}  // namespace shardkit::net

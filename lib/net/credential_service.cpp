@@ -7,7 +7,7 @@
 #include "net/retry.hpp"
 #include "system/clock.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 namespace {
 
 constexpr std::size_t kLongestAnswer = 256UL << 10U;
@@ -48,7 +48,7 @@ Credentials granted(const CloudSurroundings& around, const HttpRequest& request,
   const auto grant = answer.status == 200 ? read_sts_grant(answer.body) : std::nullopt;
   if (grant && !grant->access_key_id.empty() && !grant->secret_access_key.empty()) {
     return {{grant->access_key_id, Secret(grant->secret_access_key), Secret(grant->session_token)},
-            parse_iso8601(grant->expiration),
+            system::parse_iso8601(grant->expiration),
             role.source};
   }
   const S3ErrorBody error = read_error_body(answer.body);
@@ -84,7 +84,7 @@ Credentials credentials_of_json(std::string_view json, const char* token_name, c
   const auto document = nlohmann::json::parse(json, nullptr, false);
   const auto text = [&](const char* name) { return document.is_object() ? member(document, name) : ""; };
   Credentials found{{text("AccessKeyId"), Secret(text("SecretAccessKey")), Secret(text(token_name))},
-                    parse_iso8601(text("Expiration")),
+                    system::parse_iso8601(text("Expiration")),
                     source};
   if (!found.key.access_key_id.empty() && !found.key.secret_access_key.empty()) return found;
   const std::string code = text("Code");
@@ -115,4 +115,4 @@ Credentials assume_role(const CloudSurroundings& around, const RoleRequest& role
   return granted(around, request, role, stop);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -6,7 +6,7 @@
 #include "net/url.hpp"
 
 /// What providers share that ask a service for keys.
-namespace shardkit {
+namespace shardkit::net {
 
 struct ServiceAnswer {
   int status = 0;
@@ -39,4 +39,4 @@ Credentials assume_role_with_token(const CloudSurroundings& around, const RoleRe
 Credentials assume_role(const CloudSurroundings& around, const RoleRequest& role, const SigningKey& base,
                         const std::stop_token& stop);
 
-}  // namespace shardkit
+}  // namespace shardkit::net

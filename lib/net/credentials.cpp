@@ -6,17 +6,17 @@
 
 #include <fmt/format.h>
 
-namespace shardkit {
+namespace shardkit::net {
 namespace {
 
 constexpr std::chrono::minutes kBeforeExpiry{5};
 constexpr std::chrono::minutes kNextTry{1};
 
 /// When to look for newer ones.
-WallTime refresh_time(const Credentials& found, WallTime now) {
-  if (!found.expires) return WallTime::max();
+system::WallTime refresh_time(const Credentials& found, system::WallTime now) {
+  if (!found.expires) return system::WallTime::max();
   if (*found.expires <= now) return now + kNextTry;  // a metadata service in trouble hands out its last ones
-  return std::max<WallTime>(*found.expires - kBeforeExpiry, now + (*found.expires - now) / 2);
+  return std::max<system::WallTime>(*found.expires - kBeforeExpiry, now + (*found.expires - now) / 2);
 }
 
 bool same_key(const Credentials& a, const Credentials& b) {
@@ -94,4 +94,4 @@ std::shared_ptr<const Credentials> CredentialCache::find(const std::stop_token& 
                           looked_at));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

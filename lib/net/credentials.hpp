@@ -13,12 +13,12 @@
 #include "net/sigv4.hpp"
 #include "system/clock.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 
 /// A key to sign with, and how long it is good.
 struct Credentials {
   SigningKey key;
-  std::optional<WallTime> expires;
+  std::optional<system::WallTime> expires;
   std::string source;  ///< where it was found, for messages: "the environment", "profile 'x'", ...
 };
 
@@ -40,7 +40,7 @@ using CredentialChain = std::vector<std::unique_ptr<CredentialProvider>>;
 /// when these are of no use any more. Thread-safe.
 class CredentialCache {
  public:
-  CredentialCache(CredentialChain chain, Clock& clock) : chain_(std::move(chain)), clock_(clock) {}
+  CredentialCache(CredentialChain chain, system::Clock& clock) : chain_(std::move(chain)), clock_(clock) {}
 
   /// Throws Error{denied} when no provider has any, Error of the provider that failed, Error{cancelled}. A failure to
   /// replace credentials that are still good is let pass, and tried again a minute later.
@@ -55,14 +55,14 @@ class CredentialCache {
   bool usable() const;
 
   CredentialChain chain_;
-  Clock& clock_;
+  system::Clock& clock_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::shared_ptr<const Credentials> current_;
-  WallTime refresh_at_{};
+  system::WallTime refresh_at_{};
   bool refreshing_ = false;
   std::uint64_t failures_ = 0;
   std::optional<Error> failure_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 
 HeadHandler collect_body(std::string& text, std::size_t limit) {
   return [&text, limit](const HttpResponse&) -> BodyWriter {
@@ -76,4 +76,4 @@ std::string range_header(std::uint64_t offset, std::uint64_t length) {
   return fmt::format("bytes={}-{}", offset, offset + length - 1);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -13,7 +13,7 @@
 #include "net/url.hpp"
 #include "system/clock.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 
 /// Header fields in the order they came or go; names without regard to case.
 class HttpHeaders {
@@ -47,7 +47,7 @@ struct HttpRequest {
   /// False for addresses that only this machine or its host answers: metadata services.
   bool may_use_proxy = true;
   /// Longest time for the whole exchange; 0: no limit but that of a stalled connection.
-  Seconds time_limit{0};
+  system::Seconds time_limit{0};
 };
 
 /// Status line and headers of an answer.
@@ -94,4 +94,4 @@ class Http {
 /// A HeadHandler that appends every body to `text` and throws Error{corrupt} past `limit` bytes.
 HeadHandler collect_body(std::string& text, std::size_t limit);
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -13,14 +13,14 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 
-bool StallWatch::waited(Seconds duration) {
+bool StallWatch::waited(system::Seconds duration) {
   waited_ += duration;
   if (waited_ < limit_.window) return false;
   if (bytes_ < limit_.bytes_per_second * limit_.window.count()) return true;
   bytes_ = 0;
-  waited_ = Seconds(0);
+  waited_ = system::Seconds(0);
   return false;
 }
 
@@ -73,10 +73,11 @@ bool AnswerReader::take_header(std::string_view line) {
     response_ = {status_of(line), {}};  // a 1xx may have come before
     return true;
   }
-  if (trimmed(line).empty()) return response_.status < 200 || take_head();
+  if (system::trimmed(line).empty()) return response_.status < 200 || take_head();
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return true;
-  response_.headers.add(std::string(trimmed(line.substr(0, colon))), std::string(trimmed(line.substr(colon + 1))));
+  response_.headers.add(std::string(system::trimmed(line.substr(0, colon))),
+                        std::string(system::trimmed(line.substr(colon + 1))));
   return true;
 }
 
@@ -202,9 +203,9 @@ class HttpClient::Handles {
     for (int running = 1; !stop.stop_requested();) {
       if (curl_multi_perform(multi_, &running) != CURLM_OK) return CURLE_FAILED_INIT;
       if (running == 0) return result();
-      const Seconds before = system_clock().monotonic();
+      const system::Seconds before = system::system_clock().monotonic();
       curl_multi_poll(multi_, nullptr, 0, kPollMs, nullptr);
-      if (stall.waited(system_clock().monotonic() - before)) {
+      if (stall.waited(system::system_clock().monotonic() - before)) {
         fmt::format_to_n(detail_.data(), detail_.size() - 1,
                          "the connection is dead: next to nothing came for a while");
         return CURLE_OPERATION_TIMEDOUT;
@@ -290,7 +291,7 @@ class HttpClient::Handles {
     }
   }
 
-  static long milliseconds(Seconds duration) {
+  static long milliseconds(system::Seconds duration) {
     return static_cast<long>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
   }
 
@@ -300,7 +301,7 @@ class HttpClient::Handles {
   std::array<char, CURL_ERROR_SIZE> detail_{};
 };
 
-HttpOptions http_options(const EnvironmentLookup& environment) {
+HttpOptions http_options(const system::EnvironmentLookup& environment) {
   HttpOptions options;
   for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     if (options.ca_file.empty()) options.ca_file = environment(name).value_or("");
@@ -350,4 +351,4 @@ std::unique_ptr<HttpClient> HttpPool::borrow() {
   return std::make_unique<HttpClient>(options_);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

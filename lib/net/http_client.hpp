@@ -13,12 +13,12 @@
 #include "system/clock.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 
 /// What counts as a dead connection: fewer than `bytes_per_second` on average over a `window` of waiting.
 struct StallLimit {
   double bytes_per_second = 1;
-  Seconds window{30};
+  system::Seconds window{30};
 };
 
 /// Tells a dead connection from one whose bytes are not wanted yet: only time spent waiting for the other side counts,
@@ -29,12 +29,12 @@ class StallWatch {
 
   void came(std::uint64_t bytes) { bytes_ += static_cast<double>(bytes); }
   /// Takes in a wait; true when the connection is dead.
-  bool waited(Seconds duration);
+  bool waited(system::Seconds duration);
 
  private:
   StallLimit limit_;
   double bytes_ = 0;
-  Seconds waited_{0};
+  system::Seconds waited_{0};
 };
 
 /// How much of headers an answer may have, all of it together.
@@ -78,7 +78,7 @@ class AnswerReader {
 };
 
 struct HttpOptions {
-  Seconds connect_timeout{10};
+  system::Seconds connect_timeout{10};
   StallLimit stall;
   std::string ca_file;    ///< PEM; empty: the system's
   std::string ca_folder;  ///< hashed, as c_rehash makes it; empty: the system's
@@ -87,7 +87,7 @@ struct HttpOptions {
 
 /// The options that the environment asks for: certificates by AWS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE (the first
 /// that is set) and SSL_CERT_DIR. (Proxies by http_proxy, https_proxy, all_proxy, no_proxy need no option.)
-HttpOptions http_options(const EnvironmentLookup& environment);
+HttpOptions http_options(const system::EnvironmentLookup& environment);
 
 /// One connection at a time over libcurl: HTTP/1.1, kept alive between requests, TLS always verified. For one thread at
 /// a time; HttpPool is for several. The program ignores SIGPIPE, as run_app() does: over TLS, writing to a connection
@@ -123,4 +123,4 @@ class HttpPool final : public Http {
   std::vector<std::unique_ptr<HttpClient>> idle_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace shardkit {
+namespace shardkit::net {
 namespace {
 
 /// N of a 416's "bytes */N".
@@ -119,4 +119,4 @@ Url HttpStore::url_of(const std::string& key) const {
   return url;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

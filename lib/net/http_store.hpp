@@ -4,7 +4,7 @@
 
 #include "net/remote_store.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 
 /// Files below an http(s) URL, as nginx or any web server gives them. Keys are paths below it, "" is the URL itself;
 /// its query (a presigned or SAS signature) goes along with every request, its login to its own host only.
@@ -30,4 +30,4 @@ class HttpStore final : public RemoteStore {
   std::string location_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -9,11 +9,11 @@
 
 #include "io/object_source.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 
 /// A part of a listing.
 struct ObjectPage {
-  std::vector<ObjectInfo> objects;
+  std::vector<io::ObjectInfo> objects;
   std::vector<std::string> prefixes;  ///< of what lies below a delimiter, each with it at its end
 };
 
@@ -38,8 +38,8 @@ class ObjectStore {
                     const std::function<void(const ObjectPage&)>& each, const std::stop_token& stop) = 0;
 
   struct Found {
-    ObjectInfo object;   ///< `version`: what pins it (object_version.hpp)
-    bool ranges = true;  ///< parts of it can be had
+    io::ObjectInfo object;  ///< `version`: what pins it (object_version.hpp)
+    bool ranges = true;     ///< parts of it can be had
   };
   /// One object as it is now; empty when it is not there.
   virtual std::optional<Found> find(const std::string& key, const std::stop_token& stop) = 0;
@@ -47,13 +47,13 @@ class ObjectStore {
   /// Hands the bytes [offset, offset + length) of that very version to `write`, in order and each once, over as many
   /// requests as it takes: after a broken connection it goes on where it stood. An empty version pins nothing. The
   /// range lies within object.size.
-  virtual Fetched get_range(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
-                            const BodyWriter& write, const std::stop_token& stop) = 0;
+  virtual io::Fetched get_range(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
+                                const BodyWriter& write, const std::stop_token& stop) = 0;
 
   /// All bytes of that version in one stream. `start` is called for each attempt, also when an earlier one had
   /// delivered bytes, and returns what takes them from the first on.
-  virtual Fetched get_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
-                            const std::stop_token& stop) = 0;
+  virtual io::Fetched get_whole(const io::ObjectInfo& object, const std::function<BodyWriter()>& start,
+                                const std::stop_token& stop) = 0;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "io/object_source.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 namespace {
 
 /// One range of an object, put together from as many answers as it takes. Trusts no server: bytes count only when
@@ -15,7 +15,7 @@ namespace {
 class RangeReader {
  public:
   /// What is referred to outlives the reader.
-  RangeReader(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write)
+  RangeReader(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write)
       : object_(object), next_(offset), end_(offset + length), write_(write) {}
 
   bool done() const { return next_ == end_; }
@@ -30,17 +30,17 @@ class RangeReader {
   BodyWriter take_head(const HttpResponse& head, const std::string& url);
 
   /// Fetched::no_ranges or changed, when an answer said so.
-  std::optional<Fetched> outcome() const { return outcome_; }
+  std::optional<io::Fetched> outcome() const { return outcome_; }
 
  private:
   bool is_other_version(const HttpResponse& head, const ContentRange& range) const;
   void take(Bytes bytes, const std::string& url);
 
-  const ObjectInfo& object_;
+  const io::ObjectInfo& object_;
   std::uint64_t next_;
   const std::uint64_t end_;
   const BodyWriter& write_;
-  std::optional<Fetched> outcome_;
+  std::optional<io::Fetched> outcome_;
 };
 
 HttpHeaders RangeReader::headers() const {
@@ -51,7 +51,7 @@ HttpHeaders RangeReader::headers() const {
 
 BodyWriter RangeReader::take_head(const HttpResponse& head, const std::string& url) {
   if (head.status != 206) {
-    outcome_ = Fetched::no_ranges;
+    outcome_ = io::Fetched::no_ranges;
     return {};
   }
   const std::string text(head.headers.get("content-range"));
@@ -63,7 +63,7 @@ BodyWriter RangeReader::take_head(const HttpResponse& head, const std::string& u
         url, next_);
   }
   if (is_other_version(head, *range)) {
-    outcome_ = Fetched::changed;
+    outcome_ = io::Fetched::changed;
     return {};
   }
   return [this, url](Bytes bytes) { take(bytes, url); };
@@ -109,8 +109,8 @@ bool is_redirect(int status) {
 }
 
 /// What an attempt that ended with `status` says about the object; empty when it says nothing.
-std::optional<Fetched> meaning_of(int status) {
-  if (status == 412 || status == 416 || status == 404) return Fetched::changed;
+std::optional<io::Fetched> meaning_of(int status) {
+  if (status == 412 || status == 416 || status == 404) return io::Fetched::changed;
   return std::nullopt;
 }
 
@@ -136,8 +136,8 @@ RemoteStore::Answer RemoteStore::persist(const Request& request, const HeadHandl
   }
 }
 
-Fetched RemoteStore::get_range(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
-                               const BodyWriter& write, const std::stop_token& stop) {
+io::Fetched RemoteStore::get_range(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
+                                   const BodyWriter& write, const std::stop_token& stop) {
   RangeReader reader(object, offset, length, write);
   const std::string name = name_of(object.name);
   for (Attempts attempts(retry_, stop); !reader.done();) {
@@ -155,11 +155,11 @@ Fetched RemoteStore::get_range(const ObjectInfo& object, std::uint64_t offset, s
     }
     attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry_.clock->now()));
   }
-  return Fetched::whole;
+  return io::Fetched::whole;
 }
 
-Fetched RemoteStore::get_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
-                               const std::stop_token& stop) {
+io::Fetched RemoteStore::get_whole(const io::ObjectInfo& object, const std::function<BodyWriter()>& start,
+                                   const std::stop_token& stop) {
   const std::string name = name_of(object.name);
   Request request{object.name};
   pin_version(request.headers, object.version);
@@ -180,10 +180,10 @@ Fetched RemoteStore::get_whole(const ObjectInfo& object, const std::function<Bod
   };
   for (Attempts attempts(retry_, stop);;) {
     Answer answer = attempt(request, on_success, stop);
-    if (is_other) return Fetched::changed;
+    if (is_other) return io::Fetched::changed;
     if (const auto meaning = meaning_of(answer.response.status)) return *meaning;
     if (answer.verdict.remedy == AnswerRemedy::done) {
-      if (received == object.size) return Fetched::whole;
+      if (received == object.size) return io::Fetched::whole;
       answer.verdict = {AnswerRemedy::retry, ErrorCode::network, false};
       answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer ends early", name), name, received);
     }
@@ -221,4 +221,4 @@ HeadHandler RemoteStore::by_status(const HeadHandler& on_success, std::string& e
   };
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -9,7 +9,7 @@
 #include "net/retry.hpp"
 
 /// What tells one version of an object from another: ObjectInfo::version of stores.
-namespace shardkit {
+namespace shardkit::net {
 
 /// The ETag as it came, with its quotes; without one "last-modified DATE"; without both nothing.
 std::string object_version(const HttpHeaders& headers);
@@ -21,10 +21,10 @@ void pin_version(HttpHeaders& headers, const std::string& version);
 /// What stores over HTTP have in common: persisting, redirects, ranges put together from several answers.
 class RemoteStore : public ObjectStore {
  public:
-  Fetched get_range(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
-                    const std::stop_token& stop) override;
-  Fetched get_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
-                    const std::stop_token& stop) override;
+  io::Fetched get_range(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
+                        const BodyWriter& write, const std::stop_token& stop) override;
+  io::Fetched get_whole(const io::ObjectInfo& object, const std::function<BodyWriter()>& start,
+                        const std::stop_token& stop) override;
 
  protected:
   RemoteStore(Http& http, RetryOptions retry) : http_(http), retry_(std::move(retry)) {}
@@ -70,4 +70,4 @@ class RemoteStore : public ObjectStore {
   RetryOptions retry_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::net

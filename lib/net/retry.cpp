@@ -12,7 +12,7 @@
 #include "core/prng.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 namespace {
 
 using Names = std::span<const std::string_view>;
@@ -89,7 +89,7 @@ AnswerVerdict judge(int status, std::string_view error_code) {
   return judge_status(status);
 }
 
-void Attempts::failed(const Error& error, const AnswerVerdict& verdict, std::optional<Seconds> retry_after) {
+void Attempts::failed(const Error& error, const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after) {
   ++failures_;
   if (verdict.remedy == AnswerRemedy::fatal) throw error;
   const RetryEvent event{verdict.throttled, wait_after(verdict, retry_after), error.what(), failures_,
@@ -102,44 +102,45 @@ void Attempts::failed(const Error& error, const AnswerVerdict& verdict, std::opt
   options_.clock->sleep(event.wait, stop_);
 }
 
-Seconds Attempts::wait_after(const AnswerVerdict& verdict, std::optional<Seconds> retry_after) const {
+system::Seconds Attempts::wait_after(const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after) const {
   const bool mended =
       verdict.remedy == AnswerRemedy::refresh_credentials || verdict.remedy == AnswerRemedy::correct_clock;
-  if (mended && failures_ == 1) return Seconds(0);
+  if (mended && failures_ == 1) return system::Seconds(0);
   const double random = options_.random ? options_.random() : library_random();
-  const Seconds backoff = random * std::min(Seconds(std::exp2(failures_ - 1)), options_.longest_wait);
-  return std::max(backoff, std::min(retry_after.value_or(Seconds(0)), options_.longest_retry_after));
+  const system::Seconds backoff = random * std::min(system::Seconds(std::exp2(failures_ - 1)), options_.longest_wait);
+  return std::max(backoff, std::min(retry_after.value_or(system::Seconds(0)), options_.longest_retry_after));
 }
 
-std::optional<Seconds> retry_after(const HttpHeaders& headers, WallTime now) {
+std::optional<system::Seconds> retry_after(const HttpHeaders& headers, system::WallTime now) {
   const std::string_view text = headers.get("retry-after");
-  if (const auto date = parse_http_date(text)) return std::max<Seconds>(*date - now, Seconds(0));
+  if (const auto date = system::parse_http_date(text))
+    return std::max<system::Seconds>(*date - now, system::Seconds(0));
   unsigned seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return Seconds(seconds);
+  return system::Seconds(seconds);
 }
 
 namespace {
 
-constexpr Seconds kSavedUp{0.1};
+constexpr system::Seconds kSavedUp{0.1};
 
 }  // namespace
 
-RateLimit::RateLimit(std::uint64_t bytes_per_second, Clock& clock)
+RateLimit::RateLimit(std::uint64_t bytes_per_second, system::Clock& clock)
     : bytes_per_second_(static_cast<double>(bytes_per_second)), clock_(clock), paid_until_(clock.monotonic()) {}
 
 void RateLimit::take(std::uint64_t bytes, const std::stop_token& stop) {
-  const Seconds wait = reserve(bytes);
-  if (wait > Seconds(0)) clock_.sleep(wait, stop);
+  const system::Seconds wait = reserve(bytes);
+  if (wait > system::Seconds(0)) clock_.sleep(wait, stop);
 }
 
 /// Books the time that these bytes take and says how long until then.
-Seconds RateLimit::reserve(std::uint64_t bytes) {
+system::Seconds RateLimit::reserve(std::uint64_t bytes) {
   const std::scoped_lock lock(mutex_);
-  const Seconds now = clock_.monotonic();
-  paid_until_ = std::max(paid_until_, now - kSavedUp) + Seconds(static_cast<double>(bytes) / bytes_per_second_);
+  const system::Seconds now = clock_.monotonic();
+  paid_until_ = std::max(paid_until_, now - kSavedUp) + system::Seconds(static_cast<double>(bytes) / bytes_per_second_);
   return paid_until_ - now;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -13,7 +13,7 @@
 #include "system/clock.hpp"
 
 /// What to do about an answer, in one place for all requests to stores.
-namespace shardkit {
+namespace shardkit::net {
 
 enum class AnswerRemedy {
   done,                 ///< it is what was asked for
@@ -37,7 +37,7 @@ AnswerVerdict judge(int status, std::string_view error_code);
 /// Told of each repetition, from the thread that repeats: what counts retries and lowers the concurrency.
 struct RetryEvent {
   bool throttled = false;
-  Seconds wait{0};
+  system::Seconds wait{0};
   std::string reason;
   unsigned failures = 0;  ///< of this request in a row, without any progress
   bool answered = true;   ///< false: no answer came, or it broke
@@ -45,9 +45,9 @@ struct RetryEvent {
 
 struct RetryOptions {
   unsigned attempts = 10;  ///< in a row without any progress
-  Seconds longest_wait{20};
-  Seconds longest_retry_after{120};
-  Clock* clock = &system_clock();
+  system::Seconds longest_wait{20};
+  system::Seconds longest_retry_after{120};
+  system::Clock* clock = &system::system_clock();
   std::function<double()> random;                   ///< uniform in [0, 1), thread-safe; empty: the library's own
   std::function<void(const RetryEvent&)> on_retry;  ///< may be empty; thread-safe
   /// Asked before each wait; false ends the attempts early. Empty: always true. Thread-safe.
@@ -62,13 +62,13 @@ class Attempts {
 
   /// Takes in that an attempt failed and waits until the next one, at least for `retry_after`. Throws `error`, with the
   /// number of attempts in its text, when that was the last; Error{cancelled} on a stop.
-  void failed(const Error& error, const AnswerVerdict& verdict, std::optional<Seconds> retry_after = {});
+  void failed(const Error& error, const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after = {});
 
   /// Bytes came: the count starts again.
   void progressed() { failures_ = 0; }
 
  private:
-  Seconds wait_after(const AnswerVerdict& verdict, std::optional<Seconds> retry_after) const;
+  system::Seconds wait_after(const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after) const;
 
   const RetryOptions& options_;
   const std::stop_token& stop_;
@@ -76,25 +76,25 @@ class Attempts {
 };
 
 /// The Retry-After of an answer: seconds, or a date that is compared with `now`. Never negative.
-std::optional<Seconds> retry_after(const HttpHeaders& headers, WallTime now);
+std::optional<system::Seconds> retry_after(const HttpHeaders& headers, system::WallTime now);
 
 /// A rate that all connections of a process share. Thread-safe.
 class RateLimit {
  public:
   /// `bytes_per_second` > 0; the clock outlives the limit.
-  explicit RateLimit(std::uint64_t bytes_per_second, Clock& clock = system_clock());
+  explicit RateLimit(std::uint64_t bytes_per_second, system::Clock& clock = system::system_clock());
 
   /// Waits until `bytes` more may have come. Connections are served in the order they ask. What was not used is saved
   /// up for a tenth of a second, no longer. Throws Error{cancelled} on a stop.
   void take(std::uint64_t bytes, const std::stop_token& stop);
 
  private:
-  Seconds reserve(std::uint64_t bytes);
+  system::Seconds reserve(std::uint64_t bytes);
 
   const double bytes_per_second_;
-  Clock& clock_;
+  system::Clock& clock_;
   std::mutex mutex_;
-  Seconds paid_until_;
+  system::Seconds paid_until_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -9,7 +9,7 @@
 #include "net/aws_profile.hpp"
 #include "system/clock.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 namespace {
 
 /// Fits as one label of a host name below AWS's certificate.
@@ -262,7 +262,7 @@ bool S3Store::take_region(const HttpResponse& response, const S3ErrorBody& body,
 
 /// True when the store's clock differs from what a request took for it; another may have put it right meanwhile.
 bool S3Store::take_clock(const HttpResponse& response, std::int64_t used) {
-  const auto date = parse_http_date(response.headers.get("date"));
+  const auto date = system::parse_http_date(response.headers.get("date"));
   if (!date) return false;
   const auto skew = std::chrono::duration_cast<std::chrono::seconds>(*date - retry().clock->now()).count();
   skew_seconds_ = skew;
@@ -274,4 +274,4 @@ S3Settings S3Store::settings() const {
   return settings_;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

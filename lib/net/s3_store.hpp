@@ -12,7 +12,7 @@
 #include "net/remote_store.hpp"
 #include "net/url.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 
 /// What a user says about an S3 store on the command line; empty members were not given.
 struct S3Options {
@@ -74,4 +74,4 @@ class S3Store final : public RemoteStore {
   std::atomic<std::int64_t> skew_seconds_ = 0;  ///< what the store's clock is ahead of ours
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -13,7 +13,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 
 Secret::~Secret() { wipe(); }
 
@@ -125,8 +125,8 @@ std::string sha256_hex(std::string_view text) {
   throw Error(ErrorCode::unsupported, "this system's OpenSSL does not allow SHA-256, which S3 requests need");
 }
 
-void sign_v4(HttpRequest& request, const SigningKey& key, const SigningScope& scope, WallTime time) {
-  const std::string timestamp = amz_timestamp(time);
+void sign_v4(HttpRequest& request, const SigningKey& key, const SigningScope& scope, system::WallTime time) {
+  const std::string timestamp = system::amz_timestamp(time);
   const std::string day = timestamp.substr(0, 8);
   const std::string body_hash = sha256_hex(request.body);
   HttpHeaders& headers = request.headers;
@@ -146,4 +146,4 @@ void sign_v4(HttpRequest& request, const SigningKey& key, const SigningScope& sc
                                           key.access_key_id, credential_scope, canonical.names, hex(signature)));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -9,7 +9,7 @@
 /// AWS Signature Version 4 in the Authorization header, as "Authenticating Requests: Using the Authorization Header" of
 /// the Amazon S3 API reference has it: the path is signed as it is sent, never encoded a second time or normalised.
 /// That is S3's rule; for other services it holds where path segments need no encoding (STS: "/").
-namespace shardkit {
+namespace shardkit::net {
 
 /// A text that no message, log or result may hold: a key, a token, a password. It cannot be printed or compared by
 /// accident; reveal() is the one way out, at the few places that send or sign. Its memory is wiped when it goes.
@@ -50,6 +50,6 @@ struct SigningScope {
 /// Adds X-Amz-Date, X-Amz-Content-Sha256 (of the body; for s3 alone), X-Amz-Security-Token and Authorization to the
 /// headers of `request`, taking the place of those that an earlier attempt left. All headers there are signed, and
 /// Host. The query of the URL must be canonical already (canonical_query()).
-void sign_v4(HttpRequest& request, const SigningKey& key, const SigningScope& scope, WallTime time);
+void sign_v4(HttpRequest& request, const SigningKey& key, const SigningScope& scope, system::WallTime time);
 
-}  // namespace shardkit
+}  // namespace shardkit::net

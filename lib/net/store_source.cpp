@@ -8,10 +8,10 @@
 #include "core/text.hpp"
 #include "net/http_store.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 namespace {
 
-class StoreSource final : public ObjectSource {
+class StoreSource final : public io::ObjectSource {
  public:
   StoreSource(OpenStore open, std::stop_token stop)
       : open_(std::move(open)), stop_(std::move(stop)), location_(open_.store->location()) {
@@ -23,10 +23,10 @@ class StoreSource final : public ObjectSource {
   const std::string& location() const override { return location_; }
   std::string address_of(const std::string& name) const override { return open_.store->name_of(open_.key + name); }
 
-  std::vector<ObjectInfo> list() override {
-    std::vector<ObjectInfo> found;
+  std::vector<io::ObjectInfo> list() override {
+    std::vector<io::ObjectInfo> found;
     const auto add = [&](const ObjectPage& page) {
-      for (const ObjectInfo& object : page.objects) {
+      for (const io::ObjectInfo& object : page.objects) {
         if (object.name.ends_with('/') || !object.name.starts_with(open_.key)) continue;
         found.push_back({object.name.substr(open_.key.size()), object.size, object.version});
       }
@@ -44,7 +44,7 @@ class StoreSource final : public ObjectSource {
       if (key.size() > prefix.size()) names.emplace_back(key.substr(open_.key.size()));
     };
     const auto add_page = [&](const ObjectPage& page) {
-      for (const ObjectInfo& object : page.objects) add(object.name);
+      for (const io::ObjectInfo& object : page.objects) add(object.name);
       for (const std::string& below : page.prefixes) add(below);
     };
     try {
@@ -55,24 +55,26 @@ class StoreSource final : public ObjectSource {
     return names;
   }
 
-  std::optional<ObjectInfo> find(const std::string& name) override {
+  std::optional<io::ObjectInfo> find(const std::string& name) override {
     const auto found = open_.store->find(open_.key + name, stop_);
     if (!found) return std::nullopt;
-    return ObjectInfo{name, found->object.size, found->object.version};
+    return io::ObjectInfo{name, found->object.size, found->object.version};
   }
 
-  Fetched fetch(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
-                const std::stop_token& stop) override {
+  io::Fetched fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
+                    const std::stop_token& stop) override {
     return open_.store->get_range(in_store(object), offset, length, write, stop);
   }
 
-  Fetched fetch_whole(const ObjectInfo& object, const std::function<BodyWriter()>& start,
-                      const std::stop_token& stop) override {
+  io::Fetched fetch_whole(const io::ObjectInfo& object, const std::function<BodyWriter()>& start,
+                          const std::stop_token& stop) override {
     return open_.store->get_whole(in_store(object), start, stop);
   }
 
  private:
-  ObjectInfo in_store(const ObjectInfo& object) const { return {open_.key + object.name, object.size, object.version}; }
+  io::ObjectInfo in_store(const io::ObjectInfo& object) const {
+    return {open_.key + object.name, object.size, object.version};
+  }
 
   OpenStore open_;
   std::stop_token stop_;
@@ -104,13 +106,13 @@ OpenStore open_store(const std::string& address, const StoreOptions& options) {
   return StoreOpener(options).open(address);
 }
 
-std::unique_ptr<ObjectSource> store_source(OpenStore store, std::stop_token stop) {
+std::unique_ptr<io::ObjectSource> store_source(OpenStore store, std::stop_token stop) {
   return std::make_unique<StoreSource>(std::move(store), std::move(stop));
 }
 
-std::unique_ptr<ObjectSource> open_store_source(const std::string& address, const StoreOptions& options,
-                                                std::stop_token stop) {
+std::unique_ptr<io::ObjectSource> open_store_source(const std::string& address, const StoreOptions& options,
+                                                    std::stop_token stop) {
   return store_source(open_store(address, options), std::move(stop));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

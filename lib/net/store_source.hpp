@@ -12,11 +12,11 @@
 #include "net/s3_store.hpp"
 #include "net/url.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 
 struct StoreOptions {
   S3Options s3;
-  HttpOptions http = http_options(process_environment());
+  HttpOptions http = http_options(system::process_environment());
   RetryOptions retry;
 };
 
@@ -51,10 +51,10 @@ OpenStore open_store(const std::string& address, const StoreOptions& options);
 /// The objects below the address of `store` as a source: s3://bucket/train and s3://bucket/train/ are the folder
 /// "train/". Names are relative to it; "" is the object at an http(s) URL itself. Objects whose names end in '/', which
 /// consoles make to show empty folders, are left out. What waits ends when `stop` is requested.
-std::unique_ptr<ObjectSource> store_source(OpenStore store, std::stop_token stop);
+std::unique_ptr<io::ObjectSource> store_source(OpenStore store, std::stop_token stop);
 
 /// The same for an address.
-std::unique_ptr<ObjectSource> open_store_source(const std::string& address, const StoreOptions& options,
-                                                std::stop_token stop);
+std::unique_ptr<io::ObjectSource> open_store_source(const std::string& address, const StoreOptions& options,
+                                                    std::stop_token stop);
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 
-namespace shardkit {
+namespace shardkit::net {
 namespace {
 
 constexpr std::string_view kUnreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
@@ -211,4 +211,4 @@ std::string canonical_query(const QueryParameters& parameters) {
   return query;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::net

@@ -7,7 +7,7 @@
 #include <vector>
 
 /// URLs of the two kinds that shardkit reads: http(s)://host/path?query (RFC 3986) and s3://bucket/key.
-namespace shardkit {
+namespace shardkit::net {
 
 /// Names and values of a query, neither percent-encoded.
 using QueryParameters = std::vector<std::pair<std::string, std::string>>;
@@ -70,4 +70,4 @@ std::string form_decode(std::string_view text);
 /// is the canonical query of SigV4 and is sent so.
 std::string canonical_query(const QueryParameters& parameters);
 
-}  // namespace shardkit
+}  // namespace shardkit::net

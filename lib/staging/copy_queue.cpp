@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 namespace {
 
 constexpr auto kLookAgain = std::chrono::milliseconds(100);
@@ -97,4 +97,4 @@ std::vector<std::shared_ptr<FileCopy>> CopyQueue::unfinished() {
   return open_;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

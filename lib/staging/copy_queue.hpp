@@ -13,7 +13,7 @@
 
 #include "staging/file_copy.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 
 /// Which bytes to fetch next, of all files of a set: a worker stays with its file, so that its bytes come in order,
 /// then takes the next file, and helps with others' when there is none. Files that another process is fetching are
@@ -69,4 +69,4 @@ class CopyQueue {
   bool looking_elsewhere_ = false;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

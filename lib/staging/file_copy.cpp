@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;              // stays in the second-level cache between read and hash
@@ -14,7 +14,7 @@ constexpr std::uint64_t kWritebackStep = 8ULL << 20U;  // early, so that the clo
 
 }  // namespace
 
-FileCopy::FileCopy(StageFile file, std::unique_ptr<PatchFile> out, PartLog log, const CopySteps& steps)
+FileCopy::FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog log, const CopySteps& steps)
     : file_(std::move(file)), steps_(steps), out_(std::move(out)), log_(std::move(log)) {
   have_ = log_.read(identity());
   const std::uint64_t there = out_->file().size();
@@ -98,7 +98,7 @@ void FileCopy::forget() {
   settling_ = false;
 }
 
-void FileCopy::start_over(const ObjectInfo& object) {
+void FileCopy::start_over(const io::ObjectInfo& object) {
   ++restarts_;
   file_.object = object;
   forget();
@@ -174,4 +174,4 @@ void FileCopy::save() {
   if (!steps_.keep_cached) out_->drop_cached(hashed);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

@@ -13,7 +13,7 @@
 #include "staging/part_log.hpp"
 #include "staging/stage_set.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 
 /// Thrown by FileCopy::write() when the bytes that come are of no use any more.
 struct OutdatedBytes {};
@@ -36,7 +36,7 @@ struct CopySteps {
 class FileCopy {
  public:
   /// Goes on with what an earlier copy left in `out`, as its log tells.
-  FileCopy(StageFile file, std::unique_ptr<PatchFile> out, PartLog log, const CopySteps& steps);
+  FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog log, const CopySteps& steps);
 
   const StageFile& file() const { return file_; }
   /// Bytes that an earlier copy left, as long as they are of use.
@@ -67,7 +67,7 @@ class FileCopy {
   bool rangeless() const { return rangeless_; }
 
   /// For who settles: starts again from nothing with the object as it is now.
-  void start_over(const ObjectInfo& object);
+  void start_over(const io::ObjectInfo& object);
   /// For who settles: starts again from nothing, in one stream. Does not count as a restart.
   void start_over_as_whole();
   /// For who fetches the whole: the stream begins again.
@@ -91,7 +91,7 @@ class FileCopy {
 
   StageFile file_;
   const CopySteps steps_;
-  std::unique_ptr<PatchFile> out_;
+  std::unique_ptr<io::PatchFile> out_;
   std::atomic<bool> outdated_ = false;
   std::atomic<bool> rangeless_ = false;
   std::atomic<bool> whole_only_ = false;
@@ -112,4 +112,4 @@ class FileCopy {
   PartLog log_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

@@ -9,7 +9,7 @@
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 namespace {
 
 constexpr std::uint64_t kBatchBytes = 64ULL << 20U;
@@ -44,7 +44,7 @@ namespace {
 constexpr std::size_t kBlock = 1U << 20U;
 
 Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
-  const File file = File::open_read(path);
+  const io::File file = io::File::open_read(path);
   std::vector<std::byte> block(kBlock);
   Xxh3Stream hash;
   for (std::uint64_t done = 0;;) {
@@ -78,8 +78,8 @@ std::optional<std::string> mismatch(const StageFile& file, const std::string& pa
   }
   if (!file.indexed) return std::nullopt;
   try {
-    FileSource index(path);
-    const ShardSummary summary = read_shard_index(index, path, {});
+    io::FileSource index(path);
+    const formats::ShardSummary summary = formats::read_shard_index(index, path, {});
     if (summary.shard == file.indexed->name && summary.bytes == file.indexed->bytes &&
         summary.xxh3_128 == file.indexed->xxh3_128) {
       return std::nullopt;
@@ -142,4 +142,4 @@ void FilePlacer::make_parent(const std::string& name) {
   folders_.insert(std::move(folder));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

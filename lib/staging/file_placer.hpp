@@ -14,7 +14,7 @@
 #include "staging/file_copy.hpp"
 #include "staging/stage_target.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 
 /// A file whose bytes are all here and right.
 struct CopiedFile {
@@ -56,7 +56,7 @@ std::optional<std::string> mismatch(const StageFile& file, const std::string& pa
 class FilePlacer {
  public:
   /// What is referred to outlives the placer; `target` is joined.
-  FilePlacer(FileSystem& files, StageTarget& target) : files_(files), target_(target) {}
+  FilePlacer(io::FileSystem& files, StageTarget& target) : files_(files), target_(target) {}
 
   /// Whether the target holds the file already. One that nobody's journal knows is taken over when its bytes are right;
   /// else Error{conflict}. One that the journal knows with other bytes is ours to replace.
@@ -70,10 +70,10 @@ class FilePlacer {
   bool is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop);
   void make_parent(const std::string& name);
 
-  FileSystem& files_;
+  io::FileSystem& files_;
   StageTarget& target_;
   std::mutex mutex_;
   std::set<std::string> folders_;  ///< that are there, below the target
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

@@ -16,7 +16,7 @@
 #include "io/publish.hpp"
 #include "staging/stage_journal.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -28,27 +28,27 @@ constexpr std::size_t kLongestLease = 64U << 10U;
 
 std::string file_name_of(const std::string& owner) { return to_hex(xxh3_128(as_bytes(owner))) + std::string(kEnding); }
 
-WallTime time_in(const Json& root, const char* field, const std::string& path) {
+system::WallTime time_in(const Json& root, const char* field, const std::string& path) {
   const auto text = root.at(field).get<std::string>();
-  if (const auto time = parse_iso8601(text)) return *time;
+  if (const auto time = system::parse_iso8601(text)) return *time;
   throw Error(ErrorCode::corrupt, fmt::format("'{}': {} '{}' is no time in RFC 3339 and UTC", path, field, text), path);
 }
 
 /// The start of a file, which is all of it unless it is no lease.
-std::string text_below(const File& folder, const std::string& name) {
-  const File file = open_below(folder, name);
+std::string text_below(const io::File& folder, const std::string& name) {
+  const io::File file = io::open_below(folder, name);
   std::string text(kLongestLease, '\0');
   text.resize(file.read_at(0, std::as_writable_bytes(std::span(text))));
   return text;
 }
 
-LeaseFile read_lease_file(const File& folder, const std::string& name) {
+LeaseFile read_lease_file(const io::File& folder, const std::string& name) {
   LeaseFile found{name, {}, {}};
   try {
-    if (standing_at(folder, name) != Standing::file) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is no file", join_path(folder.path(), name)));
+    if (io::standing_at(folder, name) != io::Standing::file) {
+      throw Error(ErrorCode::corrupt, fmt::format("'{}' is no file", io::join_path(folder.path(), name)));
     }
-    found.lease = read_lease(text_below(folder, name), join_path(folder.path(), name));
+    found.lease = read_lease(text_below(folder, name), io::join_path(folder.path(), name));
   } catch (const Error& error) {
     found.fault = error.what();
   }
@@ -56,9 +56,9 @@ LeaseFile read_lease_file(const File& folder, const std::string& name) {
 }
 
 /// Names of the files that are leases or look like it.
-std::vector<std::string> lease_names(const File& folder) {
+std::vector<std::string> lease_names(const io::File& folder) {
   std::vector<std::string> names;
-  for (std::string& name : names_in(folder)) {
+  for (std::string& name : io::names_in(folder)) {
     if (!name.starts_with('.') && name.ends_with(kEnding)) names.push_back(std::move(name));
   }
   std::ranges::sort(names);
@@ -66,18 +66,18 @@ std::vector<std::string> lease_names(const File& folder) {
 }
 
 /// The lease folder of a staged folder; not open when there is none.
-File lease_folder(const std::string& folder) {
+io::File lease_folder(const std::string& folder) {
   try {
-    auto leases = ContainedFolder(folder).folder(kLeaseFolderPath, false);
-    return leases ? std::move(*leases) : File();
+    auto leases = io::ContainedFolder(folder).folder(kLeaseFolderPath, false);
+    return leases ? std::move(*leases) : io::File();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::not_found) return {};
     throw;
   }
 }
 
-std::size_t remove_leases(FileSystem& files, const std::string& folder, const auto& is_wanted) {
-  const File leases = lease_folder(folder);
+std::size_t remove_leases(io::FileSystem& files, const std::string& folder, const auto& is_wanted) {
+  const io::File leases = lease_folder(folder);
   if (!leases) return 0;
   std::size_t removed = 0;
   std::optional<Error> refusal;
@@ -109,7 +109,7 @@ std::string user_name() {
 std::string describe(const LeaseFile& file) {
   if (!file.lease) return fmt::format("leased by an unreadable lease ({})", file.fault);
   const std::string purpose = file.lease->purpose.empty() ? "" : fmt::format(" ({})", file.lease->purpose);
-  return fmt::format("leased by {}{} until {}", file.lease->owner, purpose, rfc3339(file.lease->expires_at));
+  return fmt::format("leased by {}{} until {}", file.lease->owner, purpose, system::rfc3339(file.lease->expires_at));
 }
 
 std::string write_lease(const Lease& lease) {
@@ -118,8 +118,8 @@ std::string write_lease(const Lease& lease) {
   root["version"] = kVersion;
   root["owner"] = lease.owner;
   root["purpose"] = lease.purpose;
-  root["taken_at"] = rfc3339(lease.taken_at);
-  root["expires_at"] = rfc3339(lease.expires_at);
+  root["taken_at"] = system::rfc3339(lease.taken_at);
+  root["expires_at"] = system::rfc3339(lease.expires_at);
   return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -140,37 +140,37 @@ Lease read_lease(std::string_view text, const std::string& path) {
 
 std::vector<LeaseFile> read_leases(const std::string& folder) {
   std::vector<LeaseFile> found;
-  const File leases = lease_folder(folder);
+  const io::File leases = lease_folder(folder);
   if (!leases) return found;
   for (const std::string& name : lease_names(leases)) {
-    if (standing_at(leases, name) == Standing::nothing) continue;  // released meanwhile
+    if (io::standing_at(leases, name) == io::Standing::nothing) continue;  // released meanwhile
     found.push_back(read_lease_file(leases, name));
   }
   return found;
 }
 
-void take_lease(FileSystem& files, const std::string& folder, const Lease& lease) {
-  const std::string leases = join_path(folder, kLeaseFolderPath);
+void take_lease(io::FileSystem& files, const std::string& folder, const Lease& lease) {
+  const std::string leases = io::join_path(folder, kLeaseFolderPath);
   files.create_directories(leases);
-  publish(files, join_path(leases, file_name_of(lease.owner)), as_bytes(write_lease(lease)));
+  io::publish(files, io::join_path(leases, file_name_of(lease.owner)), as_bytes(write_lease(lease)));
 }
 
-bool release_lease(FileSystem& files, const std::string& folder, const std::string& owner) {
+bool release_lease(io::FileSystem& files, const std::string& folder, const std::string& owner) {
   const std::string wanted = file_name_of(owner);
-  return remove_leases(files, folder, [&](const File&, const std::string& name) { return name == wanted; }) > 0;
+  return remove_leases(files, folder, [&](const io::File&, const std::string& name) { return name == wanted; }) > 0;
 }
 
-std::size_t release_all_leases(FileSystem& files, const std::string& folder) {
-  return remove_leases(files, folder, [](const File&, const std::string&) { return true; });
+std::size_t release_all_leases(io::FileSystem& files, const std::string& folder) {
+  return remove_leases(files, folder, [](const io::File&, const std::string&) { return true; });
 }
 
-std::size_t remove_ended_leases(FileSystem& files, const std::string& folder, WallTime now) {
-  return remove_leases(files, folder, [&](const File& leases, const std::string& name) {
+std::size_t remove_ended_leases(io::FileSystem& files, const std::string& folder, system::WallTime now) {
+  return remove_leases(files, folder, [&](const io::File& leases, const std::string& name) {
     return !read_lease_file(leases, name).lives_at(now);
   });
 }
 
-std::string default_lease_owner(const EnvironmentLookup& environment) {
+std::string default_lease_owner(const system::EnvironmentLookup& environment) {
   if (const auto pod = environment("POD_NAME")) return *pod;
   if (environment("KUBERNETES_SERVICE_HOST")) {
     if (const auto pod = environment("HOSTNAME")) return *pod;
@@ -181,4 +181,4 @@ std::string default_lease_owner(const EnvironmentLookup& environment) {
   return fmt::format("{}@{}", user_name(), named ? host.nodename : "localhost");
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

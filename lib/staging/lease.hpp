@@ -13,13 +13,13 @@
 /// Leases: files that say that somebody will read a staged folder although the process that staged it is gone
 /// (docs/formats.md, "Lease", version 1). While one lives the folder is neither evicted nor replaced. There is one for
 /// each owner; to take it again replaces it. All times are UTC and kept to the second.
-namespace shardkit {
+namespace shardkit::staging {
 
 struct Lease {
   std::string owner;
   std::string purpose;
-  WallTime taken_at;
-  WallTime expires_at;
+  system::WallTime taken_at;
+  system::WallTime expires_at;
 
   bool operator==(const Lease&) const = default;
 };
@@ -30,7 +30,7 @@ struct LeaseFile {
   std::optional<Lease> lease;  ///< empty: damaged
   std::string fault;           ///< what is wrong with a damaged one
 
-  bool lives_at(WallTime now) const { return !lease || now < lease->expires_at; }
+  bool lives_at(system::WallTime now) const { return !lease || now < lease->expires_at; }
 };
 
 /// "leased by job-7 (training) until 2026-01-02T03:04:05Z"
@@ -45,16 +45,16 @@ Lease read_lease(std::string_view text, const std::string& path);
 std::vector<LeaseFile> read_leases(const std::string& folder);
 
 /// Publishes `lease` in the place of an older one of the same owner. Throws what publish() throws.
-void take_lease(FileSystem& files, const std::string& folder, const Lease& lease);
+void take_lease(io::FileSystem& files, const std::string& folder, const Lease& lease);
 /// False when the owner has none.
-bool release_lease(FileSystem& files, const std::string& folder, const std::string& owner);
+bool release_lease(io::FileSystem& files, const std::string& folder, const std::string& owner);
 /// Ends all, damaged ones too; how many there were.
-std::size_t release_all_leases(FileSystem& files, const std::string& folder);
+std::size_t release_all_leases(io::FileSystem& files, const std::string& folder);
 /// Removes leases that have ended; how many. Only for who holds the folder alone: an owner may be renewing his.
-std::size_t remove_ended_leases(FileSystem& files, const std::string& folder, WallTime now);
+std::size_t remove_ended_leases(io::FileSystem& files, const std::string& folder, system::WallTime now);
 
 /// Whose leases this process takes and ends: the pod (POD_NAME, or in Kubernetes HOSTNAME), the Slurm job
 /// ("slurm-<id>"), else "user@host".
-std::string default_lease_owner(const EnvironmentLookup& environment);
+std::string default_lease_owner(const system::EnvironmentLookup& environment);
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

@@ -17,12 +17,12 @@
 #include "staging/stage_journal.hpp"
 #include "system/mounts.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 namespace {
 
 constexpr std::uint64_t kDiskBlock = 512;
 
-bool is_leased(const std::string& folder, WallTime now) {
+bool is_leased(const std::string& folder, system::WallTime now) {
   return std::ranges::any_of(read_leases(folder), [&](const LeaseFile& lease) { return lease.lives_at(now); });
 }
 
@@ -36,7 +36,7 @@ std::string last_part(const std::string& name) { return name.substr(name.rfind('
 /// A journal is a file that anybody may have written into.
 bool can_be_a_file(const std::string& name, const std::string& folder) {
   try {
-    check_names({name}, folder);
+    catalog::check_names({name}, folder);
     return true;
   } catch (const Error&) {
     return false;
@@ -44,10 +44,10 @@ bool can_be_a_file(const std::string& name, const std::string& folder) {
 }
 
 /// Opens a folder on the way to a file; not open where it is missing or a link is in the way.
-File folder_without_links(const ContainedFolder& root, const std::string& relative) {
+io::File folder_without_links(const io::ContainedFolder& root, const std::string& relative) {
   try {
     auto folder = root.folder(relative, false);
-    return folder ? std::move(*folder) : File();
+    return folder ? std::move(*folder) : io::File();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::conflict) return {};
     throw;
@@ -55,18 +55,19 @@ File folder_without_links(const ContainedFolder& root, const std::string& relati
 }
 
 /// Removes the file, if that is what stands there.
-void remove_file(FileSystem& files, const ContainedFolder& root, const std::string& name) {
-  const File folder = folder_without_links(root, folder_of(name));
-  if (folder && standing_at(folder, last_part(name)) == Standing::file) files.remove_below(folder, last_part(name));
+void remove_file(io::FileSystem& files, const io::ContainedFolder& root, const std::string& name) {
+  const io::File folder = folder_without_links(root, folder_of(name));
+  if (folder && io::standing_at(folder, last_part(name)) == io::Standing::file)
+    files.remove_below(folder, last_part(name));
 }
 
-void remove_durably(FileSystem& files, const ContainedFolder& root, const std::string& name) {
+void remove_durably(io::FileSystem& files, const io::ContainedFolder& root, const std::string& name) {
   remove_file(files, root, name);
-  files.sync_directory(join_path(root.path(), folder_of(name)));
+  files.sync_directory(io::join_path(root.path(), folder_of(name)));
 }
 
 /// Removes the folders that files of these names lay in, where nothing else is in them.
-void remove_empty_folders(const ContainedFolder& root, const StageJournal::State& journal) {
+void remove_empty_folders(const io::ContainedFolder& root, const StageJournal::State& journal) {
   std::set<std::string, std::greater<>> folders;  // what is below comes before what is above
   for (const auto& [name, file] : journal.files) {
     for (std::string up = folder_of(name); !up.empty() && folders.insert(up).second;) up = folder_of(up);
@@ -77,12 +78,12 @@ void remove_empty_folders(const ContainedFolder& root, const StageJournal::State
 }
 
 /// Parts of files, with their logs.
-Leftovers sweep_partials(FileSystem& files, const ContainedFolder& root, bool remove) {
+Leftovers sweep_partials(io::FileSystem& files, const io::ContainedFolder& root, bool remove) {
   Leftovers found;
-  const File partials = folder_without_links(root, kPartialFolderPath);
+  const io::File partials = folder_without_links(root, kPartialFolderPath);
   if (!partials) return found;
-  for (const std::string& name : names_in(partials)) {
-    if (standing_at(partials, name) != Standing::file) continue;
+  for (const std::string& name : io::names_in(partials)) {
+    if (io::standing_at(partials, name) != io::Standing::file) continue;
     struct stat info {};
     const bool known = ::fstatat(partials.fd(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
     if (known) found += {1, static_cast<std::uint64_t>(info.st_blocks) * kDiskBlock};
@@ -91,7 +92,7 @@ Leftovers sweep_partials(FileSystem& files, const ContainedFolder& root, bool re
   return found;
 }
 
-std::uint64_t ended_leases(const std::string& folder, WallTime now) {
+std::uint64_t ended_leases(const std::string& folder, system::WallTime now) {
   const auto leases = read_leases(folder);
   return static_cast<std::uint64_t>(
       std::ranges::count_if(leases, [&](const LeaseFile& lease) { return !lease.lives_at(now); }));
@@ -99,12 +100,12 @@ std::uint64_t ended_leases(const std::string& folder, WallTime now) {
 
 }  // namespace
 
-bool evict(FileSystem& files, const std::string& folder, WallTime now, const std::stop_token& stop) {
-  const ContainedFolder root(folder);
+bool evict(io::FileSystem& files, const std::string& folder, system::WallTime now, const std::stop_token& stop) {
+  const io::ContainedFolder root(folder);
   if (!root.folder(kStateFolderPath, false)) return true;  // gone meanwhile
-  FolderLock lock(join_path(folder, kStageLockPath));
-  if (!lock.try_take(Hold::exclusive) || is_leased(folder, now)) return false;
-  const StageJournal::State journal = StageJournal::read(join_path(folder, kStageJournalPath));
+  io::FolderLock lock(io::join_path(folder, kStageLockPath));
+  if (!lock.try_take(io::Hold::exclusive) || is_leased(folder, now)) return false;
+  const StageJournal::State journal = StageJournal::read(io::join_path(folder, kStageJournalPath));
   remove_durably(files, root, kStagedMarkerPath);
   for (const auto& [name, file] : journal.files) {
     if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while evicting", folder);
@@ -120,11 +121,12 @@ bool evict(FileSystem& files, const std::string& folder, WallTime now, const std
   return true;
 }
 
-bool discard(FileSystem& files, const std::string& folder, const std::vector<std::string>& names, WallTime now) {
-  const ContainedFolder root(folder);
-  FolderLock lock(join_path(folder, kStageLockPath));
-  if (!lock.try_take(Hold::exclusive) || is_leased(folder, now)) return false;
-  const StageJournal::State journal = StageJournal::read(join_path(folder, kStageJournalPath));
+bool discard(io::FileSystem& files, const std::string& folder, const std::vector<std::string>& names,
+             system::WallTime now) {
+  const io::ContainedFolder root(folder);
+  io::FolderLock lock(io::join_path(folder, kStageLockPath));
+  if (!lock.try_take(io::Hold::exclusive) || is_leased(folder, now)) return false;
+  const StageJournal::State journal = StageJournal::read(io::join_path(folder, kStageJournalPath));
   remove_durably(files, root, kStagedMarkerPath);
   for (const std::string& name : names) {
     if (journal.files.contains(name)) remove_staged_file(files, root, name);
@@ -132,23 +134,23 @@ bool discard(FileSystem& files, const std::string& folder, const std::vector<std
   return true;
 }
 
-Leftovers sweep_leftovers(FileSystem& files, const std::string& folder, WallTime now, bool remove) {
-  const ContainedFolder root(folder);
-  FolderLock lock(join_path(folder, kStageLockPath));
-  if (!lock.try_take(Hold::exclusive)) return {};
+Leftovers sweep_leftovers(io::FileSystem& files, const std::string& folder, system::WallTime now, bool remove) {
+  const io::ContainedFolder root(folder);
+  io::FolderLock lock(io::join_path(folder, kStageLockPath));
+  if (!lock.try_take(io::Hold::exclusive)) return {};
   Leftovers found;
   found.files += ended_leases(folder, now);
   if (remove) {
     remove_ended_leases(files, folder, now);
     for (const char* place : {"", kStateFolderPath, kLeaseFolderPath}) {
-      found.files += remove_stale_temps(files, join_path(folder, place));
+      found.files += io::remove_stale_temps(files, io::join_path(folder, place));
     }
   }
   if (!is_leased(folder, now)) found += sweep_partials(files, root, remove);
   return found;
 }
 
-void remove_staged_file(FileSystem& files, const ContainedFolder& root, const std::string& name) {
+void remove_staged_file(io::FileSystem& files, const io::ContainedFolder& root, const std::string& name) {
   if (can_be_a_file(name, root.path())) remove_file(files, root, name);
 }
 
@@ -173,10 +175,10 @@ struct Survey {
   bool by_disk = false;              ///< the file system is what bounds
 };
 
-Survey survey_of(const std::string& root, const RoomWanted& wanted, WallTime now, const std::stop_token& stop) {
+Survey survey_of(const std::string& root, const RoomWanted& wanted, system::WallTime now, const std::stop_token& stop) {
   Survey survey;
   survey.others = staged_folders(root, stop);
-  survey.bound = free_bytes(root);
+  survey.bound = system::free_bytes(root);
   for (const StagedFolder& folder : survey.others) survey.bound += folder.present_bytes();
   survey.by_disk = !wanted.limit || survey.bound < *wanted.limit;
   if (!survey.by_disk) survey.bound = *wanted.limit;
@@ -187,7 +189,7 @@ Survey survey_of(const std::string& root, const RoomWanted& wanted, WallTime now
 }
 
 /// The folders that stay whatever is done, in words.
-std::string uses(const std::vector<StagedFolder>& folders, WallTime now) {
+std::string uses(const std::vector<StagedFolder>& folders, system::WallTime now) {
   std::string text;
   std::size_t named = 0;
   for (const StagedFolder& folder : folders) {
@@ -198,7 +200,7 @@ std::string uses(const std::vector<StagedFolder>& folders, WallTime now) {
   return text;
 }
 
-Error no_room(const std::string& root, const RoomWanted& wanted, const Survey& survey, WallTime now) {
+Error no_room(const std::string& root, const RoomWanted& wanted, const Survey& survey, system::WallTime now) {
   const std::string bound = survey.by_disk ? fmt::format("its file system has room for {}", format_size(survey.bound))
                                            : fmt::format("--limit allows {}", format_size(survey.bound));
   const std::string used = uses(survey.others, now);
@@ -215,8 +217,8 @@ Error no_room(const std::string& root, const RoomWanted& wanted, const Survey& s
 using Stayed = std::map<std::string, std::string>;
 
 /// What has to go; throws when that is not enough.
-std::vector<StagedFolder> plan(const std::string& root, const RoomWanted& wanted, WallTime now, const Stayed& stayed,
-                               const std::stop_token& stop) {
+std::vector<StagedFolder> plan(const std::string& root, const RoomWanted& wanted, system::WallTime now,
+                               const Stayed& stayed, const std::stop_token& stop) {
   Survey survey = survey_of(root, wanted, now, stop);
   for (StagedFolder& folder : survey.others) {
     const auto found = stayed.find(folder.path);
@@ -231,20 +233,20 @@ std::vector<StagedFolder> plan(const std::string& root, const RoomWanted& wanted
 
 }  // namespace
 
-FolderLock lock_cache(FileSystem& files, const std::string& root, const std::stop_token& stop) {
+io::FolderLock lock_cache(io::FileSystem& files, const std::string& root, const std::stop_token& stop) {
   files.create_directories(root);
-  const std::string state = join_path(root, kStateFolderPath);
+  const std::string state = io::join_path(root, kStateFolderPath);
   // Readers of a staged folder are not to meet a file that no stage brought.
   const bool is_staged = fs::is_directory(state) && look_at_staged(root);
-  return FolderLock(join_path(is_staged ? state : root, kCacheLockName), stop);
+  return io::FolderLock(io::join_path(is_staged ? state : root, kCacheLockName), stop);
 }
 
-void check_room(const std::string& root, const RoomWanted& wanted, WallTime now, const std::stop_token& stop) {
+void check_room(const std::string& root, const RoomWanted& wanted, system::WallTime now, const std::stop_token& stop) {
   if (fs::is_directory(root)) plan(root, wanted, now, {}, stop);
 }
 
-std::vector<StagedFolder> make_room(FileSystem& files, const std::string& root, const RoomWanted& wanted, WallTime now,
-                                    const std::stop_token& stop) {
+std::vector<StagedFolder> make_room(io::FileSystem& files, const std::string& root, const RoomWanted& wanted,
+                                    system::WallTime now, const std::stop_token& stop) {
   std::vector<StagedFolder> gone;
   Stayed stayed;  // each is tried once
   while (true) {
@@ -261,7 +263,7 @@ std::vector<StagedFolder> make_room(FileSystem& files, const std::string& root, 
   }
 }
 
-bool try_evict(FileSystem& files, const std::string& folder, WallTime now, const std::stop_token& stop,
+bool try_evict(io::FileSystem& files, const std::string& folder, system::WallTime now, const std::stop_token& stop,
                std::string& refusal) {
   try {
     return evict(files, folder, now, stop);
@@ -282,7 +284,7 @@ void keep(StagedFolder& folder, const std::string& refusal) {
   }
 }
 
-std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint64_t limit, WallTime now) {
+std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint64_t limit, system::WallTime now) {
   std::uint64_t held = held_bytes(folders, now);
   std::erase_if(folders, [&](const StagedFolder& folder) { return !is_evictable(folder, now); });
   std::ranges::stable_sort(folders, {}, &StagedFolder::last_used);
@@ -295,13 +297,13 @@ std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint6
   return leaving;
 }
 
-bool is_evictable(const StagedFolder& folder, WallTime now) {
+bool is_evictable(const StagedFolder& folder, system::WallTime now) {
   // Without a journal nobody knows which files are the stage's.
   return folder.state != StagedState::unreadable && !folder.at_work && !folder.is_leased(now) &&
          !folder.source.empty() && folder.files + folder.partial_bytes > 0;
 }
 
-std::string describe_use(const StagedFolder& folder, WallTime now) {
+std::string describe_use(const StagedFolder& folder, system::WallTime now) {
   const std::string start = fmt::format("'{}' ({})", folder.path, format_size(folder.held_bytes(now)));
   if (folder.at_work) return start + " is being staged";
   for (const LeaseFile& lease : folder.leases) {
@@ -311,10 +313,10 @@ std::string describe_use(const StagedFolder& folder, WallTime now) {
   return start + " has no journal of its files and where they come from";
 }
 
-std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, WallTime now) {
+std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, system::WallTime now) {
   std::uint64_t sum = 0;
   for (const StagedFolder& folder : folders) sum += folder.held_bytes(now);
   return sum;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

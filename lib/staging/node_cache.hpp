@@ -17,19 +17,20 @@
 ///
 /// A node cache: a folder whose sub-folders are staged folders, which together keep to a limit by evicting those that
 /// were not used for longest.
-namespace shardkit {
+namespace shardkit::staging {
 
 /// Removes the marker first, then all that the journal names, then the journal: after a kill it is a partial copy, from
 /// which this or a stage goes on. The lock stays, somebody may be waiting for it. False, with nothing changed, when
 /// somebody is at work in the folder, or leases it at `now`. Throws Error{cancelled} between files.
-bool evict(FileSystem& files, const std::string& folder, WallTime now, const std::stop_token& stop);
+bool evict(io::FileSystem& files, const std::string& folder, system::WallTime now, const std::stop_token& stop);
 
 /// Removes the marker and then these files, which their journal names, so that the next stage brings them again. False,
 /// with nothing changed, where evict() would not go.
-bool discard(FileSystem& files, const std::string& folder, const std::vector<std::string>& names, WallTime now);
+bool discard(io::FileSystem& files, const std::string& folder, const std::vector<std::string>& names,
+             system::WallTime now);
 
 /// Removes the file of that name below a staged folder, as its journal has it, never through a link and never outside.
-void remove_staged_file(FileSystem& files, const ContainedFolder& root, const std::string& name);
+void remove_staged_file(io::FileSystem& files, const io::ContainedFolder& root, const std::string& name);
 
 struct Leftovers {
   std::uint64_t files = 0;
@@ -40,7 +41,7 @@ struct Leftovers {
 
 /// What nobody will use any more: leases that have ended, temporaries of the dead, and, unless somebody leases the
 /// folder at `now`, parts of files. Looked for only while nobody is at work there, and with `remove` removed.
-Leftovers sweep_leftovers(FileSystem& files, const std::string& folder, WallTime now, bool remove);
+Leftovers sweep_leftovers(io::FileSystem& files, const std::string& folder, system::WallTime now, bool remove);
 
 /// What a folder of the cache is going to hold.
 struct RoomWanted {
@@ -51,10 +52,10 @@ struct RoomWanted {
 
 /// Makes the cache's folder and waits until nobody else is making room in it. Whoever holds this announces in the
 /// journal of his folder what he was given, before he lets go.
-FolderLock lock_cache(FileSystem& files, const std::string& root, const std::stop_token& stop);
+io::FolderLock lock_cache(io::FileSystem& files, const std::string& root, const std::stop_token& stop);
 
 /// Throws Error{no_space} when make_room() would. Changes nothing, needs no lock; the cache need not be there.
-void check_room(const std::string& root, const RoomWanted& wanted, WallTime now, const std::stop_token& stop);
+void check_room(const std::string& root, const RoomWanted& wanted, system::WallTime now, const std::stop_token& stop);
 
 /// Evicts staged folders of the cache, those used least recently first, until what is wanted fits in both the limit
 /// and the file system. Never one that is leased, at work, or that no source is known of; one that this user may
@@ -62,26 +63,26 @@ void check_room(const std::string& root, const RoomWanted& wanted, WallTime now,
 /// holds lock_cache(); only his own folder may he have locked.
 ///
 /// Throws Error{no_space}, before anything is evicted, when it cannot fit: with what is held by whom, until when.
-std::vector<StagedFolder> make_room(FileSystem& files, const std::string& root, const RoomWanted& wanted, WallTime now,
-                                    const std::stop_token& stop);
+std::vector<StagedFolder> make_room(io::FileSystem& files, const std::string& root, const RoomWanted& wanted,
+                                    system::WallTime now, const std::stop_token& stop);
 
 /// evict(), false as well where this user may not do that, with what refused it in `refusal`.
-bool try_evict(FileSystem& files, const std::string& folder, WallTime now, const std::stop_token& stop,
+bool try_evict(io::FileSystem& files, const std::string& folder, system::WallTime now, const std::stop_token& stop,
                std::string& refusal);
 
 /// Notes of a folder that it could not be evicted: it is in use, or beyond this user if there is a `refusal`.
 void keep(StagedFolder& folder, const std::string& refusal);
 
 /// Folders to evict to come down to `limit` in all, in that order; fewer when others are in use.
-std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint64_t limit, WallTime now);
+std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint64_t limit, system::WallTime now);
 
 /// True when a folder may be evicted.
-bool is_evictable(const StagedFolder& folder, WallTime now);
+bool is_evictable(const StagedFolder& folder, system::WallTime now);
 
 /// Why a folder stays: "'/cache/a' (1.2 GiB) is leased by job-7 until 2026-01-02T03:04:05Z".
-std::string describe_use(const StagedFolder& folder, WallTime now);
+std::string describe_use(const StagedFolder& folder, system::WallTime now);
 
 /// Bytes that count against a limit, of all.
-std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, WallTime now);
+std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, system::WallTime now);
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

@@ -11,7 +11,7 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 
 void RangeSet::add(ByteRange range) {
   if (range.empty()) return;
@@ -72,31 +72,31 @@ constexpr std::uint64_t kLongestLog = 64ULL << 20U;
 
 std::string head_line(const PartialOf& of) {
   std::string line = fmt::format("{}\t{}\t", kFormat, of.size);
-  append_escaped(line, of.pin);
+  formats::append_escaped(line, of.pin);
   line += '\t';
-  append_escaped(line, of.name);
+  formats::append_escaped(line, of.name);
   return line + "\n";
 }
 
 bool read_head(std::string_view line, PartialOf& of) {
   std::vector<std::string_view> columns;
-  split_columns(line, columns);
-  return columns.size() == 4 && columns[0] == kFormat && parse_number(columns[1], of.size) &&
-         unescape(columns[2], of.pin) && unescape(columns[3], of.name);
+  formats::split_columns(line, columns);
+  return columns.size() == 4 && columns[0] == kFormat && formats::parse_number(columns[1], of.size) &&
+         formats::unescape(columns[2], of.pin) && formats::unescape(columns[3], of.name);
 }
 
 /// "begin-end<tab>begin-end...<tab>."; the dot tells a whole line from one cut at a digit.
 bool read_ranges(std::string_view line, std::uint64_t size, RangeSet& ranges) {
   std::vector<std::string_view> columns;
-  split_columns(line, columns);
+  formats::split_columns(line, columns);
   if (columns.empty() || columns.back() != ".") return false;
   columns.pop_back();
   RangeSet read;
   for (const std::string_view column : columns) {
     const std::size_t dash = column.find('-');
     ByteRange range;
-    if (dash == std::string_view::npos || !parse_number(column.substr(0, dash), range.begin) ||
-        !parse_number(column.substr(dash + 1), range.end) || range.begin > range.end || range.end > size) {
+    if (dash == std::string_view::npos || !formats::parse_number(column.substr(0, dash), range.begin) ||
+        !formats::parse_number(column.substr(dash + 1), range.end) || range.begin > range.end || range.end > size) {
       return false;
     }
     read.add(range);
@@ -126,7 +126,7 @@ std::optional<PartRecord> read_part_log(std::string_view text) {
 
 RangeSet PartLog::read(const PartialOf& of) const {
   try {
-    auto record = read_part_log(read_text_file(path_, kLongestLog));
+    auto record = read_part_log(io::read_text_file(path_, kLongestLog));
     if (record && record->of == of) return std::move(record->durable);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found && error.code() != ErrorCode::corrupt) throw;
@@ -140,7 +140,7 @@ void PartLog::record(const PartialOf& of, const RangeSet& durable) {
   line += ".\n";
   if (file_) return file_->write(as_bytes(line));
   // At once in the place of an older log, which counts until then.
-  publish(files_, path_, as_bytes(head_line(of) + line));
+  io::publish(files_, path_, as_bytes(head_line(of) + line));
   file_ = files_.open_append(path_);
 }
 
@@ -149,4 +149,4 @@ void PartLog::remove() {
   files_.remove(path_);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

@@ -10,7 +10,7 @@
 
 #include "io/file_system.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 
 /// The bytes [begin, end) of a file.
 struct ByteRange {
@@ -64,7 +64,7 @@ std::optional<PartRecord> read_part_log(std::string_view text);
 /// speaks of were synced, so that it never says more than is true. One thread at a time.
 class PartLog {
  public:
-  PartLog(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
+  PartLog(io::FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
 
   /// What is known of these very bytes; nothing when the log is of others or there is none.
   RangeSet read(const PartialOf& of) const;
@@ -72,9 +72,9 @@ class PartLog {
   void remove();
 
  private:
-  FileSystem& files_;
+  io::FileSystem& files_;
   std::string path_;
-  std::unique_ptr<WritableFile> file_;
+  std::unique_ptr<io::WritableFile> file_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

@@ -9,7 +9,7 @@
 
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 namespace {
 
 constexpr std::uint64_t kMostGrowth = 4;
@@ -39,7 +39,9 @@ void RangeSize::throttled() {
 
 namespace {
 
-bool is_aligned(Bytes bytes) { return reinterpret_cast<std::uintptr_t>(bytes.data()) % AlignedBuffer::kAlignment == 0; }
+bool is_aligned(Bytes bytes) {
+  return reinterpret_cast<std::uintptr_t>(bytes.data()) % io::AlignedBuffer::kAlignment == 0;
+}
 
 }  // namespace
 
@@ -93,14 +95,15 @@ Error corrupt_error(const std::string& path, const std::string& what) {
 
 }  // namespace
 
-StageCopier::StageCopier(FileSystem& files, ObjectSource& source, StageTarget& target, CopyLimits limits, Context& ctx)
+StageCopier::StageCopier(io::FileSystem& files, io::ObjectSource& source, StageTarget& target, CopyLimits limits,
+                         Context& ctx)
     : files_(files),
       source_(source),
       target_(target),
       limits_(std::move(limits)),
       ctx_(ctx),
       placer_(files, target),
-      small_files_({limits_.steps.large_bytes() - 1, std::min<std::size_t>(256, usable_descriptors() / 4)},
+      small_files_({limits_.steps.large_bytes() - 1, std::min<std::size_t>(256, system::usable_descriptors() / 4)},
                    [this](const std::vector<CopiedFile>& batch) {
                      files_.sync_all(target_.contained().root());
                      placer_.put(batch);
@@ -124,7 +127,7 @@ void StageCopier::bring(const std::vector<StageFile>& wanted) {
   small_files_.flush();
 }
 
-ClimbingWorkers::Step StageCopier::worker() {
+sync::ClimbingWorkers::Step StageCopier::worker() {
   return [this, last = std::shared_ptr<FileCopy>(),
           writer = std::make_shared<RangeWriter>()](const std::stop_token& stop) mutable {
     const auto work = queue_->next(std::move(last), range_size_.bytes(left_, workers_.level()), stop);
@@ -185,7 +188,7 @@ void StageCopier::fetch(const CopyQueue::Work& work, RangeWriter& writer, const 
   FileCopy& copy = *work.copy;
   writer.begin(copy, work.range.begin);
   try {
-    if (!work.range.empty() && fetch_range(copy, work.range, writer, stop) != Fetched::whole) copy.mark_outdated();
+    if (!work.range.empty() && fetch_range(copy, work.range, writer, stop) != io::Fetched::whole) copy.mark_outdated();
     copy.tend(stop);
   } catch (const OutdatedBytes&) {
   } catch (...) {
@@ -195,7 +198,8 @@ void StageCopier::fetch(const CopyQueue::Work& work, RangeWriter& writer, const 
   if (copy.release(work.range, writer.stored())) settle(work.copy, stop);
 }
 
-Fetched StageCopier::fetch_range(FileCopy& copy, ByteRange range, RangeWriter& writer, const std::stop_token& stop) {
+io::Fetched StageCopier::fetch_range(FileCopy& copy, ByteRange range, RangeWriter& writer,
+                                     const std::stop_token& stop) {
   const BodyWriter write = [&](Bytes bytes) {
     came(bytes.size(), stop);
     const std::uint64_t before = writer.stored();
@@ -203,8 +207,8 @@ Fetched StageCopier::fetch_range(FileCopy& copy, ByteRange range, RangeWriter& w
     // Not only at its end: of a slow source all ranges that are under way may end minutes from now.
     if (writer.stored() != before) copy.tend(stop);
   };
-  const ObjectInfo& object = copy.file().object;
-  Fetched fetched = Fetched::whole;
+  const io::ObjectInfo& object = copy.file().object;
+  io::Fetched fetched = io::Fetched::whole;
   if (copy.whole_only()) {
     const auto start = [&] {
       copy.rewind();
@@ -215,12 +219,13 @@ Fetched StageCopier::fetch_range(FileCopy& copy, ByteRange range, RangeWriter& w
   } else {
     fetched = fetch_part(copy, range, write, stop);
   }
-  if (fetched == Fetched::no_ranges) copy.mark_rangeless();
-  if (fetched == Fetched::whole) writer.flush();
+  if (fetched == io::Fetched::no_ranges) copy.mark_rangeless();
+  if (fetched == io::Fetched::whole) writer.flush();
   return fetched;
 }
 
-Fetched StageCopier::fetch_part(FileCopy& copy, ByteRange range, const BodyWriter& write, const std::stop_token& stop) {
+io::Fetched StageCopier::fetch_part(FileCopy& copy, ByteRange range, const BodyWriter& write,
+                                    const std::stop_token& stop) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   std::optional<Clock::time_point> first;
@@ -228,7 +233,7 @@ Fetched StageCopier::fetch_part(FileCopy& copy, ByteRange range, const BodyWrite
     if (!first) first = Clock::now();
     write(bytes);
   };
-  const Fetched fetched = source_.fetch(copy.file().object, range.begin, range.size(), timed, stop);
+  const io::Fetched fetched = source_.fetch(copy.file().object, range.begin, range.size(), timed, stop);
   const auto seconds = [&](Clock::time_point end) { return std::chrono::duration<double>(end - start).count(); };
   if (first && range.size() >= limits_.range_bytes) range_size_.took(seconds(*first), seconds(Clock::now()));
   return fetched;
@@ -303,4 +308,4 @@ void StageCopier::keep_unfinished() noexcept {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

@@ -21,7 +21,7 @@
 #include "staging/stage_target.hpp"
 #include "sync/climbing_workers.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 
 /// How many bytes one request asks for. A request costs a wait for its first byte: where that wait is more than a
 /// twentieth of its time, requests grow to four times the size they start with; who is asked for fewer requests goes
@@ -63,7 +63,7 @@ class RangeWriter {
   void store(Bytes bytes);
 
   FileCopy* copy_ = nullptr;
-  AlignedBuffer buffer_;
+  io::AlignedBuffer buffer_;
   std::size_t gathered_ = 0;
   std::uint64_t stored_ = 0;
 };
@@ -82,7 +82,7 @@ struct CopyLimits {
 class StageCopier {
  public:
   /// What is referred to outlives the copier; `target` is joined.
-  StageCopier(FileSystem& files, ObjectSource& source, StageTarget& target, CopyLimits limits, Context& ctx);
+  StageCopier(io::FileSystem& files, io::ObjectSource& source, StageTarget& target, CopyLimits limits, Context& ctx);
 
   /// Sees to it that the target holds all of `wanted`: keeps what is there, goes on where an earlier copy stopped,
   /// waits for what another process brings, else copies. Bytes that are not what they should be, or that changed
@@ -102,7 +102,7 @@ class StageCopier {
   /// Files that were fetched a second time.
   std::uint64_t refetched() const { return refetched_; }
   /// Objects that changed while they were copied, as they are now. Once bring() is over.
-  const std::vector<ObjectInfo>& changed() const { return changed_; }
+  const std::vector<io::ObjectInfo>& changed() const { return changed_; }
 
  private:
   CopyQueue::Opened open(const StageFile& file);
@@ -110,17 +110,17 @@ class StageCopier {
   void show_progress_elsewhere(const StageFile& file);
   std::uint64_t forget_elsewhere(const StageFile& file);
 
-  ClimbingWorkers::Step worker();
+  sync::ClimbingWorkers::Step worker();
   void fetch(const CopyQueue::Work& work, RangeWriter& writer, const std::stop_token& stop);
-  Fetched fetch_range(FileCopy& copy, ByteRange range, RangeWriter& writer, const std::stop_token& stop);
-  Fetched fetch_part(FileCopy& copy, ByteRange range, const BodyWriter& write, const std::stop_token& stop);
+  io::Fetched fetch_range(FileCopy& copy, ByteRange range, RangeWriter& writer, const std::stop_token& stop);
+  io::Fetched fetch_part(FileCopy& copy, ByteRange range, const BodyWriter& write, const std::stop_token& stop);
   void came(std::uint64_t bytes, const std::stop_token& stop);
   void settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop);
   void start_over(const std::shared_ptr<FileCopy>& copy, const Error& reason);
   void keep_unfinished() noexcept;
 
-  FileSystem& files_;
-  ObjectSource& source_;
+  io::FileSystem& files_;
+  io::ObjectSource& source_;
   StageTarget& target_;
   const CopyLimits limits_;
   Context& ctx_;
@@ -128,16 +128,16 @@ class StageCopier {
   FilePlacer placer_;
   SmallFiles small_files_;
   std::unique_ptr<CopyQueue> queue_;
-  ClimbingWorkers workers_;
+  sync::ClimbingWorkers workers_;
   RangeSize range_size_;
   std::atomic<std::uint64_t> left_{0};  ///< bytes that are not here yet, about
   std::atomic<std::uint64_t> fetched_{0};
   std::atomic<std::uint64_t> reused_{0};
   std::atomic<std::uint64_t> refetched_{0};
   std::mutex changed_mutex_;
-  std::vector<ObjectInfo> changed_;
+  std::vector<io::ObjectInfo> changed_;
   std::mutex elsewhere_mutex_;
   std::map<std::string, std::uint64_t> elsewhere_;  ///< what the progress has of files that other processes bring
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

@@ -10,7 +10,7 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -63,9 +63,9 @@ constexpr std::string_view kFound = "found";
 std::string line_of(std::string_view kind, std::uint64_t bytes, const Hash128& hash, std::string_view pin,
                     std::string_view name) {
   std::string line = fmt::format("{}\t{}\t{}\t", kind, bytes, to_hex(hash));
-  append_escaped(line, pin);
+  formats::append_escaped(line, pin);
   line += '\t';
-  append_escaped(line, name);
+  formats::append_escaped(line, name);
   return line + "\n";
 }
 
@@ -76,11 +76,11 @@ std::string line_of(const std::string& name, const StagedFile& file) {
 }
 
 void take_line(std::string_view line, StageJournal::State& state, std::vector<std::string_view>& columns) {
-  split_columns(line, columns);
+  formats::split_columns(line, columns);
   StagedFile file;
   std::string name;
-  if (columns.size() != 5 || !parse_number(columns[1], file.bytes) || !parse_hex(columns[2], file.hash) ||
-      !unescape(columns[3], file.pin) || !unescape(columns[4], name)) {
+  if (columns.size() != 5 || !formats::parse_number(columns[1], file.bytes) || !parse_hex(columns[2], file.hash) ||
+      !formats::unescape(columns[3], file.pin) || !formats::unescape(columns[4], name)) {
     return;
   }
   if (columns[0] == kSet) state.set = StagedSetId{file.hash, file.bytes, std::move(name)};
@@ -102,21 +102,21 @@ void StageJournal::take(std::string_view text, State& state) {
 StageJournal::State StageJournal::read(const std::string& path) {
   State state;
   try {
-    take(read_text_file(path), state);
+    take(io::read_text_file(path), state);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) throw;
   }
   return state;
 }
 
-void StageJournal::rewrite(FileSystem& files, const std::string& path, const State& state) {
+void StageJournal::rewrite(io::FileSystem& files, const std::string& path, const State& state) {
   std::string text;
   if (state.set) text += line_of(*state.set);
   for (const auto& [name, file] : state.files) text += line_of(name, file);
-  publish(files, path, as_bytes(text));
+  io::publish(files, path, as_bytes(text));
 }
 
-StageJournal::StageJournal(FileSystem& files, std::string path) : path_(std::move(path)), state_(read(path_)) {
+StageJournal::StageJournal(io::FileSystem& files, std::string path) : path_(std::move(path)), state_(read(path_)) {
   file_ = files.open_append(path_);
 }
 
@@ -133,7 +133,7 @@ void StageJournal::refresh() {
 }
 
 void StageJournal::take_news() {
-  const File file = File::open_read(path_);
+  const io::File file = io::File::open_read(path_);
   const std::uint64_t size = file.size();
   if (size <= state_.read) return;
   std::string text(size - state_.read, '\0');
@@ -168,4 +168,4 @@ StageJournal::State StageJournal::state() const {
   return state_;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

@@ -16,7 +16,7 @@
 ///
 /// `.shardkit/staged.json`: says that a folder holds a whole, checked copy (docs/formats.md, "Staged marker",
 /// version 1). It is published last, so that an interrupted copy never looks finished.
-namespace shardkit {
+namespace shardkit::staging {
 
 constexpr const char* kStateFolderPath = ".shardkit";
 constexpr const char* kStagedMarkerPath = ".shardkit/staged.json";
@@ -79,10 +79,10 @@ class StageJournal {
   /// What the journal at `path` says; nothing where there is none.
   static State read(const std::string& path);
   /// Publishes a journal that says `state` in the place of the one at `path`. Only for who holds the folder alone.
-  static void rewrite(FileSystem& files, const std::string& path, const State& state);
+  static void rewrite(io::FileSystem& files, const std::string& path, const State& state);
 
   /// Opens the journal at `path`, which is there, to append to it.
-  StageJournal(FileSystem& files, std::string path);
+  StageJournal(io::FileSystem& files, std::string path);
 
   std::optional<StagedFile> find(const std::string& name) const;
   /// Takes in what others have appended since.
@@ -102,7 +102,7 @@ class StageJournal {
   const std::string path_;
   mutable std::mutex mutex_;
   State state_;
-  std::unique_ptr<WritableFile> file_;
+  std::unique_ptr<io::WritableFile> file_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

@@ -20,31 +20,32 @@
 #include "io/publish.hpp"
 #include "staging/stage_target.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 constexpr unsigned kLookups = 32;  // at a time
 
-std::string text_of_manifest(ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
-  if (!wanted.manifest_path.empty()) return read_text_file(wanted.manifest_path, kLargestManifest);
+std::string text_of_manifest(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
+  if (!wanted.manifest_path.empty()) return io::read_text_file(wanted.manifest_path, kLargestManifest);
   if (wanted.manifest_name.empty()) return {};
   const auto object = source.find(wanted.manifest_name);
   const std::string path = source.address_of(wanted.manifest_name);
   if (!object) throw Error(ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
-  return fetch_text(source, *object, kLargestManifest, stop);
+  return io::fetch_text(source, *object, kLargestManifest, stop);
 }
 
-[[noreturn]] void refuse_missing(const ObjectSource& source, const std::string& name, std::string_view remedy) {
+[[noreturn]] void refuse_missing(const io::ObjectSource& source, const std::string& name, std::string_view remedy) {
   const std::string path = source.address_of(name);
   throw Error(ErrorCode::not_found, fmt::format("'{}' is missing{}", path, remedy), path);
 }
 
 /// Those of `names`, or all files but what a stage into the source itself left.
-std::vector<ObjectInfo> objects_of(ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
-  std::vector<ObjectInfo> objects;
+std::vector<io::ObjectInfo> objects_of(io::ObjectSource& source, const StageWanted& wanted,
+                                       const std::stop_token& stop) {
+  std::vector<io::ObjectInfo> objects;
   if (wanted.names) {
-    const auto found = find_all(source, *wanted.names, kLookups, stop);
+    const auto found = catalog::find_all(source, *wanted.names, kLookups, stop);
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (!found[i]) refuse_missing(source, (*wanted.names)[i], "");
       objects.push_back(*found[i]);
@@ -52,13 +53,13 @@ std::vector<ObjectInfo> objects_of(ObjectSource& source, const StageWanted& want
     return objects;
   }
   objects = source.list();
-  std::erase_if(objects, [](const ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
+  std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
   if (!objects.empty()) return objects;
   throw Error(ErrorCode::not_found, fmt::format("'{}' holds no files", source.location()), source.location());
 }
 
 /// Names under which a target keeps what it knows of itself: a list or a pattern may name them in a staged folder.
-void refuse_own_state(const std::vector<std::string>& names, const ObjectSource& source) {
+void refuse_own_state(const std::vector<std::string>& names, const io::ObjectSource& source) {
   const auto found = std::ranges::find_if(names, &StageTarget::is_own_state);
   if (found == names.end()) return;
   const std::string path = source.address_of(*found);
@@ -66,11 +67,11 @@ void refuse_own_state(const std::vector<std::string>& names, const ObjectSource&
               fmt::format("'{}' is what a stage keeps for itself; leave it out of what is to be staged", path), path);
 }
 
-Hash128 hash_of(const std::vector<ObjectInfo>& objects) {
+Hash128 hash_of(const std::vector<io::ObjectInfo>& objects) {
   Xxh3Stream hash;
-  for (const ObjectInfo& object : objects) {
+  for (const io::ObjectInfo& object : objects) {
     std::string line;
-    append_escaped(line, object.name);
+    formats::append_escaped(line, object.name);
     line += fmt::format("\t{}\t{}\n", object.size, object.version);
     hash.update(as_bytes(line));
   }
@@ -81,7 +82,7 @@ bool is_shard(std::string_view name) { return name.ends_with(".tar"); }
 
 /// What lies beside a shard for its readers.
 std::vector<std::string> companions(const std::string& shard) {
-  return {shard_index_path(shard), dali_index_name(shard), energon_index_name(shard)};
+  return {formats::shard_index_path(shard), formats::dali_index_name(shard), formats::energon_index_name(shard)};
 }
 
 }  // namespace
@@ -92,24 +93,24 @@ std::string StageFile::pin() const {
   return indexed ? fmt::format("{}/{}", to_hex(indexed->xxh3_128), object.version) : object.version;
 }
 
-StageSet::StageSet(ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop)
+StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop)
     : manifest_text_(text_of_manifest(source, wanted, stop)) {
   std::vector<std::string> names;
   if (has_manifest()) {
     const std::string path =
         wanted.manifest_path.empty() ? source.address_of(wanted.manifest_name) : wanted.manifest_path;
-    shards_ = read_manifest(manifest_text_, path).shards;
+    shards_ = formats::read_manifest(manifest_text_, path).shards;
     hash_ = xxh3_128(as_bytes(manifest_text_));
     for (ExpectedFile& file : expected()) whole_.push_back(std::move(file.name));
     if (wanted.names) select(*wanted.names, path);
-    for (const ManifestShard& shard : shards_) names.push_back(shard.name);
+    for (const formats::ManifestShard& shard : shards_) names.push_back(shard.name);
   } else {
     objects_ = objects_of(source, wanted, stop);
-    std::ranges::sort(objects_, {}, &ObjectInfo::name);
+    std::ranges::sort(objects_, {}, &io::ObjectInfo::name);
     hash_ = hash_of(objects_);
-    for (const ObjectInfo& object : objects_) names.push_back(object.name);
+    for (const io::ObjectInfo& object : objects_) names.push_back(object.name);
   }
-  check_names(names, source.location());
+  catalog::check_names(names, source.location());
   refuse_own_state(names, source);
   if (!has_manifest()) whole_ = names;
   std::ranges::sort(whole_);
@@ -118,7 +119,7 @@ StageSet::StageSet(ObjectSource& source, const StageWanted& wanted, const std::s
 /// Keeps the shards of these names.
 void StageSet::select(const std::vector<std::string>& names, const std::string& manifest) {
   const std::set<std::string_view> wanted(names.begin(), names.end());
-  std::erase_if(shards_, [&](const ManifestShard& shard) { return !wanted.contains(shard.name); });
+  std::erase_if(shards_, [&](const formats::ManifestShard& shard) { return !wanted.contains(shard.name); });
   if (shards_.size() == wanted.size()) return;
   throw Error(ErrorCode::not_found,
               fmt::format("'{}' lists {} of the {} named; leave out --manifest, or give the one of these shards",
@@ -129,11 +130,11 @@ void StageSet::select(const std::vector<std::string>& names, const std::string& 
 std::vector<std::uint64_t> StageSet::samples_per_shard() const {
   std::vector<std::uint64_t> samples;
   if (has_manifest()) {
-    std::vector<ManifestShard> sorted = shards_;
-    std::ranges::sort(sorted, {}, &ManifestShard::name);
-    for (const ManifestShard& shard : sorted) samples.push_back(shard.samples);
+    std::vector<formats::ManifestShard> sorted = shards_;
+    std::ranges::sort(sorted, {}, &formats::ManifestShard::name);
+    for (const formats::ManifestShard& shard : sorted) samples.push_back(shard.samples);
   }
-  for (const ObjectInfo& object : objects_) {
+  for (const io::ObjectInfo& object : objects_) {
     if (is_shard(object.name)) samples.push_back(1);
   }
   return samples;
@@ -141,8 +142,8 @@ std::vector<std::uint64_t> StageSet::samples_per_shard() const {
 
 void StageSet::keep_shards(const std::vector<std::size_t>& numbers) {
   std::vector<std::string> shards;
-  for (const ManifestShard& shard : shards_) shards.push_back(shard.name);
-  for (const ObjectInfo& object : objects_) {
+  for (const formats::ManifestShard& shard : shards_) shards.push_back(shard.name);
+  for (const io::ObjectInfo& object : objects_) {
     if (is_shard(object.name)) shards.push_back(object.name);
   }
   std::ranges::sort(shards);
@@ -153,41 +154,41 @@ void StageSet::keep_shards(const std::vector<std::size_t>& numbers) {
     gone.insert(shards[i]);
     for (std::string& companion : companions(shards[i])) gone.insert(std::move(companion));
   }
-  std::erase_if(shards_, [&](const ManifestShard& shard) { return gone.contains(shard.name); });
-  std::erase_if(objects_, [&](const ObjectInfo& object) { return gone.contains(object.name); });
+  std::erase_if(shards_, [&](const formats::ManifestShard& shard) { return gone.contains(shard.name); });
+  std::erase_if(objects_, [&](const io::ObjectInfo& object) { return gone.contains(object.name); });
 }
 
 std::vector<ExpectedFile> StageSet::expected() const {
   std::vector<ExpectedFile> files;
-  if (has_manifest()) files.push_back({kManifestName, to_hex(hash_)});
-  for (const ManifestShard& shard : shards_) {
+  if (has_manifest()) files.push_back({formats::kManifestName, to_hex(hash_)});
+  for (const formats::ManifestShard& shard : shards_) {
     files.push_back({shard.name, to_hex(shard.xxh3_128)});
-    files.push_back({shard_index_path(shard.name), {}});
+    files.push_back({formats::shard_index_path(shard.name), {}});
   }
-  for (const ObjectInfo& object : objects_) files.push_back({object.name, object.version});
+  for (const io::ObjectInfo& object : objects_) files.push_back({object.name, object.version});
   return files;
 }
 
-void StageSet::update(const std::vector<ObjectInfo>& changed) {
+void StageSet::update(const std::vector<io::ObjectInfo>& changed) {
   if (changed.empty() || has_manifest()) return;
-  for (const ObjectInfo& now : changed) {
-    const auto object = std::ranges::find(objects_, now.name, &ObjectInfo::name);
+  for (const io::ObjectInfo& now : changed) {
+    const auto object = std::ranges::find(objects_, now.name, &io::ObjectInfo::name);
     if (object != objects_.end()) *object = now;
   }
   hash_ = hash_of(objects_);
 }
 
-std::vector<StageFile> StageSet::files(ObjectSource& source, const std::vector<ObjectInfo>& foreign,
+std::vector<StageFile> StageSet::files(io::ObjectSource& source, const std::vector<io::ObjectInfo>& foreign,
                                        const std::stop_token& stop) const {
   std::vector<StageFile> files;
-  for (const ObjectInfo& object : objects_) files.push_back({object, {}, {}});
+  for (const io::ObjectInfo& object : objects_) files.push_back({object, {}, {}});
   std::vector<std::string> names;
-  for (const ManifestShard& shard : shards_) {
+  for (const formats::ManifestShard& shard : shards_) {
     files.push_back({{shard.name, shard.bytes, {}}, shard.xxh3_128, {}});
-    names.push_back(shard_index_path(shard.name));
+    names.push_back(formats::shard_index_path(shard.name));
   }
-  for (const ObjectInfo& index : foreign) names.push_back(index.name);
-  const auto found = find_all(source, names, kLookups, stop);
+  for (const io::ObjectInfo& index : foreign) names.push_back(index.name);
+  const auto found = catalog::find_all(source, names, kLookups, stop);
   for (std::size_t i = 0; i < found.size(); ++i) {
     const bool is_ours = i < shards_.size();
     if (!found[i] && is_ours) {
@@ -198,24 +199,24 @@ std::vector<StageFile> StageSet::files(ObjectSource& source, const std::vector<O
   return files;
 }
 
-std::vector<ObjectInfo> StageSet::foreign_indexes(ObjectSource& source) const {
+std::vector<io::ObjectInfo> StageSet::foreign_indexes(io::ObjectSource& source) const {
   if (!has_manifest()) return {};  // listed with all else
   std::vector<std::string> there = source.names_in("");
-  std::ranges::move(source.names_in(kEnergonFolder), std::back_inserter(there));
+  std::ranges::move(source.names_in(formats::kEnergonFolder), std::back_inserter(there));
   std::unordered_set<std::string> of_shards;
-  for (const ManifestShard& shard : shards_) {
-    of_shards.insert({dali_index_name(shard.name), energon_index_name(shard.name)});
+  for (const formats::ManifestShard& shard : shards_) {
+    of_shards.insert({formats::dali_index_name(shard.name), formats::energon_index_name(shard.name)});
   }
-  std::vector<ObjectInfo> found;
+  std::vector<io::ObjectInfo> found;
   std::ranges::sort(there);
   for (const std::string& name : there) {
     if (of_shards.contains(name)) found.push_back({name, 0, {}});
-    const bool of_set =
-        name == kWidsIndexName || name == kEnergonInfoName || name == kEnergonSplitName || name == kEnergonDatasetName;
+    const bool of_set = name == formats::kWidsIndexName || name == formats::kEnergonInfoName ||
+                        name == formats::kEnergonSplitName || name == formats::kEnergonDatasetName;
     if (!of_set) continue;
     if (auto object = source.find(name)) found.push_back(std::move(*object));
   }
   return found;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

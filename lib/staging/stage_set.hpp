@@ -10,13 +10,13 @@
 #include "formats/manifest.hpp"
 #include "io/object_source.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 
 /// A file to have in the target, and what tells its right bytes.
 struct StageFile {
-  ObjectInfo object;                     ///< of a shard with a checksum without version: that tells more
-  std::optional<Hash128> hash;           ///< of a shard: what the manifest says
-  std::optional<ManifestShard> indexed;  ///< of a sample index: the shard it has to describe
+  io::ObjectInfo object;                          ///< of a shard with a checksum without version: that tells more
+  std::optional<Hash128> hash;                    ///< of a shard: what the manifest says
+  std::optional<formats::ManifestShard> indexed;  ///< of a sample index: the shard it has to describe
 
   /// Names the bytes for the journals: what was copied under another pin is of no use.
   std::string pin() const;
@@ -40,7 +40,7 @@ class StageSet {
  public:
   /// Throws Error{not_found} for a manifest or a file that is not there and for a source without files, Error{corrupt}
   /// for a manifest that is none, Error{unsupported} for names that cannot be files.
-  StageSet(ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop);
+  StageSet(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop);
 
   /// Of the manifest's text; without one, of the names, sizes and versions of all files. A target marked with the same
   /// holds this set.
@@ -53,7 +53,7 @@ class StageSet {
   /// The names of all files of the set, also of shards that are not kept, sorted.
   const std::vector<std::string>& whole() const { return whole_; }
   /// Takes in that these objects are others by now than when the set was looked at. Without a manifest.
-  void update(const std::vector<ObjectInfo>& changed);
+  void update(const std::vector<io::ObjectInfo>& changed);
 
   /// Samples of each shard in the order of their names; without a manifest 1 for each tar, as nobody knows.
   std::vector<std::uint64_t> samples_per_shard() const;
@@ -62,21 +62,21 @@ class StageSet {
 
   /// Other readers' indexes that lie beside the shards, by two listings: the manifest knows nothing of them. Only those
   /// that a set has one of come with size and version, and those of shards with their names alone.
-  std::vector<ObjectInfo> foreign_indexes(ObjectSource& source) const;
+  std::vector<io::ObjectInfo> foreign_indexes(io::ObjectSource& source) const;
 
   /// The files to copy, other readers' indexes beside the shards included; the manifest itself is not among them. Asks
   /// the source for the size of each index. Throws Error{not_found} for an index that is missing.
-  std::vector<StageFile> files(ObjectSource& source, const std::vector<ObjectInfo>& foreign,
+  std::vector<StageFile> files(io::ObjectSource& source, const std::vector<io::ObjectInfo>& foreign,
                                const std::stop_token& stop) const;
 
  private:
   void select(const std::vector<std::string>& names, const std::string& location);
 
   std::string manifest_text_;
-  std::vector<ManifestShard> shards_;
-  std::vector<ObjectInfo> objects_;  ///< without a manifest
+  std::vector<formats::ManifestShard> shards_;
+  std::vector<io::ObjectInfo> objects_;  ///< without a manifest
   std::vector<std::string> whole_;
   Hash128 hash_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

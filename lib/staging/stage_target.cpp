@@ -15,7 +15,7 @@
 #include "io/publish.hpp"
 #include "staging/node_cache.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 namespace {
 
 constexpr std::uint64_t kDiskBlock = 512;
@@ -38,7 +38,7 @@ void add_once(std::vector<std::string>& all, const std::vector<std::string>& mor
 
 }  // namespace
 
-StageTarget::StageTarget(FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {
+StageTarget::StageTarget(io::FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {
   while (folder_.size() > 1 && folder_.ends_with('/'))
     folder_.pop_back();  // so that it equals a file's parent_folder()
 }
@@ -51,21 +51,21 @@ bool StageTarget::is_own_state(const std::string& name) {
          name.starts_with(kLeaseFolderPath + std::string("/"));
 }
 
-std::string StageTarget::path_of(const std::string& name) const { return join_path(folder_, name); }
+std::string StageTarget::path_of(const std::string& name) const { return io::join_path(folder_, name); }
 
 std::string StageTarget::partial_path(const std::string& name) const {
-  return join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + ".partial");
+  return io::join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + ".partial");
 }
 
 std::string StageTarget::part_log_path(const std::string& name) const {
-  return join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + ".parts");
+  return io::join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + ".parts");
 }
 
 std::optional<StagedMarker> StageTarget::marker() const {
   const std::string path = path_of(kStagedMarkerPath);
   if (!size_on_disk(path)) return std::nullopt;
   try {
-    return read_staged_marker(read_text_file(path, 1U << 20U), path);
+    return read_staged_marker(io::read_text_file(path, 1U << 20U), path);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::not_found) throw;
     return std::nullopt;  // what is no marker marks nothing
@@ -73,7 +73,7 @@ std::optional<StagedMarker> StageTarget::marker() const {
 }
 
 bool StageTarget::holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected,
-                        const std::vector<ObjectInfo>& foreign) const {
+                        const std::vector<io::ObjectInfo>& foreign) const {
   const auto found = marker();
   if (!found || !(found->manifest == set.hash)) return false;
   const StageJournal::State state = StageJournal::read(path_of(kStageJournalPath));
@@ -85,7 +85,7 @@ bool StageTarget::holds(const StagedSetId& set, const std::vector<ExpectedFile>&
     return is_there(file.name) && (!file.pin || state.files.at(file.name).pin == *file.pin);
   };
   if (!state.set || !state.set->is(set) || !std::ranges::all_of(expected, is_right)) return false;
-  return std::ranges::all_of(foreign, [&](const ObjectInfo& index) {
+  return std::ranges::all_of(foreign, [&](const io::ObjectInfo& index) {
     return is_there(index.name) && (index.version.empty() || state.files.at(index.name).pin == index.version);
   });
 }
@@ -93,16 +93,16 @@ bool StageTarget::holds(const StagedSetId& set, const std::vector<ExpectedFile>&
 void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace,
                        const std::stop_token& stop) {
   files_.create_directories(folder_);
-  contained_ = std::make_unique<ContainedFolder>(folder_);
+  contained_ = std::make_unique<io::ContainedFolder>(folder_);
   contained_->folder(kStateFolderPath, true);
   lock_.emplace(path_of(kStageLockPath));
   while (!take_alone(set, wanted, check_replace)) {
-    if (lock_->try_take(Hold::shared)) {
+    if (lock_->try_take(io::Hold::shared)) {
       const StageJournal::State state = StageJournal::read(path_of(kStageJournalPath));
       if (state.set && state.set->is(set)) break;
       lock_->release();
     }
-    wait_for_lock(folder_, stop);
+    io::wait_for_lock(folder_, stop);
   }
   journal_ = std::make_unique<StageJournal>(files_, path_of(kStageJournalPath));
 }
@@ -110,9 +110,9 @@ void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wan
 /// Prepares the folder when nobody else is at work in it; false when somebody is.
 bool StageTarget::take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted,
                              const CheckReplace& check_replace) {
-  if (!lock_->try_take(Hold::exclusive)) return false;
+  if (!lock_->try_take(io::Hold::exclusive)) return false;
   adopt(set, wanted, check_replace);
-  lock_->try_take(Hold::shared);  // no other can be in the way of ours
+  lock_->try_take(io::Hold::shared);  // no other can be in the way of ours
   return true;
 }
 
@@ -127,7 +127,7 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
   }
   contained_->folder(kPartialFolderPath, true);
   for (const std::string& folder : {folder_, path_of(kStateFolderPath), path_of(kPartialFolderPath)}) {
-    remove_stale_temps(files_, folder);
+    io::remove_stale_temps(files_, folder);
   }
   const bool is_same = state.set && state.set->is(set);
   if (found && !(is_same && all_there(state))) {
@@ -184,9 +184,9 @@ std::uint64_t StageTarget::bytes_present(const StageFile& file) const {
 }
 
 void StageTarget::check_manifest_place(const std::string& manifest_text) const {
-  const std::string path = path_of(kManifestName);
-  if (manifest_text.empty() || journal_->find(kManifestName) || !size_on_disk(path)) return;
-  if (read_text_file(path) == manifest_text) return;
+  const std::string path = path_of(formats::kManifestName);
+  if (manifest_text.empty() || journal_->find(formats::kManifestName) || !size_on_disk(path)) return;
+  if (io::read_text_file(path) == manifest_text) return;
   throw Error(
       ErrorCode::conflict,
       fmt::format("'{}' is there already and was not made by shardctl stage; remove it or choose an empty folder",
@@ -196,16 +196,17 @@ void StageTarget::check_manifest_place(const std::string& manifest_text) const {
 
 void StageTarget::finish(const std::string& manifest_text, StagedMarker marker, const std::vector<StageFile>& wanted,
                          const std::vector<std::string>& whole) {
-  const FolderLock alone(path_of(kStagedMarkerLockPath), {});  // held for milliseconds
+  const io::FolderLock alone(path_of(kStagedMarkerLockPath), {});  // held for milliseconds
   if (!manifest_text.empty()) {
-    publish(files_, path_of(kManifestName), as_bytes(manifest_text));
-    journal_->record(kManifestName, {manifest_text.size(), to_hex(marker.manifest), marker.manifest});
+    io::publish(files_, path_of(formats::kManifestName), as_bytes(manifest_text));
+    journal_->record(formats::kManifestName, {manifest_text.size(), to_hex(marker.manifest), marker.manifest});
   }
   journal_->refresh();
   journal_->sync();
   std::set<std::string> folders{folder_};
   for (const StageFile& file : wanted) {
-    for (std::string up = parent_folder(path_of(file.object.name)); folders.insert(up).second;) up = parent_folder(up);
+    for (std::string up = io::parent_folder(path_of(file.object.name)); folders.insert(up).second;)
+      up = io::parent_folder(up);
   }
   for (const std::string& folder : folders) files_.sync_directory(folder);
   const StageJournal::State state = journal_->state();
@@ -222,7 +223,7 @@ void StageTarget::finish(const std::string& manifest_text, StagedMarker marker, 
     marker.bytes += file.bytes;
   }
   const std::string text = write_staged_marker(marker);
-  publish(files_, path_of(kStagedMarkerPath), as_bytes(text));
+  io::publish(files_, path_of(kStagedMarkerPath), as_bytes(text));
 }
 
 std::optional<std::uint64_t> size_on_disk(const std::string& path) {
@@ -231,4 +232,4 @@ std::optional<std::uint64_t> size_on_disk(const std::string& path) {
   return static_cast<std::uint64_t>(info->st_size);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

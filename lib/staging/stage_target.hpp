@@ -13,7 +13,7 @@
 #include "staging/stage_journal.hpp"
 #include "staging/stage_set.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 
 /// The folder that stages fill, and what they keep there in `.shardkit`: a lock, a journal, partial files with their
 /// logs, leases, and at the end the marker. Several processes may fill it with the same set at the same time.
@@ -22,7 +22,7 @@ class StageTarget {
   /// What the folder holds of another set, `finished` or not, is to give way: throws when it must not.
   using CheckReplace = std::function<void(const StagedMarker& found, bool finished)>;
 
-  StageTarget(FileSystem& files, std::string folder);
+  StageTarget(io::FileSystem& files, std::string folder);
 
   /// True for the names, relative to a folder, that a stage keeps for itself.
   static bool is_own_state(const std::string& name);
@@ -30,7 +30,7 @@ class StageTarget {
   /// True when the folder says that it holds all of `set` that `files` name, with their sizes, and the indexes
   /// `foreign`, in their version where they have one. Reads no data and changes nothing.
   bool holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected,
-             const std::vector<ObjectInfo>& foreign) const;
+             const std::vector<io::ObjectInfo>& foreign) const;
   std::optional<StagedMarker> marker() const;
 
   /// Makes the folder and joins those that fill it with `set`, or takes it for that set: removes what an unfinished
@@ -58,7 +58,7 @@ class StageTarget {
   std::string partial_path(const std::string& name) const;
   std::string part_log_path(const std::string& name) const;
   /// The folder itself, once it is joined.
-  const ContainedFolder& contained() const { return *contained_; }
+  const io::ContainedFolder& contained() const { return *contained_; }
   StageJournal& journal() { return *journal_; }
   const std::string& folder() const { return folder_; }
 
@@ -69,14 +69,14 @@ class StageTarget {
   void forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted);
   void remove_partials(const StageJournal::State& state, const std::set<std::string>* kept);
 
-  FileSystem& files_;
+  io::FileSystem& files_;
   std::string folder_;
-  std::optional<FolderLock> lock_;
-  std::unique_ptr<ContainedFolder> contained_;
+  std::optional<io::FolderLock> lock_;
+  std::unique_ptr<io::ContainedFolder> contained_;
   std::unique_ptr<StageJournal> journal_;
 };
 
 /// Size of the file at `path`; empty when there is none.
 std::optional<std::uint64_t> size_on_disk(const std::string& path);
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

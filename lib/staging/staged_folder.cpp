@@ -15,7 +15,7 @@
 #include "io/publish.hpp"
 #include "staging/stage_journal.hpp"
 
-namespace shardkit {
+namespace shardkit::staging {
 namespace {
 
 namespace fs = std::filesystem;
@@ -24,14 +24,14 @@ constexpr std::uint64_t kDiskBlock = 512;
 constexpr std::uint64_t kLongestMarker = 1U << 20U;
 
 /// Throws Error{denied} where this user may not look.
-std::optional<WallTime> time_of(const std::string& path) {
+std::optional<system::WallTime> time_of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
     if (errno == EACCES) throw system_error(errno, "look at", path);
     return std::nullopt;
   }
   const auto since = std::chrono::seconds(info.st_mtim.tv_sec) + std::chrono::nanoseconds(info.st_mtim.tv_nsec);
-  return WallTime(std::chrono::duration_cast<WallTime::duration>(since));
+  return system::WallTime(std::chrono::duration_cast<system::WallTime::duration>(since));
 }
 
 /// What lies in a folder; nothing where it may not be read, or went meanwhile.
@@ -55,9 +55,9 @@ std::uint64_t disk_bytes(const std::string& folder) {
 }
 
 std::optional<StagedMarker> marker_of(const std::string& folder) {
-  const std::string path = join_path(folder, kStagedMarkerPath);
+  const std::string path = io::join_path(folder, kStagedMarkerPath);
   try {
-    return read_staged_marker(read_text_file(path, kLongestMarker), path);
+    return read_staged_marker(io::read_text_file(path, kLongestMarker), path);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::not_found || error.code() == ErrorCode::corrupt) return std::nullopt;
     throw;
@@ -105,11 +105,11 @@ void find_below(const std::string& folder, int deeper, std::vector<StagedFolder>
 
 }  // namespace
 
-bool StagedFolder::is_leased(WallTime now) const {
+bool StagedFolder::is_leased(system::WallTime now) const {
   return std::ranges::any_of(leases, [&](const LeaseFile& lease) { return lease.lives_at(now); });
 }
 
-std::uint64_t StagedFolder::held_bytes(WallTime now) const {
+std::uint64_t StagedFolder::held_bytes(system::WallTime now) const {
   const bool comes_back = state != StagedState::complete && is_leased(now);
   return at_work || comes_back ? std::max(present_bytes(), announced) : present_bytes();
 }
@@ -118,8 +118,8 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
   StagedFolder folder;
   folder.path = path;
   std::optional<StagedMarker> marker;
-  std::optional<WallTime> marked;
-  std::optional<WallTime> written;
+  std::optional<system::WallTime> marked;
+  std::optional<system::WallTime> written;
   const auto look = [&](const auto& at) {
     try {
       at();
@@ -129,17 +129,17 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
       if (folder.fault.empty()) folder.fault = error.what();
     }
   };
-  look([&] { marked = time_of(join_path(path, kStagedMarkerPath)); });
-  look([&] { written = time_of(join_path(path, kStageJournalPath)); });
+  look([&] { marked = time_of(io::join_path(path, kStagedMarkerPath)); });
+  look([&] { written = time_of(io::join_path(path, kStageJournalPath)); });
   if (folder.state == StagedState::unreadable) return folder;
   if (!marked && !written) return std::nullopt;
-  folder.last_used = marked.value_or(written.value_or(WallTime()));
+  folder.last_used = marked.value_or(written.value_or(system::WallTime()));
   // Before the marker: it is removed under the lock and published under it.
-  look([&] { folder.at_work = is_locked(join_path(path, kStageLockPath)); });
+  look([&] { folder.at_work = io::is_locked(io::join_path(path, kStageLockPath)); });
   look([&] { marker = marker_of(path); });
-  look([&] { take_journal(StageJournal::read(join_path(path, kStageJournalPath)), folder); });
+  look([&] { take_journal(StageJournal::read(io::join_path(path, kStageJournalPath)), folder); });
   look([&] { folder.leases = read_leases(path); });
-  folder.partial_bytes = disk_bytes(join_path(path, kPartialFolderPath));
+  folder.partial_bytes = disk_bytes(io::join_path(path, kPartialFolderPath));
   if (folder.state != StagedState::unreadable) judge(marker, folder);
   if (marker) folder.source = marker->source;
   if (marker && folder.files == 0) folder.bytes = marker->bytes;
@@ -158,7 +158,7 @@ std::vector<StagedFolder> staged_folders(const std::string& root, const std::sto
 }
 
 void mark_used(const std::string& folder) {
-  ::utimensat(AT_FDCWD, join_path(folder, kStagedMarkerPath).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  ::utimensat(AT_FDCWD, io::join_path(folder, kStagedMarkerPath).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

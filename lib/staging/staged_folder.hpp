@@ -12,7 +12,7 @@
 
 /// Staged folders as they lie on the disk: what each holds, who leases it and whether somebody is at work in it.
 /// Nothing here changes anything or waits, so folders may be mounted read-only.
-namespace shardkit {
+namespace shardkit::staging {
 
 enum class StagedState {
   complete,     ///< marked as a whole copy, and its journal names no less than the marker says
@@ -20,10 +20,9 @@ enum class StagedState {
   in_progress,  ///< not whole, and somebody is at it
   unreadable,   ///< this user may not look at all of it, or in room making not remove it
 };
-template <>
-struct EnumNames<StagedState> {
-  static constexpr std::array<std::string_view, 4> names{"complete", "partial", "in_progress", "unreadable"};
-};
+constexpr auto enum_names(StagedState) {
+  return std::to_array<std::string_view>({"complete", "partial", "in_progress", "unreadable"});
+}
 
 struct StagedFolder {
   std::string path;
@@ -34,14 +33,14 @@ struct StagedFolder {
   std::uint64_t bytes = 0;          ///< of the files that the journal names
   std::uint64_t partial_bytes = 0;  ///< on disk, of files that have no name yet
   std::uint64_t announced = 0;      ///< bytes that it is to hold in the end, as its journal says
-  WallTime last_used;               ///< mtime of the marker, else of the journal
+  system::WallTime last_used;       ///< mtime of the marker, else of the journal
   std::vector<LeaseFile> leases;    ///< those that have ended, too
   std::string fault;                ///< why it is unreadable, or what is wrong with its marker; empty: nothing
 
   std::uint64_t present_bytes() const { return bytes + partial_bytes; }
-  bool is_leased(WallTime now) const;
+  bool is_leased(system::WallTime now) const;
   /// Bytes to count against a limit: of a stage under way, or one whose owner is expected back, all that it announced.
-  std::uint64_t held_bytes(WallTime now) const;
+  std::uint64_t held_bytes(system::WallTime now) const;
 };
 
 /// What lies at `path`; empty when that is no staged folder. A damaged marker counts as none. Where
@@ -56,4 +55,4 @@ std::vector<StagedFolder> staged_folders(const std::string& root, const std::sto
 /// Makes the folder the one used last, for the order of eviction; a mere hint, which does nothing where it may not.
 void mark_used(const std::string& folder);
 
-}  // namespace shardkit
+}  // namespace shardkit::staging

@@ -8,7 +8,7 @@
 
 #include "stats/summary.hpp"
 
-namespace shardkit {
+namespace shardkit::stats {
 namespace {
 
 constexpr std::size_t kMostExact = 50;
@@ -299,4 +299,4 @@ std::vector<Change> judge_changes(std::span<const MetricSamples> metrics) {
   return changes;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::stats

@@ -13,7 +13,7 @@
 /// several modes do no harm.
 ///
 /// Whether something became slower: the rule behind `iobench compare`. Its figures are in docs/comparing.md.
-namespace shardkit {
+namespace shardkit::stats {
 
 /// The most values a side: their pairs are held in memory, 8 MB of them.
 inline constexpr std::size_t kMostRankedValues = 1000;
@@ -73,11 +73,9 @@ enum class ChangeVerdict {
   inconclusive,  ///< these values do not tell
   incomparable,  ///< they were measured under different conditions
 };
-template <>
-struct EnumNames<ChangeVerdict> {
-  static constexpr std::array<std::string_view, 5> names{"pass", "regressed", "improved", "inconclusive",
-                                                         "incomparable"};
-};
+constexpr auto enum_names(ChangeVerdict) {
+  return std::to_array<std::string_view>({"pass", "regressed", "improved", "inconclusive", "incomparable"});
+}
 
 /// Fewer values a side decide nothing: a machine with two modes makes changes of its own in so few.
 inline constexpr std::size_t kLeastRepetitions = 9;
@@ -127,4 +125,4 @@ struct Change {
 /// median would bring in, and the ranks are the same. At most kMostRankedValues a side.
 std::vector<Change> judge_changes(std::span<const MetricSamples> metrics);
 
-}  // namespace shardkit
+}  // namespace shardkit::stats

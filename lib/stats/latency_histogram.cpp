@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-namespace shardkit {
+namespace shardkit::stats {
 namespace {
 
 constexpr unsigned kBitsPerOctave = 7;
@@ -87,4 +87,4 @@ LatencyQuantiles LatencyHistogram::quantiles() const {
   return {quantile(0.5), quantile(0.9), quantile(0.99), static_cast<double>(nanoseconds_.max()) * 1e-9};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::stats

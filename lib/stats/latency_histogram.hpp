@@ -7,7 +7,7 @@
 
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::stats {
 
 /// Counts whole numbers in buckets whose width grows with the value: 128 of equal width to each power of two, so that
 /// a quantile is off by less than 1 % (HdrHistogram's layout). 58 KiB, whatever is recorded; recording takes no lock
@@ -84,4 +84,4 @@ class LatencyHistogram {
   std::uint64_t total_ = 0;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::stats

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-namespace shardkit {
+namespace shardkit::stats {
 namespace {
 
 /// Largest number of values that may be cut off each end: P(X < cut) <= 0.025 for X of Binomial(n, 1/2).
@@ -69,4 +69,4 @@ double relative_drift(std::span<const double> rates) {
   return covariance / variance * (n - 1) / mean;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::stats

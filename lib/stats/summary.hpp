@@ -6,7 +6,7 @@
 #include "core/fields.hpp"
 
 /// What a curve of rates says that were measured at rising levels of something: connections, threads, bytes a read.
-namespace shardkit {
+namespace shardkit::stats {
 
 /// A measured quantity over repetitions or slices of time.
 struct Summary {
@@ -34,4 +34,4 @@ double relative_drift(std::span<const double> rates);
 /// longer.
 inline constexpr double kSteadyDrift = 0.1;
 
-}  // namespace shardkit
+}  // namespace shardkit::stats

@@ -13,7 +13,7 @@
 
 #include "sync/task_group.hpp"
 
-namespace shardkit {
+namespace shardkit::sync {
 namespace {
 
 /// Weight of the newest step: its inverse is enough steps to smooth, few enough to follow a source that gets slow.
@@ -104,4 +104,4 @@ void AdaptiveWorkers::run(const Step& step) {
   group.wait();
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::sync

@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <utility>
 
-namespace shardkit {
+namespace shardkit::sync {
 
 /// Running estimate of the threads that keep `cores` cores busy when each step computes for `cpu` and waits for `wait`:
 /// cores * (cpu + wait) / cpu. Not safe for use by several threads at once.
@@ -97,4 +97,4 @@ class AdaptiveWorkers {
   ThreadNeed need_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::sync

@@ -8,7 +8,7 @@
 #include <stop_token>
 #include <utility>
 
-namespace shardkit {
+namespace shardkit::sync {
 
 /// A first-in first-out queue between threads that holds at most `capacity` cost. Each item brings its cost: 1 to
 /// count items, or its bytes to bound memory. An item dearer than the whole capacity enters when the queue is empty.
@@ -68,4 +68,4 @@ class BoundedQueue {
   bool closed_ = false;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::sync

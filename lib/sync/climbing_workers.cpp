@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-namespace shardkit {
+namespace shardkit::sync {
 namespace {
 
 constexpr double kGain = 1.08;  // less is the noise of networks
@@ -119,4 +119,4 @@ unsigned ClimbingWorkers::level() const {
   return climb_.level();
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::sync

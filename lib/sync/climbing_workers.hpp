@@ -10,7 +10,7 @@
 
 #include "sync/task_group.hpp"
 
-namespace shardkit {
+namespace shardkit::sync {
 
 /// How many requests to keep under way, found by climbing: more as long as that moves more bytes, back a step when it
 /// does not, half when the other side asks for fewer. One thread at a time; knows no clock.
@@ -81,4 +81,4 @@ class ClimbingWorkers {
   std::chrono::steady_clock::time_point measured_at_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::sync

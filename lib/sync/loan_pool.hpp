@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace shardkit {
+namespace shardkit::sync {
 
 /// Objects that are costly to make and can serve one thread at a time, lent to however many threads ask: as many
 /// decoders as there are cores, say, while hundreds of threads wait for files. Thread-safe.
@@ -59,4 +59,4 @@ class LoanPool {
   std::vector<std::unique_ptr<T>> idle_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::sync

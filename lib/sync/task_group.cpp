@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace shardkit {
+namespace shardkit::sync {
 
 TaskGroup::TaskGroup(std::stop_token parent) : parent_link_(std::move(parent), [this] { stop_.request_stop(); }) {}
 
@@ -43,4 +43,4 @@ void TaskGroup::join_all() {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::sync

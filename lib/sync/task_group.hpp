@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace shardkit {
+namespace shardkit::sync {
 
 /// Threads that live and fail together. The first exception stops the siblings (through their stop token) and is
 /// rethrown by wait(). A stop of the parent token reaches every task.
@@ -43,4 +43,4 @@ class TaskGroup {
   std::exception_ptr failure_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::sync

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 constexpr int kMostLevels = 8;  // of devices upon devices
@@ -158,4 +158,4 @@ std::optional<DiskCounters> read_disk_counters(const std::string& device, const 
   return std::nullopt;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

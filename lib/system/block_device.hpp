@@ -11,15 +11,14 @@
 #include "system/pcie.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 
 /// What kind of thing bytes are read from; decides which rates are normal and what "cold" can mean.
 enum class StorageClass { unknown, hdd, ssd, nvme, virtual_disk, loop, memory, overlay, network, fuse };
-template <>
-struct EnumNames<StorageClass> {
-  static constexpr std::array<std::string_view, 10> names{"unknown", "hdd",    "ssd",     "nvme",    "virtual_disk",
-                                                          "loop",    "memory", "overlay", "network", "fuse"};
-};
+constexpr auto enum_names(StorageClass) {
+  return std::to_array<std::string_view>(
+      {"unknown", "hdd", "ssd", "nvme", "virtual_disk", "loop", "memory", "overlay", "network", "fuse"});
+}
 
 /// A drive and how it hangs on the host.
 struct DriveLink {
@@ -85,4 +84,4 @@ struct DiskCounters {
 /// Empty for a device without a line there, such as a network file system.
 std::optional<DiskCounters> read_disk_counters(const std::string& device, const Probe& probe = live_probe());
 
-}  // namespace shardkit
+}  // namespace shardkit::system

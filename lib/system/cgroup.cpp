@@ -6,7 +6,7 @@
 
 #include "system/mounts.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 /// Where a process's control group lies in one mounted hierarchy.
@@ -199,4 +199,4 @@ CgroupUse read_cgroup_use(const Probe& probe, const std::string& process) {
   return use;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

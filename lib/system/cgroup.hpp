@@ -8,7 +8,7 @@
 #include "system/memory.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 
 /// What the control groups around this process allow it: the smallest limit from its own group up to the highest that
 /// is visible, version 1 or 2 or both (hybrid). Empty members are unlimited.
@@ -54,4 +54,4 @@ struct CgroupUse {
 /// container.
 CgroupUse read_cgroup_use(const Probe& probe, const std::string& process);
 
-}  // namespace shardkit
+}  // namespace shardkit::system

@@ -9,7 +9,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 class SystemClock final : public Clock {
@@ -103,4 +103,4 @@ std::optional<WallTime> parse_http_date(std::string_view text) {
                   digits_at(text, 20, 2), digits_at(text, 23, 2)});
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

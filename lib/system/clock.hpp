@@ -7,7 +7,7 @@
 #include <string_view>
 
 /// Points of time as RFC 3339, HTTP and AWS write them, all UTC and independent of locale and time zone.
-namespace shardkit {
+namespace shardkit::system {
 
 using WallTime = std::chrono::system_clock::time_point;
 using Seconds = std::chrono::duration<double>;
@@ -38,4 +38,4 @@ std::optional<WallTime> parse_iso8601(std::string_view text);
 /// "Sun, 06 Nov 1994 08:49:37 GMT": the one form of RFC 9110 that servers may send. Empty for anything else.
 std::optional<WallTime> parse_http_date(std::string_view text);
 
-}  // namespace shardkit
+}  // namespace shardkit::system

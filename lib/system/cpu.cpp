@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 constexpr const char* kFolder = "/sys/devices/system/cpu/";
@@ -142,4 +142,4 @@ std::optional<CpuTimes> read_cpu_times(const Probe& probe) {
   return times;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

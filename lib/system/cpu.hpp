@@ -7,7 +7,7 @@
 #include "core/fields.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 
 /// The processors of the machine, and those of them that this process may run on.
 struct CpuFacts {
@@ -59,4 +59,4 @@ inline constexpr double kClockTick = 0.01;
 /// Empty where /proc does not tell.
 std::optional<CpuTimes> read_cpu_times(const Probe& probe);
 
-}  // namespace shardkit
+}  // namespace shardkit::system

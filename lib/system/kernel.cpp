@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string_view>
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 constexpr unsigned kCapIpcLock = 14;  // linux/capability.h
@@ -82,4 +82,4 @@ KernelFacts read_kernel(const Probe& probe) {
   return facts;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

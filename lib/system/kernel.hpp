@@ -7,7 +7,7 @@
 #include "core/fields.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 
 /// What the kernel, a seccomp filter and the limits of this process let it do. Words instead of yes and no: "no" alone
 /// does not say what to change.
@@ -41,4 +41,4 @@ struct KernelFacts {
 
 KernelFacts read_kernel(const Probe& probe = live_probe());
 
-}  // namespace shardkit
+}  // namespace shardkit::system

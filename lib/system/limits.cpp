@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "system/cgroup.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 unsigned affinity_threads(const Probe& probe) {
@@ -62,4 +62,4 @@ unsigned most_reads_in_flight(unsigned descriptors) {
   return std::clamp(usable_descriptors() / 2 / descriptors, 8U, 512U);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

@@ -6,7 +6,7 @@
 
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 
 /// Threads this process may keep busy: min(affinity mask, max(1, floor(cgroup cpu.max))), cgroup v1 or v2. At least 1.
 unsigned usable_threads(const Probe& probe = live_probe());
@@ -29,4 +29,4 @@ unsigned usable_descriptors();
 /// least 8, at most 512 (past that no source that we met gets faster).
 unsigned most_reads_in_flight(unsigned descriptors);
 
-}  // namespace shardkit
+}  // namespace shardkit::system

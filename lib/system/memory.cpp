@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 constexpr const char* kHugePages = "/sys/kernel/mm/transparent_hugepage/";
@@ -101,4 +101,4 @@ std::optional<Pressure> read_pressure(const Probe& probe, const std::string& pat
   return Pressure{*some, total_seconds(*text, "full ").value_or(0)};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

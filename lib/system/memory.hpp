@@ -8,7 +8,7 @@
 #include "core/fields.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 
 /// Memory of the machine and how the kernel is told to treat it (proc_meminfo(5), Documentation/admin-guide/sysctl/vm).
 struct MemoryFacts {
@@ -88,4 +88,4 @@ struct Pressure {
 /// enabled: `psi=1` on the kernel's command line); a missing line `full`, as of cpu before 5.13, is 0.
 std::optional<Pressure> read_pressure(const Probe& probe, const std::string& path);
 
-}  // namespace shardkit
+}  // namespace shardkit::system

@@ -9,7 +9,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 /// mountinfo writes blanks and backslashes in names as three octal digits.
@@ -73,4 +73,4 @@ std::uint64_t free_bytes(const std::string& folder) {
   return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

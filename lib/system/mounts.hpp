@@ -6,7 +6,7 @@
 
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 
 /// One line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
 struct Mount {
@@ -31,4 +31,4 @@ bool is_below(const std::string& path, const std::string& folder);
 /// Bytes that this user may still write to the file system of `folder`. Throws Error{not_found, denied, io}.
 std::uint64_t free_bytes(const std::string& folder);
 
-}  // namespace shardkit
+}  // namespace shardkit::system

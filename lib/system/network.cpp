@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 NetworkCard read_card(const Probe& probe, const std::string& name) {
@@ -70,4 +70,4 @@ std::vector<RdmaPort> read_rdma_ports(const Probe& probe) {
   return ports;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

@@ -9,7 +9,7 @@
 #include "system/pcie.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 
 /// A network card, or the virtual one of a machine or container without cards.
 struct NetworkCard {
@@ -54,4 +54,4 @@ struct RdmaPort {
 
 std::vector<RdmaPort> read_rdma_ports(const Probe& probe = live_probe());
 
-}  // namespace shardkit
+}  // namespace shardkit::system

@@ -9,7 +9,7 @@
 
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 /// What follows "name=" among the options of a mount; empty when it is not there.
@@ -306,4 +306,4 @@ FuseFacts read_fuse(const Mount& mount, const Probe& probe) {
   return facts;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

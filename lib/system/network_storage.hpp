@@ -10,7 +10,7 @@
 #include "system/mounts.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 
 /// An NFS mount: its options, and what its client counted since it was mounted (/proc/self/mountstats, nfs(5)).
 struct NfsFacts {
@@ -122,4 +122,4 @@ struct FuseFacts {
 /// whichever this user may read.
 FuseFacts read_fuse(const Mount& mount, const Probe& probe);
 
-}  // namespace shardkit
+}  // namespace shardkit::system

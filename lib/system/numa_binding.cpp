@@ -15,7 +15,7 @@
 #include "core/error.hpp"
 #include "system/memory.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 constexpr std::size_t kBitsPerWord = sizeof(unsigned long) * CHAR_BIT;
@@ -93,4 +93,4 @@ NumaBinding::~NumaBinding() {
   set_cpus(old_cpus_);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

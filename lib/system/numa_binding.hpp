@@ -8,7 +8,7 @@
 #include "system/probe.hpp"
 
 /// Where a thread's memory comes from and where it runs. By system call: no libnuma.
-namespace shardkit {
+namespace shardkit::system {
 
 /// The host's NUMA nodes that have both processors and memory, in order; empty where /sys does not tell. A GPU whose
 /// memory the host sees is a node without processors, and none of these.
@@ -40,4 +40,4 @@ class NumaBinding {
   bool binds_memory_ = false;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::system

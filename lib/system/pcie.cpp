@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string_view>
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0};
@@ -121,4 +121,4 @@ GpuPresence find_gpus(const Probe& probe) {
   return gpus;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

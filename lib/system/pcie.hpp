@@ -8,7 +8,7 @@
 #include "core/fields.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 
 /// The PCIe link of a device (Documentation/ABI/testing/sysfs-bus-pci). Speeds in 10^9 transfers per second and lane:
 /// 2.5, 5, 8, 16, 32, 64 for generations 1 to 6. Empty members are unknown, as often in virtual machines.
@@ -68,4 +68,4 @@ struct GpuPresence {
 
 GpuPresence find_gpus(const Probe& probe = live_probe());
 
-}  // namespace shardkit
+}  // namespace shardkit::system

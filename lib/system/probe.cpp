@@ -18,7 +18,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-namespace shardkit {
+namespace shardkit::system {
 
 std::optional<std::uint64_t> sys_number(const Probe& probe, const std::string& path) {
   const auto text = probe.text(path);
@@ -186,4 +186,4 @@ const Probe& live_probe() {
   return probe;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

@@ -8,7 +8,7 @@
 #include <vector>
 
 /// The small texts of /proc and /sys, taken apart.
-namespace shardkit {
+namespace shardkit::system {
 
 /// What stat(2) tells of one path; links are followed.
 struct PathFacts {
@@ -86,4 +86,4 @@ using EnvironmentLookup = std::function<std::optional<std::string>(const std::st
 /// This process's.
 EnvironmentLookup process_environment();
 
-}  // namespace shardkit
+}  // namespace shardkit::system

@@ -7,7 +7,7 @@
 
 #include "system/cpu.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 /// The words of "PID (command) STATE PPID ..." behind the command, which may hold blanks and brackets itself.
@@ -130,4 +130,4 @@ std::optional<std::uint64_t> allowed_processors(std::uint64_t pid, const Probe& 
   return count > 0 ? std::optional<std::uint64_t>(count) : std::nullopt;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

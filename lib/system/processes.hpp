@@ -7,7 +7,7 @@
 
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 
 /// Bytes that a process read and wrote, and that its children did which it has waited for (/proc/PID/io,
 /// proc_pid_io(5)).
@@ -53,4 +53,4 @@ std::vector<ProcessUse> read_process_tree(std::uint64_t pid, const Probe& probe)
 /// Processors that a process may run on (its affinity); empty when that cannot be read.
 std::optional<std::uint64_t> allowed_processors(std::uint64_t pid, const Probe& probe);
 
-}  // namespace shardkit
+}  // namespace shardkit::system

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 namespace {
 
 constexpr std::array<std::string_view, 15> kNetworkTypes{"nfs",    "nfs4",      "cifs",     "smb3",  "ceph",
@@ -111,4 +111,4 @@ bool has_remote_cache(StorageClass storage_class) {
   return storage_class == StorageClass::network || storage_class == StorageClass::fuse;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::system

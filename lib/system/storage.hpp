@@ -10,7 +10,7 @@
 #include "system/mounts.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::system {
 
 /// Where a path lies.
 struct StorageFacts {
@@ -44,4 +44,4 @@ BlockDevice device_of(const Mount& mount, const Probe& probe);
 /// there.
 bool has_remote_cache(StorageClass storage_class);
 
-}  // namespace shardkit
+}  // namespace shardkit::system

@@ -15,7 +15,7 @@ namespace shardkit::test {
 
 /// A small JPEG; `number` makes it differ from others.
 inline std::string small_jpeg(std::uint32_t number = 0) {
-  JpegEncoder encoder;
+  image::JpegEncoder encoder;
   const Picture picture = make_picture(64 + number % 16, 48);
   return std::string(as_text(encoder.encode(picture.view(), {})));
 }

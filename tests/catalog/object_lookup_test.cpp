@@ -10,6 +10,9 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::catalog;
+using namespace shardkit::io;
+using namespace shardkit::net;
 using namespace shardkit_test;
 
 TEST_CASE("all names are looked up, and the answers stand in their order") {

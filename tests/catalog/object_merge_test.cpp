@@ -11,6 +11,9 @@
 // How open_objects() puts together what lies in several places, and how it treats what cannot be.
 
 using namespace shardkit;
+using namespace shardkit::catalog;
+using namespace shardkit::io;
+using namespace shardkit::net;
 using namespace shardkit_test;
 
 namespace {

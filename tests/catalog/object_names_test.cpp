@@ -7,6 +7,7 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::catalog;
 using namespace shardkit_test;
 
 namespace {

@@ -12,6 +12,10 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::catalog;
+using namespace shardkit::formats;
+using namespace shardkit::io;
+using namespace shardkit::net;
 using namespace shardkit_test;
 
 namespace {

@@ -8,6 +8,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::catalog;
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::catalog;
 using namespace shardkit_test;
 
 using Texts = std::vector<std::string>;

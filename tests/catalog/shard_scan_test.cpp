@@ -8,6 +8,8 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::catalog;
+using namespace shardkit::formats;
 using namespace shardkit::test;
 
 namespace {

@@ -10,6 +10,8 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::catalog;
+using namespace shardkit::formats;
 namespace fs = std::filesystem;
 
 namespace {

@@ -13,6 +13,8 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::catalog;
+using namespace shardkit::io;
 using shardkit::test::TarBuilder;
 
 namespace {

@@ -1,10 +1,11 @@
-#include "iobench/verbs.hpp"
-
 #include <doctest/doctest.h>
 
 #include "bench/checkpoint/checkpoint.hpp"
+#include "iobench/verbs.hpp"
 
 using namespace shardkit;
+using namespace shardkit::apps;
+using namespace shardkit::bench;
 
 namespace {
 

@@ -15,7 +15,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 /// What bash offers for the last of `words`.
 std::string offered_by_bash(const std::string& words) {
   const TempDir dir;
-  write_file(dir.path("fake"), shardkit::bash_completion(fake_app(succeed)));
+  write_file(dir.path("fake"), shardkit::cli::bash_completion(fake_app(succeed)));
   return Process({"bash", "-c",
                   "source " + dir.path("fake") + "; COMP_WORDS=(" + words +
                       "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _fake; echo \"${COMPREPLY[*]}\""})
@@ -26,29 +26,29 @@ std::string offered_by_bash(const std::string& words) {
 }  // namespace
 
 TEST_CASE("completion knows verbs, options and choices in every shell") {
-  const shardkit::App app = fake_app(succeed);
-  const std::string bash = shardkit::bash_completion(app);
+  const shardkit::cli::App app = fake_app(succeed);
+  const std::string bash = shardkit::cli::bash_completion(app);
   CHECK(contains(bash, "--timeout"));
   CHECK(contains(bash, "--depth) words='structure checksum' ;;"));
-  const std::string zsh = shardkit::zsh_completion(app);
+  const std::string zsh = shardkit::cli::zsh_completion(app);
   CHECK(contains(zsh, "'work:work on a folder'"));
   CHECK(contains(zsh, "'--name[prefix of the shards'\\'' names]:PREFIX:_files'"));
-  const std::string fish = shardkit::fish_completion(app);
+  const std::string fish = shardkit::cli::fish_completion(app);
   CHECK(contains(fish, "-l name -d 'prefix of the shards\\' names' -s n -r\n"));
   CHECK(contains(fish, "-l depth -d 'how deep to look' -x -a 'structure checksum'\n"));
 }
 
 TEST_CASE("completion offers a group once, and its verbs as the second word") {
-  const shardkit::App app = fake_app(succeed);
-  const std::string bash = shardkit::bash_completion(app);
+  const shardkit::cli::App app = fake_app(succeed);
+  const std::string bash = shardkit::cli::bash_completion(app);
   CHECK(contains(bash, "compgen -W 'work cache --help --version'"));
   CHECK(contains(bash, "compgen -W 'ls warm --help'"));
   CHECK(contains(bash, "    cache-ls)\n      options='--size "));
-  const std::string zsh = shardkit::zsh_completion(app);
+  const std::string zsh = shardkit::cli::zsh_completion(app);
   CHECK(contains(zsh, "'cache:ls, warm'"));
   CHECK(contains(zsh, "'warm:read a cache into memory'"));
   CHECK(contains(zsh, "    cache-warm)\n"));
-  const std::string fish = shardkit::fish_completion(app);
+  const std::string fish = shardkit::cli::fish_completion(app);
   CHECK(contains(fish, "-n __fish_use_subcommand -f -a cache -d 'ls, warm'\n"));
   CHECK(contains(fish, "-n '__fake_at cache' -f -a ls -d 'list what a cache holds'\n"));
   CHECK(contains(fish, "-n '__fake_in cache ls' -l depth "));

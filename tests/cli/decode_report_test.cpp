@@ -1,12 +1,14 @@
-#include "iobench/verbs.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "bench/decode/decode.hpp"
+#include "iobench/verbs.hpp"
 
 using namespace shardkit;
+using namespace shardkit::apps;
+using namespace shardkit::bench;
+using namespace shardkit::cli;
 
 namespace {
 

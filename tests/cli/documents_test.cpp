@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "cli/app.hpp"
-#include "programs.hpp"
 #include "cli/documents/help.hpp"
 #include "cli/fake_app.hpp"
+#include "programs.hpp"
 
 using namespace shardkit_test;
 
@@ -63,7 +63,7 @@ Exit codes:
 }
 
 TEST_CASE("the reference page has every option, result field and nested field of a verb") {
-  const std::string page = shardkit::reference_page({fake_app(succeed)});
+  const std::string page = shardkit::cli::reference_page({fake_app(succeed)});
   CHECK(contains(page, "### fake work\n\n`fake work SRC [MORE...] [options]`\n"));
   CHECK(contains(page, "| `--timeout TIME` | `90s` | give up after this time | `timeout_seconds` |\n"));
   CHECK(contains(page, "| `--depth structure\\|checksum` | `structure` | how deep to look | `depth` |\n"));
@@ -73,7 +73,7 @@ TEST_CASE("the reference page has every option, result field and nested field of
 }
 
 TEST_CASE("there is a manual page per program and verb, and troff finds nothing odd in it") {
-  const auto pages = shardkit::manual_pages(fake_app(succeed));
+  const auto pages = shardkit::cli::manual_pages(fake_app(succeed));
   REQUIRE(pages.size() == 4);
   CHECK(pages[0].first == "fake.1");
   CHECK(pages[1].first == "fake-work.1");
@@ -85,36 +85,36 @@ TEST_CASE("there is a manual page per program and verb, and troff finds nothing 
 }
 
 TEST_CASE("documents of a verb of two words: a hyphen in names and anchors, a blank where it is typed") {
-  const shardkit::App app = fake_app(succeed);
+  const shardkit::cli::App app = fake_app(succeed);
   CHECK(contains(run_fake(succeed, {"--help"}).out,
                  "  work        work on a folder\n  cache ls    list what a cache holds\n"));
-  const auto pages = shardkit::manual_pages(app);
+  const auto pages = shardkit::cli::manual_pages(app);
   CHECK(pages[2].first == "fake-cache-ls.1");
   CHECK(contains(pages[2].second, ".SH NAME\nfake\\-cache\\-ls \\- list what"));
   CHECK(contains(pages[2].second, ".SH SYNOPSIS\n.B fake cache ls SRC"));
   CHECK(contains(pages[0].second, "fake\\-cache\\-ls(1)"));
-  const std::string reference = shardkit::reference_page({app});
+  const std::string reference = shardkit::cli::reference_page({app});
   CHECK(contains(reference, "| [cache ls](#fake-cache-ls) | list what a cache holds |\n"));
   CHECK(contains(reference, "### fake cache ls\n\n`fake cache ls SRC [MORE...] [options]`\n"));
 }
 
 TEST_CASE("the verbs of both programs keep the house rules for texts") {
-  for (const shardkit::App& app : {shardkit::shardctl_app(), shardkit::iobench_app()}) {
-    for (const shardkit::Command& command : app.commands) {
-      const shardkit::CommandDoc doc = shardkit::document(command);
+  for (const shardkit::cli::App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
+    for (const shardkit::cli::Command& command : app.commands) {
+      const shardkit::cli::CommandDoc doc = shardkit::cli::document(command);
       CAPTURE(app.name);
       CAPTURE(doc.text.name);
       CHECK_FALSE(doc.text.description.empty());
       CHECK_FALSE(doc.text.examples.empty());
       CHECK_FALSE(doc.text.summary.ends_with('.'));
-      for (const shardkit::Example& example : doc.text.examples) {
+      for (const shardkit::cli::Example& example : doc.text.examples) {
         CHECK(contains(std::string(example.command), std::string(app.name) + " "));
       }
-      for (const shardkit::FieldNode& option : doc.options) {
+      for (const shardkit::cli::FieldNode& option : doc.options) {
         CAPTURE(option.name);
         CHECK_FALSE(option.field.help.empty());
         CHECK_FALSE(option.field.help.ends_with('.'));
-        if (option.kind == shardkit::FieldKind::flag) CHECK(std::get<bool>(option.value) == false);
+        if (option.kind == shardkit::cli::FieldKind::flag) CHECK(std::get<bool>(option.value) == false);
       }
     }
   }

@@ -36,8 +36,8 @@ FakeResult fail_at(const FakeOptions&, shardkit::Context&) {
 }
 
 std::string schema() {
-  const shardkit::App app = fake_app(succeed);
-  return shardkit::envelope_schema(app, app.commands.front());
+  const shardkit::cli::App app = fake_app(succeed);
+  return shardkit::cli::envelope_schema(app, app.commands.front());
 }
 
 /// Runs with --json - and checks standard output against the schema.
@@ -79,8 +79,8 @@ TEST_CASE("the envelope holds options, result and warnings under names that carr
 TEST_CASE("a verb of two words has a hyphen in its schema's name") {
   const Ran ran = run_fake(succeed, {"cache", "ls", "photos", "--json", "-"});
   CHECK(Json::parse(ran.out)["schema"] == "shardkit/cache-ls");
-  const shardkit::App app = fake_app(succeed);
-  CHECK(schema_faults(shardkit::envelope_schema(app, app.commands[1]), ran.out).empty());
+  const shardkit::cli::App app = fake_app(succeed);
+  CHECK(schema_faults(shardkit::cli::envelope_schema(app, app.commands[1]), ran.out).empty());
 }
 
 TEST_CASE("what is absent, NaN or infinite is null") {

@@ -44,25 +44,25 @@ void FakeResult::describe(FieldVisitor& v) {
 
 namespace {
 
-shardkit::Command cache_verb(std::string_view name, std::string_view summary, Behaviour behaviour) {
-  return shardkit::make_command(
+shardkit::cli::Command cache_verb(std::string_view name, std::string_view summary, Behaviour behaviour) {
+  return shardkit::cli::make_command(
       {.name = name, .summary = summary, .description = "Looks after a cache, or pretends to.", .prometheus = true},
       behaviour);
 }
 
 }  // namespace
 
-shardkit::App fake_app(Behaviour behaviour) {
+shardkit::cli::App fake_app(Behaviour behaviour) {
   return {.name = "fake",
           .summary = "pretend to work",
-          .commands = {shardkit::make_command({.name = "work",
-                                               .summary = "work on a folder",
-                                               .description = "Works on a folder, or pretends to.",
-                                               .examples = {{"fake work photos", "work on photos"}},
-                                               .resumable = true,
-                                               .prometheus = true,
-                                               .soft_fail = true},
-                                              behaviour),
+          .commands = {shardkit::cli::make_command({.name = "work",
+                                                    .summary = "work on a folder",
+                                                    .description = "Works on a folder, or pretends to.",
+                                                    .examples = {{"fake work photos", "work on photos"}},
+                                                    .resumable = true,
+                                                    .prometheus = true,
+                                                    .soft_fail = true},
+                                                   behaviour),
                        cache_verb("cache ls", "list what a cache holds", behaviour),
                        cache_verb("cache warm", "read a cache into memory", behaviour)}};
 }
@@ -71,7 +71,7 @@ Ran run_fake(Behaviour behaviour, const std::vector<std::string>& args, const st
   std::ostringstream out;
   std::ostringstream err;
   const int exit_code =
-      shardkit::run_app(fake_app(behaviour), args, {.out = out, .err = err, .termination_log = termination_log});
+      shardkit::cli::run_app(fake_app(behaviour), args, {.out = out, .err = err, .termination_log = termination_log});
   return {exit_code, out.str(), err.str()};
 }
 

@@ -12,6 +12,7 @@
 namespace shardkit_test {
 
 enum class Depth { structure, checksum };
+constexpr auto enum_names(Depth) { return std::to_array<std::string_view>({"structure", "checksum"}); }
 
 struct Latency {
   double p50 = 0;
@@ -59,7 +60,7 @@ using Behaviour = FakeResult (*)(const FakeOptions&, shardkit::Context&);
 
 /// Program "fake" with the verb "work", which is resumable and has --soft-fail, and the group "cache" with the
 /// verbs "cache ls" and "cache warm". All have --prometheus.
-shardkit::App fake_app(Behaviour behaviour);
+shardkit::cli::App fake_app(Behaviour behaviour);
 
 struct Ran {
   int exit_code = 0;
@@ -74,8 +75,3 @@ Ran run_fake(Behaviour behaviour, const std::vector<std::string>& args, const st
 FakeResult succeed(const FakeOptions& options, shardkit::Context& context);
 
 }  // namespace shardkit_test
-
-template <>
-struct shardkit::EnumNames<shardkit_test::Depth> {
-  static constexpr std::array<std::string_view, 2> names{"structure", "checksum"};
-};

@@ -67,20 +67,21 @@ Sum count(const NoOptions&, Context& context) {
   return {kSteps};
 }
 
-shardkit::Command verb(std::string_view name, Sum (*run)(const NoOptions&, Context&)) {
-  return shardkit::make_command({.name = name, .summary = "a fake", .description = "A fake.", .resumable = true}, run);
+shardkit::cli::Command verb(std::string_view name, Sum (*run)(const NoOptions&, Context&)) {
+  return shardkit::cli::make_command({.name = name, .summary = "a fake", .description = "A fake.", .resumable = true},
+                                     run);
 }
 
 }  // namespace
 
 /// With FAKE_TERMINATION_LOG=PATH its error goes there as well.
 int main(int argc, char** argv) {
-  const shardkit::App app{
+  const shardkit::cli::App app{
       .name = "fake",
       .summary = "behave badly",
       .commands = {verb("stuck", stuck), verb("tangled", tangled), verb("patient", patient), verb("count", count)}};
   const char* log = std::getenv("FAKE_TERMINATION_LOG");
-  if (log == nullptr) return shardkit::run_app(app, argc, argv);
+  if (log == nullptr) return shardkit::cli::run_app(app, argc, argv);
   const std::vector<std::string> args(argv + 1, argv + argc);
-  return shardkit::run_app(app, args, {.out = std::cout, .err = std::cerr, .termination_log = log});
+  return shardkit::cli::run_app(app, args, {.out = std::cout, .err = std::cerr, .termination_log = log});
 }

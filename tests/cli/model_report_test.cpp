@@ -1,12 +1,13 @@
-#include "iobench/verbs.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "bench/model/model.hpp"
+#include "iobench/verbs.hpp"
 
 using namespace shardkit;
+using namespace shardkit::apps;
+using namespace shardkit::bench;
 
 namespace {
 

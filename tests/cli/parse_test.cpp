@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "cli/app.hpp"
-#include "programs.hpp"
 #include "cli/fake_app.hpp"
 #include "core/error.hpp"
+#include "programs.hpp"
 
 using namespace shardkit_test;
 
@@ -109,7 +109,7 @@ TEST_CASE("of two operands it is the second that is missing when one is given") 
   std::ostringstream out;
   std::ostringstream err;
   const std::vector<std::string> args{"convert", "photos"};
-  CHECK(shardkit::run_app(shardkit::shardctl_app(), args, {out, err}) == 2);
+  CHECK(shardkit::cli::run_app(shardkit::apps::shardctl_app(), args, {out, err}) == 2);
   CHECK(err.str().starts_with("shardctl: error: DST: this operand is missing\n"));
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("an option without its value, or given twice, is refused") {
 }
 
 TEST_CASE("closest proposes near words only") {
-  CHECK(shardkit::closest("verfy", {"stage", "verify"}) == "verify");
-  CHECK(shardkit::closest("xyz", {"stage", "verify"}).empty());
-  CHECK(shardkit::closest("", {"ls"}).empty());
+  CHECK(shardkit::cli::closest("verfy", {"stage", "verify"}) == "verify");
+  CHECK(shardkit::cli::closest("xyz", {"stage", "verify"}).empty());
+  CHECK(shardkit::cli::closest("", {"ls"}).empty());
 }

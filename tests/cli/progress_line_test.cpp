@@ -2,9 +2,9 @@
 
 #include "cli/progress.hpp"
 
-using shardkit::ProgressLine;
-using shardkit::ProgressSample;
-using Style = shardkit::ProgressLine::Style;
+using shardkit::cli::ProgressLine;
+using shardkit::cli::ProgressSample;
+using Style = shardkit::cli::ProgressLine::Style;
 
 namespace {
 
@@ -98,7 +98,7 @@ TEST_CASE("a sample takes what the command wrote") {
   shardkit::Progress progress;
   progress.start("write", 7, 9);
   progress.items = 3;
-  const ProgressSample now = shardkit::sample(progress);
+  const ProgressSample now = shardkit::cli::sample(progress);
   CHECK(now.phase == "write");
   CHECK(now.items == 3);
   CHECK(now.items_total == 7);

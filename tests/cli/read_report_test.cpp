@@ -1,10 +1,11 @@
-#include "iobench/verbs.hpp"
-
 #include <doctest/doctest.h>
 
 #include "bench/read/read.hpp"
+#include "iobench/verbs.hpp"
 
 using namespace shardkit;
+using namespace shardkit::apps;
+using namespace shardkit::bench;
 
 namespace {
 

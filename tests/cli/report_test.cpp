@@ -118,15 +118,15 @@ TEST_CASE("metrics of a failed run say so and hold no result") {
 
 TEST_CASE("wrap breaks at blanks, keeps paragraphs and lets a long word stand out") {
   using Lines = std::vector<std::string>;
-  CHECK(shardkit::wrap("one two three", 7) == Lines{"one two", "three"});
-  CHECK(shardkit::wrap("one\ntwo\n\nthree", 20) == Lines{"one two", "", "three"});
-  CHECK(shardkit::wrap("a incomprehensible b", 5) == Lines{"a", "incomprehensible", "b"});
-  CHECK(shardkit::wrap("", 5) == Lines{""});
+  CHECK(shardkit::cli::wrap("one two three", 7) == Lines{"one two", "three"});
+  CHECK(shardkit::cli::wrap("one\ntwo\n\nthree", 20) == Lines{"one two", "", "three"});
+  CHECK(shardkit::cli::wrap("a incomprehensible b", 5) == Lines{"a", "incomprehensible", "b"});
+  CHECK(shardkit::cli::wrap("", 5) == Lines{""});
 }
 
 TEST_CASE("values read as their units ask for") {
-  using shardkit::format_value;
   using shardkit::Unit;
+  using shardkit::cli::format_value;
   CHECK(format_value(std::uint64_t{5000}, Unit::count) == "5,000");
   CHECK(format_value(0.9731, Unit::ratio) == "0.973");
   CHECK(format_value(3.3e9, Unit::bytes_per_second) == "3.30 GB/s");
@@ -139,10 +139,10 @@ TEST_CASE("values read as their units ask for") {
 
 TEST_CASE("a label leaves out the unit that the value shows") {
   const auto label = [](std::string_view name, shardkit::Unit unit) {
-    shardkit::FieldNode node;
+    shardkit::cli::FieldNode node;
     node.field.name = name;
     node.unit = unit;
-    return shardkit::label(node);
+    return shardkit::cli::label(node);
   };
   CHECK(label("scan_seconds", shardkit::Unit::seconds) == "scan");
   CHECK(label("largest_shard_bytes", shardkit::Unit::bytes) == "largest shard");

@@ -19,10 +19,10 @@ using namespace shardkit_test;
 
 namespace {
 
-shardkit::App streaming_app(Behaviour behaviour) {
+shardkit::cli::App streaming_app(Behaviour behaviour) {
   return {.name = "fake",
           .summary = "pretend to work",
-          .commands = {shardkit::make_command(
+          .commands = {shardkit::cli::make_command(
               {.name = "stream", .summary = "write as it works", .description = "Writes as it works.", .streams = true},
               behaviour)}};
 }
@@ -30,7 +30,7 @@ shardkit::App streaming_app(Behaviour behaviour) {
 Ran run_streaming(Behaviour behaviour, const std::vector<std::string>& args) {
   std::ostringstream out;
   std::ostringstream err;
-  const int exit_code = shardkit::run_app(streaming_app(behaviour), args, {out, err});
+  const int exit_code = shardkit::cli::run_app(streaming_app(behaviour), args, {out, err});
   return {exit_code, out.str(), err.str()};
 }
 
@@ -71,20 +71,20 @@ class FailingBuffer final : public std::streambuf {
   std::streamsize taken_ = 0;
 };
 
-shardkit::App live_app(Behaviour behaviour) {
+shardkit::cli::App live_app(Behaviour behaviour) {
   return {.name = "fake",
           .summary = "pretend to work",
-          .commands = {shardkit::make_command({.name = "stream",
-                                               .summary = "write as things happen",
-                                               .description = "Writes as things happen.",
-                                               .live = true},
-                                              behaviour)}};
+          .commands = {shardkit::cli::make_command({.name = "stream",
+                                                    .summary = "write as things happen",
+                                                    .description = "Writes as things happen.",
+                                                    .live = true},
+                                                   behaviour)}};
 }
 
 Ran run_live(const std::vector<std::string>& args) {
   std::ostringstream out;
   std::ostringstream err;
-  const int exit_code = shardkit::run_app(live_app(stream), args, {out, err});
+  const int exit_code = shardkit::cli::run_app(live_app(stream), args, {out, err});
   return {exit_code, out.str(), err.str()};
 }
 
@@ -93,7 +93,7 @@ Ran run_into(int error_number) {
   std::ostream out(&buffer);
   std::ostringstream err;
   const std::vector<std::string> args{"stream", "x"};
-  const int exit_code = shardkit::run_app(streaming_app(stream_much), args, {out, err});
+  const int exit_code = shardkit::cli::run_app(streaming_app(stream_much), args, {out, err});
   return {exit_code, "", err.str()};
 }
 
@@ -152,10 +152,10 @@ TEST_CASE("a live verb's report follows its lines, and with --json - the envelop
 
 TEST_CASE("lines that are waited for get out one by one, others are gathered") {
   std::ostringstream out;
-  shardkit::OutputStream live(out, shardkit::OutputStream::Pace::at_once);
+  shardkit::cli::OutputStream live(out, shardkit::cli::OutputStream::Pace::at_once);
   live.write(as_bytes("line\n"));
   CHECK(out.str() == "line\n");
-  shardkit::OutputStream gathered(out);
+  shardkit::cli::OutputStream gathered(out);
   gathered.write(as_bytes("more\n"));
   CHECK(out.str() == "line\n");
   gathered.flush();

@@ -11,7 +11,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit_test;
-using shardkit::write_termination_message;
+using shardkit::cli::write_termination_message;
 
 namespace {
 

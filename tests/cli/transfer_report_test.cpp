@@ -1,10 +1,12 @@
-#include "iobench/verbs.hpp"
-
 #include <doctest/doctest.h>
 
 #include "bench/transfer/transfer.hpp"
+#include "iobench/verbs.hpp"
 
 using namespace shardkit;
+using namespace shardkit::apps;
+using namespace shardkit::bench;
+using namespace shardkit::gpu;
 
 namespace {
 

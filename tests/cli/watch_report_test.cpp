@@ -1,15 +1,16 @@
-#include "iobench/verbs.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>
-
-#include "bench/watch/watch.hpp"
 #include <nlohmann/json.hpp>
 
+#include "bench/watch/watch.hpp"
 #include "cli/field_tree.hpp"
+#include "iobench/verbs.hpp"
 
 using namespace shardkit;
+using namespace shardkit::apps;
+using namespace shardkit::bench;
+using namespace shardkit::cli;
 
 namespace {
 

@@ -7,6 +7,7 @@ using namespace shardkit;
 namespace {
 
 enum class Colour { red, green };
+constexpr auto enum_names(Colour) { return std::to_array<std::string_view>({"red", "green"}); }
 
 struct Options {
   std::vector<std::string> paths;
@@ -20,11 +21,6 @@ struct Options {
 };
 
 }  // namespace
-
-template <>
-struct shardkit::EnumNames<Colour> {
-  static constexpr std::array<std::string_view, 2> names{"red", "green"};
-};
 
 void Options::describe(FieldVisitor& v) {
   v.field({"PATH", Unit::none, "data", Role::positional}, paths);

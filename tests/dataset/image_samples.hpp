@@ -15,7 +15,7 @@ namespace shardkit::test {
 inline std::string make_jpeg(std::uint32_t side = 32) {
   std::vector<std::uint8_t> pixels(std::size_t{side} * side * 3);
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * 37);
-  JpegEncoder encoder;
+  image::JpegEncoder encoder;
   return std::string(as_text(encoder.encode({pixels, side, side, 3}, {})));
 }
 

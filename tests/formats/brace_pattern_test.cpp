@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 using Names = std::vector<std::string>;
 
 TEST_CASE("text without braces stands for itself") { CHECK(expand_braces("a/b.tar") == Names{"a/b.tar"}); }

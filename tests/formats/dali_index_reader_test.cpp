@@ -7,6 +7,7 @@
 #include "formats/dali_index.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 namespace {
 

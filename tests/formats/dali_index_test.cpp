@@ -5,6 +5,7 @@
 #include "support/files.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include "support/files.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 TEST_CASE("an offset is eight bytes, the lowest first") {
   StringSink sink;

@@ -8,6 +8,7 @@
 #include "support/table_rows.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 using namespace shardkit::test;
 using namespace std::string_literals;
 

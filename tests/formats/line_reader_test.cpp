@@ -5,6 +5,7 @@
 #include "formats/tsv.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 TEST_CASE("lines come with their offsets, however long the file") {
   std::string text;

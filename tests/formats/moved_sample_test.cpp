@@ -5,6 +5,7 @@
 #include "formats/tsv.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include "support/files.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 namespace {
 

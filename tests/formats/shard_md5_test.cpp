@@ -3,6 +3,7 @@
 #include "formats/wids_index.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 using namespace shardkit::test;
 
 namespace {

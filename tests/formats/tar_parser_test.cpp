@@ -10,6 +10,7 @@
 #include "support/tar_builder.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 using namespace shardkit::test;
 
 namespace {

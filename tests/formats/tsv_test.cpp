@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 TEST_CASE("any bytes survive escaping, and the result is one column of one line") {
   std::string all;

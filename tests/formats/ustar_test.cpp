@@ -7,6 +7,7 @@
 #include "formats/tar_header.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 TEST_CASE("a wids index gives its shards with samples and sizes") {
   const auto index = read_wids_index(

@@ -12,6 +12,8 @@
 #include "net/retry.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
+using namespace shardkit::system;
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include "image/image_header.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Bytes file = fuzz::bytes_of(data, size);

@@ -7,6 +7,7 @@
 #include "image/jpeg_decoder.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::uint64_t most_pixels = 1U << 16U;  // larger ones only take longer

@@ -6,6 +6,8 @@
 #include "staging/stage_journal.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
+using namespace shardkit::staging;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = as_text(fuzz::bytes_of(data, size));

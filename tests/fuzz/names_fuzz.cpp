@@ -7,6 +7,7 @@
 #include "fuzz/fuzz.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = as_text(fuzz::bytes_of(data, size));

@@ -4,6 +4,7 @@
 #include "staging/part_log.hpp"
 
 using namespace shardkit;
+using namespace shardkit::staging;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = as_text(fuzz::bytes_of(data, size));

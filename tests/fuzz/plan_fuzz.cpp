@@ -4,6 +4,7 @@
 #include "fuzz/fuzz.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   MemorySource source(fuzz::bytes_of(data, size));

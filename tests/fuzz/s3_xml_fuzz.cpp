@@ -5,6 +5,8 @@
 #include "net/aws_xml.hpp"
 
 using namespace shardkit;
+using namespace shardkit::io;
+using namespace shardkit::net;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = as_text(fuzz::bytes_of(data, size));

@@ -8,6 +8,7 @@
 #include "support/table_rows.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 namespace {
 

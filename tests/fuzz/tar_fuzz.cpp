@@ -10,6 +10,7 @@
 #include "fuzz/fuzz.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 
 namespace {
 

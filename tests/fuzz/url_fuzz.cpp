@@ -9,6 +9,8 @@
 #include "system/clock.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
+using namespace shardkit::system;
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include "support/fake_device.hpp"
 
 using namespace shardkit;
+using namespace shardkit::gpu;
 using namespace shardkit_test;
 
 TEST_CASE("one line says what is missing") {

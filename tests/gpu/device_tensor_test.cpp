@@ -14,6 +14,8 @@
 #include "support/fake_device.hpp"
 
 using namespace shardkit;
+using namespace shardkit::gpu;
+using namespace shardkit::image;
 using namespace shardkit_test;
 
 namespace {
@@ -48,8 +50,8 @@ std::vector<std::byte> on_host(Device& device, DeviceSpan memory) {
 void for_each_kind(const auto& check) {
   for (const TensorType type : {TensorType::u8, TensorType::f16, TensorType::f32}) {
     for (const TensorLayout layout : {TensorLayout::nchw, TensorLayout::nhwc}) {
-      CAPTURE(EnumNames<TensorType>::names[static_cast<std::size_t>(type)]);
-      CAPTURE(EnumNames<TensorLayout>::names[static_cast<std::size_t>(layout)]);
+      CAPTURE(enum_name(type));
+      CAPTURE(enum_name(layout));
       check(type, layout);
     }
   }

@@ -9,6 +9,7 @@
 #include "support/fake_device.hpp"
 
 using namespace shardkit;
+using namespace shardkit::gpu;
 using namespace shardkit_test;
 
 namespace {

@@ -5,6 +5,8 @@
 #include "support/fake_gpu_monitor.hpp"
 
 using namespace shardkit;
+using namespace shardkit::gpu;
+using namespace shardkit::system;
 using namespace shardkit_test;
 using Names = std::vector<std::string>;
 

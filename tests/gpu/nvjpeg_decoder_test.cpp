@@ -17,6 +17,8 @@
 #include "support/fake_nvjpeg.hpp"
 
 using namespace shardkit;
+using namespace shardkit::gpu;
+using namespace shardkit::image;
 using namespace shardkit::test;
 using namespace shardkit_test;
 

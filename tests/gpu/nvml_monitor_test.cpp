@@ -8,6 +8,7 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::gpu;
 using namespace shardkit_test;
 
 TEST_CASE("what NVML tells of a GPU, in our units") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 using namespace shardkit;
+using namespace shardkit::gpu;
 
 TEST_CASE("the pattern is the finaliser of splitmix64") {
   // First output of the published generator for the seed 0.

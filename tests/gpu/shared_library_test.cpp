@@ -5,6 +5,7 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::gpu;
 using namespace shardkit_test;
 
 TEST_CASE("the first library that is there is loaded, and its functions are found") {

@@ -30,6 +30,7 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 using namespace shardkit;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 TEST_CASE("once warm, decoding crops and whole images and augmenting them allocates nothing") {

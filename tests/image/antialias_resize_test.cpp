@@ -7,6 +7,7 @@
 #include "image/resize.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 namespace {

@@ -8,6 +8,7 @@
 #include "image/tensor_type.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 namespace {

@@ -57,7 +57,7 @@ ByteVector encode_raw(const Picture& picture, const RawJpegOptions& options) {
   return out;
 }
 
-double psnr(const PixelView& a, const PixelView& b) {
+double psnr(const image::PixelView& a, const image::PixelView& b) {
   double error = 0;
   for (std::size_t i = 0; i < a.bytes.size(); ++i) {
     const double difference = static_cast<double>(a.bytes[i]) - b.bytes[i];

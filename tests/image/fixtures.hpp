@@ -16,7 +16,7 @@ struct Picture {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
   unsigned channels = 3;
-  PixelView view() const { return {bytes, width, height, channels}; }
+  image::PixelView view() const { return {bytes, width, height, channels}; }
 };
 
 /// Soft gradients with a few edges and a little noise: compresses as a photograph does.
@@ -31,7 +31,7 @@ struct RawJpegOptions {
 ByteVector encode_raw(const Picture& picture, const RawJpegOptions& options);
 
 /// Peak signal-to-noise ratio in dB; both as large as each other.
-double psnr(const PixelView& a, const PixelView& b);
+double psnr(const image::PixelView& a, const image::PixelView& b);
 
 /// The JPEG that JpegEncoder makes, as bytes of its own.
 ByteVector copy_of(std::span<const std::byte> bytes);

@@ -9,6 +9,7 @@
 #include "image/tensor_type.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 
 namespace {
 

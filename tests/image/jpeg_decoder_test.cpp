@@ -13,6 +13,7 @@
 #include "image/resize.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 namespace {

@@ -7,6 +7,7 @@
 #include "image/jpeg_decoder.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 TEST_CASE("the subsampling that was asked for stands in the header") {

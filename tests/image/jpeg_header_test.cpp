@@ -7,6 +7,7 @@
 #include "image/jpeg_encoder.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 namespace {

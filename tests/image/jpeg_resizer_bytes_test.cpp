@@ -10,6 +10,7 @@
 #include "image/resizer_support.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 namespace {

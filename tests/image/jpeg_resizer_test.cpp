@@ -11,6 +11,7 @@
 #include "support/files.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 namespace {

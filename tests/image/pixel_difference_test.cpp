@@ -5,6 +5,7 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 TEST_CASE("equal images differ by nothing") {

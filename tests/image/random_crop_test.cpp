@@ -6,6 +6,7 @@
 #include "image/augment.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 
 TEST_CASE("a drawn crop lies in the image and is a function of the generator") {
   Prng prng(1);

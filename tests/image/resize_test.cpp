@@ -8,6 +8,7 @@
 #include "image/fixtures.hpp"
 
 using namespace shardkit;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 namespace {

@@ -13,8 +13,8 @@ namespace shardkit::test {
 
 constexpr std::size_t kAnySize = std::size_t{1} << 40U;
 
-inline ByteVector encode(const Picture& picture, const EncodeOptions& options = {}) {
-  JpegEncoder encoder;
+inline ByteVector encode(const Picture& picture, const image::EncodeOptions& options = {}) {
+  image::JpegEncoder encoder;
   return copy_of(encoder.encode(picture.view(), options));
 }
 
@@ -23,14 +23,14 @@ inline ByteVector encode(std::uint32_t width, std::uint32_t height, unsigned cha
 }
 
 /// Expects that `result` is a sound JPEG made anew, and gives its header.
-inline JpegHeader header_of(const Resized& result) {
-  REQUIRE(result.failure == DecodeFailure::none);
+inline image::JpegHeader header_of(const image::Resized& result) {
+  REQUIRE(result.failure == image::DecodeFailure::none);
   REQUIRE(result.changed);
-  const JpegHeaderResult read = read_jpeg_header(result.jpeg);
-  REQUIRE(read.status == JpegHeaderStatus::ok);
-  JpegDecoder decoder;
-  const Decoded decoded = decoder.decode(result.jpeg);
-  CHECK(decoded.failure == DecodeFailure::none);
+  const image::JpegHeaderResult read = image::read_jpeg_header(result.jpeg);
+  REQUIRE(read.status == image::JpegHeaderStatus::ok);
+  image::JpegDecoder decoder;
+  const image::Decoded decoded = decoder.decode(result.jpeg);
+  CHECK(decoded.failure == image::DecodeFailure::none);
   CHECK(decoded.pixels.width == read.header.width);
   CHECK(decoded.pixels.height == read.header.height);
   CHECK_FALSE(read.header.progressive);

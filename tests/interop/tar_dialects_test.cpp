@@ -17,6 +17,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::formats;
 using namespace shardkit::test;
 using shardkit_test::Exit;
 namespace fs = std::filesystem;

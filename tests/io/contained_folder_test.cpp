@@ -11,6 +11,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::io;
 namespace fs = std::filesystem;
 
 TEST_CASE("folders are opened, and made only when asked for") {

@@ -9,6 +9,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::io;
 
 TEST_CASE("reads at any offset, short only at the end") {
   const TempDir dir;

@@ -16,6 +16,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::io;
 
 TEST_CASE("a folder lock is held by one at a time and passes on when it ends") {
   const TempDir dir;

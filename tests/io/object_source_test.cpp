@@ -13,6 +13,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::io;
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::io;
 
 TEST_CASE("a patch file is written in any order, and keeps what an earlier one wrote") {
   const TempDir dir;

@@ -14,6 +14,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::io;
 
 TEST_CASE("a file appears when it is committed, and not before") {
   const TempDir dir;

@@ -14,6 +14,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::io;
 
 namespace {
 

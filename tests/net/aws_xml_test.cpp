@@ -6,6 +6,7 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
 using shardkit_test::failure_of;
 
 namespace {

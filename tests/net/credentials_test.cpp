@@ -14,6 +14,9 @@
 #include "sync/task_group.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
+using namespace shardkit::sync;
+using namespace shardkit::system;
 using shardkit_test::failure_of;
 using shardkit_test::FakeClock;
 

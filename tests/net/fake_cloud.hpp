@@ -12,18 +12,18 @@
 namespace shardkit_test {
 
 /// A machine in some cloud that exists in memory only: its variables, files, programs and services.
-class FakeCloud final : public shardkit::Http {
+class FakeCloud final : public shardkit::net::Http {
  public:
-  using Service = std::function<std::pair<int, std::string>(const shardkit::HttpRequest& request)>;
+  using Service = std::function<std::pair<int, std::string>(const shardkit::net::HttpRequest& request)>;
 
   std::map<std::string, std::string> variables{{"HOME", "/home/me"}};
   std::map<std::string, std::string> files;
   std::map<std::string, std::string> programs;  ///< output by command
   std::map<std::string, Service> services;      ///< by "http://host"
-  std::vector<shardkit::HttpRequest> requests;
+  std::vector<shardkit::net::HttpRequest> requests;
   FakeClock clock;
 
-  shardkit::CloudSurroundings around() {
+  shardkit::net::CloudSurroundings around() {
     return {[this](const std::string& name) { return found(variables, name); },
             [this](const std::string& path) { return found(files, path); },
             [this](const std::string& command, const std::stop_token&) {
@@ -33,13 +33,13 @@ class FakeCloud final : public shardkit::Http {
             &clock, this};
   }
 
-  shardkit::HttpResponse send(const shardkit::HttpRequest& request, const shardkit::HeadHandler& on_head,
-                              const std::stop_token& /*stop*/) override {
+  shardkit::net::HttpResponse send(const shardkit::net::HttpRequest& request, const shardkit::net::HeadHandler& on_head,
+                                   const std::stop_token& /*stop*/) override {
     requests.push_back(request);
     const auto service = services.find(request.url.scheme + "://" + request.url.authority());
     if (service == services.end()) throw shardkit::Error(shardkit::ErrorCode::network, "nobody there");
     const auto [status, body] = service->second(request);
-    shardkit::HttpResponse response{status, {}};
+    shardkit::net::HttpResponse response{status, {}};
     const shardkit::BodyWriter write = on_head(response);
     if (write) write(shardkit::as_bytes(body));
     return response;

@@ -11,6 +11,8 @@
 #include "support/fault_server.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
+using namespace shardkit::sync;
 using namespace shardkit_test;
 
 TEST_CASE("a request carries what it was given, asks for no encoding, and gets status, headers and body") {

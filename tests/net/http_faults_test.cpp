@@ -12,6 +12,8 @@
 #include "support/fault_server.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
+using namespace shardkit::system;
 using namespace shardkit_test;
 
 namespace {

@@ -9,16 +9,16 @@ namespace shardkit_test {
 inline constexpr std::size_t kLargestBody = 1UL << 20U;
 
 struct Answer {
-  shardkit::HttpResponse head;
+  shardkit::net::HttpResponse head;
   std::string body;
 };
 
-inline Answer get(const std::string& url, const std::stop_token& stop = {}, shardkit::HttpRequest request = {},
-                  const shardkit::HttpOptions& options = {}) {
-  shardkit::HttpClient client(options);
-  request.url = shardkit::parse_url(url);
+inline Answer get(const std::string& url, const std::stop_token& stop = {}, shardkit::net::HttpRequest request = {},
+                  const shardkit::net::HttpOptions& options = {}) {
+  shardkit::net::HttpClient client(options);
+  request.url = shardkit::net::parse_url(url);
   Answer answer;
-  answer.head = client.send(request, shardkit::collect_body(answer.body, kLargestBody), stop);
+  answer.head = client.send(request, shardkit::net::collect_body(answer.body, kLargestBody), stop);
   return answer;
 }
 

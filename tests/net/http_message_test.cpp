@@ -3,6 +3,7 @@
 #include "net/http.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
 
 TEST_CASE("headers are found without regard to case, the first of several first") {
   HttpHeaders headers{{"ETag", "\"a\""}, {"X-A", "1"}, {"x-a", "2"}};

@@ -21,6 +21,9 @@
 #include "system/probe.hpp"
 
 using namespace shardkit;
+using namespace shardkit::io;
+using namespace shardkit::net;
+using namespace shardkit::system;
 using nlohmann::json;
 
 namespace {

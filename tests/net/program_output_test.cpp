@@ -8,6 +8,8 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
+using namespace shardkit::system;
 using shardkit_test::failure_of;
 
 TEST_CASE("a program's output is what it prints, not what it complains") {

@@ -5,6 +5,8 @@
 #include "support/fake_clock.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
+using namespace shardkit::system;
 using shardkit_test::failure_of;
 using shardkit_test::FakeClock;
 

@@ -10,6 +10,8 @@
 #include "system/clock.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
+using namespace shardkit::system;
 using shardkit_test::failure_of;
 using shardkit_test::FakeClock;
 

@@ -14,14 +14,16 @@
 namespace shardkit_test {
 
 /// Lends keys A1, A2, ... that last, a new one each time it is asked.
-class NumberedKeys final : public shardkit::CredentialProvider {
+class NumberedKeys final : public shardkit::net::CredentialProvider {
  public:
   explicit NumberedKeys(bool renews) : renews_(renews) {}
   std::string name() const override { return "a test"; }
-  std::optional<shardkit::Credentials> find(const std::stop_token& /*stop*/) override {
+  std::optional<shardkit::net::Credentials> find(const std::stop_token& /*stop*/) override {
     if (renews_ || number_ == 0) ++number_;
-    return shardkit::Credentials{
-        {fmt::format("A{}", number_), shardkit::Secret("very-secret"), shardkit::Secret("the-token")}, {}, name()};
+    return shardkit::net::Credentials{
+        {fmt::format("A{}", number_), shardkit::net::Secret("very-secret"), shardkit::net::Secret("the-token")},
+        {},
+        name()};
   }
 
  private:
@@ -31,25 +33,26 @@ class NumberedKeys final : public shardkit::CredentialProvider {
 
 /// A bucket at a server that breaks as the test wants, with a clock that takes no time.
 struct S3Fixture {
-  explicit S3Fixture(std::string content = "0123456789", bool renews = true, const shardkit::HttpOptions& options = {})
+  explicit S3Fixture(std::string content = "0123456789", bool renews = true,
+                     const shardkit::net::HttpOptions& options = {})
       : server(std::move(content)), http(options) {
-    shardkit::CredentialChain chain;
+    shardkit::net::CredentialChain chain;
     chain.push_back(std::make_unique<NumberedKeys>(renews));
-    credentials = std::make_unique<shardkit::CredentialCache>(std::move(chain), clock);
+    credentials = std::make_unique<shardkit::net::CredentialCache>(std::move(chain), clock);
     store = make_store(credentials.get());
   }
 
-  std::unique_ptr<shardkit::S3Store> make_store(shardkit::CredentialCache* cache) {
-    shardkit::S3Settings settings;
-    settings.endpoint = shardkit::parse_url(server.url());
-    shardkit::RetryOptions retry;
+  std::unique_ptr<shardkit::net::S3Store> make_store(shardkit::net::CredentialCache* cache) {
+    shardkit::net::S3Settings settings;
+    settings.endpoint = shardkit::net::parse_url(server.url());
+    shardkit::net::RetryOptions retry;
     retry.clock = &clock;
     retry.random = [] { return 0.5; };
-    retry.on_retry = [this](const shardkit::RetryEvent& event) { throttled += event.throttled ? 1 : 0; };
-    return std::make_unique<shardkit::S3Store>("bucket", settings, http, cache, retry);
+    retry.on_retry = [this](const shardkit::net::RetryEvent& event) { throttled += event.throttled ? 1 : 0; };
+    return std::make_unique<shardkit::net::S3Store>("bucket", settings, http, cache, retry);
   }
 
-  shardkit::ObjectInfo object() const { return {"key", server.content().size(), "\"v1\""}; }
+  shardkit::io::ObjectInfo object() const { return {"key", server.content().size(), "\"v1\""}; }
 
   /// Bytes [offset, offset + length) of the object; what became of it is in `fetched`.
   std::string get(std::uint64_t offset, std::uint64_t length, const std::stop_token& stop = {}) {
@@ -68,10 +71,10 @@ struct S3Fixture {
   ObjectServer server;
   FakeClock clock;
   std::atomic<int> throttled = 0;
-  shardkit::HttpPool http;
-  std::unique_ptr<shardkit::CredentialCache> credentials;
-  std::unique_ptr<shardkit::S3Store> store;
-  shardkit::Fetched fetched = shardkit::Fetched::whole;
+  shardkit::net::HttpPool http;
+  std::unique_ptr<shardkit::net::CredentialCache> credentials;
+  std::unique_ptr<shardkit::net::S3Store> store;
+  shardkit::io::Fetched fetched = shardkit::io::Fetched::whole;
 };
 
 }  // namespace shardkit_test

@@ -10,6 +10,9 @@
 #include "net/s3_fixture.hpp"
 
 using namespace shardkit;
+using namespace shardkit::io;
+using namespace shardkit::net;
+using namespace shardkit::system;
 using namespace shardkit_test;
 
 namespace {

@@ -8,6 +8,7 @@
 #include "net/sigv4.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
 
 namespace {
 

@@ -3,6 +3,8 @@
 #include "net/http_client.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
+using namespace shardkit::system;
 
 TEST_CASE("a connection is dead when next to nothing came while it was waited for") {
   StallWatch watch({1, Seconds(30)});

@@ -96,8 +96,8 @@ class StoreServer {
   std::vector<ServedRequest> requests() const { return server_.requests(); }
 
   /// As which the server is read by s3:// without keys.
-  shardkit::StoreOptions options() const {
-    shardkit::StoreOptions options;
+  shardkit::net::StoreOptions options() const {
+    shardkit::net::StoreOptions options;
     options.s3.endpoint_url = url();
     options.s3.anonymous = true;
     return options;
@@ -110,7 +110,7 @@ class StoreServer {
     while (!rest.empty()) {
       rest.remove_prefix(1);
       const std::string_view pair = rest.substr(0, rest.find('&'));
-      if (pair.starts_with(name + "=")) return shardkit::percent_decode(pair.substr(name.size() + 1));
+      if (pair.starts_with(name + "=")) return shardkit::net::percent_decode(pair.substr(name.size() + 1));
       rest.remove_prefix(pair.size());
     }
     return "";
@@ -135,11 +135,12 @@ class StoreServer {
         continue;
       }
       body += fmt::format("<Contents><Key>{}</Key><Size>{}</Size><ETag>{}</ETag></Contents>",
-                          shardkit::percent_encode(key), content.size(), etag_of(path));
+                          shardkit::net::percent_encode(key), content.size(), etag_of(path));
     }
     if (!is_bucket) return connection.answer(404, "", "<Error><Code>NoSuchBucket</Code></Error>");
     for (const std::string& folder : rolled_up) {
-      body += fmt::format("<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>", shardkit::percent_encode(folder));
+      body +=
+          fmt::format("<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>", shardkit::net::percent_encode(folder));
     }
     connection.answer(200, "",
                       fmt::format("<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>"
@@ -160,7 +161,7 @@ class StoreServer {
   }
 
   static std::string path_of(const ServedRequest& request) {
-    return shardkit::percent_decode(request.path()).substr(1);
+    return shardkit::net::percent_decode(request.path()).substr(1);
   }
 
   /// Called with the lock held.

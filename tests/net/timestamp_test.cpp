@@ -3,6 +3,7 @@
 #include "system/clock.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 
 TEST_CASE("an AWS timestamp is ISO 8601 without separators, in UTC") {
   CHECK(amz_timestamp(WallTime(std::chrono::seconds(0))) == "19700101T000000Z");

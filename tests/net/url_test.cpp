@@ -6,6 +6,7 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::net;
 using shardkit_test::failure_of;
 
 TEST_CASE("keys in an s3:// address are refused, and not shown") {

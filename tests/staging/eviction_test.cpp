@@ -11,6 +11,9 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::io;
+using namespace shardkit::staging;
+using namespace shardkit::system;
 using namespace std::chrono_literals;
 using shardkit_test::failure_of;
 

@@ -12,6 +12,7 @@
 #include "staging/copy_support.hpp"
 
 using namespace shardkit;
+using namespace shardkit::staging;
 
 namespace {
 

@@ -8,6 +8,8 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::io;
+using namespace shardkit::staging;
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include "staging/part_log.hpp"
 
 using namespace shardkit;
+using namespace shardkit::staging;
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include "staging/stage_copier.hpp"
 
 using namespace shardkit;
+using namespace shardkit::staging;
 
 namespace {
 

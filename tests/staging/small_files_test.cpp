@@ -6,6 +6,7 @@
 #include "staging/file_placer.hpp"
 
 using namespace shardkit;
+using namespace shardkit::staging;
 
 TEST_CASE("small files are committed in batches, and what is left by flush") {
   CopyFixture fixture("0123456789");

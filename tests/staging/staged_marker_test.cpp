@@ -4,6 +4,7 @@
 #include "staging/stage_journal.hpp"
 
 using namespace shardkit;
+using namespace shardkit::staging;
 
 namespace {
 

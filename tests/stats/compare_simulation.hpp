@@ -13,7 +13,7 @@ namespace shardkit::test {
 
 struct Scenario {
   Noise noise;
-  Better better = Better::higher;
+  stats::Better better = stats::Better::higher;
   double shift = 0;         ///< by how much metrics became worse: 0.1 is a tenth
   std::size_t shifted = 6;  ///< in so many of the metrics
   std::size_t metrics = 6;
@@ -36,7 +36,7 @@ struct Values {
 
 inline Values draw_values(const Scenario& scenario, bool shifted, Prng& prng) {
   Values values;
-  const double worse = scenario.better == Better::higher ? 1 - scenario.shift : 1 + scenario.shift;
+  const double worse = scenario.better == stats::Better::higher ? 1 - scenario.shift : 1 + scenario.shift;
   for (std::size_t i = 0; i < 2 * scenario.repetitions; ++i) {
     const double time = static_cast<double>(i) / static_cast<double>(2 * scenario.repetitions);
     const double measured = (1 + scenario.noise.draw(prng)) * (1 + scenario.drift * time);
@@ -55,18 +55,18 @@ inline Shares simulate(const Scenario& scenario, std::size_t calls, std::uint64_
   const double one = 1 / static_cast<double>(calls);
   for (std::size_t call = 0; call < calls; ++call) {
     std::vector<Values> values;
-    std::vector<MetricSamples> metrics;
+    std::vector<stats::MetricSamples> metrics;
     for (std::size_t i = 0; i < scenario.metrics; ++i) {
       values.push_back(draw_values(scenario, i < scenario.shifted, prng));
     }
     for (const Values& v : values) metrics.push_back({v.base, v.changed, scenario.better, 0.05});
-    const std::vector<Change> changes = judge_changes(metrics);
-    const auto any = [&](ChangeVerdict verdict) {
-      return std::ranges::any_of(changes, [&](const Change& change) { return change.verdict == verdict; });
+    const std::vector<stats::Change> changes = stats::judge_changes(metrics);
+    const auto any = [&](stats::ChangeVerdict verdict) {
+      return std::ranges::any_of(changes, [&](const stats::Change& change) { return change.verdict == verdict; });
     };
-    if (any(ChangeVerdict::regressed)) {
+    if (any(stats::ChangeVerdict::regressed)) {
       shares.regressed += one;
-    } else if (any(ChangeVerdict::inconclusive)) {
+    } else if (any(stats::ChangeVerdict::inconclusive)) {
       shares.inconclusive += one;
     } else {
       shares.pass += one;

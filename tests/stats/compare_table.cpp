@@ -7,6 +7,7 @@
 #include "compare_simulation.hpp"
 
 using namespace shardkit;
+using namespace shardkit::stats;
 using namespace shardkit::test;
 
 namespace {

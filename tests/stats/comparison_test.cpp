@@ -8,6 +8,7 @@
 #include "compare_simulation.hpp"
 
 using namespace shardkit;
+using namespace shardkit::stats;
 using namespace shardkit::test;
 using doctest::Approx;
 

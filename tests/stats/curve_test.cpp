@@ -5,6 +5,7 @@
 #include "stats/summary.hpp"
 
 using namespace shardkit;
+using namespace shardkit::stats;
 
 namespace {
 

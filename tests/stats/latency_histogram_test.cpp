@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 using namespace shardkit;
+using namespace shardkit::stats;
 using std::chrono::nanoseconds;
 
 TEST_CASE("an empty histogram answers 0") {

@@ -5,6 +5,7 @@
 #include "stats/latency_histogram.hpp"
 
 using namespace shardkit;
+using namespace shardkit::stats;
 
 TEST_CASE("an empty log histogram has no values and no octaves") {
   const LogHistogram histogram;

@@ -9,6 +9,7 @@
 #include "stats/summary.hpp"
 
 using namespace shardkit;
+using namespace shardkit::stats;
 using namespace shardkit::test;
 using doctest::Approx;
 

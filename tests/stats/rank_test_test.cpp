@@ -7,6 +7,7 @@
 #include "stats/comparison.hpp"
 
 using namespace shardkit;
+using namespace shardkit::stats;
 using doctest::Approx;
 
 namespace {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 using namespace shardkit;
+using namespace shardkit::stats;
 
 TEST_CASE("nothing, one value, two values") {
   CHECK(summarize({}).median == 0);

@@ -9,26 +9,26 @@
 namespace shardkit_test {
 
 /// A clock that stands still until somebody sleeps. Thread-safe.
-class FakeClock final : public shardkit::Clock {
+class FakeClock final : public shardkit::system::Clock {
  public:
-  explicit FakeClock(shardkit::WallTime start = shardkit::WallTime(std::chrono::seconds(1'700'000'000)))
+  explicit FakeClock(shardkit::system::WallTime start = shardkit::system::WallTime(std::chrono::seconds(1'700'000'000)))
       : start_(start) {}
 
-  shardkit::WallTime now() override {
-    return start_ + std::chrono::duration_cast<shardkit::WallTime::duration>(monotonic());
+  shardkit::system::WallTime now() override {
+    return start_ + std::chrono::duration_cast<shardkit::system::WallTime::duration>(monotonic());
   }
-  shardkit::Seconds monotonic() override {
+  shardkit::system::Seconds monotonic() override {
     const std::scoped_lock lock(mutex_);
     return elapsed_;
   }
-  void sleep(shardkit::Seconds duration, const std::stop_token& stop) override {
+  void sleep(shardkit::system::Seconds duration, const std::stop_token& stop) override {
     if (stop.stop_requested()) throw shardkit::Error(shardkit::ErrorCode::cancelled, "stopped while waiting");
     const std::scoped_lock lock(mutex_);
     elapsed_ += duration;
     sleeps_.push_back(duration.count());
   }
 
-  void advance(shardkit::Seconds duration) {
+  void advance(shardkit::system::Seconds duration) {
     const std::scoped_lock lock(mutex_);
     elapsed_ += duration;
   }
@@ -39,9 +39,9 @@ class FakeClock final : public shardkit::Clock {
   }
 
  private:
-  const shardkit::WallTime start_;
+  const shardkit::system::WallTime start_;
   mutable std::mutex mutex_;
-  shardkit::Seconds elapsed_{0};
+  shardkit::system::Seconds elapsed_{0};
   std::vector<double> sleeps_;
 };
 

@@ -12,6 +12,8 @@ namespace shardkit_test {
 namespace {
 
 using namespace shardkit;
+using namespace shardkit::gpu;
+using namespace shardkit::image;
 
 class FakeStream;
 
@@ -238,11 +240,11 @@ std::unique_ptr<Event> FakeDevice::make_event() { return std::make_unique<FakeEv
 std::unique_ptr<Gate> FakeDevice::make_gate() { return std::make_unique<FakeGate>(settings_.gates_give_up); }
 
 void FakeDevice::fill_pattern(DeviceSpan memory, std::uint64_t seed) {
-  shardkit::fill_pattern({memory.data, memory.size}, seed);
+  shardkit::gpu::fill_pattern({memory.data, memory.size}, seed);
 }
 
 std::uint64_t FakeDevice::count_mismatches(DeviceSpan memory, std::uint64_t seed) {
-  return shardkit::count_mismatches({memory.data, memory.size}, seed);
+  return shardkit::gpu::count_mismatches({memory.data, memory.size}, seed);
 }
 
 std::size_t FakeDevice::allocations() const {

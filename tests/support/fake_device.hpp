@@ -22,7 +22,7 @@ namespace shardkit_test {
 /// done before somebody waits for it, so that memory which is read or written again too early holds the wrong bytes.
 /// What real devices would hang on, or forgive at times, throws std::logic_error here: a stream that is synchronised
 /// behind a closed gate, memory that is freed twice, a stream that uses memory while another still works on it.
-class FakeDevice final : public shardkit::Device {
+class FakeDevice final : public shardkit::gpu::Device {
  public:
   struct Settings {
     double to_device = 50e9;  ///< bytes per second
@@ -42,19 +42,19 @@ class FakeDevice final : public shardkit::Device {
   explicit FakeDevice(const Settings& settings);
   ~FakeDevice() override;
 
-  const shardkit::DeviceFacts& facts() const override { return facts_; }
+  const shardkit::gpu::DeviceFacts& facts() const override { return facts_; }
   std::uint64_t free_memory() const override;
-  shardkit::DeviceSpan allocate(std::size_t bytes) override;
-  void free(shardkit::DeviceSpan memory) override;
+  shardkit::gpu::DeviceSpan allocate(std::size_t bytes) override;
+  void free(shardkit::gpu::DeviceSpan memory) override;
   shardkit::MutableBytes allocate_pinned(std::size_t bytes, bool write_combined) override;
   void free_pinned(shardkit::MutableBytes memory) override;
   void register_memory(shardkit::MutableBytes memory) override;
   void unregister_memory(shardkit::MutableBytes memory) override;
-  std::unique_ptr<shardkit::Stream> make_stream() override;
-  std::unique_ptr<shardkit::Event> make_event() override;
-  std::unique_ptr<shardkit::Gate> make_gate() override;
-  void fill_pattern(shardkit::DeviceSpan memory, std::uint64_t seed) override;
-  std::uint64_t count_mismatches(shardkit::DeviceSpan memory, std::uint64_t seed) override;
+  std::unique_ptr<shardkit::gpu::Stream> make_stream() override;
+  std::unique_ptr<shardkit::gpu::Event> make_event() override;
+  std::unique_ptr<shardkit::gpu::Gate> make_gate() override;
+  void fill_pattern(shardkit::gpu::DeviceSpan memory, std::uint64_t seed) override;
+  std::uint64_t count_mismatches(shardkit::gpu::DeviceSpan memory, std::uint64_t seed) override;
 
   /// Memory that was taken and not yet given back: of the device, pinned, registered.
   std::size_t allocations() const;
@@ -65,11 +65,11 @@ class FakeDevice final : public shardkit::Device {
   // For its streams: does a copy, and says when it is over that could begin at `earliest`.
   double copy(std::byte* to, const std::byte* from, std::size_t bytes, bool to_device, double earliest);
   /// Does what a kernel does; the same.
-  double compute(const shardkit::DeviceTensor& tensor, std::uint64_t samples, const std::function<void()>& kernel,
+  double compute(const shardkit::gpu::DeviceTensor& tensor, std::uint64_t samples, const std::function<void()>& kernel,
                  double earliest);
   void spin(std::uint64_t nanoseconds) { spun_ += nanoseconds; }
   /// Work of `stream` on memory of the device, from `begin` to `end`.
-  void use(const void* stream, shardkit::DeviceSpan memory, bool writes, double begin, double end);
+  void use(const void* stream, shardkit::gpu::DeviceSpan memory, bool writes, double begin, double end);
   /// Streams and events of a device work one after the other, whichever threads have them.
   std::recursive_mutex& work_mutex() { return work_mutex_; }
   /// The host's clock, which stands at the latest end of work that it waited for: what it enqueues begins then.
@@ -86,7 +86,7 @@ class FakeDevice final : public shardkit::Device {
   void give_back(Blocks& blocks, std::byte* block);
 
   const Settings settings_;
-  shardkit::DeviceFacts facts_;
+  shardkit::gpu::DeviceFacts facts_;
   mutable std::mutex mutex_;
   Blocks device_blocks_;
   Blocks pinned_blocks_;

@@ -13,23 +13,23 @@ namespace shardkit_test {
 
 /// GPUs whose states a test writes down. With `later` each look at a GPU by its address takes the next of them, as if
 /// time went by; the last stays.
-class FakeGpuMonitor final : public shardkit::GpuMonitor {
+class FakeGpuMonitor final : public shardkit::gpu::GpuMonitor {
  public:
-  explicit FakeGpuMonitor(std::vector<shardkit::GpuState> states, std::vector<shardkit::GpuState> later = {})
+  explicit FakeGpuMonitor(std::vector<shardkit::gpu::GpuState> states, std::vector<shardkit::gpu::GpuState> later = {})
       : states_(std::move(states)), later_(later.begin(), later.end()) {}
 
   const std::string& driver_version() const override { return version_; }
-  std::vector<shardkit::GpuState> look() const override {
+  std::vector<shardkit::gpu::GpuState> look() const override {
     const std::scoped_lock lock(mutex_);
     return states_;
   }
-  std::optional<shardkit::GpuState> look_at(const std::string& pci_address) const override {
+  std::optional<shardkit::gpu::GpuState> look_at(const std::string& pci_address) const override {
     const std::scoped_lock lock(mutex_);
     if (!later_.empty()) {
       states_.front() = later_.front();
       later_.pop_front();
     }
-    const auto found = std::ranges::find(states_, pci_address, &shardkit::GpuState::pci_address);
+    const auto found = std::ranges::find(states_, pci_address, &shardkit::gpu::GpuState::pci_address);
     return found == states_.end() ? std::nullopt : std::optional(*found);
   }
   std::optional<double> pcie_intake(const std::string&) const override { return intake_; }
@@ -44,13 +44,13 @@ class FakeGpuMonitor final : public shardkit::GpuMonitor {
   std::optional<double> intake_;
   const std::string version_ = "999.10";
   mutable std::mutex mutex_;
-  mutable std::vector<shardkit::GpuState> states_;
-  mutable std::deque<shardkit::GpuState> later_;
+  mutable std::vector<shardkit::gpu::GpuState> states_;
+  mutable std::deque<shardkit::gpu::GpuState> later_;
 };
 
 /// A GPU with a link of generation 5 and 16 lanes that is well.
-inline shardkit::GpuState healthy_gpu(const std::string& pci_address = "0000:17:00.0") {
-  shardkit::GpuState state;
+inline shardkit::gpu::GpuState healthy_gpu(const std::string& pci_address = "0000:17:00.0") {
+  shardkit::gpu::GpuState state;
   state.name = "Made-up GPU";
   state.pci_address = pci_address;
   state.memory = std::uint64_t{80} << 30U;

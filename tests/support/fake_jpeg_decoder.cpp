@@ -8,6 +8,8 @@ namespace shardkit_test {
 namespace {
 
 using namespace shardkit;
+using namespace shardkit::gpu;
+using namespace shardkit::image;
 
 bool is_chosen(const FakeJpegDecoder::Chosen& chosen, Bytes jpeg) { return chosen && chosen(jpeg); }
 

@@ -16,7 +16,7 @@ namespace shardkit_test {
 /// nvJPEG over a FakeDevice, whose memory the host can write: libjpeg-turbo decodes, and every test says what goes
 /// wrong. What a real one would forgive at times throws std::logic_error here: two calls of decode() at once, an image
 /// that engine_for() gave no engine or another one, too little memory, memory of two images that overlaps.
-class FakeJpegDecoder final : public shardkit::DeviceJpegDecoder {
+class FakeJpegDecoder final : public shardkit::gpu::DeviceJpegDecoder {
  public:
   using Chosen = std::function<bool(shardkit::Bytes)>;
   struct Settings {
@@ -32,26 +32,27 @@ class FakeJpegDecoder final : public shardkit::DeviceJpegDecoder {
   explicit FakeJpegDecoder(const Settings& settings)
       : settings_(settings), decoder_({.smooth_chroma = !settings.plain_chroma}) {}
 
-  shardkit::JpegDecoderFacts facts() const override;
-  std::optional<shardkit::JpegEngine> engine_for(shardkit::Bytes encoded) override;
-  std::vector<std::size_t> decode(shardkit::JpegEngine engine, std::span<const shardkit::DeviceJpeg> jobs) override;
+  shardkit::gpu::JpegDecoderFacts facts() const override;
+  std::optional<shardkit::gpu::JpegEngine> engine_for(shardkit::Bytes encoded) override;
+  std::vector<std::size_t> decode(shardkit::gpu::JpegEngine engine,
+                                  std::span<const shardkit::gpu::DeviceJpeg> jobs) override;
 
   /// Of all calls of decode(), the most images that came at once.
   std::size_t largest_batch() const { return largest_batch_; }
   /// Images that an engine was given, those that did not decode among them.
-  std::size_t given(shardkit::JpegEngine engine) const;
+  std::size_t given(shardkit::gpu::JpegEngine engine) const;
 
  private:
-  bool decode_one(const shardkit::DeviceJpeg& job);
+  bool decode_one(const shardkit::gpu::DeviceJpeg& job);
 
   const Settings settings_;
-  shardkit::JpegDecoder decoder_;
+  shardkit::image::JpegDecoder decoder_;
   std::atomic<bool> busy_{false};
   std::size_t largest_batch_ = 0;
-  std::map<shardkit::JpegEngine, std::size_t> given_;
+  std::map<shardkit::gpu::JpegEngine, std::size_t> given_;
 };
 
 /// The same decoder for code that wants one of its own.
-std::unique_ptr<shardkit::DeviceJpegDecoder> lend(FakeJpegDecoder& decoder);
+std::unique_ptr<shardkit::gpu::DeviceJpegDecoder> lend(FakeJpegDecoder& decoder);
 
 }  // namespace shardkit_test

@@ -6,7 +6,7 @@
 /// that fake_cuda.cpp makes up.
 extern "C" {
 
-/// A JPEG's header; `subsampling` counts as shardkit::Subsampling does.
+/// A JPEG's header; `subsampling` counts as shardkit::image::Subsampling does.
 struct FakeJpegHeader {
   unsigned width;
   unsigned height;

@@ -78,7 +78,7 @@ class FaultServer {
   std::uint16_t port_ = 0;
   mutable std::mutex mutex_;
   std::vector<ServedRequest> requests_;
-  shardkit::TaskGroup threads_;
+  shardkit::sync::TaskGroup threads_;
 };
 
 }  // namespace shardkit_test

@@ -15,17 +15,18 @@
 /// that were synced, under names whose folder was synced. `lose_power(path)` rebuilds that state.
 ///
 /// It can also fail: `fail_at(n, code)` makes the n-th changing call throw.
-class ForgetfulFileSystem final : public shardkit::FileSystem {
+class ForgetfulFileSystem final : public shardkit::io::FileSystem {
  public:
-  std::unique_ptr<shardkit::WritableFile> create(const std::string& path) override {
+  std::unique_ptr<shardkit::io::WritableFile> create(const std::string& path) override {
     step();
     return recorded(path, real_->create(path));
   }
-  std::unique_ptr<shardkit::WritableFile> create_below(const shardkit::File& folder, const std::string& name) override {
+  std::unique_ptr<shardkit::io::WritableFile> create_below(const shardkit::io::File& folder,
+                                                           const std::string& name) override {
     step();
-    return recorded(shardkit::join_path(folder.path(), name), real_->create_below(folder, name));
+    return recorded(shardkit::io::join_path(folder.path(), name), real_->create_below(folder, name));
   }
-  std::unique_ptr<shardkit::WritableFile> reopen(const std::string& path, std::uint64_t size) override {
+  std::unique_ptr<shardkit::io::WritableFile> reopen(const std::string& path, std::uint64_t size) override {
     step();
     auto real = real_->reopen(path, size);
     const std::scoped_lock lock(mutex_);
@@ -33,13 +34,13 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     node->written.resize(size);
     return std::make_unique<Recorder>(*this, std::move(real), node);
   }
-  std::unique_ptr<shardkit::PatchFile> open_patch(const std::string& path) override {
+  std::unique_ptr<shardkit::io::PatchFile> open_patch(const std::string& path) override {
     step();
     auto real = real_->open_patch(path);
     if (!real) return nullptr;
     return std::make_unique<PatchRecorder>(*this, std::move(real), node_of(path));
   }
-  std::unique_ptr<shardkit::WritableFile> open_append(const std::string& path) override {
+  std::unique_ptr<shardkit::io::WritableFile> open_append(const std::string& path) override {
     step();
     auto real = real_->open_append(path);
     return std::make_unique<Recorder>(*this, std::move(real), node_of(path));
@@ -59,14 +60,14 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     rename_recorded(from, to);
     return true;
   }
-  bool rename_new_below(const shardkit::File& from_folder, const std::string& from, const shardkit::File& to_folder,
-                        const std::string& to) override {
+  bool rename_new_below(const shardkit::io::File& from_folder, const std::string& from,
+                        const shardkit::io::File& to_folder, const std::string& to) override {
     step();
     if (!real_->rename_new_below(from_folder, from, to_folder, to)) return false;
-    rename_recorded(shardkit::join_path(from_folder.path(), from), shardkit::join_path(to_folder.path(), to));
+    rename_recorded(shardkit::io::join_path(from_folder.path(), from), shardkit::io::join_path(to_folder.path(), to));
     return true;
   }
-  void sync_all(const shardkit::File& folder) override {
+  void sync_all(const shardkit::io::File& folder) override {
     step();
     real_->sync_all(folder);
     const std::scoped_lock lock(mutex_);
@@ -80,9 +81,9 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     step();
     real_->sync_directory(path);
     const std::scoped_lock lock(mutex_);
-    std::erase_if(durable_names_, [&](const auto& item) { return shardkit::parent_folder(item.first) == path; });
+    std::erase_if(durable_names_, [&](const auto& item) { return shardkit::io::parent_folder(item.first) == path; });
     for (const auto& [name, node] : names_) {
-      if (shardkit::parent_folder(name) == path) durable_names_[name] = node;
+      if (shardkit::io::parent_folder(name) == path) durable_names_[name] = node;
     }
   }
   void remove(const std::string& path) override {
@@ -90,10 +91,10 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     const std::scoped_lock lock(mutex_);
     names_.erase(path);
   }
-  void remove_below(const shardkit::File& folder, const std::string& name) override {
+  void remove_below(const shardkit::io::File& folder, const std::string& name) override {
     real_->remove_below(folder, name);
     const std::scoped_lock lock(mutex_);
-    names_.erase(shardkit::join_path(folder.path(), name));
+    names_.erase(shardkit::io::join_path(folder.path(), name));
   }
 
   /// The n-th call from now (1 is the next) throws; calls after it too, as when a machine goes down.
@@ -129,9 +130,9 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     std::uint64_t durable_changes = 0;
   };
 
-  class Recorder final : public shardkit::WritableFile {
+  class Recorder final : public shardkit::io::WritableFile {
    public:
-    Recorder(ForgetfulFileSystem& owner, std::unique_ptr<shardkit::WritableFile> real, std::shared_ptr<Node> node)
+    Recorder(ForgetfulFileSystem& owner, std::unique_ptr<shardkit::io::WritableFile> real, std::shared_ptr<Node> node)
         : owner_(owner), real_(std::move(real)), node_(std::move(node)) {}
     void write(shardkit::Bytes bytes) override {
       owner_.step();
@@ -154,13 +155,13 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
 
    private:
     ForgetfulFileSystem& owner_;
-    std::unique_ptr<shardkit::WritableFile> real_;
+    std::unique_ptr<shardkit::io::WritableFile> real_;
     std::shared_ptr<Node> node_;
   };
 
-  class PatchRecorder final : public shardkit::PatchFile {
+  class PatchRecorder final : public shardkit::io::PatchFile {
    public:
-    PatchRecorder(ForgetfulFileSystem& owner, std::unique_ptr<shardkit::PatchFile> real, std::shared_ptr<Node> node)
+    PatchRecorder(ForgetfulFileSystem& owner, std::unique_ptr<shardkit::io::PatchFile> real, std::shared_ptr<Node> node)
         : owner_(owner), real_(std::move(real)), node_(std::move(node)) {}
     void write_at(std::uint64_t offset, shardkit::Bytes bytes) override {
       owner_.step();
@@ -202,11 +203,11 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
       real_->start_writeback(offset, length);
     }
     void drop_cached(std::uint64_t end) override { real_->drop_cached(end); }
-    const shardkit::File& file() const override { return real_->file(); }
+    const shardkit::io::File& file() const override { return real_->file(); }
 
    private:
     ForgetfulFileSystem& owner_;
-    std::unique_ptr<shardkit::PatchFile> real_;
+    std::unique_ptr<shardkit::io::PatchFile> real_;
     std::shared_ptr<Node> node_;
   };
 
@@ -218,8 +219,8 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     return node;
   }
 
-  std::unique_ptr<shardkit::WritableFile> recorded(const std::string& path,
-                                                   std::unique_ptr<shardkit::WritableFile> real) {
+  std::unique_ptr<shardkit::io::WritableFile> recorded(const std::string& path,
+                                                       std::unique_ptr<shardkit::io::WritableFile> real) {
     auto node = std::make_shared<Node>();
     const std::scoped_lock lock(mutex_);
     names_[path] = node;
@@ -244,7 +245,7 @@ class ForgetfulFileSystem final : public shardkit::FileSystem {
     throw shardkit::Error(code_, "the file system failed as the test asked for");
   }
 
-  std::unique_ptr<shardkit::FileSystem> real_ = shardkit::posix_file_system();
+  std::unique_ptr<shardkit::io::FileSystem> real_ = shardkit::io::posix_file_system();
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Node>> names_;
   std::map<std::string, std::shared_ptr<Node>> durable_names_;

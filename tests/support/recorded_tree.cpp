@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 using namespace shardkit;
+using namespace shardkit::system;
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 /// Another machine as it was recorded, in memory: files of /proc and /sys and what system calls answered there. Paths
 /// may be given without their first slash. Folders are there when something lies in them.
-class RecordedTree final : public shardkit::Probe {
+class RecordedTree final : public shardkit::system::Probe {
  public:
   RecordedTree() = default;
   /// A machine of tests/system/machines, whose README says how its text is written. Throws std::runtime_error for a
@@ -26,10 +26,10 @@ class RecordedTree final : public shardkit::Probe {
   std::optional<std::string> text(const std::string& path) const override;
   std::vector<std::string> names(const std::string& folder) const override;
   std::optional<std::string> resolve(const std::string& path) const override;
-  std::optional<shardkit::PathFacts> stat(const std::string& path) const override;
-  std::optional<shardkit::SpaceFacts> space(const std::string& path) const override;
+  std::optional<shardkit::system::PathFacts> stat(const std::string& path) const override;
+  std::optional<shardkit::system::SpaceFacts> space(const std::string& path) const override;
   std::optional<std::string> attribute(const std::string& path, const std::string& name) const override;
-  int try_call(shardkit::SystemCall call) const override;
+  int try_call(shardkit::system::SystemCall call) const override;
 
  private:
   std::string place_of(const std::string& path) const;
@@ -39,8 +39,8 @@ class RecordedTree final : public shardkit::Probe {
 
   std::map<std::string, std::string> files_;
   std::map<std::string, std::string> links_;
-  std::map<std::string, shardkit::PathFacts> facts_;
-  std::map<std::string, shardkit::SpaceFacts> spaces_;
+  std::map<std::string, shardkit::system::PathFacts> facts_;
+  std::map<std::string, shardkit::system::SpaceFacts> spaces_;
   std::map<std::string, std::string> attributes_;  ///< by "path name"
   std::map<std::string, int> calls_;               ///< errno by name
 };

@@ -7,9 +7,9 @@
 namespace shardkit::test {
 namespace {
 
-class Collector final : public TarHandler {
+class Collector final : public formats::TarHandler {
  public:
-  bool entry(const TarEntry& entry) override {
+  bool entry(const formats::TarEntry& entry) override {
     result.entries.push_back(entry);
     result.contents.emplace_back();
     return true;
@@ -19,7 +19,7 @@ class Collector final : public TarHandler {
     result.contents.back() = current_;
     current_.clear();
   }
-  void finding(const TarFinding& finding) override {
+  void finding(const formats::TarFinding& finding) override {
     current_.clear();
     result.findings.push_back(finding);
   }
@@ -32,26 +32,26 @@ class Collector final : public TarHandler {
 
 }  // namespace
 
-std::vector<TarFault> ScannedTar::faults() const {
-  std::vector<TarFault> result;
-  for (const TarFinding& finding : findings) result.push_back(finding.fault);
+std::vector<formats::TarFault> ScannedTar::faults() const {
+  std::vector<formats::TarFault> result;
+  for (const formats::TarFinding& finding : findings) result.push_back(finding.fault);
   return result;
 }
 
-bool ScannedTar::has(TarFault fault) const {
+bool ScannedTar::has(formats::TarFault fault) const {
   return std::any_of(findings.begin(), findings.end(), [&](const auto& finding) { return finding.fault == fault; });
 }
 
 ScannedTar scan(std::string_view archive) {
   MemorySource source(as_bytes(archive));
   Collector collector;
-  scan_tar(source, collector);
+  formats::scan_tar(source, collector);
   return std::move(collector.result);
 }
 
 ScannedTar feed(std::string_view archive, std::size_t piece) {
   Collector collector;
-  TarFeed tar(collector, archive.size());
+  formats::TarFeed tar(collector, archive.size());
   for (std::size_t offset = 0; offset < archive.size(); offset += piece) {
     tar.feed(as_bytes(archive.substr(offset, piece)));
   }
@@ -60,7 +60,7 @@ ScannedTar feed(std::string_view archive, std::size_t piece) {
 }
 
 bool same(const ScannedTar& a, const ScannedTar& b) {
-  const auto same_entry = [](const TarEntry& x, const TarEntry& y) {
+  const auto same_entry = [](const formats::TarEntry& x, const formats::TarEntry& y) {
     return x.name == y.name && x.link_target == y.link_target && x.type == y.type &&
            x.record_offset == y.record_offset && x.header_offset == y.header_offset && x.data_offset == y.data_offset &&
            x.size == y.size;

@@ -10,12 +10,12 @@ namespace shardkit::test {
 
 /// What a tar holds, all of it.
 struct ScannedTar {
-  std::vector<TarEntry> entries;
+  std::vector<formats::TarEntry> entries;
   std::vector<std::string> contents;  ///< by entry; empty when it has none or is cut
-  std::vector<TarFinding> findings;
+  std::vector<formats::TarFinding> findings;
 
-  std::vector<TarFault> faults() const;
-  bool has(TarFault fault) const;
+  std::vector<formats::TarFault> faults() const;
+  bool has(formats::TarFault fault) const;
 };
 
 /// Reads by seeking past content with TarScanner, then content by its offsets.

@@ -19,26 +19,27 @@ struct StagedSample {
   bool complete = true;
   std::string source = "/source";
   std::uint64_t announced = 0;
-  shardkit::WallTime used = shardkit::WallTime(std::chrono::seconds(1'767'225'600));
+  shardkit::system::WallTime used = shardkit::system::WallTime(std::chrono::seconds(1'767'225'600));
 
   void make() const {
-    const auto files = shardkit::posix_file_system();
-    shardkit::StageJournal::State journal;
-    journal.set = shardkit::StagedSetId{shardkit::xxh3_128(shardkit::as_bytes(folder)), announced, source};
+    const auto files = shardkit::io::posix_file_system();
+    shardkit::staging::StageJournal::State journal;
+    journal.set = shardkit::staging::StagedSetId{shardkit::xxh3_128(shardkit::as_bytes(folder)), announced, source};
     std::uint64_t bytes = 0;
     for (const auto& [name, text] : content) {
       write_file(folder + "/" + name, text);
       journal.files[name] = {text.size(), "pin", shardkit::xxh3_128(shardkit::as_bytes(text))};
       bytes += text.size();
     }
-    write_file(path(shardkit::kStageLockPath), "");
-    shardkit::StageJournal::rewrite(*files, path(shardkit::kStageJournalPath), journal);
-    const shardkit::StagedMarker marker{source, "checksum", journal.set->hash, content.size(), bytes, {}};
-    if (complete) write_file(path(shardkit::kStagedMarkerPath), shardkit::write_staged_marker(marker));
-    touch(complete ? shardkit::kStagedMarkerPath : shardkit::kStageJournalPath, used);
+    write_file(path(shardkit::staging::kStageLockPath), "");
+    shardkit::staging::StageJournal::rewrite(*files, path(shardkit::staging::kStageJournalPath), journal);
+    const shardkit::staging::StagedMarker marker{source, "checksum", journal.set->hash, content.size(), bytes, {}};
+    if (complete)
+      write_file(path(shardkit::staging::kStagedMarkerPath), shardkit::staging::write_staged_marker(marker));
+    touch(complete ? shardkit::staging::kStagedMarkerPath : shardkit::staging::kStageJournalPath, used);
   }
 
-  void touch(const char* name, shardkit::WallTime time) const {
+  void touch(const char* name, shardkit::system::WallTime time) const {
     const auto since = std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch());
     const timespec moment{since.count(), 0};
     const timespec times[2] = {moment, moment};

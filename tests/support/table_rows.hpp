@@ -26,19 +26,19 @@ class StepSource final : public ByteSource {
   std::size_t step_;
 };
 
-struct ReadRow : TableRow {
+struct ReadRow : formats::TableRow {
   nlohmann::ordered_json fields;
 };
 
-inline std::vector<ReadRow> rows_of(TableReader& reader) {
+inline std::vector<ReadRow> rows_of(formats::TableReader& reader) {
   std::vector<ReadRow> rows;
   for (ReadRow row; reader.next(row, row.fields);) rows.push_back(row);
   return rows;
 }
 
-inline std::vector<ReadRow> rows_of(std::string_view text, TableKind kind, std::size_t step = 1U << 20U) {
+inline std::vector<ReadRow> rows_of(std::string_view text, formats::TableKind kind, std::size_t step = 1U << 20U) {
   StepSource source(text, step);
-  TableReader reader(source, kind, "t");
+  formats::TableReader reader(source, kind, "t");
   return rows_of(reader);
 }
 

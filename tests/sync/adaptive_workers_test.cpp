@@ -10,6 +10,7 @@
 #include <time.h>
 
 using namespace shardkit;
+using namespace shardkit::sync;
 
 namespace {
 

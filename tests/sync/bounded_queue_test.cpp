@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-using shardkit::BoundedQueue;
+using shardkit::sync::BoundedQueue;
 
 namespace {
 

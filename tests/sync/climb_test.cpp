@@ -6,6 +6,7 @@
 #include "sync/climbing_workers.hpp"
 
 using namespace shardkit;
+using namespace shardkit::sync;
 
 namespace {
 

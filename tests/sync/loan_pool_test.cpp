@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 using namespace shardkit;
+using namespace shardkit::sync;
 
 TEST_CASE("no object serves two threads at a time, and no more are lent than there are") {
   struct Tool {

@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-using shardkit::TaskGroup;
+using shardkit::sync::TaskGroup;
 
 namespace {
 

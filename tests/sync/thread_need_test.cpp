@@ -3,6 +3,7 @@
 #include "sync/adaptive_workers.hpp"
 
 using namespace shardkit;
+using namespace shardkit::sync;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "system/storage.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include "system/cgroup.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include "system/block_device.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 
 TEST_CASE("counters of a device are read by its name") {
   RecordedTree tree;

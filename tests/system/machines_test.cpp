@@ -11,6 +11,7 @@
 #include "system/pcie.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include "system/memory.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 
 TEST_CASE("processors are busy unless they idle or wait; guests are not counted twice") {
   RecordedTree tree;

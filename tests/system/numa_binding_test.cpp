@@ -7,6 +7,7 @@
 #include "support/recorded_tree.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 using namespace shardkit_test;
 
 namespace {

@@ -4,6 +4,7 @@
 #include "system/memory.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 
 TEST_CASE("pressure is read from its totals, not from its averages") {
   RecordedTree tree;

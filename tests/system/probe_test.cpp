@@ -12,6 +12,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 
 TEST_CASE("the living machine: texts lose white space at their end, what is not there is empty") {
   const TempDir dir;

@@ -5,6 +5,7 @@
 #include "support/recorded_tree.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 
 namespace {
 

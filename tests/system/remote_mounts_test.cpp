@@ -6,6 +6,7 @@
 #include "system/storage.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 
 namespace {
 

@@ -10,6 +10,7 @@
 #include "system/pcie.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "system/limits.hpp"
 #include "system/mounts.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
@@ -23,7 +23,7 @@ const char* smaller(const CheckpointOptions& options) {
 }
 
 void check_room(const std::string& folder, std::uint64_t bytes, const CheckpointOptions& options) {
-  const std::uint64_t room = free_bytes(folder);
+  const std::uint64_t room = system::free_bytes(folder);
   if (room >= bytes) return;
   throw Error(ErrorCode::no_space,
               fmt::format("'{}' has {} left, a checkpoint takes {}; {}", folder, format_size(room), format_size(bytes),
@@ -61,12 +61,13 @@ std::vector<CheckpointMode> modes_of(const CheckpointOptions& options, const Che
   std::vector<CheckpointMode> modes;
   if (options.mode != CheckpointModes::background) modes.push_back(CheckpointMode::sync);
   if (options.mode == CheckpointModes::sync) return modes;
-  if (plan.bytes() <= usable_memory() / 2) {
+  if (plan.bytes() <= system::usable_memory() / 2) {
     modes.push_back(CheckpointMode::background);
     return modes;
   }
-  const std::string text = fmt::format("a copy of {} takes more than half of the memory there is ({}); {}",
-                                       format_size(plan.bytes()), format_size(usable_memory()), smaller(options));
+  const std::string text =
+      fmt::format("a copy of {} takes more than half of the memory there is ({}); {}", format_size(plan.bytes()),
+                  format_size(system::usable_memory()), smaller(options));
   if (options.mode == CheckpointModes::background) refuse("--mode background: " + text);
   context.warn("no_background", text);
   return modes;
@@ -75,13 +76,13 @@ std::vector<CheckpointMode> modes_of(const CheckpointOptions& options, const Che
 double median_of(const std::vector<CheckpointTimes>& turns, double CheckpointTimes::*time) {
   std::vector<double> values;
   for (const CheckpointTimes& turn : turns) values.push_back(turn.*time);
-  return summarize(values).median;
+  return stats::summarize(values).median;
 }
 
 RateInterval interval_of(const std::vector<CheckpointTimes>& turns, double CheckpointTimes::*time) {
   std::vector<double> values;
   for (const CheckpointTimes& turn : turns) values.push_back(turn.*time);
-  const Summary summary = summarize(values);
+  const stats::Summary summary = stats::summarize(values);
   return {summary.low, summary.high};
 }
 
@@ -104,12 +105,12 @@ CheckpointRow row_of(CheckpointMode mode, const std::vector<CheckpointTimes>& tu
   row.fastest_rank_seconds = median_of(turns, &CheckpointTimes::fastest_rank);
   row.slowest_rank_seconds = median_of(turns, &CheckpointTimes::slowest_rank);
   std::vector<double> rates;
-  LatencyHistogram writes;
+  stats::LatencyHistogram writes;
   for (const CheckpointTimes& turn : turns) {
     rates.push_back(rate_of(turn));
     writes.merge(turn.writes);
   }
-  row.bytes_per_second = summarize(rates).median;
+  row.bytes_per_second = stats::summarize(rates).median;
   row.write_latency = writes.quantiles();
   if (options.every && row.bytes == planned) {
     const auto every = static_cast<double>(*options.every);
@@ -149,7 +150,7 @@ class Bench {
     context_.warn("part_of_checkpoint",
                   fmt::format("{}: {} ended it after {} of {}: the rate holds, the times are not those of a "
                               "whole checkpoint",
-                              EnumNames<CheckpointMode>::names[static_cast<std::size_t>(row.mode)],
+                              enum_name(row.mode),
                               options_.job ? fmt::format("the job's budget of {:g} s", *options_.budget) : "--budget",
                               format_size(row.bytes), format_size(plan_.bytes())));
   }
@@ -173,7 +174,7 @@ class Bench {
     check_room(*options_.drain_to, bytes, options_);
     CheckpointDrain drain;
     drain.directory = *options_.drain_to;
-    drain.storage = storage_of(drained_->path());
+    drain.storage = system::storage_of(drained_->path());
     drain.drain_seconds = written_into(*options_.drain_to, bytes, options_,
                                        [&] { return drain_checkpoint(written, *drained_, options_.direct, context_); });
     drain.bytes_per_second = static_cast<double>(bytes) / drain.drain_seconds;
@@ -195,7 +196,7 @@ class Bench {
   const CheckpointOptions& options_;
   const CheckpointPlan plan_;
   Context& context_;
-  const std::unique_ptr<FileSystem> files_ = posix_file_system();
+  const std::unique_ptr<io::FileSystem> files_ = io::posix_file_system();
   CheckpointFolder folder_{*files_, options_.directory};
   std::optional<CheckpointFolder> drained_;
   std::uint64_t turn_ = 0;
@@ -223,8 +224,8 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
   result.block = options.block;
   result.direct = options.direct;
   result.fio = fio_command(options);
-  result.storage = storage_of(options.directory);
-  if (result.storage.storage_class == StorageClass::memory) {
+  result.storage = system::storage_of(options.directory);
+  if (result.storage.storage_class == system::StorageClass::memory) {
     context.warn("data_in_memory", fmt::format("'{}' lies in memory ({}): nothing of it is durable", options.directory,
                                                result.storage.file_system));
   }
@@ -327,4 +328,4 @@ void CheckpointResult::describe(FieldVisitor& v) {
   v.field({"storage", Unit::none, "what DIR lies on"}, storage);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -15,13 +15,10 @@
 #include "system/storage.hpp"
 
 /// `iobench checkpoint`: how long training waits for a checkpoint, and when it is safe.
-namespace shardkit {
+namespace shardkit::bench {
 
 enum class CheckpointModes { both, sync, background };
-template <>
-struct EnumNames<CheckpointModes> {
-  static constexpr std::array<std::string_view, 3> names{"both", "sync", "background"};
-};
+constexpr auto enum_names(CheckpointModes) { return std::to_array<std::string_view>({"both", "sync", "background"}); }
 
 struct CheckpointOptions {
   std::string directory;
@@ -59,7 +56,7 @@ struct CheckpointRow {
   double publish_seconds = 0;
   double fastest_rank_seconds = 0;
   double slowest_rank_seconds = 0;
-  LatencyQuantiles write_latency;  ///< of all repetitions together
+  stats::LatencyQuantiles write_latency;  ///< of all repetitions together
   std::optional<double> share_ratio;
   std::optional<double> headroom_ratio;  ///< below 1 checkpoints pile up
 
@@ -72,7 +69,7 @@ struct CheckpointDrain {
   double drain_seconds = 0;
   double bytes_per_second = 0;
   std::optional<double> headroom_ratio;
-  StorageFacts storage;
+  system::StorageFacts storage;
 
   void describe(FieldVisitor& v);
 };
@@ -101,7 +98,7 @@ struct CheckpointResult {
   std::vector<CheckpointRow> rows;
   std::optional<CheckpointDrain> drain;
   std::vector<CheckpointRestore> read_back;
-  StorageFacts storage;
+  system::StorageFacts storage;
 
   /// True when checkpoints of a given interval would pile up.
   bool has_findings() const;
@@ -113,4 +110,4 @@ struct CheckpointResult {
 /// Error{corrupt} when bytes come back wrong.
 CheckpointResult checkpoint(const CheckpointOptions& options, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -20,7 +20,7 @@
 #include "io/publish.hpp"
 #include "sync/task_group.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::string_view kPrefix = ".shardkit-checkpoint-";
@@ -35,8 +35,8 @@ std::string checked(const std::string& parent) {
 
 }  // namespace
 
-CheckpointFolder::CheckpointFolder(FileSystem& files, const std::string& parent)
-    : files_(files), path_(join_path(checked(parent), std::string(kPrefix) + "XXXXXX")) {
+CheckpointFolder::CheckpointFolder(io::FileSystem& files, const std::string& parent)
+    : files_(files), path_(io::join_path(checked(parent), std::string(kPrefix) + "XXXXXX")) {
   if (::mkdtemp(path_.data()) == nullptr) throw system_error(errno, "make a folder in", parent);
 }
 
@@ -46,11 +46,11 @@ CheckpointFolder::~CheckpointFolder() {
 }
 
 std::string CheckpointFolder::partial(std::uint64_t rank) const {
-  return join_path(path_, fmt::format(".rank-{:05}.partial", rank));
+  return io::join_path(path_, fmt::format(".rank-{:05}.partial", rank));
 }
 
 std::string CheckpointFolder::whole(std::uint64_t rank) const {
-  return join_path(path_, fmt::format("rank-{:05}.ckpt", rank));
+  return io::join_path(path_, fmt::format("rank-{:05}.ckpt", rank));
 }
 
 void CheckpointFolder::publish(std::uint64_t ranks) {
@@ -60,7 +60,7 @@ void CheckpointFolder::publish(std::uint64_t ranks) {
 
 void CheckpointFolder::clear() {
   for (const auto& entry : std::filesystem::directory_iterator(path_)) files_.remove(entry.path());
-  files_.sync_all(File(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), path_));
+  files_.sync_all(io::File(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), path_));
 }
 
 std::vector<std::string> checkpoint_folders(const std::string& parent) {
@@ -82,8 +82,8 @@ using TakeBlock = std::function<void(std::uint64_t rank, std::uint64_t offset, B
 
 void read_rank(const WrittenCheckpoint& checkpoint, std::uint64_t rank, const TakeBlock& take, Context& context,
                const std::stop_token& stop) {
-  const File file = File::open_read(checkpoint.folder.whole(rank));
-  AlignedBuffer buffer;
+  const io::File file = io::File::open_read(checkpoint.folder.whole(rank));
+  io::AlignedBuffer buffer;
   const std::uint64_t end = checkpoint.rank_bytes[rank];
   for (std::uint64_t offset = 0; offset < end;) {
     if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while reading a checkpoint");
@@ -103,7 +103,7 @@ void read_rank(const WrittenCheckpoint& checkpoint, std::uint64_t rank, const Ta
 double for_each_rank(std::size_t ranks, Context& context,
                      const std::function<void(std::uint64_t rank, const std::stop_token& stop)>& work) {
   const Clock::time_point begin = Clock::now();
-  TaskGroup group(context.stop_token());
+  sync::TaskGroup group(context.stop_token());
   for (std::uint64_t rank = 0; rank < ranks; ++rank) {
     group.spawn([&work, rank](const std::stop_token& stop) { work(rank, stop); });
   }
@@ -127,7 +127,7 @@ void compare(const WrittenCheckpoint& checkpoint, std::uint64_t rank, std::uint6
 bool drop_from_cache(const WrittenCheckpoint& checkpoint) {
   try {
     for (std::uint64_t rank = 0; rank < checkpoint.rank_bytes.size(); ++rank) {
-      drop_from_cache(File::open_read(checkpoint.folder.whole(rank)));
+      io::drop_from_cache(io::File::open_read(checkpoint.folder.whole(rank)));
     }
     return true;
   } catch (const Error& error) {
@@ -141,7 +141,7 @@ bool drop_from_cache(const WrittenCheckpoint& checkpoint) {
 double drain_checkpoint(const WrittenCheckpoint& from, CheckpointFolder& to, bool direct, Context& context) {
   const Clock::time_point begin = Clock::now();
   for_each_rank(from.rank_bytes.size(), context, [&](std::uint64_t rank, const std::stop_token& stop) {
-    RawWriter writer(to.partial(rank), direct);
+    io::RawWriter writer(to.partial(rank), direct);
     const TakeBlock write = [&](std::uint64_t, std::uint64_t offset, Bytes block) { writer.write_at(offset, block); };
     read_rank(from, rank, write, context, stop);
     writer.sync();
@@ -187,7 +187,7 @@ class RankWriter {
   void run(const CheckpointFolder& folder, Clock::time_point begin, Context& context, const std::stop_token& stop) {
     begin_ = begin;
     if (!snapshot_.empty()) copy_state(stop);
-    RawWriter writer(folder.partial(rank_), settings_.direct);
+    io::RawWriter writer(folder.partial(rank_), settings_.direct);
     write(writer, context, stop);
     written_ = since_begin();
     writer.sync();
@@ -220,7 +220,7 @@ class RankWriter {
     copied_ = since_begin();
   }
 
-  void write(RawWriter& writer, Context& context, const std::stop_token& stop) {
+  void write(io::RawWriter& writer, Context& context, const std::stop_token& stop) {
     while (done_ < bytes_ && !(settings_.budget && since_begin() >= *settings_.budget)) {
       throw_if(stop);
       const std::uint64_t length = std::min(settings_.block, bytes_ - done_);
@@ -237,14 +237,14 @@ class RankWriter {
   std::uint64_t bytes_;
   const CheckpointSettings& settings_;
   CheckpointBytes state_;
-  AlignedBuffer memory_;
+  io::AlignedBuffer memory_;
   MutableBytes snapshot_;
   Clock::time_point begin_;
   double copied_ = 0;
   double written_ = 0;
   double durable_ = 0;
   std::uint64_t done_ = 0;
-  LatencyHistogram latency_;
+  stats::LatencyHistogram latency_;
 };
 
 }  // namespace
@@ -260,7 +260,7 @@ CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan&
     ranks.push_back(std::make_unique<RankWriter>(rank, plan.rank_bytes[rank], turn, settings, context.stop_token()));
   }
   const Clock::time_point begin = Clock::now();
-  TaskGroup group(context.stop_token());
+  sync::TaskGroup group(context.stop_token());
   for (const auto& rank : ranks) {
     group.spawn([&folder, &context, &rank = *rank, begin](const std::stop_token& stop) {
       rank.run(folder, begin, context, stop);
@@ -276,4 +276,4 @@ CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan&
   return times;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -17,14 +17,14 @@
 /// What is done with a checkpoint that is there: bringing it elsewhere, and reading it back.
 ///
 /// One checkpoint, written and timed.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// A folder of its own below one that the user named, for the files of a benchmark's checkpoints. It goes with all that
 /// is in it when the object does, after an error too.
 class CheckpointFolder {
  public:
   /// Throws Error{not_found} when `parent` is no folder: a mistyped mount point must not fill another disk.
-  CheckpointFolder(FileSystem& files, const std::string& parent);
+  CheckpointFolder(io::FileSystem& files, const std::string& parent);
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder&) = delete;
   CheckpointFolder& operator=(const CheckpointFolder&) = delete;
@@ -41,7 +41,7 @@ class CheckpointFolder {
   void clear();
 
  private:
-  FileSystem& files_;
+  io::FileSystem& files_;
   std::string path_;
 };
 
@@ -73,10 +73,7 @@ enum class CheckpointMode {
   sync,        ///< training waits until all is durable
   background,  ///< training waits for a copy in memory, which is written while it goes on
 };
-template <>
-struct EnumNames<CheckpointMode> {
-  static constexpr std::array<std::string_view, 2> names{"sync", "background"};
-};
+constexpr auto enum_names(CheckpointMode) { return std::to_array<std::string_view>({"sync", "background"}); }
 
 struct CheckpointSettings {
   CheckpointMode mode = CheckpointMode::sync;
@@ -95,7 +92,7 @@ struct CheckpointTimes {
   double publish = 0;       ///< renames and the folder's fsync
   double fastest_rank = 0;  ///< until the first rank's file was durable
   double slowest_rank = 0;  ///< until the last one's was
-  LatencyHistogram writes;
+  stats::LatencyHistogram writes;
   std::vector<std::uint64_t> rank_bytes;  ///< that were written
 
   std::uint64_t bytes() const;
@@ -106,4 +103,4 @@ struct CheckpointTimes {
 CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan& plan,
                                  const CheckpointSettings& settings, std::uint64_t turn, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

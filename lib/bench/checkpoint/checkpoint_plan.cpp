@@ -13,7 +13,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::uint64_t kGiB = 1ULL << 30U;
@@ -152,4 +152,4 @@ void check_options(const CheckpointOptions& options) {
   check_drain(options);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -10,7 +10,7 @@
 /// What a checkpoint is made of: how many files, and how large.
 ///
 /// What the options of `iobench checkpoint` stand for, and which are refused.
-namespace shardkit {
+namespace shardkit::bench {
 
 struct CheckpointOptions;
 
@@ -56,4 +56,4 @@ std::optional<std::string> fio_command(const CheckpointOptions& options);
 /// Throws Error{usage} for what makes no sense.
 void check_options(const CheckpointOptions& options);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

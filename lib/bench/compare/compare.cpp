@@ -13,7 +13,7 @@
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// A metric that both sides measured.
@@ -104,48 +104,49 @@ void set_what_counts(const CompareOptions& options, const Thresholds& thresholds
 }
 
 /// Those that count are judged together, each other one by itself.
-std::vector<Change> changes_of(const std::vector<Pair>& pairs, const std::vector<MetricSamples>& samples) {
-  std::vector<MetricSamples> family;
+std::vector<stats::Change> changes_of(const std::vector<Pair>& pairs,
+                                      const std::vector<stats::MetricSamples>& samples) {
+  std::vector<stats::MetricSamples> family;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (pairs[i].counts) family.push_back(samples[i]);
   }
-  std::vector<Change> judged = judge_changes(family);
-  std::vector<Change> changes;
+  std::vector<stats::Change> judged = stats::judge_changes(family);
+  std::vector<stats::Change> changes;
   std::size_t next = 0;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    changes.push_back(pairs[i].counts ? std::move(judged[next++]) : judge_changes({&samples[i], 1}).front());
+    changes.push_back(pairs[i].counts ? std::move(judged[next++]) : stats::judge_changes({&samples[i], 1}).front());
   }
   return changes;
 }
 
 std::vector<CompareRow> judged_rows(const std::vector<Pair>& pairs, const Thresholds& thresholds, bool comparable) {
-  std::vector<MetricSamples> samples;
+  std::vector<stats::MetricSamples> samples;
   for (const Pair& pair : pairs) {
     const CompareMetric& metric = *pair.metric;
     samples.push_back({pair.base, pair.changed, metric.better, thresholds.of(metric.name()), metric.floor});
   }
-  const std::vector<Change> changes = changes_of(pairs, samples);
+  const std::vector<stats::Change> changes = changes_of(pairs, samples);
   std::vector<CompareRow> rows;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     CompareRow row{pairs[i].metric->name(),
-                   summarize(pairs[i].base).median,
-                   summarize(pairs[i].changed).median,
+                   stats::summarize(pairs[i].base).median,
+                   stats::summarize(pairs[i].changed).median,
                    changes[i],
                    samples[i].threshold,
                    samples[i].floor,
                    !pairs[i].counts,
                    {}};
-    if (!comparable) row.change = {row.change.ratio, {}, {}, ChangeVerdict::incomparable};
+    if (!comparable) row.change = {row.change.ratio, {}, {}, stats::ChangeVerdict::incomparable};
     row.text = change_text(row, pairs[i].metric->unit);
     rows.push_back(row);
   }
   return rows;
 }
 
-ChangeVerdict overall(const std::vector<CompareRow>& rows, bool comparable) {
-  if (!comparable) return ChangeVerdict::incomparable;
-  using enum ChangeVerdict;
-  for (const ChangeVerdict verdict : {regressed, inconclusive, improved}) {
+stats::ChangeVerdict overall(const std::vector<CompareRow>& rows, bool comparable) {
+  if (!comparable) return stats::ChangeVerdict::incomparable;
+  using enum stats::ChangeVerdict;
+  for (const stats::ChangeVerdict verdict : {regressed, inconclusive, improved}) {
     const auto has = [&](const CompareRow& row) { return !row.derived && row.change.verdict == verdict; };
     if (std::ranges::any_of(rows, has)) return verdict;
   }
@@ -154,8 +155,9 @@ ChangeVerdict overall(const std::vector<CompareRow>& rows, bool comparable) {
 
 /// True when the rate moved one way by more than a steady one does, and not only by noise.
 bool drifts(std::span<const double> values) {
-  if (values.size() < kLeastRepetitions || std::abs(relative_drift(values)) <= kSteadyDrift) return false;
-  return mann_whitney_p(values.first(values.size() / 2), values.last(values.size() / 2)) <= kFalseAlarms;
+  if (values.size() < stats::kLeastRepetitions || std::abs(stats::relative_drift(values)) <= stats::kSteadyDrift)
+    return false;
+  return stats::mann_whitney_p(values.first(values.size() / 2), values.last(values.size() / 2)) <= stats::kFalseAlarms;
 }
 
 /// Says so of the first metric of a side that drifts.
@@ -166,7 +168,7 @@ void add_drift_hint(const char* side, const std::vector<Pair>& pairs, std::span<
     result.hints.push_back(
         fmt::format("{} drifted by {:+.0f} % from its first repetition of {} to its last: measure "
                     "BASE and NEW in turns, so that what changes with time meets both",
-                    side, relative_drift(pair.*values) * 100, pair.metric->name()));
+                    side, stats::relative_drift(pair.*values) * 100, pair.metric->name()));
     return;
   }
 }
@@ -179,7 +181,7 @@ void add_cores_hint(CompareResult& result) {
   const auto all = find("decode.samples_per_second");
   const auto each = find("decode.samples_per_second_per_core");
   if (all == result.rows.end() || each == result.rows.end()) return;
-  if (all->change.verdict != ChangeVerdict::regressed || !each->change.ratio) return;
+  if (all->change.verdict != stats::ChangeVerdict::regressed || !each->change.ratio) return;
   if (*each->change.ratio < -each->threshold) return;
   result.hints.push_back(
       fmt::format("a core decodes as fast as before; decoding had {:.1f} cores in BASE and {:.1f} in NEW: other "
@@ -190,16 +192,16 @@ void add_cores_hint(CompareResult& result) {
 /// What a reader of an unclear verdict should know.
 void add_hints(const std::vector<Pair>& pairs, CompareResult& result) {
   const std::uint64_t fewest = std::min(result.base->repetitions, result.changed.repetitions);
-  if (fewest < kLeastRepetitions) {
+  if (fewest < stats::kLeastRepetitions) {
     result.hints.push_back(fmt::format(
         "{} in BASE and {} in NEW: fewer than {} a side decide nothing, because they do not show the noise; "
         "iobench run --repeat 10, or a folder of ten results",
-        format_count(result.base->repetitions, "repetition"), result.changed.repetitions, kLeastRepetitions));
+        format_count(result.base->repetitions, "repetition"), result.changed.repetitions, stats::kLeastRepetitions));
   }
   add_drift_hint("BASE", pairs, &Pair::base, result);
   add_drift_hint("NEW", pairs, &Pair::changed, result);
   if (std::ranges::any_of(result.rows, [](const CompareRow& row) {
-        return !row.change.ratio && row.change.verdict == ChangeVerdict::inconclusive;
+        return !row.change.ratio && row.change.verdict == stats::ChangeVerdict::inconclusive;
       })) {
     result.hints.push_back("values that are 0 or less have no ratio and are not judged");
   }
@@ -222,8 +224,8 @@ void judge(const CompareOptions& options, const Measurements& changed, Context& 
   }
   set_what_counts(options, thresholds, pairs);
   result.rows = judged_rows(pairs, thresholds, comparable);
-  const ChangeVerdict verdict = overall(result.rows, comparable);
-  result.verdict = EnumNames<ChangeVerdict>::names[static_cast<std::size_t>(verdict)];
+  const stats::ChangeVerdict verdict = overall(result.rows, comparable);
+  result.verdict = enum_name(verdict);
   if (comparable) add_hints(pairs, result);
 }
 
@@ -325,4 +327,4 @@ void CompareResult::describe(FieldVisitor& v) {
   v.field({"hints", Unit::none, "what would make the verdict clearer"}, hints);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

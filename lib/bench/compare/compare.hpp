@@ -16,7 +16,7 @@
 
 /// `iobench compare`: whether a node, a version or a setting became slower, and whether a node is what a fleet asks
 /// for.
-namespace shardkit {
+namespace shardkit::bench {
 
 struct CompareOptions {
   std::optional<std::string> base = {};
@@ -47,7 +47,7 @@ struct CompareRow {
   std::string metric;
   double base = 0;  ///< medians
   double changed = 0;
-  Change change;
+  stats::Change change;
   double threshold = 0;
   double floor = 0;      ///< values below count as this; 0: none
   bool derived = false;  ///< follows from the others and decides nothing
@@ -89,4 +89,4 @@ class Thresholds {
   std::map<std::string, double> single_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

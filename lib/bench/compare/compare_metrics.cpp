@@ -13,7 +13,7 @@
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// Waiting that nobody feels: 2 % of the shortest steps that train on images, 50 ms (docs/comparing.md).
@@ -21,22 +21,22 @@ constexpr double kWait = 0.001;
 constexpr double kPoint = 0.01;
 
 constexpr std::array kMetrics = {
-    CompareMetric{"read", "bytes_per_second", Better::higher, Unit::bytes_per_second},
-    CompareMetric{"read", "samples_per_second", Better::higher, Unit::per_second, 0, true},
-    CompareMetric{"read", "latency_seconds.p99", Better::lower, Unit::seconds},
-    CompareMetric{"decode", "samples_per_second", Better::higher, Unit::per_second},
-    CompareMetric{"decode", "samples_per_second_per_core", Better::higher, Unit::per_second},
-    CompareMetric{"pipeline", "samples_per_second", Better::higher, Unit::per_second},
-    CompareMetric{"pipeline", "au_ratio", Better::higher, Unit::ratio, kPoint},
-    CompareMetric{"pipeline", "batch_latency_seconds.p99", Better::lower, Unit::seconds, kWait},
-    CompareMetric{"checkpoint", "bytes_per_second", Better::higher, Unit::bytes_per_second},
-    CompareMetric{"checkpoint", "block_seconds", Better::lower, Unit::seconds, kWait},
-    CompareMetric{"checkpoint", "durable_seconds", Better::lower, Unit::seconds},
-    CompareMetric{"loader-probe", "samples_per_second", Better::higher, Unit::per_second},
-    CompareMetric{"loader-probe", "batch_latency_seconds.p99", Better::lower, Unit::seconds, kWait},
-    CompareMetric{"transfer", "pinned_h2d_bytes_per_second", Better::higher, Unit::bytes_per_second},
-    CompareMetric{"transfer", "pinned_d2h_bytes_per_second", Better::higher, Unit::bytes_per_second},
-    CompareMetric{"run", "predicted.samples_per_second", Better::higher, Unit::per_second, 0, true},
+    CompareMetric{"read", "bytes_per_second", stats::Better::higher, Unit::bytes_per_second},
+    CompareMetric{"read", "samples_per_second", stats::Better::higher, Unit::per_second, 0, true},
+    CompareMetric{"read", "latency_seconds.p99", stats::Better::lower, Unit::seconds},
+    CompareMetric{"decode", "samples_per_second", stats::Better::higher, Unit::per_second},
+    CompareMetric{"decode", "samples_per_second_per_core", stats::Better::higher, Unit::per_second},
+    CompareMetric{"pipeline", "samples_per_second", stats::Better::higher, Unit::per_second},
+    CompareMetric{"pipeline", "au_ratio", stats::Better::higher, Unit::ratio, kPoint},
+    CompareMetric{"pipeline", "batch_latency_seconds.p99", stats::Better::lower, Unit::seconds, kWait},
+    CompareMetric{"checkpoint", "bytes_per_second", stats::Better::higher, Unit::bytes_per_second},
+    CompareMetric{"checkpoint", "block_seconds", stats::Better::lower, Unit::seconds, kWait},
+    CompareMetric{"checkpoint", "durable_seconds", stats::Better::lower, Unit::seconds},
+    CompareMetric{"loader-probe", "samples_per_second", stats::Better::higher, Unit::per_second},
+    CompareMetric{"loader-probe", "batch_latency_seconds.p99", stats::Better::lower, Unit::seconds, kWait},
+    CompareMetric{"transfer", "pinned_h2d_bytes_per_second", stats::Better::higher, Unit::bytes_per_second},
+    CompareMetric{"transfer", "pinned_d2h_bytes_per_second", stats::Better::higher, Unit::bytes_per_second},
+    CompareMetric{"run", "predicted.samples_per_second", stats::Better::higher, Unit::per_second, 0, true},
 };
 
 }  // namespace
@@ -79,7 +79,7 @@ namespace {
 
 std::string percent(double ratio) { return fmt::format("{:+.1f} %", ratio * 100); }
 
-std::string rows_text(const CompareResult& result, ChangeVerdict verdict) {
+std::string rows_text(const CompareResult& result, stats::ChangeVerdict verdict) {
   std::string text;
   std::size_t found = 0;
   for (const CompareRow& row : result.rows) {
@@ -106,9 +106,9 @@ std::string incomparable_text(const CompareResult& result) {
 std::string comparison_text(const CompareResult& result) {
   const std::string& verdict = *result.verdict;
   if (verdict == "incomparable") return verdict + ": " + incomparable_text(result);
-  if (verdict == "regressed") return verdict + ": " + rows_text(result, ChangeVerdict::regressed);
-  if (verdict == "improved") return verdict + ": " + rows_text(result, ChangeVerdict::improved);
-  if (verdict == "inconclusive") return verdict + ": " + rows_text(result, ChangeVerdict::inconclusive);
+  if (verdict == "regressed") return verdict + ": " + rows_text(result, stats::ChangeVerdict::regressed);
+  if (verdict == "improved") return verdict + ": " + rows_text(result, stats::ChangeVerdict::improved);
+  if (verdict == "inconclusive") return verdict + ": " + rows_text(result, stats::ChangeVerdict::inconclusive);
   const auto counted = std::ranges::count(result.rows, false, &CompareRow::derived);
   return fmt::format("{}: nothing is worse by more than its threshold, in {}", verdict,
                      format_count(static_cast<std::uint64_t>(counted), "metric"));
@@ -192,4 +192,4 @@ double Thresholds::of(const std::string& metric) const {
   return found == single_.end() ? common_ : found->second;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

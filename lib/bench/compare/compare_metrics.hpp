@@ -11,13 +11,13 @@
 #include "core/units.hpp"
 #include "stats/comparison.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// A figure of a result by which two results are held against each other.
 struct CompareMetric {
   std::string_view stage;  ///< the verb that measures it; in the result of `run` the member that holds it
   std::string_view path;   ///< within what that verb measured: "latency_seconds.p99"
-  Better better = Better::higher;
+  stats::Better better = stats::Better::higher;
   Unit unit = Unit::none;
   double floor = 0;      ///< values below count as this (MetricSamples::floor); 0: none
   bool derived = false;  ///< follows from other metrics of the same result, which tell the same change already
@@ -45,4 +45,4 @@ std::string change_text(const CompareRow& row, Unit unit);
 /// The line that stands first in every report: the verdict, and what it comes from.
 std::string verdict_text(const CompareResult& result, const std::optional<std::string>& saved);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

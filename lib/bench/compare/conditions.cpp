@@ -13,7 +13,7 @@
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using Json = nlohmann::json;
@@ -224,4 +224,4 @@ void check_allowed(const Conditions& base, const Conditions& changed, std::span<
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

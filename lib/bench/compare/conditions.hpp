@@ -10,7 +10,7 @@
 #include "core/fields.hpp"
 
 /// Under which conditions something was measured, and whether two measurements can be compared.
-namespace shardkit {
+namespace shardkit::bench {
 
 using Conditions = std::map<std::string, std::string>;
 
@@ -45,4 +45,4 @@ std::vector<Difference> differences(const Conditions& base, const Conditions& ch
 /// Throws Error{usage} when one of `allow` fits no condition of either side, as a typing error would.
 void check_allowed(const Conditions& base, const Conditions& changed, std::span<const std::string> allow);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

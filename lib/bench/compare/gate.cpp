@@ -13,7 +13,7 @@
 #include "stats/comparison.hpp"
 #include "stats/summary.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using Json = nlohmann::json;
@@ -91,12 +91,12 @@ std::string cache_state_of(const GateRequirement& requirement, const Measurement
 }
 
 /// The part of the values that decides: their interval, or of few the median alone.
-Summary deciding(const std::vector<double>& values) {
-  const Summary all = summarize(values);
-  return values.size() < kLeastForInterval ? Summary{all.median, all.median, all.median} : all;
+stats::Summary deciding(const std::vector<double>& values) {
+  const stats::Summary all = stats::summarize(values);
+  return values.size() < kLeastForInterval ? stats::Summary{all.median, all.median, all.median} : all;
 }
 
-GateVerdict verdict_on(const GateRequirement& requirement, const Summary& summary) {
+GateVerdict verdict_on(const GateRequirement& requirement, const stats::Summary& summary) {
   const bool low_fails = requirement.min && summary.low < *requirement.min;
   const bool high_fails = requirement.max && summary.high > *requirement.max;
   if (!low_fails && !high_fails) return GateVerdict::met;
@@ -127,7 +127,7 @@ GateRow check(const GateRequirement& requirement, const Measurements& measured) 
                            state.empty() ? "in a state of the cache that is not known" : state);
     return row;
   }
-  const Summary summary = deciding(found->second);
+  const stats::Summary summary = deciding(found->second);
   row.measured = summary.median;
   row.verdict = verdict_on(requirement, summary);
   row.text = fmt::format("required {}{}{}, measured {}", limits, requirement.cache.empty() ? "" : " ",
@@ -221,7 +221,8 @@ std::string gate_schema() {
 }
 
 std::string baseline_schema() {
-  const OrderedJson values = {{"type", "array"}, {"maxItems", kMostRankedValues}, {"items", {{"type", "number"}}}};
+  const OrderedJson values = {
+      {"type", "array"}, {"maxItems", stats::kMostRankedValues}, {"items", {{"type", "number"}}}};
   const OrderedJson measured = {{"type", "object"},
                                 {"properties",
                                  {{"conditions", map_of({{"type", "string"}}, "how it was measured, by key")},
@@ -231,4 +232,4 @@ std::string baseline_schema() {
                       "classes", map_of(map_of(measured, "by verb"), "by machine class")));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -12,7 +12,7 @@
 /// What a fleet asks of its nodes, whatever they gave before.
 ///
 /// JSON Schemas of the files that compare reads and writes beside results; docs/schema holds them.
-namespace shardkit {
+namespace shardkit::bench {
 
 enum class GateVerdict {
   met,
@@ -20,10 +20,9 @@ enum class GateVerdict {
   inconclusive,  ///< the interval of the median holds the limit
   absent,        ///< not measured, or not in the state of the cache that the requirement is about
 };
-template <>
-struct EnumNames<GateVerdict> {
-  static constexpr std::array<std::string_view, 4> names{"met", "missed", "inconclusive", "absent"};
-};
+constexpr auto enum_names(GateVerdict) {
+  return std::to_array<std::string_view>({"met", "missed", "inconclusive", "absent"});
+}
 
 /// The states of the page cache that a requirement may be about; empty: any.
 inline constexpr std::array<std::string_view, 7> kGateCacheStates{"",      "cold",   "client-cold", "warm",
@@ -65,4 +64,4 @@ std::string gate_schema();
 /// Of what --save-baseline writes.
 std::string baseline_schema();
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -17,7 +17,7 @@
 #include "io/publish.hpp"
 #include "stats/comparison.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 namespace fs = std::filesystem;
@@ -31,8 +31,9 @@ std::vector<std::string> result_files(const std::string& folder, Context& contex
     const std::string name = entry.path().filename();
     if (name.starts_with('.') || !name.ends_with(".json") || !entry.is_regular_file()) continue;
     files.push_back(entry.path());
-    if (files.size() > kMostRankedValues) {
-      throw Error(ErrorCode::usage, fmt::format("'{}' holds more than {} results", folder, kMostRankedValues), folder);
+    if (files.size() > stats::kMostRankedValues) {
+      throw Error(ErrorCode::usage, fmt::format("'{}' holds more than {} results", folder, stats::kMostRankedValues),
+                  folder);
     }
   }
   std::ranges::sort(files);
@@ -60,8 +61,9 @@ void take_values(const Json& result, const std::string& path, Measurements& meas
       if (!value) continue;
       std::vector<double>& values = measured.values[metric.name()];
       values.push_back(*value);
-      if (values.size() > kMostRankedValues) {
-        throw Error(ErrorCode::usage, fmt::format("'{}': more than {} repetitions", path, kMostRankedValues), path);
+      if (values.size() > stats::kMostRankedValues) {
+        throw Error(ErrorCode::usage, fmt::format("'{}': more than {} repetitions", path, stats::kMostRankedValues),
+                    path);
       }
     }
   }
@@ -176,8 +178,8 @@ void take_conditions(const Json& stored, const std::string& path, Measurements& 
 
 void take_stored_values(const Json& stored, const std::string& path, Measurements& measured) {
   for (const auto& [name, list] : stored.items()) {
-    if (!list.is_array() || list.size() > kMostRankedValues) {
-      throw_damaged(path, fmt::format("'{}' is no list of at most {} numbers", name, kMostRankedValues));
+    if (!list.is_array() || list.size() > stats::kMostRankedValues) {
+      throw_damaged(path, fmt::format("'{}' is no list of at most {} numbers", name, stats::kMostRankedValues));
     }
     for (const Json& value : list) {
       if (!value.is_number()) throw_damaged(path, fmt::format("'{}' holds what is no number", name));
@@ -210,9 +212,9 @@ Measurements read_baseline(const std::string& path, const std::string& machine_c
 }
 
 void save_baseline(const std::string& path, const Measurements& measured, const std::stop_token& stop) {
-  const std::string file = published_path(path);
+  const std::string file = io::published_path(path);
   const std::filesystem::path name = std::filesystem::path(file).filename();
-  const FolderLock lock(join_path(parent_folder(file), fmt::format(".{}.lock", name.string())), stop);
+  const io::FolderLock lock(io::join_path(io::parent_folder(file), fmt::format(".{}.lock", name.string())), stop);
   std::error_code error;
   Json json;
   if (std::filesystem::exists(path, error)) {
@@ -223,14 +225,14 @@ void save_baseline(const std::string& path, const Measurements& measured, const 
   Json& verbs = json["classes"][measured.machine_class];
   verbs[measured.verb] = {{"conditions", measured.conditions}, {"values", measured.values}};
   const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  publish(*posix_file_system(), file, as_bytes(text));
+  io::publish(*io::posix_file_system(), file, as_bytes(text));
 }
 
 void warn_of_small_baseline(std::size_t repetitions, Context& context) {
-  if (repetitions >= kLeastRepetitions) return;
+  if (repetitions >= stats::kLeastRepetitions) return;
   context.warn("few_repetitions",
                fmt::format("the baseline has {}: comparisons with it will be inconclusive; keep {} or more",
-                           format_count(repetitions, "repetition"), kLeastRepetitions));
+                           format_count(repetitions, "repetition"), stats::kLeastRepetitions));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

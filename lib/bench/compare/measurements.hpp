@@ -9,7 +9,7 @@
 #include "core/context.hpp"
 
 /// Baselines: what machines of each class gave once, in one file that a repository can hold (docs/comparing.md).
-namespace shardkit {
+namespace shardkit::bench {
 
 /// One side of a comparison: what was measured, how often, and under which conditions.
 struct Measurements {
@@ -41,4 +41,4 @@ void save_baseline(const std::string& path, const Measurements& measured, const 
 /// Warns of a baseline of fewer repetitions than a comparison needs, while it can still be made anew.
 void warn_of_small_baseline(std::size_t repetitions, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -12,7 +12,7 @@
 #include "image/jpeg_decoder.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::size_t kMostCrops = 256;
@@ -22,15 +22,15 @@ constexpr std::uint64_t kMostSlots = 16;
 /// Decoded crops, one behind the other.
 std::vector<std::uint8_t> decode_crops(const JpegStore& store, const AugmentSettings& settings, Context& context) {
   const std::size_t crop_bytes = tensor_bytes(settings.side, 1);
-  const std::size_t fit = std::max<std::size_t>(usable_memory() / 8 / crop_bytes, 1);
+  const std::size_t fit = std::max<std::size_t>(system::usable_memory() / 8 / crop_bytes, 1);
   const std::size_t wanted = std::min({store.size(), kMostCrops, fit});
   std::vector<std::uint8_t> crops;
   crops.reserve(wanted * crop_bytes);
-  JpegDecoder decoder;
+  image::JpegDecoder decoder;
   Prng prng(settings.seed);
   for (std::size_t i = 0; i < store.size() && crops.size() < wanted * crop_bytes; ++i) {
     context.throw_if_stopped();
-    const Decoded decoded = decoder.decode_random_crop(store.image(i), prng, settings.side);
+    const image::Decoded decoded = decoder.decode_random_crop(store.image(i), prng, settings.side);
     if (decoded.has_pixels()) crops.insert(crops.end(), decoded.pixels.bytes.begin(), decoded.pixels.bytes.end());
   }
   if (crops.empty()) throw Error(ErrorCode::corrupt, "not one image can be decoded, so there is nothing to augment");
@@ -39,7 +39,7 @@ std::vector<std::uint8_t> decode_crops(const JpegStore& store, const AugmentSett
 
 /// Samples of the batch tensor that each thread has.
 std::uint64_t slots_per_thread(const AugmentSettings& settings, std::uint64_t sample_bytes) {
-  const std::uint64_t memory = usable_memory() / 4;
+  const std::uint64_t memory = system::usable_memory() / 4;
   const std::uint64_t slots = memory / settings.threads / sample_bytes;
   if (slots > 0) return std::min(slots, kMostSlots);
   throw Error(ErrorCode::no_space,
@@ -55,7 +55,7 @@ class AugmentWork {
         settings_(settings),
         context_(context),
         crop_bytes_(tensor_bytes(settings.side, 1)),
-        sample_bytes_(tensor_bytes(settings.side, value_bytes(settings.type))),
+        sample_bytes_(tensor_bytes(settings.side, image::value_bytes(settings.type))),
         slots_(slots_per_thread(settings, sample_bytes_)),
         done_(settings.threads) {}
 
@@ -82,14 +82,14 @@ class AugmentWork {
   void augment_crops(unsigned thread, const std::stop_token& stop) {
     std::vector<std::byte> memory(slots_ * sample_bytes_);
     const MutableBytes batch(memory);
-    Augmenter augmenter(settings_.type, settings_.layout);
+    image::Augmenter augmenter(settings_.type, settings_.layout);
     Prng prng(settings_.seed + thread);
     const auto earliest_end = moment_in(settings_.min_seconds);  // the clock runs already
     for (std::uint64_t slot = 0; !stop.stop_requested(); slot = (slot + 1) % slots_) {
       const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
       if (turn >= crops() && std::chrono::steady_clock::now() >= earliest_end) return;
       const auto crop = crops_.subspan(turn % crops() * crop_bytes_, crop_bytes_);
-      augmenter.augment({crop, settings_.side, settings_.side}, draw_flip(prng),
+      augmenter.augment({crop, settings_.side, settings_.side}, image::draw_flip(prng),
                         batch.subspan(slot * sample_bytes_, sample_bytes_));
       ++done_[thread].samples;
       context_.progress().items.fetch_add(1, std::memory_order_relaxed);
@@ -109,7 +109,7 @@ class AugmentWork {
 }  // namespace
 
 void check_augment(const AugmentSettings& settings) {
-  slots_per_thread(settings, tensor_bytes(settings.side, value_bytes(settings.type)));
+  slots_per_thread(settings, tensor_bytes(settings.side, image::value_bytes(settings.type)));
 }
 
 AugmentResult measure_augment(const JpegStore& store, const AugmentSettings& settings, Context& context) {
@@ -156,4 +156,4 @@ void AugmentResult::describe(FieldVisitor& v) {
           cores_needed);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -14,20 +14,17 @@
 #include "image/tensor_type.hpp"
 
 /// Augmenting as a stage of its own: flip, normalise, collate, timed without decoding.
-namespace shardkit {
+namespace shardkit::bench {
 
 enum class Augmentation {
   none,
   imagenet,  ///< flip one in two, normalise with ImageNet's mean and deviation
 };
-template <>
-struct EnumNames<Augmentation> {
-  static constexpr std::array<std::string_view, 2> names{"none", "imagenet"};
-};
+constexpr auto enum_names(Augmentation) { return std::to_array<std::string_view>({"none", "imagenet"}); }
 
 struct AugmentSettings {
-  TensorType type = TensorType::f32;
-  TensorLayout layout = TensorLayout::nchw;
+  image::TensorType type = image::TensorType::f32;
+  image::TensorLayout layout = image::TensorLayout::nchw;
   std::uint32_t side = 224;
   unsigned threads = 1;
   double min_seconds = 2;
@@ -35,8 +32,8 @@ struct AugmentSettings {
 };
 
 struct AugmentResult {
-  TensorType dtype = TensorType::f32;
-  TensorLayout layout = TensorLayout::nchw;
+  image::TensorType dtype = image::TensorType::f32;
+  image::TensorLayout layout = image::TensorLayout::nchw;
   std::uint64_t crops = 0;
   std::uint64_t augmented = 0;
   double augment_seconds = 0;
@@ -59,4 +56,4 @@ void check_augment(const AugmentSettings& settings);
 /// check_augment() throws, and Error{corrupt} when no image decodes.
 AugmentResult measure_augment(const JpegStore& store, const AugmentSettings& settings, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -16,21 +16,21 @@
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 std::uint64_t bytes_of_largest(const JpegStore& store, std::uint64_t images) {
   std::vector<std::uint64_t> sizes;
-  for (std::size_t i = 0; i < store.size(); ++i) sizes.push_back(device_stride(store.pixels(i) * 3));
+  for (std::size_t i = 0; i < store.size(); ++i) sizes.push_back(gpu::device_stride(store.pixels(i) * 3));
   std::ranges::sort(sizes, std::greater());
   // The store's images come again: a batch may hold the largest several times.
   std::uint64_t bytes = 0;
   for (std::uint64_t i = 0; i < images; ++i) bytes += sizes[i % sizes.size()];
-  return std::max(bytes, device_stride(1));
+  return std::max(bytes, gpu::device_stride(1));
 }
 
-std::uint64_t choose_memory(const JpegStore& store, const Device& device, std::uint64_t images, Context& context) {
-  constexpr std::uint64_t kLeast = device_stride(1);
+std::uint64_t choose_memory(const JpegStore& store, const gpu::Device& device, std::uint64_t images, Context& context) {
+  constexpr std::uint64_t kLeast = gpu::device_stride(1);
   const std::uint64_t wanted = bytes_of_largest(store, images);
   const std::uint64_t limit = std::max(device.free_memory() / 4 / kLeast * kLeast, kLeast);
   if (wanted <= limit) return wanted;
@@ -44,7 +44,7 @@ std::uint64_t choose_memory(const JpegStore& store, const Device& device, std::u
 
 }  // namespace
 
-BatchDecoder::BatchDecoder(const JpegStore& store, Device& device, DeviceJpegDecoder& decoder,
+BatchDecoder::BatchDecoder(const JpegStore& store, gpu::Device& device, gpu::DeviceJpegDecoder& decoder,
                            std::uint64_t most_images, Context& context)
     : store_(store),
       device_(device),
@@ -54,27 +54,27 @@ BatchDecoder::BatchDecoder(const JpegStore& store, Device& device, DeviceJpegDec
 
 std::optional<JpegRoute> BatchDecoder::route(std::size_t index) const {
   const auto route = route_jpeg(decoder_, store_.image(index));
-  if (route && device_stride(route->bytes()) > memory()) return std::nullopt;
+  if (route && gpu::device_stride(route->bytes()) > memory()) return std::nullopt;
   return route;
 }
 
 bool BatchDecoder::has_room(const JpegBatch& batch, const RoutedJpeg& image) const {
-  return batch.images.size() < most_images_ && batch.bytes + device_stride(image.route.bytes()) <= memory();
+  return batch.images.size() < most_images_ && batch.bytes + gpu::device_stride(image.route.bytes()) <= memory();
 }
 
 void BatchDecoder::add(JpegBatch& batch, const RoutedJpeg& image) {
   batch.images.push_back(image);
-  batch.bytes += device_stride(image.route.bytes());
+  batch.bytes += gpu::device_stride(image.route.bytes());
 }
 
-DecodedBatch BatchDecoder::decode(JpegEngine engine, JpegBatch& batch) {
+DecodedBatch BatchDecoder::decode(gpu::JpegEngine engine, JpegBatch& batch) {
   const std::vector<RoutedJpeg> images = std::exchange(batch, {}).images;
-  std::vector<DeviceJpeg> jobs;
+  std::vector<gpu::DeviceJpeg> jobs;
   std::size_t offset = 0;
   for (const auto& [index, route] : images) {
-    const DeviceSpan place = memory_.span().part(offset, route.bytes());
+    const gpu::DeviceSpan place = memory_.span().part(offset, route.bytes());
     jobs.push_back({store_.image(index), {place, route.width, route.height}});
-    offset += device_stride(route.bytes());
+    offset += gpu::device_stride(route.bytes());
   }
   const std::vector<std::size_t> failed = decoder_.decode(engine, jobs);
   DecodedBatch decoded;
@@ -97,13 +97,11 @@ namespace {
 constexpr std::size_t kMostCompared = 512;
 
 bool has_small_chroma(Bytes jpeg) {
-  const Subsampling subsampling = read_jpeg_header(jpeg).header.subsampling;
-  return subsampling != Subsampling::s444 && subsampling != Subsampling::gray;
+  const image::Subsampling subsampling = image::read_jpeg_header(jpeg).header.subsampling;
+  return subsampling != image::Subsampling::s444 && subsampling != image::Subsampling::gray;
 }
 
-std::string_view name_of(JpegEngine engine) {
-  return EnumNames<JpegEngine>::names.at(static_cast<std::size_t>(engine));
-}
+std::string_view name_of(gpu::JpegEngine engine) { return enum_name(engine); }
 
 }  // namespace
 
@@ -112,10 +110,10 @@ class PixelCheck::Comparer {
  public:
   explicit Comparer(PixelCheck& check) : check_(check), stream_(check.device_.make_stream()) {}
 
-  void compare(const RoutedJpeg& image, const DeviceImage& found, JpegEngine engine) {
+  void compare(const RoutedJpeg& image, const gpu::DeviceImage& found, gpu::JpegEngine engine) {
     const Bytes jpeg = check_.store_.image(image.index);
-    const Decoded smooth = smooth_.decode(jpeg);
-    if (smooth.failure != DecodeFailure::none) {  // decoders may make of damaged data what they like
+    const image::Decoded smooth = smooth_.decode(jpeg);
+    if (smooth.failure != image::DecodeFailure::none) {  // decoders may make of damaged data what they like
       const std::scoped_lock lock(check_.mutex_);
       ++check_.result_.damaged;
       return;
@@ -123,11 +121,11 @@ class PixelCheck::Comparer {
     pixels_.resize(image.route.bytes());
     stream_->copy_to_host(std::as_writable_bytes(std::span(pixels_)), found.pixels);
     stream_->synchronize();
-    const PixelView view{pixels_, found.width, found.height};
-    PixelDifference difference = pixel_difference(view, smooth.pixels);
+    const image::PixelView view{pixels_, found.width, found.height};
+    image::PixelDifference difference = image::pixel_difference(view, smooth.pixels);
     bool plain_chroma = false;
     if (has_small_chroma(jpeg)) {
-      const PixelDifference plain = pixel_difference(view, plain_.decode(jpeg).pixels);
+      const image::PixelDifference plain = image::pixel_difference(view, plain_.decode(jpeg).pixels);
       plain_chroma = plain.psnr_db > difference.psnr_db;
       if (plain_chroma) difference = plain;
     }
@@ -136,13 +134,13 @@ class PixelCheck::Comparer {
 
  private:
   PixelCheck& check_;
-  std::unique_ptr<Stream> stream_;
-  JpegDecoder smooth_;
-  JpegDecoder plain_{{.smooth_chroma = false}};
+  std::unique_ptr<gpu::Stream> stream_;
+  image::JpegDecoder smooth_;
+  image::JpegDecoder plain_{{.smooth_chroma = false}};
   std::vector<std::uint8_t> pixels_;
 };
 
-PixelCheck::PixelCheck(const JpegStore& store, Device& device, unsigned threads,
+PixelCheck::PixelCheck(const JpegStore& store, gpu::Device& device, unsigned threads,
                        std::function<std::string(std::size_t)> name_of, Context& context)
     : store_(store), device_(device), threads_(threads), name_of_(std::move(name_of)), context_(context) {}
 
@@ -150,13 +148,13 @@ PixelCheck::PixelCheck(const JpegStore& store, Device& device, unsigned threads,
 std::size_t PixelCheck::threads_for(const DecodedBatch& batch) const {
   std::uint64_t largest = 1;
   for (const RoutedJpeg& image : batch.images) largest = std::max(largest, image.route.bytes());
-  const std::uint64_t fit = std::max<std::uint64_t>(usable_memory() / 4 / (3 * largest), 1);
+  const std::uint64_t fit = std::max<std::uint64_t>(system::usable_memory() / 4 / (3 * largest), 1);
   return std::min<std::uint64_t>({threads_, batch.images.size(), fit});
 }
 
 void PixelCheck::compare(const DecodedBatch& batch) {
   std::atomic<std::size_t> next{0};
-  TaskGroup group(context_.stop_token());
+  sync::TaskGroup group(context_.stop_token());
   const std::size_t threads = threads_for(batch);
   for (std::size_t thread = 0; thread < threads; ++thread) {
     group.spawn([&](const std::stop_token& stop) {
@@ -173,7 +171,7 @@ void PixelCheck::compare(const DecodedBatch& batch) {
   context_.throw_if_stopped();
 }
 
-void PixelCheck::note(const RoutedJpeg& image, JpegEngine engine, double psnr,
+void PixelCheck::note(const RoutedJpeg& image, gpu::JpegEngine engine, double psnr,
                       const std::array<std::uint8_t, 3>& largest, bool plain_chroma) {
   if (psnr < kLeastPsnr) {
     const std::string name = name_of_(image.index);
@@ -199,7 +197,7 @@ PixelComparison PixelCheck::result() const {
   PixelComparison result = result_;
   if (psnr_.empty()) return result;
   result.min_psnr = std::ranges::min(psnr_);
-  result.median_psnr = summarize(psnr_).median;
+  result.median_psnr = stats::summarize(psnr_).median;
   return result;
 }
 
@@ -207,7 +205,7 @@ void compare_sample(const JpegStore& store, BatchDecoder& batches, PixelCheck& c
   const std::size_t count = std::min(store.size(), kMostCompared);
   context.progress().start("comparing pixels", count);
   JpegBatches pending;
-  const auto compare = [&](JpegEngine engine) {
+  const auto compare = [&](gpu::JpegEngine engine) {
     if (pending[engine].images.empty()) return;
     batches.forget_pixels();
     check.compare(batches.decode(engine, pending[engine]));
@@ -221,7 +219,7 @@ void compare_sample(const JpegStore& store, BatchDecoder& batches, PixelCheck& c
     if (!batches.has_room(pending[route->engine], image)) compare(route->engine);
     BatchDecoder::add(pending[route->engine], image);
   }
-  for (const JpegEngine engine : kJpegEngines) compare(engine);
+  for (const gpu::JpegEngine engine : gpu::kJpegEngines) compare(engine);
 }
 
 void PixelComparison::describe(FieldVisitor& v) {
@@ -240,4 +238,4 @@ void PixelComparison::describe(FieldVisitor& v) {
   v.field({"max_difference_blue", Unit::count, "the same of blue"}, max_difference_blue);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -13,7 +13,7 @@
 #include "core/fields.hpp"
 #include "gpu/device_jpeg_decoder.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// An image of a store, on its way to a GPU.
 struct RoutedJpeg {
@@ -30,18 +30,18 @@ struct JpegBatch {
 /// A batch for each engine.
 class JpegBatches {
  public:
-  JpegBatch& operator[](JpegEngine engine) { return batches_.at(static_cast<std::size_t>(engine)); }
+  JpegBatch& operator[](gpu::JpegEngine engine) { return batches_.at(static_cast<std::size_t>(engine)); }
 
  private:
-  std::array<JpegBatch, kJpegEngines.size()> batches_;
+  std::array<JpegBatch, gpu::kJpegEngines.size()> batches_;
 };
 
 /// Images that were decoded at once: their pixels stay until the next batch.
 struct DecodedBatch {
-  JpegEngine engine = JpegEngine::hardware;
+  gpu::JpegEngine engine = gpu::JpegEngine::hardware;
   std::vector<RoutedJpeg> images;
-  std::vector<DeviceImage> pixels;    ///< one for each of these
-  std::vector<std::size_t> returned;  ///< images that did not decode, by their number in the store
+  std::vector<gpu::DeviceImage> pixels;  ///< one for each of these
+  std::vector<std::size_t> returned;     ///< images that did not decode, by their number in the store
 };
 
 /// Decodes images of a store into one piece of a GPU's memory, which no batch outgrows.
@@ -49,7 +49,7 @@ class BatchDecoder {
  public:
   /// Takes memory for `most_images` of the largest images, or a quarter of what is free on the GPU where that is less:
   /// nvJPEG itself needs several times as much as the pixels. Says in a warning when batches will be smaller for that.
-  BatchDecoder(const JpegStore& store, Device& device, DeviceJpegDecoder& decoder, std::uint64_t most_images,
+  BatchDecoder(const JpegStore& store, gpu::Device& device, gpu::DeviceJpegDecoder& decoder, std::uint64_t most_images,
                Context& context);
 
   std::uint64_t memory() const { return memory_.span().size; }
@@ -64,16 +64,16 @@ class BatchDecoder {
   void forget_pixels() { device_.fill_pattern(memory_.span(), kStaleSeed); }
 
   /// Decodes and empties a batch. One thread at a time.
-  DecodedBatch decode(JpegEngine engine, JpegBatch& batch);
+  DecodedBatch decode(gpu::JpegEngine engine, JpegBatch& batch);
 
  private:
   static constexpr std::uint64_t kStaleSeed = 0x5eed;
 
   const JpegStore& store_;
-  Device& device_;
-  DeviceJpegDecoder& decoder_;
+  gpu::Device& device_;
+  gpu::DeviceJpegDecoder& decoder_;
   std::uint64_t most_images_;
-  DeviceBuffer memory_;
+  gpu::DeviceBuffer memory_;
 };
 
 /// Pixels that are nearer to libjpeg-turbo's than this are right. Sound decoders differ by rounding, and by how they
@@ -100,7 +100,7 @@ struct PixelComparison {
 class PixelCheck {
  public:
   /// `name_of` names an image for an error.
-  PixelCheck(const JpegStore& store, Device& device, unsigned threads,
+  PixelCheck(const JpegStore& store, gpu::Device& device, unsigned threads,
              std::function<std::string(std::size_t index)> name_of, Context& context);
 
   /// Throws Error{corrupt} that names an image whose pixels are wrong.
@@ -111,11 +111,11 @@ class PixelCheck {
  private:
   class Comparer;
   std::size_t threads_for(const DecodedBatch& batch) const;
-  void note(const RoutedJpeg& image, JpegEngine engine, double psnr, const std::array<std::uint8_t, 3>& largest,
+  void note(const RoutedJpeg& image, gpu::JpegEngine engine, double psnr, const std::array<std::uint8_t, 3>& largest,
             bool plain_chroma);
 
   const JpegStore& store_;
-  Device& device_;
+  gpu::Device& device_;
   unsigned threads_;
   std::function<std::string(std::size_t)> name_of_;
   Context& context_;
@@ -127,4 +127,4 @@ class PixelCheck {
 /// Decodes images that are taken evenly, 512 at most, and compares them. Those that the CPU has to decode are left out.
 void compare_sample(const JpegStore& store, BatchDecoder& batches, PixelCheck& check, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

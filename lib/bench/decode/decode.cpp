@@ -12,7 +12,7 @@
 #include "image/jpeg_decoder.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 DecodeResult result_of(const JpegStore& store) {
   DecodeResult result;
@@ -101,7 +101,9 @@ void check_backend(const DecodeBenchOptions& options) {
 
 }  // namespace
 
-std::uint64_t decode_threads(const DecodeBenchOptions& options) { return options.threads.value_or(usable_threads()); }
+std::uint64_t decode_threads(const DecodeBenchOptions& options) {
+  return options.threads.value_or(system::usable_threads());
+}
 
 void check_decode_options(const DecodeBenchOptions& options, std::uint64_t threads) {
   check(threads > 0 && threads <= kMostThreads, fmt::format("--threads: expected 1 to {}", kMostThreads));
@@ -146,7 +148,7 @@ class DecodeWork {
 
  private:
   void decode_images(unsigned thread, DecodeTally& tally, const std::stop_token& stop) {
-    JpegDecoder decoder({.scale_divisor = static_cast<unsigned>(options_.scale)});
+    image::JpegDecoder decoder({.scale_divisor = static_cast<unsigned>(options_.scale)});
     Prng prng(options_.seed + thread);
     // From here on, where the clock runs already: what was set before would be over too early.
     const Clock::time_point earliest_end = moment_in(options_.min_seconds);
@@ -156,15 +158,16 @@ class DecodeWork {
       const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
       if (turn >= store_.size() && Clock::now() >= earliest_end) return;
       const std::size_t index = turn % store_.size();
-      const Decoded decoded = decode_image(decoder, prng, store_.image(index));
-      if (decoded.failure != DecodeFailure::none) failures_[index].store(decoded.failure, std::memory_order_relaxed);
+      const image::Decoded decoded = decode_image(decoder, prng, store_.image(index));
+      if (decoded.failure != image::DecodeFailure::none)
+        failures_[index].store(decoded.failure, std::memory_order_relaxed);
       if (!decoded.has_pixels()) continue;
       tally.add(store_, index);
       context_.progress().items.fetch_add(1, std::memory_order_relaxed);
     }
   }
 
-  Decoded decode_image(JpegDecoder& decoder, Prng& prng, Bytes jpeg) const {
+  image::Decoded decode_image(image::JpegDecoder& decoder, Prng& prng, Bytes jpeg) const {
     if (!options_.crop) return decoder.decode(jpeg);
     return decoder.decode_random_crop(jpeg, prng, static_cast<std::uint32_t>(*options_.crop));
   }
@@ -172,7 +175,7 @@ class DecodeWork {
   const JpegStore& store_;
   const DecodeBenchOptions& options_;
   Context& context_;
-  std::vector<std::atomic<DecodeFailure>> failures_;  ///< by image
+  std::vector<std::atomic<image::DecodeFailure>> failures_;  ///< by image
   std::atomic<std::uint64_t> next_{0};
 };
 
@@ -214,8 +217,8 @@ DecodeBenchOptions with_crop(DecodeBenchOptions options) {
 
 DecodeResult decode_by_backend(const DecodeBenchOptions& options, Context& context) {
   if (options.backend == DecodeBackend::cpu) return decode(options, find_input(options.paths, context), context);
-  const auto devices = open_devices();
-  const DecodeMachine machine{lent(devices), open_jpeg_decoder};
+  const auto devices = gpu::open_devices();
+  const DecodeMachine machine{gpu::lent(devices), gpu::open_jpeg_decoder};
   return decode_on_device(options, find_input(options.paths, context), machine, context);
 }
 
@@ -228,7 +231,7 @@ DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
   check_decode_options(options, decode_threads(options));  // a slip is told before what the machine lacks
   DecodeResult result = decode_by_backend(options, context);
   warn_of_failures(result.failures, result.tried(), context);
-  if (!result.nvjpeg) warn_of_shared_cores(result, static_cast<double>(usable_threads()), context);
+  if (!result.nvjpeg) warn_of_shared_cores(result, static_cast<double>(system::usable_threads()), context);
   return result;
 }
 
@@ -238,7 +241,7 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
   const DecodeBenchOptions options = with_crop(given);
   const bool augments = options.augment != Augmentation::none;
   if (augments) check_augment(augment_settings(options, threads));
-  const JpegStore store(input, options.samples, usable_memory() / 4, context);
+  const JpegStore store(input, options.samples, system::usable_memory() / 4, context);
   DecodeWork work(store, options, context);
   DecodeResult result = result_of(store);
   result.crop = options.crop;
@@ -319,4 +322,4 @@ void DecodeResult::describe(FieldVisitor& v) {
   v.field({"nvjpeg", Unit::none, "what decoded on a GPU, and whether its pixels are right; none on the CPU"}, nvjpeg);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

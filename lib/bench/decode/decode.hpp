@@ -18,17 +18,14 @@
 /// `iobench decode`: how many images a second the cores, or a GPU, turn into pixels.
 ///
 /// What results of both backends have in common.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// The largest --crop, in pixels a side.
 inline constexpr std::uint64_t kMostCrop = 8192;
 
 /// What decodes: libjpeg-turbo on the CPU, or nvJPEG on a GPU (docs/gpu.md).
 enum class DecodeBackend { cpu, nvjpeg };
-template <>
-struct EnumNames<DecodeBackend> {
-  static constexpr std::array<std::string_view, 2> names{"cpu", "nvjpeg"};
-};
+constexpr auto enum_names(DecodeBackend) { return std::to_array<std::string_view>({"cpu", "nvjpeg"}); }
 
 struct DecodeBenchOptions {
   std::vector<std::string> paths;
@@ -38,8 +35,8 @@ struct DecodeBenchOptions {
   std::optional<std::uint64_t> crop;
   std::uint64_t scale = 1;
   Augmentation augment = Augmentation::none;
-  TensorType dtype = TensorType::f32;
-  TensorLayout layout = TensorLayout::nchw;
+  image::TensorType dtype = image::TensorType::f32;
+  image::TensorLayout layout = image::TensorLayout::nchw;
   double min_seconds = 2;
   bool scaling = false;
   std::uint64_t seed = 0;
@@ -135,4 +132,4 @@ std::uint64_t decode_threads(const DecodeBenchOptions& options);
 /// Throws Error{usage} that names the option.
 void check_decode_options(const DecodeBenchOptions& options, std::uint64_t threads);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -12,7 +12,7 @@
 #include "sync/bounded_queue.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// Decodes the images of a store in turn, again and again, on a GPU and beside it. Threads of the CPU look at headers
@@ -36,16 +36,16 @@ class DeviceDecodeWork {
  private:
   /// What became of an image.
   struct Fate {
-    std::atomic<DecodeFailure> failure{DecodeFailure::none};
+    std::atomic<image::DecodeFailure> failure{image::DecodeFailure::none};
     std::atomic<bool> refused{false};
     std::atomic<bool> returned{false};
   };
 
   void sort_images(DecodeTally& tally, const std::stop_token& stop);
-  bool sort_one(std::size_t index, JpegDecoder& decoder, DecodeTally& tally, const std::stop_token& stop);
+  bool sort_one(std::size_t index, image::JpegDecoder& decoder, DecodeTally& tally, const std::stop_token& stop);
   void feed_device(DecodeTally& tally, const std::stop_token& stop);
-  void decode_batch(JpegEngine engine);
-  void decode_on_cpu(std::size_t index, JpegDecoder& decoder, DecodeTally& tally);
+  void decode_batch(gpu::JpegEngine engine);
+  void decode_on_cpu(std::size_t index, image::JpegDecoder& decoder, DecodeTally& tally);
   std::optional<std::size_t> take_returned();
 
   const JpegStore& store_;
@@ -53,10 +53,10 @@ class DeviceDecodeWork {
   const DecodeBenchOptions& options_;
   unsigned threads_;
   Context& context_;
-  BoundedQueue<RoutedJpeg> routed_;
+  sync::BoundedQueue<RoutedJpeg> routed_;
   JpegBatches pending_;
   DecodedBatch last_batch_;
-  std::array<DecodeTally, kJpegEngines.size()> engine_tallies_;
+  std::array<DecodeTally, gpu::kJpegEngines.size()> engine_tallies_;
   std::vector<DecodeTally> cpu_tallies_;  ///< by thread
   std::vector<Fate> fates_;               ///< by image
   std::atomic<std::uint64_t> next_{0};
@@ -65,8 +65,8 @@ class DeviceDecodeWork {
   std::vector<std::size_t> returned_;  ///< images that the GPU gave back and the CPU has yet to decode
 };
 
-static_assert(static_cast<int>(DecodePath::hardware) == static_cast<int>(JpegEngine::hardware));
-static_assert(static_cast<int>(DecodePath::gpu_hybrid) == static_cast<int>(JpegEngine::gpu_hybrid));
+static_assert(static_cast<int>(DecodePath::hardware) == static_cast<int>(gpu::JpegEngine::hardware));
+static_assert(static_cast<int>(DecodePath::gpu_hybrid) == static_cast<int>(gpu::JpegEngine::gpu_hybrid));
 
 DeviceDecodeWork::DeviceDecodeWork(const JpegStore& store, BatchDecoder& batches, const DecodeBenchOptions& options,
                                    unsigned threads, std::uint64_t batch, Context& context)
@@ -96,7 +96,7 @@ Timing DeviceDecodeWork::run() {
 
 void DeviceDecodeWork::sort_images(DecodeTally& tally, const std::stop_token& stop) {
   using Clock = std::chrono::steady_clock;
-  JpegDecoder decoder;
+  image::JpegDecoder decoder;
   const Clock::time_point earliest_end = moment_in(options_.min_seconds);
   while (!stop.stop_requested()) {
     if (const auto index = take_returned()) {
@@ -111,7 +111,7 @@ void DeviceDecodeWork::sort_images(DecodeTally& tally, const std::stop_token& st
 }
 
 /// False when all is to end.
-bool DeviceDecodeWork::sort_one(std::size_t index, JpegDecoder& decoder, DecodeTally& tally,
+bool DeviceDecodeWork::sort_one(std::size_t index, image::JpegDecoder& decoder, DecodeTally& tally,
                                 const std::stop_token& stop) {
   if (const auto route = batches_.route(index)) return routed_.push({index, *route}, 1, stop);
   fates_[index].refused.store(true, std::memory_order_relaxed);
@@ -121,19 +121,19 @@ bool DeviceDecodeWork::sort_one(std::size_t index, JpegDecoder& decoder, DecodeT
 
 void DeviceDecodeWork::feed_device(DecodeTally& tally, const std::stop_token& stop) {
   while (const auto image = routed_.pop(stop)) {
-    const JpegEngine engine = image->route.engine;
+    const gpu::JpegEngine engine = image->route.engine;
     if (!batches_.has_room(pending_[engine], *image)) decode_batch(engine);
     BatchDecoder::add(pending_[engine], *image);
   }
   if (stop.stop_requested()) return;
-  for (const JpegEngine engine : kJpegEngines) {
+  for (const gpu::JpegEngine engine : gpu::kJpegEngines) {
     if (!pending_[engine].images.empty()) decode_batch(engine);
   }
-  JpegDecoder decoder;  // of what these last ones gave back: the other threads are done
+  image::JpegDecoder decoder;  // of what these last ones gave back: the other threads are done
   while (const auto index = take_returned()) decode_on_cpu(*index, decoder, tally);
 }
 
-void DeviceDecodeWork::decode_batch(JpegEngine engine) {
+void DeviceDecodeWork::decode_batch(gpu::JpegEngine engine) {
   last_batch_ = batches_.decode(engine, pending_[engine]);
   DecodeTally& tally = engine_tallies_.at(static_cast<std::size_t>(engine));
   for (const RoutedJpeg& image : last_batch_.images) tally.add(store_, image.index);
@@ -146,9 +146,10 @@ void DeviceDecodeWork::decode_batch(JpegEngine engine) {
   }
 }
 
-void DeviceDecodeWork::decode_on_cpu(std::size_t index, JpegDecoder& decoder, DecodeTally& tally) {
-  const Decoded decoded = decoder.decode(store_.image(index));
-  if (decoded.failure != DecodeFailure::none) fates_[index].failure.store(decoded.failure, std::memory_order_relaxed);
+void DeviceDecodeWork::decode_on_cpu(std::size_t index, image::JpegDecoder& decoder, DecodeTally& tally) {
+  const image::Decoded decoded = decoder.decode(store_.image(index));
+  if (decoded.failure != image::DecodeFailure::none)
+    fates_[index].failure.store(decoded.failure, std::memory_order_relaxed);
   if (!decoded.has_pixels()) return;
   tally.add(store_, index);
   context_.progress().items.fetch_add(1, std::memory_order_relaxed);
@@ -212,8 +213,8 @@ namespace {
 
 constexpr std::uint64_t kUsualBatch = 256;
 
-DeviceDecodeResult describe_device(const Device& device, const DeviceJpegDecoder& decoder) {
-  const JpegDecoderFacts facts = decoder.facts();
+DeviceDecodeResult describe_device(const gpu::Device& device, const gpu::DeviceJpegDecoder& decoder) {
+  const gpu::JpegDecoderFacts facts = decoder.facts();
   DeviceDecodeResult result;
   result.device = device.facts().index;
   result.name = device.facts().name;
@@ -238,12 +239,12 @@ DecodeResult decode_on_device(const DecodeBenchOptions& options, const InputSet&
                               Context& context) {
   const auto threads = static_cast<unsigned>(decode_threads(options));
   check_decode_options(options, threads);
-  Device& device = numbered_device(machine.devices, options.device.value_or(0));
+  gpu::Device& device = gpu::numbered_device(machine.devices, options.device.value_or(0));
   const auto decoder = machine.open_decoder(device, threads);
   DeviceDecodeResult on_device = describe_device(device, *decoder);
   on_device.batch = options.batch.value_or(kUsualBatch);
 
-  const JpegStore store(input, options.samples, usable_memory() / 4, context);
+  const JpegStore store(input, options.samples, system::usable_memory() / 4, context);
   BatchDecoder batches(store, device, *decoder, on_device.batch, context);
   on_device.memory = batches.memory();
   const auto name_of = [&](std::size_t index) { return sample_names(input, {&store.sample(index), 1}).front(); };
@@ -269,4 +270,4 @@ DecodeResult decode_on_device(const DecodeBenchOptions& options, const InputSet&
   return result;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

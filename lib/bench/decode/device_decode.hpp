@@ -13,17 +13,16 @@
 #include "core/fields.hpp"
 #include "gpu/device_jpeg_decoder.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 struct DecodeBenchOptions;
 struct DecodeResult;
 
 /// Who turned an image into pixels: the engines of a GPU (gpu/device_jpeg_decoder.hpp), in their order, or the CPU.
 enum class DecodePath { hardware, hybrid, gpu_hybrid, cpu };
-template <>
-struct EnumNames<DecodePath> {
-  static constexpr std::array<std::string_view, 4> names{"hardware", "hybrid", "gpu-hybrid", "cpu"};
-};
+constexpr auto enum_names(DecodePath) {
+  return std::to_array<std::string_view>({"hardware", "hybrid", "gpu-hybrid", "cpu"});
+}
 
 struct DecodeShare {
   DecodePath path = DecodePath::hardware;
@@ -52,8 +51,8 @@ struct DeviceDecodeResult {
 
 /// What decoding on a GPU works with. Borrowed.
 struct DecodeMachine {
-  std::vector<Device*> devices;
-  std::function<std::unique_ptr<DeviceJpegDecoder>(const Device&, unsigned threads)> open_decoder;
+  std::vector<gpu::Device*> devices;
+  std::function<std::unique_ptr<gpu::DeviceJpegDecoder>(const gpu::Device&, unsigned threads)> open_decoder;
 };
 
 /// decode() with --backend nvjpeg: compares pixels with libjpeg-turbo's, then decodes in batches over and over; what
@@ -62,4 +61,4 @@ struct DecodeMachine {
 DecodeResult decode_on_device(const DecodeBenchOptions& options, const InputSet& input, const DecodeMachine& machine,
                               Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -8,14 +8,16 @@
 #include "core/units.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using Findings = std::vector<Finding>;
 constexpr auto kWarning = FindingSeverity::warning;
 constexpr auto kHint = FindingSeverity::hint;
 
-std::string generation(double speed) { return fmt::format("generation {} ({} GT/s)", pcie_generation(speed), speed); }
+std::string generation(double speed) {
+  return fmt::format("generation {} ({} GT/s)", system::pcie_generation(speed), speed);
+}
 
 /// What device and slot can do together.
 template <class T>
@@ -23,7 +25,7 @@ std::optional<T> lesser(const std::optional<T>& device, const std::optional<T>& 
   return device && slot ? std::min(*device, *slot) : device;
 }
 
-void link_width(const std::string& part, const std::string& name, const PcieLink& link, Findings& findings) {
+void link_width(const std::string& part, const std::string& name, const system::PcieLink& link, Findings& findings) {
   const auto best = lesser(link.max_width, link.slot_width);
   if (!link.width || !best || *link.width >= *best) return;
   findings.push_back(
@@ -36,12 +38,13 @@ void link_width(const std::string& part, const std::string& name, const PcieLink
 /// A GPU at rest lowers the speed of its link, never its width: then this proves nothing. Drives do not.
 enum class Rest { no, maybe, yes };
 
-Rest rest_of(const GpuState* state) {
+Rest rest_of(const gpu::GpuState* state) {
   if (!state || !state->performance_state) return Rest::maybe;
   return *state->performance_state == 0 ? Rest::no : Rest::yes;
 }
 
-void link_speed(const std::string& part, const std::string& name, const PcieLink& link, Rest rest, Findings& findings) {
+void link_speed(const std::string& part, const std::string& name, const system::PcieLink& link, Rest rest,
+                Findings& findings) {
   const auto best = lesser(link.max_speed, link.slot_speed);
   if (!link.speed || !best || *link.speed >= *best || rest == Rest::yes) return;
   const bool may_be_idle = rest == Rest::maybe;
@@ -53,7 +56,7 @@ void link_speed(const std::string& part, const std::string& name, const PcieLink
                    generation(*best), may_be_idle ? "; an idle GPU does so to save power" : "")});
 }
 
-void slot(const std::string& part, const std::string& name, const PcieLink& link, Findings& findings) {
+void slot(const std::string& part, const std::string& name, const system::PcieLink& link, Findings& findings) {
   const bool slow = link.max_speed && link.slot_speed && *link.slot_speed < *link.max_speed;
   const bool narrow = link.max_width && link.slot_width && *link.slot_width < *link.max_width;
   if (!slow && !narrow) return;
@@ -64,15 +67,16 @@ void slot(const std::string& part, const std::string& name, const PcieLink& link
        fmt::format("the slot of {} at {} offers {}, the card could do {}", name, link.address, has, wants)});
 }
 
-void link(const std::string& part, const std::string& name, const PcieLink& facts, Rest rest, Findings& findings) {
+void link(const std::string& part, const std::string& name, const system::PcieLink& facts, Rest rest,
+          Findings& findings) {
   link_width(part, name, facts, findings);
   link_speed(part, name, facts, rest, findings);
   slot(part, name, facts, findings);
 }
 
-void network_link(const NetworkCard& card, Findings& findings) {
+void network_link(const system::NetworkCard& card, Findings& findings) {
   if (!card.pcie || !card.bytes_per_second || !card.pcie->speed || !card.pcie->width) return;
-  const double bus = pcie_rate(*card.pcie->speed, *card.pcie->width);
+  const double bus = system::pcie_rate(*card.pcie->speed, *card.pcie->width);
   if (bus >= *card.bytes_per_second) return;
   findings.push_back({"network_pcie", kWarning, format_rate(bus), format_rate(*card.bytes_per_second) + " or more",
                       "a slot with more lanes or a newer generation",
@@ -82,11 +86,11 @@ void network_link(const NetworkCard& card, Findings& findings) {
 
 /// Nodes that hold a processor on which this process may run.
 std::set<std::uint64_t> own_nodes(const Environment& environment) {
-  const auto allowed = parse_cpu_list(environment.cpu.affinity_list);
+  const auto allowed = system::parse_cpu_list(environment.cpu.affinity_list);
   const std::set<unsigned> mine(allowed.begin(), allowed.end());
   std::set<std::uint64_t> nodes;
-  for (const NumaNode& node : environment.numa_nodes) {
-    const auto cpus = parse_cpu_list(node.cpus);
+  for (const system::NumaNode& node : environment.numa_nodes) {
+    const auto cpus = system::parse_cpu_list(node.cpus);
     if (std::any_of(cpus.begin(), cpus.end(), [&](unsigned cpu) { return mine.contains(cpu); }))
       nodes.insert(node.node);
   }
@@ -103,7 +107,7 @@ void remote(const std::string& name, std::optional<std::uint64_t> node, const st
                                   name, *node)});
 }
 
-void split(const DriveLink& drive, const std::set<std::uint64_t>& of_gpus, Findings& findings) {
+void split(const system::DriveLink& drive, const std::set<std::uint64_t>& of_gpus, Findings& findings) {
   const auto node = drive.pcie.numa_node;
   if (!node || of_gpus.empty() || of_gpus.contains(*node)) return;
   findings.push_back({"numa_split", kHint, fmt::format("{} on node {}, GPUs on others", drive.disk, *node),
@@ -112,22 +116,22 @@ void split(const DriveLink& drive, const std::set<std::uint64_t>& of_gpus, Findi
 }
 
 /// The drives below the data that hang on PCIe.
-std::vector<DriveLink> drives(const Environment& environment) {
-  return environment.block_device ? environment.block_device->links : std::vector<DriveLink>();
+std::vector<system::DriveLink> drives(const Environment& environment) {
+  return environment.block_device ? environment.block_device->links : std::vector<system::DriveLink>();
 }
 
 void distances(const Environment& environment, Findings& findings) {
   if (environment.numa_nodes.size() < 2) return;
   const auto mine = own_nodes(environment);
   std::set<std::uint64_t> of_gpus;
-  for (const GpuDevice& gpu : environment.gpu_devices) {
+  for (const system::GpuDevice& gpu : environment.gpu_devices) {
     remote("GPU " + gpu.pcie.address, gpu.pcie.numa_node, mine, findings);
     if (gpu.pcie.numa_node) of_gpus.insert(*gpu.pcie.numa_node);
   }
-  for (const NetworkCard& card : environment.network) {
+  for (const system::NetworkCard& card : environment.network) {
     if (card.pcie && card.state == "up") remote(card.name, card.pcie->numa_node, mine, findings);
   }
-  for (const DriveLink& drive : drives(environment)) {
+  for (const system::DriveLink& drive : drives(environment)) {
     remote(drive.disk, drive.pcie.numa_node, mine, findings);
     split(drive, of_gpus, findings);
   }
@@ -146,13 +150,13 @@ void hidden_gpus(const Environment& environment, Findings& findings) {
 }  // namespace
 
 void judge_devices(const Environment& environment, Findings& findings) {
-  for (const GpuDevice& gpu : environment.gpu_devices) {
+  for (const system::GpuDevice& gpu : environment.gpu_devices) {
     link("gpu", gpu.model, gpu.pcie, rest_of(environment.gpu_monitor.find(gpu.pcie.address)), findings);
   }
-  for (const DriveLink& drive : drives(environment)) {
+  for (const system::DriveLink& drive : drives(environment)) {
     if (drive.disk.starts_with("nvme")) link("nvme", drive.disk, drive.pcie, Rest::no, findings);
   }
-  for (const NetworkCard& card : environment.network) network_link(card, findings);
+  for (const system::NetworkCard& card : environment.network) network_link(card, findings);
   distances(environment, findings);
   hidden_gpus(environment, findings);
 }
@@ -161,7 +165,7 @@ namespace {
 
 using Findings = std::vector<Finding>;
 
-std::string name_of(const GpuState& gpu) { return fmt::format("GPU {} at {}", gpu.index, gpu.pci_address); }
+std::string name_of(const gpu::GpuState& gpu) { return fmt::format("GPU {} at {}", gpu.index, gpu.pci_address); }
 
 bool holds(const std::vector<std::string>& limits, std::string_view part) {
   return std::ranges::any_of(limits, [&](const std::string& limit) { return limit.find(part) != std::string::npos; });
@@ -177,7 +181,7 @@ std::string slowdown_remedy(const std::vector<std::string>& faults) {
   return text + "; nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER";
 }
 
-std::string slowdown_facts(const GpuState& gpu, const std::vector<std::string>& faults) {
+std::string slowdown_facts(const gpu::GpuState& gpu, const std::vector<std::string>& faults) {
   std::string text = fmt::format("{}", fmt::join(faults, ", "));
   if (gpu.temperature) text += fmt::format(" at {:.0f} degrees C", *gpu.temperature);
   if (gpu.sm_clock && gpu.max_sm_clock) {
@@ -187,15 +191,15 @@ std::string slowdown_facts(const GpuState& gpu, const std::vector<std::string>& 
   return text;
 }
 
-void slowdown(const GpuState& gpu, Findings& findings) {
-  const auto faults = slowdowns(gpu.clock_limits);
+void slowdown(const gpu::GpuState& gpu, Findings& findings) {
+  const auto faults = gpu::slowdowns(gpu.clock_limits);
   if (faults.empty()) return;
   findings.push_back({"gpu_slowdown", kWarning, slowdown_facts(gpu, faults), "clocks that heat and power do not limit",
                       slowdown_remedy(faults),
                       fmt::format("{} is slowed down: {}", name_of(gpu), slowdown_facts(gpu, faults))});
 }
 
-void power_limit(const GpuState& gpu, Findings& findings) {
+void power_limit(const gpu::GpuState& gpu, Findings& findings) {
   constexpr double kRounding = 0.99;
   if (!gpu.power_limit || !gpu.default_power_limit) return;
   if (*gpu.power_limit >= kRounding * *gpu.default_power_limit) return;
@@ -207,7 +211,7 @@ void power_limit(const GpuState& gpu, Findings& findings) {
                                   name_of(gpu), *gpu.power_limit, *gpu.default_power_limit)});
 }
 
-void in_use(const GpuState& gpu, Findings& findings) {
+void in_use(const gpu::GpuState& gpu, Findings& findings) {
   constexpr double kMuch = 0.1;
   if (gpu.gpu_busy.value_or(0) < kMuch) return;
   const std::string busy = fmt::format("busy for {:.0f} % of the time", *gpu.gpu_busy * 100);
@@ -217,9 +221,9 @@ void in_use(const GpuState& gpu, Findings& findings) {
 }
 
 /// Modes are those of a node: one finding for all of its GPUs.
-void mode(const std::vector<GpuState>& gpus, std::optional<std::string> GpuState::*member, std::string_view value,
-          Finding finding, Findings& findings) {
-  const auto count = std::ranges::count_if(gpus, [&](const GpuState& gpu) { return gpu.*member == value; });
+void mode(const std::vector<gpu::GpuState>& gpus, std::optional<std::string> gpu::GpuState::*member,
+          std::string_view value, Finding finding, Findings& findings) {
+  const auto count = std::ranges::count_if(gpus, [&](const gpu::GpuState& gpu) { return gpu.*member == value; });
   if (count == 0) return;
   finding.measured = fmt::format("{}, {} of {} GPUs", value, count, gpus.size());
   findings.push_back(std::move(finding));
@@ -228,13 +232,13 @@ void mode(const std::vector<GpuState>& gpus, std::optional<std::string> GpuState
 }  // namespace
 
 void judge_gpus(const Environment& environment, Findings& findings) {
-  const std::vector<GpuState>& gpus = environment.gpu_monitor.gpus;
-  for (const GpuState& gpu : gpus) {
+  const std::vector<gpu::GpuState>& gpus = environment.gpu_monitor.gpus;
+  for (const gpu::GpuState& gpu : gpus) {
     slowdown(gpu, findings);
     power_limit(gpu, findings);
     in_use(gpu, findings);
   }
-  mode(gpus, &GpuState::persistence, "off",
+  mode(gpus, &gpu::GpuState::persistence, "off",
        {"gpu_persistence",
         kHint,
         {},
@@ -242,7 +246,7 @@ void judge_gpus(const Environment& environment, Findings& findings) {
         "start nvidia-persistenced, or nvidia-smi -pm 1",
         "the driver unloads from GPUs that nobody uses: the next program waits for it, often for seconds"},
        findings);
-  mode(gpus, &GpuState::mig, "on",
+  mode(gpus, &gpu::GpuState::mig, "on",
        {"gpu_mig",
         kHint,
         {},
@@ -252,4 +256,4 @@ void judge_gpus(const Environment& environment, Findings& findings) {
        findings);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

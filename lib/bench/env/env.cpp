@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::uint64_t kMostCount = 1'000'000;
@@ -36,7 +36,7 @@ std::optional<LoaderJob> job_of(const EnvOptions& options) {
   job.workers = *options.workers;
   job.prefetch = options.prefetch;
   job.batch = options.batch.value_or(job.batch);
-  job.sample_bytes = static_cast<double>(tensor_bytes(options.crop, value_bytes(options.dtype)));
+  job.sample_bytes = static_cast<double>(tensor_bytes(options.crop, image::value_bytes(options.dtype)));
   return job;
 }
 
@@ -58,4 +58,4 @@ EnvResult env(const EnvOptions& options, Context& context) {
   return result;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -10,7 +10,7 @@
 #include "core/fields.hpp"
 
 /// `iobench env`: what this machine is, and what about it would slow training down. Measures nothing.
-namespace shardkit {
+namespace shardkit::bench {
 
 struct EnvOptions {
   std::optional<std::string> path;
@@ -20,7 +20,7 @@ struct EnvOptions {
   std::optional<std::uint64_t> batch;
   std::uint64_t prefetch = 2;
   std::uint64_t crop = 224;
-  TensorType dtype = TensorType::f32;
+  image::TensorType dtype = image::TensorType::f32;
 
   void describe(FieldVisitor& v) {
     v.field({"PATH", Unit::none, "the data: a folder, a file or a block device", Role::optional_positional}, path);
@@ -53,4 +53,4 @@ struct EnvResult {
 /// path that is not there.
 EnvResult env(const EnvOptions& options, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -10,12 +10,12 @@
 #include "system/limits.hpp"
 #include "system/mounts.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// Data is read from files, folders and block devices; anything else would block or has none.
-void check_kind(const std::string& path, const std::optional<PathFacts>& facts) {
-  if (!facts || facts->kind != PathFacts::Kind::other) return;
+void check_kind(const std::string& path, const std::optional<system::PathFacts>& facts) {
+  if (!facts || facts->kind != system::PathFacts::Kind::other) return;
   throw Error(ErrorCode::usage,
               "'" + path +
                   "' is a FIFO, socket or character device, which holds no data; give a folder, a file or a "
@@ -23,32 +23,34 @@ void check_kind(const std::string& path, const std::optional<PathFacts>& facts) 
               path);
 }
 
-void look_at_path(const std::string& path, const Probe& probe, Environment& environment) {
-  environment.storage = storage_of(path, probe);
+void look_at_path(const std::string& path, const system::Probe& probe, Environment& environment) {
+  environment.storage = system::storage_of(path, probe);
   environment.path = probe.resolve(path).value_or(path);
   const auto facts = probe.stat(environment.path);
   check_kind(environment.path, facts);
-  if (facts && facts->kind == PathFacts::Kind::file) environment.file_size = facts->size;
+  if (facts && facts->kind == system::PathFacts::Kind::file) environment.file_size = facts->size;
   environment.space = probe.space(environment.path);
   if (environment.storage.mount_point.empty() && !environment.storage.device.empty()) {  // the path is a device
-    environment.block_device = read_block_device(probe, "/sys/class/block/" + environment.storage.device);
+    environment.block_device = system::read_block_device(probe, "/sys/class/block/" + environment.storage.device);
     environment.space.reset();
   }
-  const auto mounts = read_mounts(probe);
-  const Mount* mount = find_mount(mounts, environment.path);
+  const auto mounts = system::read_mounts(probe);
+  const system::Mount* mount = system::find_mount(mounts, environment.path);
   if (mount == nullptr || environment.storage.mount_point.empty()) return;
-  if (auto device = device_of(*mount, probe); !device.name.empty()) environment.block_device = std::move(device);
-  if (mount->type.starts_with("nfs")) environment.nfs = read_nfs(*mount, probe);
-  if (mount->type == "lustre") environment.lustre = read_lustre(*mount, environment.path, probe);
-  if (environment.storage.storage_class == StorageClass::fuse) environment.fuse = read_fuse(*mount, probe);
+  if (auto device = system::device_of(*mount, probe); !device.name.empty())
+    environment.block_device = std::move(device);
+  if (mount->type.starts_with("nfs")) environment.nfs = system::read_nfs(*mount, probe);
+  if (mount->type == "lustre") environment.lustre = system::read_lustre(*mount, environment.path, probe);
+  if (environment.storage.storage_class == system::StorageClass::fuse)
+    environment.fuse = system::read_fuse(*mount, probe);
 }
 
-void look_at_limits(const Probe& probe, Environment& environment) {
-  environment.usable_threads = usable_threads(probe);
-  environment.control_group = read_cgroup_limits(probe);
+void look_at_limits(const system::Probe& probe, Environment& environment) {
+  environment.usable_threads = system::usable_threads(probe);
+  environment.control_group = system::read_cgroup_limits(probe);
   environment.cpu_limit = environment.control_group.cpus;
   environment.throttled_periods = environment.control_group.throttled_periods;
-  const std::uint64_t memory = usable_memory(probe);
+  const std::uint64_t memory = system::usable_memory(probe);
   environment.usable_memory = memory == std::numeric_limits<std::uint64_t>::max() ? 0 : memory;
   if (const auto space = probe.space("/dev/shm")) {
     environment.dev_shm = space->free_bytes;
@@ -57,17 +59,18 @@ void look_at_limits(const Probe& probe, Environment& environment) {
 }
 
 /// What the driver says of GPUs beside what /sys does, or of those that /sys does not show, as in many containers.
-void add_drivers_word(const GpuSight& sight, std::vector<GpuDevice>& devices) {
-  for (const GpuState& gpu : sight.gpus) {
-    auto device = std::ranges::find(devices, gpu.pci_address, [](const GpuDevice& d) { return d.pcie.address; });
+void add_drivers_word(const gpu::GpuSight& sight, std::vector<system::GpuDevice>& devices) {
+  for (const gpu::GpuState& gpu : sight.gpus) {
+    auto device =
+        std::ranges::find(devices, gpu.pci_address, [](const system::GpuDevice& d) { return d.pcie.address; });
     if (device == devices.end()) device = devices.insert(device, {gpu.name, "nvidia", {}});
     if (!gpu.name.empty()) device->model = gpu.name;
-    device->pcie = driver_link(gpu, device->pcie);
+    device->pcie = gpu::driver_link(gpu, device->pcie);
   }
 }
 
-void look_at_gpus_of(const Probe& probe, const GpuSight& sight, Environment& environment) {
-  GpuPresence gpus = find_gpus(probe);
+void look_at_gpus_of(const system::Probe& probe, const gpu::GpuSight& sight, Environment& environment) {
+  system::GpuPresence gpus = system::find_gpus(probe);
   add_drivers_word(sight, gpus.bus);
   environment.gpus = std::max<std::uint64_t>(gpus.devices, sight.gpus.size());
   environment.gpu_driver = gpus.driver_version.empty() ? sight.driver_version : gpus.driver_version;
@@ -75,23 +78,23 @@ void look_at_gpus_of(const Probe& probe, const GpuSight& sight, Environment& env
   environment.gpu_monitor = sight;
 }
 
-void look_at_devices(const Probe& probe, Environment& environment) {
-  environment.cpu = read_cpu(probe);
-  environment.memory = read_memory(probe);
-  environment.numa_nodes = read_numa_nodes(probe);
-  environment.network = read_network_cards(probe);
-  environment.rdma = read_rdma_ports(probe);
-  environment.kernel = read_kernel(probe);
+void look_at_devices(const system::Probe& probe, Environment& environment) {
+  environment.cpu = system::read_cpu(probe);
+  environment.memory = system::read_memory(probe);
+  environment.numa_nodes = system::read_numa_nodes(probe);
+  environment.network = system::read_network_cards(probe);
+  environment.rdma = system::read_rdma_ports(probe);
+  environment.kernel = system::read_kernel(probe);
 }
 
 }  // namespace
 
 Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job) {
-  return look_at_environment(path, job, live_probe(), look_at_gpus());
+  return look_at_environment(path, job, system::live_probe(), gpu::look_at_gpus());
 }
 
-Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job, const Probe& probe,
-                                const GpuSight& gpus) {
+Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job,
+                                const system::Probe& probe, const gpu::GpuSight& gpus) {
   Environment environment;
   if (!path.empty()) look_at_path(path, probe, environment);
   look_at_limits(probe, environment);
@@ -148,10 +151,10 @@ namespace {
 constexpr double kMega = 1e6;
 
 /// By what the drive can do itself: 3000-7000 MB/s up to generation 4, 14000 with generation 5 (docs/measuring.md).
-NormalRate nvme_rate(const BlockDevice& drive) {
+NormalRate nvme_rate(const system::BlockDevice& drive) {
   NormalRate rate{"nvme", 3000 * kMega, 7000 * kMega, "an NVMe drive, many requests in flight"};
   if (drive.links.empty() || !drive.links.front().pcie.max_speed) return rate;
-  const PcieLink& link = drive.links.front().pcie;
+  const system::PcieLink& link = drive.links.front().pcie;
   if (*link.max_speed >= 32) rate = {"nvme", 10000 * kMega, 14000 * kMega, "an NVMe drive of PCIe generation 5"};
   if (*link.max_speed <= 8) rate = {"nvme", 2000 * kMega, 3500 * kMega, "an NVMe drive of PCIe generation 3"};
   return rate;
@@ -159,15 +162,15 @@ NormalRate nvme_rate(const BlockDevice& drive) {
 
 std::optional<NormalRate> storage_rate(const Environment& environment) {
   std::optional<NormalRate> rate;
-  const BlockDevice drive = environment.block_device.value_or(BlockDevice{});
+  const system::BlockDevice drive = environment.block_device.value_or(system::BlockDevice{});
   switch (environment.storage.storage_class) {
-    case StorageClass::hdd:
+    case system::StorageClass::hdd:
       rate = NormalRate{"hdd", 150 * kMega, 250 * kMega, "a spinning disk; random reads 100 to 200 a second"};
       break;
-    case StorageClass::ssd:
+    case system::StorageClass::ssd:
       rate = NormalRate{"ssd", 450 * kMega, 550 * kMega, "an SSD behind SATA"};
       break;
-    case StorageClass::nvme:
+    case system::StorageClass::nvme:
       rate = nvme_rate(drive);
       break;
     default:
@@ -181,10 +184,10 @@ std::optional<NormalRate> storage_rate(const Environment& environment) {
 
 std::optional<double> fastest_network(const Environment& environment) {
   std::optional<double> fastest;
-  for (const NetworkCard& card : environment.network) {
+  for (const system::NetworkCard& card : environment.network) {
     if (card.state == "up" && card.bytes_per_second) fastest = std::max(fastest.value_or(0), *card.bytes_per_second);
   }
-  for (const RdmaPort& port : environment.rdma) {
+  for (const system::RdmaPort& port : environment.rdma) {
     if (port.state == "ACTIVE" && port.bytes_per_second)
       fastest = std::max(fastest.value_or(0), *port.bytes_per_second);
   }
@@ -195,17 +198,17 @@ std::vector<NormalRate> normal_rates(const Environment& environment) {
   std::vector<NormalRate> rates;
   if (const auto rate = storage_rate(environment)) rates.push_back(*rate);
   const auto network = fastest_network(environment);
-  if (has_remote_cache(environment.storage.storage_class) && network) {
+  if (system::has_remote_cache(environment.storage.storage_class) && network) {
     rates.push_back({"network", std::nullopt, *network, "limit of the fastest link that is up"});
   }
-  for (const GpuDevice& gpu : environment.gpu_devices) {
+  for (const system::GpuDevice& gpu : environment.gpu_devices) {
     if (!gpu.pcie.max_speed || !gpu.pcie.max_width) continue;
-    const double link = pcie_rate(std::min(*gpu.pcie.max_speed, gpu.pcie.slot_speed.value_or(1e9)),
-                                  std::min(*gpu.pcie.max_width, gpu.pcie.slot_width.value_or(1000)));
+    const double link = system::pcie_rate(std::min(*gpu.pcie.max_speed, gpu.pcie.slot_speed.value_or(1e9)),
+                                          std::min(*gpu.pcie.max_width, gpu.pcie.slot_width.value_or(1000)));
     rates.push_back({"gpu", 0.8 * link, 0.9 * link, "host to one GPU from pinned memory, in large copies"});
     break;
   }
   return rates;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -21,7 +21,7 @@
 #include "system/probe.hpp"
 #include "system/storage.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// A PyTorch DataLoader as this node has to carry it.
 struct LoaderJob {
@@ -71,23 +71,23 @@ struct Environment {
   std::optional<std::uint64_t> dev_shm_size;
   std::uint64_t gpus = 0;
   std::string gpu_driver;
-  std::string path;      ///< of the data, without links; empty when none was named
-  StorageFacts storage;  ///< empty without a path
-  std::optional<SpaceFacts> space;
+  std::string path;              ///< of the data, without links; empty when none was named
+  system::StorageFacts storage;  ///< empty without a path
+  std::optional<system::SpaceFacts> space;
   std::optional<std::uint64_t> file_size;  ///< bytes, when the path is a file
-  std::optional<BlockDevice> block_device;
-  std::optional<NfsFacts> nfs;
-  std::optional<LustreFacts> lustre;
-  std::optional<FuseFacts> fuse;
-  CpuFacts cpu;
-  CgroupLimits control_group;
-  MemoryFacts memory;
-  std::vector<NumaNode> numa_nodes;
-  std::vector<NetworkCard> network;
-  std::vector<RdmaPort> rdma;
-  std::vector<GpuDevice> gpu_devices;
-  GpuSight gpu_monitor;
-  KernelFacts kernel;
+  std::optional<system::BlockDevice> block_device;
+  std::optional<system::NfsFacts> nfs;
+  std::optional<system::LustreFacts> lustre;
+  std::optional<system::FuseFacts> fuse;
+  system::CpuFacts cpu;
+  system::CgroupLimits control_group;
+  system::MemoryFacts memory;
+  std::vector<system::NumaNode> numa_nodes;
+  std::vector<system::NetworkCard> network;
+  std::vector<system::RdmaPort> rdma;
+  std::vector<system::GpuDevice> gpu_devices;
+  gpu::GpuSight gpu_monitor;
+  system::KernelFacts kernel;
   std::vector<std::string> hidden;  ///< "/proc", "/sys": what could not be read here
   std::vector<NormalRate> normal;
   std::vector<Finding> findings;
@@ -100,7 +100,7 @@ struct Environment {
 /// Error{usage} for one that holds no data by its kind, such as a FIFO.
 Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job);
 /// The same of any machine, and of what the driver of its GPUs says.
-Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job, const Probe& probe,
-                                const GpuSight& gpus = {});
+Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job,
+                                const system::Probe& probe, const gpu::GpuSight& gpus = {});
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -8,7 +8,7 @@
 
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 std::vector<Finding> find_findings(const Environment& environment, const std::optional<LoaderJob>& job) {
   std::vector<Finding> findings;
@@ -44,7 +44,7 @@ void cpu_limit(const Environment& environment, Findings& findings) {
 
 /// Programs that ask for the number of processors instead of the affinity mask are wrong here.
 void cpu_affinity(const Environment& environment, Findings& findings) {
-  const CpuFacts& cpu = environment.cpu;
+  const system::CpuFacts& cpu = environment.cpu;
   if (cpu.affinity == 0 || cpu.affinity >= cpu.processors) return;
   findings.push_back({"cpu_affinity", kHint, fmt::format("{} of {} processors", cpu.affinity, cpu.processors),
                       "all processors, or those of one NUMA node on purpose",
@@ -67,7 +67,7 @@ void workers(const Environment& environment, const std::optional<LoaderJob>& job
 
 void throttling(const Environment& environment, Findings& findings) {
   constexpr double kMuch = 0.01;
-  const CgroupLimits& group = environment.control_group;
+  const system::CgroupLimits& group = environment.control_group;
   if (group.periods == 0) return;
   const double share = static_cast<double>(group.throttled_periods) / static_cast<double>(group.periods);
   if (share < kMuch) return;
@@ -81,7 +81,7 @@ void throttling(const Environment& environment, Findings& findings) {
 /// "powersave" pins the lowest clock only with drivers that leave the choice to governors; intel_pstate and amd-pstate
 /// in active mode choose by load under that name (Documentation/admin-guide/pm).
 void clock_rule(const Environment& environment, Findings& findings) {
-  const CpuFacts& cpu = environment.cpu;
+  const system::CpuFacts& cpu = environment.cpu;
   const bool chooses = cpu.frequency_driver == "intel_pstate" || cpu.frequency_driver == "amd-pstate-epp" ||
                        cpu.frequency_driver == "amd_pstate_epp";
   const char* remedy = "cpupower frequency-set -g performance (root, on the host)";
@@ -112,10 +112,10 @@ void descriptors(const Environment& environment, Findings& findings) {
 /// Registered buffers of io_uring and all memory of RDMA count against it.
 void locked_memory(const Environment& environment, Findings& findings) {
   constexpr std::uint64_t kLittle = std::uint64_t{64} << 20U;
-  const KernelFacts& kernel = environment.kernel;
+  const system::KernelFacts& kernel = environment.kernel;
   if (kernel.may_lock || !kernel.locked_memory || *kernel.locked_memory >= kLittle) return;
   bool rdma = false;
-  for (const RdmaPort& port : environment.rdma) rdma = rdma || port.state == "ACTIVE";
+  for (const system::RdmaPort& port : environment.rdma) rdma = rdma || port.state == "ACTIVE";
   findings.push_back({"locked_memory_low", rdma ? kWarning : kHint, format_size(*kernel.locked_memory),
                       rdma ? "unlimited where RDMA is used" : "64 MiB or more",
                       "ulimit -l unlimited, LimitMEMLOCK= of systemd, --ulimit memlock=-1 of Docker",
@@ -196,7 +196,7 @@ void default_shared_memory(const Environment& environment, Findings& findings) {
 }
 
 void swapping(const Environment& environment, Findings& findings) {
-  const MemoryFacts& memory = environment.memory;
+  const system::MemoryFacts& memory = environment.memory;
   const std::uint64_t used = memory.swap_total - std::min(memory.swap_free, memory.swap_total);
   const bool much = used > memory.swap_total / 4 && used > (1U << 30U);
   if (!much || memory.available > memory.total / 5) return;
@@ -218,7 +218,7 @@ void memory_high(const Environment& environment, Findings& findings) {
 
 /// Set aside and used by nobody, such as on a node that once ran databases.
 void idle_huge_pages(const Environment& environment, Findings& findings) {
-  const MemoryFacts& memory = environment.memory;
+  const system::MemoryFacts& memory = environment.memory;
   const bool idle = memory.huge_pages > 0 && memory.huge_pages_free == memory.huge_pages;
   if (!idle || memory.huge_pages < memory.total / 10) return;
   findings.push_back({"huge_pages_idle", kWarning, format_size(memory.huge_pages) + " reserved, none of it used",
@@ -227,7 +227,7 @@ void idle_huge_pages(const Environment& environment, Findings& findings) {
 }
 
 void huge_page_stalls(const Environment& environment, Findings& findings) {
-  const MemoryFacts& memory = environment.memory;
+  const system::MemoryFacts& memory = environment.memory;
   if (memory.transparent_huge_pages != "always" || memory.huge_page_defrag != "always") return;
   findings.push_back({"huge_page_defrag", kHint, "enabled=always, defrag=always", "defrag=madvise",
                       "echo madvise > /sys/kernel/mm/transparent_hugepage/defrag",
@@ -256,4 +256,4 @@ void judge_memory(const Environment& environment, const std::optional<LoaderJob>
   zone_reclaim(environment, findings);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

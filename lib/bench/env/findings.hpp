@@ -9,7 +9,7 @@
 
 /// The rules by which a machine is judged. Each looks at one fact and says nothing where that fact is unknown. Pure
 /// functions of what was seen.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// All findings, the worst first, in the order of the rules where they are alike. `job`: how the loader is set up, when
 /// that is known.
@@ -27,4 +27,4 @@ void judge_storage(const Environment& environment, std::vector<Finding>& finding
 /// NFS, Lustre and FUSE mounts of the data, and the network to them.
 void judge_remote_storage(const Environment& environment, std::vector<Finding>& findings);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -7,7 +7,7 @@
 #include "bench/env/findings.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using Findings = std::vector<Finding>;
@@ -16,7 +16,7 @@ constexpr auto kHint = FindingSeverity::hint;
 constexpr std::array<std::string_view, 8> kPseudoTypes{"proc",   "sysfs",   "cgroup",  "cgroup2",
                                                        "devpts", "debugfs", "tracefs", "securityfs"};
 
-bool has_option(const StorageFacts& storage, std::string_view option) {
+bool has_option(const system::StorageFacts& storage, std::string_view option) {
   return std::find(storage.options.begin(), storage.options.end(), option) != storage.options.end();
 }
 
@@ -28,7 +28,7 @@ void nothing_stored(const Environment& environment, Findings& findings) {
 }
 
 void in_memory(const Environment& environment, Findings& findings) {
-  if (environment.storage.storage_class != StorageClass::memory) return;
+  if (environment.storage.storage_class != system::StorageClass::memory) return;
   const std::string& on =
       environment.storage.file_system.empty() ? environment.storage.device : environment.storage.file_system;
   findings.push_back({"data_in_memory", kWarning, on, "a disk, where a disk is to be measured",
@@ -37,7 +37,7 @@ void in_memory(const Environment& environment, Findings& findings) {
 }
 
 void in_layer(const Environment& environment, Findings& findings) {
-  if (environment.storage.storage_class != StorageClass::overlay) return;
+  if (environment.storage.storage_class != system::StorageClass::overlay) return;
   const bool contained = !environment.kernel.container.empty();
   findings.push_back(
       {"data_in_container_layer", kWarning, "overlay", "a volume or bind mount",
@@ -47,7 +47,7 @@ void in_layer(const Environment& environment, Findings& findings) {
 }
 
 void spinning(const Environment& environment, Findings& findings) {
-  if (environment.storage.storage_class != StorageClass::hdd) return;
+  if (environment.storage.storage_class != system::StorageClass::hdd) return;
   findings.push_back({"hdd", kWarning, "a spinning disk", "NVMe: 3000-7000 MB/s; this class: 150-250 MB/s",
                       "read whole shards in sequence with few readers, or stage to NVMe",
                       "the data lies on a spinning disk: 100 to 200 random reads a second, whatever their size"});
@@ -55,8 +55,8 @@ void spinning(const Environment& environment, Findings& findings) {
 
 /// The kernel shows relatime and noatime and says nothing for strictatime.
 void access_times(const Environment& environment, Findings& findings) {
-  const StorageFacts& storage = environment.storage;
-  const bool on_disk = !storage.device.empty() && storage.storage_class != StorageClass::memory;
+  const system::StorageFacts& storage = environment.storage;
+  const bool on_disk = !storage.device.empty() && storage.storage_class != system::StorageClass::memory;
   if (!on_disk || storage.options.empty() || has_option(storage, "ro") || has_option(storage, "relatime") ||
       has_option(storage, "noatime")) {
     return;
@@ -67,7 +67,7 @@ void access_times(const Environment& environment, Findings& findings) {
 }
 
 void no_read_ahead(const Environment& environment, Findings& findings) {
-  const StorageFacts& storage = environment.storage;
+  const system::StorageFacts& storage = environment.storage;
   if (storage.device.empty() || storage.read_ahead.value_or(1) != 0) return;
   findings.push_back({"read_ahead_off", kHint, "0", "128 KiB or more",
                       fmt::format("blockdev --setra 256 /dev/{}", storage.device),
@@ -77,21 +77,21 @@ void no_read_ahead(const Environment& environment, Findings& findings) {
 /// A fair scheduler costs processor time at rates of flash.
 void scheduler(const Environment& environment, Findings& findings) {
   const auto& drive = environment.block_device;
-  if (!drive || drive->storage_class != StorageClass::nvme || drive->scheduler != "bfq") return;
+  if (!drive || drive->storage_class != system::StorageClass::nvme || drive->scheduler != "bfq") return;
   findings.push_back({"scheduler", kHint, drive->scheduler, "none",
                       fmt::format("echo none > /sys/block/{}/queue/scheduler", drive->disk),
                       "the scheduler bfq limits an NVMe drive to a few 100,000 reads a second"});
 }
 
 void on_loop(const Environment& environment, Findings& findings) {
-  if (environment.storage.storage_class != StorageClass::loop) return;
+  if (environment.storage.storage_class != system::StorageClass::loop) return;
   findings.push_back({"loop_device", kHint, environment.storage.device, "a file system on the disk itself",
                       "fine for squashfs images; for measurements use the disk below",
                       "the data lies in a file that is mounted: it may be cached twice"});
 }
 
 void unknown(const Environment& environment, Findings& findings) {
-  const StorageFacts& storage = environment.storage;
+  const system::StorageFacts& storage = environment.storage;
   if (!storage.file_system.empty() || !storage.device.empty()) return;
   findings.push_back({"storage_unknown", kHint, "unknown", "listed in /proc/self/mountinfo",
                       "run it outside of the chroot or container too",
@@ -120,7 +120,7 @@ constexpr std::uint64_t kKi = 1024;
 constexpr double kTenGigabit = 10e9 / 8;
 
 /// One TCP connection carries 1 to 2 GB/s at best; up to 10 Gb/s it is enough for bandwidth.
-void nfs_connections(const Environment& environment, const NfsFacts& nfs, Findings& findings) {
+void nfs_connections(const Environment& environment, const system::NfsFacts& nfs, Findings& findings) {
   if (nfs.connections > 1 || nfs.protocol == "rdma" || nfs.protocol == "udp") return;
   const auto network = fastest_network(environment);
   const bool enough = network && *network <= kTenGigabit;
@@ -129,7 +129,7 @@ void nfs_connections(const Environment& environment, const NfsFacts& nfs, Findin
                       "NFS is mounted with one connection; nconnect=8 or more lets several streams run"});
 }
 
-void nfs_sizes(const NfsFacts& nfs, Findings& findings) {
+void nfs_sizes(const system::NfsFacts& nfs, Findings& findings) {
   constexpr std::uint64_t kSmall = 256 * kKi;
   if (nfs.read_size && *nfs.read_size < kSmall) {
     findings.push_back(
@@ -143,7 +143,7 @@ void nfs_sizes(const NfsFacts& nfs, Findings& findings) {
   }
 }
 
-void nfs_recovery(const NfsFacts& nfs, Findings& findings) {
+void nfs_recovery(const system::NfsFacts& nfs, Findings& findings) {
   if (nfs.recovery != "hard") {
     findings.push_back({"nfs_soft", kWarning, nfs.recovery, "hard", "mount -o hard",
                         "a soft mount answers reads with EIO when the server is slow: jobs die or lose samples"});
@@ -159,7 +159,7 @@ void nfs_recovery(const NfsFacts& nfs, Findings& findings) {
   }
 }
 
-void nfs_read_ahead(const Environment& environment, const NfsFacts& nfs, Findings& findings) {
+void nfs_read_ahead(const Environment& environment, const system::NfsFacts& nfs, Findings& findings) {
   constexpr std::uint64_t kSmall = 128 * kKi;
   const auto read_ahead = environment.storage.read_ahead;
   if (!read_ahead || *read_ahead > kSmall) return;
@@ -169,7 +169,7 @@ void nfs_read_ahead(const Environment& environment, const NfsFacts& nfs, Finding
        "a sequential reader has at most one small request under way ahead of it"});
 }
 
-void nfs_health(const NfsFacts& nfs, Findings& findings) {
+void nfs_health(const system::NfsFacts& nfs, Findings& findings) {
   constexpr double kMany = 0.001;
   constexpr double kSlow = 0.010;
   const double share =
@@ -188,7 +188,7 @@ void nfs_health(const NfsFacts& nfs, Findings& findings) {
   }
 }
 
-void lustre(const Environment& environment, const LustreFacts& facts, Findings& findings) {
+void lustre(const Environment& environment, const system::LustreFacts& facts, Findings& findings) {
   constexpr std::uint64_t kLargeFile = std::uint64_t{4} << 30U;
   constexpr std::uint64_t kLittleAhead = std::uint64_t{64} << 20U;
   const bool whole_file = facts.striped == environment.path;
@@ -209,7 +209,7 @@ void lustre(const Environment& environment, const LustreFacts& facts, Findings& 
   }
 }
 
-void fuse(const Environment& environment, const FuseFacts& facts, Findings& findings) {
+void fuse(const Environment& environment, const system::FuseFacts& facts, Findings& findings) {
   constexpr std::uint64_t kSmall = 128 * kKi;
   if (facts.kind == "remote shell") {
     findings.push_back({"sshfs", kWarning, facts.client, "NFS, an object store, or staged data",
@@ -255,7 +255,7 @@ void judge_remote_storage(const Environment& environment, Findings& findings) {
   }
   if (environment.lustre) lustre(environment, *environment.lustre, findings);
   if (environment.fuse) fuse(environment, *environment.fuse, findings);
-  if (has_remote_cache(environment.storage.storage_class)) slow_network(environment, findings);
+  if (system::has_remote_cache(environment.storage.storage_class)) slow_network(environment, findings);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -4,21 +4,21 @@
 
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// The counts in the order of DecodeFailure, `none` left out.
 constexpr std::array kByKind{&DecodeFailures::warned,        &DecodeFailures::truncated,   &DecodeFailures::corrupt,
                              &DecodeFailures::not_jpeg,      &DecodeFailures::zero_pixels, &DecodeFailures::too_large,
                              &DecodeFailures::too_many_scans};
-static_assert(kByKind.size() + 1 == EnumNames<DecodeFailure>::names.size());
+static_assert(kByKind.size() + 1 == kEnumNames<image::DecodeFailure>.size());
 
 }  // namespace
 
-void DecodeFailures::add(DecodeFailure failure) {
-  if (failure == DecodeFailure::none) return;
+void DecodeFailures::add(image::DecodeFailure failure) {
+  if (failure == image::DecodeFailure::none) return;
   ++(this->*kByKind[static_cast<std::size_t>(failure) - 1]);
-  if (failure != DecodeFailure::warned) ++total;
+  if (failure != image::DecodeFailure::warned) ++total;
 }
 
 void DecodeFailures::add(const DecodeFailures& other) {
@@ -32,7 +32,7 @@ std::string kinds_text(const DecodeFailures& failures) {
     const std::uint64_t count = failures.*kByKind[kind];
     if (count == 0 || kByKind[kind] == &DecodeFailures::warned) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", format_count(count),
-                        EnumNames<DecodeFailure>::names[kind + 1]);
+                        kEnumNames<image::DecodeFailure>[kind + 1]);
   }
   return text;
 }
@@ -59,4 +59,4 @@ void DecodeFailures::describe(FieldVisitor& v) {
   v.field({"too_many_scans", Unit::count, "progressive, with more than 500 scans"}, too_many_scans);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -7,7 +7,7 @@
 #include "core/fields.hpp"
 #include "image/jpeg_decoder.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// How many images went wrong, by kind (image/jpeg_decoder.hpp).
 struct DecodeFailures {
@@ -20,7 +20,7 @@ struct DecodeFailures {
   std::uint64_t too_large = 0;
   std::uint64_t too_many_scans = 0;
 
-  void add(DecodeFailure failure);
+  void add(image::DecodeFailure failure);
   void add(const DecodeFailures& other);
 
   void describe(FieldVisitor& v);
@@ -32,4 +32,4 @@ std::string kinds_text(const DecodeFailures& failures);
 /// Says of images that cannot be decoded how many of `tried` they are, of which kinds, and what that does to rates.
 void warn_of_failures(const DecodeFailures& failures, std::uint64_t tried, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

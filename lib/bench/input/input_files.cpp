@@ -27,7 +27,7 @@
 
 namespace fs = std::filesystem;
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// A folder's identity, to notice a link that leads back into a folder that we are inside of.
@@ -64,9 +64,9 @@ class FolderWalk {
     const std::string name = entry.path().filename().string();
     if (name.starts_with('.')) return;
     std::error_code dangling;
-    if (entry.is_directory(dangling)) return walk(join_path(folder, name));
+    if (entry.is_directory(dangling)) return walk(io::join_path(folder, name));
     if (!entry.is_regular_file(dangling)) return;
-    files_.push_back(join_path(folder, name));
+    files_.push_back(io::join_path(folder, name));
     context_.progress().items.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -99,13 +99,13 @@ std::size_t for_each_file(std::size_t count, Context& context, const std::functi
                           const std::optional<std::chrono::steady_clock::time_point>& deadline) {
   std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> done{0};
-  AdaptiveWorkers workers({.cores = usable_threads()}, context.stop_token());
-  workers.run([&](WaitMeter& meter, const std::stop_token& stop) {
+  sync::AdaptiveWorkers workers({.cores = system::usable_threads()}, context.stop_token());
+  workers.run([&](sync::WaitMeter& meter, const std::stop_token& stop) {
     if (stop.stop_requested()) return false;
     if (deadline && done > 0 && std::chrono::steady_clock::now() >= *deadline) return false;
     const std::size_t index = next.fetch_add(1, std::memory_order_relaxed);
     if (index >= count) return false;
-    const WaitMeter::Scope waiting(meter);
+    const sync::WaitMeter::Scope waiting(meter);
     work(index);
     done.fetch_add(1, std::memory_order_relaxed);
     return true;
@@ -149,11 +149,11 @@ bool names_shards(const std::string& operand, const fs::file_status& status) {
 }
 
 /// The index of a shard when it is there and speaks of a file of this size.
-std::optional<ShardSummary> index_summary(const InputFile& shard) {
+std::optional<formats::ShardSummary> index_summary(const InputFile& shard) {
   const std::string path = index_path(shard);
   if (!fs::exists(path)) return std::nullopt;
-  FileSource source(path);
-  const ShardSummary summary = read_shard_summary(source, path);
+  io::FileSource source(path);
+  const formats::ShardSummary summary = formats::read_shard_summary(source, path);
   if (summary.bytes != shard.bytes) return std::nullopt;
   return summary;
 }
@@ -187,7 +187,7 @@ class InputFinder {
 
   InputSet take() {
     measure_files();
-    if (!shard_operands_.empty()) add_shards(resolve_shards(shard_operands_));
+    if (!shard_operands_.empty()) add_shards(catalog::resolve_shards(shard_operands_));
     for (const InputFile& file : input_.files) input_.bytes += file.bytes;
     return std::move(input_);
   }
@@ -216,9 +216,9 @@ class InputFinder {
     });
   }
 
-  void add_shards(const ShardSet& set) {
+  void add_shards(const catalog::ShardSet& set) {
     const std::size_t first = input_.files.size();
-    for (const ShardFile& shard : set.shards) input_.files.push_back({shard.path, shard.bytes, true, {}});
+    for (const catalog::ShardFile& shard : set.shards) input_.files.push_back({shard.path, shard.bytes, true, {}});
     for_each_file(set.shards.size(), context_, [&](std::size_t i) {
       InputFile& file = input_.files[first + i];
       if (const auto summary = index_summary(file)) file.samples = summary->samples;
@@ -234,19 +234,19 @@ class InputFinder {
 
 std::string first_line(const std::string& path) {
   std::string text(64U << 10U, '\0');
-  text.resize(File::open_read(path).read_at(0, std::as_writable_bytes(std::span(text))));
+  text.resize(io::File::open_read(path).read_at(0, std::as_writable_bytes(std::span(text))));
   const std::size_t begin = std::min(text.find_first_not_of("\r\n"), text.size());
   return text.substr(begin, text.find_first_of("\r\n", begin) - begin);
 }
 
 bool is_shard_index(const std::string& path) {
   constexpr std::uintmax_t kMostBytes = 64U << 20U;
-  return fs::file_size(path) <= kMostBytes && is_wids_index(read_text_file(path));
+  return fs::file_size(path) <= kMostBytes && formats::is_wids_index(io::read_text_file(path));
 }
 
 std::string index_path(const InputFile& shard) {
   const fs::path path(shard.path);
-  return join_path(parent_folder(shard.path), shard_index_path(path.filename().string()));
+  return io::join_path(io::parent_folder(shard.path), formats::shard_index_path(path.filename().string()));
 }
 
 InputSet find_input(const std::vector<std::string>& operands, Context& context) {
@@ -281,4 +281,4 @@ InputSet spread(InputSet input) {
   return input;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

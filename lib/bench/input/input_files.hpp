@@ -11,7 +11,7 @@
 #include "core/context.hpp"
 
 /// What a measurement reads: shards, or any files.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Paths of the files below `folder` at any depth, sorted. Links are followed, as loaders do, but not back into a
 /// folder that leads to them; hidden files and folders are passed over. Raises the progress's items. Throws
@@ -65,4 +65,4 @@ bool is_shard_index(const std::string& path);
 /// Where our index of a shard lies when it has one.
 std::string index_path(const InputFile& shard);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -11,7 +11,7 @@
 #include "io/file.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::size_t kMostShards = 16;
@@ -79,7 +79,7 @@ void JpegStore::load(const InputSet& input, Context& context) {
   context.progress().start("loading images", refs_.size(), bytes_);
   for_each_file(refs_.size(), context, [&](std::size_t i) {
     const std::string& path = input.files[refs_[i].file].path;
-    const File file = File::open_read(path);
+    const io::File file = io::File::open_read(path);
     if (file.read_at(refs_[i].image_offset, places[i]) < places[i].size()) {
       throw Error(ErrorCode::io, fmt::format("'{}' ended within an image: it changed while it was read", path), path,
                   refs_[i].image_offset);
@@ -95,11 +95,11 @@ void JpegStore::look_at_headers() {
   std::uint64_t jpeg_bytes = 0;
   for (const Bytes image : images_) {
     pixels_.push_back(0);
-    if (sniff_image(image) != ImageKind::jpeg) {
+    if (image::sniff_image(image) != image::ImageKind::jpeg) {
       ++mix_.other_format;
       continue;
     }
-    const JpegHeader header = read_jpeg_header(image).header;
+    const image::JpegHeader header = image::read_jpeg_header(image).header;
     ++mix_.jpeg;
     mix_.progressive += header.progressive ? 1U : 0U;
     mix_.gray += header.components == 1 ? 1U : 0U;
@@ -115,9 +115,9 @@ void JpegStore::look_at_headers() {
   mix_.bytes_per_pixel = static_cast<double>(jpeg_bytes) / static_cast<double>(all_pixels);
 }
 
-std::optional<JpegRoute> route_jpeg(DeviceJpegDecoder& decoder, Bytes jpeg) {
-  const auto [status, header] = read_jpeg_header(jpeg);
-  if (status != JpegHeaderStatus::ok || header.width == 0 || header.height == 0) return std::nullopt;
+std::optional<JpegRoute> route_jpeg(gpu::DeviceJpegDecoder& decoder, Bytes jpeg) {
+  const auto [status, header] = image::read_jpeg_header(jpeg);
+  if (status != image::JpegHeaderStatus::ok || header.width == 0 || header.height == 0) return std::nullopt;
   const bool marked_rgb = header.components == 3 && header.adobe && header.adobe_transform == 0;
   if (marked_rgb || header.named_rgb) return std::nullopt;
   const auto engine = decoder.engine_for(jpeg);
@@ -125,4 +125,4 @@ std::optional<JpegRoute> route_jpeg(DeviceJpegDecoder& decoder, Bytes jpeg) {
   return JpegRoute{*engine, header.width, header.height};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

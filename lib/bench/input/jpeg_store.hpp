@@ -11,7 +11,7 @@
 #include "core/fields.hpp"
 #include "gpu/device_jpeg_decoder.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// What the images of a store are, by their headers.
 struct ImageMix {
@@ -59,7 +59,7 @@ class JpegStore {
 
 /// How a GPU decodes an image, and what it needs to know of it.
 struct JpegRoute {
-  JpegEngine engine = JpegEngine::hardware;
+  gpu::JpegEngine engine = gpu::JpegEngine::hardware;
   std::uint32_t width = 0;
   std::uint32_t height = 0;
 
@@ -69,6 +69,6 @@ struct JpegRoute {
 
 /// Empty where the CPU is to decode the image: no engine takes it, or its header is not one that both would read alike
 /// (RGB that is stored as such, which Adobe's marker or the components' names tell). Thread-safe.
-std::optional<JpegRoute> route_jpeg(DeviceJpegDecoder& decoder, Bytes jpeg);
+std::optional<JpegRoute> route_jpeg(gpu::DeviceJpegDecoder& decoder, Bytes jpeg);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -16,12 +16,12 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// A sample as DALI's index has it.
 struct DaliSample {
-  std::vector<DaliMember> members;
+  std::vector<formats::DaliMember> members;
 };
 
 /// Collects the samples of one shard from either of its descriptions.
@@ -42,7 +42,7 @@ class SampleCollector {
     ref.offset = sample.members.front().offset;
     ref.bytes = sample.members.back().offset + sample.members.back().size - ref.offset;
     for (const auto& member : sample.members) {
-      if (!is_image_name("." + member.extension)) continue;
+      if (!catalog::is_image_name("." + member.extension)) continue;
       ref.has_image = true;
       ref.image_offset = member.offset;
       ref.image_bytes = member.size;
@@ -59,24 +59,24 @@ class SampleCollector {
 
 void list_indexed(const InputFile& shard, SampleCollector& collector) {
   const std::string path = index_path(shard);
-  FileSource source(path);
-  ShardIndexVisitor visitor;
-  visitor.sample = [&](IndexSample&& sample) { collector.add(sample); };
-  read_shard_index(source, path, visitor);
+  io::FileSource source(path);
+  formats::ShardIndexVisitor visitor;
+  visitor.sample = [&](formats::IndexSample&& sample) { collector.add(sample); };
+  formats::read_shard_index(source, path, visitor);
 }
 
 std::string dali_index_path(const InputFile& shard) {
   const std::string name = std::filesystem::path(shard.path).filename().string();
-  return join_path(parent_folder(shard.path), dali_index_name(name));
+  return io::join_path(io::parent_folder(shard.path), formats::dali_index_name(name));
 }
 
 /// True when a member's header stands where an index says. Contents follow their headers.
-bool is_member(const File& shard, const DaliMember& member) {
-  if (member.offset < kTarBlock) return false;
-  std::array<std::byte, kTarBlock> block{};
-  if (shard.read_at(member.offset - kTarBlock, block) < block.size()) return false;
-  TarHeader header;
-  return read_tar_header(block, header) == TarHeaderState::good && header.size == member.size;
+bool is_member(const io::File& shard, const formats::DaliMember& member) {
+  if (member.offset < formats::kTarBlock) return false;
+  std::array<std::byte, formats::kTarBlock> block{};
+  if (shard.read_at(member.offset - formats::kTarBlock, block) < block.size()) return false;
+  formats::TarHeader header;
+  return formats::read_tar_header(block, header) == formats::TarHeaderState::good && header.size == member.size;
 }
 
 /// By DALI's index beside the shard. False where there is none, or it is of another shard: its first or last member is
@@ -86,14 +86,15 @@ bool list_by_dali(const InputFile& shard, SampleCollector& collector, Context& c
   if (!std::filesystem::is_regular_file(path)) return false;
   std::vector<DaliSample> samples;
   try {
-    FileSource source(path);
-    read_dali_index(source, path, [&](const std::vector<DaliMember>& members) { samples.push_back({members}); });
+    io::FileSource source(path);
+    formats::read_dali_index(source, path,
+                             [&](const std::vector<formats::DaliMember>& members) { samples.push_back({members}); });
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
     context.warn("stale_index", fmt::format("{}; the shard's headers are read instead", error.what()));
     return false;
   }
-  const File file = File::open_read(shard.path);
+  const io::File file = io::File::open_read(shard.path);
   const bool fits = samples.empty() || (is_member(file, samples.front().members.front()) &&
                                         is_member(file, samples.back().members.back()));
   if (!fits) {
@@ -106,12 +107,12 @@ bool list_by_dali(const InputFile& shard, SampleCollector& collector, Context& c
 }
 
 void list_scanned(const InputFile& shard, SampleCollector& collector, Context& context) {
-  FileSource source(shard.path);
-  TarScanner scanner(source, [&](const TarFinding& finding) {
+  io::FileSource source(shard.path);
+  formats::TarScanner scanner(source, [&](const formats::TarFinding& finding) {
     context.warn("damaged_shard", fmt::format("'{}' at byte {}: {}", shard.path, finding.offset, finding.text));
   });
-  SampleGrouper grouper;
-  TarEntry entry;
+  formats::SampleGrouper grouper;
+  formats::TarEntry entry;
   while (scanner.next(entry)) {
     context.throw_if_stopped();
     if (const auto sample = grouper.add(entry)) collector.add(*sample);
@@ -120,7 +121,7 @@ void list_scanned(const InputFile& shard, SampleCollector& collector, Context& c
 }
 
 void list_plain(const InputFile& file, std::uint32_t index, std::vector<SampleRef>& samples) {
-  const bool image = is_image_name(file.path);
+  const bool image = catalog::is_image_name(file.path);
   samples.push_back({index, 0, file.bytes, image, 0, image ? file.bytes : 0});
 }
 
@@ -167,11 +168,11 @@ std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shar
 namespace {
 
 std::string member_name(const std::string& shard, std::uint64_t content_offset) {
-  std::array<std::byte, kTarBlock> block{};
-  if (content_offset < kTarBlock) return shard;
-  if (File::open_read(shard).read_at(content_offset - kTarBlock, block) < kTarBlock) return shard;
-  TarHeader header;
-  if (read_tar_header(block, header) != TarHeaderState::good) return shard;
+  std::array<std::byte, formats::kTarBlock> block{};
+  if (content_offset < formats::kTarBlock) return shard;
+  if (io::File::open_read(shard).read_at(content_offset - formats::kTarBlock, block) < formats::kTarBlock) return shard;
+  formats::TarHeader header;
+  if (formats::read_tar_header(block, header) != formats::TarHeaderState::good) return shard;
   const std::string folder = header.prefix.empty() ? "" : std::string(header.prefix) + "/";
   return shard + "/" + folder + std::string(header.name);
 }
@@ -187,4 +188,4 @@ std::vector<std::string> sample_names(const InputSet& input, std::span<const Sam
   return names;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -10,7 +10,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Where one sample lies in a set.
 struct SampleRef {
@@ -46,4 +46,4 @@ struct SampleChoice {
 /// its first 100 bytes where a long name stands in an extension).
 std::vector<std::string> sample_names(const InputSet& input, std::span<const SampleRef> samples);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

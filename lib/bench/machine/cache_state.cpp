@@ -13,7 +13,7 @@
 #include "io/page_cache.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::size_t kMostFilesToAsk = 2000;
@@ -33,7 +33,7 @@ std::vector<const InputFile*> some_of(std::span<const InputFile> files) {
 std::size_t drop(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
   context.progress().start("dropping caches", files.size());
   const auto work = [&](std::size_t i) {
-    drop_from_cache(File::open_read(files[i].path));
+    io::drop_from_cache(io::File::open_read(files[i].path));
     context.progress().items.fetch_add(1, std::memory_order_relaxed);
   };
   return for_each_file(files.size(), context, work, deadline);
@@ -47,7 +47,7 @@ std::size_t warm(std::span<const InputFile> files, const Deadline& deadline, Con
   std::mutex mutex;
   std::size_t first_cut = files.size();
   const auto work = [&](std::size_t i) {
-    const bool whole = warm_cache(File::open_read(files[i].path), go_on);
+    const bool whole = io::warm_cache(io::File::open_read(files[i].path), go_on);
     context.progress().items.fetch_add(1, std::memory_order_relaxed);
     const std::scoped_lock lock(mutex);
     if (!whole) first_cut = std::min(first_cut, i);
@@ -63,9 +63,9 @@ std::size_t warm(std::span<const InputFile> files, const Deadline& deadline, Con
 void check_fits_memory(std::span<const InputFile> files) {
   std::uint64_t bytes = 0;
   for (const InputFile& file : files) bytes += file.bytes;
-  if (bytes <= usable_memory()) return;
+  if (bytes <= system::usable_memory()) return;
   refuse_warm(fmt::format("{} of data are more than the {} of memory that may be used; name fewer files",
-                          format_size(bytes), format_size(usable_memory())));
+                          format_size(bytes), format_size(system::usable_memory())));
 }
 
 /// Reads on what the kernel took back meanwhile: some reclaim idle pages before memory is short.
@@ -102,8 +102,8 @@ std::optional<double> residency(std::span<const InputFile> files, Context& conte
   std::atomic<bool> known{true};
   for_each_file(some.size(), context, [&](std::size_t i) {
     if (!known) return;
-    const File file = File::open_read(some[i]->path);
-    const auto in_cache = cached_bytes(file);
+    const io::File file = io::File::open_read(some[i]->path);
+    const auto in_cache = io::cached_bytes(file);
     if (!in_cache) known = false;
     cached += in_cache.value_or(0);
     bytes += file.size();
@@ -134,22 +134,22 @@ InputSet preparable(const InputSet& input, CacheRequest request, double seconds,
   return part;
 }
 
-std::string cache_state(const CacheReport& report, StorageClass storage_class) {
+std::string cache_state(const CacheReport& report, system::StorageClass storage_class) {
   const auto ratio = report.residency_before_ratio;
   if (!ratio) return report.requested == CacheRequest::warm ? "warm" : "unknown";
   if (*ratio >= kWarm) return "warm";
   if (*ratio > kCold) return "mixed";
-  return has_remote_cache(storage_class) ? "client-cold" : "cold";
+  return system::has_remote_cache(storage_class) ? "client-cold" : "cold";
 }
 
 DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context) {
   const auto some = some_of(files);
   std::mutex mutex;
-  FileExtents all;
+  io::FileExtents all;
   std::string sparse;
   std::string compressed;
   for_each_file(some.size(), context, [&](std::size_t i) {
-    const FileExtents found = file_extents(File::open_read(some[i]->path));
+    const io::FileExtents found = io::file_extents(io::File::open_read(some[i]->path));
     const std::scoped_lock lock(mutex);
     all += found;
     if (found.sparse() > 0) sparse = untouched_text(some[i]->path, found.sparse());
@@ -173,4 +173,4 @@ void DataOnDisk::describe(FieldVisitor& v) {
           compressed_bytes);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

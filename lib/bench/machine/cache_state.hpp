@@ -12,7 +12,7 @@
 #include "system/storage.hpp"
 
 /// Bringing the page cache into the state that a measurement asks for, and saying which state it had.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// What of the data is not on the disk byte for byte, by at most 2000 files taken evenly.
 struct DataOnDisk {
@@ -25,10 +25,7 @@ struct DataOnDisk {
 };
 
 enum class CacheRequest { any, cold, warm };
-template <>
-struct EnumNames<CacheRequest> {
-  static constexpr std::array<std::string_view, 3> names{"any", "cold", "warm"};
-};
+constexpr auto enum_names(CacheRequest) { return std::to_array<std::string_view>({"any", "cold", "warm"}); }
 
 struct CacheReport {
   CacheRequest requested = CacheRequest::any;
@@ -61,11 +58,11 @@ InputSet preparable(const InputSet& input, CacheRequest request, double seconds,
 
 /// A name for what the cache held before a measurement that goes through it. "client-cold": a server behind may still
 /// have it in memory. What was just read into the cache is warm, also where the system does not tell.
-std::string cache_state(const CacheReport& report, StorageClass storage_class);
+std::string cache_state(const CacheReport& report, system::StorageClass storage_class);
 
 /// Looks how at most 2000 files, taken evenly, lie on their disk. Where that is to be measured, throws
 /// Error{unsupported} for holes and extents that were never written, whose reading touches no disk, and with `direct`
 /// for compressed data, which file systems read through the page cache all the same; otherwise a warning.
 DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

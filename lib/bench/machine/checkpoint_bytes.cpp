@@ -6,7 +6,7 @@
 
 #include "core/prng.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 void fill_with_noise(MutableBytes bytes, std::uint64_t seed) {
   Prng prng(seed);
@@ -30,4 +30,4 @@ Bytes CheckpointBytes::at(std::uint64_t offset, std::size_t length) {
   return bytes;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

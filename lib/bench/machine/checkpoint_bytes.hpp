@@ -5,7 +5,7 @@
 #include "core/bytes.hpp"
 #include "io/file.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Fills memory with noise that no disk can compress: a function of `seed` alone.
 void fill_with_noise(MutableBytes bytes, std::uint64_t seed);
@@ -26,8 +26,8 @@ class CheckpointBytes {
  private:
   std::uint64_t rank_;
   std::uint64_t turn_;
-  AlignedBuffer memory_;
+  io::AlignedBuffer memory_;
   MutableBytes buffer_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -4,15 +4,15 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr const char* kUnknownNode = "/sys does not say which NUMA node the GPU is nearest to";
 
 }  // namespace
 
-std::vector<Placement> placements(NumaChoice choice, std::optional<std::uint64_t> device_node, const Probe& probe,
-                                  Context& context) {
+std::vector<Placement> placements(NumaChoice choice, std::optional<std::uint64_t> device_node,
+                                  const system::Probe& probe, Context& context) {
   const bool local = choice != NumaChoice::remote;
   const bool remote = choice == NumaChoice::remote || choice == NumaChoice::both;
   if (!device_node) {
@@ -22,7 +22,7 @@ std::vector<Placement> placements(NumaChoice choice, std::optional<std::uint64_t
   std::vector<Placement> places;
   if (local) places.push_back({NumaPlace::local, device_node});
   if (!remote) return places;
-  if (const auto far = farthest_node(*device_node, probe)) {
+  if (const auto far = system::farthest_node(*device_node, probe)) {
     places.push_back({NumaPlace::remote, far});
   } else if (choice == NumaChoice::remote) {
     throw Error(ErrorCode::unsupported, "--numa remote: this machine has one NUMA node");
@@ -32,11 +32,12 @@ std::vector<Placement> placements(NumaChoice choice, std::optional<std::uint64_t
   return places;
 }
 
-std::unique_ptr<NumaBinding> bind(Placement& placement, NumaChoice choice, const Probe& probe, Context& context) {
+std::unique_ptr<system::NumaBinding> bind(Placement& placement, NumaChoice choice, const system::Probe& probe,
+                                          Context& context) {
   if (!placement.node) return nullptr;
-  std::unique_ptr<NumaBinding> binding;
+  std::unique_ptr<system::NumaBinding> binding;
   try {
-    binding = std::make_unique<NumaBinding>(*placement.node, probe);
+    binding = std::make_unique<system::NumaBinding>(*placement.node, probe);
   } catch (const Error& error) {
     if (choice != NumaChoice::automatic) throw;
     context.warn("numa_not_bound", fmt::format("{}; host memory comes from any node", error.what()));
@@ -52,4 +53,4 @@ std::unique_ptr<NumaBinding> bind(Placement& placement, NumaChoice choice, const
   return binding;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -6,7 +6,7 @@
 #include "bench/transfer/transfer.hpp"
 #include "system/numa_binding.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Where host memory is to come from.
 struct Placement {
@@ -17,11 +17,12 @@ struct Placement {
 /// The places that --numa names, for a GPU that is nearest to `device_node`. Throws Error{unsupported} where local or
 /// remote was asked for and the machine does not tell, or has one node; `both` and `automatic` take what there is, and
 /// warn.
-std::vector<Placement> placements(NumaChoice choice, std::optional<std::uint64_t> device_node, const Probe& probe,
-                                  Context& context);
+std::vector<Placement> placements(NumaChoice choice, std::optional<std::uint64_t> device_node,
+                                  const system::Probe& probe, Context& context);
 
 /// Runs the calling thread there, or throws Error{unsupported}; null for no place in particular. With
 /// NumaChoice::automatic a refusal is a warning.
-std::unique_ptr<NumaBinding> bind(Placement& placement, NumaChoice choice, const Probe& probe, Context& context);
+std::unique_ptr<system::NumaBinding> bind(Placement& placement, NumaChoice choice, const system::Probe& probe,
+                                          Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -9,7 +9,7 @@
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using Json = nlohmann::json;
@@ -141,4 +141,4 @@ MeasuredNodeResult read_measured(const std::string& path) {
   throw Error(ErrorCode::usage, fmt::format("'{}' is a result of {} without a rate; measure again", path, verb), path);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

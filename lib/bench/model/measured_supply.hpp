@@ -5,7 +5,7 @@
 
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// What a node gives, as far as it is known.
 struct Supply {
@@ -64,4 +64,4 @@ struct MeasuredNodeResult {
 /// read nothing.
 MeasuredNodeResult read_measured(const std::string& path);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 std::optional<double> as_double(const std::optional<std::uint64_t>& value) {
@@ -38,7 +38,7 @@ Required requirements(const ModelOptions& options, const JobRequirement& require
   const TrainingJob& job = requirement.job;
   const bool image = requirement.is_of_images();
   const double decoded =
-      image ? static_cast<double>(tensor_bytes(options.crop, value_bytes(options.dtype))) : job.sample_bytes;
+      image ? static_cast<double>(tensor_bytes(options.crop, image::value_bytes(options.dtype))) : job.sample_bytes;
   Required required;
   required.samples_per_second = samples_per_second(job);
   required.bytes_per_second = bytes_per_second(job);
@@ -343,4 +343,4 @@ void ModelResult::describe(FieldVisitor& v) {
   v.field({"presets", Unit::none, "published workloads"}, presets);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

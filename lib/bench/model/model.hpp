@@ -12,7 +12,7 @@
 #include "image/tensor_type.hpp"
 
 /// `iobench model`: what a training job needs of its input, and how many GPUs a node can feed. Measures nothing.
-namespace shardkit {
+namespace shardkit::bench {
 
 struct ModelOptions {
   bool list_presets = false;
@@ -25,7 +25,7 @@ struct ModelOptions {
   std::uint64_t workers = 8;
   std::uint64_t prefetch = 2;
   std::uint64_t crop = 224;
-  TensorType dtype = TensorType::f32;
+  image::TensorType dtype = image::TensorType::f32;
   std::optional<double> decode_per_core;
   std::optional<std::string> from;
   std::optional<double> read_rate;
@@ -109,4 +109,4 @@ struct ModelResult {
 
 ModelResult model(const ModelOptions& options, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

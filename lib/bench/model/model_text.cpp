@@ -5,7 +5,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr const char* kJob = "a job (--preset, or --batch, --step-time and --sample-bytes)";
@@ -185,4 +185,4 @@ std::string model_text(const ModelResult& result, const std::optional<JobRequire
   return fmt::format("{}, and what one GPU of each takes", format_count(result.presets.size(), "published workload"));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

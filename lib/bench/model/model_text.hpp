@@ -9,7 +9,7 @@
 #include "bench/requirement/job.hpp"
 
 /// Which options of `iobench model` make sense, alone and together.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Throws Error{usage}: "<option>: expected <expected>".
 [[noreturn]] void refuse_option(const char* option, std::string_view expected);
@@ -32,4 +32,4 @@ ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& mea
 /// either that presets are listed.
 std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -12,13 +12,13 @@
 #include "io/publish.hpp"
 #include "system/storage.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::uint64_t kReadersOfShards = 4;
 constexpr std::uint64_t kReadersOfFiles = 16;
 
-unsigned readers_of(const SampleSource& source, const PipelineOptions& options) {
+unsigned readers_of(const ImageSource& source, const PipelineOptions& options) {
   const bool files = source.kind() == "files";
   const std::uint64_t wanted = options.readers.value_or(files ? kReadersOfFiles : kReadersOfShards);
   return static_cast<unsigned>(std::min<std::uint64_t>(wanted, source.most_readers()));
@@ -82,13 +82,14 @@ class PipelineBench {
         input_(input),
         context_(context),
         setup_(set_up(options)),
-        files_(posix_file_system()),
+        files_(io::posix_file_system()),
         source_(make()),
         gpus_(choose_gpus(options, setup_, machine, context)),
         decoders_(open_decoders(setup_, gpus_, machine)),
         sink_(make_checked_sink(machine)),
         work_{*source_, *sink_, input.files, options.cache, options.epochs, options.budget, mean_sample_bytes(input)} {
-    if (options.trace) AtomicFile(*files_, published_path(*options.trace));  // that it can be written, before measuring
+    if (options.trace)
+      io::AtomicFile(*files_, io::published_path(*options.trace));  // that it can be written, before measuring
     setup_.loader.readers = readers_of(*source_, options);
     if (!input.files.empty()) check_on_disk(input.files, options.cache == CacheRequest::cold, false, context);
   }
@@ -104,7 +105,7 @@ class PipelineBench {
   }
 
  private:
-  std::unique_ptr<SampleSource> make() {
+  std::unique_ptr<ImageSource> make() {
     if (options_.source == SourceKind::null) return null_source();
     return make_source(input_, {options_.shuffle_buffer > 0, options_.seed}, context_);
   }
@@ -153,7 +154,7 @@ class PipelineBench {
     if (!gpus_.empty()) result.copies = copy_report(options_, gpus_, last.copies);
     if (!decoders_.empty()) result.jpegs = jpeg_report(decoders_.front()->facts(), last.tally);
     if (!input_.files.empty()) {
-      result.cache.state = cache_state(result.cache, storage_of(input_.files.front().path).storage_class);
+      result.cache.state = cache_state(result.cache, system::storage_of(input_.files.front().path).storage_class);
     }
     result.overhead = tool_overhead(calibration, last);
     if (without) result.checkpoint = interference(last, *without, *writer, every);
@@ -171,7 +172,7 @@ class PipelineBench {
   }
 
   TraceReport write_trace(const TraceLog& trace) {
-    trace.write(*files_, published_path(*options_.trace), "iobench pipeline");
+    trace.write(*files_, io::published_path(*options_.trace), "iobench pipeline");
     return {*options_.trace, trace.events(), trace.dropped()};
   }
 
@@ -182,10 +183,10 @@ class PipelineBench {
   const InputSet& input_;
   Context& context_;
   PipelineSetup setup_;
-  std::unique_ptr<FileSystem> files_;
-  std::unique_ptr<SampleSource> source_;
-  std::vector<Device*> gpus_;
-  std::vector<std::unique_ptr<DeviceJpegDecoder>> decoders_;
+  std::unique_ptr<io::FileSystem> files_;
+  std::unique_ptr<ImageSource> source_;
+  std::vector<gpu::Device*> gpus_;
+  std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> decoders_;
   std::unique_ptr<BatchSink> sink_;
   PipelineWork work_;
 };
@@ -193,20 +194,20 @@ class PipelineBench {
 /// The GPUs of this machine, opened when the options let them take part.
 class OpenMachine {
  public:
-  explicit OpenMachine(const PipelineOptions& options) : machine_{{}, open_jpeg_decoder, live_probe()} {
+  explicit OpenMachine(const PipelineOptions& options) : machine_{{}, gpu::open_jpeg_decoder, system::live_probe()} {
     if (options.sink == SinkKind::host) return;
     try {
-      devices_ = open_devices();
+      devices_ = gpu::open_devices();
     } catch (const Error& error) {
       if (error.code() != ErrorCode::unsupported || option_for_gpu(options)) throw;
     }
-    machine_.devices = lent(devices_);
+    machine_.devices = gpu::lent(devices_);
   }
 
   const PipelineMachine& machine() const { return machine_; }
 
  private:
-  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<gpu::Device>> devices_;
   PipelineMachine machine_;
 };
 
@@ -399,4 +400,4 @@ void PipelineResult::describe(FieldVisitor& v) {
   v.field({"trace", Unit::none, "none without --trace"}, trace);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -21,16 +21,13 @@
 #include "system/probe.hpp"
 
 /// `iobench pipeline`: reading, decoding, augmenting, batching and handing over at once, beside a step.
-namespace shardkit {
+namespace shardkit::bench {
 
 enum class SourceKind {
   data,
   null,  ///< no images at all: what is left is the tool's own work
 };
-template <>
-struct EnumNames<SourceKind> {
-  static constexpr std::array<std::string_view, 2> names{"data", "null"};
-};
+constexpr auto enum_names(SourceKind) { return std::to_array<std::string_view>({"data", "null"}); }
 
 /// Where batches go.
 enum class SinkKind {
@@ -38,24 +35,15 @@ enum class SinkKind {
   host,       ///< nowhere: nothing is copied
   gpu
 };
-template <>
-struct EnumNames<SinkKind> {
-  static constexpr std::array<std::string_view, 3> names{"auto", "host", "gpu"};
-};
+constexpr auto enum_names(SinkKind) { return std::to_array<std::string_view>({"auto", "host", "gpu"}); }
 
 /// Whether host memory that GPUs copy from is pinned; automatic: it is, where there is a GPU.
 enum class PinnedChoice { automatic, on, off };
-template <>
-struct EnumNames<PinnedChoice> {
-  static constexpr std::array<std::string_view, 3> names{"auto", "on", "off"};
-};
+constexpr auto enum_names(PinnedChoice) { return std::to_array<std::string_view>({"auto", "on", "off"}); }
 
 /// Where samples are flipped, normalised and laid out; automatic: where they were decoded.
 enum class NormalizeKind { automatic, cpu, gpu };
-template <>
-struct EnumNames<NormalizeKind> {
-  static constexpr std::array<std::string_view, 3> names{"auto", "cpu", "gpu"};
-};
+constexpr auto enum_names(NormalizeKind) { return std::to_array<std::string_view>({"auto", "cpu", "gpu"}); }
 
 struct PipelineOptions {
   std::vector<std::string> paths;
@@ -72,8 +60,8 @@ struct PipelineOptions {
   SourceKind source = SourceKind::data;
   DecodeKind decode = DecodeKind::cpu;
   std::uint64_t crop = 224;
-  TensorType dtype = TensorType::f32;
-  TensorLayout layout = TensorLayout::nchw;
+  image::TensorType dtype = image::TensorType::f32;
+  image::TensorLayout layout = image::TensorLayout::nchw;
   NormalizeKind normalize = NormalizeKind::automatic;
   SinkKind sink = SinkKind::automatic;
   std::string device;  ///< numbers of GPUs with commas; empty: the first ones
@@ -224,8 +212,8 @@ struct PipelineResult {
   std::uint64_t readers = 0;
   std::uint64_t workers = 0;
   std::uint64_t crop = 0;
-  TensorType dtype = TensorType::f32;
-  TensorLayout layout = TensorLayout::nchw;
+  image::TensorType dtype = image::TensorType::f32;
+  image::TensorLayout layout = image::TensorLayout::nchw;
   double batch_memory = 0;
   std::uint64_t steps = 0;
   std::uint64_t samples = 0;
@@ -258,9 +246,9 @@ struct PipelineResult {
 
 /// What the pipeline works with beside the data. Borrowed.
 struct PipelineMachine {
-  std::vector<Device*> devices;  ///< none: batches stay in host memory
-  std::function<std::unique_ptr<DeviceJpegDecoder>(const Device&, unsigned threads)> open_jpegs;
-  const Probe& probe;
+  std::vector<gpu::Device*> devices;  ///< none: batches stay in host memory
+  std::function<std::unique_ptr<gpu::DeviceJpegDecoder>(const gpu::Device&, unsigned threads)> open_jpegs;
+  const system::Probe& probe;
 };
 
 /// Runs the pipeline once for each value of --prefetch, and once more without checkpoints when there are some; or once
@@ -274,4 +262,4 @@ PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, C
 PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
                         Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -8,7 +8,7 @@
 #include "gpu/device.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) {
@@ -39,9 +39,9 @@ std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
                                               "such as 0,1; got '{}'",
                                               options.device));
   };
-  const auto words = split(options.device, ',');
+  const auto words = system::split(options.device, ',');
   for (const std::string_view word : words) {
-    const auto number = parse_number(word);
+    const auto number = system::parse_number(word);
     if (!number || std::ranges::find(numbers, *number) != numbers.end()) refuse();
     numbers.push_back(*number);
   }
@@ -49,8 +49,8 @@ std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
   return numbers;
 }
 
-std::vector<Device*> choose_gpus(const PipelineOptions& options, const PipelineSetup& setup,
-                                 const PipelineMachine& machine, Context& context) {
+std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const PipelineSetup& setup,
+                                      const PipelineMachine& machine, Context& context) {
   if (options.sink == SinkKind::host) return {};
   if (machine.devices.empty()) {
     if (const auto option = option_for_gpu(options)) {
@@ -58,9 +58,9 @@ std::vector<Device*> choose_gpus(const PipelineOptions& options, const PipelineS
     }
     return {};
   }
-  std::vector<Device*> gpus;
+  std::vector<gpu::Device*> gpus;
   for (const std::uint64_t number : listed_devices(options)) {
-    gpus.push_back(&numbered_device(machine.devices, number));
+    gpus.push_back(&gpu::numbered_device(machine.devices, number));
   }
   if (gpus.empty()) gpus = machine.devices;
   if (gpus.size() > setup.loader.gpus) gpus.resize(setup.loader.gpus);
@@ -68,12 +68,12 @@ std::vector<Device*> choose_gpus(const PipelineOptions& options, const PipelineS
   return gpus;
 }
 
-std::vector<std::unique_ptr<DeviceJpegDecoder>> open_decoders(const PipelineSetup& setup,
-                                                              const std::vector<Device*>& gpus,
-                                                              const PipelineMachine& machine) {
-  std::vector<std::unique_ptr<DeviceJpegDecoder>> decoders;
+std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const PipelineSetup& setup,
+                                                                   const std::vector<gpu::Device*>& gpus,
+                                                                   const PipelineMachine& machine) {
+  std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> decoders;
   if (setup.loader.decode != DecodeKind::nvjpeg) return decoders;
-  for (const Device* gpu : gpus) {
+  for (const gpu::Device* gpu : gpus) {
     if (gpu->facts().name != gpus.front()->facts().name) {
       throw Error(
           ErrorCode::unsupported,
@@ -85,7 +85,7 @@ std::vector<std::unique_ptr<DeviceJpegDecoder>> open_decoders(const PipelineSetu
   return decoders;
 }
 
-std::uint64_t jpeg_memory(const PipelineSetup& setup, const Device& gpu) {
+std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu) {
   constexpr std::uint64_t kSample = 1U << 20U;
   constexpr std::uint64_t kLeast = 64U << 20U;
   constexpr std::uint64_t kMost = 1U << 30U;
@@ -93,8 +93,8 @@ std::uint64_t jpeg_memory(const PipelineSetup& setup, const Device& gpu) {
 }
 
 std::unique_ptr<BatchSink> make_sink(const PipelineOptions& options, const PipelineSetup& setup,
-                                     const std::vector<Device*>& gpus,
-                                     const std::vector<std::unique_ptr<DeviceJpegDecoder>>& decoders,
+                                     const std::vector<gpu::Device*>& gpus,
+                                     const std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>>& decoders,
                                      const PipelineMachine& machine, Context& context) {
   if (gpus.empty()) return host_sink();
   const LoaderSettings& loader = setup.loader;
@@ -108,9 +108,9 @@ std::unique_ptr<BatchSink> make_sink(const PipelineOptions& options, const Pipel
   settings.form = loader.form;
   settings.pinned = options.pinned != PinnedChoice::off;
   settings.jpeg_memory = loader.largest_device_jpeg;
-  std::vector<DeviceJpegDecoder*> lent;
+  std::vector<gpu::DeviceJpegDecoder*> lent;
   for (const auto& decoder : decoders) lent.push_back(decoder.get());
   return std::make_unique<GpuSink>(settings, gpus, lent, machine.probe, context);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

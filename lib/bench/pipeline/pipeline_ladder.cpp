@@ -8,7 +8,7 @@
 #include "bench/pipeline/pipeline_setup.hpp"
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 struct Rung {
@@ -111,4 +111,4 @@ PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& inpu
   return last;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

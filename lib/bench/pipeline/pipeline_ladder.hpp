@@ -2,7 +2,7 @@
 
 #include "bench/pipeline/pipeline.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Throws Error{usage} for options that the ladder sets itself, or that say nothing over several rungs.
 void check_ladder(const PipelineOptions& options);
@@ -15,4 +15,4 @@ void check_ladder(const PipelineOptions& options);
 PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
                             Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

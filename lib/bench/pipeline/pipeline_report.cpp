@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -186,9 +186,10 @@ void describe_setup(const PipelineOptions& options, const PipelineRun& run, cons
   }
 }
 
-CopyReport copy_report(const PipelineOptions& options, const std::vector<Device*>& gpus, const CopyTally& copies) {
+CopyReport copy_report(const PipelineOptions& options, const std::vector<gpu::Device*>& gpus, const CopyTally& copies) {
   CopyReport report;
-  for (const Device* gpu : gpus) report.devices.push_back(fmt::format("{}: {}", gpu->facts().index, gpu->facts().name));
+  for (const gpu::Device* gpu : gpus)
+    report.devices.push_back(fmt::format("{}: {}", gpu->facts().index, gpu->facts().name));
   report.pinned = options.pinned != PinnedChoice::off;
   report.copies = copies.copies;
   report.bytes = copies.bytes;
@@ -196,13 +197,13 @@ CopyReport copy_report(const PipelineOptions& options, const std::vector<Device*
   return report;
 }
 
-JpegReport jpeg_report(const JpegDecoderFacts& decoder, const LoaderTally& tally) {
-  const auto by = [&](JpegEngine engine) { return tally.paths.engines[static_cast<std::size_t>(engine)]; };
+JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& tally) {
+  const auto by = [&](gpu::JpegEngine engine) { return tally.paths.engines[static_cast<std::size_t>(engine)]; };
   JpegReport report;
   report.decoder = decoder.library;
-  report.hardware = by(JpegEngine::hardware);
-  report.hybrid = by(JpegEngine::hybrid);
-  report.gpu_hybrid = by(JpegEngine::gpu_hybrid);
+  report.hardware = by(gpu::JpegEngine::hardware);
+  report.hybrid = by(gpu::JpegEngine::hybrid);
+  report.gpu_hybrid = by(gpu::JpegEngine::gpu_hybrid);
   report.cpu = tally.paths.cpu;
   report.returned = tally.paths.returned;
   const std::uint64_t on_gpu = report.hardware + report.hybrid + report.gpu_hybrid;
@@ -241,4 +242,4 @@ void add_measurement(const PipelineRun& run, PipelineResult& result) {
   result.cache.residency_after_ratio = run.residency_after;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

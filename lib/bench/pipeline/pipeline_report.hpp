@@ -11,7 +11,7 @@
 /// What the pipeline itself costs, apart from what it measures.
 ///
 /// From runs to the parts of a PipelineResult. Pure.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// In the order that samples pass the stages, checkpoints last.
 std::vector<StageRow> stage_rows(const PipelineRun& run);
@@ -36,10 +36,10 @@ void describe_setup(const PipelineOptions& options, const PipelineRun& run, cons
                     PipelineResult& result);
 
 /// What was copied to these GPUs.
-CopyReport copy_report(const PipelineOptions& options, const std::vector<Device*>& gpus, const CopyTally& copies);
+CopyReport copy_report(const PipelineOptions& options, const std::vector<gpu::Device*>& gpus, const CopyTally& copies);
 
 /// Who decoded.
-JpegReport jpeg_report(const JpegDecoderFacts& decoder, const LoaderTally& tally);
+JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& tally);
 
 /// What a run measured.
 void add_measurement(const PipelineRun& run, PipelineResult& result);
@@ -48,4 +48,4 @@ void add_measurement(const PipelineRun& run, PipelineResult& result);
 CheckpointInterference interference(const PipelineRun& with, const PipelineRun& without, const CheckpointWriter& writer,
                                     std::uint64_t every);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

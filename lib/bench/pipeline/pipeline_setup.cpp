@@ -14,7 +14,7 @@
 #include "core/units.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 void PipelineOptions::describe(FieldVisitor& v) {
   v.field({"PATH", Unit::none, "shards, image files, or folders of either; none with --source null",
@@ -155,7 +155,7 @@ PipelineSetup set_up(const PipelineOptions& options) {
   check(options.step == StepKind::emulated || setup.step.step_seconds > 0,
         "--step spin: name the --step-time, or a --preset, for which GPUs compute");
   setup.step.checkpoint_every = options.checkpoint_every.value_or(0);
-  loader.workers = static_cast<unsigned>(options.workers.value_or(usable_threads()));
+  loader.workers = static_cast<unsigned>(options.workers.value_or(system::usable_threads()));
   loader.decode = options.decode;
   loader.crop = static_cast<std::uint32_t>(options.crop);
   loader.type = options.dtype;
@@ -167,7 +167,7 @@ PipelineSetup set_up(const PipelineOptions& options) {
   loader.seed = options.seed;
   loader.flow.samples = options.samples;
   loader.flow.shuffle_samples = options.shuffle_buffer;
-  loader.flow.shuffle_bytes = usable_memory() / 4;
+  loader.flow.shuffle_bytes = system::usable_memory() / 4;
   return setup;
 }
 
@@ -178,7 +178,7 @@ void check_batch_memory(const PipelineSetup& setup, double mean_sample_bytes) {
   const double compressed = largest.form == SampleForm::encoded ? mean_sample_bytes : 0;
   const double sample = static_cast<double>(sample_bytes(largest)) + compressed;
   const double bytes = batches * static_cast<double>(largest.batch) * sample;
-  const std::uint64_t memory = usable_memory() / 2;
+  const std::uint64_t memory = system::usable_memory() / 2;
   if (bytes <= static_cast<double>(memory)) return;
   throw Error(
       ErrorCode::no_space,
@@ -191,7 +191,7 @@ std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_byt
   constexpr double kLeast = 1U << 20U;
   constexpr double kMost = 256U << 20U;
   const double samples = static_cast<double>(batches_in_memory(settings) * settings.batch);
-  const double most = std::min(kMost, static_cast<double>(usable_memory()) / 8);
+  const double most = std::min(kMost, static_cast<double>(system::usable_memory()) / 8);
   return static_cast<std::uint64_t>(std::clamp(samples * mean_sample_bytes, kLeast, std::max(most, kLeast)));
 }
 
@@ -239,4 +239,4 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   return run;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -17,7 +17,7 @@
 #include "image/tensor_type.hpp"
 
 /// From options to what the loader and the step loop are told.
-namespace shardkit {
+namespace shardkit::bench {
 
 struct PipelineSetup {
   LoaderSettings loader;  ///< prefetch and readers are set for each run
@@ -58,7 +58,7 @@ inline constexpr double kGuessedSampleBytes = 128U << 10U;
 
 /// What runs have in common.
 struct PipelineWork {
-  SampleSource& source;
+  ImageSource& source;
   BatchSink& sink;
   std::span<const InputFile> files;  ///< whose residency is asked for; none for a null source
   CacheRequest cache = CacheRequest::any;
@@ -72,4 +72,4 @@ struct PipelineWork {
 PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings loader, const StepSettings& step,
                          CheckpointWriter* checkpoints, TraceLog* trace, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -8,7 +8,7 @@
 
 #include "bench/requirement/job.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr double kNoticeable = 0.05;
@@ -99,4 +99,4 @@ PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefe
   return verdict;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

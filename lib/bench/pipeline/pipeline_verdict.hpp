@@ -6,7 +6,7 @@
 #include <vector>
 
 /// Which stage sets a pipeline's pace, by where its threads spend their time. Pure.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Shares of the time of each kind of thread.
 struct PipelineShares {
@@ -37,4 +37,4 @@ struct PipelineVerdict {
 /// With less than half a core each readers never set the pace: they wait for cores as well.
 PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefetch);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

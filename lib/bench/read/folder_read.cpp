@@ -19,7 +19,7 @@
 #include "core/prng.hpp"
 #include "system/block_device.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 void FolderOperation::describe(FieldVisitor& v) {
   v.field({"name", Unit::none, "list (a folder), open, stat, read (a whole file) or close"}, name);
@@ -61,7 +61,7 @@ void check_folders(const std::vector<std::string>& paths) {
 
 /// Empties the kernel's caches of names and attributes, of the whole machine. False where this user may not.
 bool drop_metadata() {
-  const File control(::open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC), "/proc/sys/vm/drop_caches");
+  const io::File control(::open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC), "/proc/sys/vm/drop_caches");
   return control && ::write(control.fd(), "2", 1) == 1;
 }
 
@@ -70,7 +70,7 @@ MetadataCache prepare(const ReadOptions& options, Context& context) {
   if (options.cache == CacheRequest::any) return MetadataCache::as_found;
   std::vector<InputFile> files;
   for (const std::string& path : walk_folders(options.paths, context).files) {
-    files.push_back({path, File::open_read(path).size(), false, 1});
+    files.push_back({path, io::File::open_read(path).size(), false, 1});
   }
   if (!files.empty()) prepare_cache(files, options.cache, {}, context);
   if (options.cache == CacheRequest::warm) return MetadataCache::warm;
@@ -91,7 +91,7 @@ FolderListing list(const ReadOptions& options, Context& context) {
   return listing;
 }
 
-FolderOperation operation(std::string name, const LatencyHistogram& latency, std::uint64_t threads, double all) {
+FolderOperation operation(std::string name, const stats::LatencyHistogram& latency, std::uint64_t threads, double all) {
   const double total = latency.total();
   const auto count = static_cast<double>(latency.count());
   return {std::move(name),       latency.count(),        total > 0 ? count * static_cast<double>(threads) / total : 0,
@@ -140,7 +140,9 @@ void add_totals(const FolderTally& tally, const Timing& timing, ReadResult& resu
 }
 
 void hint_at_others(const std::vector<std::string>& files, ReadResult& result) {
-  const auto is_other = [](const std::string& path) { return !is_image_name(path.substr(path.rfind('/') + 1)); };
+  const auto is_other = [](const std::string& path) {
+    return !catalog::is_image_name(path.substr(path.rfind('/') + 1));
+  };
   const auto others = std::ranges::count_if(files, is_other);
   if (others == 0) return;
   result.hints.push_back(
@@ -175,7 +177,7 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   result.threads = threads_of(options);
   result.depth = 1;
   result.block = FolderWork::kBlock;
-  result.storage = storage_of(options.paths.front());
+  result.storage = system::storage_of(options.paths.front());
   result.cache.requested = options.cache;
   const MetadataCache metadata = prepare(options, context);
   FolderListing listing = list(options, context);
@@ -183,7 +185,7 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   Prng prng(options.seed);
   shuffle(std::span(listing.files), prng);
   FolderWork work(listing.files, options, context);
-  const auto before = read_disk_counters(result.storage.device);
+  const auto before = system::read_disk_counters(result.storage.device);
   context.progress().start("reading", listing.files.size());
   std::vector<FolderTally> tallies(result.threads);
   const Timing timing = timed_run(
@@ -197,7 +199,7 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   result.files = listing.files.size();
   ReadMeasurement device;
   device.add(timing, {});
-  device.add_device(before, read_disk_counters(result.storage.device));
+  device.add_device(before, system::read_disk_counters(result.storage.device));
   result.device = device.device();
   result.cache.state = cache_state(result.cache, result.storage.storage_class);
   result.imagefolder = report_of(listing, all, result.threads, timing.seconds);
@@ -206,4 +208,4 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   return result;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

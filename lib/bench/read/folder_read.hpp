@@ -10,17 +10,14 @@
 #include "core/fields.hpp"
 
 /// Parts of the result of `iobench read --mode imagefolder`.
-namespace shardkit {
+namespace shardkit::bench {
 
 struct ReadOptions;
 struct ReadResult;
 
 /// What was in memory of names and attributes (dentries, inodes) when they were asked for.
 enum class MetadataCache { as_found, cold, warm };
-template <>
-struct EnumNames<MetadataCache> {
-  static constexpr std::array<std::string_view, 3> names{"as_found", "cold", "warm"};
-};
+constexpr auto enum_names(MetadataCache) { return std::to_array<std::string_view>({"as_found", "cold", "warm"}); }
 
 /// One kind of call.
 struct FolderOperation {
@@ -53,4 +50,4 @@ struct FolderReport {
 /// Error{usage} for a path that is no folder, Error{not_found} when they hold no files.
 ReadResult read_folders(const ReadOptions& options, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

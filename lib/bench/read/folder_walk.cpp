@@ -15,7 +15,7 @@
 #include "io/page_cache.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using FolderId = std::pair<dev_t, ino_t>;
@@ -75,7 +75,7 @@ FolderListing walk_folders(const std::vector<std::string>& roots, Context& conte
     if (folder.inside_of.empty() || folder.inside_of.back().first != id.first) refuse_made_up_files(folder.path);
     std::vector<PendingFolder> below;
     for (const FolderEntry& entry : entries) {
-      const std::string path = join_path(folder.path, entry.name);
+      const std::string path = io::join_path(folder.path, entry.name);
       const unsigned char type = type_of(path, entry.type);
       if (type == DT_REG) listing.files.push_back(path);
       if (type == DT_DIR) below.push_back({path, folder.inside_of});
@@ -120,7 +120,7 @@ FolderWork::FolderWork(const std::vector<std::string>& files, const ReadOptions&
 }
 
 void FolderWork::run(FolderTally& tally, const std::stop_token& stop) {
-  AlignedBuffer buffer;
+  io::AlignedBuffer buffer;
   while (!stop.stop_requested() && !(deadline_ && SteadyClock::now() >= *deadline_)) {
     const std::uint64_t index = next_.fetch_add(1, std::memory_order_relaxed);
     if (index >= most_) return;
@@ -132,12 +132,12 @@ void FolderWork::run(FolderTally& tally, const std::stop_token& stop) {
 void FolderWork::read_file(std::uint64_t index, MutableBytes buffer, FolderTally& tally) {
   const std::string& path = files_[index];
   const auto begin = SteadyClock::now();
-  File file = File::open_read(path);
+  io::File file = io::File::open_read(path);
   const auto opened = SteadyClock::now();
   const std::uint64_t size = file.size();
   const auto stated = SteadyClock::now();
   if (index % kAskOneIn == 0) {
-    const auto cached = cached_bytes(file);
+    const auto cached = io::cached_bytes(file);
     tally.residency_unknown = tally.residency_unknown || !cached;
     tally.cached_bytes += cached.value_or(0);
     tally.asked_bytes += size;
@@ -154,7 +154,7 @@ void FolderWork::read_file(std::uint64_t index, MutableBytes buffer, FolderTally
     throw Error(ErrorCode::io, fmt::format("'{}' ends at byte {} of {}: it changes while it is read", path, done, size),
                 path, done);
   }
-  file = File();
+  file = io::File();
   const auto closed = SteadyClock::now();
   tally.open.record(opened - begin);
   tally.stat.record(stated - opened);
@@ -164,4 +164,4 @@ void FolderWork::read_file(std::uint64_t index, MutableBytes buffer, FolderTally
   tally.bytes += done;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

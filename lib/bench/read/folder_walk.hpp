@@ -12,12 +12,12 @@
 #include "core/context.hpp"
 #include "stats/latency_histogram.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// What listing folders found and took.
 struct FolderListing {
-  std::vector<std::string> files;  ///< sorted; hidden ones are left out
-  LatencyHistogram latency;        ///< of each folder: opened, all of it read, closed
+  std::vector<std::string> files;   ///< sorted; hidden ones are left out
+  stats::LatencyHistogram latency;  ///< of each folder: opened, all of it read, closed
 };
 
 /// Lists `roots` and what is below them, one folder after another, as torchvision's walk does; nothing is asked of the
@@ -27,8 +27,8 @@ FolderListing walk_folders(const std::vector<std::string>& roots, Context& conte
 
 /// What one thread's calls took. On a cache line of its own.
 struct alignas(64) FolderTally {
-  LatencyHistogram open, stat, read, close;
-  LatencyHistogram whole;  ///< all four of a file
+  stats::LatencyHistogram open, stat, read, close;
+  stats::LatencyHistogram whole;  ///< all four of a file
   std::uint64_t bytes = 0;
   std::uint64_t kernel_reads = 0;
   std::uint64_t asked_bytes = 0;   ///< of the files whose residency was asked, once open and before they were read
@@ -58,4 +58,4 @@ class FolderWork {
   std::atomic<std::uint64_t> next_{0};
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

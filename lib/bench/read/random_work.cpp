@@ -6,7 +6,7 @@
 
 #include "core/prng.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr unsigned kRounds = 4;
@@ -80,7 +80,7 @@ bool may_keep_open(std::uint64_t files) {
 
 }  // namespace
 
-RandomWork::RandomWork(std::span<const InputFile> files, const ReadEngine& engine, const RandomOrder& order,
+RandomWork::RandomWork(std::span<const InputFile> files, const io::ReadEngine& engine, const RandomOrder& order,
                        bool counts_samples, bool keep_files_open, const ReadLimits& limits, Context& context)
     : files_(files),
       engine_(engine),
@@ -104,7 +104,7 @@ class RandomWork::Thread {
     for (std::size_t i = pieces_.size(); i > 0; --i) free_.push_back(i - 1);
   }
 
-  bool next(ReadRequest& request) {
+  bool next(io::ReadRequest& request) {
     if (!begun_ && !begin_piece()) return false;
     Piece& piece = pieces_[current_];
     const std::uint64_t length = std::min(piece.ref.bytes - piece.asked, kMostPerRead);
@@ -114,7 +114,7 @@ class RandomWork::Thread {
     return true;
   }
 
-  void take(const ReadCompletion& done) {
+  void take(const io::ReadCompletion& done) {
     Piece& piece = pieces_[done.tag];
     tally_.kernel_reads += done.kernel_reads;
     work_.context_.progress().bytes.fetch_add(done.bytes.size(), std::memory_order_relaxed);
@@ -135,8 +135,8 @@ class RandomWork::Thread {
  private:
   struct Piece {
     SampleRef ref;
-    const ReadFile* file = nullptr;
-    std::shared_ptr<const ReadFile> opened;  ///< for this piece alone
+    const io::ReadFile* file = nullptr;
+    std::shared_ptr<const io::ReadFile> opened;  ///< for this piece alone
     std::uint64_t asked = 0;
     std::uint64_t came = 0;
     Clock::time_point begin;  ///< its first read, or the opening of its file
@@ -176,16 +176,16 @@ class RandomWork::Thread {
   bool begun_ = false;  ///< the current piece has more to ask for
 };
 
-std::unique_ptr<ReadLane> RandomWork::prepare() const {
+std::unique_ptr<io::ReadLane> RandomWork::prepare() const {
   return engine_.make_lane(static_cast<std::size_t>(std::min(order_.largest(), kMostPerRead)));
 }
 
-void RandomWork::run(ReadLane& lane, ReadTally& tally, const std::stop_token& stop) {
+void RandomWork::run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) {
   turns_.begin();
   Thread thread(*this, tally);
   keep_reading(
-      lane, engine_.depth(), stop, [&](ReadRequest& request) { return thread.next(request); },
-      [&](const ReadCompletion& done) { thread.take(done); });
+      lane, engine_.depth(), stop, [&](io::ReadRequest& request) { return thread.next(request); },
+      [&](const io::ReadCompletion& done) { thread.take(done); });
 }
 
 std::string RandomWork::hint(std::uint64_t) const {
@@ -193,4 +193,4 @@ std::string RandomWork::hint(std::uint64_t) const {
   return "there are more shards than may be open at once (ulimit -n), so each sample's time includes opening its shard";
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -9,7 +9,7 @@
 #include "bench/read/read_work.hpp"
 
 /// In which order pieces of files are read at random. None comes twice before all have come, as with fio's random map.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Thread-safe.
 class RandomOrder {
@@ -75,24 +75,24 @@ class RandomWork final : public ReadWork {
 
   /// Opens the shards, and with `keep_files_open` all other files too, or where there are more of them than descriptors
   /// to spare leaves that to each read.
-  RandomWork(std::span<const InputFile> files, const ReadEngine& engine, const RandomOrder& order, bool counts_samples,
-             bool keep_files_open, const ReadLimits& limits, Context& context);
+  RandomWork(std::span<const InputFile> files, const io::ReadEngine& engine, const RandomOrder& order,
+             bool counts_samples, bool keep_files_open, const ReadLimits& limits, Context& context);
 
-  std::unique_ptr<ReadLane> prepare() const override;
-  void run(ReadLane& lane, ReadTally& tally, const std::stop_token& stop) override;
+  std::unique_ptr<io::ReadLane> prepare() const override;
+  void run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) override;
   std::string hint(std::uint64_t threads) const override;
 
  private:
   class Thread;
 
   std::span<const InputFile> files_;
-  const ReadEngine& engine_;
+  const io::ReadEngine& engine_;
   const RandomOrder& order_;
   bool counts_samples_;
   bool keeps_open_ = true;
   Context& context_;
-  std::vector<std::shared_ptr<const ReadFile>> open_;  ///< by file; empty for those opened per read
+  std::vector<std::shared_ptr<const io::ReadFile>> open_;  ///< by file; empty for those opened per read
   Turns turns_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -17,11 +17,11 @@
 #include "stats/summary.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
-std::vector<LatencyStep> latency_steps(const LatencyHistogram& latency) {
+std::vector<LatencyStep> latency_steps(const stats::LatencyHistogram& latency) {
   std::vector<LatencyStep> steps;
-  for (const LogHistogram::Octave& octave : latency.octaves()) {
+  for (const stats::LogHistogram::Octave& octave : latency.octaves()) {
     steps.push_back({static_cast<double>(octave.from) * 1e-9, static_cast<double>(octave.to) * 1e-9, octave.count});
   }
   return steps;
@@ -107,14 +107,14 @@ ReadResult describe_run(const ReadOptions& options, std::span<const InputFile> f
   result.block = block_of(options);
   result.files = files.size();
   result.cache.requested = options.cache;
-  result.storage = storage_of(files.front().path);
+  result.storage = system::storage_of(files.front().path);
   if (const std::string fio = fio_command(options, files); !fio.empty()) result.fio = fio;
   return result;
 }
 
 ReadRepetition repetition_of(const RepetitionRun& run) {
   const ReadTally& total = run.measured.total();
-  const LatencyQuantiles latency = total.latency.quantiles();
+  const stats::LatencyQuantiles latency = total.latency.quantiles();
   return {static_cast<double>(total.bytes) / run.measured.seconds(),
           total.bytes,
           run.measured.seconds(),
@@ -144,7 +144,7 @@ void add_rates(const ReadMeasurement& all, const std::vector<RepetitionRun>& run
     result.steady = are_steady(result.steady, repetition.steady);
     if (runs.size() > 1) result.repetitions.push_back(repetition);
   }
-  const Summary summary = summarize(rates);
+  const stats::Summary summary = stats::summarize(rates);
   result.bytes_per_second = summary.median;
   if (runs.size() == 1) {
     result.bytes_per_second_interval = rate_interval(all.timing(), result.bytes_per_second);
@@ -191,9 +191,9 @@ void check_counting(const ReadOptions& options, const InputSet& input) {
 
 ReadResult read_files(const ReadOptions& options, const InputSet& input, Context& context) {
   const bool random = options.mode == ReadMode::random;
-  const auto engine =
-      make_read_engine(engine_of(options),
-                       {.direct = options.direct, .random = random, .depth = static_cast<unsigned>(depth_of(options))});
+  const auto engine = io::make_read_engine(
+      engine_of(options),
+      {.direct = options.direct, .random = random, .depth = static_cast<unsigned>(depth_of(options))});
   check_counting(options, input);
   const bool disk_is_measured = options.direct || options.cache == CacheRequest::cold;
   const DataOnDisk on_disk = check_on_disk(input.files, disk_is_measured, options.direct, context);
@@ -325,4 +325,4 @@ void ReadResult::describe(FieldVisitor& v) {
   v.field({"hints", Unit::none, "what a reader of these numbers should know"}, hints);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

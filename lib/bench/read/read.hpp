@@ -19,7 +19,7 @@
 /// Parts of the result of `iobench read`.
 ///
 /// `iobench read`: how fast shards or files come from storage or the page cache, or objects from a store.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// How many reads took so long: `from` to `to`.
 struct LatencyStep {
@@ -30,7 +30,7 @@ struct LatencyStep {
   void describe(FieldVisitor& v);
 };
 
-std::vector<LatencyStep> latency_steps(const LatencyHistogram& latency);
+std::vector<LatencyStep> latency_steps(const stats::LatencyHistogram& latency);
 
 /// What the kernel's counters say of the device meanwhile, other readers included.
 struct DeviceActivity {
@@ -62,10 +62,7 @@ enum class ReadMode {
   random,       ///< single samples in random order, as map-style data sets read; or blocks, as fio does
   imagefolder,  ///< list, open, stat, read, close, each timed apart
 };
-template <>
-struct EnumNames<ReadMode> {
-  static constexpr std::array<std::string_view, 3> names{"sequential", "random", "imagefolder"};
-};
+constexpr auto enum_names(ReadMode) { return std::to_array<std::string_view>({"sequential", "random", "imagefolder"}); }
 
 struct ReadOptions {
   std::vector<std::string> paths;
@@ -112,11 +109,11 @@ struct ReadResult {
   std::optional<bool> steady;  ///< empty: too short to tell
   std::optional<double> samples_per_second;
   std::optional<double> mean_sample;
-  LatencyQuantiles latency;
+  stats::LatencyQuantiles latency;
   std::vector<LatencyStep> latency_histogram;
   std::vector<ReadRepetition> repetitions;  ///< empty for a single one
   CacheReport cache;
-  StorageFacts storage;
+  system::StorageFacts storage;
   std::optional<DataOnDisk> on_disk;
   std::optional<DeviceActivity> device;
   std::optional<FolderReport> imagefolder;
@@ -139,4 +136,4 @@ ReadResult read(const ReadOptions& options, Context& context);
 /// The same over local files that were found already; options.paths is not looked at.
 ReadResult read(const ReadOptions& options, const InputSet& input, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -6,7 +6,7 @@
 
 #include "bench/read/read_options.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using Hints = std::vector<std::string>;
@@ -119,4 +119,4 @@ void add_read_hints(const ReadOptions& options, const InputSet& input, const Rea
   hint_at_device(result, result.hints);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

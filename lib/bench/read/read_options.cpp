@@ -12,7 +12,7 @@
 #include "io/read_engine.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::uint64_t kMostThreads = 4096;
@@ -25,8 +25,8 @@ constexpr std::uint64_t kBlock = 256U << 10U;
 
 /// Whether this machine has it is seen later.
 void check_engine(const std::string& engine) {
-  if (std::ranges::find(kReadEngines, engine) != kReadEngines.end()) return;
-  refuse(fmt::format("--engine: there is no engine '{}'; there are: {}", engine, fmt::join(kReadEngines, ", ")));
+  if (std::ranges::find(io::kReadEngines, engine) != io::kReadEngines.end()) return;
+  refuse(fmt::format("--engine: there is no engine '{}'; there are: {}", engine, fmt::join(io::kReadEngines, ", ")));
 }
 
 void check_in_flight(const ReadOptions& options) {
@@ -34,7 +34,7 @@ void check_in_flight(const ReadOptions& options) {
   if (threads == 0 || threads > kMostThreads) refuse(fmt::format("--threads: expected 1 to {}", kMostThreads));
   const std::uint64_t depth = depth_of(options);
   if (depth == 0 || depth > kMostDepth) refuse(fmt::format("--depth: expected 1 to {}", kMostDepth));
-  if (depth > 1 && !engine_takes_depth(engine_of(options))) {
+  if (depth > 1 && !io::engine_takes_depth(engine_of(options))) {
     refuse(
         fmt::format("--depth: engine '{}' has one read under way for each thread; --engine uring takes more, and so "
                     "do more --threads",
@@ -50,7 +50,7 @@ void check_sizes(const ReadOptions& options) {
   if (sample && options.block && options.mode == ReadMode::random) {
     refuse("--sample-bytes and --block: random reads are of one of them; leave the other out");
   }
-  if (options.direct && block_of(options) % AlignedBuffer::kAlignment != 0) {
+  if (options.direct && block_of(options) % io::AlignedBuffer::kAlignment != 0) {
     refuse("--block: with --direct expected a multiple of 4096 bytes");
   }
 }
@@ -92,10 +92,10 @@ void check_folder_mode(const ReadOptions& options) {
 std::string engine_of(const ReadOptions& options) { return options.engine.value_or("pread"); }
 
 std::uint64_t depth_of(const ReadOptions& options) {
-  return options.depth.value_or(engine_takes_depth(engine_of(options)) ? kDepth : 1);
+  return options.depth.value_or(io::engine_takes_depth(engine_of(options)) ? kDepth : 1);
 }
 
-std::uint64_t threads_of(const ReadOptions& options) { return options.threads.value_or(usable_threads()); }
+std::uint64_t threads_of(const ReadOptions& options) { return options.threads.value_or(system::usable_threads()); }
 
 std::uint64_t block_of(const ReadOptions& options) { return options.block.value_or(kBlock); }
 
@@ -130,9 +130,10 @@ void check_read_options(const ReadOptions& options) {
 
 void check_read_memory(const ReadOptions& options, std::uint64_t largest) {
   const std::uint64_t in_flight = threads_of(options) * depth_of(options);
-  if (in_flight * (largest + AlignedBuffer::kAlignment) <= usable_memory() / 2) return;
+  if (in_flight * (largest + io::AlignedBuffer::kAlignment) <= system::usable_memory() / 2) return;
   refuse(fmt::format("--threads {} x --depth {} reads of {} at once need more than half of the memory there is ({})",
-                     threads_of(options), depth_of(options), format_size(largest), format_size(usable_memory())));
+                     threads_of(options), depth_of(options), format_size(largest),
+                     format_size(system::usable_memory())));
 }
 
 namespace {
@@ -198,7 +199,7 @@ ReadOptions with_job(const ReadOptions& options) {
   full.block = options.block.value_or(job.block);
   full.threads = options.threads.value_or(job.threads);
   full.engine = options.engine.value_or(std::string(job.engine));
-  if (!options.depth) full.depth = engine_takes_depth(*full.engine) ? job.depth : 1;
+  if (!options.depth) full.depth = io::engine_takes_depth(*full.engine) ? job.depth : 1;
   if (!options.min_time && !options.budget) full.min_time = kJobSeconds;
   if (!options.budget) full.budget = full.min_time;
   if (!options.min_time) full.min_time = full.budget;
@@ -208,8 +209,8 @@ ReadOptions with_job(const ReadOptions& options) {
 std::string describe_job(const ReadOptions& options) {
   if (!options.job) return {};
   return fmt::format("fio's {}: {} reads of {}, {} of them at once in each of {}, by {}, direct, for {}", *options.job,
-                     EnumNames<ReadMode>::names[static_cast<std::size_t>(options.mode)], format_size(block_of(options)),
-                     depth_of(options), format_count(*options.threads, "job"), engine_of(options),
+                     enum_name(options.mode), format_size(block_of(options)), depth_of(options),
+                     format_count(*options.threads, "job"), engine_of(options),
                      format_duration(options.budget.value_or(kJobSeconds)));
 }
 
@@ -235,4 +236,4 @@ std::string fio_command(const ReadOptions& options, std::span<const InputFile> f
   return text + " --thread --group_reporting";
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -9,7 +9,7 @@
 /// What the options of `iobench read` mean for local files, defaults included, and which are refused.
 ///
 /// The fio jobs that platform teams know, and what fio would be asked for to read as we do.
-namespace shardkit {
+namespace shardkit::bench {
 
 std::string engine_of(const ReadOptions& options);
 std::uint64_t depth_of(const ReadOptions& options);
@@ -42,4 +42,4 @@ std::string describe_job(const ReadOptions& options);
 /// pattern (samples, folders).
 std::string fio_command(const ReadOptions& options, std::span<const InputFile> files);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -6,7 +6,7 @@
 #include "bench/read/read_options.hpp"
 #include "bench/timing/timed_run.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 std::unique_ptr<ReadWork> make_work(const ReadPlan& plan, const ReadLimits& limits, Context& context) {
@@ -22,7 +22,7 @@ void run_pass(const ReadPlan& plan, const ReadLimits& limits, const std::string&
   const auto work = make_work(plan, limits, context);
   const std::uint64_t threads = threads_of(plan.options);
   std::vector<ReadTally> tallies(threads);
-  const auto before = read_disk_counters(device);
+  const auto before = system::read_disk_counters(device);
   const auto prepare = [&](unsigned thread) -> TimedWork {
     return [&work, &tally = tallies[thread], lane = std::shared_ptr(work->prepare())](const std::stop_token& stop) {
       work->run(*lane, tally, stop);
@@ -32,7 +32,7 @@ void run_pass(const ReadPlan& plan, const ReadLimits& limits, const std::string&
       timed_run_prepared(static_cast<unsigned>(threads), prepare, context.progress().bytes, context.stop_token());
   context.throw_if_stopped();
   run.measured.add(timing, tallies);
-  run.measured.add_device(before, read_disk_counters(device));
+  run.measured.add_device(before, system::read_disk_counters(device));
   run.hint = work->hint(threads);
   ++run.passes;
 }
@@ -46,7 +46,8 @@ void ReadMeasurement::add(const Timing& timing, const std::vector<ReadTally>& ta
   timing_.rates.insert(timing_.rates.end(), timing.rates.begin(), timing.rates.end());
 }
 
-void ReadMeasurement::add_device(const std::optional<DiskCounters>& before, const std::optional<DiskCounters>& after) {
+void ReadMeasurement::add_device(const std::optional<system::DiskCounters>& before,
+                                 const std::optional<system::DiskCounters>& after) {
   if (!before || !after) {
     device_known_ = false;
     return;
@@ -60,7 +61,7 @@ void ReadMeasurement::add_device(const std::optional<DiskCounters>& before, cons
 void ReadMeasurement::merge(const ReadMeasurement& other) {
   add(other.timing_, {other.total_});
   device_known_ = device_known_ && other.device_known_;
-  add_device(DiskCounters{}, other.device_);
+  add_device(system::DiskCounters{}, other.device_);
 }
 
 std::optional<DeviceActivity> ReadMeasurement::device() const {
@@ -96,4 +97,4 @@ RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::stri
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

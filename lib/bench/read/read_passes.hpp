@@ -12,12 +12,12 @@
 #include "system/block_device.hpp"
 
 /// Timing reads: passes over the data until there was enough time, and repetitions of that.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// What is read, and how.
 struct ReadPlan {
   std::span<const InputFile> files;
-  const ReadEngine& engine;
+  const io::ReadEngine& engine;
   const ReadOptions& options;  ///< job and defaults included
   const RandomOrder* order;    ///< of random reads; null for sequential ones
   bool counts_samples = true;
@@ -27,7 +27,7 @@ struct ReadPlan {
 class ReadMeasurement {
  public:
   void add(const Timing& timing, const std::vector<ReadTally>& tallies);
-  void add_device(const std::optional<DiskCounters>& before, const std::optional<DiskCounters>& after);
+  void add_device(const std::optional<system::DiskCounters>& before, const std::optional<system::DiskCounters>& after);
   void merge(const ReadMeasurement& other);
 
   const ReadTally& total() const { return total_; }
@@ -39,7 +39,7 @@ class ReadMeasurement {
  private:
   ReadTally total_;
   Timing timing_;
-  DiskCounters device_;  ///< what the passes added to its counters
+  system::DiskCounters device_;  ///< what the passes added to its counters
   bool device_known_ = true;
 };
 
@@ -54,4 +54,4 @@ struct RepetitionRun {
 /// `is_warm`: everything was in memory.
 RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::string& device, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

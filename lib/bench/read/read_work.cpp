@@ -8,11 +8,11 @@
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// Counts the samples of a shard whose bytes come by from its start, and warns of the first fault.
-class SampleCounter final : public TarHandler {
+class SampleCounter final : public formats::TarHandler {
  public:
   /// Both outlive it.
   SampleCounter(const InputFile& shard, Context& context);
@@ -25,16 +25,16 @@ class SampleCounter final : public TarHandler {
   /// From the shard's start to the end of the last one counted.
   std::uint64_t sample_bytes() const { return sample_bytes_; }
 
-  bool entry(const TarEntry& entry) override;
-  void finding(const TarFinding& finding) override;
+  bool entry(const formats::TarEntry& entry) override;
+  void finding(const formats::TarFinding& finding) override;
 
  private:
   void count(std::uint64_t end);
 
   const InputFile& shard_;
   Context& context_;
-  TarFeed feed_;
-  SampleGrouper grouper_;
+  formats::TarFeed feed_;
+  formats::SampleGrouper grouper_;
   std::uint64_t samples_ = 0;
   std::uint64_t sample_bytes_ = 0;
   bool warned_ = false;
@@ -48,12 +48,12 @@ void SampleCounter::finish() {
   if (grouper_.finish()) count(shard_.bytes);
 }
 
-bool SampleCounter::entry(const TarEntry& entry) {
+bool SampleCounter::entry(const formats::TarEntry& entry) {
   if (grouper_.add(entry)) count(entry.record_offset);
   return false;
 }
 
-void SampleCounter::finding(const TarFinding& finding) {
+void SampleCounter::finding(const formats::TarFinding& finding) {
   if (warned_) return;
   warned_ = true;
   context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; shardctl verify tells more", shard_.path,
@@ -110,7 +110,7 @@ std::optional<std::uint64_t> Turns::next() {
 
 bool Turns::over() const { return limits_.most_seconds && Clock::now() >= deadline_; }
 
-SequentialWork::SequentialWork(std::span<const InputFile> files, const ReadEngine& engine, std::uint64_t block,
+SequentialWork::SequentialWork(std::span<const InputFile> files, const io::ReadEngine& engine, std::uint64_t block,
                                const ReadLimits& limits, Context& context)
     : files_(files), engine_(engine), block_(block), limits_(limits), context_(context), turns_(0, limits) {
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -133,7 +133,7 @@ class SequentialWork::Thread {
  public:
   Thread(SequentialWork& work, ReadTally& tally) : work_(work), tally_(tally), open_(work.engine_.depth() + 1) {}
 
-  bool next(ReadRequest& request) {
+  bool next(io::ReadRequest& request) {
     if (work_.limit_reached()) return end_part(), false;
     if (offset_ >= end_ && !next_part()) return false;
     const std::uint64_t length = std::min(work_.block_, end_ - offset_);
@@ -144,7 +144,7 @@ class SequentialWork::Thread {
     return true;
   }
 
-  void take(const ReadCompletion& done) {
+  void take(const io::ReadCompletion& done) {
     const std::uint64_t bytes = done.bytes.size();
     tally_.latency.record(done.finished - done.started);
     tally_.kernel_reads += done.kernel_reads;
@@ -167,7 +167,7 @@ class SequentialWork::Thread {
  private:
   /// A part of which reads are under way, or the current one.
   struct OpenPart {
-    std::shared_ptr<const ReadFile> file;
+    std::shared_ptr<const io::ReadFile> file;
     const InputFile* entry = nullptr;
     unsigned under_way = 0;
   };
@@ -206,12 +206,12 @@ class SequentialWork::Thread {
   std::uint64_t end_ = 0;
 };
 
-void SequentialWork::run(ReadLane& lane, ReadTally& tally, const std::stop_token& stop) {
+void SequentialWork::run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) {
   turns_.begin();
   Thread thread(*this, tally);
   keep_reading(
-      lane, engine_.depth(), stop, [&](ReadRequest& request) { return thread.next(request); },
-      [&](const ReadCompletion& done) { thread.take(done); });
+      lane, engine_.depth(), stop, [&](io::ReadRequest& request) { return thread.next(request); },
+      [&](const io::ReadCompletion& done) { thread.take(done); });
 }
 
 std::string SequentialWork::hint(std::uint64_t threads) const {
@@ -222,4 +222,4 @@ std::string SequentialWork::hint(std::uint64_t threads) const {
       parts_.size(), format_count(threads, "thread"));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

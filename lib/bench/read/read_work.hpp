@@ -17,7 +17,7 @@
 #include "stats/latency_histogram.hpp"
 
 /// The reading itself: what each thread of `iobench read` does.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// When to stop; seconds count from the start of the first thread.
 struct ReadLimits {
@@ -28,7 +28,7 @@ struct ReadLimits {
 
 /// What one thread read. On a cache line of its own.
 struct alignas(64) ReadTally {
-  LatencyHistogram latency;
+  stats::LatencyHistogram latency;
   std::uint64_t bytes = 0;
   std::uint64_t samples = 0;
   std::uint64_t sample_bytes = 0;  ///< of the samples that were read whole
@@ -64,8 +64,8 @@ class ReadWork {
  public:
   virtual ~ReadWork() = default;
   /// Makes the thread's lane: its buffers take longer to be had than some data to be read.
-  virtual std::unique_ptr<ReadLane> prepare() const = 0;
-  virtual void run(ReadLane& lane, ReadTally& tally, const std::stop_token& stop) = 0;
+  virtual std::unique_ptr<io::ReadLane> prepare() const = 0;
+  virtual void run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) = 0;
   /// Something that the reader of the result should know; empty for nothing.
   virtual std::string hint(std::uint64_t threads) const = 0;
 };
@@ -73,8 +73,8 @@ class ReadWork {
 /// Keeps as many reads under way as the engine takes: `next(request)` fills the next one or says false at the end,
 /// `take(completion)` has what came. After a stop nothing new is begun.
 template <class Next, class Take>
-void keep_reading(ReadLane& lane, unsigned depth, const std::stop_token& stop, const Next& next, const Take& take) {
-  ReadRequest request;
+void keep_reading(io::ReadLane& lane, unsigned depth, const std::stop_token& stop, const Next& next, const Take& take) {
+  io::ReadRequest request;
   bool more = true;
   while (true) {
     while (more && lane.under_way() < depth) {
@@ -92,11 +92,11 @@ void keep_reading(ReadLane& lane, unsigned depth, const std::stop_token& stop, c
 /// the number is known a part counts by its share of the bytes.
 class SequentialWork final : public ReadWork {
  public:
-  SequentialWork(std::span<const InputFile> files, const ReadEngine& engine, std::uint64_t block,
+  SequentialWork(std::span<const InputFile> files, const io::ReadEngine& engine, std::uint64_t block,
                  const ReadLimits& limits, Context& context);
 
-  std::unique_ptr<ReadLane> prepare() const override { return engine_.make_lane(block_); }
-  void run(ReadLane& lane, ReadTally& tally, const std::stop_token& stop) override;
+  std::unique_ptr<io::ReadLane> prepare() const override { return engine_.make_lane(block_); }
+  void run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) override;
   std::string hint(std::uint64_t threads) const override;
 
  private:
@@ -110,7 +110,7 @@ class SequentialWork final : public ReadWork {
   bool limit_reached() const;
 
   std::span<const InputFile> files_;
-  const ReadEngine& engine_;
+  const io::ReadEngine& engine_;
   std::uint64_t block_;
   ReadLimits limits_;
   Context& context_;
@@ -118,4 +118,4 @@ class SequentialWork final : public ReadWork {
   Turns turns_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

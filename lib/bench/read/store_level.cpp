@@ -16,11 +16,11 @@
 #include "stats/summary.hpp"
 #include "sync/task_group.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
-std::vector<ObjectInfo> shuffled(std::vector<ObjectInfo> objects, std::uint64_t seed) {
-  std::erase_if(objects, [](const ObjectInfo& object) { return object.size == 0; });
+std::vector<io::ObjectInfo> shuffled(std::vector<io::ObjectInfo> objects, std::uint64_t seed) {
+  std::erase_if(objects, [](const io::ObjectInfo& object) { return object.size == 0; });
   Prng prng(seed);
   shuffle(std::span(objects), prng);
   return objects;
@@ -28,7 +28,7 @@ std::vector<ObjectInfo> shuffled(std::vector<ObjectInfo> objects, std::uint64_t 
 
 }  // namespace
 
-StoreRequests::StoreRequests(std::vector<ObjectInfo> objects, std::uint64_t block, std::uint64_t seed)
+StoreRequests::StoreRequests(std::vector<io::ObjectInfo> objects, std::uint64_t block, std::uint64_t seed)
     : objects_(shuffled(std::move(objects), seed)), states_(objects_.size()), block_(block), seed_(seed) {}
 
 StoreRequest StoreRequests::next() {
@@ -64,18 +64,18 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 
 /// What one connection measured. On a cache line of its own.
 struct alignas(64) ConnectionTally {
-  LatencyHistogram latency;
-  LatencyHistogram ttfb;
+  stats::LatencyHistogram latency;
+  stats::LatencyHistogram ttfb;
 };
 
 class LevelRun {
  public:
-  LevelRun(ObjectSource& source, StoreRequests& requests, RetryCount& retries, std::uint64_t connections,
+  LevelRun(io::ObjectSource& source, StoreRequests& requests, RetryCount& retries, std::uint64_t connections,
            Context& context)
       : source_(source), requests_(requests), retries_(retries), context_(context), tallies_(connections) {}
 
   LevelMeasurement run(const LevelTimes& times) {
-    TaskGroup group(context_.stop_token());
+    sync::TaskGroup group(context_.stop_token());
     for (ConnectionTally& tally : tallies_) {
       group.spawn([this, &tally](const std::stop_token& stop) { work(tally, stop); });
     }
@@ -112,22 +112,22 @@ class LevelRun {
 
   void request(ConnectionTally* tally, const std::stop_token& stop) {
     const StoreRequest request = requests_.next();
-    const ObjectInfo& object = requests_.object(request);
+    const io::ObjectInfo& object = requests_.object(request);
     Clock::time_point begin = Clock::now();
     std::optional<Clock::time_point> first;
     const BodyWriter take = [&](Bytes bytes) {
       if (!first) first = Clock::now();
       context_.progress().bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
     };
-    Fetched fetched = Fetched::no_ranges;
+    io::Fetched fetched = io::Fetched::no_ranges;
     if (!request.whole) fetched = source_.fetch(object, request.offset, request.length, take, stop);
-    if (fetched == Fetched::no_ranges) {
+    if (fetched == io::Fetched::no_ranges) {
       requests_.note_no_ranges(request);
       begin = Clock::now();
       fetched = source_.fetch_whole(
           object, [&] { return take; }, stop);
     }
-    if (fetched == Fetched::changed) return requests_.note_changed(request);
+    if (fetched == io::Fetched::changed) return requests_.note_changed(request);
     if (tally == nullptr || !first) return;
     tally->latency.record(Clock::now() - begin);
     tally->ttfb.record(*first - begin);
@@ -161,7 +161,9 @@ class LevelRun {
     return measured;
   }
 
-  static bool drifts(const Timing& timing) { return std::abs(relative_drift(timing.rates)) > kSteadyDrift; }
+  static bool drifts(const Timing& timing) {
+    return std::abs(stats::relative_drift(timing.rates)) > stats::kSteadyDrift;
+  }
 
   /// Adds to a counter that wait() looks at.
   void count(std::size_t& counter) {
@@ -176,7 +178,7 @@ class LevelRun {
     changed_.wait_until(lock, stop, moment_in(seconds), condition);
   }
 
-  ObjectSource& source_;
+  io::ObjectSource& source_;
   StoreRequests& requests_;
   RetryCount& retries_;
   Context& context_;
@@ -188,14 +190,14 @@ class LevelRun {
   std::size_t ended_ = 0;  ///< connections whose last request is over
 };
 
-std::optional<double> quantile(const LatencyHistogram& histogram, double share) {
+std::optional<double> quantile(const stats::LatencyHistogram& histogram, double share) {
   if (histogram.count() == 0) return std::nullopt;
   return histogram.quantile(share);
 }
 
 }  // namespace
 
-void RetryCount::note(const RetryEvent& event) {
+void RetryCount::note(const net::RetryEvent& event) {
   ++retries_;
   if (event.throttled) ++throttled_;
   const std::scoped_lock lock(mutex_);
@@ -207,7 +209,7 @@ std::string RetryCount::reason() const {
   return reason_;
 }
 
-LevelMeasurement measure_level(ObjectSource& source, StoreRequests& requests, RetryCount& retries,
+LevelMeasurement measure_level(io::ObjectSource& source, StoreRequests& requests, RetryCount& retries,
                                std::uint64_t connections, const LevelTimes& times, Context& context) {
   LevelMeasurement measured = LevelRun(source, requests, retries, connections, context).run(times);
   StoreLevel& level = measured.level;
@@ -221,4 +223,4 @@ LevelMeasurement measure_level(ObjectSource& source, StoreRequests& requests, Re
   return measured;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

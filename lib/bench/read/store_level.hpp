@@ -16,7 +16,7 @@
 #include "stats/latency_histogram.hpp"
 
 /// Measuring a store at one number of connections.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// A part of an object to ask for.
 struct StoreRequest {
@@ -32,11 +32,11 @@ struct StoreRequest {
 class StoreRequests {
  public:
   /// Empty objects are left out; `block` is more than 0.
-  StoreRequests(std::vector<ObjectInfo> objects, std::uint64_t block, std::uint64_t seed);
+  StoreRequests(std::vector<io::ObjectInfo> objects, std::uint64_t block, std::uint64_t seed);
 
   /// Throws Error{not_found} when no object is left.
   StoreRequest next();
-  const ObjectInfo& object(const StoreRequest& request) const { return objects_[request.object]; }
+  const io::ObjectInfo& object(const StoreRequest& request) const { return objects_[request.object]; }
 
   /// From now on the object of `request` is asked for as a whole.
   void note_no_ranges(const StoreRequest& request) { states_[request.object] = State::whole; }
@@ -52,7 +52,7 @@ class StoreRequests {
 
   std::size_t count(State state) const;
 
-  std::vector<ObjectInfo> objects_;
+  std::vector<io::ObjectInfo> objects_;
   std::vector<std::atomic<State>> states_;  ///< by object
   std::uint64_t block_;
   std::uint64_t seed_;
@@ -62,7 +62,7 @@ class StoreRequests {
 /// Counts what stores make a client repeat. Thread-safe.
 class RetryCount {
  public:
-  void note(const RetryEvent& event);
+  void note(const net::RetryEvent& event);
 
   std::uint64_t retries() const { return retries_; }
   std::uint64_t throttled() const { return throttled_; }
@@ -103,13 +103,13 @@ struct LevelMeasurement {
   StoreLevel level;
   std::uint64_t bytes = 0;  ///< of bodies, within the time of `timing`
   Timing timing;
-  LatencyHistogram latency;  ///< of whole requests that were begun within that time
-  LatencyHistogram ttfb;     ///< of the same, until the first byte of the body
+  stats::LatencyHistogram latency;  ///< of whole requests that were begun within that time
+  stats::LatencyHistogram ttfb;     ///< of the same, until the first byte of the body
 };
 
 /// Keeps `connections` requests under way. The first request of each connection, which makes the connection, is not
 /// measured. Throws what the source throws, Error{not_found} when no object is left, Error{cancelled} on a stop.
-LevelMeasurement measure_level(ObjectSource& source, StoreRequests& requests, RetryCount& retries,
+LevelMeasurement measure_level(io::ObjectSource& source, StoreRequests& requests, RetryCount& retries,
                                std::uint64_t connections, const LevelTimes& times, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

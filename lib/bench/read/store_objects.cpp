@@ -12,21 +12,21 @@
 #include "formats/manifest.hpp"
 #include "io/file.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 constexpr unsigned kLookups = 32;  // at a time
 
-bool is_shard(const ObjectInfo& object) { return object.name.ends_with(".tar"); }
+bool is_shard(const io::ObjectInfo& object) { return object.name.ends_with(".tar"); }
 
-bool is_hidden(const ObjectInfo& object) {
+bool is_hidden(const io::ObjectInfo& object) {
   return object.name.starts_with('.') || object.name.find("/.") != std::string::npos;
 }
 
-std::vector<ObjectInfo> named_objects(const ObjectSet& set, Context& context) {
-  std::vector<ObjectInfo> objects;
-  auto found = find_all(*set.source, set.names, kLookups, context.stop_token());
+std::vector<io::ObjectInfo> named_objects(const catalog::ObjectSet& set, Context& context) {
+  std::vector<io::ObjectInfo> objects;
+  auto found = catalog::find_all(*set.source, set.names, kLookups, context.stop_token());
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (found[i]) {
       objects.push_back(std::move(*found[i]));
@@ -39,46 +39,46 @@ std::vector<ObjectInfo> named_objects(const ObjectSet& set, Context& context) {
 }
 
 /// The shards by the manifest, which costs one request however many there are. They are read in any version.
-std::vector<ObjectInfo> manifest_objects(const ObjectSet& set, Context& context) {
+std::vector<io::ObjectInfo> manifest_objects(const catalog::ObjectSet& set, Context& context) {
   const std::string address = set.source->address_of(set.manifest);
   const auto manifest = set.source->find(set.manifest);
   if (!manifest) throw Error(ErrorCode::not_found, fmt::format("'{}' is missing", address), address);
-  const std::string text = fetch_text(*set.source, *manifest, kLargestManifest, context.stop_token());
-  std::vector<ObjectInfo> objects;
-  for (const ManifestShard& shard : read_manifest(text, address).shards)
+  const std::string text = io::fetch_text(*set.source, *manifest, kLargestManifest, context.stop_token());
+  std::vector<io::ObjectInfo> objects;
+  for (const formats::ManifestShard& shard : formats::read_manifest(text, address).shards)
     objects.push_back({shard.name, shard.bytes, {}});
   return objects;
 }
 
-std::vector<ObjectInfo> folder_objects(const ObjectSet& set) {
-  std::vector<ObjectInfo> objects = set.source->list();
+std::vector<io::ObjectInfo> folder_objects(const catalog::ObjectSet& set) {
+  std::vector<io::ObjectInfo> objects = set.source->list();
   const bool has_shards = std::ranges::any_of(objects, is_shard);
   std::erase_if(objects,
-                [&](const ObjectInfo& object) { return is_hidden(object) || (has_shards && !is_shard(object)); });
+                [&](const io::ObjectInfo& object) { return is_hidden(object) || (has_shards && !is_shard(object)); });
   return objects;
 }
 
 }  // namespace
 
 bool lies_in_store(const std::string& operand) {
-  if (is_address(operand)) return true;
+  if (catalog::is_address(operand)) return true;
   if (!std::filesystem::is_regular_file(operand)) return false;
-  if (operand.ends_with(".txt")) return is_address(first_line(operand));
+  if (operand.ends_with(".txt")) return catalog::is_address(first_line(operand));
   if (operand.ends_with(".json") && is_shard_index(operand)) {
-    return is_address(wids_shards(read_text_file(operand), operand).front());
+    return catalog::is_address(catalog::wids_shards(io::read_text_file(operand), operand).front());
   }
   return false;
 }
 
-std::vector<ObjectInfo> data_objects(const ObjectSet& set, Context& context) {
+std::vector<io::ObjectInfo> data_objects(const catalog::ObjectSet& set, Context& context) {
   context.progress().start("listing objects");
-  std::vector<ObjectInfo> objects;
+  std::vector<io::ObjectInfo> objects;
   if (set.listed) {
     objects = named_objects(set, context);
   } else {
     objects = set.manifest.empty() ? folder_objects(set) : manifest_objects(set, context);
   }
-  if (std::ranges::any_of(objects, [](const ObjectInfo& object) { return object.size > 0; })) return objects;
+  if (std::ranges::any_of(objects, [](const io::ObjectInfo& object) { return object.size > 0; })) return objects;
   const std::string& location = set.source->location();
   throw Error(ErrorCode::not_found, fmt::format("there is nothing to read in '{}'", location), location);
 }
@@ -86,16 +86,16 @@ std::vector<ObjectInfo> data_objects(const ObjectSet& set, Context& context) {
 namespace {
 
 constexpr unsigned kMostUnanswered = 3;
-constexpr Seconds kLeastWait{1};
+constexpr system::Seconds kLeastWait{1};
 
 /// The operand that the error is about, by the server that it names, else the first one; without login and query.
 std::string concerned(const Error& error, const std::vector<std::string>& operands) {
-  std::vector<ObjectPlace> places;
+  std::vector<catalog::ObjectPlace> places;
   for (const std::string& operand : operands) {
-    if (is_address(operand)) places.push_back(parse_place(operand));
+    if (catalog::is_address(operand)) places.push_back(catalog::parse_place(operand));
   }
   if (places.empty()) return operands.front();
-  const auto of_store = [&](const ObjectPlace& place) { return error.path().starts_with(place.store()); };
+  const auto of_store = [&](const catalog::ObjectPlace& place) { return error.path().starts_with(place.store()); };
   const auto found = std::ranges::find_if(places, of_store);
   return (found == places.end() ? places.front() : *found).display();
 }
@@ -109,17 +109,17 @@ std::string reason_of(const Error& error) {
 
 }  // namespace
 
-StorePatience::StorePatience(double budget, Clock& clock)
+StorePatience::StorePatience(double budget, system::Clock& clock)
     : clock_(clock), budget_(budget), end_(clock.monotonic() + budget_) {}
 
-void StorePatience::apply(StoreOptions& options) {
-  const Seconds most = std::max(budget_ / 4, kLeastWait);  // one silent server does not take the whole budget
+void StorePatience::apply(net::StoreOptions& options) {
+  const system::Seconds most = std::max(budget_ / 4, kLeastWait);  // one silent server does not take the whole budget
   options.http.connect_timeout = std::min(options.http.connect_timeout, most);
   options.http.stall.window = std::min(options.http.stall.window, most);
-  options.retry.may_retry = [this](const RetryEvent& event) { return may_retry(event); };
+  options.retry.may_retry = [this](const net::RetryEvent& event) { return may_retry(event); };
 }
 
-bool StorePatience::may_retry(const RetryEvent& event) const {
+bool StorePatience::may_retry(const net::RetryEvent& event) const {
   if (!finding_) return true;
   if (!event.answered && event.failures >= kMostUnanswered) return false;
   return clock_.monotonic() + event.wait < end_;
@@ -127,11 +127,11 @@ bool StorePatience::may_retry(const RetryEvent& event) const {
 
 Error unreachable(const Error& error, const std::vector<std::string>& operands) {
   const std::string address = concerned(error, operands);
-  const std::string reason = is_address(address) ? reason_of(error) : error.what();
+  const std::string reason = catalog::is_address(address) ? reason_of(error) : error.what();
   return {error.code(),
           fmt::format("'{}' cannot be read: {}; check the address, and that its server runs and answers this machine",
                       address, reason),
           address};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

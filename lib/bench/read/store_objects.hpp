@@ -13,7 +13,7 @@
 ///
 /// How long a benchmark waits for a store. Staging persists, as its job needs the data; who measures wants to know soon
 /// that nobody is there.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// True for an operand that names what lies behind a URL: one itself, or a list or wids index whose first entry is one.
 bool lies_in_store(const std::string& operand);
@@ -21,26 +21,26 @@ bool lies_in_store(const std::string& operand);
 /// The objects of `set` that hold data, with their sizes: those that were named; of a folder those of its
 /// manifest, else the shards at any depth, and where there are none all files but hidden ones. Throws Error{not_found}
 /// where there are none or they are empty, and what the source throws.
-std::vector<ObjectInfo> data_objects(const ObjectSet& set, Context& context);
+std::vector<io::ObjectInfo> data_objects(const catalog::ObjectSet& set, Context& context);
 
 /// Limits what is asked before a store is measured: until found(), requests that nobody answers are made three times,
 /// and none is repeated after the budget. Later each level of the measurement ends by itself. Thread-safe.
 class StorePatience {
  public:
   /// The budget, in seconds, counts from here. `clock` outlives it.
-  StorePatience(double budget, Clock& clock);
+  StorePatience(double budget, system::Clock& clock);
 
   /// Sets how `options` wait and repeat. What is opened with them asks this object, which has to outlive it.
-  void apply(StoreOptions& options);
+  void apply(net::StoreOptions& options);
   /// Everything that is to be measured is known.
   void found() { finding_ = false; }
 
-  bool may_retry(const RetryEvent& event) const;
+  bool may_retry(const net::RetryEvent& event) const;
 
  private:
-  Clock& clock_;
-  Seconds budget_;
-  Seconds end_;
+  system::Clock& clock_;
+  system::Seconds budget_;
+  system::Seconds end_;
   std::atomic<bool> finding_{true};
 };
 
@@ -48,4 +48,4 @@ class StorePatience {
 /// to do. The same code.
 Error unreachable(const Error& error, const std::vector<std::string>& operands);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -12,7 +12,7 @@
 #include "stats/summary.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::uint64_t kConnections = 64;
@@ -67,7 +67,7 @@ std::vector<double> rates_of(const std::vector<LevelMeasurement>& curve) {
   return rates;
 }
 
-std::vector<LevelMeasurement> measure_curve(ObjectSource& source, StoreRequests& requests, RetryCount& retries,
+std::vector<LevelMeasurement> measure_curve(io::ObjectSource& source, StoreRequests& requests, RetryCount& retries,
                                             const ReadOptions& options, Context& context) {
   const auto levels = connections_up_to(options.threads.value_or(kConnections));
   const LevelTimes times = times_of(options.budget.value_or(kBudget), levels.size());
@@ -76,13 +76,13 @@ std::vector<LevelMeasurement> measure_curve(ObjectSource& source, StoreRequests&
   for (const std::uint64_t connections : levels) {
     curve.push_back(measure_level(source, requests, retries, connections, times, context));
     ++context.progress().items;
-    if (has_levelled_off(rates_of(curve))) break;
+    if (stats::has_levelled_off(rates_of(curve))) break;
   }
   return curve;
 }
 
 /// The figures that any read has: those of the knee.
-ReadResult describe_knee(const LevelMeasurement& knee, const ReadOptions& options, const ObjectSource& source) {
+ReadResult describe_knee(const LevelMeasurement& knee, const ReadOptions& options, const io::ObjectSource& source) {
   ReadResult result;
   result.engine = "http";
   result.threads = knee.level.connections;
@@ -96,7 +96,7 @@ ReadResult describe_knee(const LevelMeasurement& knee, const ReadOptions& option
   result.steady = knee.level.steady;
   result.latency = knee.latency.quantiles();
   result.cache.state = "client-cold";
-  result.storage.storage_class = StorageClass::network;
+  result.storage.storage_class = system::StorageClass::network;
   result.storage.source = source.location();
   return result;
 }
@@ -142,23 +142,23 @@ void add_hints(const StoreReport& store, const ReadOptions& options, std::uint64
                     "avoid that",
                     format_count(store.throttled, "request")));
   }
-  if (result.cpu_seconds > kBusy * usable_threads() * result.read_seconds) {
+  if (result.cpu_seconds > kBusy * system::usable_threads() * result.read_seconds) {
     hints.emplace_back("the cores of this machine were busy all the time: they, not the store, are the limit");
   }
 }
 
 }  // namespace
 
-ReadResult read_objects(ObjectSource& source, std::vector<ObjectInfo> objects, RetryCount& retries,
+ReadResult read_objects(io::ObjectSource& source, std::vector<io::ObjectInfo> objects, RetryCount& retries,
                         const ReadOptions& options, Context& context) {
   check_options(options);
   const auto required = options.store.required();
   std::uint64_t set_bytes = 0;
-  for (const ObjectInfo& object : objects) set_bytes += object.size;
+  for (const io::ObjectInfo& object : objects) set_bytes += object.size;
   const std::size_t files = objects.size();
   StoreRequests requests(std::move(objects), options.block.value_or(kBlock), options.seed);
   const auto curve = measure_curve(source, requests, retries, options, context);
-  const LevelMeasurement& knee = curve[knee_of(rates_of(curve))];
+  const LevelMeasurement& knee = curve[stats::knee_of(rates_of(curve))];
   if (knee.bytes == 0) {
     const std::string reason = retries.reason();
     throw Error(ErrorCode::network,
@@ -184,14 +184,14 @@ ReadResult read_objects(ObjectSource& source, std::vector<ObjectInfo> objects, R
 ReadResult read_store(const ReadOptions& options, Context& context) {
   check_options(options);
   RetryCount retries;
-  StoreOptions store = options.store.access.store_options();
-  store.retry.on_retry = [&retries](const RetryEvent& event) { retries.note(event); };
+  net::StoreOptions store = options.store.access.store_options();
+  store.retry.on_retry = [&retries](const net::RetryEvent& event) { retries.note(event); };
   StorePatience patience(options.budget.value_or(kBudget), *store.retry.clock);
   patience.apply(store);
-  ObjectSet set;
-  std::vector<ObjectInfo> objects;
+  catalog::ObjectSet set;
+  std::vector<io::ObjectInfo> objects;
   try {
-    set = open_objects(options.paths, store, context.stop_token());
+    set = catalog::open_objects(options.paths, store, context.stop_token());
     objects = data_objects(set, context);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::network) throw unreachable(error, options.paths);
@@ -201,4 +201,4 @@ ReadResult read_store(const ReadOptions& options, Context& context) {
   return read_objects(*set.source, std::move(objects), retries, options, context);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

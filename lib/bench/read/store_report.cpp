@@ -7,7 +7,7 @@
 #include "bench/requirement/job.hpp"
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// "500 MB/s, 0.50 times the 1.00 GB/s required"
@@ -151,4 +151,4 @@ void StoreReport::describe(FieldVisitor& v) {
   v.field({"levels", Unit::none, "the curve"}, levels);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

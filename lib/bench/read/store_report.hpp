@@ -13,13 +13,10 @@
 
 /// What the rates of a store say: whether to stream from it or to stage.
 /// Pure; the rules stand in docs/measuring.md. Sizes in bytes, times in seconds, rates in bytes per second.
-namespace shardkit {
+namespace shardkit::bench {
 
 enum class StreamOrStage { stream, stage };
-template <>
-struct EnumNames<StreamOrStage> {
-  static constexpr std::array<std::string_view, 2> names{"stream", "stage"};
-};
+constexpr auto enum_names(StreamOrStage) { return std::to_array<std::string_view>({"stream", "stage"}); }
 
 /// Whether training can read straight from the store.
 struct StreamingVerdict {
@@ -44,7 +41,7 @@ StreamingVerdict judge_streaming(double supply, double required, std::uint64_t s
 
 /// Options of `iobench read` for what lies behind a URL alone: the way there, and the job that would read from it.
 struct StoreReadOptions {
-  StoreAccess access;
+  catalog::StoreAccess access;
   std::optional<double> required_rate;
   std::optional<std::string> preset;
   std::optional<std::uint64_t> gpus;
@@ -71,7 +68,7 @@ struct StoreReport {
   std::uint64_t knee_connections = 0;
   double best_bytes_per_second = 0;
   double bytes_per_second_per_connection = 0;
-  std::optional<LatencyQuantiles> ttfb;
+  std::optional<stats::LatencyQuantiles> ttfb;
   double cpu_seconds_per_gb = 0;
   std::uint64_t retries = 0;
   std::uint64_t throttled = 0;
@@ -80,4 +77,4 @@ struct StoreReport {
   void describe(FieldVisitor& v);
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 std::string_view stage_activity(std::string_view stage) {
   if (stage == stage::kRead) return "reading";
@@ -96,4 +96,4 @@ void warn_of_step_time(const JobOptions& options, Context& context) {
                   *options.batch, format_duration(job.step_seconds), *options.preset, job.batch));
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

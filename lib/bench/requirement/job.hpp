@@ -10,7 +10,7 @@
 #include "core/context.hpp"
 
 /// Holding what a node supplies against what a job demands.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Stages have these names in every result.
 namespace stage {
@@ -75,4 +75,4 @@ std::optional<JobRequirement> job_requirement(const JobOptions& options);
 /// Warns where the batch of a preset was replaced and its step time, which is that of its own batch, was not.
 void warn_of_step_time(const JobOptions& options, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -9,7 +9,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::string_view kStorage2 = "MLPerf Storage v2.0";
@@ -114,4 +114,4 @@ std::vector<CoresNeeded> cores_needed(double per_core) {
   return rows;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

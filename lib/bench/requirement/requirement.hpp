@@ -11,7 +11,7 @@
 /// The arithmetic of what training asks of its input, and of what it gets. Pure functions; every formula stands in
 /// docs/model.md with its source and an example. Sizes in bytes, times in seconds, rates per second. Inputs are taken
 /// to be positive unless a comment says otherwise.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// A training job as its input side sees it.
 struct TrainingJob {
@@ -92,4 +92,4 @@ struct CoresNeeded {
 /// A row for every JPEG preset: its samples per second over those that one core does. None when `per_core` is 0.
 std::vector<CoresNeeded> cores_needed(double per_core);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "io/file.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using Json = nlohmann::json;
@@ -29,7 +29,7 @@ Json read_own_json(const std::string& path, std::string_view wanted) {
                             std::filesystem::is_directory(kind) ? "a folder" : "a pipe or a device"),
                 path);
   }
-  Json json = Json::parse(read_text_file(path, kMostBytes), nullptr, false);
+  Json json = Json::parse(io::read_text_file(path, kMostBytes), nullptr, false);
   const auto schema = json.is_object() ? json.find("schema") : json.end();
   if (!json.is_object() || schema == json.end() || !schema->is_string() ||
       !schema->get<std::string>().starts_with(kSchema)) {
@@ -73,4 +73,4 @@ const Json* member(const Json& object, std::string_view path) {
   return at;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -9,7 +9,7 @@
 #include "core/fields.hpp"
 
 /// Results that were written before with --json, read back.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// A JSON file of ours: an object with a "schema" of "shardkit/...": a result, a gate, baselines. Throws Error{corrupt}
 /// for anything else, and what reading a file throws. `wanted` says in the message what to name instead.
@@ -32,10 +32,7 @@ enum class FindingSeverity {
   warning,  ///< costs speed or spoils measurements
   hint,     ///< may be so on purpose, or matters only to some
 };
-template <>
-struct EnumNames<FindingSeverity> {
-  static constexpr std::array<std::string_view, 3> names{"error", "warning", "hint"};
-};
+constexpr auto enum_names(FindingSeverity) { return std::to_array<std::string_view>({"error", "warning", "hint"}); }
 
 /// Something about a machine that a good engineer would point at.
 struct Finding {
@@ -57,4 +54,4 @@ struct Finding {
   }
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

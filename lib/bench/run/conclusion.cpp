@@ -8,7 +8,7 @@
 #include "bench/requirement/requirement.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// Images far larger than what is made of them: a crop comes from a quarter of an image's area and more.
@@ -310,4 +310,4 @@ Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement
   return conclusion;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -11,7 +11,7 @@
 #include "core/fields.hpp"
 
 /// From measured stages to a verdict: which one limits, by how much, and what would close the gap. Pure.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// How the loader of the job is set up.
 struct LoaderOptions {
@@ -86,4 +86,4 @@ struct Conclusion {
 Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                     const LoaderOptions& loader);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

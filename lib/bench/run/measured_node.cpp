@@ -6,29 +6,29 @@
 #include "bench/run/run.hpp"
 #include "stats/summary.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using Number = double MeasuredNode::*;
 using OptionalNumber = std::optional<double> MeasuredNode::*;
 
-Summary over(std::span<const MeasuredNode> turns, Number number) {
+stats::Summary over(std::span<const MeasuredNode> turns, Number number) {
   std::vector<double> values;
   for (const MeasuredNode& turn : turns) values.push_back(turn.*number);
-  return summarize(values);
+  return stats::summarize(values);
 }
 
 /// Empty when a turn lacks it.
-std::optional<Summary> over(std::span<const MeasuredNode> turns, OptionalNumber number) {
+std::optional<stats::Summary> over(std::span<const MeasuredNode> turns, OptionalNumber number) {
   std::vector<double> values;
   for (const MeasuredNode& turn : turns) {
     if (!(turn.*number)) return std::nullopt;
     values.push_back(*(turn.*number));
   }
-  return summarize(values);
+  return stats::summarize(values);
 }
 
-RateInterval interval_of(const Summary& summary) { return {summary.low, summary.high}; }
+RateInterval interval_of(const stats::Summary& summary) { return {summary.low, summary.high}; }
 
 /// A rate that may be missing, and its interval.
 void take(std::span<const MeasuredNode> turns, OptionalNumber rate, std::optional<RateInterval> MeasuredNode::*interval,
@@ -61,7 +61,7 @@ MeasuredNode median_node(std::span<const MeasuredNode> turns) {
                               &MeasuredNode::decode_cpu_seconds, &MeasuredNode::augment_cpu_seconds}) {
     node.*number = over(turns, number).median;
   }
-  const Summary read = over(turns, &MeasuredNode::read_bytes_per_second);
+  const stats::Summary read = over(turns, &MeasuredNode::read_bytes_per_second);
   node.read_bytes_per_second = read.median;
   node.read_interval = interval_of(read);
   take(turns, &MeasuredNode::decode_samples_per_second, &MeasuredNode::decode_interval, node);
@@ -177,4 +177,4 @@ MeasuredNode measured_node(const RunResult& result, const RunOptions& options) {
   return node;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -10,7 +10,7 @@
 #include "bench/timing/timed_run.hpp"
 
 /// What was measured on a node, and the rates that follow from it. Pure; docs/model.md has the formulas.
-namespace shardkit {
+namespace shardkit::bench {
 
 struct PipelineResult;
 struct ReadResult;
@@ -81,4 +81,4 @@ bool reads_storage_too(const ReadResult& read, const PipelineResult& pipeline);
 /// What the stages of a run say of the node that they were measured on. Pure.
 MeasuredNode measured_node(const RunResult& result, const RunOptions& options);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -8,7 +8,7 @@
 #include "bench/compare/compare_metrics.hpp"
 #include "stats/summary.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// One figure of all turns; empty when one of them lacks it.
@@ -21,9 +21,9 @@ void add_metric(std::span<const RunTurn> turns, const char* name, const ValueOf&
     if (!value) return;
     values.push_back(*value);
   }
-  const Summary summary = summarize(values);
+  const stats::Summary summary = stats::summarize(values);
   const Unit unit = compare_metric(name, "run").unit;
-  RepeatedMetric row{name, summary.median, summary.low, summary.high, prediction_interval(values), {}};
+  RepeatedMetric row{name, summary.median, summary.low, summary.high, stats::prediction_interval(values), {}};
   row.text = fmt::format("{} ({} to {})", metric_text(row.median, unit), metric_text(row.low, unit),
                          metric_text(row.high, unit));
   if (row.next) {
@@ -127,4 +127,4 @@ void RepeatedMetric::describe(FieldVisitor& v) {
   v.field({"text", Unit::none, "the same in words"}, text);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

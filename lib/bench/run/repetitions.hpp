@@ -14,13 +14,13 @@
 #include "stats/comparison.hpp"
 
 /// `iobench run --repeat N`: the turns of a run, and what they tell together.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// What of a stage's result stands for one turn, under the names that it has there, so that compare finds both alike.
 struct ReadTurn {
   double bytes_per_second = 0;
   std::optional<double> samples_per_second;
-  LatencyQuantiles latency;
+  stats::LatencyQuantiles latency;
   std::string cache_state;
 
   void describe(FieldVisitor& v);
@@ -78,7 +78,7 @@ struct RepeatedMetric {
   double median = 0;
   double low = 0;  ///< of the median's 95 % interval (stats/summary.hpp)
   double high = 0;
-  std::optional<PredictionInterval> next;
+  std::optional<stats::PredictionInterval> next;
   std::string text;
 
   void describe(FieldVisitor& v);
@@ -94,4 +94,4 @@ std::vector<RepeatedMetric> repeated_metrics(std::span<const RunTurn> turns);
 /// The turn whose rate is the median: the lower of the two in the middle where their number is even. Not for no rates.
 std::size_t median_turn(std::span<const double> rates);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -13,7 +13,7 @@
 #include "stats/comparison.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 void warn_of_environment(const Environment& environment, Context& context) {
   for (const Finding& finding : environment.findings) {
@@ -87,8 +87,8 @@ void check_options(const RunOptions& options) {
   check(options.prefetch > 0, "--prefetch: expected at least 1 batch");
   check(options.workers.value_or(1) > 0, "--workers: expected at least 1");
   check(options.threads.value_or(1) > 0, "--threads: expected at least 1");
-  check(options.repeat > 0 && options.repeat <= kMostRankedValues,
-        fmt::format("--repeat: expected 1 to {} turns", kMostRankedValues));
+  check(options.repeat > 0 && options.repeat <= stats::kMostRankedValues,
+        fmt::format("--repeat: expected 1 to {} turns", stats::kMostRankedValues));
   check(options.crop <= kMostCrop, fmt::format("--crop: expected 0 to {} pixels", kMostCrop));
 }
 
@@ -112,7 +112,7 @@ LoaderOptions loader_of(const RunOptions& options) {
   LoaderOptions loader;
   loader.workers = options.workers;
   loader.prefetch = options.prefetch;
-  loader.tensor_bytes = tensor_bytes(side, value_bytes(options.dtype));
+  loader.tensor_bytes = tensor_bytes(side, image::value_bytes(options.dtype));
   return loader;
 }
 
@@ -194,23 +194,23 @@ MeasuredNode measure(RunOptions options, const InputSet& input, std::uint64_t co
 }
 
 /// Why CUDA has no GPUs; said in full only where some seem to be.
-std::string why_no_gpus(const Error& error) { return find_gpus().devices == 0 ? "no GPU here" : error.what(); }
+std::string why_no_gpus(const Error& error) { return system::find_gpus().devices == 0 ? "no GPU here" : error.what(); }
 
 }  // namespace
 
 RunResult run(const RunOptions& options, Context& context) {
   check_options(options);
   requirement_of(options);  // slips in the options come before the machine
-  std::vector<std::unique_ptr<Device>> devices;
-  const auto monitor = find_gpu_monitor();
-  RunGpus gpus{{{}, {}, live_probe(), monitor.get()}, {}};
+  std::vector<std::unique_ptr<gpu::Device>> devices;
+  const auto monitor = gpu::find_gpu_monitor();
+  RunGpus gpus{{{}, {}, system::live_probe(), monitor.get()}, {}};
   try {
-    devices = open_devices();
+    devices = gpu::open_devices();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unsupported) throw;
     gpus.missing = why_no_gpus(error);
   }
-  gpus.machine.devices = lent(devices);
+  gpus.machine.devices = gpu::lent(devices);
   return run(options, gpus, context);
 }
 
@@ -324,4 +324,4 @@ void RunResult::describe(FieldVisitor& v) {
   v.field({"command", Unit::none, "line that repeats this run"}, command);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -24,7 +24,7 @@
 ///
 /// What a run warns of once it has measured, each about one thing that keeps its figures from meaning what they seem
 /// to.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Which state of the page cache to read from.
 enum class RunCache {
@@ -34,10 +34,9 @@ enum class RunCache {
   warm,
   any,
 };
-template <>
-struct EnumNames<RunCache> {
-  static constexpr std::array<std::string_view, 5> names{"auto", "cold", "direct", "warm", "any"};
-};
+constexpr auto enum_names(RunCache) {
+  return std::to_array<std::string_view>({"auto", "cold", "direct", "warm", "any"});
+}
 
 struct RunOptions {
   std::vector<std::string> paths;
@@ -50,7 +49,7 @@ struct RunOptions {
   std::optional<std::uint64_t> workers;
   std::uint64_t prefetch = 2;
   std::uint64_t crop = 224;
-  TensorType dtype = TensorType::f32;
+  image::TensorType dtype = image::TensorType::f32;
   RunCache cache = RunCache::automatic;
   double budget = 60;
   std::uint64_t repeat = 1;
@@ -100,4 +99,4 @@ void warn_of_steps(std::span<const RunResult> turns, Context& context);
 /// Images that cannot be decoded, with their share.
 void warn_of_failures(const RunResult& result, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -21,7 +21,7 @@
 #include "io/page_cache.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 struct Wording {
@@ -65,7 +65,7 @@ std::vector<InputFile> last_files(const InputSet& input) {
   return {files.begin(), files.end()};
 }
 
-double mean(const LatencyHistogram& latency) {
+double mean(const stats::LatencyHistogram& latency) {
   return latency.count() > 0 ? latency.total() / static_cast<double>(latency.count()) : 0;
 }
 
@@ -158,9 +158,9 @@ ReadResult read_from(RunCache cache, const RunOptions& options, const InputSet& 
 /// errors.
 void warn_of_refusal(RunCache cache, const Error& error, Context& context) {
   if (error.code() != ErrorCode::unsupported) throw;
-  const auto name = EnumNames<RunCache>::names[static_cast<std::size_t>(cache)];
+  const auto name = enum_name(cache);
   std::string_view why = error.what();
-  if (why.ends_with(kNotDroppedRemedy)) why.remove_suffix(kNotDroppedRemedy.size());  // what follows is better
+  if (why.ends_with(io::kNotDroppedRemedy)) why.remove_suffix(io::kNotDroppedRemedy.size());  // what follows is better
   context.warn(fmt::format("not_{}", name),
                fmt::format("not read {}: {}; --cache auto took the next best, which the ladder names", name, why));
 }
@@ -169,7 +169,7 @@ void warn_of_refusal(RunCache cache, const Error& error, Context& context) {
 /// cache; else warm where the data is small enough for that, else with what the cache holds.
 ReadResult read_from_best(const RunOptions& options, const InputSet& input, std::uint64_t readers, Context& context) {
   std::vector<RunCache> wanted{RunCache::cold, RunCache::direct};
-  if (input.bytes < usable_memory() / 2) wanted.push_back(RunCache::warm);
+  if (input.bytes < system::usable_memory() / 2) wanted.push_back(RunCache::warm);
   for (const RunCache cache : wanted) {
     try {
       return read_from(cache, options, input, readers, context);
@@ -305,4 +305,4 @@ void measure_stages(const RunOptions& options, const InputSet& input, std::uint6
   result.pipeline = measure_pipeline(options, input, result.read, cores, context);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

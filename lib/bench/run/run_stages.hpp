@@ -10,7 +10,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 struct RunOptions;
 struct RunResult;
@@ -45,4 +45,4 @@ std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest 
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
                     RunResult& result);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -13,7 +13,7 @@
 #include "stats/summary.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// Copies are at their full rate long before; more would be pinned for nothing.
@@ -22,9 +22,10 @@ constexpr std::uint64_t kLeastCopy = 4096;
 constexpr unsigned kMostTimings = 5;
 
 /// Parts of a batch, then all of it, as far as there is memory for it on both sides.
-std::vector<std::uint64_t> copy_sizes(const BatchCopies& wanted, const Device& device, const Probe& probe) {
+std::vector<std::uint64_t> copy_sizes(const BatchCopies& wanted, const gpu::Device& device,
+                                      const system::Probe& probe) {
   const double batch = static_cast<double>(wanted.batch) * wanted.sample_bytes;
-  const std::uint64_t room = std::min(usable_memory(probe) / 4, device.free_memory() / 10 * 8);
+  const std::uint64_t room = std::min(system::usable_memory(probe) / 4, device.free_memory() / 10 * 8);
   const std::uint64_t most = std::min(kMostCopy, room / kLeastCopy * kLeastCopy);
   if (most == 0) throw Error(ErrorCode::no_space, fmt::format("GPU {} has no memory left", device.facts().index));
   const auto all =
@@ -38,7 +39,7 @@ std::vector<std::uint64_t> copy_sizes(const BatchCopies& wanted, const Device& d
 }
 
 /// Times the copy again and again, once at least.
-CopyTiming time_for(double seconds, Device& device, MutableBytes host, DeviceSpan memory, const CopyJob& job,
+CopyTiming time_for(double seconds, gpu::Device& device, MutableBytes host, gpu::DeviceSpan memory, const CopyJob& job,
                     Context& context) {
   const auto end = moment_in(seconds);
   CopyTiming all;
@@ -53,22 +54,22 @@ CopyTiming time_for(double seconds, Device& device, MutableBytes host, DeviceSpa
 RateInterval interval_of(const CopyTiming& timing, std::uint64_t bytes) {
   std::vector<double> rates;
   for (const double seconds : timing.copy_seconds) rates.push_back(static_cast<double>(bytes) / seconds);
-  const Summary summary = summarize(rates);
+  const stats::Summary summary = stats::summarize(rates);
   return {summary.low, summary.high};
 }
 
 /// Measures one GPU, into a stage that others share. The stage's rate is that of the slowest.
-void measure_gpu(Device& device, const TransferMachine& machine, const BatchCopies& wanted, double seconds,
+void measure_gpu(gpu::Device& device, const TransferMachine& machine, const BatchCopies& wanted, double seconds,
                  Context& context, TransferStage& stage) {
   TransferDevice facts = look_at_device(device.facts(), machine.probe, machine.monitor);
   Placement place = placements(NumaChoice::automatic, facts.numa_node, machine.probe, context).front();
   const auto binding = bind(place, NumaChoice::automatic, machine.probe, context);
   const auto sizes = copy_sizes(wanted, device, machine.probe);
-  const CopyJob whole{HostMemory::pinned, CopyDirection::h2d, sizes.back(), 1};
-  const DeviceBuffer memory(device, whole.memory());
-  const HostBuffer host(device, HostMemory::pinned, whole.memory());
+  const CopyJob whole{gpu::HostMemory::pinned, CopyDirection::h2d, sizes.back(), 1};
+  const gpu::DeviceBuffer memory(device, whole.memory());
+  const gpu::HostBuffer host(device, gpu::HostMemory::pinned, whole.memory());
   for (const std::uint64_t bytes : sizes) {
-    const CopyJob job{HostMemory::pinned, CopyDirection::h2d, bytes, 1};
+    const CopyJob job{gpu::HostMemory::pinned, CopyDirection::h2d, bytes, 1};
     const CopyTiming timing =
         time_for(seconds / static_cast<double>(sizes.size()), device, host.bytes(), memory.span(), job, context);
     look_at_link(machine.probe, machine.monitor, facts);
@@ -141,4 +142,4 @@ void TransferStage::describe(FieldVisitor& v) {
   v.field({"rows", Unit::none, "each GPU, by size of the copies"}, rows);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -10,7 +10,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// The GPUs that a run copies to, none with a line that says why. Borrowed.
 struct RunGpus {
@@ -48,4 +48,4 @@ struct TransferStage {
 /// wrong, are thrown.
 TransferStage measure_transfer(const RunGpus& gpus, const BatchCopies& wanted, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -13,7 +13,7 @@
 #include "core/error.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr double kLeastPoint = 0.2;
@@ -114,8 +114,7 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
   if (settings.threads) {
     result.text = reading_text(settings);
     const std::string depth = settings.engine == "uring" ? fmt::format(" --depth {}", *settings.depth) : "";
-    const std::string cache =
-        fmt::format(" --cache {}", EnumNames<CacheRequest>::names[static_cast<std::size_t>(options.cache)]);
+    const std::string cache = fmt::format(" --cache {}", enum_name(options.cache));
     result.commands.push_back(fmt::format("iobench read {} --engine {} --threads {} --block {}{}{}",
                                           shell_word(options.paths.front()), *settings.engine, *settings.threads,
                                           *settings.block, depth, options.direct ? " --direct" : cache));
@@ -170,7 +169,7 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
   check_options(options);
   const auto start = std::chrono::steady_clock::now();
   const InputSet input = spread(find_input(options.paths, context));
-  const std::uint64_t cores = usable_threads();
+  const std::uint64_t cores = system::usable_threads();
   const PointWork work = share_out(options, cores, input, context);
   const SweepProbes probes{[&](const ReadSetting& setting) { return measure_read(options, work, setting, context); },
                            [&](const LoadSetting& setting) { return measure_load(options, work, setting, context); }};
@@ -209,4 +208,4 @@ void SweepResult::describe(FieldVisitor& v) {
   v.field({"point_seconds", Unit::seconds, "time for each point"}, point_seconds);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -14,13 +14,10 @@
 #include "image/tensor_type.hpp"
 
 /// `iobench sweep`: the best settings on this node, and the knees of the curves.
-namespace shardkit {
+namespace shardkit::bench {
 
 enum class SweepWhat { all, read, load };
-template <>
-struct EnumNames<SweepWhat> {
-  static constexpr std::array<std::string_view, 3> names{"all", "read", "load"};
-};
+constexpr auto enum_names(SweepWhat) { return std::to_array<std::string_view>({"all", "read", "load"}); }
 
 struct SweepOptions {
   std::vector<std::string> paths;
@@ -30,7 +27,7 @@ struct SweepOptions {
   std::uint64_t batch = 64;
   std::optional<double> step_time;
   std::uint64_t crop = 224;
-  TensorType dtype = TensorType::f32;
+  image::TensorType dtype = image::TensorType::f32;
   double budget = 180;
 
   void describe(FieldVisitor& v);
@@ -50,4 +47,4 @@ struct SweepResult {
 /// SweepWhat::all warns and stays with reading.
 SweepResult sweep(const SweepOptions& options, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

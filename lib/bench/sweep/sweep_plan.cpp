@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::array<std::uint64_t, 7> kThreads{1, 2, 4, 8, 16, 32, 64};
@@ -43,9 +43,9 @@ Knee climb(std::string_view parameter, std::span<const std::uint64_t> values,
     row.*rate = point.rate;
     outcome.rows.push_back(std::move(row));
     rates.push_back(point.rate);
-    if (has_levelled_off(rates)) break;
+    if (stats::has_levelled_off(rates)) break;
   }
-  const std::size_t knee = knee_of(rates);
+  const std::size_t knee = stats::knee_of(rates);
   outcome.rows[first + knee].knee = true;
   return {values[knee], rates[knee]};
 }
@@ -155,4 +155,4 @@ void SweepSettings::describe(FieldVisitor& v) {
   v.field({"samples_per_second", Unit::per_second, "that these give"}, samples_per_second);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -10,7 +10,7 @@
 #include "core/fields.hpp"
 
 /// Which settings a sweep tries, when it has seen enough, and what it settles for. Knows no files and no clock.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// How files are read.
 struct ReadSetting {
@@ -88,4 +88,4 @@ void sweep_loading(const SweepProbes& probes, std::uint64_t cores, std::uint64_t
 std::uint64_t most_read_points();
 std::uint64_t most_load_points(std::uint64_t cores);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

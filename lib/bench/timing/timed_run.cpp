@@ -14,7 +14,7 @@
 #include "stats/summary.hpp"
 #include "sync/task_group.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -138,7 +138,7 @@ Timing timed_run_prepared(unsigned threads, const std::function<TimedWork(unsign
                           const std::atomic<std::uint64_t>& counter, const std::stop_token& parent) {
   Timing timing;
   Lines lines{std::latch(threads), std::latch(1), std::latch(threads)};
-  TaskGroup group(parent);
+  sync::TaskGroup group(parent);
   CountDown start(lines.started);  // also when a thread is not to be had: the others go on, are stopped and end
   for (unsigned thread = 0; thread < threads; ++thread) {
     group.spawn([&, thread](const std::stop_token& stop) { lines.pass(thread, prepare, stop); });
@@ -159,7 +159,7 @@ Timing timed_run_prepared(unsigned threads, const std::function<TimedWork(unsign
 
 std::optional<bool> is_steady(const Timing& timing) {
   if (timing.rates.size() < kLeastSlices) return std::nullopt;
-  return std::abs(relative_drift(timing.rates)) <= kSteadyDrift;
+  return std::abs(stats::relative_drift(timing.rates)) <= stats::kSteadyDrift;
 }
 
 std::optional<bool> are_steady(std::optional<bool> some, std::optional<bool> others) {
@@ -169,9 +169,9 @@ std::optional<bool> are_steady(std::optional<bool> some, std::optional<bool> oth
 
 std::optional<RateInterval> rate_interval(const Timing& timing, double rate) {
   if (timing.rates.size() < kLeastSlices) return std::nullopt;
-  const Summary summary = summarize(timing.rates);
+  const stats::Summary summary = stats::summarize(timing.rates);
   if (rate < summary.low || rate > summary.high) return std::nullopt;
   return RateInterval{summary.low, summary.high};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -10,7 +10,7 @@
 
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Waits until `moment` to within some microseconds: asleep for as long as the kernel's timers are exact enough, then
 /// spinning for at most 0.1 ms. Ends early, with false, when the stop comes.
@@ -64,4 +64,4 @@ double process_cpu_seconds();
 /// far from the slices' median, of which the interval is.
 std::optional<RateInterval> rate_interval(const Timing& timing, double rate);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

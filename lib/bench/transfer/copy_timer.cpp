@@ -13,7 +13,7 @@
 #include "stats/summary.hpp"
 #include "sync/task_group.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -26,10 +26,10 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 30U;
 
 /// A stream that copies one piece of memory over and over in one direction.
 struct Lane {
-  std::unique_ptr<Stream> stream;
+  std::unique_ptr<gpu::Stream> stream;
   bool to_device;
   MutableBytes host;
-  DeviceSpan memory;
+  gpu::DeviceSpan memory;
   std::uint64_t seed;
 
   void copy() const {
@@ -43,7 +43,7 @@ struct Lane {
 
 class CopyRun {
  public:
-  CopyRun(Device& device, MutableBytes host, DeviceSpan memory, const CopyJob& job, std::uint64_t seed,
+  CopyRun(gpu::Device& device, MutableBytes host, gpu::DeviceSpan memory, const CopyJob& job, std::uint64_t seed,
           const std::stop_token& stop);
   ~CopyRun();
   CopyRun(const CopyRun&) = delete;
@@ -63,14 +63,14 @@ class CopyRun {
     if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while copying");
   }
 
-  Device& device_;
+  gpu::Device& device_;
   CopyJob job_;
   std::uint64_t copies_;
   std::stop_token stop_;
   std::vector<Lane> lanes_;
 };
 
-CopyRun::CopyRun(Device& device, MutableBytes host, DeviceSpan memory, const CopyJob& job, std::uint64_t seed,
+CopyRun::CopyRun(gpu::Device& device, MutableBytes host, gpu::DeviceSpan memory, const CopyJob& job, std::uint64_t seed,
                  const std::stop_token& stop)
     : device_(device),
       job_(job),
@@ -80,7 +80,7 @@ CopyRun::CopyRun(Device& device, MutableBytes host, DeviceSpan memory, const Cop
     const bool to_device = job.direction == CopyDirection::h2d || (job.direction == CopyDirection::both && i % 2 == 0);
     const std::size_t at = i * job.stride();
     lanes_.push_back({device.make_stream(), to_device, host.subspan(at, job.bytes), memory.part(at, job.bytes),
-                      pattern_word(seed, i)});
+                      gpu::pattern_word(seed, i)});
   }
 }
 
@@ -100,7 +100,7 @@ CopyTiming CopyRun::run() {
   CopyTiming timing{copies_, {}};
   for (unsigned i = 0; i < kMeasurements; ++i) {
     throw_if_stopped();
-    const double seconds = job_.kind == HostMemory::pageable ? seconds_by_clock() : seconds_by_events();
+    const double seconds = job_.kind == gpu::HostMemory::pageable ? seconds_by_clock() : seconds_by_events();
     timing.copy_seconds.push_back(seconds / static_cast<double>(copies_));
   }
   throw_if_stopped();
@@ -112,7 +112,7 @@ CopyTiming CopyRun::run() {
 void CopyRun::write_pattern() {
   for (const Lane& lane : lanes_) {
     if (lane.to_device) {
-      fill_pattern(lane.host, lane.seed);
+      gpu::fill_pattern(lane.host, lane.seed);
     } else {
       device_.fill_pattern(lane.memory, lane.seed);
     }
@@ -130,11 +130,11 @@ void CopyRun::warm_up() {
 double CopyRun::seconds_by_events() {
   const auto start = device_.make_event();
   const auto end = device_.make_event();
-  std::vector<std::unique_ptr<Event>> ends;
+  std::vector<std::unique_ptr<gpu::Event>> ends;
   for (std::size_t i = 1; i < lanes_.size(); ++i) ends.push_back(device_.make_event());
   const auto gate = device_.make_gate();  // goes first, and opens, when something throws
 
-  Stream& first = *lanes_.front().stream;
+  gpu::Stream& first = *lanes_.front().stream;
   first.hold(*gate);
   first.record(*start);
   for (std::size_t i = 1; i < lanes_.size(); ++i) lanes_[i].stream->wait(*start);
@@ -166,7 +166,7 @@ void CopyRun::copy_by_clock(const Lane& lane, std::atomic<std::size_t>& waiting,
 double CopyRun::seconds_by_clock() {
   std::atomic<std::size_t> waiting{lanes_.size()};
   std::vector<Clock::time_point> ends(lanes_.size());
-  TaskGroup others(stop_);
+  sync::TaskGroup others(stop_);
   for (std::size_t i = 1; i < lanes_.size(); ++i) {
     others.spawn([&, i](const std::stop_token& stop) {
       copy_by_clock(lanes_[i], waiting, stop);
@@ -186,7 +186,7 @@ double CopyRun::seconds_by_clock() {
 /// On the host, or where it can hardly read its own memory by way of the GPU.
 std::uint64_t CopyRun::wrong_bytes(const Lane& lane) const {
   if (lane.to_device) return device_.count_mismatches(lane.memory, lane.seed);
-  if (job_.kind != HostMemory::write_combined) return count_mismatches(lane.host, lane.seed);
+  if (job_.kind != gpu::HostMemory::write_combined) return gpu::count_mismatches(lane.host, lane.seed);
   device_.fill_pattern(lane.memory, ~lane.seed);
   lane.stream->copy_to_device(lane.memory, lane.host);
   lane.stream->synchronize();
@@ -197,20 +197,19 @@ void CopyRun::check() const {
   for (const Lane& lane : lanes_) {
     const std::uint64_t wrong = wrong_bytes(lane);
     if (wrong == 0) continue;
-    throw Error(ErrorCode::corrupt,
-                fmt::format("{} of {} arrived wrong {} GPU {} ({}, {} memory, {}): look at the kernel's log for PCIe "
-                            "errors before this machine trains anything",
-                            format_count(wrong, "byte"), format_count(job_.bytes), lane.to_device ? "on" : "from",
-                            device_.facts().index, format_size(job_.bytes),
-                            EnumNames<HostMemory>::names.at(static_cast<std::size_t>(job_.kind)),
-                            EnumNames<CopyDirection>::names.at(static_cast<std::size_t>(job_.direction))));
+    throw Error(
+        ErrorCode::corrupt,
+        fmt::format("{} of {} arrived wrong {} GPU {} ({}, {} memory, {}): look at the kernel's log for PCIe "
+                    "errors before this machine trains anything",
+                    format_count(wrong, "byte"), format_count(job_.bytes), lane.to_device ? "on" : "from",
+                    device_.facts().index, format_size(job_.bytes), enum_name(job_.kind), enum_name(job_.direction)));
   }
 }
 
 }  // namespace
 
-CopyTiming time_copies(Device& device, MutableBytes host, DeviceSpan memory, const CopyJob& job, std::uint64_t seed,
-                       const std::stop_token& stop) {
+CopyTiming time_copies(gpu::Device& device, MutableBytes host, gpu::DeviceSpan memory, const CopyJob& job,
+                       std::uint64_t seed, const std::stop_token& stop) {
   return CopyRun(device, host, memory, job, seed, stop).run();
 }
 
@@ -225,7 +224,7 @@ TransferRow timed_row(const CopyJob& job, const CopyTiming& timing, const Placem
   row.numa = place.place;
   row.numa_node = place.node;
   row.copies = timing.copies;
-  row.copy_seconds = summarize(timing.copy_seconds).median;
+  row.copy_seconds = stats::summarize(timing.copy_seconds).median;
   row.bytes_per_second = bytes / row.copy_seconds;
   row.lowest_bytes_per_second = bytes / *most;
   row.highest_bytes_per_second = bytes / *least;
@@ -238,4 +237,4 @@ void add_wire_share(const TransferDevice& device, TransferRow& row) {
   row.wire_share = row.bytes_per_second / (*device.wire_limit * directions);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

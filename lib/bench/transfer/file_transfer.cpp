@@ -23,7 +23,7 @@
 #include "stats/summary.hpp"
 #include "sync/task_group.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// One thread's way of bringing parts of a file to a GPU.
@@ -31,27 +31,27 @@ class FileToDevice {
  public:
   virtual ~FileToDevice() = default;
   /// to.size bytes at `offset`. They are there once finish() has returned.
-  virtual void bring(DeviceSpan to, std::uint64_t offset) = 0;
+  virtual void bring(gpu::DeviceSpan to, std::uint64_t offset) = 0;
   virtual void finish() = 0;
 };
 
 /// Reads into pinned memory, two blocks of it in turn, and copies one while it reads the other. `file` outlives it.
 class ReadAndCopy final : public FileToDevice {
  public:
-  ReadAndCopy(Device& device, const File& file, std::size_t block);
+  ReadAndCopy(gpu::Device& device, const io::File& file, std::size_t block);
   ~ReadAndCopy() override;
   ReadAndCopy(const ReadAndCopy&) = delete;
   ReadAndCopy& operator=(const ReadAndCopy&) = delete;
 
-  void bring(DeviceSpan to, std::uint64_t offset) override;
+  void bring(gpu::DeviceSpan to, std::uint64_t offset) override;
   void finish() override;
 
  private:
   struct Slot {
-    std::unique_ptr<HostBuffer> host;
-    std::unique_ptr<Stream> stream;
+    std::unique_ptr<gpu::HostBuffer> host;
+    std::unique_ptr<gpu::Stream> stream;
   };
-  const File& file_;
+  const io::File& file_;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;
 };
@@ -59,16 +59,16 @@ class ReadAndCopy final : public FileToDevice {
 /// By cuFile, whose reads return when the bytes are there. `file` outlives it.
 class ReadDirectly final : public FileToDevice {
  public:
-  explicit ReadDirectly(DirectFile& file) : file_(file) {}
-  void bring(DeviceSpan to, std::uint64_t offset) override { file_.read(to, offset); }
+  explicit ReadDirectly(gpu::DirectFile& file) : file_(file) {}
+  void bring(gpu::DeviceSpan to, std::uint64_t offset) override { file_.read(to, offset); }
   void finish() override {}
 
  private:
-  DirectFile& file_;
+  gpu::DirectFile& file_;
 };
 
 /// Reads all of `buffer` at `offset`. Throws Error{io}, also for a file that has become shorter.
-void read_fully(const File& file, std::uint64_t offset, MutableBytes buffer) {
+void read_fully(const io::File& file, std::uint64_t offset, MutableBytes buffer) {
   const std::size_t got = file.read_at(offset, buffer);
   if (got == buffer.size()) return;
   throw Error(ErrorCode::io,
@@ -76,9 +76,9 @@ void read_fully(const File& file, std::uint64_t offset, MutableBytes buffer) {
               file.path(), offset + got);
 }
 
-ReadAndCopy::ReadAndCopy(Device& device, const File& file, std::size_t block) : file_(file) {
+ReadAndCopy::ReadAndCopy(gpu::Device& device, const io::File& file, std::size_t block) : file_(file) {
   for (int i = 0; i < 2; ++i) {
-    slots_.push_back({std::make_unique<HostBuffer>(device, HostMemory::pinned, block), device.make_stream()});
+    slots_.push_back({std::make_unique<gpu::HostBuffer>(device, gpu::HostMemory::pinned, block), device.make_stream()});
   }
 }
 
@@ -90,7 +90,7 @@ ReadAndCopy::~ReadAndCopy() {
   }
 }
 
-void ReadAndCopy::bring(DeviceSpan to, std::uint64_t offset) {
+void ReadAndCopy::bring(gpu::DeviceSpan to, std::uint64_t offset) {
   Slot& slot = slots_[next_++ % slots_.size()];
   slot.stream->synchronize();
   const MutableBytes bytes = slot.host->bytes().first(to.size);
@@ -112,12 +112,12 @@ constexpr unsigned kRepetitions = 3;
 constexpr std::uint64_t kStaleSeed = 0x5eed;
 
 /// The file past the page cache; where its file system refuses that, or only pretends, as it is.
-File open_file(const std::string& path, bool& direct) {
-  File plain = File::open_read(path);
-  direct = !lives_in_memory(plain);
+io::File open_file(const std::string& path, bool& direct) {
+  io::File plain = io::File::open_read(path);
+  direct = !io::lives_in_memory(plain);
   if (!direct) return plain;
   try {
-    return File::open_read(path, O_DIRECT);
+    return io::File::open_read(path, O_DIRECT);
   } catch (const Error&) {
     direct = false;
     return plain;
@@ -126,10 +126,10 @@ File open_file(const std::string& path, bool& direct) {
 
 class FileRun {
  public:
-  FileRun(const File& file, std::uint64_t bytes, unsigned threads, Device& device, Context& context)
+  FileRun(const io::File& file, std::uint64_t bytes, unsigned threads, gpu::Device& device, Context& context)
       : file_(file), bytes_(bytes), threads_(threads), device_(device), memory_(device, bytes), context_(context) {}
 
-  DeviceSpan memory() const { return memory_.span(); }
+  gpu::DeviceSpan memory() const { return memory_.span(); }
 
   /// Times one way and checks what it brought.
   FileWay measure(std::string_view way, bool direct, const MakeReader& make_reader) {
@@ -139,7 +139,7 @@ class FileRun {
     std::vector<double> seconds;
     for (unsigned i = 0; i < kRepetitions; ++i) seconds.push_back(bring_all(readers));
     check(way);
-    const double median = summarize(seconds).median;
+    const double median = stats::summarize(seconds).median;
     return {std::string(way), direct, median, static_cast<double>(bytes_) / median};
   }
 
@@ -148,7 +148,7 @@ class FileRun {
     context_.progress().start("reading to the GPU", 0, bytes_);
     std::atomic<std::uint64_t> next{0};
     const auto start = Clock::now();
-    TaskGroup group(context_.stop_token());
+    sync::TaskGroup group(context_.stop_token());
     for (const auto& reader : readers) {
       group.spawn([&, this](const std::stop_token& stop) {
         while (!stop.stop_requested()) {
@@ -168,8 +168,8 @@ class FileRun {
 
   void check(std::string_view way) {
     context_.progress().start("checking", 0, bytes_);
-    const HostBuffer expected(device_, HostMemory::pinned, kBlock);
-    const HostBuffer found(device_, HostMemory::pinned, kBlock);
+    const gpu::HostBuffer expected(device_, gpu::HostMemory::pinned, kBlock);
+    const gpu::HostBuffer found(device_, gpu::HostMemory::pinned, kBlock);
     const auto stream = device_.make_stream();
     for (std::uint64_t offset = 0; offset < bytes_; offset += kBlock) {
       context_.throw_if_stopped();
@@ -187,15 +187,15 @@ class FileRun {
     }
   }
 
-  const File& file_;
+  const io::File& file_;
   std::uint64_t bytes_;
   unsigned threads_;
-  Device& device_;
-  DeviceBuffer memory_;
+  gpu::Device& device_;
+  gpu::DeviceBuffer memory_;
   Context& context_;
 };
 
-GdsMode mode_of(const std::optional<DirectReads>& reads) {
+GdsMode mode_of(const std::optional<gpu::DirectReads>& reads) {
   if (!reads) return GdsMode::unknown;
   const int ways = (reads->nvidia_fs > 0) + (reads->peer_to_peer > 0) + (reads->posix > 0);
   if (ways > 1) return GdsMode::mixed;
@@ -207,7 +207,7 @@ GdsMode mode_of(const std::optional<DirectReads>& reads) {
 /// Memory of the GPU that cuFile knows, for as long as it lives.
 class Registration {
  public:
-  Registration(DirectStorage& storage, DeviceSpan memory)
+  Registration(gpu::DirectStorage& storage, gpu::DeviceSpan memory)
       : storage_(storage), memory_(memory), done_(storage.register_memory(memory)) {}
   ~Registration() {
     if (done_) storage_.unregister_memory(memory_);
@@ -217,15 +217,15 @@ class Registration {
   bool done() const { return done_; }
 
  private:
-  DirectStorage& storage_;
-  DeviceSpan memory_;
+  gpu::DirectStorage& storage_;
+  gpu::DeviceSpan memory_;
   bool done_;
 };
 
-void measure_cufile(FileRun& run, const File& file, bool direct, Device& device, const TransferMachine& machine,
-                    FileTransfer& result) {
-  std::unique_ptr<DirectStorage> storage;
-  std::unique_ptr<DirectFile> opened;
+void measure_cufile(FileRun& run, const io::File& file, bool direct, gpu::Device& device,
+                    const TransferMachine& machine, FileTransfer& result) {
+  std::unique_ptr<gpu::DirectStorage> storage;
+  std::unique_ptr<gpu::DirectFile> opened;
   try {
     if (!direct) throw Error(ErrorCode::unsupported, "no GPUDirect Storage: the file's system refuses O_DIRECT");
     storage = machine.open_storage(device);
@@ -254,10 +254,10 @@ void check_transfer_file(const std::string& path) {
   throw Error(ErrorCode::usage, fmt::format("--gds wants a file of a page (4 KiB) or more: '{}'", path), path);
 }
 
-FileTransfer transfer_file(const std::string& path, unsigned threads, Device& device, const TransferMachine& machine,
-                           Context& context) {
+FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Device& device,
+                           const TransferMachine& machine, Context& context) {
   bool direct = false;
-  const File file = open_file(path, direct);
+  const io::File file = open_file(path, direct);
   const std::uint64_t bytes = std::min({file.size(), kMostBytes, device.free_memory() / 2}) / kPage * kPage;
   if (bytes == 0)
     throw Error(ErrorCode::usage, fmt::format("--gds wants a file of a page (4 KiB) or more: '{}'", path), path);
@@ -275,4 +275,4 @@ FileTransfer transfer_file(const std::string& path, unsigned threads, Device& de
   return result;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -2,7 +2,7 @@
 
 #include "bench/transfer/transfer.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Throws what transfer_file() throws for a file that it cannot take, before there is a GPU.
 void check_transfer_file(const std::string& path);
@@ -11,7 +11,7 @@ void check_transfer_file(const std::string& path);
 /// page cache where the file system allows that, on as many threads, three times each, every byte compared with the
 /// file. Throws Error{not_found, denied, io}, Error{usage} for a file of less than a page, Error{corrupt}; where cuFile
 /// cannot be had the result says why.
-FileTransfer transfer_file(const std::string& path, unsigned threads, Device& device, const TransferMachine& machine,
-                           Context& context);
+FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Device& device,
+                           const TransferMachine& machine, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

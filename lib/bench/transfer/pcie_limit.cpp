@@ -10,28 +10,28 @@
 #include "stats/summary.hpp"
 #include "system/numa_binding.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr double kPayload = 256;
 constexpr double kAroundPayload = 24;
 
 struct Sight {
-  PcieLink link;
+  system::PcieLink link;
   LinkSource source = LinkSource::none;
   std::vector<std::string> slowdowns;
 };
 
-Sight look(const Probe& probe, const GpuMonitor* monitor, const std::string& address) {
+Sight look(const system::Probe& probe, const gpu::GpuMonitor* monitor, const std::string& address) {
   Sight sight;
   if (address.empty()) return sight;
-  sight.link = read_pcie_link(probe, "/sys/bus/pci/devices/" + address);
+  sight.link = system::read_pcie_link(probe, "/sys/bus/pci/devices/" + address);
   if (sight.link.speed && sight.link.width) sight.source = LinkSource::sys;
   const auto state = monitor ? monitor->look_at(address) : std::nullopt;
   if (!state) return sight;
-  sight.link = driver_link(*state, sight.link);
+  sight.link = gpu::driver_link(*state, sight.link);
   if (state->pcie_generation && state->pcie_lanes) sight.source = LinkSource::driver;
-  sight.slowdowns = slowdowns(state->clock_limits);
+  sight.slowdowns = gpu::slowdowns(state->clock_limits);
   return sight;
 }
 
@@ -43,7 +43,7 @@ void add_slowdowns(const Sight& sight, TransferDevice& device) {
 
 std::optional<double> rate_of(std::optional<double> speed, std::optional<std::uint64_t> lanes) {
   if (!speed || !lanes) return std::nullopt;
-  return pcie_rate(*speed, *lanes);
+  return system::pcie_rate(*speed, *lanes);
 }
 
 /// The smaller of what the device and the slot can do.
@@ -55,15 +55,15 @@ std::optional<T> both_can(const std::optional<T>& device, const std::optional<T>
 
 std::string name_of(std::optional<double> speed, std::optional<std::uint64_t> lanes) {
   if (!speed || !lanes) return {};
-  return fmt::format("PCIe {} x{}", pcie_generation(*speed), *lanes);
+  return fmt::format("PCIe {} x{}", system::pcie_generation(*speed), *lanes);
 }
 
 void derive(TransferDevice& device) {
   const auto generation = [](std::optional<double> speed) -> std::optional<std::uint64_t> {
     if (!speed) return std::nullopt;
-    return pcie_generation(*speed);
+    return system::pcie_generation(*speed);
   };
-  const PcieLink& link = device.pcie;
+  const system::PcieLink& link = device.pcie;
   const auto max_speed = both_can(link.max_speed, link.slot_speed);
   device.pcie_generation = generation(link.speed);
   device.max_pcie_generation = generation(max_speed);
@@ -81,7 +81,8 @@ std::optional<double> payload_rate(double wire_rate, unsigned generation) {
   return wire_rate * kPayload / (kPayload + kAroundPayload);
 }
 
-TransferDevice look_at_device(const DeviceFacts& facts, const Probe& probe, const GpuMonitor* monitor) {
+TransferDevice look_at_device(const gpu::DeviceFacts& facts, const system::Probe& probe,
+                              const gpu::GpuMonitor* monitor) {
   const Sight sight = look(probe, monitor, facts.pci_address);
   TransferDevice device;
   device.device = facts.index;
@@ -91,12 +92,13 @@ TransferDevice look_at_device(const DeviceFacts& facts, const Probe& probe, cons
   device.link_source = sight.source;
   device.pcie.address = facts.pci_address;
   device.numa_node = facts.numa_node ? facts.numa_node : device.pcie.numa_node;
-  if (const auto nodes = host_nodes(probe); !device.numa_node && nodes.size() == 1) device.numa_node = nodes.front();
+  if (const auto nodes = system::host_nodes(probe); !device.numa_node && nodes.size() == 1)
+    device.numa_node = nodes.front();
   derive(device);
   return device;
 }
 
-void look_at_link(const Probe& probe, const GpuMonitor* monitor, TransferDevice& device) {
+void look_at_link(const system::Probe& probe, const gpu::GpuMonitor* monitor, TransferDevice& device) {
   const Sight now = look(probe, monitor, device.pcie.address);
   add_slowdowns(now, device);
   const auto rate = rate_of(now.link.speed, now.link.width);
@@ -131,7 +133,7 @@ std::string max_link_name(const TransferDevice& device) {
 namespace {
 
 /// The fastest row of a GPU, kind and direction; null when there is none.
-const TransferRow* best_row(const TransferResult& result, std::uint64_t device, HostMemory kind,
+const TransferRow* best_row(const TransferResult& result, std::uint64_t device, gpu::HostMemory kind,
                             CopyDirection direction, bool remote) {
   const TransferRow* best = nullptr;
   for (const TransferRow& row : result.rows) {
@@ -142,7 +144,7 @@ const TransferRow* best_row(const TransferResult& result, std::uint64_t device, 
   return best;
 }
 
-std::string_view kind_name(HostMemory kind) { return EnumNames<HostMemory>::names.at(static_cast<std::size_t>(kind)); }
+std::string_view kind_name(gpu::HostMemory kind) { return enum_name(kind); }
 
 std::string_view direction_text(CopyDirection direction) {
   switch (direction) {
@@ -158,7 +160,7 @@ std::string_view direction_text(CopyDirection direction) {
 
 /// What the verdict is about: pinned memory to the GPU, or the first row where that was not measured.
 struct Lead {
-  HostMemory kind;
+  gpu::HostMemory kind;
   CopyDirection direction;
   bool remote;
 };
@@ -166,7 +168,7 @@ struct Lead {
 Lead lead_of(const TransferResult& result) {
   const TransferRow& first = result.rows.front();
   const auto wanted = std::find_if(result.rows.begin(), result.rows.end(), [](const TransferRow& row) {
-    return row.kind == HostMemory::pinned && row.direction == CopyDirection::h2d;
+    return row.kind == gpu::HostMemory::pinned && row.direction == CopyDirection::h2d;
   });
   const TransferRow& row = wanted == result.rows.end() ? first : *wanted;
   return {row.kind, row.direction, row.numa == NumaPlace::remote};
@@ -189,7 +191,7 @@ std::string share_text(const TransferRow& row, const TransferDevice& device) {
 std::string copies_verdict(const TransferResult& result) {
   const Lead lead = lead_of(result);
   const TransferDevice& device = slowest_device(result, lead);
-  const auto best = [&](HostMemory kind, bool remote) {
+  const auto best = [&](gpu::HostMemory kind, bool remote) {
     return best_row(result, device.device, kind, lead.direction, remote);
   };
   const TransferRow& row = *best(lead.kind, lead.remote);
@@ -199,8 +201,8 @@ std::string copies_verdict(const TransferResult& result) {
   }
   text += fmt::format("{} {} {}{}", kind_name(lead.kind), direction_text(lead.direction),
                       format_rate(row.bytes_per_second), share_text(row, device));
-  for (std::size_t i = 0; i < EnumNames<HostMemory>::names.size(); ++i) {
-    const auto kind = static_cast<HostMemory>(i);
+  for (std::size_t i = 0; i < kEnumNames<gpu::HostMemory>.size(); ++i) {
+    const auto kind = static_cast<gpu::HostMemory>(i);
     const TransferRow* const other = kind == lead.kind ? nullptr : best(kind, lead.remote);
     if (other) text += fmt::format("; {} {}", kind_name(kind), format_rate(other->bytes_per_second));
   }
@@ -215,7 +217,7 @@ std::string file_verdict(const FileTransfer& file) {
   for (const FileWay& way : file.rows) {
     if (!text.empty()) text += "; ";
     if (way.way == "cufile") {
-      text += fmt::format("cuFile ({} mode) ", EnumNames<GdsMode>::names.at(static_cast<std::size_t>(file.mode)));
+      text += fmt::format("cuFile ({} mode) ", enum_name(file.mode));
     } else {
       text += "pread and pinned copies ";
     }
@@ -226,7 +228,7 @@ std::string file_verdict(const FileTransfer& file) {
 
 }  // namespace
 
-std::optional<double> best_rate(const TransferResult& result, HostMemory kind, CopyDirection direction) {
+std::optional<double> best_rate(const TransferResult& result, gpu::HostMemory kind, CopyDirection direction) {
   std::optional<double> slowest;
   for (const TransferDevice& device : result.devices) {
     const TransferRow* const row = best_row(result, device.device, kind, direction, false);
@@ -255,7 +257,7 @@ double seconds(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-Cost allocate_once(Device& device, std::size_t bytes, bool write_combined) {
+Cost allocate_once(gpu::Device& device, std::size_t bytes, bool write_combined) {
   const auto start = Clock::now();
   const MutableBytes memory = device.allocate_pinned(bytes, write_combined);
   const auto prepared = Clock::now();
@@ -263,7 +265,7 @@ Cost allocate_once(Device& device, std::size_t bytes, bool write_combined) {
   return {seconds(start, prepared), seconds(prepared, Clock::now())};
 }
 
-Cost register_once(Device& device, MutableBytes memory) {
+Cost register_once(gpu::Device& device, MutableBytes memory) {
   const auto start = Clock::now();
   device.register_memory(memory);
   const auto prepared = Clock::now();
@@ -273,27 +275,27 @@ Cost register_once(Device& device, MutableBytes memory) {
 
 }  // namespace
 
-std::optional<PinningRow> time_pinning(Device& device, HostMemory kind, std::size_t bytes, Context& context) {
-  if (kind == HostMemory::pageable) return std::nullopt;
+std::optional<PinningRow> time_pinning(gpu::Device& device, gpu::HostMemory kind, std::size_t bytes, Context& context) {
+  if (kind == gpu::HostMemory::pageable) return std::nullopt;
   std::vector<double> prepare;
   std::vector<double> release;
-  std::optional<FreshPages> pages;
-  if (kind == HostMemory::registered) pages.emplace(bytes);
+  std::optional<gpu::FreshPages> pages;
+  if (kind == gpu::HostMemory::registered) pages.emplace(bytes);
   for (unsigned i = 0; i < kRepetitions; ++i) {
     context.throw_if_stopped();
     const Cost cost = pages ? register_once(device, pages->bytes())
-                            : allocate_once(device, bytes, kind == HostMemory::write_combined);
+                            : allocate_once(device, bytes, kind == gpu::HostMemory::write_combined);
     prepare.push_back(cost.prepare);
     release.push_back(cost.release);
   }
   PinningRow row;
   row.kind = kind;
   row.bytes = bytes;
-  row.prepare_seconds = summarize(prepare).median;
-  row.release_seconds = summarize(release).median;
+  row.prepare_seconds = stats::summarize(prepare).median;
+  row.release_seconds = stats::summarize(release).median;
   row.prepare_seconds_per_gib = row.prepare_seconds * kGib / static_cast<double>(bytes);
   row.release_seconds_per_gib = row.release_seconds * kGib / static_cast<double>(bytes);
   return row;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -5,7 +5,7 @@
 
 #include "bench/transfer/transfer.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Bytes per second that are left for data on a link that carries `wire_rate`: in packets of 256 bytes, the payload
 /// that root ports of servers agree on, each with 24 bytes around it (framing 4, header 16 with 64-bit addresses, check
@@ -14,10 +14,11 @@ std::optional<double> payload_rate(double wire_rate, unsigned generation);
 
 /// The GPU's facts, its node and its link: as the driver sees it where `monitor` is given and tells, else as /sys does;
 /// without a link where neither knows.
-TransferDevice look_at_device(const DeviceFacts& facts, const Probe& probe, const GpuMonitor* monitor = nullptr);
+TransferDevice look_at_device(const gpu::DeviceFacts& facts, const system::Probe& probe,
+                              const gpu::GpuMonitor* monitor = nullptr);
 
 /// Looks again: keeps the fastest state of the link, and what slowed the GPU down. For right after copies.
-void look_at_link(const Probe& probe, const GpuMonitor* monitor, TransferDevice& device);
+void look_at_link(const system::Probe& probe, const gpu::GpuMonitor* monitor, TransferDevice& device);
 
 /// Warns of a link below what device and slot can do, and of a GPU that was slowed down. For when all is measured.
 void warn_of_device(const TransferDevice& device, Context& context);
@@ -32,10 +33,10 @@ std::string max_link_name(const TransferDevice& device);
 std::string transfer_verdict(const TransferResult& result);
 
 /// The fastest row of this kind and direction that is not from a remote node; of several GPUs that of the slowest.
-std::optional<double> best_rate(const TransferResult& result, HostMemory kind, CopyDirection direction);
+std::optional<double> best_rate(const TransferResult& result, gpu::HostMemory kind, CopyDirection direction);
 
 /// Times allocating pinned memory, or registering memory whose pages are there, and giving it back: the median of
 /// three. Empty for pageable memory. The row's device and place are the caller's to fill in.
-std::optional<PinningRow> time_pinning(Device& device, HostMemory kind, std::size_t bytes, Context& context);
+std::optional<PinningRow> time_pinning(gpu::Device& device, gpu::HostMemory kind, std::size_t bytes, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -13,7 +13,7 @@
 #include "core/units.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::uint64_t kMostPinned = std::uint64_t{1} << 30U;
@@ -21,8 +21,8 @@ constexpr std::uint64_t kMostPinned = std::uint64_t{1} << 30U;
 /// Measures one GPU, into a result that other GPUs share.
 class DeviceRun {
  public:
-  DeviceRun(const TransferPlan& plan, const TransferOptions& options, Device& device, const TransferMachine& machine,
-            Context& context, TransferResult& result)
+  DeviceRun(const TransferPlan& plan, const TransferOptions& options, gpu::Device& device,
+            const TransferMachine& machine, Context& context, TransferResult& result)
       : plan_(plan),
         options_(options),
         device_(device),
@@ -39,7 +39,7 @@ class DeviceRun {
     const std::size_t first_row = result_.rows.size();
     for (Placement place : places) {
       const auto binding = bind(place, options_.numa, probe_, context_);
-      for (const HostMemory kind : plan_.kinds) measure_kind(kind, place);
+      for (const gpu::HostMemory kind : plan_.kinds) measure_kind(kind, place);
     }
     for (std::size_t i = first_row; i < result_.rows.size(); ++i) add_wire_share(facts_, result_.rows[i]);
     warn_of_device(facts_, context_);
@@ -49,7 +49,7 @@ class DeviceRun {
  private:
   /// Those whose memory is there, on both sides.
   void choose_jobs() {
-    const std::uint64_t host = usable_memory(probe_) / 4;
+    const std::uint64_t host = system::usable_memory(probe_) / 4;
     const std::uint64_t own = device_.free_memory() / 10 * 8;
     for (const CopyJob& job : plan_.jobs) {
       if (job.memory() <= std::min(host, own)) jobs_.push_back(job);
@@ -64,7 +64,7 @@ class DeviceRun {
                                                  plan_.jobs.size() - jobs_.size(), plan_.jobs.size(), limits));
   }
 
-  std::uint64_t most_memory(HostMemory kind) const {
+  std::uint64_t most_memory(gpu::HostMemory kind) const {
     std::uint64_t most = 0;
     for (const CopyJob& job : jobs_) {
       if (job.kind == kind) most = std::max(most, job.memory());
@@ -72,12 +72,12 @@ class DeviceRun {
     return most;
   }
 
-  void measure_kind(HostMemory kind, const Placement& place) {
+  void measure_kind(gpu::HostMemory kind, const Placement& place) {
     const std::uint64_t bytes = most_memory(kind);
     if (bytes == 0) return;
     {
-      const DeviceBuffer memory(device_, bytes);
-      const HostBuffer host(device_, kind, bytes);
+      const gpu::DeviceBuffer memory(device_, bytes);
+      const gpu::HostBuffer host(device_, kind, bytes);
       for (const CopyJob& job : jobs_) {
         if (job.kind == kind) measure(job, host.bytes(), memory.span(), place);
       }
@@ -89,7 +89,7 @@ class DeviceRun {
     }
   }
 
-  void measure(const CopyJob& job, MutableBytes host, DeviceSpan memory, const Placement& place) {
+  void measure(const CopyJob& job, MutableBytes host, gpu::DeviceSpan memory, const Placement& place) {
     const CopyTiming timing = time_copies(device_, host, memory, job, ++seed_, context_.stop_token());
     look_at_link(probe_, monitor_, facts_);
     TransferRow row = timed_row(job, timing, place);
@@ -103,9 +103,9 @@ class DeviceRun {
 
   const TransferPlan& plan_;
   const TransferOptions& options_;
-  Device& device_;
-  const Probe& probe_;
-  const GpuMonitor* monitor_;
+  gpu::Device& device_;
+  const system::Probe& probe_;
+  const gpu::GpuMonitor* monitor_;
   Context& context_;
   TransferResult& result_;
   TransferDevice facts_;
@@ -113,15 +113,16 @@ class DeviceRun {
   std::uint64_t seed_ = 0;
 };
 
-TransferResult measure_file(const TransferOptions& options, const std::vector<Device*>& chosen,
+TransferResult measure_file(const TransferOptions& options, const std::vector<gpu::Device*>& chosen,
                             const TransferMachine& machine, Context& context) {
   if (chosen.size() != 1) throw Error(ErrorCode::usage, "--gds takes one GPU: --device N");
-  Device& device = *chosen.front();
+  gpu::Device& device = *chosen.front();
   TransferDevice facts = look_at_device(device.facts(), machine.probe, machine.monitor);
   Placement place = placements(NumaChoice::automatic, facts.numa_node, machine.probe, context).front();
   const auto binding = bind(place, NumaChoice::automatic, machine.probe, context);
   TransferResult result;
-  result.file = transfer_file(*options.gds, thread_count(options.threads.value_or(4)), device, machine, context);
+  result.file =
+      transfer_file(*options.gds, system::thread_count(options.threads.value_or(4)), device, machine, context);
   look_at_link(machine.probe, machine.monitor, facts);
   warn_of_device(facts, context);
   result.devices.push_back(facts);
@@ -133,9 +134,9 @@ TransferResult measure_file(const TransferOptions& options, const std::vector<De
 TransferResult transfer(const TransferOptions& options, Context& context) {
   plan_transfer(options);  // a slip in the options is told before what the machine lacks
   if (options.gds) check_transfer_file(*options.gds);
-  const auto devices = open_devices();
-  const auto monitor = find_gpu_monitor();
-  const TransferMachine machine{lent(devices), open_direct_storage, live_probe(), monitor.get()};
+  const auto devices = gpu::open_devices();
+  const auto monitor = gpu::find_gpu_monitor();
+  const TransferMachine machine{gpu::lent(devices), gpu::open_direct_storage, system::live_probe(), monitor.get()};
   return transfer(options, machine, context);
 }
 
@@ -146,13 +147,13 @@ TransferResult transfer(const TransferOptions& options, const TransferMachine& m
   if (options.gds) {
     result = measure_file(options, chosen, machine, context);
   } else {
-    for (Device* const device : chosen) {
+    for (gpu::Device* const device : chosen) {
       DeviceRun(plan, options, *device, machine, context, result).run();
     }
   }
   result.gpu = result.devices.front().name;
-  result.pinned_h2d = best_rate(result, HostMemory::pinned, CopyDirection::h2d);
-  result.pinned_d2h = best_rate(result, HostMemory::pinned, CopyDirection::d2h);
+  result.pinned_h2d = best_rate(result, gpu::HostMemory::pinned, CopyDirection::h2d);
+  result.pinned_d2h = best_rate(result, gpu::HostMemory::pinned, CopyDirection::d2h);
   result.verdict = transfer_verdict(result);
   return result;
 }
@@ -267,4 +268,4 @@ void TransferResult::describe(FieldVisitor& v) {
   v.field({"file", Unit::none, "from a file to the GPU"}, file);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -19,35 +19,23 @@
 #include "system/probe.hpp"
 
 /// `iobench transfer`: how fast bytes go from host memory to a GPU and back (docs/gpu.md).
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Which way bytes go: host to device, device to host, both at once.
 enum class CopyDirection { h2d, d2h, both };
-template <>
-struct EnumNames<CopyDirection> {
-  static constexpr std::array<std::string_view, 3> names{"h2d", "d2h", "both"};
-};
+constexpr auto enum_names(CopyDirection) { return std::to_array<std::string_view>({"h2d", "d2h", "both"}); }
 
 /// Which NUMA nodes host memory is to come from.
 enum class NumaChoice { automatic, local, remote, both };
-template <>
-struct EnumNames<NumaChoice> {
-  static constexpr std::array<std::string_view, 4> names{"auto", "local", "remote", "both"};
-};
+constexpr auto enum_names(NumaChoice) { return std::to_array<std::string_view>({"auto", "local", "remote", "both"}); }
 
 /// Where it came from, as seen from the GPU.
 enum class NumaPlace { unbound, local, remote };
-template <>
-struct EnumNames<NumaPlace> {
-  static constexpr std::array<std::string_view, 3> names{"unbound", "local", "remote"};
-};
+constexpr auto enum_names(NumaPlace) { return std::to_array<std::string_view>({"unbound", "local", "remote"}); }
 
 /// Who told of a GPU's link.
 enum class LinkSource { none, sys, driver };
-template <>
-struct EnumNames<LinkSource> {
-  static constexpr std::array<std::string_view, 3> names{"none", "sys", "driver"};
-};
+constexpr auto enum_names(LinkSource) { return std::to_array<std::string_view>({"none", "sys", "driver"}); }
 
 struct TransferOptions {
   std::string kinds = "pageable,pinned,write-combined,registered";
@@ -56,7 +44,7 @@ struct TransferOptions {
   std::string streams = "1";
   std::optional<std::uint64_t> batch;
   std::optional<std::string> shape;  ///< with batch; 3x224x224
-  TensorType dtype = TensorType::u8;
+  image::TensorType dtype = image::TensorType::u8;
   std::string device = "0";
   NumaChoice numa = NumaChoice::automatic;
   std::optional<std::string> gds;
@@ -71,7 +59,7 @@ struct TransferDevice {
   std::string name;
   std::uint64_t memory = 0;
   std::optional<std::uint64_t> numa_node;
-  PcieLink pcie;
+  system::PcieLink pcie;
   std::optional<std::uint64_t> pcie_generation;
   std::optional<std::uint64_t> max_pcie_generation;
   std::optional<double> wire_limit;      ///< bytes per second after line coding
@@ -85,7 +73,7 @@ struct TransferDevice {
 
 struct TransferRow {
   std::uint64_t device = 0;
-  HostMemory kind = HostMemory::pageable;
+  gpu::HostMemory kind = gpu::HostMemory::pageable;
   CopyDirection direction = CopyDirection::h2d;
   std::uint64_t bytes = 0;
   std::uint64_t streams = 1;
@@ -105,7 +93,7 @@ struct TransferRow {
 /// What it costs to have memory that the GPU copies by itself.
 struct PinningRow {
   std::uint64_t device = 0;
-  HostMemory kind = HostMemory::pinned;
+  gpu::HostMemory kind = gpu::HostMemory::pinned;
   NumaPlace numa = NumaPlace::unbound;
   std::uint64_t bytes = 0;
   double prepare_seconds = 0;
@@ -128,10 +116,9 @@ struct FileWay {
 
 /// Which way cuFile's reads took.
 enum class GdsMode { unknown, native, peer_to_peer, compatibility, mixed };
-template <>
-struct EnumNames<GdsMode> {
-  static constexpr std::array<std::string_view, 5> names{"unknown", "native", "peer-to-peer", "compatibility", "mixed"};
-};
+constexpr auto enum_names(GdsMode) {
+  return std::to_array<std::string_view>({"unknown", "native", "peer-to-peer", "compatibility", "mixed"});
+}
 
 struct FileTransfer {
   std::string path;
@@ -162,10 +149,10 @@ struct TransferResult {
 /// What transfer works with: GPUs, how to open cuFile for one of them, the rest of the machine, the GPUs' driver where
 /// it can be asked. Borrowed.
 struct TransferMachine {
-  std::vector<Device*> devices;
-  std::function<std::unique_ptr<DirectStorage>(const Device&)> open_storage;
-  const Probe& probe;
-  const GpuMonitor* monitor = nullptr;
+  std::vector<gpu::Device*> devices;
+  std::function<std::unique_ptr<gpu::DirectStorage>(const gpu::Device&)> open_storage;
+  const system::Probe& probe;
+  const gpu::GpuMonitor* monitor = nullptr;
 };
 
 /// Copies every kind of memory in every direction, size and number of streams that was asked for, and checks every
@@ -174,4 +161,4 @@ struct TransferMachine {
 TransferResult transfer(const TransferOptions& options, Context& context);
 TransferResult transfer(const TransferOptions& options, const TransferMachine& machine, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -9,7 +9,7 @@
 #include "system/limits.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::uint64_t kLeastBytes = std::uint64_t{4} << 10U;
@@ -22,14 +22,14 @@ constexpr std::uint64_t kMostCopy = std::uint64_t{1} << 40U;
 
 std::vector<std::string_view> pieces(std::string_view option, std::string_view list, std::string_view expected) {
   const bool gap = list.starts_with(',') || list.ends_with(',') || list.find(",,") != std::string_view::npos;
-  const auto words = split(list, ',');
+  const auto words = system::split(list, ',');
   if (words.empty() || gap) refuse(option, list, expected);
   return words;
 }
 
 template <NamedEnum E>
 std::vector<E> choices(std::string_view option, std::string_view list) {
-  const auto& names = EnumNames<E>::names;
+  const auto& names = kEnumNames<E>;
   const std::string expected = fmt::format("a list of {}", fmt::join(names, ", "));
   std::vector<E> chosen;
   for (const std::string_view word : pieces(option, list, expected)) {
@@ -58,7 +58,7 @@ std::vector<std::uint64_t> sizes(const std::string& list) {
 std::vector<std::uint64_t> stream_counts(const std::string& list) {
   std::vector<std::uint64_t> counts;
   for (const std::string_view word : pieces("--streams", list, "a list of numbers")) {
-    const auto count = parse_number(word);
+    const auto count = system::parse_number(word);
     if (!count || *count < 1 || *count > kMostTransferStreams) refuse("--streams", word, "a number from 1 to 8");
     counts.push_back(*count);
   }
@@ -69,11 +69,11 @@ std::vector<std::uint64_t> stream_counts(const std::string& list) {
 std::uint64_t batch_bytes(const TransferOptions& options) {
   constexpr std::string_view kExpected = "sides such as 3x224x224, with a batch below 1 TiB";
   const std::string shape = options.shape.value_or("3x224x224");
-  const auto sides = split(shape, 'x');
+  const auto sides = system::split(shape, 'x');
   if (sides.empty()) refuse("--shape", shape, kExpected);
-  std::uint64_t bytes = value_bytes(options.dtype);
+  std::uint64_t bytes = image::value_bytes(options.dtype);
   for (const std::string_view side : sides) {
-    const std::uint64_t factor = parse_number(side).value_or(0);
+    const std::uint64_t factor = system::parse_number(side).value_or(0);
     if (factor == 0 || factor > kMostCopy / bytes) refuse("--shape", shape, kExpected);
     bytes *= factor;
   }
@@ -101,11 +101,11 @@ void check_partners(const TransferOptions& options) {
   check(options.batch || options.dtype == TransferOptions{}.dtype,
         "--dtype: only a batch has values; add --batch N, or leave it out");
   check(options.gds || !options.threads, "--threads: only a file is read by threads; add --gds FILE, or leave it out");
-  thread_count(options.threads);  // throws for what cannot be
+  system::thread_count(options.threads);  // throws for what cannot be
 }
 
 void check_device(const std::string& option) {
-  if (option != "all" && !parse_number(option)) refuse("--device", option, "the number of a GPU, or all");
+  if (option != "all" && !system::parse_number(option)) refuse("--device", option, "the number of a GPU, or all");
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ TransferPlan plan_transfer(const TransferOptions& options) {
   check_partners(options);
   check_device(options.device);
   TransferPlan plan;
-  plan.kinds = choices<HostMemory>("--kinds", options.kinds);
+  plan.kinds = choices<gpu::HostMemory>("--kinds", options.kinds);
   const auto directions = choices<CopyDirection>("--directions", options.directions);
   const auto streams = stream_counts(options.streams);
   check_once("--kinds", options.kinds, plan.kinds);
@@ -126,7 +126,7 @@ TransferPlan plan_transfer(const TransferOptions& options) {
   const auto all_sizes = options.batch ? std::vector{batch_bytes(options)} : sizes(options.bytes);
   check_once("--bytes", options.bytes, all_sizes);
   plan.samples = options.batch;
-  for (const HostMemory kind : plan.kinds) {
+  for (const gpu::HostMemory kind : plan.kinds) {
     for (const std::uint64_t bytes : all_sizes) {
       for (const std::uint64_t count : streams) {
         for (const CopyDirection direction : directions) plan.jobs.push_back({kind, direction, bytes, count});
@@ -136,10 +136,10 @@ TransferPlan plan_transfer(const TransferOptions& options) {
   return plan;
 }
 
-std::vector<Device*> chosen_devices(const std::string& option, std::span<Device* const> devices) {
+std::vector<gpu::Device*> chosen_devices(const std::string& option, std::span<gpu::Device* const> devices) {
   check_device(option);
   if (option == "all") return {devices.begin(), devices.end()};
-  return {&numbered_device(devices, *parse_number(option))};
+  return {&gpu::numbered_device(devices, *system::parse_number(option))};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -9,14 +9,14 @@
 #include "bench/transfer/transfer.hpp"
 #include "gpu/device.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// The most copies in flight at once in one direction.
 inline constexpr std::uint64_t kMostTransferStreams = 8;
 
 /// One kind of copy that is to be timed.
 struct CopyJob {
-  HostMemory kind = HostMemory::pageable;
+  gpu::HostMemory kind = gpu::HostMemory::pageable;
   CopyDirection direction = CopyDirection::h2d;
   std::uint64_t bytes = 0;
   std::uint64_t streams = 1;
@@ -30,7 +30,7 @@ struct CopyJob {
 
 /// What the options ask for, kind by kind.
 struct TransferPlan {
-  std::vector<HostMemory> kinds;
+  std::vector<gpu::HostMemory> kinds;
   std::vector<CopyJob> jobs;             ///< in order of the kinds, then of sizes, streams, directions
   std::optional<std::uint64_t> samples;  ///< in each copy, with --batch
 };
@@ -40,6 +40,6 @@ TransferPlan plan_transfer(const TransferOptions& options);
 
 /// The GPUs that --device names. Throws Error{usage} for what is no number, and Error{unsupported} for a GPU that is
 /// not there.
-std::vector<Device*> chosen_devices(const std::string& option, std::span<Device* const> devices);
+std::vector<gpu::Device*> chosen_devices(const std::string& option, std::span<gpu::Device* const> devices);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

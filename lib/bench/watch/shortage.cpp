@@ -5,7 +5,7 @@
 #include "bench/watch/watch_row.hpp"
 #include "system/pcie.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using namespace watch_rules;
@@ -64,7 +64,7 @@ bool dev_shm_is_short(const WatchRow& row) {
 
 }  // namespace
 
-bool is_in_use(const GpuState& gpu) {
+bool is_in_use(const gpu::GpuState& gpu) {
   return is_at_least(gpu.gpu_busy, kGpuInUse) || is_at_least(share_of(gpu.memory_used, gpu.memory), kGpuInUse);
 }
 
@@ -81,11 +81,11 @@ std::optional<double> mean_gpu_busy(const WatchRow& row) {
 }
 
 std::optional<double> link_use(const GpuRow& gpu) {
-  const GpuState& state = gpu.state;
+  const gpu::GpuState& state = gpu.state;
   if (!gpu.intake || !state.pcie_generation || !state.pcie_lanes) return std::nullopt;
-  const auto speed = pcie_speed(static_cast<unsigned>(*state.pcie_generation));
+  const auto speed = system::pcie_speed(static_cast<unsigned>(*state.pcie_generation));
   if (!speed) return std::nullopt;
-  return *gpu.intake / pcie_rate(*speed, *state.pcie_lanes);
+  return *gpu.intake / system::pcie_rate(*speed, *state.pcie_lanes);
 }
 
 PressureShares felt_pressure(const WatchRow& row) {
@@ -111,4 +111,4 @@ Shortage shortage_of(const WatchRow& row) {
   return dev_shm_is_short(row) ? Shortage::dev_shm : Shortage::nothing;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -8,7 +8,7 @@
 #include "gpu/gpu_monitor.hpp"
 
 /// The rules by which a watch says what was short. Pure. docs/watch.md says them in words.
-namespace shardkit {
+namespace shardkit::bench {
 
 struct WatchRow;
 struct GpuRow;
@@ -17,11 +17,10 @@ struct PressureShares;
 /// In the order in which they are asked: memory that is short makes storage look slow, a CPU limit makes cores look
 /// short. Where cores and storage are both short it is storage if more threads wait for that, else cores.
 enum class Shortage { nothing, compute, cpu_limit, memory, cores, gpu_link, storage, dev_shm };
-template <>
-struct EnumNames<Shortage> {
-  static constexpr std::array<std::string_view, 8> names{"nothing", "compute",  "cpu_limit", "memory",
-                                                         "cores",   "gpu_link", "storage",   "dev_shm"};
-};
+constexpr auto enum_names(Shortage) {
+  return std::to_array<std::string_view>(
+      {"nothing", "compute", "cpu_limit", "memory", "cores", "gpu_link", "storage", "dev_shm"});
+}
 
 /// Shares from which on a rule says so.
 namespace watch_rules {
@@ -42,7 +41,7 @@ inline constexpr double kDevShmLeft = 0.1;      ///< of /dev/shm
 }  // namespace watch_rules
 
 /// A GPU that some job holds: it computes, or its memory is in use.
-bool is_in_use(const GpuState& gpu);
+bool is_in_use(const gpu::GpuState& gpu);
 
 /// Mean share of the time that the GPUs in use were busy; empty without any that tells.
 std::optional<double> mean_gpu_busy(const WatchRow& row);
@@ -59,4 +58,4 @@ std::optional<double> blocked_share(const WatchRow& row);
 /// What was short in an interval; row.short_of is not read. GPUs that are busy wait for nothing, whatever else shows.
 Shortage shortage_of(const WatchRow& row);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr double kShortestInterval = 0.1;  // less and a look takes a good part of it
@@ -36,9 +36,9 @@ namespace {
 constexpr double kLeastInterval = 0.1;
 
 /// False when the stop came.
-bool sleep_until(double moment, Clock& clock, const std::stop_token& stop) {
+bool sleep_until(double moment, system::Clock& clock, const std::stop_token& stop) {
   try {
-    clock.sleep(Seconds(std::max(0.0, moment - clock.monotonic().count())), stop);
+    clock.sleep(system::Seconds(std::max(0.0, moment - clock.monotonic().count())), stop);
     return true;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::cancelled) throw;
@@ -48,7 +48,7 @@ bool sleep_until(double moment, Clock& clock, const std::stop_token& stop) {
 
 }  // namespace
 
-WatchEnd watch_loop(const WatchBounds& bounds, Clock& clock, const std::stop_token& stop, const WatchLook& look,
+WatchEnd watch_loop(const WatchBounds& bounds, system::Clock& clock, const std::stop_token& stop, const WatchLook& look,
                     const WatchInterval& take) {
   WatchSample before = look();
   const double end = before.moment + bounds.duration.value_or(1e12);
@@ -72,13 +72,13 @@ namespace {
 
 /// The GPUs' driver, or why it cannot be asked.
 struct MonitorSearch {
-  std::unique_ptr<GpuMonitor> monitor;
+  std::unique_ptr<gpu::GpuMonitor> monitor;
   std::optional<std::string> missing;
 };
 
 MonitorSearch search_monitor() {
   try {
-    return {open_gpu_monitor(), std::nullopt};
+    return {gpu::open_gpu_monitor(), std::nullopt};
   } catch (const Error& error) {
     return {nullptr, error.what()};
   }
@@ -101,11 +101,12 @@ void keep(const WatchRow& row, std::vector<WatchRow>& rows) {
 
 WatchResult watch(const WatchOptions& options, Context& context, const WatchRowSink& sink) {
   check_watch_options(options);
-  const Probe& probe = live_probe();
+  const system::Probe& probe = system::live_probe();
   const WatchTarget target = find_watch_target(options, probe);
   const MonitorSearch gpus = search_monitor();
   const WatchedFiles files = target.path.empty() ? WatchedFiles() : WatchedFiles(target.path);
-  WatchResult result = watch(options, context, sink, target, {probe, system_clock(), gpus.monitor.get(), files});
+  WatchResult result =
+      watch(options, context, sink, target, {probe, system::system_clock(), gpus.monitor.get(), files});
   result.gpus_missing = gpus.missing;
   return result;
 }
@@ -150,4 +151,4 @@ void WatchResult::describe(FieldVisitor& v) {
   v.field({"rows", Unit::none, "the last 1800 intervals"}, rows);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

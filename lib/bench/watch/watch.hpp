@@ -18,14 +18,11 @@
 #include "system/clock.hpp"
 
 /// `iobench watch`: a job that runs, or the whole node, interval by interval, and what it is short of.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// The form of the line that each interval gives.
 enum class WatchLines { text, json, none };
-template <>
-struct EnumNames<WatchLines> {
-  static constexpr std::array<std::string_view, 3> names{"text", "json", "none"};
-};
+constexpr auto enum_names(WatchLines) { return std::to_array<std::string_view>({"text", "json", "none"}); }
 
 struct WatchOptions {
   std::optional<std::string> path;
@@ -53,10 +50,9 @@ void check_watch_options(const WatchOptions& options);
 
 /// Why a watch ended.
 enum class WatchEnd { stopped, process, duration, count };
-template <>
-struct EnumNames<WatchEnd> {
-  static constexpr std::array<std::string_view, 4> names{"stopped", "process", "duration", "count"};
-};
+constexpr auto enum_names(WatchEnd) {
+  return std::to_array<std::string_view>({"stopped", "process", "duration", "count"});
+}
 
 /// How long it may go on.
 struct WatchBounds {
@@ -73,7 +69,7 @@ using WatchInterval = std::function<bool(const WatchSample& before, const WatchS
 /// that takes longer than an interval lets intervals be longer. Each pair of looks is handed to `take`, but not the one
 /// in which the process ended. A stop ends it as well: what came since the last look is an interval of its own when it
 /// is a tenth of a second or more. So does `take`, which is a stop as well. Throws what `look` and `take` throw.
-WatchEnd watch_loop(const WatchBounds& bounds, Clock& clock, const std::stop_token& stop, const WatchLook& look,
+WatchEnd watch_loop(const WatchBounds& bounds, system::Clock& clock, const std::stop_token& stop, const WatchLook& look,
                     const WatchInterval& take);
 
 struct WatchResult {
@@ -82,7 +78,7 @@ struct WatchResult {
   std::optional<std::uint64_t> pid;
   std::string command;
   std::string path;
-  StorageFacts storage;
+  system::StorageFacts storage;
   std::uint64_t files = 0;                  ///< whose place in the page cache was looked at
   std::optional<std::string> gpus_missing;  ///< why GPUs were not looked at
   WatchSummary summary;
@@ -107,4 +103,4 @@ WatchResult watch(const WatchOptions& options, Context& context, const WatchRowS
 WatchResult watch(const WatchOptions& options, Context& context, const WatchRowSink& sink, const WatchTarget& target,
                   const WatchSources& sources);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -5,7 +5,7 @@
 #include "bench/watch/watch_verdict.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using Findings = std::vector<Finding>;
@@ -137,4 +137,4 @@ std::vector<Finding> watch_findings(const WatchSummary& summary) {
   return findings;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -5,7 +5,7 @@
 
 #include "system/clock.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 using Number = std::optional<double>;
@@ -36,8 +36,8 @@ struct PressureShare {
   Number some;
   Number full;
 };
-PressureShare pressure_share(const std::optional<Pressure>& before, const std::optional<Pressure>& after,
-                             double seconds) {
+PressureShare pressure_share(const std::optional<system::Pressure>& before,
+                             const std::optional<system::Pressure>& after, double seconds) {
   if (!before || !after) return {};
   return {share(growth(before->some_seconds, after->some_seconds), seconds),
           share(growth(before->full_seconds, after->full_seconds), seconds)};
@@ -47,7 +47,7 @@ PressureShares pressure_shares(const PressureShare& cpu, const PressureShare& io
   return {cpu.some, io.some, io.full, memory.some, memory.full};
 }
 
-void add_processors(const CpuTimes& before, const CpuTimes& after, NodeRow& row) {
+void add_processors(const system::CpuTimes& before, const system::CpuTimes& after, NodeRow& row) {
   const Number total = growth(before.total_seconds, after.total_seconds);
   row.cpu_busy = share(growth(before.busy_seconds, after.busy_seconds), total);
   row.stolen = share(growth(before.stolen_seconds, after.stolen_seconds), total);
@@ -55,7 +55,8 @@ void add_processors(const CpuTimes& before, const CpuTimes& after, NodeRow& row)
   row.blocked_tasks = static_cast<double>(after.blocked);
 }
 
-void add_memory(const std::optional<MemoryUse>& before, const MemoryUse& after, double seconds, NodeRow& row) {
+void add_memory(const std::optional<system::MemoryUse>& before, const system::MemoryUse& after, double seconds,
+                NodeRow& row) {
   row.memory = after.total;
   row.memory_available = after.available;
   row.page_cache = after.page_cache;
@@ -79,7 +80,7 @@ NodeRow node_row(const WatchSample& before, const WatchSample& after, double sec
   return row;
 }
 
-GroupRow group_row(const CgroupUse& before, const CgroupUse& after, double seconds) {
+GroupRow group_row(const system::CgroupUse& before, const system::CgroupUse& after, double seconds) {
   GroupRow row;
   row.cpu_limit = after.cpu_limit;
   row.throttled =
@@ -97,12 +98,12 @@ GroupRow group_row(const CgroupUse& before, const CgroupUse& after, double secon
 struct TreeUse {
   double cpu_seconds = 0;
   std::uint64_t major_faults = 0;
-  std::optional<ProcessBytes> bytes = ProcessBytes{};  ///< empty as soon as one process does not tell
+  std::optional<system::ProcessBytes> bytes = system::ProcessBytes{};  ///< empty as soon as one process does not tell
 };
 
-TreeUse tree_use(const std::vector<ProcessUse>& processes) {
+TreeUse tree_use(const std::vector<system::ProcessUse>& processes) {
   TreeUse sum;
-  for (const ProcessUse& process : processes) {
+  for (const system::ProcessUse& process : processes) {
     sum.cpu_seconds += process.cpu_seconds;
     sum.major_faults += process.major_faults;
     if (!process.bytes) sum.bytes.reset();
@@ -115,11 +116,13 @@ TreeUse tree_use(const std::vector<ProcessUse>& processes) {
 }
 
 /// Processes that were there at both moments and used a core or nearly so in between.
-std::uint64_t saturated(const std::vector<ProcessUse>& before, const std::vector<ProcessUse>& after, double seconds) {
+std::uint64_t saturated(const std::vector<system::ProcessUse>& before, const std::vector<system::ProcessUse>& after,
+                        double seconds) {
   std::uint64_t count = 0;
-  for (const ProcessUse& process : after) {
-    const auto earlier = std::ranges::find_if(
-        before, [&](const ProcessUse& other) { return other.pid == process.pid && other.start == process.start; });
+  for (const system::ProcessUse& process : after) {
+    const auto earlier = std::ranges::find_if(before, [&](const system::ProcessUse& other) {
+      return other.pid == process.pid && other.start == process.start;
+    });
     if (earlier == before.end()) continue;
     const double cores = (process.own_cpu_seconds - earlier->own_cpu_seconds) / seconds;
     if (cores >= watch_rules::kCoresBusy) ++count;
@@ -127,16 +130,16 @@ std::uint64_t saturated(const std::vector<ProcessUse>& before, const std::vector
   return count;
 }
 
-std::map<std::uint64_t, double> core_waits(const std::vector<ProcessUse>& processes) {
+std::map<std::uint64_t, double> core_waits(const std::vector<system::ProcessUse>& processes) {
   std::map<std::uint64_t, double> waits;
-  for (const ProcessUse& process : processes) {
-    for (const ThreadWait& wait : process.core_waits) waits[wait.thread] = wait.seconds;
+  for (const system::ProcessUse& process : processes) {
+    for (const system::ThreadWait& wait : process.core_waits) waits[wait.thread] = wait.seconds;
   }
   return waits;
 }
 
 /// Seconds that threads waited for a core in between. A thread that was not there before began in between.
-Number core_wait(const std::vector<ProcessUse>& before, const std::vector<ProcessUse>& after) {
+Number core_wait(const std::vector<system::ProcessUse>& before, const std::vector<system::ProcessUse>& after) {
   const auto first = core_waits(before);
   const auto last = core_waits(after);
   if (last.empty()) return std::nullopt;
@@ -152,7 +155,7 @@ JobRow job_row(const WatchTarget& target, const WatchSample& before, const Watch
   const TreeUse first = tree_use(before.processes);
   const TreeUse last = tree_use(after.processes);
   JobRow row;
-  for (const ProcessUse& process : after.processes) {
+  for (const system::ProcessUse& process : after.processes) {
     row.processes += process.threads > 0 ? 1 : 0;
     row.threads += process.threads;
     row.blocked_threads += process.blocked_threads;
@@ -169,7 +172,8 @@ JobRow job_row(const WatchTarget& target, const WatchSample& before, const Watch
   return row;
 }
 
-DiskRow disk_row(const std::string& name, const DiskCounters& before, const DiskCounters& after, double seconds) {
+DiskRow disk_row(const std::string& name, const system::DiskCounters& before, const system::DiskCounters& after,
+                 double seconds) {
   const Number reads = growth(before.reads, after.reads);
   const Number writes = growth(before.writes, after.writes);
   const Number read = growth(before.read_bytes, after.read_bytes);
@@ -187,7 +191,7 @@ DiskRow disk_row(const std::string& name, const DiskCounters& before, const Disk
   return row;
 }
 
-NfsRow nfs_row(const NfsCounters& before, const NfsCounters& after, double seconds) {
+NfsRow nfs_row(const system::NfsCounters& before, const system::NfsCounters& after, double seconds) {
   const Number operations = growth(before.operations, after.operations);
   const Number resent = growth(before.retransmissions, after.retransmissions);
   NfsRow row;
@@ -205,7 +209,7 @@ NfsRow nfs_row(const NfsCounters& before, const NfsCounters& after, double secon
 
 WatchRow watch_row(const WatchTarget& target, const WatchSample& before, const WatchSample& after) {
   WatchRow row;
-  row.time = rfc3339(after.time);
+  row.time = system::rfc3339(after.time);
   row.seconds = after.moment - before.moment;
   row.node = node_row(before, after, row.seconds);
   row.group = group_row(before.group, after.group, row.seconds);
@@ -308,4 +312,4 @@ void WatchRow::describe(FieldVisitor& v) {
   v.field({"gpus", Unit::none, "GPUs as their driver tells, at the end"}, gpus);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

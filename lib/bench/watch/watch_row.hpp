@@ -11,7 +11,7 @@
 
 /// What happened between two looks at the machine. What it does not tell is empty, never 0: so is what was counted by a
 /// counter that went backwards, because it wrapped or its device, mount or process was replaced.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Shares of the interval in which tasks waited (PSI).
 struct PressureShares {
@@ -100,7 +100,7 @@ struct NfsRow {
 };
 
 struct GpuRow {
-  GpuState state;                ///< at its end
+  gpu::GpuState state;           ///< at its end
   std::optional<double> intake;  ///< bytes per second over its link, of the last 20 ms
 
   void describe(FieldVisitor& v);
@@ -124,4 +124,4 @@ struct WatchRow {
 /// What happened from `before` to `after`; what is short is judged too.
 WatchRow watch_row(const WatchTarget& target, const WatchSample& before, const WatchSample& after);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -11,27 +11,27 @@
 #include "core/error.hpp"
 #include "io/page_cache.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
-void look_at_path(const std::string& path, const Probe& probe, WatchTarget& target) {
-  target.storage = storage_of(path, probe);
+void look_at_path(const std::string& path, const system::Probe& probe, WatchTarget& target) {
+  target.storage = system::storage_of(path, probe);
   target.path = probe.resolve(path).value_or(path);
   const auto facts = probe.stat(target.path);
-  if (facts && facts->kind == PathFacts::Kind::other) {
+  if (facts && facts->kind == system::PathFacts::Kind::other) {
     throw Error(ErrorCode::usage,
                 fmt::format("'{}' is a FIFO, socket or character device, which holds no data; give a folder, a file or "
                             "a block device",
                             path),
                 path);
   }
-  const auto mounts = read_mounts(probe);
-  const Mount* const mount = find_mount(mounts, target.path);
+  const auto mounts = system::read_mounts(probe);
+  const system::Mount* const mount = system::find_mount(mounts, target.path);
   if (mount != nullptr && mount->type.starts_with("nfs")) target.nfs_mount = *mount;
 }
 
-void look_at_process(std::uint64_t pid, const Probe& probe, WatchTarget& target) {
-  const auto process = find_process(pid, probe);
+void look_at_process(std::uint64_t pid, const system::Probe& probe, WatchTarget& target) {
+  const auto process = system::find_process(pid, probe);
   if (!process) {
     throw Error(ErrorCode::not_found,
                 fmt::format("there is no process {} that runs, or /proc hides it from this user and container; see "
@@ -41,12 +41,12 @@ void look_at_process(std::uint64_t pid, const Probe& probe, WatchTarget& target)
   target.pid = pid;
   target.start = process->start;
   target.command = process->command;
-  target.processors = allowed_processors(pid, probe);
+  target.processors = system::allowed_processors(pid, probe);
 }
 
 }  // namespace
 
-WatchTarget find_watch_target(const WatchOptions& options, const Probe& probe) {
+WatchTarget find_watch_target(const WatchOptions& options, const system::Probe& probe) {
   WatchTarget target;
   if (options.path) look_at_path(*options.path, probe, target);
   if (options.pid) look_at_process(*options.pid, probe, target);
@@ -91,7 +91,7 @@ WatchedFiles::WatchedFiles(const std::string& path) {
   std::uint64_t bytes = 0;
   for (const std::string& name : taken_evenly(some_paths(path), kMostFiles)) {
     try {
-      File file = File::open_read(name);
+      io::File file = io::File::open_read(name);
       const std::uint64_t size = file.size();
       if (size > kMostBytes) continue;
       bytes += size;
@@ -108,8 +108,8 @@ WatchedFiles::WatchedFiles(const std::string& path) {
 std::optional<CachedShare> WatchedFiles::look() const {
   CachedShare share;
   try {
-    for (const File& file : files_) {
-      const auto cached = cached_bytes(file);
+    for (const io::File& file : files_) {
+      const auto cached = io::cached_bytes(file);
       if (!cached) return std::nullopt;
       share.cached_bytes += *cached;
       share.bytes += file.size();
@@ -122,33 +122,33 @@ std::optional<CachedShare> WatchedFiles::look() const {
 
 namespace {
 
-void look_at_node(const Probe& probe, WatchSample& sample) {
-  sample.cpu = read_cpu_times(probe);
-  sample.memory = read_memory_use(probe);
-  sample.cpu_pressure = read_pressure(probe, "/proc/pressure/cpu");
-  sample.io_pressure = read_pressure(probe, "/proc/pressure/io");
-  sample.memory_pressure = read_pressure(probe, "/proc/pressure/memory");
+void look_at_node(const system::Probe& probe, WatchSample& sample) {
+  sample.cpu = system::read_cpu_times(probe);
+  sample.memory = system::read_memory_use(probe);
+  sample.cpu_pressure = system::read_pressure(probe, "/proc/pressure/cpu");
+  sample.io_pressure = system::read_pressure(probe, "/proc/pressure/io");
+  sample.memory_pressure = system::read_pressure(probe, "/proc/pressure/memory");
   sample.dev_shm = probe.space("/dev/shm");
 }
 
-void look_at_job(const WatchTarget& target, const Probe& probe, WatchSample& sample) {
-  sample.group = read_cgroup_use(probe, target.pid ? fmt::to_string(*target.pid) : "self");
+void look_at_job(const WatchTarget& target, const system::Probe& probe, WatchSample& sample) {
+  sample.group = system::read_cgroup_use(probe, target.pid ? fmt::to_string(*target.pid) : "self");
   if (!target.pid) return;
-  sample.processes = read_process_tree(*target.pid, probe);
+  sample.processes = system::read_process_tree(*target.pid, probe);
   sample.process_ended = sample.processes.empty() || sample.processes.front().start != target.start;
   if (sample.process_ended) sample.processes.clear();  // another process may have its number by now
 }
 
 void look_at_data(const WatchTarget& target, const WatchSources& sources, WatchSample& sample) {
-  sample.disk = read_disk_counters(target.storage.device, sources.probe);
-  if (target.nfs_mount) sample.nfs = read_nfs_counters(*target.nfs_mount, sources.probe);
+  sample.disk = system::read_disk_counters(target.storage.device, sources.probe);
+  if (target.nfs_mount) sample.nfs = system::read_nfs_counters(*target.nfs_mount, sources.probe);
   sample.cached = sources.files.look();
 }
 
-std::vector<GpuSample> look_at_gpus_of(const GpuMonitor* monitor) {
+std::vector<GpuSample> look_at_gpus_of(const gpu::GpuMonitor* monitor) {
   std::vector<GpuSample> gpus;
   if (monitor == nullptr) return gpus;
-  for (GpuState& state : monitor->look()) {
+  for (gpu::GpuState& state : monitor->look()) {
     const auto intake = is_in_use(state) ? monitor->pcie_intake(state.pci_address) : std::nullopt;
     gpus.push_back({std::move(state), intake});
   }
@@ -168,4 +168,4 @@ WatchSample take_watch_sample(const WatchTarget& target, const WatchSources& sou
   return sample;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

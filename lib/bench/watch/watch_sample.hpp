@@ -18,7 +18,7 @@
 #include "system/processes.hpp"
 #include "system/storage.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 struct WatchOptions;
 
@@ -26,8 +26,8 @@ struct WatchOptions;
 /// mount.
 struct WatchTarget {
   std::string path;  ///< links followed; empty without one
-  StorageFacts storage;
-  std::optional<Mount> nfs_mount;  ///< of the path
+  system::StorageFacts storage;
+  std::optional<system::Mount> nfs_mount;  ///< of the path
   std::optional<std::uint64_t> pid;
   std::uint64_t start = 0;  ///< of the process, in ticks
   std::string command;
@@ -36,7 +36,7 @@ struct WatchTarget {
 
 /// Throws Error{not_found} for a process that is not there, Error{not_found, denied} for a path that is not, and
 /// Error{usage} for one that holds no data by its kind.
-WatchTarget find_watch_target(const WatchOptions& options, const Probe& probe);
+WatchTarget find_watch_target(const WatchOptions& options, const system::Probe& probe);
 
 /// What of some files lies in the page cache.
 struct CachedShare {
@@ -60,43 +60,43 @@ class WatchedFiles {
   std::optional<CachedShare> look() const;
 
  private:
-  std::vector<File> files_;
+  std::vector<io::File> files_;
 };
 
 /// A GPU at a moment.
 struct GpuSample {
-  GpuState state;
+  gpu::GpuState state;
   std::optional<double> intake;  ///< bytes per second over its link; asked of GPUs in use alone, as it takes 20 ms each
 };
 
 /// Counters and levels at a moment, as the machine tells them. What it does not tell is empty.
 struct WatchSample {
   double moment = 0;  ///< seconds on Clock::monotonic()
-  WallTime time;
-  std::optional<CpuTimes> cpu;
-  std::optional<MemoryUse> memory;
-  std::optional<Pressure> cpu_pressure;  ///< of the node
-  std::optional<Pressure> io_pressure;
-  std::optional<Pressure> memory_pressure;
-  std::optional<SpaceFacts> dev_shm;
-  CgroupUse group;                    ///< of the process, or this program's own
-  std::vector<ProcessUse> processes;  ///< the watched one and all below it
+  system::WallTime time;
+  std::optional<system::CpuTimes> cpu;
+  std::optional<system::MemoryUse> memory;
+  std::optional<system::Pressure> cpu_pressure;  ///< of the node
+  std::optional<system::Pressure> io_pressure;
+  std::optional<system::Pressure> memory_pressure;
+  std::optional<system::SpaceFacts> dev_shm;
+  system::CgroupUse group;                    ///< of the process, or this program's own
+  std::vector<system::ProcessUse> processes;  ///< the watched one and all below it
   bool process_ended = false;
-  std::optional<DiskCounters> disk;
-  std::optional<NfsCounters> nfs;
+  std::optional<system::DiskCounters> disk;
+  std::optional<system::NfsCounters> nfs;
   std::optional<CachedShare> cached;
   std::vector<GpuSample> gpus;
 };
 
 /// Whom to ask. They outlive who holds this.
 struct WatchSources {
-  const Probe& probe;
-  Clock& clock;
-  const GpuMonitor* gpus = nullptr;  ///< null where there is none
+  const system::Probe& probe;
+  system::Clock& clock;
+  const gpu::GpuMonitor* gpus = nullptr;  ///< null where there is none
   const WatchedFiles& files;
 };
 
 /// Reads only; nothing throws.
 WatchSample take_watch_sample(const WatchTarget& target, const WatchSources& sources);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

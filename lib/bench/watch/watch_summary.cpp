@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 void lower(std::optional<std::uint64_t>& least, const std::optional<std::uint64_t>& value) {
@@ -72,7 +72,7 @@ void add_nfs(const NfsRow& nfs, double seconds, WatchSummary& sum) {
 }
 
 /// A GPU at rest lowers the speed of its link to save power, but never its lanes.
-std::string degradation(const GpuState& gpu) {
+std::string degradation(const gpu::GpuState& gpu) {
   const auto name = [&] { return fmt::format("GPU {} at {}", gpu.index, gpu.pci_address); };
   if (gpu.pcie_lanes && gpu.max_pcie_lanes && *gpu.pcie_lanes < *gpu.max_pcie_lanes) {
     return fmt::format("{} has {} of {} lanes", name(), *gpu.pcie_lanes, *gpu.max_pcie_lanes);
@@ -92,7 +92,7 @@ void add_gpus(const WatchRow& row, WatchSummary& sum) {
   for (const GpuRow& gpu : row.gpus) {
     if (!is_in_use(gpu.state)) continue;
     ++in_use;
-    slowed = slowed || !slowdowns(gpu.state.clock_limits).empty();
+    slowed = slowed || !gpu::slowdowns(gpu.state.clock_limits).empty();
     if (sum.degraded_link.empty()) sum.degraded_link = degradation(gpu.state);
     if (const auto used = link_use(gpu)) most_used = std::max(most_used.value_or(0), *used);
   }
@@ -228,4 +228,4 @@ void WatchSummary::describe(FieldVisitor& v) {
   describe_gpus(*this, v);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -8,7 +8,7 @@
 #include "bench/watch/watch_row.hpp"
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// A mean over values with weights; empty until one came.
 class WeightedMean {
@@ -26,7 +26,7 @@ class WeightedMean {
 struct WatchSummary {
   std::uint64_t intervals = 0;
   double seconds = 0;
-  std::array<double, EnumNames<Shortage>::names.size()> short_seconds{};  ///< by Shortage
+  std::array<double, kEnumNames<Shortage>.size()> short_seconds{};  ///< by Shortage
 
   // The node.
   WeightedMean cpu_busy;
@@ -84,4 +84,4 @@ struct WatchSummary {
   void describe(FieldVisitor& v);
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -7,7 +7,7 @@
 
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
@@ -16,7 +16,7 @@ Shortage worst_shortage(const WatchSummary& summary) {
   using namespace watch_rules;
   Shortage worst = Shortage::nothing;
   double most = 0;
-  for (std::size_t i = 0; i < EnumNames<Shortage>::names.size(); ++i) {
+  for (std::size_t i = 0; i < kEnumNames<Shortage>.size(); ++i) {
     const auto shortage = static_cast<Shortage>(i);
     if (shortage == Shortage::nothing || shortage == Shortage::compute) continue;
     if (summary.share(shortage) <= most) continue;
@@ -71,7 +71,7 @@ std::string verdict_text(const WatchSummary& summary, Shortage shortage) {
 std::string_view faster_reads(const WatchTarget& target) {
   if (target.nfs_mount)
     return "more connections (nconnect) and read-ahead, or the data on a local disk (shardctl stage)";
-  if (has_remote_cache(target.storage.storage_class)) {
+  if (system::has_remote_cache(target.storage.storage_class)) {
     return "more reads at a time (num_workers), or the data on a local disk (shardctl stage)";
   }
   if (!target.storage.device.empty()) {
@@ -313,4 +313,4 @@ std::vector<std::string> watch_evidence(const WatchTarget& target, const WatchSu
   return lines;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

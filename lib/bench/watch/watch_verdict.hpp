@@ -11,7 +11,7 @@
 #include "core/fields.hpp"
 
 /// From the summary of a watch to what is short, by how much, and what to do about it. Pure.
-namespace shardkit {
+namespace shardkit::bench {
 
 namespace watch_rules {
 inline constexpr double kNoticeable = 0.1;  ///< of the watched time: less of a shortage is no verdict
@@ -44,4 +44,4 @@ std::vector<std::string> watch_evidence(const WatchTarget& target, const WatchSu
 /// Figures that a platform engineer would point at, whatever the verdict: never a verdict of their own.
 std::vector<Finding> watch_findings(const WatchSummary& summary);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -7,7 +7,7 @@
 #include "cli/field_text.hpp"
 #include "core/command_text.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 /// Every option of a verb, the common ones and --help too.
@@ -184,4 +184,4 @@ std::string fish_completion(const App& app) {
   return out;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

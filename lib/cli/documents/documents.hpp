@@ -7,7 +7,7 @@
 #include "cli/app.hpp"
 
 /// Documents made from the same descriptions as the command line itself; apps/docgen writes them to files.
-namespace shardkit {
+namespace shardkit::cli {
 
 /// docs/reference.md: every verb of the programs with its options and the fields of its result, in Markdown.
 std::string reference_page(const std::vector<App>& apps);
@@ -24,4 +24,4 @@ std::string bash_completion(const App& app);
 std::string zsh_completion(const App& app);
 std::string fish_completion(const App& app);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

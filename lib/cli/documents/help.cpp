@@ -7,7 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 
 CommandDoc document(const Command& command) {
   const auto invocation = command.prepare();
@@ -124,4 +124,4 @@ std::string command_help(const App& app, const Command& command) {
          section("Common options", common) + examples(doc.text) + exit_codes(doc.text.live);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -8,7 +8,7 @@
 #include "cli/app.hpp"
 #include "cli/field_tree.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 
 /// What there is to say about a verb, as data: help, manual, reference page, completion and schema are made from it.
 struct CommandDoc {
@@ -49,4 +49,4 @@ std::string group_help(const App& app, const FirstWord& group);
 /// `shardctl convert --help`: synopsis, description, operands, options with defaults, examples, exit codes.
 std::string command_help(const App& app, const Command& command);
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -8,7 +8,7 @@
 #include "cli/field_text.hpp"
 
 /// Manual pages in the man(7) macros.
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 /// Text in which troff finds nothing to interpret: backslashes and hyphens escaped, no line that starts as a request.
@@ -114,4 +114,4 @@ std::vector<NamedText> manual_pages(const App& app) {
   return pages;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

@@ -7,7 +7,7 @@
 #include "cli/documents/help.hpp"
 #include "cli/field_text.hpp"
 
-namespace shardkit {
+namespace shardkit::cli {
 namespace {
 
 /// Text inside a table cell.
@@ -160,4 +160,4 @@ std::string reference_page(const std::vector<App>& apps) {
   return out;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::cli

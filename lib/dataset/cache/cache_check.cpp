@@ -18,7 +18,7 @@
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 namespace fs = std::filesystem;
@@ -31,7 +31,7 @@ class CacheCheck {
   CacheCheck(const CacheCheckOptions& options, Context& ctx)
       : options_(options),
         ctx_(ctx),
-        threads_(thread_count(options.threads)),
+        threads_(system::thread_count(options.threads)),
         folders_(cache_folders(options.folder, ctx)) {
     result_.quick = options.quick;
   }
@@ -68,7 +68,7 @@ class CacheCheck {
   const CacheCheckOptions& options_;
   Context& ctx_;
   const unsigned threads_;
-  std::vector<StagedFolder> folders_;
+  std::vector<staging::StagedFolder> folders_;
   std::vector<CacheFile> files_;
   std::mutex mutex_;  ///< of what follows
   CacheCheckResult result_;
@@ -86,37 +86,38 @@ void CacheCheck::add(std::string code, Severity severity, const std::string& pat
 }
 
 std::string CacheCheck::source_of(const std::string& folder) const {
-  const auto found = std::ranges::find(folders_, folder, &StagedFolder::path);
+  const auto found = std::ranges::find(folders_, folder, &staging::StagedFolder::path);
   return found == folders_.end() || found->source.empty() ? "SRC" : found->source;
 }
 
 void CacheCheck::look_at_folders() {
   result_.folders = folders_.size();
-  for (const StagedFolder& folder : folders_) {
-    for (const LeaseFile& lease : folder.leases) {
-      if (!lease.lease) add("bad_lease", Severity::warning, folder.path, describe(lease));
+  for (const staging::StagedFolder& folder : folders_) {
+    for (const staging::LeaseFile& lease : folder.leases) {
+      if (!lease.lease) add("bad_lease", Severity::warning, folder.path, staging::describe(lease));
     }
     if (folder.at_work) {
       add("in_progress", Severity::warning, folder.path, "it is being staged or evicted now: not checked");
-    } else if (folder.state == StagedState::unreadable) {
+    } else if (folder.state == staging::StagedState::unreadable) {
       add("unreadable", Severity::error, folder.path, folder.fault + ": not checked");
     } else if (!folder.fault.empty()) {
       add("marker_mismatch", Severity::error, folder.path, folder.fault + ": what is not named cannot be checked");
       to_stage_again_[folder.path] = source_of(folder.path);
       damaged_[folder.path];
-    } else if (folder.state != StagedState::complete) {
+    } else if (folder.state != staging::StagedState::complete) {
       add("incomplete", Severity::error, folder.path,
           "no marker says that it is whole: its stage failed, was stopped or is still to come back");
       to_stage_again_[folder.path] = source_of(folder.path);
     }
   }
-  std::erase_if(folders_,
-                [](const StagedFolder& folder) { return folder.at_work || folder.state == StagedState::unreadable; });
+  std::erase_if(folders_, [](const staging::StagedFolder& folder) {
+    return folder.at_work || folder.state == staging::StagedState::unreadable;
+  });
 }
 
 void CacheCheck::check_files() {
   std::atomic<std::size_t> next{0};
-  TaskGroup group(ctx_.stop_token());
+  sync::TaskGroup group(ctx_.stop_token());
   for (unsigned i = 0; i < std::min<std::size_t>(threads_, files_.size()); ++i) {
     group.spawn([&](const std::stop_token& stop) {
       for (std::size_t at = next++; at < files_.size() && !stop.stop_requested(); at = next++) {
@@ -130,7 +131,7 @@ void CacheCheck::check_files() {
 }
 
 /// Empty when a stop came first.
-std::optional<Hash128> hash_of(const File& file, Context& ctx, const std::stop_token& stop) {
+std::optional<Hash128> hash_of(const io::File& file, Context& ctx, const std::stop_token& stop) {
   std::vector<std::byte> block(kBlock);
   Xxh3Stream hash;
   for (std::uint64_t done = 0; !stop.stop_requested();) {
@@ -152,7 +153,7 @@ void CacheCheck::check_file(const CacheFile& file, const std::stop_token& stop) 
     if (is_there) names.push_back(file.name);
   };
   try {
-    const File open = File::open_read(file.path());
+    const io::File open = io::File::open_read(file.path());
     if (const std::uint64_t size = open.size(); size != file.staged.bytes) {
       return found("wrong_size", true, fmt::format("it has {} bytes; {} were staged", size, file.staged.bytes));
     }
@@ -173,7 +174,7 @@ void CacheCheck::check_file(const CacheFile& file, const std::stop_token& stop) 
 void CacheCheck::look_for_strays() {
   std::set<std::string> known;
   for (const CacheFile& file : files_) known.insert(file.path());
-  for (const StagedFolder& folder : folders_) {
+  for (const staging::StagedFolder& folder : folders_) {
     std::error_code error;  // a folder that went meanwhile has no strays
     for (const auto& entry : fs::directory_iterator(folder.path, error)) {
       const std::string name = entry.path().filename();
@@ -184,12 +185,12 @@ void CacheCheck::look_for_strays() {
 }
 
 void CacheCheck::repair() {
-  const auto files = posix_file_system();
-  const WallTime now = system_clock().now();
+  const auto files = io::posix_file_system();
+  const system::WallTime now = system::system_clock().now();
   for (auto& [folder, names] : damaged_) {
     ctx_.throw_if_stopped();
     try {
-      if (discard(*files, folder, names, now)) {
+      if (staging::discard(*files, folder, names, now)) {
         result_.discarded += names.size();
         continue;
       }
@@ -198,9 +199,9 @@ void CacheCheck::repair() {
       ctx_.warn("not_repaired", error.what());
       continue;
     }
-    const auto use = look_at_staged(folder);
+    const auto use = staging::look_at_staged(folder);
     ctx_.warn("not_repaired",
-              fmt::format("{}: its marker and damaged files stay", use ? describe_use(*use, now) : folder));
+              fmt::format("{}: its marker and damaged files stay", use ? staging::describe_use(*use, now) : folder));
   }
   damaged_.clear();
 }
@@ -234,4 +235,4 @@ void CacheCheckResult::describe(FieldVisitor& v) {
   v.field({"remedies", Unit::none, "commands that bring what is missing"}, remedies);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

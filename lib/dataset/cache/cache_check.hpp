@@ -9,7 +9,7 @@
 #include "core/fields.hpp"
 #include "dataset/checks/problem.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct CacheCheckOptions {
   std::string folder;
@@ -47,4 +47,4 @@ struct CacheCheckResult {
 /// in the result; throws what cache_folders() throws.
 CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

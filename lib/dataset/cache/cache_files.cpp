@@ -5,21 +5,22 @@
 #include "io/page_cache.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
-std::string CacheFile::path() const { return join_path(folder, name); }
+std::string CacheFile::path() const { return io::join_path(folder, name); }
 
-std::vector<StagedFolder> cache_folders(const std::string& folder, Context& ctx) {
+std::vector<staging::StagedFolder> cache_folders(const std::string& folder, Context& ctx) {
   ctx.progress().start("look for staged folders");
   check_local(folder);
-  return staged_folders(folder, ctx.stop_token());
+  return staging::staged_folders(folder, ctx.stop_token());
 }
 
-std::vector<CacheFile> cache_files(const std::vector<StagedFolder>& folders) {
+std::vector<CacheFile> cache_files(const std::vector<staging::StagedFolder>& folders) {
   std::vector<CacheFile> files;
-  for (const StagedFolder& folder : folders) {
-    if (folder.state == StagedState::unreadable) continue;
-    StageJournal::State journal = StageJournal::read(join_path(folder.path, kStageJournalPath));
+  for (const staging::StagedFolder& folder : folders) {
+    if (folder.state == staging::StagedState::unreadable) continue;
+    staging::StageJournal::State journal =
+        staging::StageJournal::read(io::join_path(folder.path, staging::kStageJournalPath));
     for (auto& [name, staged] : journal.files) files.push_back({folder.path, name, std::move(staged)});
   }
   return files;
@@ -39,8 +40,8 @@ Residency& Residency::operator+=(const Residency& more) {
 
 Residency residency_of(const CacheFile& file) {
   try {
-    const File open = File::open_read(file.path());
-    const auto cached = cached_bytes(open);
+    const io::File open = io::File::open_read(file.path());
+    const auto cached = io::cached_bytes(open);
     return {open.size(), cached.value_or(0), cached.has_value()};
   } catch (const Error& error) {
     if (error.code() == ErrorCode::not_found) return {};
@@ -58,4 +59,4 @@ Residency residency_of(const std::vector<CacheFile>& files, Context& ctx) {
   return sum;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

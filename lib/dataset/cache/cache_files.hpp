@@ -10,24 +10,24 @@
 #include "staging/staged_folder.hpp"
 
 /// What the verbs of `shardctl cache` share.
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// A file that a journal names.
 struct CacheFile {
   std::string folder;
   std::string name;  ///< relative to it
-  StagedFile staged;
+  staging::StagedFile staged;
 
   std::string path() const;
 };
 
 /// The staged folders of the cache, or the one, at `folder`. Throws Error{not_found} when there is no such folder,
 /// Error{unsupported} when it lies on a network file system.
-std::vector<StagedFolder> cache_folders(const std::string& folder, Context& ctx);
+std::vector<staging::StagedFolder> cache_folders(const std::string& folder, Context& ctx);
 
 /// The files of staged folders, of unreadable ones none, in the folders' order, then by name. About 200 bytes of memory
 /// each.
-std::vector<CacheFile> cache_files(const std::vector<StagedFolder>& folders);
+std::vector<CacheFile> cache_files(const std::vector<staging::StagedFolder>& folders);
 
 /// Bytes in the page cache, of some files.
 struct Residency {
@@ -45,4 +45,4 @@ Residency residency_of(const CacheFile& file);
 /// Of all; throws Error{cancelled}.
 Residency residency_of(const std::vector<CacheFile>& files, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

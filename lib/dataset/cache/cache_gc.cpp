@@ -11,37 +11,37 @@
 #include "staging/node_cache.hpp"
 #include "system/clock.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 class Collection {
  public:
   Collection(const CacheGcOptions& options, Context& ctx)
-      : options_(options), ctx_(ctx), now_(system_clock().now()), folders_(cache_folders(options.folder, ctx)) {
+      : options_(options), ctx_(ctx), now_(system::system_clock().now()), folders_(cache_folders(options.folder, ctx)) {
     result_.dry_run = options.dry_run;
   }
 
   CacheGcResult run() {
-    std::optional<FolderLock> lock;
+    std::optional<io::FolderLock> lock;
     if (!options_.dry_run && !folders_.empty()) {
-      lock.emplace(lock_cache(*files_, options_.folder, ctx_.stop_token()));
+      lock.emplace(staging::lock_cache(*files_, options_.folder, ctx_.stop_token()));
       folders_ = cache_folders(options_.folder, ctx_);
     }
     sweep();
     if (options_.limit) evict_to(*options_.limit);
     result_.folders_left = folders_.size();
-    result_.bytes_left = held_bytes(folders_, now_);
+    result_.bytes_left = staging::held_bytes(folders_, now_);
     if (options_.limit && result_.bytes_left > *options_.limit) throw limit_not_reached();
     return std::move(result_);
   }
 
  private:
   void sweep() {
-    Leftovers leftovers;
-    for (const StagedFolder& folder : folders_) {
+    staging::Leftovers leftovers;
+    for (const staging::StagedFolder& folder : folders_) {
       ctx_.throw_if_stopped();
       try {
-        leftovers += sweep_leftovers(*files_, folder.path, now_, !options_.dry_run);
+        leftovers += staging::sweep_leftovers(*files_, folder.path, now_, !options_.dry_run);
       } catch (const Error& error) {
         if (error.code() == ErrorCode::not_found) continue;  // somebody removed all of it
         if (error.code() != ErrorCode::denied) throw;
@@ -55,34 +55,35 @@ class Collection {
 
   /// Each folder is tried once: one that somebody came to use meanwhile stays.
   void evict_to(std::uint64_t limit) {
-    std::vector<StagedFolder> leaving = to_evict(folders_, limit, now_);
+    std::vector<staging::StagedFolder> leaving = staging::to_evict(folders_, limit, now_);
     ctx_.progress().start("evict", leaving.size());
     while (!leaving.empty()) {
-      for (const StagedFolder& folder : leaving) {
-        const auto found = std::ranges::find(folders_, folder.path, &StagedFolder::path);
+      for (const staging::StagedFolder& folder : leaving) {
+        const auto found = std::ranges::find(folders_, folder.path, &staging::StagedFolder::path);
         std::string refusal;
-        if (options_.dry_run || try_evict(*files_, folder.path, now_, ctx_.stop_token(), refusal)) {
+        if (options_.dry_run || staging::try_evict(*files_, folder.path, now_, ctx_.stop_token(), refusal)) {
           note(folder);
           folders_.erase(found);
           continue;
         }
         if (!refusal.empty()) ctx_.warn("not_evicted", fmt::format("'{}' stays: {}", folder.path, refusal));
-        keep(*found, refusal);
+        staging::keep(*found, refusal);
       }
-      leaving = to_evict(folders_, limit, now_);
+      leaving = staging::to_evict(folders_, limit, now_);
     }
   }
 
-  void note(const StagedFolder& folder) {
+  void note(const staging::StagedFolder& folder) {
     ++ctx_.progress().items;
-    result_.evicted.push_back({folder.path, folder.source, folder.present_bytes(), rfc3339(folder.last_used)});
+    result_.evicted.push_back({folder.path, folder.source, folder.present_bytes(), system::rfc3339(folder.last_used)});
     result_.evicted_bytes += folder.present_bytes();
   }
 
   Error limit_not_reached() const {
     std::string uses;
-    for (const StagedFolder& folder : folders_) {
-      if (!is_evictable(folder, now_)) uses += (uses.empty() ? "" : "; ") + describe_use(folder, now_);
+    for (const staging::StagedFolder& folder : folders_) {
+      if (!staging::is_evictable(folder, now_))
+        uses += (uses.empty() ? "" : "; ") + staging::describe_use(folder, now_);
     }
     return Error(
         ErrorCode::no_space,
@@ -96,9 +97,9 @@ class Collection {
 
   const CacheGcOptions& options_;
   Context& ctx_;
-  const WallTime now_;
-  const std::unique_ptr<FileSystem> files_ = posix_file_system();
-  std::vector<StagedFolder> folders_;
+  const system::WallTime now_;
+  const std::unique_ptr<io::FileSystem> files_ = io::posix_file_system();
+  std::vector<staging::StagedFolder> folders_;
   CacheGcResult result_;
 };
 
@@ -131,4 +132,4 @@ void CacheGcResult::describe(FieldVisitor& v) {
   v.field({"bytes_left", Unit::bytes, "what counts of them against a limit"}, bytes_left);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -8,7 +8,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct CacheGcOptions {
   std::string folder;
@@ -44,4 +44,4 @@ struct CacheGcResult {
 /// the limit cannot be reached, after all was evicted that could be; and what cache_folders() throws.
 CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

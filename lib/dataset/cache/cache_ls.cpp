@@ -5,23 +5,23 @@
 #include "dataset/cache/cache_files.hpp"
 #include "system/clock.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
-CacheLsLease lease_row(const LeaseFile& file, WallTime now) {
+CacheLsLease lease_row(const staging::LeaseFile& file, system::WallTime now) {
   CacheLsLease row;
   row.live = file.lives_at(now);
   row.fault = file.fault;
   if (!file.lease) return row;
   row.owner = file.lease->owner;
   row.purpose = file.lease->purpose;
-  row.taken_at = rfc3339(file.lease->taken_at);
-  row.expires_at = rfc3339(file.lease->expires_at);
+  row.taken_at = system::rfc3339(file.lease->taken_at);
+  row.expires_at = system::rfc3339(file.lease->expires_at);
   return row;
 }
 
 /// The row of a folder without its contents' residency.
-CacheLsFolder folder_row(const StagedFolder& folder, WallTime now) {
+CacheLsFolder folder_row(const staging::StagedFolder& folder, system::WallTime now) {
   CacheLsFolder row;
   row.path = folder.path;
   row.source = folder.source;
@@ -30,8 +30,8 @@ CacheLsFolder folder_row(const StagedFolder& folder, WallTime now) {
   row.files = folder.files;
   row.bytes = folder.bytes;
   row.partial_bytes = folder.partial_bytes;
-  row.last_used = rfc3339(folder.last_used);
-  for (const LeaseFile& lease : folder.leases) row.leases.push_back(lease_row(lease, now));
+  row.last_used = system::rfc3339(folder.last_used);
+  for (const staging::LeaseFile& lease : folder.leases) row.leases.push_back(lease_row(lease, now));
   return row;
 }
 
@@ -40,11 +40,11 @@ CacheLsFolder folder_row(const StagedFolder& folder, WallTime now) {
 CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
   CacheLsResult result;
   Residency all;
-  const WallTime now = system_clock().now();
+  const system::WallTime now = system::system_clock().now();
   const auto folders = cache_folders(options.folder, ctx);
   ctx.progress().start("look at the page cache", folders.size());
-  for (const StagedFolder& folder : folders) {
-    if (folder.state == StagedState::unreadable) {
+  for (const staging::StagedFolder& folder : folders) {
+    if (folder.state == staging::StagedState::unreadable) {
       ctx.warn("unreadable",
                fmt::format("'{}' is listed without what this user may not see: {}", folder.path, folder.fault));
     }
@@ -115,4 +115,4 @@ void CacheLsResult::describe(FieldVisitor& v) {
   v.field({"resident_ratio", Unit::ratio, "share of all bytes in the page cache; null: not known"}, resident_ratio);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -9,7 +9,7 @@
 #include "core/fields.hpp"
 #include "staging/staged_folder.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct CacheLsOptions {
   std::string folder;
@@ -40,7 +40,7 @@ struct CacheLsFile {
 struct CacheLsFolder {
   std::string path;
   std::string source;
-  StagedState state = StagedState::partial;
+  staging::StagedState state = staging::StagedState::partial;
   std::string fault;
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
@@ -68,4 +68,4 @@ struct CacheLsResult {
 /// throws.
 CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -6,7 +6,7 @@
 #include "core/units.hpp"
 #include "dataset/cache/cache_files.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 constexpr std::uint64_t kMostNamed = 5;
@@ -26,14 +26,15 @@ CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ct
   CacheReleaseResult result;
   std::uint64_t failed = 0;
   std::string refusals;
-  if (!options.all) result.owner = options.owner.empty() ? default_lease_owner(process_environment()) : options.owner;
-  const auto files = posix_file_system();
-  for (const StagedFolder& folder : cache_folders(options.folder, ctx)) {
+  if (!options.all)
+    result.owner = options.owner.empty() ? staging::default_lease_owner(system::process_environment()) : options.owner;
+  const auto files = io::posix_file_system();
+  for (const staging::StagedFolder& folder : cache_folders(options.folder, ctx)) {
     ctx.throw_if_stopped();
     ++result.folders;
     try {
-      result.released += options.all ? release_all_leases(*files, folder.path)
-                                     : std::uint64_t{release_lease(*files, folder.path, result.owner)};
+      result.released += options.all ? staging::release_all_leases(*files, folder.path)
+                                     : std::uint64_t{staging::release_lease(*files, folder.path, result.owner)};
     } catch (const Error& error) {
       if (error.code() != ErrorCode::denied) throw;
       if (failed++ < kMostNamed) refusals += (refusals.empty() ? "" : "; ") + std::string(error.what());
@@ -62,4 +63,4 @@ void CacheReleaseResult::describe(FieldVisitor& v) {
   v.field({"released", Unit::count, "leases that ended"}, released);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

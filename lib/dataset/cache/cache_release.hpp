@@ -6,7 +6,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct CacheReleaseOptions {
   std::string folder;
@@ -29,4 +29,4 @@ struct CacheReleaseResult {
 /// what cache_folders() throws; Error{usage} for an owner beside `all`.
 CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

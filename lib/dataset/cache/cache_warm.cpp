@@ -12,7 +12,7 @@
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 constexpr unsigned kFewestReaders = 4;  // one stream does not keep an NVMe disk busy
@@ -43,14 +43,14 @@ bool is_warm(const Residency& residency) { return residency.known && residency.c
 std::uint64_t read_all(const std::vector<WarmFile>& files, unsigned threads, Context& ctx) {
   std::atomic<std::size_t> next{0};
   std::atomic<std::uint64_t> bytes{0};
-  TaskGroup group(ctx.stop_token());
+  sync::TaskGroup group(ctx.stop_token());
   for (unsigned i = 0; i < std::min<std::size_t>(threads, files.size()); ++i) {
     group.spawn([&](const std::stop_token& stop) {
       for (std::size_t at = next++; at < files.size() && !stop.stop_requested(); at = next++) {
         const auto& [file, before] = files[at];
         if (!is_warm(before) && before.bytes > 0) {
-          const File open = File::open_read(file.path());
-          warm_cache(open, [&] { return !stop.stop_requested(); });
+          const io::File open = io::File::open_read(file.path());
+          io::warm_cache(open, [&] { return !stop.stop_requested(); });
           bytes += before.bytes;
         }
         ctx.progress().bytes += before.bytes;
@@ -64,7 +64,7 @@ std::uint64_t read_all(const std::vector<WarmFile>& files, unsigned threads, Con
 }
 
 unsigned readers(const std::optional<std::uint64_t>& asked) {
-  return asked ? thread_count(asked) : std::clamp(usable_threads(), kFewestReaders, kMostReaders);
+  return asked ? system::thread_count(asked) : std::clamp(system::usable_threads(), kFewestReaders, kMostReaders);
 }
 
 void warn_of_little_memory(const std::vector<WarmFile>& files, std::uint64_t chosen_bytes, Context& ctx) {
@@ -83,14 +83,14 @@ void warn_of_little_memory(const std::vector<WarmFile>& files, std::uint64_t cho
 CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx) {
   const unsigned threads = readers(options.threads);
   auto folders = cache_folders(options.folder, ctx);
-  std::ranges::stable_sort(folders, std::ranges::greater(), &StagedFolder::last_used);
-  for (const StagedFolder& folder : folders) {
-    if (folder.state != StagedState::unreadable) continue;
+  std::ranges::stable_sort(folders, std::ranges::greater(), &staging::StagedFolder::last_used);
+  for (const staging::StagedFolder& folder : folders) {
+    if (folder.state != staging::StagedState::unreadable) continue;
     ctx.warn("unreadable", fmt::format("'{}' was passed over: {}", folder.path, folder.fault));
   }
   const std::vector<CacheFile> all = cache_files(folders);
   CacheWarmResult result;
-  result.budget_bytes = options.memory.value_or(usable_memory() / 2);
+  result.budget_bytes = options.memory.value_or(system::usable_memory() / 2);
   const Residency before = residency_of(all, ctx);
   result.files = all.size();
   result.bytes = before.bytes;
@@ -138,4 +138,4 @@ void CacheWarmResult::describe(FieldVisitor& v) {
   v.field({"residency_after_ratio", Unit::ratio, "the same afterwards"}, residency_after_ratio);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -7,7 +7,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct CacheWarmOptions {
   std::string folder;
@@ -37,4 +37,4 @@ struct CacheWarmResult {
 /// there already is not read. Throws what cache_folders() throws.
 CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

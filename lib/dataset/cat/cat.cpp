@@ -12,7 +12,7 @@
 #include "formats/sample_name.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 std::string extensions_of(const ListedSample& sample) {
@@ -39,7 +39,7 @@ const ListedMember& named_content(const ListedSample& sample, const std::string&
                                                 extension, extensions_of(sample)));
 }
 
-[[noreturn]] void refuse_absent(const std::string& key, const ShardSet& set, const std::string& nearest) {
+[[noreturn]] void refuse_absent(const std::string& key, const catalog::ShardSet& set, const std::string& nearest) {
   throw Error(ErrorCode::not_found,
               fmt::format("there is no sample '{}' in {}{}", key, format_count(set.shards.size(), "shard"),
                           nearest.empty() ? "; `shardctl ls` shows what there is"
@@ -54,15 +54,15 @@ CatResult cat(const CatOptions& options, Context& ctx) {
                 "cat writes bytes to standard output, which --json - would mix with the result; use "
                 "--json FILE");
   }
-  const auto name = split_sample_name(options.name);
+  const auto name = formats::split_sample_name(options.name);
   const std::string key(name ? name->key : options.name);
-  const ShardSet set = resolve_shards(options.shards, ctx);
-  const KeySearch search = find_key(set, key, thread_count(options.threads), ctx);
+  const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx);
+  const KeySearch search = find_key(set, key, system::thread_count(options.threads), ctx);
   if (!search.sample) refuse_absent(key, set, search.nearest);
   const ListedSample& sample = *search.sample;
   const ListedMember& member = name ? named_content(sample, options.name, name->extension) : only_content(sample);
-  const ShardFile& shard = set.shards[search.shard];
-  read_member(File::open_read(shard.path), member, ctx, [&](Bytes piece) { ctx.output()->write(piece); });
+  const catalog::ShardFile& shard = set.shards[search.shard];
+  read_member(io::File::open_read(shard.path), member, ctx, [&](Bytes piece) { ctx.output()->write(piece); });
   return {shard.name, member.name, member.offset, member.size, sample.label};
 }
 
@@ -85,4 +85,4 @@ void CatResult::describe(FieldVisitor& v) {
   v.field({"label", Unit::none, "of the sample; null without one"}, label);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

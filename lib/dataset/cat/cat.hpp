@@ -8,7 +8,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct CatOptions {
   std::vector<std::string> shards;
@@ -39,4 +39,4 @@ struct CatResult {
 /// sparse member.
 CatResult cat(const CatOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

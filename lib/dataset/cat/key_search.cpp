@@ -7,16 +7,16 @@
 
 #include "sync/task_group.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 class Search {
  public:
-  Search(const ShardSet& set, const std::string& key, Context& ctx)
+  Search(const catalog::ShardSet& set, const std::string& key, Context& ctx)
       : set_(set), key_(key), ctx_(ctx), lister_(set, ctx), first_(set.shards.size()), nearest_(key) {}
 
   KeySearch run(unsigned threads) {
-    TaskGroup group(ctx_.stop_token());
+    sync::TaskGroup group(ctx_.stop_token());
     for (std::size_t i = 0; i < std::min<std::size_t>(threads, set_.shards.size()); ++i) {
       group.spawn([this](const std::stop_token& stop) { work(stop); });
     }
@@ -30,7 +30,7 @@ class Search {
   void work(const std::stop_token& stop) {
     NearestKey nearest(key_);
     for (std::size_t at = next_++; at < first_ && !stop.stop_requested(); at = next_++) {
-      const ShardFile& shard = set_.shards[at];
+      const catalog::ShardFile& shard = set_.shards[at];
       ListingVisitor visitor;
       visitor.sample = [&](ListedSample&& sample) {
         if (sample.key == key_) {
@@ -55,7 +55,7 @@ class Search {
     sample_ = std::move(sample);
   }
 
-  const ShardSet& set_;
+  const catalog::ShardSet& set_;
   const std::string& key_;
   Context& ctx_;
   const SampleLister lister_;
@@ -97,11 +97,11 @@ void NearestKey::take(const Distance& distance, const std::string& key) {
   key_ = key;
 }
 
-KeySearch find_key(const ShardSet& set, const std::string& key, unsigned threads, Context& ctx) {
+KeySearch find_key(const catalog::ShardSet& set, const std::string& key, unsigned threads, Context& ctx) {
   std::uint64_t bytes = 0;
-  for (const ShardFile& shard : set.shards) bytes += shard.bytes;
+  for (const catalog::ShardFile& shard : set.shards) bytes += shard.bytes;
   ctx.progress().start("search", set.shards.size(), bytes);
   return Search(set, key, ctx).run(threads);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -9,7 +9,7 @@
 #include "core/context.hpp"
 #include "dataset/samples/sample_lister.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// The key most like a wanted one: what its writer may have meant. Slips are looked for in one place of the key, which
 /// costs no more than comparing; a key that only lacks its folders is the nearest of all. Of slips of one length the
@@ -45,6 +45,6 @@ struct KeySearch {
 };
 
 /// The first sample of that key in the order of shards, looked for in `threads` shards at a time.
-KeySearch find_key(const ShardSet& set, const std::string& key, unsigned threads, Context& ctx);
+KeySearch find_key(const catalog::ShardSet& set, const std::string& key, unsigned threads, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -11,7 +11,7 @@
 #include "sync/loan_pool.hpp"
 
 /// The one judge of images: what verify reports, reshard --drop-bad leaves out.
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// Larger ones are not looked at but refused: no decoder would accept their pixels.
 inline constexpr std::uint64_t kLargestImage = 512U << 20U;
@@ -32,7 +32,7 @@ bool is_image_member(std::string_view extension);
 
 /// Looks at one image: a JPEG is decoded to its last row, of another kind the header and the closing bytes are held
 /// against the format. `extension` is the member's. Empty for a sound image.
-std::optional<ImageFault> image_fault(JpegDecoder& decoder, Bytes image, std::string_view extension);
+std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, std::string_view extension);
 
 /// Judges images with as many decoders as there are cores, however many threads ask. Thread-safe.
 class ImageJudge {
@@ -41,7 +41,7 @@ class ImageJudge {
   std::optional<ImageFault> fault(Bytes image, std::string_view extension);
 
  private:
-  LoanPool<JpegDecoder> decoders_;
+  sync::LoanPool<image::JpegDecoder> decoders_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -7,7 +7,7 @@
 
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 using enum ProblemCode;
@@ -182,4 +182,4 @@ std::vector<Problem> ProblemLog::take() {
   return std::move(problems_);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

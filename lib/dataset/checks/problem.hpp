@@ -11,16 +11,13 @@
 #include "core/fields.hpp"
 
 /// What `shardctl verify` can find, and how findings are counted and listed.
-namespace shardkit {
+namespace shardkit::dataset {
 
 enum class Severity {
   error,    ///< readers lose or confuse data
   warning,  ///< some reader stumbles
 };
-template <>
-struct EnumNames<Severity> {
-  static constexpr std::array<std::string_view, 2> names{"error", "warning"};
-};
+constexpr auto enum_names(Severity) { return std::to_array<std::string_view>({"error", "warning"}); }
 
 enum class ProblemCode {
   // the file and the archive
@@ -171,4 +168,4 @@ class ProblemLog {
   std::vector<Problem> problems_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -9,7 +9,7 @@
 #include "core/hash.hpp"
 #include "core/text.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every common Linux file system
@@ -56,13 +56,13 @@ Components components(std::string_view name) {
 }
 
 /// What the name of a regular file makes of its sample.
-void check_sample_name(const TarEntry& entry, const Components& parts, ProblemLog& log) {
+void check_sample_name(const formats::TarEntry& entry, const Components& parts, ProblemLog& log) {
   const auto note = [&](ProblemCode code) { log.add(code, entry.record_offset, entry.name); };
-  if (is_metadata_name(entry.name)) return note(ProblemCode::metadata_member);
+  if (formats::is_metadata_name(entry.name)) return note(ProblemCode::metadata_member);
   if (parts.macosx) return note(ProblemCode::macosx_folder);
   if (parts.last.starts_with("._")) return note(ProblemCode::apple_double);
   if (parts.last.starts_with('.')) return note(ProblemCode::hidden_name);
-  const auto name = split_sample_name(entry.name);
+  const auto name = formats::split_sample_name(entry.name);
   if (!name || name->extension.empty()) return note(ProblemCode::no_extension);
   if (std::any_of(name->extension.begin(), name->extension.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) {
     note(ProblemCode::uppercase_extension);
@@ -70,7 +70,7 @@ void check_sample_name(const TarEntry& entry, const Components& parts, ProblemLo
 }
 
 /// Notes every trap that a member's name is: what some reader or file system does not carry unharmed.
-void check_member_name(const TarEntry& entry, ProblemLog& log) {
+void check_member_name(const formats::TarEntry& entry, ProblemLog& log) {
   const auto note = [&](ProblemCode code) { log.add(code, entry.record_offset, entry.name); };
   const ByteKinds bytes = byte_kinds(entry.name);
   const Components parts = components(entry.name);
@@ -79,55 +79,55 @@ void check_member_name(const TarEntry& entry, ProblemLog& log) {
   if (bytes.space) note(ProblemCode::space_in_name);
   if (bytes.non_ascii) note(ProblemCode::non_ascii_name);
   if (parts.too_long || entry.name.size() > kLongestPath) note(ProblemCode::name_too_long);
-  if (entry.type == TarType::regular) check_sample_name(entry, parts, log);
+  if (entry.type == formats::TarType::regular) check_sample_name(entry, parts, log);
 }
 
 struct FactProblem {
-  TarFact fact;
+  formats::TarFact fact;
   ProblemCode code;
 };
 constexpr std::array kFactProblems{
-    FactProblem{TarFact::pax_header, ProblemCode::pax_header},
-    FactProblem{TarFact::pax_global_header, ProblemCode::pax_global_header},
-    FactProblem{TarFact::gnu_long_name, ProblemCode::gnu_longname},
-    FactProblem{TarFact::ustar_prefix, ProblemCode::ustar_prefix},
-    FactProblem{TarFact::base256_size, ProblemCode::base256_size},
-    FactProblem{TarFact::sparse, ProblemCode::sparse},
+    FactProblem{formats::TarFact::pax_header, ProblemCode::pax_header},
+    FactProblem{formats::TarFact::pax_global_header, ProblemCode::pax_global_header},
+    FactProblem{formats::TarFact::gnu_long_name, ProblemCode::gnu_longname},
+    FactProblem{formats::TarFact::ustar_prefix, ProblemCode::ustar_prefix},
+    FactProblem{formats::TarFact::base256_size, ProblemCode::base256_size},
+    FactProblem{formats::TarFact::sparse, ProblemCode::sparse},
 };
 
-ProblemCode code_of(TarFault fault) {
+ProblemCode code_of(formats::TarFault fault) {
   switch (fault) {
-    case TarFault::empty:
+    case formats::TarFault::empty:
       return ProblemCode::zero_length;
-    case TarFault::compressed:
+    case formats::TarFault::compressed:
       return ProblemCode::compressed;
-    case TarFault::not_a_tar:
+    case formats::TarFault::not_a_tar:
       return ProblemCode::not_a_tar;
-    case TarFault::bad_checksum:
+    case formats::TarFault::bad_checksum:
       return ProblemCode::bad_header_checksum;
-    case TarFault::bad_size:
+    case formats::TarFault::bad_size:
       return ProblemCode::bad_size_field;
-    case TarFault::bad_extension:
+    case formats::TarFault::bad_extension:
       return ProblemCode::bad_pax_header;
-    case TarFault::oversized_extension:
+    case formats::TarFault::oversized_extension:
       return ProblemCode::oversized_header;
-    case TarFault::truncated:
+    case formats::TarFault::truncated:
       return ProblemCode::truncated;
-    case TarFault::missing_end:
+    case formats::TarFault::missing_end:
       return ProblemCode::missing_end;
-    case TarFault::short_end:
+    case formats::TarFault::short_end:
       return ProblemCode::short_end;
-    case TarFault::data_after_end:
+    case formats::TarFault::data_after_end:
       return ProblemCode::data_after_end;
   }
   return ProblemCode::not_a_tar;
 }
 
-bool has_dot(const SampleMember& member) { return member.extension.find('.') != std::string::npos; }
+bool has_dot(const formats::SampleMember& member) { return member.extension.find('.') != std::string::npos; }
 
 }  // namespace
 
-bool ShardChecker::entry(const TarEntry& entry) {
+bool ShardChecker::entry(const formats::TarEntry& entry) {
   ++report_.members;
   if (!entry.facts.empty()) check_facts(entry);
   check_type(entry);
@@ -135,8 +135,8 @@ bool ShardChecker::entry(const TarEntry& entry) {
   if (const auto done = grouper_.add(entry)) finish_sample(*done);
   reading_.clear();
   reading_label_ = false;
-  if (entry.type != TarType::regular || is_metadata_name(entry.name)) return false;
-  const auto name = split_sample_name(entry.name);
+  if (entry.type != formats::TarType::regular || formats::is_metadata_name(entry.name)) return false;
+  const auto name = formats::split_sample_name(entry.name);
   if (!name) return false;
   for (MemberWatcher* content : contents_) {
     if (content->begin(entry, *name)) reading_.push_back(content);
@@ -162,7 +162,7 @@ void ShardChecker::content_end() {
   bad_label_ = !label_;
 }
 
-void ShardChecker::finding(const TarFinding& finding) {
+void ShardChecker::finding(const formats::TarFinding& finding) {
   damaged_ = true;
   report_.log.add(code_of(finding.fault), finding.offset, "", finding.text);
 }
@@ -172,36 +172,36 @@ void ShardChecker::finish() {
   if (report_.samples == 0 && !damaged_) report_.log.add(ProblemCode::empty_shard, std::nullopt, "");
 }
 
-void ShardChecker::check_facts(const TarEntry& entry) {
+void ShardChecker::check_facts(const formats::TarEntry& entry) {
   for (const FactProblem& item : kFactProblems) {
     if (entry.facts.has(item.fact)) report_.log.add(item.code, entry.record_offset, entry.name);
   }
 }
 
-void ShardChecker::check_type(const TarEntry& entry) {
+void ShardChecker::check_type(const formats::TarEntry& entry) {
   const auto note = [&](ProblemCode code, std::string_view detail = {}) {
     report_.log.add(code, entry.record_offset, entry.name, detail);
   };
   switch (entry.type) {
-    case TarType::regular:
+    case formats::TarType::regular:
       if (entry.size == 0) note(ProblemCode::empty_member);
       break;
-    case TarType::hard_link:
+    case formats::TarType::hard_link:
       note(ProblemCode::hard_link, entry.link_target);
       break;
-    case TarType::symbolic_link:
+    case formats::TarType::symbolic_link:
       note(ProblemCode::symlink, entry.link_target);
       break;
-    case TarType::directory:
+    case formats::TarType::directory:
       note(ProblemCode::directory);
       break;
-    case TarType::other:
+    case formats::TarType::other:
       note(ProblemCode::special_file);
       break;
   }
 }
 
-void ShardChecker::finish_sample(const Sample& sample) {
+void ShardChecker::finish_sample(const formats::Sample& sample) {
   ++report_.samples;
   report_.key_hashes.push_back(xxh3_64(as_bytes(sample.key)));
   check_extensions(sample);
@@ -223,10 +223,10 @@ void ShardChecker::finish_sample(const Sample& sample) {
   bad_label_ = false;
 }
 
-void ShardChecker::check_extensions(const Sample& sample) {
+void ShardChecker::check_extensions(const formats::Sample& sample) {
   std::vector<std::string_view> extensions;
   extensions.reserve(sample.members.size());
-  for (const SampleMember& member : sample.members) extensions.push_back(member.extension);
+  for (const formats::SampleMember& member : sample.members) extensions.push_back(member.extension);
   std::sort(extensions.begin(), extensions.end());
   const auto twice = std::adjacent_find(extensions.begin(), extensions.end());
   if (twice != extensions.end()) {
@@ -241,7 +241,7 @@ void ShardChecker::check_extensions(const Sample& sample) {
 }
 
 /// `extensions` are sorted.
-void ShardChecker::note_kind(const std::vector<std::string_view>& extensions, const Sample& sample) {
+void ShardChecker::note_kind(const std::vector<std::string_view>& extensions, const formats::Sample& sample) {
   constexpr std::size_t most = 64;  // a shard whose every sample is of its own kind is told by those
   if (std::all_of(extensions.begin(), extensions.end(), is_side_member)) {
     report_.log.add(ProblemCode::orphan_member, sample.offset, sample.key, extensions.front());
@@ -255,4 +255,4 @@ void ShardChecker::note_kind(const std::vector<std::string_view>& extensions, co
   if (kind.samples++ == 0) kind = {1, sample.key, sample.offset};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

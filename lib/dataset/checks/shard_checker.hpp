@@ -15,7 +15,7 @@
 #include "formats/tar_parser.hpp"
 #include "formats/tar_scanner.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// Looks at the content of a shard's members while the shard is read, once, from start to end. One shard, one thread.
 class MemberWatcher {
@@ -23,7 +23,7 @@ class MemberWatcher {
   virtual ~MemberWatcher() = default;
 
   /// A regular member of a sample. True to be given its content.
-  virtual bool begin(const TarEntry& entry, const SampleName& name) = 0;
+  virtual bool begin(const formats::TarEntry& entry, const formats::SampleName& name) = 0;
   /// The next piece of the content asked for, never empty.
   virtual void piece(Bytes bytes) = 0;
   /// All of it was given. Does not come for a member that the end of the archive cuts.
@@ -53,34 +53,34 @@ struct ShardReport {
 };
 
 /// Checks a shard's members, names and samples while they are read. One shard, one thread.
-class ShardChecker final : public TarHandler {
+class ShardChecker final : public formats::TarHandler {
  public:
   /// `report` stays the caller's. `labels` are those that the manifest knows, sorted; empty when any will do.
   /// `contents` look at members' contents; they outlive the checker.
   ShardChecker(ShardReport& report, const std::vector<std::uint64_t>& labels, std::vector<MemberWatcher*> contents)
       : report_(report), labels_(labels), contents_(std::move(contents)) {}
 
-  bool entry(const TarEntry& entry) override;
+  bool entry(const formats::TarEntry& entry) override;
   void content(Bytes piece) override;
   void content_end() override;
-  void finding(const TarFinding& finding) override;
+  void finding(const formats::TarFinding& finding) override;
 
   /// No member follows. To be called when the whole shard could be read.
   void finish();
 
  private:
-  void check_facts(const TarEntry& entry);
-  void check_type(const TarEntry& entry);
-  void finish_sample(const Sample& sample);
-  void check_extensions(const Sample& sample);
-  void note_kind(const std::vector<std::string_view>& extensions, const Sample& sample);
+  void check_facts(const formats::TarEntry& entry);
+  void check_type(const formats::TarEntry& entry);
+  void finish_sample(const formats::Sample& sample);
+  void check_extensions(const formats::Sample& sample);
+  void note_kind(const std::vector<std::string_view>& extensions, const formats::Sample& sample);
 
   ShardReport& report_;
   const std::vector<std::uint64_t>& labels_;
   const std::vector<MemberWatcher*> contents_;
   std::vector<MemberWatcher*> reading_;  ///< those that asked for the current member
   bool reading_label_ = false;
-  SampleGrouper grouper_;
+  formats::SampleGrouper grouper_;
   LabelReader label_reader_;
   bool has_label_ = false;  ///< the current sample has a .cls
   std::uint64_t label_offset_ = 0;
@@ -89,4 +89,4 @@ class ShardChecker final : public TarHandler {
   bool damaged_ = false;  ///< the archive itself is broken, so that an empty one is no finding of its own
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

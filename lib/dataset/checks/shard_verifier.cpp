@@ -12,7 +12,7 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 constexpr std::size_t kPiece = 1024U * 1024U;
@@ -34,7 +34,8 @@ std::string difference(std::uint64_t found, std::uint64_t expected, std::string_
   return fmt::format("{} {}, expected {}", found, unit, expected);
 }
 
-void compare_with_manifest(const ShardFile& shard, const ManifestShard& expected, ShardReport& report) {
+void compare_with_manifest(const catalog::ShardFile& shard, const formats::ManifestShard& expected,
+                           ShardReport& report) {
   if (shard.bytes != expected.bytes) {
     report.log.add(ProblemCode::shard_size, std::nullopt, "", difference(shard.bytes, expected.bytes, "bytes"));
   }
@@ -45,8 +46,8 @@ void compare_with_manifest(const ShardFile& shard, const ManifestShard& expected
 }
 
 /// The index against the manifest, or against the shard itself where there is no manifest.
-void compare_with_index(const ShardFile& shard, const ExpectedShard& expected, ShardReport& report) {
-  const ShardSummary& index = *expected.index;
+void compare_with_index(const catalog::ShardFile& shard, const ExpectedShard& expected, ShardReport& report) {
+  const formats::ShardSummary& index = *expected.index;
   const auto note = [&](const std::string& detail) {
     report.log.add(ProblemCode::index_mismatch, std::nullopt, "", detail);
   };
@@ -60,7 +61,8 @@ void compare_with_index(const ShardFile& shard, const ExpectedShard& expected, S
 }
 
 /// XXH3-64 of a member's content; empty when the file ends before it does.
-std::optional<std::uint64_t> hash_member(const File& file, const IndexMember& member, std::vector<std::byte>& buffer) {
+std::optional<std::uint64_t> hash_member(const io::File& file, const formats::IndexMember& member,
+                                         std::vector<std::byte>& buffer) {
   Xxh3Stream64 hash;
   std::uint64_t done = 0;
   while (done < member.size) {
@@ -74,28 +76,29 @@ std::optional<std::uint64_t> hash_member(const File& file, const IndexMember& me
 }
 
 /// After the whole tar's hash was wrong: names the samples that changed.
-void find_damaged_samples(const ShardFile& shard, const std::string& index_path, ShardReport& report, Context& ctx) {
-  const File file = File::open_read(shard.path);
-  FileSource index(index_path);
+void find_damaged_samples(const catalog::ShardFile& shard, const std::string& index_path, ShardReport& report,
+                          Context& ctx) {
+  const io::File file = io::File::open_read(shard.path);
+  io::FileSource index(index_path);
   std::vector<std::byte> buffer;
   std::uint64_t damaged = 0;
-  ShardIndexVisitor visitor;
-  visitor.sample = [&](IndexSample&& sample) {
+  formats::ShardIndexVisitor visitor;
+  visitor.sample = [&](formats::IndexSample&& sample) {
     ctx.throw_if_stopped();
-    for (const IndexMember& member : sample.members) {
+    for (const formats::IndexMember& member : sample.members) {
       if (hash_member(file, member, buffer) == member.xxh3) continue;
       ++damaged;
       report.log.add(ProblemCode::sample_checksum, member.offset, sample.key, sample.key + "." + member.extension);
     }
   };
-  read_shard_index(index, index_path, visitor);
+  formats::read_shard_index(index, index_path, visitor);
   report.log.add(ProblemCode::checksum, std::nullopt, "",
                  damaged > 0 ? fmt::format("{} members differ by their own checksums", damaged)
                              : "all samples' contents are as written; the damage lies in headers or padding");
 }
 
-void check_hash(const ShardFile& shard, const ExpectedShard& expected, const Hash128& found, ShardReport& report,
-                Context& ctx) {
+void check_hash(const catalog::ShardFile& shard, const ExpectedShard& expected, const Hash128& found,
+                ShardReport& report, Context& ctx) {
   const auto hash = expected_hash(expected);
   if (!hash || *hash == found) return;
   const bool index_fits = expected.index && expected.index->xxh3_128 == *hash;
@@ -109,22 +112,22 @@ void check_hash(const ShardFile& shard, const ExpectedShard& expected, const Has
 
 }  // namespace
 
-std::vector<ExpectedShard> find_expectations(const ShardSet& set) {
-  std::unordered_map<std::string_view, const ManifestShard*> listed;
+std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set) {
+  std::unordered_map<std::string_view, const formats::ManifestShard*> listed;
   if (set.manifest) {
-    for (const ManifestShard& shard : set.manifest->shards) listed.emplace(shard.name, &shard);
+    for (const formats::ManifestShard& shard : set.manifest->shards) listed.emplace(shard.name, &shard);
   }
   std::vector<ExpectedShard> result;
-  for (const ShardFile& shard : set.shards) {
+  for (const catalog::ShardFile& shard : set.shards) {
     ExpectedShard& expected = result.emplace_back();
     if (const auto entry = listed.find(shard.name); entry != listed.end()) expected.manifest = entry->second;
-    const std::string path = join_path(parent_folder(shard.path), shard_index_path(shard.name));
+    const std::string path = io::join_path(io::parent_folder(shard.path), formats::shard_index_path(shard.name));
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) continue;
     expected.index_path = path;
     try {
-      FileSource source(path);
-      expected.index = read_shard_summary(source, path);
+      io::FileSource source(path);
+      expected.index = formats::read_shard_summary(source, path);
     } catch (const Error&) {  // verify_shard() reads it in full and says what is wrong with it
     }
   }
@@ -137,7 +140,7 @@ std::optional<Hash128> expected_hash(const ExpectedShard& expected) {
   return std::nullopt;
 }
 
-void verify_shard(const ShardFile& shard, const ExpectedShard& expected, bool read_all,
+void verify_shard(const catalog::ShardFile& shard, const ExpectedShard& expected, bool read_all,
                   const std::vector<std::uint64_t>& labels, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
                   ShardReport& report, Context& ctx) {
   std::vector<MemberWatcher*> watching;
@@ -146,9 +149,9 @@ void verify_shard(const ShardFile& shard, const ExpectedShard& expected, bool re
   std::optional<Hash128> found;
   const bool readable = guarded(report.log, ProblemCode::unreadable, [&] {
     if (read_all) {
-      found = read_shard(shard.path, checker, ctx).xxh3_128;
+      found = catalog::read_shard(shard.path, checker, ctx).xxh3_128;
     } else {
-      scan_shard(shard.path, checker, ctx);
+      catalog::scan_shard(shard.path, checker, ctx);
     }
     checker.finish();
   });
@@ -156,12 +159,12 @@ void verify_shard(const ShardFile& shard, const ExpectedShard& expected, bool re
   if (expected.manifest != nullptr) compare_with_manifest(shard, *expected.manifest, report);
   if (!expected.index_path.empty()) {
     const bool sound = guarded(report.log, ProblemCode::index_damaged, [&] {
-      FileSource source(expected.index_path);
-      read_shard_index(source, expected.index_path, {});
+      io::FileSource source(expected.index_path);
+      formats::read_shard_index(source, expected.index_path, {});
     });
     if (sound && expected.index) compare_with_index(shard, expected, report);
   }
   if (found) check_hash(shard, expected, *found, report, ctx);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -20,7 +20,7 @@
 #include "dataset/sharding/shard_target.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 /// One folder of shards that a convert makes.
@@ -35,7 +35,7 @@ struct ConvertSet {
 /// Finds out which sets the options ask for (the whole source, the shares of --split, or the source's own train/ and
 /// val/ folders), prepares their folders and adopts a plan for each: the given one, or those made of a scan. Throws
 /// Error{usage} for options that contradict each other, and what scan_source(), write_plan() and adopt_plan() throw.
-std::vector<std::unique_ptr<ConvertSet>> plan_sets(const ConvertOptions& options, FileSystem& files, Context& ctx);
+std::vector<std::unique_ptr<ConvertSet>> plan_sets(const ConvertOptions& options, io::FileSystem& files, Context& ctx);
 
 using Sets = std::vector<std::unique_ptr<ConvertSet>>;
 
@@ -66,8 +66,8 @@ void refuse_options_beside_plan(const ConvertOptions& options) {
 }
 
 void copy_plan(const std::string& path, ByteSink& sink) {
-  FileSource source(path);
-  PlanReader(source, path).check_bytes();
+  io::FileSource source(path);
+  formats::PlanReader(source, path).check_bytes();
   std::vector<std::byte> block(1U << 20U);
   std::uint64_t offset = 0;
   while (const std::size_t got = source.read_at(offset, block)) {
@@ -78,7 +78,7 @@ void copy_plan(const std::string& path, ByteSink& sink) {
 
 class SetPlanner {
  public:
-  SetPlanner(const ConvertOptions& options, FileSystem& files, Context& ctx)
+  SetPlanner(const ConvertOptions& options, io::FileSystem& files, Context& ctx)
       : options_(options), files_(files), ctx_(ctx) {}
 
   Sets run() {
@@ -89,7 +89,7 @@ class SetPlanner {
     }
     if (!options_.plan.empty()) {
       follow_plan();
-    } else if (const SetFolders folders = set_folders(); !folders.names.empty()) {
+    } else if (const catalog::SetFolders folders = set_folders(); !folders.names.empty()) {
       plan_folders(folders);
     } else if (!rule.shares.empty()) {
       plan_shares(rule);
@@ -101,9 +101,10 @@ class SetPlanner {
   }
 
  private:
-  SetFolders set_folders() {
+  catalog::SetFolders set_folders() {
     // A list says itself which images there are; rows of metadata are of one set.
-    return options_.sharding.images.list.empty() ? find_set_folders(options_.source, ctx_) : SetFolders{};
+    return options_.sharding.images.list.empty() ? catalog::find_set_folders(options_.source, ctx_)
+                                                 : catalog::SetFolders{};
   }
 
   void follow_plan() {
@@ -111,7 +112,7 @@ class SetPlanner {
     add("", options_.source, "").target.adopt_plan([this](ByteSink& sink) { copy_plan(options_.plan, sink); });
   }
 
-  void plan_folders(const SetFolders& folders) {
+  void plan_folders(const catalog::SetFolders& folders) {
     if (!options_.split.empty()) {
       throw Error(ErrorCode::usage,
                   fmt::format("'{}' is divided into {} already; leave out --split, or convert one of its folders",
@@ -125,7 +126,7 @@ class SetPlanner {
                   options_.source);
     }
     for (const std::string& name : folders.names) {
-      const std::string root = join_path(options_.source, name);
+      const std::string root = io::join_path(options_.source, name);
       ConvertSet& set = add(name, root, name + "/");
       adopt(set, scan(root, folders.classes), {.options = {{"set", name}}});
     }
@@ -144,7 +145,7 @@ class SetPlanner {
 
   ConvertSet& add(const std::string& name, const std::string& source, const std::string& path) {
     if (!name.empty()) refuse_sets_in_set(ConvertTarget(files_, options_.target));
-    const std::string folder = name.empty() ? options_.target : join_path(options_.target, name);
+    const std::string folder = name.empty() ? options_.target : io::join_path(options_.target, name);
     sets_.push_back(std::make_unique<ConvertSet>(ConvertSet{name, source, path, ConvertTarget(files_, folder), {}}));
     sets_.back()->target.prepare();
     return *sets_.back();
@@ -159,18 +160,18 @@ class SetPlanner {
   }
 
   const ConvertOptions& options_;
-  FileSystem& files_;
+  io::FileSystem& files_;
   Context& ctx_;
   Sets sets_;
 };
 
-Sets plan_sets(const ConvertOptions& options, FileSystem& files, Context& ctx) {
+Sets plan_sets(const ConvertOptions& options, io::FileSystem& files, Context& ctx) {
   return SetPlanner(options, files, ctx).run();
 }
 
 class Conversion {
  public:
-  Conversion(const ConvertOptions& options, Context& ctx, FileSystem& files)
+  Conversion(const ConvertOptions& options, Context& ctx, io::FileSystem& files)
       : options_(options), kinds_(parse_foreign_kinds(options.index)), ctx_(ctx), files_(files) {}
 
   ConvertResult run() {
@@ -194,10 +195,10 @@ class Conversion {
     const bool automatic = options_.part.empty() || options_.part == "auto";
     std::optional<std::uint64_t> parts = options_.parts;
     if (automatic && !parts && !options_.plan.empty()) {
-      FileSource plan(options_.plan);
-      parts = PlanReader(plan, options_.plan).head().parts;
+      io::FileSource plan(options_.plan);
+      parts = formats::PlanReader(plan, options_.plan).head().parts;
     }
-    part_ = parse_part(automatic ? "auto" : options_.part, parts, process_environment());
+    part_ = parse_part(automatic ? "auto" : options_.part, parts, system::process_environment());
   }
 
   /// Room for all sets is looked for before the first byte.
@@ -211,8 +212,8 @@ class Conversion {
   }
 
   void write_set(ConvertSet& set) {
-    const PlanReader& plan = set.target.plan();
-    const unsigned cores = thread_count(options_.threads);
+    const formats::PlanReader& plan = set.target.plan();
+    const unsigned cores = system::thread_count(options_.threads);
     FolderSource source(plan, set.source, cores);
     const PlannedReport report =
         write_planned_shards({set.target, source, part_, cores, "convert", kinds_}, set.rest, files_, ctx_);
@@ -244,7 +245,7 @@ class Conversion {
   const ConvertOptions& options_;
   const ForeignKinds kinds_;
   Context& ctx_;
-  FileSystem& files_;
+  io::FileSystem& files_;
   std::optional<Part> part_;
   ConvertResult result_;
   std::uint64_t not_resized_ = 0;
@@ -253,11 +254,11 @@ class Conversion {
 }  // namespace
 
 ConvertResult convert(const ConvertOptions& options, Context& ctx) {
-  const auto files = posix_file_system();
+  const auto files = io::posix_file_system();
   return convert_on(*files, options, ctx);
 }
 
-ConvertResult convert_on(FileSystem& files, const ConvertOptions& options, Context& ctx) {
+ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, Context& ctx) {
   return Conversion(options, ctx, files).run();
 }
 
@@ -293,4 +294,4 @@ void ConvertResult::describe(FieldVisitor& v) {
   v.field({"skipped_files", Unit::none, "at most 1000 of them"}, skipped_files);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

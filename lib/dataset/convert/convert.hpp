@@ -12,7 +12,7 @@
 #include "dataset/sharding/written_sets.hpp"
 #include "io/file_system.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct ConvertOptions : SplitOptions, WriteOptions {
   std::string source;
@@ -42,6 +42,6 @@ struct ConvertResult : WrittenSets {
 ConvertResult convert(const ConvertOptions& options, Context& ctx);
 
 /// The same over a given file system, for tests.
-ConvertResult convert_on(FileSystem& files, const ConvertOptions& options, Context& ctx);
+ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

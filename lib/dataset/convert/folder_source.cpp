@@ -17,7 +17,7 @@
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 [[noreturn]] void refuse(const std::string& name) {
@@ -26,46 +26,48 @@ namespace {
 
 /// The value that an option has in the plan, as the enum.
 template <class E>
-E choice(const PlanHead& head, const std::string& name) {
+E choice(const formats::PlanHead& head, const std::string& name) {
   const auto found = head.options.find(name);
-  for (std::size_t i = 0; found != head.options.end() && i < EnumNames<E>::names.size(); ++i) {
-    if (EnumNames<E>::names[i] == found->second) return static_cast<E>(i);
+  for (std::size_t i = 0; found != head.options.end() && i < kEnumNames<E>.size(); ++i) {
+    if (kEnumNames<E>[i] == found->second) return static_cast<E>(i);
   }
   refuse(name);
 }
 
-std::uint64_t number(const PlanHead& head, const std::string& name, std::uint64_t most) {
+std::uint64_t number(const formats::PlanHead& head, const std::string& name, std::uint64_t most) {
   const auto found = head.options.find(name);
   std::uint64_t value = 0;
-  if (found == head.options.end() || !parse_number(found->second, value) || value == 0 || value > most) refuse(name);
+  if (found == head.options.end() || !formats::parse_number(found->second, value) || value == 0 || value > most)
+    refuse(name);
   return value;
 }
 
 }  // namespace
 
-ImageRules image_rules(const PlanHead& head) {
+ImageRules image_rules(const formats::PlanHead& head) {
   ImageRules rules{choice<Validate>(head, "validate"), choice<OnBad>(head, "on_bad"), {}};
   if (head.options.contains("resize")) {
-    rules.resize = ResizeOptions{static_cast<std::uint32_t>(number(head, "resize", kLargestResize)),
-                                 static_cast<int>(number(head, "quality", 100))};
+    rules.resize = image::ResizeOptions{static_cast<std::uint32_t>(number(head, "resize", kLargestResize)),
+                                        static_cast<int>(number(head, "quality", 100))};
   }
   return rules;
 }
 
-ClassFolders::ClassFolders(const std::string& source, const PlanHead& head, std::size_t most_open)
-    : source_(source), root_(File::open_read(source, O_DIRECTORY)), listed_(head.listed), most_open_(most_open) {
-  for (const PlanClass& item : head.classes) names_.push_back(item.name);
+ClassFolders::ClassFolders(const std::string& source, const formats::PlanHead& head, std::size_t most_open)
+    : source_(source), root_(io::File::open_read(source, O_DIRECTORY)), listed_(head.listed), most_open_(most_open) {
+  for (const formats::PlanClass& item : head.classes) names_.push_back(item.name);
   folders_.resize(names_.size());
 }
 
-const File* ClassFolders::folder(std::uint32_t class_index) {
-  const std::unique_ptr<File>& slot = folders_[class_index];
+const io::File* ClassFolders::folder(std::uint32_t class_index) {
+  const std::unique_ptr<io::File>& slot = folders_[class_index];
   {
     const std::scoped_lock lock(mutex_);
     if (slot || open_ == most_open_) return slot.get();
   }
   // Outside of the lock: on a slow source the others would wait for this one.
-  auto opened = std::make_unique<File>(File::open_read(join_path(source_, names_[class_index]), O_DIRECTORY));
+  auto opened =
+      std::make_unique<io::File>(io::File::open_read(io::join_path(source_, names_[class_index]), O_DIRECTORY));
   const std::scoped_lock lock(mutex_);
   if (!slot && open_ < most_open_) {
     folders_[class_index] = std::move(opened);
@@ -74,47 +76,50 @@ const File* ClassFolders::folder(std::uint32_t class_index) {
   return slot.get();
 }
 
-File ClassFolders::open(std::optional<std::uint32_t> class_index, const std::string& path) {
-  const File* opened = listed_ ? nullptr : folder(class_index.value());
-  const std::string full = join_path(source_, path);
-  return opened ? File::open_read_at(opened->fd(), path.c_str() + names_[*class_index].size() + 1, full)
-                : File::open_read_at(root_.fd(), path.c_str(), full);
+io::File ClassFolders::open(std::optional<std::uint32_t> class_index, const std::string& path) {
+  const io::File* opened = listed_ ? nullptr : folder(class_index.value());
+  const std::string full = io::join_path(source_, path);
+  return opened ? io::File::open_read_at(opened->fd(), path.c_str() + names_[*class_index].size() + 1, full)
+                : io::File::open_read_at(root_.fd(), path.c_str(), full);
 }
 
 /// One member of a sample on its way into the tar: a file, or text where `file` is null.
 struct SampleReader::Member {
   std::string extension;
-  const PlannedFile* file;
+  const formats::PlannedFile* file;
   std::string_view text;
 
   std::uint64_t size() const { return file ? file->size : text.size(); }
 };
 
-SampleReader::SampleReader(const std::string& source, const PlanHead& head, const Limits& limits)
+SampleReader::SampleReader(const std::string& source, const formats::PlanHead& head, const Limits& limits)
     : source_(source),
       head_(head),
       rules_(image_rules(head)),
       folders_(source, head, limits.open_folders),
       judge_(rules_.validate == Validate::decode ? limits.cores : 0),
-      resizers_(rules_.resize ? limits.cores : 0, [this] { return std::make_unique<JpegResizer>(*rules_.resize); }) {}
+      resizers_(rules_.resize ? limits.cores : 0,
+                [this] { return std::make_unique<image::JpegResizer>(*rules_.resize); }) {}
 
-Result<IndexSample> SampleReader::read(const PlannedSample& sample, MutableBytes out, WaitMeter& meter) {
-  IndexSample result{sample_key(head_, sample), {}, image_path(head_, sample), {}};
+Result<formats::IndexSample> SampleReader::read(const formats::PlannedSample& sample, MutableBytes out,
+                                                sync::WaitMeter& meter) {
+  formats::IndexSample result{formats::sample_key(head_, sample), {}, formats::image_path(head_, sample), {}};
   std::string label;
-  std::vector<Member> members{{portable_extension(sample.image.extension), &sample.image, {}}};
-  for (const PlannedFile& file : sample.sidecars) members.push_back({portable_extension(file.extension), &file, {}});
+  std::vector<Member> members{{formats::portable_extension(sample.image.extension), &sample.image, {}}};
+  for (const formats::PlannedFile& file : sample.sidecars)
+    members.push_back({formats::portable_extension(file.extension), &file, {}});
   if (!sample.json.empty()) members.push_back({"json", nullptr, sample.json});
   if (sample.class_index) {
     result.label = head_.classes[*sample.class_index].label;
-    label = label_text(*result.label);
+    label = formats::label_text(*result.label);
     members.push_back({"cls", nullptr, label});
   }
   std::ranges::sort(members, {}, &Member::extension);  // as webdataset's writer does
   std::uint64_t at = 0;
   try {
     for (const Member& member : members) {
-      const MutableBytes header = out.subspan(at, kTarBlock);
-      at += kTarBlock;
+      const MutableBytes header = out.subspan(at, formats::kTarBlock);
+      at += formats::kTarBlock;
       MutableBytes content = out.subspan(at, member.size());
       if (member.file) {
         read_file(sample, *member.file, content, meter);
@@ -122,9 +127,9 @@ Result<IndexSample> SampleReader::read(const PlannedSample& sample, MutableBytes
         std::ranges::copy(as_bytes(member.text), content.begin());
       }
       if (member.file == &sample.image) content = content.first(treat_image(sample, content));
-      write_ustar_header(header, fmt::format("{}.{}", result.key, member.extension), content.size());
+      formats::write_ustar_header(header, fmt::format("{}.{}", result.key, member.extension), content.size());
       result.members.push_back({member.extension, at, content.size(), xxh3_64(content)});
-      const std::size_t padded = tar_padded(content.size());
+      const std::size_t padded = formats::tar_padded(content.size());
       std::ranges::fill(out.subspan(at + content.size(), padded - content.size()), std::byte{0});
       at += padded;
     }
@@ -134,10 +139,11 @@ Result<IndexSample> SampleReader::read(const PlannedSample& sample, MutableBytes
   return result;
 }
 
-void SampleReader::read_file(const PlannedSample& sample, const PlannedFile& file, MutableBytes out, WaitMeter& meter) {
+void SampleReader::read_file(const formats::PlannedSample& sample, const formats::PlannedFile& file, MutableBytes out,
+                             sync::WaitMeter& meter) {
   const auto start = std::chrono::steady_clock::now();
-  const WaitMeter::Scope waiting(meter);
-  const File opened = folders_.open(sample.class_index, file_path(head_, sample, file));
+  const sync::WaitMeter::Scope waiting(meter);
+  const io::File opened = folders_.open(sample.class_index, formats::file_path(head_, sample, file));
   struct stat info {};
   if (::fstat(opened.fd(), &info) != 0) throw system_error(errno, "stat", opened.path());
   const auto changed = [&](std::string_view what) {
@@ -149,7 +155,7 @@ void SampleReader::read_file(const PlannedSample& sample, const PlannedFile& fil
   if (static_cast<std::uint64_t>(info.st_size) != file.size) {
     changed(fmt::format("{} bytes then, {} now", file.size, info.st_size));
   }
-  if (mtime_ns(info) != file.mtime_ns) {
+  if (io::mtime_ns(info) != file.mtime_ns) {
     changed("modified since");
   }
   const std::size_t got = opened.read_at(0, out);
@@ -157,16 +163,16 @@ void SampleReader::read_file(const PlannedSample& sample, const PlannedFile& fil
   read_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
 }
 
-std::size_t SampleReader::treat_image(const PlannedSample& sample, MutableBytes content) {
+std::size_t SampleReader::treat_image(const formats::PlannedSample& sample, MutableBytes content) {
   const std::string problem = image_problem(sample, content);
   if (problem.empty()) return rules_.resize ? resize_image(sample, content) : content.size();
   refuse_image(sample, problem);
   return content.size();
 }
 
-std::string SampleReader::image_problem(const PlannedSample& sample, Bytes content) {
+std::string SampleReader::image_problem(const formats::PlannedSample& sample, Bytes content) {
   if (rules_.validate == Validate::none) return {};
-  if (const auto problem = header_problem(content, sample.image.extension)) {
+  if (const auto problem = image::header_problem(content, sample.image.extension)) {
     return fmt::format("{}: {}", problem->code, problem->text);
   }
   if (rules_.validate != Validate::decode) return {};
@@ -174,22 +180,20 @@ std::string SampleReader::image_problem(const PlannedSample& sample, Bytes conte
   return fault && fault->is_error() ? fault->describe() : std::string();
 }
 
-std::size_t SampleReader::resize_image(const PlannedSample& sample, MutableBytes content) {
-  const ImageKind kind = sniff_image(content);
-  if (kind == ImageKind::unknown && portable_extension(sample.image.extension) == "jpg") {
+std::size_t SampleReader::resize_image(const formats::PlannedSample& sample, MutableBytes content) {
+  const image::ImageKind kind = image::sniff_image(content);
+  if (kind == image::ImageKind::unknown && formats::portable_extension(sample.image.extension) == "jpg") {
     refuse_image(sample, "it cannot be resized: its first bytes are not those of an image");
     return content.size();
   }
-  if (kind != ImageKind::jpeg) {
+  if (kind != image::ImageKind::jpeg) {
     ++counts_.not_jpeg;
     return content.size();
   }
   const auto resizer = resizers_.borrow();
-  const Resized result = resizer->resize(content, content.size());
-  if (result.failure != DecodeFailure::none) {
-    refuse_image(
-        sample, fmt::format("it cannot be resized: {} {}",
-                            EnumNames<DecodeFailure>::names[static_cast<std::size_t>(result.failure)], result.message));
+  const image::Resized result = resizer->resize(content, content.size());
+  if (result.failure != image::DecodeFailure::none) {
+    refuse_image(sample, fmt::format("it cannot be resized: {} {}", enum_name(result.failure), result.message));
   }
   if (!result.changed) return content.size();
   ++counts_.resized;
@@ -198,12 +202,12 @@ std::size_t SampleReader::resize_image(const PlannedSample& sample, MutableBytes
   return result.jpeg.size();
 }
 
-void SampleReader::refuse_image(const PlannedSample& sample, const std::string& why) {
+void SampleReader::refuse_image(const formats::PlannedSample& sample, const std::string& why) {
   if (rules_.on_bad == OnBad::keep) {
     ++counts_.kept_bad;
     return;
   }
-  const std::string path = join_path(source_, image_path(head_, sample));
+  const std::string path = io::join_path(source_, formats::image_path(head_, sample));
   throw Error(ErrorCode::corrupt,
               fmt::format("'{}' is not a good image: {}; mend it, or leave it out with --on-bad skip", path, why),
               path);
@@ -211,20 +215,21 @@ void SampleReader::refuse_image(const PlannedSample& sample, const std::string& 
 
 class FolderSource::Pending final : public PendingSample {
  public:
-  Pending(FolderSource& source, PlannedSample sample)
+  Pending(FolderSource& source, formats::PlannedSample sample)
       : source_(source),
         sample_(std::move(sample)),
-        tar_bytes_(sample_tar_bytes(sample_, sample_.class_index ? source.label_digits_[*sample_.class_index] : 0)) {}
+        tar_bytes_(
+            formats::sample_tar_bytes(sample_, sample_.class_index ? source.label_digits_[*sample_.class_index] : 0)) {}
 
   std::size_t tar_bytes() const override { return tar_bytes_; }
-  Result<IndexSample> read(MutableBytes out, WaitMeter& meter) override {
+  Result<formats::IndexSample> read(MutableBytes out, sync::WaitMeter& meter) override {
     return source_.reader_.read(sample_, out, meter);
   }
-  std::string path() const override { return image_path(source_.plan_.head(), sample_); }
+  std::string path() const override { return formats::image_path(source_.plan_.head(), sample_); }
 
  private:
   FolderSource& source_;
-  PlannedSample sample_;
+  formats::PlannedSample sample_;
   std::size_t tar_bytes_;
 };
 
@@ -233,21 +238,21 @@ class FolderSource::Samples final : public ShardSamples {
   Samples(FolderSource& source, std::size_t shard) : source_(source), samples_(source.plan_.read_shard(shard)) {}
 
   std::unique_ptr<PendingSample> next() override {
-    PlannedSample sample;
+    formats::PlannedSample sample;
     if (!samples_.next(sample)) return nullptr;
     return std::make_unique<Pending>(source_, std::move(sample));
   }
 
  private:
   FolderSource& source_;
-  PlanReader::ShardReader samples_;
+  formats::PlanReader::ShardReader samples_;
 };
 
-FolderSource::FolderSource(const PlanReader& plan, const std::string& folder, unsigned cores)
+FolderSource::FolderSource(const formats::PlanReader& plan, const std::string& folder, unsigned cores)
     : plan_(plan),
       rules_(image_rules(plan.head())),
-      label_digits_(label_digits(plan.head())),
-      reader_(folder, plan.head(), {cores, std::min(usable_descriptors() / 4, 512U)}) {}
+      label_digits_(formats::label_digits(plan.head())),
+      reader_(folder, plan.head(), {cores, std::min(system::usable_descriptors() / 4, 512U)}) {}
 
 std::unique_ptr<ShardSamples> FolderSource::open(std::size_t shard) { return std::make_unique<Samples>(*this, shard); }
 
@@ -255,4 +260,4 @@ bool FolderSource::leaves_out(const Error& error) const {
   return rules_.on_bad == OnBad::skip && is_bad_file(error.code());
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

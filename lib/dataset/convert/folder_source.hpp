@@ -19,38 +19,38 @@
 #include "sync/adaptive_workers.hpp"
 #include "sync/loan_pool.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// What a plan says is to be done with each image on its way into a shard.
 struct ImageRules {
   Validate validate = Validate::none;
   OnBad on_bad = OnBad::fail;
-  std::optional<ResizeOptions> resize;
+  std::optional<image::ResizeOptions> resize;
 };
 
 /// Throws Error{corrupt} for a plan whose options say nothing or nonsense about it.
-ImageRules image_rules(const PlanHead& head);
+ImageRules image_rules(const formats::PlanHead& head);
 
 /// Open class folders, so that a file is opened by its last name alone. Each is opened when it is first needed, up to a
 /// limit; past that, and for the files of a list, the source folder serves. Thread-safe.
 class ClassFolders {
  public:
-  ClassFolders(const std::string& source, const PlanHead& head, std::size_t most_open);
+  ClassFolders(const std::string& source, const formats::PlanHead& head, std::size_t most_open);
 
   /// Opens the file at `path`, which is relative to the source.
-  File open(std::optional<std::uint32_t> class_index, const std::string& path);
+  io::File open(std::optional<std::uint32_t> class_index, const std::string& path);
 
  private:
   /// The open folder of a class, or null when too many are open.
-  const File* folder(std::uint32_t class_index);
+  const io::File* folder(std::uint32_t class_index);
 
   std::string source_;
-  File root_;
+  io::File root_;
   bool listed_;
   std::vector<std::string> names_;
   std::size_t most_open_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<File>> folders_;
+  std::vector<std::unique_ptr<io::File>> folders_;
   std::size_t open_ = 0;
 };
 
@@ -69,12 +69,12 @@ class SampleReader {
     unsigned cores = 1;
     std::size_t open_folders = 256;
   };
-  SampleReader(const std::string& source, const PlanHead& head, const Limits& limits);
+  SampleReader(const std::string& source, const formats::PlanHead& head, const Limits& limits);
 
   /// Writes headers, contents and padding to the front of `out`, which has room for sample_tar_bytes(). The members'
   /// offsets count from there. The Error says why there is no sample: a file that is gone, unreadable, another than
   /// planned, or refused by validation. What is made smaller on the way takes less of `out`: the members tell.
-  Result<IndexSample> read(const PlannedSample& sample, MutableBytes out, WaitMeter& meter);
+  Result<formats::IndexSample> read(const formats::PlannedSample& sample, MutableBytes out, sync::WaitMeter& meter);
 
   /// Nanoseconds that all threads together spent reading files.
   std::int64_t read_ns() const { return read_ns_; }
@@ -82,20 +82,21 @@ class SampleReader {
 
  private:
   struct Member;
-  void read_file(const PlannedSample& sample, const PlannedFile& file, MutableBytes out, WaitMeter& meter);
+  void read_file(const formats::PlannedSample& sample, const formats::PlannedFile& file, MutableBytes out,
+                 sync::WaitMeter& meter);
   /// Applies the rules to an image in its place; returns how many of its bytes are left.
-  std::size_t treat_image(const PlannedSample& sample, MutableBytes content);
-  std::string image_problem(const PlannedSample& sample, Bytes content);
-  std::size_t resize_image(const PlannedSample& sample, MutableBytes content);
+  std::size_t treat_image(const formats::PlannedSample& sample, MutableBytes content);
+  std::string image_problem(const formats::PlannedSample& sample, Bytes content);
+  std::size_t resize_image(const formats::PlannedSample& sample, MutableBytes content);
   /// Throws for an image that is not good, or counts it where bad images are kept.
-  void refuse_image(const PlannedSample& sample, const std::string& why);
+  void refuse_image(const formats::PlannedSample& sample, const std::string& why);
 
   std::string source_;
-  const PlanHead& head_;
+  const formats::PlanHead& head_;
   ImageRules rules_;
   ClassFolders folders_;
   ImageJudge judge_;
-  LoanPool<JpegResizer> resizers_;
+  sync::LoanPool<image::JpegResizer> resizers_;
   std::atomic<std::int64_t> read_ns_{0};
   ImageCounts counts_;
 };
@@ -105,7 +106,7 @@ class FolderSource final : public SampleSource {
  public:
   /// `plan` outlives the source. `cores` decode at a time (--validate decode, --resize). Throws what image_rules()
   /// throws.
-  FolderSource(const PlanReader& plan, const std::string& folder, unsigned cores);
+  FolderSource(const formats::PlanReader& plan, const std::string& folder, unsigned cores);
 
   std::unique_ptr<ShardSamples> open(std::size_t shard) override;
   bool leaves_out(const Error& error) const override;
@@ -116,10 +117,10 @@ class FolderSource final : public SampleSource {
   class Samples;
   class Pending;
 
-  const PlanReader& plan_;
+  const formats::PlanReader& plan_;
   ImageRules rules_;
   std::vector<std::size_t> label_digits_;
   SampleReader reader_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -19,7 +19,7 @@
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 struct ExtractNeed {
@@ -40,18 +40,19 @@ using ExtractFile = std::function<void(const ListedMember& member, const std::st
 
 constexpr std::uint64_t kDiskBlock = 4096;
 
-[[noreturn]] void refuse(const ShardFile& shard, const std::string& name, std::uint64_t offset, std::string_view why) {
+[[noreturn]] void refuse(const catalog::ShardFile& shard, const std::string& name, std::uint64_t offset,
+                         std::string_view why) {
   throw Error(ErrorCode::corrupt,
               fmt::format("member '{}' of shard '{}' is not extracted: {}; nothing was written", name, shard.path, why),
               shard.path, offset);
 }
 
 /// Members that belong to no sample are not extracted; those that mean harm end it.
-void check_other(const ShardFile& shard, const TarEntry& entry) {
-  if (entry.type == TarType::hard_link || entry.type == TarType::symbolic_link) {
+void check_other(const catalog::ShardFile& shard, const formats::TarEntry& entry) {
+  if (entry.type == formats::TarType::hard_link || entry.type == formats::TarType::symbolic_link) {
     refuse(shard, entry.name, entry.header_offset, "it is a link");
   }
-  if (entry.type == TarType::directory) return;
+  if (entry.type == formats::TarType::directory) return;
   if (const auto path = contained_path(entry.name); !path) {
     refuse(shard, entry.name, entry.header_offset, path.error().what());
   }
@@ -83,7 +84,7 @@ void ExtractNeed::add(const ExtractNeed& other) {
 }
 
 /// Goes through one shard. Throws Error{corrupt}, with the member's name, for one that must not be written.
-ExtractNeed survey_shard(const SampleLister& lister, const MemberPlaces& places, const ShardFile& shard,
+ExtractNeed survey_shard(const SampleLister& lister, const MemberPlaces& places, const catalog::ShardFile& shard,
                          const ExtractFile& file) {
   ExtractNeed need;
   ListingVisitor visitor;
@@ -102,11 +103,11 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPlaces& places,
     }
     return true;
   };
-  visitor.other = [&](TarEntry&& entry) {
+  visitor.other = [&](formats::TarEntry&& entry) {
     check_other(shard, entry);
-    need.left_out += entry.type == TarType::directory ? 0 : 1;
+    need.left_out += entry.type == formats::TarType::directory ? 0 : 1;
   };
-  visitor.finding = [&](const TarFinding& finding) {
+  visitor.finding = [&](const formats::TarFinding& finding) {
     throw Error(ErrorCode::corrupt,
                 fmt::format("shard '{}' cannot be extracted whole, at byte {}: {}; `shardctl verify` tells all that is "
                             "wrong with it",
@@ -143,12 +144,12 @@ void check_room(const std::string& target, const ExtractNeed& need, const std::f
 /// One extract from resolved shards to result.
 class Extraction {
  public:
-  Extraction(FileSystem& files, const ExtractOptions& options, Context& ctx)
+  Extraction(io::FileSystem& files, const ExtractOptions& options, Context& ctx)
       : files_(files),
         options_(options),
         ctx_(ctx),
-        threads_(thread_count(options.threads)),
-        set_(resolve_shards(options.shards, ctx)),
+        threads_(system::thread_count(options.threads)),
+        set_(catalog::resolve_shards(options.shards, ctx)),
         lister_(set_, ctx),
         places_(set_.manifest) {}
 
@@ -176,8 +177,8 @@ class Extraction {
     namespace fs = std::filesystem;
     const fs::path target = fs::weakly_canonical(options_.target);
     std::set<std::string> folders;
-    for (const ShardFile& shard : set_.shards) {
-      const std::string folder = parent_folder(shard.path);
+    for (const catalog::ShardFile& shard : set_.shards) {
+      const std::string folder = io::parent_folder(shard.path);
       if (!folders.insert(folder).second || fs::weakly_canonical(folder) != target) continue;
       throw Error(ErrorCode::usage,
                   fmt::format("the shards themselves lie in '{}'; choose another folder", options_.target),
@@ -188,7 +189,7 @@ class Extraction {
   /// Names and sizes of all shards, so that a bad one ends it before the first is written.
   ExtractNeed survey() {
     std::uint64_t bytes = 0;
-    for (const ShardFile& shard : set_.shards) bytes += shard.bytes;
+    for (const catalog::ShardFile& shard : set_.shards) bytes += shard.bytes;
     ctx_.progress().start("check names", set_.shards.size(), bytes);
     ExtractNeed need;
     std::mutex mutex;
@@ -206,7 +207,7 @@ class Extraction {
   ExtractNeed present() {
     ExtractNeed there;
     if (!std::filesystem::is_directory(options_.target)) return there;
-    const ContainedFolder root(options_.target);
+    const io::ContainedFolder root(options_.target);
     ctx_.progress().start("look for what is there", set_.shards.size());
     std::mutex mutex;
     for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t) {
@@ -226,7 +227,7 @@ class Extraction {
     const std::size_t writers = std::min<std::size_t>(threads_, set_.shards.size());
     for (std::size_t i = 0; i < writers; ++i) batches.push_back(std::make_unique<ExtractBatch>(target, i, ctx_));
     for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t thread) {
-      const File shard = File::open_read(set_.shards[at].path);
+      const io::File shard = io::File::open_read(set_.shards[at].path);
       survey_shard(lister_, places_, set_.shards[at], [&](const ListedMember& member, const std::string& place) {
         batches[thread]->add(shard, member, place);
         ++ctx_.progress().items;
@@ -256,11 +257,11 @@ class Extraction {
     }
   }
 
-  FileSystem& files_;
+  io::FileSystem& files_;
   const ExtractOptions& options_;
   Context& ctx_;
   const unsigned threads_;
-  const ShardSet set_;
+  const catalog::ShardSet set_;
   const SampleLister lister_;
   const MemberPlaces places_;
   ExtractResult result_;
@@ -269,10 +270,10 @@ class Extraction {
 }  // namespace
 
 ExtractResult extract(const ExtractOptions& options, Context& ctx) {
-  return extract_on(*posix_file_system(), options, ctx);
+  return extract_on(*io::posix_file_system(), options, ctx);
 }
 
-ExtractResult extract_on(FileSystem& files, const ExtractOptions& options, Context& ctx) {
+ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, Context& ctx) {
   return Extraction(files, options, ctx).run();
 }
 
@@ -299,4 +300,4 @@ void ExtractResult::describe(FieldVisitor& v) {
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the same time"}, bytes_per_second);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -9,7 +9,7 @@
 #include "core/fields.hpp"
 #include "io/file_system.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct ExtractOptions {
   std::vector<std::string> shards;
@@ -44,6 +44,6 @@ struct ExtractResult {
 ExtractResult extract(const ExtractOptions& options, Context& ctx);
 
 /// The same over a given file system, for tests.
-ExtractResult extract_on(FileSystem& files, const ExtractOptions& options, Context& ctx);
+ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

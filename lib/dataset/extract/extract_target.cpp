@@ -17,7 +17,7 @@
 
 namespace fs = std::filesystem;
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every common Linux file system
@@ -25,14 +25,14 @@ constexpr std::size_t kLongestPath = 4095;      // PATH_MAX without its NUL
 
 /// Where convert found this member.
 std::string original_path(const ListedSample& sample, const ListedMember& member) {
-  const NameParts image = split_extension(sample.path);
-  if (member.extension == portable_extension(image.extension)) return sample.path;
+  const formats::NameParts image = formats::split_extension(sample.path);
+  if (member.extension == formats::portable_extension(image.extension)) return sample.path;
   return fmt::format("{}.{}", image.stem, member.extension);
 }
 
 /// `name` below the folder of its class.
 std::string classed_path(const std::string& folder, const std::string& name) {
-  const std::string mapped = portable_component(folder) + "/";  // as convert writes it into keys
+  const std::string mapped = formats::portable_component(folder) + "/";  // as convert writes it into keys
   if (name.starts_with(mapped)) return folder + "/" + name.substr(mapped.size());
   if (name.starts_with(folder + "/")) return name;
   return folder + "/" + name;
@@ -52,7 +52,7 @@ Result<std::string> contained_path(std::string_view name) {
     if (part.empty() || part == ".") continue;
     if (part == "..") return refuse("it has '..' in it");
     if (part.size() > kLongestComponent) return refuse("a part of it is longer than 255 bytes");
-    if (path.empty() && part == kStateFolder) return refuse("it lies in '.shardkit', where our own files are");
+    if (path.empty() && part == formats::kStateFolder) return refuse("it lies in '.shardkit', where our own files are");
     if (!path.empty()) path += '/';
     path += part;
   }
@@ -61,10 +61,10 @@ Result<std::string> contained_path(std::string_view name) {
   return path;
 }
 
-MemberPlaces::MemberPlaces(const std::optional<Manifest>& manifest) {
+MemberPlaces::MemberPlaces(const std::optional<formats::Manifest>& manifest) {
   if (!manifest) return;
   std::set<std::uint64_t> shared;
-  for (const ManifestClass& item : manifest->classes) {
+  for (const formats::ManifestClass& item : manifest->classes) {
     if (!names_.emplace(item.label, item.name).second) shared.insert(item.label);
   }
   for (const std::uint64_t label : shared) names_.erase(label);  // which of the classes it was nobody knows
@@ -92,7 +92,7 @@ constexpr std::size_t kBatchFiles = 8192;
 constexpr std::uint64_t kBatchBytes = 512U << 20U;
 constexpr std::size_t kPiece = 1U << 20U;
 
-const std::string& made(FileSystem& files, const std::string& path) {
+const std::string& made(io::FileSystem& files, const std::string& path) {
   files.create_directories(path);
   return path;
 }
@@ -108,7 +108,7 @@ Parts split(const std::string& place) {
   return {place.substr(0, slash), place.substr(slash + 1)};
 }
 
-bool same_bytes(const File& a, std::uint64_t offset_a, const File& b, std::uint64_t size, const Context& ctx) {
+bool same_bytes(const io::File& a, std::uint64_t offset_a, const io::File& b, std::uint64_t size, const Context& ctx) {
   std::vector<std::byte> of_a(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, size)));
   std::vector<std::byte> of_b(of_a.size());
   for (std::uint64_t done = 0; done < size;) {
@@ -124,7 +124,7 @@ bool same_bytes(const File& a, std::uint64_t offset_a, const File& b, std::uint6
 }
 
 /// Whether `file` has the member's content; by the index's checksum where there is one, which reads no shard.
-bool holds(const File& file, const File& shard, const ListedMember& member, const Context& ctx) {
+bool holds(const io::File& file, const io::File& shard, const ListedMember& member, const Context& ctx) {
   if (file.size() != member.size) return false;
   if (!member.xxh3) return same_bytes(shard, member.offset, file, member.size, ctx);
   try {
@@ -138,8 +138,8 @@ bool holds(const File& file, const File& shard, const ListedMember& member, cons
   }
 }
 
-[[noreturn]] void refuse(const ContainedFolder& root, const std::string& place) {
-  const std::string path = join_path(root.path(), place);
+[[noreturn]] void refuse(const io::ContainedFolder& root, const std::string& place) {
+  const std::string path = io::join_path(root.path(), place);
   throw Error(ErrorCode::conflict,
               fmt::format("'{}' is there already and is not the file that the shards hold; nothing is overwritten: "
                           "remove it or choose another folder",
@@ -149,20 +149,20 @@ bool holds(const File& file, const File& shard, const ListedMember& member, cons
 
 }  // namespace
 
-ExtractTarget::ExtractTarget(FileSystem& files, const std::string& path) : files_(files), root_(made(files, path)) {
-  state_ = *root_.folder(kStateFolder, true);
+ExtractTarget::ExtractTarget(io::FileSystem& files, const std::string& path) : files_(files), root_(made(files, path)) {
+  state_ = *root_.folder(formats::kStateFolder, true);
   lock();
   clear();
-  static_cast<void>(*root_.folder(fmt::format("{}/{}", kStateFolder, kStaging), true));
+  static_cast<void>(*root_.folder(fmt::format("{}/{}", formats::kStateFolder, kStaging), true));
 }
 
 /// Takes the lock of a file that still has its name: the extract before may be removing it.
 void ExtractTarget::lock() {
   while (true) {
-    const std::string path = join_path(state_.path(), kLock);
-    lock_ = File(::openat(state_.fd(), kLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666), path);
+    const std::string path = io::join_path(state_.path(), kLock);
+    lock_ = io::File(::openat(state_.fd(), kLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666), path);
     if (!lock_) throw system_error(errno, "create", path);
-    if (try_lock(lock_) == LockAttempt::held_elsewhere) {
+    if (io::try_lock(lock_) == io::LockAttempt::held_elsewhere) {
       throw Error(ErrorCode::conflict, fmt::format("another extract is at work in '{}'; let it end", root_.path()),
                   root_.path());
     }
@@ -184,13 +184,13 @@ ExtractTarget::~ExtractTarget() {
 /// What is below was made by an extract; remove_all() follows no links.
 void ExtractTarget::clear() {
   std::error_code error;
-  const std::string path = join_path(state_.path(), kStaging);
+  const std::string path = io::join_path(state_.path(), kStaging);
   fs::remove_all(path, error);
   if (error) throw system_error(error.value(), "remove", path);
 }
 
-File ExtractTarget::staging(std::size_t number) const {
-  return *root_.folder(fmt::format("{}/{}/{}", kStateFolder, kStaging, number), true);
+io::File ExtractTarget::staging(std::size_t number) const {
+  return *root_.folder(fmt::format("{}/{}/{}", formats::kStateFolder, kStaging, number), true);
 }
 
 void ExtractTarget::finish() {
@@ -204,13 +204,13 @@ void ExtractTarget::finish() {
 ExtractBatch::ExtractBatch(ExtractTarget& target, std::size_t number, Context& ctx)
     : target_(target), ctx_(ctx), staging_(target.staging(number)) {}
 
-void ExtractBatch::add(const File& shard, const ListedMember& member, const std::string& place) {
+void ExtractBatch::add(const io::File& shard, const ListedMember& member, const std::string& place) {
   const Parts parts = split(place);
   if (const auto folder = target_.root().folder(parts.folder, false)) {
-    const Standing standing = standing_at(*folder, parts.name);
-    if (standing == Standing::other) refuse(target_.root(), place);
-    if (standing == Standing::file) {
-      if (!holds(open_below(*folder, parts.name), shard, member, ctx_)) refuse(target_.root(), place);
+    const io::Standing standing = io::standing_at(*folder, parts.name);
+    if (standing == io::Standing::other) refuse(target_.root(), place);
+    if (standing == io::Standing::file) {
+      if (!holds(io::open_below(*folder, parts.name), shard, member, ctx_)) refuse(target_.root(), place);
       ++kept_;
       return;
     }
@@ -236,15 +236,15 @@ void ExtractBatch::publish() {
 
 void ExtractBatch::publish(const Pending& pending) {
   const Parts parts = split(pending.place);
-  const File folder = *target_.root().folder(parts.folder, true);
+  const io::File folder = *target_.root().folder(parts.folder, true);
   if (target_.files().rename_new_below(staging_, pending.number, folder, parts.name)) {
     ++written_;
     return;
   }
   // Two samples share a side-car, or two shards a sample.
-  if (standing_at(folder, parts.name) != Standing::file) refuse(target_.root(), pending.place);
-  const File there = open_below(folder, parts.name);
-  const File ours = open_below(staging_, pending.number);
+  if (io::standing_at(folder, parts.name) != io::Standing::file) refuse(target_.root(), pending.place);
+  const io::File there = io::open_below(folder, parts.name);
+  const io::File ours = io::open_below(staging_, pending.number);
   if (there.size() != pending.size || !same_bytes(ours, 0, there, pending.size, ctx_)) {
     refuse(target_.root(), pending.place);
   }
@@ -252,10 +252,11 @@ void ExtractBatch::publish(const Pending& pending) {
   ++kept_;
 }
 
-bool has_size_at(const ContainedFolder& root, const std::string& place, std::uint64_t size) {
+bool has_size_at(const io::ContainedFolder& root, const std::string& place, std::uint64_t size) {
   const Parts parts = split(place);
   const auto folder = root.folder(parts.folder, false);
-  return folder && standing_at(*folder, parts.name) == Standing::file && open_below(*folder, parts.name).size() == size;
+  return folder && io::standing_at(*folder, parts.name) == io::Standing::file &&
+         io::open_below(*folder, parts.name).size() == size;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

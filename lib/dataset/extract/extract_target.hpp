@@ -16,7 +16,7 @@
 #include "io/file_system.hpp"
 
 /// Where `shardctl extract` puts a member: names that strangers wrote become paths below a folder.
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// "a/b.jpg" for "./a//b.jpg". Error{corrupt}, whose text is the reason alone, for what must not be written: empty, a
 /// NUL, from the root, "..", a component of more than 255 bytes or a path of more than 4095, and what lies in our own
@@ -26,7 +26,7 @@ Result<std::string> contained_path(std::string_view name);
 /// Class names by label, as far as a manifest knows them.
 class MemberPlaces {
  public:
-  explicit MemberPlaces(const std::optional<Manifest>& manifest);
+  explicit MemberPlaces(const std::optional<formats::Manifest>& manifest);
 
   /// The path for `member` of `sample`; empty for a label, which becomes a folder. The original path where the sample
   /// knows it; side-cars stand beside their image. Else <class>/<name>, or the name alone when it starts with its class
@@ -46,15 +46,15 @@ class ExtractTarget {
  public:
   /// Makes the folder, and removes what a killed extract left. Throws Error{conflict} when another one is at work
   /// there or `.shardkit` is a link.
-  ExtractTarget(FileSystem& files, const std::string& path);
+  ExtractTarget(io::FileSystem& files, const std::string& path);
   ~ExtractTarget();
   ExtractTarget(const ExtractTarget&) = delete;
   ExtractTarget& operator=(const ExtractTarget&) = delete;
 
-  const ContainedFolder& root() const { return root_; }
-  FileSystem& files() const { return files_; }
+  const io::ContainedFolder& root() const { return root_; }
+  io::FileSystem& files() const { return files_; }
   /// A new folder for unfinished files.
-  File staging(std::size_t number) const;
+  io::File staging(std::size_t number) const;
   /// Everything is durable under its name, and nothing of our own is left.
   void finish();
 
@@ -62,10 +62,10 @@ class ExtractTarget {
   void lock();
   void clear();
 
-  FileSystem& files_;
-  ContainedFolder root_;
-  File state_;  ///< DST/.shardkit
-  File lock_;
+  io::FileSystem& files_;
+  io::ContainedFolder root_;
+  io::File state_;  ///< DST/.shardkit
+  io::File lock_;
   bool finished_ = false;
 };
 
@@ -77,7 +77,7 @@ class ExtractBatch {
 
   /// Writes the content of `member` for `place`, unless a file with that content is there. Throws Error{conflict} when
   /// something else is, and what read_member() throws.
-  void add(const File& shard, const ListedMember& member, const std::string& place);
+  void add(const io::File& shard, const ListedMember& member, const std::string& place);
 
   /// Names what was added. Throws Error{conflict} when another writer took a name for other content meanwhile.
   void publish();
@@ -95,7 +95,7 @@ class ExtractBatch {
 
   ExtractTarget& target_;
   Context& ctx_;
-  File staging_;
+  io::File staging_;
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
   std::uint64_t next_number_ = 0;
@@ -104,6 +104,6 @@ class ExtractBatch {
 };
 
 /// True when a whole file of the member's size stands at `place` below `root`; nothing else is looked at.
-bool has_size_at(const ContainedFolder& root, const std::string& place, std::uint64_t size);
+bool has_size_at(const io::ContainedFolder& root, const std::string& place, std::uint64_t size);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

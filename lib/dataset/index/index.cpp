@@ -18,10 +18,10 @@
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
-void refuse_converted_set(const ShardSet& set) {
+void refuse_converted_set(const catalog::ShardSet& set) {
   const auto refuse = [](const std::string& path) {
     throw Error(
         ErrorCode::conflict,
@@ -39,11 +39,11 @@ void refuse_converted_set(const ShardSet& set) {
 }
 
 /// A manifest of a part of the folder would make strangers of the other shards.
-void refuse_subset(const ShardSet& set) {
+void refuse_subset(const catalog::ShardSet& set) {
   if (!set.manifest) return;
   std::set<std::string_view> named;
-  for (const ShardFile& shard : set.shards) named.insert(shard.name);
-  for (const ManifestShard& listed : set.manifest->shards) {
+  for (const catalog::ShardFile& shard : set.shards) named.insert(shard.name);
+  for (const formats::ManifestShard& listed : set.manifest->shards) {
     if (named.contains(listed.name)) continue;
     throw Error(ErrorCode::conflict,
                 fmt::format("'{}' also lists '{}', which is not named here; index the whole folder '{}'",
@@ -53,7 +53,7 @@ void refuse_subset(const ShardSet& set) {
 }
 
 /// Whether a manifest describes these very shards, as far as their sizes tell.
-bool is_described(const ShardSet& set) {
+bool is_described(const catalog::ShardSet& set) {
   if (!set.manifest) return false;
   const std::vector<ExpectedShard> expected = find_expectations(set);
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -63,44 +63,44 @@ bool is_described(const ShardSet& set) {
 }
 
 /// Gives headers to two handlers, and content to the first of them.
-class TwoHandlers final : public TarHandler {
+class TwoHandlers final : public formats::TarHandler {
  public:
-  TwoHandlers(TarHandler& first, TarHandler& second) : first_(first), second_(second) {}
-  bool entry(const TarEntry& entry) override {
+  TwoHandlers(formats::TarHandler& first, formats::TarHandler& second) : first_(first), second_(second) {}
+  bool entry(const formats::TarEntry& entry) override {
     second_.entry(entry);
     return first_.entry(entry);
   }
   void content(Bytes piece) override { first_.content(piece); }
   void content_end() override { first_.content_end(); }
-  void finding(const TarFinding& finding) override {
+  void finding(const formats::TarFinding& finding) override {
     first_.finding(finding);
     second_.finding(finding);
   }
 
  private:
-  TarHandler& first_;
-  TarHandler& second_;
+  formats::TarHandler& first_;
+  formats::TarHandler& second_;
 };
 
 /// One run of index().
 class Indexing {
  public:
-  Indexing(const IndexOptions& options, const ShardSet& set, Context& ctx)
+  Indexing(const IndexOptions& options, const catalog::ShardSet& set, Context& ctx)
       : kinds_{options.dali, options.wids, options.energon},
-        threads_(thread_count(options.threads)),
+        threads_(system::thread_count(options.threads)),
         set_(set),
         ctx_(ctx),
-        files_(posix_file_system()) {}
+        files_(io::posix_file_system()) {}
 
   IndexResult run() {
     refuse_subset(set_);
     if (kinds_.dali) check_dali_names(names());
     const bool described = kinds_.any() && is_described(set_);
     if (!described) refuse_converted_set(set_);
-    for (const ShardFile& shard : set_.shards) result_.bytes += shard.bytes;
-    files_->create_directories(join_path(set_.folder, kStateFolder));
-    remove_stale_temps(*files_, join_path(set_.folder, kStateFolder));
-    remove_stale_temps(*files_, set_.folder);
+    for (const catalog::ShardFile& shard : set_.shards) result_.bytes += shard.bytes;
+    files_->create_directories(io::join_path(set_.folder, formats::kStateFolder));
+    io::remove_stale_temps(*files_, io::join_path(set_.folder, formats::kStateFolder));
+    io::remove_stale_temps(*files_, set_.folder);
     if (described) {
       index_for_others();
     } else {
@@ -112,7 +112,7 @@ class Indexing {
  private:
   std::vector<std::string> names() const {
     std::vector<std::string> names;
-    for (const ShardFile& shard : set_.shards) names.push_back(shard.name);
+    for (const catalog::ShardFile& shard : set_.shards) names.push_back(shard.name);
     return names;
   }
 
@@ -123,47 +123,48 @@ class Indexing {
 
   void index_anew() {
     ctx_.progress().start("index", set_.shards.size(), result_.bytes);
-    Manifest manifest;
+    formats::Manifest manifest;
     manifest.shards.resize(set_.shards.size());
     std::vector<ForeignShard> foreign(set_.shards.size());
     for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t i, std::size_t) {
       manifest.shards[i] = read_whole(set_.shards[i], foreign[i]);
       ++ctx_.progress().items;
     });
-    for (const ManifestShard& shard : manifest.shards) {
+    for (const formats::ManifestShard& shard : manifest.shards) {
       manifest.samples += shard.samples;
       manifest.bytes += shard.bytes;
     }
     publish_foreign_set(*files_, set_.folder, kinds_, std::move(foreign), ctx_);
-    publish(*files_, join_path(set_.folder, kManifestName), as_bytes(write_manifest(manifest)));
+    io::publish(*files_, io::join_path(set_.folder, formats::kManifestName),
+                as_bytes(formats::write_manifest(manifest)));
     result_.manifest_written = true;
     sum_up(manifest);
   }
 
   /// All indexes of one shard in one read.
-  ManifestShard read_whole(const ShardFile& shard, ForeignShard& foreign) {
-    AtomicFile file(*files_, join_path(set_.folder, shard_index_path(shard.name)));
-    ShardIndexWriter index(file, shard.name, "");
+  formats::ManifestShard read_whole(const catalog::ShardFile& shard, ForeignShard& foreign) {
+    io::AtomicFile file(*files_, io::join_path(set_.folder, formats::shard_index_path(shard.name)));
+    formats::ShardIndexWriter index(file, shard.name, "");
     ShardIndexer indexer(index, shard.path);
     ForeignShardWriter others(*files_, set_.folder, shard.name, kinds_);
     ForeignScan scan(others, shard.path);
     TwoHandlers both(indexer, scan);
     std::optional<Md5Stream> md5;
     if (kinds_.wids) md5.emplace();
-    const ShardContent content = read_shard(shard.path, both, ctx_, md5 ? &*md5 : nullptr);
+    const catalog::ShardContent content = catalog::read_shard(shard.path, both, ctx_, md5 ? &*md5 : nullptr);
     indexer.finish();
-    const ShardSummary summary = index.finish(content.bytes, content.xxh3_128);
+    const formats::ShardSummary summary = index.finish(content.bytes, content.xxh3_128);
     scan.finish();
     file.commit();
-    ManifestShard entry{shard.name, summary.samples, summary.bytes, summary.xxh3_128};
+    formats::ManifestShard entry{shard.name, summary.samples, summary.bytes, summary.xxh3_128};
     foreign = std::move(others.facts());
     foreign.bytes = entry.bytes;
     if (md5) keep_md5(*files_, set_.folder, entry, foreign.md5 = md5->finish());
     return entry;
   }
 
-  void sum_up(const Manifest& manifest) {
-    result_.manifest = join_path(set_.folder, kManifestName);
+  void sum_up(const formats::Manifest& manifest) {
+    result_.manifest = io::join_path(set_.folder, formats::kManifestName);
     result_.shards = manifest.shards.size();
     result_.samples = manifest.samples;
     result_.bytes = manifest.bytes;
@@ -171,9 +172,9 @@ class Indexing {
 
   const ForeignKinds kinds_;
   const unsigned threads_;
-  const ShardSet& set_;
+  const catalog::ShardSet& set_;
   Context& ctx_;
-  const std::unique_ptr<FileSystem> files_;
+  const std::unique_ptr<io::FileSystem> files_;
   IndexResult result_;
 };
 
@@ -181,7 +182,7 @@ class Indexing {
 
 IndexResult index(const IndexOptions& options, Context& ctx) {
   const auto start = std::chrono::steady_clock::now();
-  const ShardSet set = resolve_shards(options.shards, ctx);
+  const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx);
   if (set.folder.empty()) {
     throw Error(ErrorCode::usage, "the shards lie in several folders; index each folder by itself");
   }
@@ -212,4 +213,4 @@ void IndexResult::describe(FieldVisitor& v) {
           manifest_written);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

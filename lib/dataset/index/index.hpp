@@ -8,7 +8,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct IndexOptions {
   std::vector<std::string> shards;
@@ -41,4 +41,4 @@ struct IndexResult {
 /// does not depend on threads.
 IndexResult index(const IndexOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -14,11 +14,11 @@
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 void append_file(const std::string& path, ByteSink& sink) {
-  const FileSource source(path);
+  const io::FileSource source(path);
   std::vector<std::byte> block(256U * 1024U);
   for (std::uint64_t offset = 0; offset < source.size();) {
     const std::size_t got = source.file().read_at(offset, block);
@@ -30,11 +30,11 @@ void append_file(const std::string& path, ByteSink& sink) {
 
 }  // namespace
 
-void ForeignShard::add(const Sample& sample) {
+void ForeignShard::add(const formats::Sample& sample) {
   ++samples;
   bool image = false;
-  for (const SampleMember& member : sample.members) {
-    if (!is_image_extension(member.extension)) continue;
+  for (const formats::SampleMember& member : sample.members) {
+    if (!formats::is_image_extension(member.extension)) continue;
     image = true;
     image_extensions.insert(member.spelling);
   }
@@ -42,22 +42,22 @@ void ForeignShard::add(const Sample& sample) {
   if (!image || !label) ++unclassified;
 }
 
-ForeignShardWriter::ForeignShardWriter(FileSystem& files, const std::string& folder, const std::string& shard,
+ForeignShardWriter::ForeignShardWriter(io::FileSystem& files, const std::string& folder, const std::string& shard,
                                        const ForeignKinds& kinds)
-    : files_(files), path_(join_path(folder, shard)), kinds_(kinds) {
+    : files_(files), path_(io::join_path(folder, shard)), kinds_(kinds) {
   facts_.name = shard;
   if (kinds.dali) {
-    dali_lines_.emplace(files, join_path(folder, dali_index_name(shard)));
+    dali_lines_.emplace(files, io::join_path(folder, formats::dali_index_name(shard)));
     dali_.emplace(*dali_lines_);
   }
-  if (kinds.energon) energon_.emplace(files, join_path(folder, energon_index_name(shard)));
+  if (kinds.energon) energon_.emplace(files, io::join_path(folder, formats::energon_index_name(shard)));
 }
 
-void ForeignShardWriter::add(const Sample& sample) {
+void ForeignShardWriter::add(const formats::Sample& sample) {
   facts_.add(sample);
-  if (energon_) write_energon_offset(*energon_, sample.offset);
+  if (energon_) formats::write_energon_offset(*energon_, sample.offset);
   if (!dali_ || dali_->add(sample)) return;
-  const SampleMember& first = sample.members.front();
+  const formats::SampleMember& first = sample.members.front();
   throw Error(
       ErrorCode::unsupported,
       fmt::format("shard '{}', at byte {}: DALI cannot read an index that names '{}.{}', because it takes white "
@@ -74,30 +74,30 @@ void ForeignShardWriter::publish(std::uint64_t end) {
   }
   if (dali_) publish_dali();
   if (!energon_) return;
-  write_energon_offset(*energon_, end);
+  formats::write_energon_offset(*energon_, end);
   energon_->commit();
 }
 
 void ForeignShardWriter::publish_dali() {
   dali_->finish();
   dali_lines_->flush();
-  AtomicFile whole(files_, dali_lines_->path());
-  whole.write(as_bytes(dali_index_head(dali_->samples())));
+  io::AtomicFile whole(files_, dali_lines_->path());
+  whole.write(as_bytes(formats::dali_index_head(dali_->samples())));
   append_file(dali_lines_->temp_path(), whole);
   whole.commit();
 }
 
-bool ForeignScan::entry(const TarEntry& entry) {
-  end_ = entry.data_offset + tar_padded(entry.size);
+bool ForeignScan::entry(const formats::TarEntry& entry) {
+  end_ = entry.data_offset + formats::tar_padded(entry.size);
   wids_.add(entry);
-  if (const auto why = wids_trouble(entry); !why.empty() && !writer_.facts().wids_trouble) {
+  if (const auto why = formats::wids_trouble(entry); !why.empty() && !writer_.facts().wids_trouble) {
     writer_.facts().wids_trouble = fmt::format("member '{}' at byte {}: {}", entry.name, entry.record_offset, why);
   }
   if (const auto done = grouper_.add(entry)) writer_.add(*done);
   return false;
 }
 
-void ForeignScan::finding(const TarFinding& finding) { refuse_unreadable(finding, path_); }
+void ForeignScan::finding(const formats::TarFinding& finding) { refuse_unreadable(finding, path_); }
 
 void ForeignScan::finish() {
   if (const auto last = grouper_.finish()) writer_.add(*last);
@@ -113,21 +113,21 @@ bool exists(const std::string& path) {
 }
 
 /// Puts `text` in place unless a file of other content is there: people write their own.
-void publish_unless_edited(FileSystem& files, const std::string& path, const std::string& text, Context& ctx) {
-  if (!exists(path)) return publish(files, path, as_bytes(text));
-  if (read_text_file(path) == text) return;
+void publish_unless_edited(io::FileSystem& files, const std::string& path, const std::string& text, Context& ctx) {
+  if (!exists(path)) return io::publish(files, path, as_bytes(text));
+  if (io::read_text_file(path) == text) return;
   ctx.warn(
       "energon_file_kept",
       fmt::format("'{}' is not what would be written for these shards, and was kept; remove it to have it made anew",
                   path));
 }
 
-void publish_energon(FileSystem& files, const std::string& folder, const std::vector<ForeignShard>& shards,
+void publish_energon(io::FileSystem& files, const std::string& folder, const std::vector<ForeignShard>& shards,
                      Context& ctx) {
-  const std::string place = join_path(folder, kEnergonFolder);
+  const std::string place = io::join_path(folder, formats::kEnergonFolder);
   files.create_directories(place);
   files.sync_directory(folder);
-  remove_stale_temps(files, place);
+  io::remove_stale_temps(files, place);
   std::vector<std::pair<std::string, std::uint64_t>> counts;
   std::vector<std::string> names;
   std::set<std::string> extensions;
@@ -138,28 +138,30 @@ void publish_energon(FileSystem& files, const std::string& folder, const std::ve
     extensions.insert(shard.image_extensions.begin(), shard.image_extensions.end());
     unclassified += shard.unclassified;
   }
-  const std::string info = write_energon_info(counts);
-  publish(files, join_path(folder, kEnergonInfoName), as_bytes(info));
-  publish_unless_edited(files, join_path(folder, kEnergonSplitName), write_energon_split(names), ctx);
-  const std::string dataset = join_path(folder, kEnergonDatasetName);
-  if (unclassified == 0) return publish_unless_edited(files, dataset, write_energon_dataset(extensions), ctx);
+  const std::string info = formats::write_energon_info(counts);
+  io::publish(files, io::join_path(folder, formats::kEnergonInfoName), as_bytes(info));
+  publish_unless_edited(files, io::join_path(folder, formats::kEnergonSplitName), formats::write_energon_split(names),
+                        ctx);
+  const std::string dataset = io::join_path(folder, formats::kEnergonDatasetName);
+  if (unclassified == 0) return publish_unless_edited(files, dataset, formats::write_energon_dataset(extensions), ctx);
   if (exists(dataset)) return;
   ctx.warn("energon_sample_type",
            fmt::format("{} no image with a .cls label; write '{}' yourself, which tells Energon what the samples are",
                        unclassified == 1 ? "a sample is" : fmt::format("{} samples are", unclassified), dataset));
 }
 
-void publish_wids(FileSystem& files, const std::string& folder, const std::vector<ForeignShard>& shards, Context& ctx) {
-  WidsIndex index;
-  index.name = wids_set_name(shards.front().name);
+void publish_wids(io::FileSystem& files, const std::string& folder, const std::vector<ForeignShard>& shards,
+                  Context& ctx) {
+  formats::WidsIndex index;
+  index.name = formats::wids_set_name(shards.front().name);
   for (const ForeignShard& shard : shards) {
     index.shards.push_back({shard.name, shard.wids_samples, shard.bytes, shard.md5});
     if (!shard.wids_trouble) continue;
     ctx.warn("wids_misreads", fmt::format("shard '{}', {}; write the shard anew with plain headers",
-                                          join_path(folder, shard.name), *shard.wids_trouble));
+                                          io::join_path(folder, shard.name), *shard.wids_trouble));
   }
-  const std::string text = write_wids_index(std::move(index));
-  publish(files, join_path(folder, kWidsIndexName), as_bytes(text));
+  const std::string text = formats::write_wids_index(std::move(index));
+  io::publish(files, io::join_path(folder, formats::kWidsIndexName), as_bytes(text));
 }
 
 }  // namespace
@@ -183,7 +185,7 @@ ForeignKinds parse_foreign_kinds(const std::vector<std::string>& names) {
 void check_dali_names(const std::vector<std::string>& shards) {
   std::map<std::string, std::string> owners;
   for (const std::string& shard : shards) {
-    const auto [owner, fresh] = owners.emplace(dali_index_name(shard), shard);
+    const auto [owner, fresh] = owners.emplace(formats::dali_index_name(shard), shard);
     if (fresh) continue;
     throw Error(
         ErrorCode::usage,
@@ -194,39 +196,42 @@ void check_dali_names(const std::vector<std::string>& shards) {
   }
 }
 
-ForeignKinds kinds_of_parts(const std::string& folder, const std::vector<ManifestShard>& shards, Context& ctx) {
-  const auto all_have = [&](const char* kind, const std::function<bool(const ManifestShard&)>& has) {
+ForeignKinds kinds_of_parts(const std::string& folder, const std::vector<formats::ManifestShard>& shards,
+                            Context& ctx) {
+  const auto all_have = [&](const char* kind, const std::function<bool(const formats::ManifestShard&)>& has) {
     const auto with = static_cast<std::size_t>(std::ranges::count_if(shards, has));
     if (with == 0 || with == shards.size()) return with > 0;
     const auto lacking = std::ranges::find_if_not(shards, has);
     ctx.warn("index_incomplete",
              fmt::format("'{}' has no index for {}, other shards have one; `shardctl index {} --{}` makes all of them",
-                         join_path(folder, lacking->name), kind, folder, kind));
+                         io::join_path(folder, lacking->name), kind, folder, kind));
     return false;
   };
   ForeignKinds kinds;
-  kinds.wids = all_have("wids", [&](const ManifestShard& shard) {
-    const std::string path = join_path(folder, shard_md5_path(shard.name));
-    return exists(path) && read_shard_md5(read_text_file(path), shard);
+  kinds.wids = all_have("wids", [&](const formats::ManifestShard& shard) {
+    const std::string path = io::join_path(folder, formats::shard_md5_path(shard.name));
+    return exists(path) && formats::read_shard_md5(io::read_text_file(path), shard);
   });
-  kinds.energon = all_have(
-      "energon", [&](const ManifestShard& shard) { return exists(join_path(folder, energon_index_name(shard.name))); });
+  kinds.energon = all_have("energon", [&](const formats::ManifestShard& shard) {
+    return exists(io::join_path(folder, formats::energon_index_name(shard.name)));
+  });
   return kinds;
 }
 
-void publish_foreign_set(FileSystem& files, const std::string& folder, const ForeignKinds& kinds,
+void publish_foreign_set(io::FileSystem& files, const std::string& folder, const ForeignKinds& kinds,
                          std::vector<ForeignShard> shards, Context& ctx) {
   std::ranges::sort(shards, {}, &ForeignShard::name);
   if (kinds.wids && !shards.empty()) publish_wids(files, folder, shards, ctx);
   if (kinds.energon && !shards.empty()) publish_energon(files, folder, shards, ctx);
 }
 
-void write_foreign_indexes(FileSystem& files, const std::string& folder, const std::vector<ManifestShard>& shards,
-                           const ForeignKinds& kinds, bool whole_set, unsigned threads, Context& ctx) {
+void write_foreign_indexes(io::FileSystem& files, const std::string& folder,
+                           const std::vector<formats::ManifestShard>& shards, const ForeignKinds& kinds, bool whole_set,
+                           unsigned threads, Context& ctx) {
   if (!kinds.any()) return;
   ctx.progress().start("index for other readers", shards.size());
   std::vector<ForeignShard> facts = index_known_shards(files, folder, shards, kinds, threads, ctx);
   if (whole_set) publish_foreign_set(files, folder, kinds, std::move(facts), ctx);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -16,7 +16,7 @@
 /// The indexes that other readers keep of one shard.
 ///
 /// The indexes that other readers keep of a set of shards in one folder: beside each shard, and over all of them.
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// For which readers indexes are written.
 struct ForeignKinds {
@@ -38,17 +38,18 @@ struct ForeignShard {
   std::uint64_t unclassified = 0;           ///< samples that are not an image with a label
   std::optional<std::string> wids_trouble;  ///< the first member that wids misreads, and why
 
-  void add(const Sample& sample);
+  void add(const formats::Sample& sample);
 };
 
 /// Takes a shard's samples in order and writes what DALI and Energon keep beside the shard.
 class ForeignShardWriter {
  public:
   /// `kinds.wids` has no file of its own here.
-  ForeignShardWriter(FileSystem& files, const std::string& folder, const std::string& shard, const ForeignKinds& kinds);
+  ForeignShardWriter(io::FileSystem& files, const std::string& folder, const std::string& shard,
+                     const ForeignKinds& kinds);
 
   /// Throws Error{unsupported} that names the first member with a name that DALI cannot read.
-  void add(const Sample& sample);
+  void add(const formats::Sample& sample);
   ForeignShard& facts() { return facts_; }
 
   /// No sample follows, the archive's content ends at byte `end`: puts the files in place, durably. Throws
@@ -58,24 +59,24 @@ class ForeignShardWriter {
  private:
   void publish_dali();
 
-  FileSystem& files_;
+  io::FileSystem& files_;
   std::string path_;  ///< of the shard
   ForeignKinds kinds_;
   ForeignShard facts_;
-  std::optional<AtomicFile> dali_lines_;  ///< never committed: the line that counts comes before them
-  std::optional<DaliIndexWriter> dali_;
-  std::optional<AtomicFile> energon_;
+  std::optional<io::AtomicFile> dali_lines_;  ///< never committed: the line that counts comes before them
+  std::optional<formats::DaliIndexWriter> dali_;
+  std::optional<io::AtomicFile> energon_;
 };
 
 /// Makes them while a tar is read or its headers are scanned.
-class ForeignScan final : public TarHandler {
+class ForeignScan final : public formats::TarHandler {
  public:
   /// `writer` and `path`, which is for messages, stay the caller's.
   ForeignScan(ForeignShardWriter& writer, const std::string& path) : writer_(writer), path_(path) {}
 
-  bool entry(const TarEntry& entry) override;
+  bool entry(const formats::TarEntry& entry) override;
   /// Throws Error{corrupt} for what would make the indexes wrong; lets pass what readers cope with.
-  void finding(const TarFinding& finding) override;
+  void finding(const formats::TarFinding& finding) override;
 
   /// No member follows: publishes.
   void finish();
@@ -83,8 +84,8 @@ class ForeignScan final : public TarHandler {
  private:
   ForeignShardWriter& writer_;
   const std::string& path_;
-  SampleGrouper grouper_;
-  WidsSampleCounter wids_;
+  formats::SampleGrouper grouper_;
+  formats::WidsSampleCounter wids_;
   std::uint64_t end_ = 0;
 };
 
@@ -96,16 +97,17 @@ void check_dali_names(const std::vector<std::string>& shards);
 
 /// What every one of `shards` has per-shard indexes for: what the parts of a convert were asked for. DALI's are not
 /// looked for, because nothing of the set depends on them. Warns when some parts wrote what others did not.
-ForeignKinds kinds_of_parts(const std::string& folder, const std::vector<ManifestShard>& shards, Context& ctx);
+ForeignKinds kinds_of_parts(const std::string& folder, const std::vector<formats::ManifestShard>& shards, Context& ctx);
 
 /// Publishes what lies over the whole set: shardindex.json, .nv-meta/. What somebody edited there is kept, with a
 /// warning.
-void publish_foreign_set(FileSystem& files, const std::string& folder, const ForeignKinds& kinds,
+void publish_foreign_set(io::FileSystem& files, const std::string& folder, const ForeignKinds& kinds,
                          std::vector<ForeignShard> shards, Context& ctx);
 
 /// Writes the per-shard indexes of shards that a manifest describes, `threads` at a time, and when they are the whole
 /// set those of the set. What convert and its parts do before they publish their manifest.
-void write_foreign_indexes(FileSystem& files, const std::string& folder, const std::vector<ManifestShard>& shards,
-                           const ForeignKinds& kinds, bool whole_set, unsigned threads, Context& ctx);
+void write_foreign_indexes(io::FileSystem& files, const std::string& folder,
+                           const std::vector<formats::ManifestShard>& shards, const ForeignKinds& kinds, bool whole_set,
+                           unsigned threads, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

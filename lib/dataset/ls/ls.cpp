@@ -4,13 +4,13 @@
 
 #include "dataset/samples/sample_lister.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 /// Hands out the rows of one shard.
 class RowMaker {
  public:
-  RowMaker(const ShardFile& shard, LsResult& result, const Context& ctx, const LsRowSink& sink)
+  RowMaker(const catalog::ShardFile& shard, LsResult& result, const Context& ctx, const LsRowSink& sink)
       : result_(result), ctx_(ctx), sink_(sink) {
     row_.shard = shard.name;
   }
@@ -21,7 +21,7 @@ class RowMaker {
     for (ListedMember& member : sample.members) put(std::move(member.name), member.offset, member.size);
   }
 
-  void add(TarEntry&& entry) {
+  void add(formats::TarEntry&& entry) {
     row_.key.clear();
     row_.label.reset();
     put(std::move(entry.name), entry.data_offset, entry.size);
@@ -46,13 +46,13 @@ class RowMaker {
 }  // namespace
 
 LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink) {
-  const ShardSet set = resolve_shards(options.shards, ctx);
+  const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx);
   const SampleLister lister(set, ctx);
   LsResult result;
   std::uint64_t bytes = 0;
-  for (const ShardFile& shard : set.shards) bytes += shard.bytes;
+  for (const catalog::ShardFile& shard : set.shards) bytes += shard.bytes;
   ctx.progress().start("list", set.shards.size(), bytes);
-  for (const ShardFile& shard : set.shards) {
+  for (const catalog::ShardFile& shard : set.shards) {
     ctx.throw_if_stopped();
     RowMaker rows(shard, result, ctx, sink);
     ListingVisitor visitor;
@@ -60,7 +60,7 @@ LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink) {
       rows.add(std::move(sample));
       return true;
     };
-    visitor.other = [&](TarEntry&& entry) { rows.add(std::move(entry)); };
+    visitor.other = [&](formats::TarEntry&& entry) { rows.add(std::move(entry)); };
     visitor.finding = warn_of_damage(shard, ctx);
     const auto index = lister.index_of(shard);
     if (index && !index->summary.plan.empty()) {
@@ -96,4 +96,4 @@ void LsResult::describe(FieldVisitor& v) {
   v.field({"rows", Unit::none, "one for each member, in the order of shards"}, rows);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -9,7 +9,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct LsOptions {
   std::vector<std::string> shards;
@@ -50,4 +50,4 @@ using LsRowSink = std::function<void(const LsRow&)>;
 /// and SampleLister throw, and what the sink throws.
 LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -12,13 +12,13 @@
 #include "dataset/sharding/shard_target.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 struct FoundPart {
   Part part;
   std::string path;
-  Manifest manifest;
+  formats::Manifest manifest;
 };
 
 std::vector<FoundPart> find_parts(const ConvertTarget& target) {
@@ -27,7 +27,7 @@ std::vector<FoundPart> find_parts(const ConvertTarget& target) {
     const std::string name = entry.path().filename();
     if (const std::optional<Part> part = parse_part_file_name(name)) {
       const std::string path = target.state_path(name);
-      parts.push_back({*part, path, read_manifest(read_text_file(path), path)});
+      parts.push_back({*part, path, formats::read_manifest(io::read_text_file(path), path)});
     }
   }
   std::ranges::sort(parts, {}, [](const FoundPart& found) { return found.part.index; });
@@ -56,9 +56,9 @@ void check_split(const std::vector<FoundPart>& parts, const std::string& plan_ha
 
 /// Whether the manifest of this plan is there already.
 bool is_merged(const ConvertTarget& target) {
-  const std::string path = target.path_of(kManifestName);
+  const std::string path = target.path_of(formats::kManifestName);
   return std::filesystem::exists(path) &&
-         read_manifest(read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
+         formats::read_manifest(io::read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
 }
 
 void refuse_without_plan(const ConvertTarget& target) {
@@ -72,13 +72,14 @@ void refuse_without_plan(const ConvertTarget& target) {
 }
 
 /// The parts wrote what lies beside each shard; what lies over all of them follows from that.
-void index_for_others(FileSystem& files, const std::string& folder, const std::vector<ManifestShard>& shards,
-                      Context& ctx) {
+void index_for_others(io::FileSystem& files, const std::string& folder,
+                      const std::vector<formats::ManifestShard>& shards, Context& ctx) {
   const ForeignKinds kinds = kinds_of_parts(folder, shards, ctx);
   if (!kinds.any()) return;
   const ForeignKinds facts_alone{.wids = kinds.wids};
   publish_foreign_set(files, folder, kinds,
-                      index_known_shards(files, folder, shards, facts_alone, thread_count(std::nullopt), ctx), ctx);
+                      index_known_shards(files, folder, shards, facts_alone, system::thread_count(std::nullopt), ctx),
+                      ctx);
 }
 
 }  // namespace
@@ -98,7 +99,7 @@ void MergeResult::describe(FieldVisitor& v) {
 }
 
 MergeResult merge(const MergeOptions& options, Context& ctx) {
-  const auto files = posix_file_system();
+  const auto files = io::posix_file_system();
   ConvertTarget target(*files, options.target);
   refuse_without_plan(target);
   target.open_plan();
@@ -112,26 +113,27 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
                 fmt::format("'{}' has no parts to merge; run convert or reshard with --part I/N first", options.target),
                 options.target);
   }
-  std::vector<ShardSummary> summaries;
+  std::vector<formats::ShardSummary> summaries;
   ctx.progress().start("merge", target.plan().shards().size());
   for (std::size_t shard = 0; shard < target.plan().shards().size(); ++shard) {
     ctx.throw_if_stopped();
-    const std::optional<ShardSummary> summary = target.finished(shard, options.recheck);
+    const std::optional<formats::ShardSummary> summary = target.finished(shard, options.recheck);
     if (!summary) {
       const std::string name = target.plan().shard_name(shard);
-      throw Error(ErrorCode::not_found,
-                  fmt::format("shard '{}' is missing or damaged; run its part again", join_path(options.target, name)),
-                  join_path(options.target, name));
+      throw Error(
+          ErrorCode::not_found,
+          fmt::format("shard '{}' is missing or damaged; run its part again", io::join_path(options.target, name)),
+          io::join_path(options.target, name));
     }
     summaries.push_back(*summary);
     ++ctx.progress().items;
   }
-  const Manifest manifest = target.manifest_of(summaries);
+  const formats::Manifest manifest = target.manifest_of(summaries);
   index_for_others(*files, options.target, manifest.shards, ctx);
   target.publish_manifest(manifest);
   for (const FoundPart& found : parts) files->remove(found.path);
   return {parts.size(),   manifest.shards.size(), manifest.samples,
-          manifest.bytes, manifest.skipped,       join_path(options.target, kManifestName)};
+          manifest.bytes, manifest.skipped,       io::join_path(options.target, formats::kManifestName)};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -6,7 +6,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct MergeOptions {
   std::string target;
@@ -31,4 +31,4 @@ struct MergeResult {
 /// Error{not_found} when a shard is not there. Merging again is harmless.
 MergeResult merge(const MergeOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -12,16 +12,16 @@
 #include "dataset/sharding/planner.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 /// One plan is of one set.
 void refuse_set_folders(const std::string& root, Context& ctx) {
-  const SetFolders sets = find_set_folders(root, ctx);
+  const catalog::SetFolders sets = catalog::find_set_folders(root, ctx);
   if (sets.names.empty()) return;
   throw Error(ErrorCode::usage,
               fmt::format("'{}' holds the sets {}; plan each: shardctl plan {}", root, fmt::join(sets.names, ", "),
-                          join_path(root, sets.names.front())),
+                          io::join_path(root, sets.names.front())),
               root);
 }
 
@@ -75,8 +75,8 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   if (options.output.empty()) throw Error(ErrorCode::usage, "say where to write the plan: -o PLAN");
   if (options.parts == 0U) throw Error(ErrorCode::usage, "--parts must be at least 1");
   if (options.sharding.images.list.empty()) refuse_set_folders(options.source, ctx);
-  const auto files = posix_file_system();
-  AtomicFile file(*files, published_path(options.output));
+  const auto files = io::posix_file_system();
+  io::AtomicFile file(*files, io::published_path(options.output));
   const ScannedSource source = scan_source(options.source, options.sharding, {}, options.threads, ctx);
   PlanResult result = write_plan(source, options.sharding, {.parts = options.parts}, file, ctx);
   file.commit();
@@ -92,4 +92,4 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   return result;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

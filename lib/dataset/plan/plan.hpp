@@ -11,7 +11,7 @@
 #include "dataset/sharding/scanned_source.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct PlanOptions {
   std::string source;
@@ -69,4 +69,4 @@ struct PlanScope {
 PlanResult write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,
                       ByteSink& sink, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

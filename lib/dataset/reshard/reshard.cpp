@@ -19,7 +19,7 @@
 #include "dataset/sharding/shard_target.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 void check(const ReshardOptions& options) {
@@ -31,7 +31,7 @@ void check(const ReshardOptions& options) {
 
 /// A folder of shards that is being made.
 struct OutputSet {
-  OutputSet(FileSystem& files, std::string name_, const std::string& folder)
+  OutputSet(io::FileSystem& files, std::string name_, const std::string& folder)
       : name(std::move(name_)), target(files, folder) {}
 
   std::string name;  ///< in the split; empty without one
@@ -42,7 +42,7 @@ struct OutputSet {
 
 class Resharding {
  public:
-  Resharding(const ReshardOptions& options, Context& ctx, FileSystem& files)
+  Resharding(const ReshardOptions& options, Context& ctx, io::FileSystem& files)
       : options_(options),
         ctx_(ctx),
         files_(files),
@@ -52,7 +52,7 @@ class Resharding {
     if (rule_.shares.empty()) sets_.push_back(std::make_unique<OutputSet>(files, "", options.target));
     if (!rule_.shares.empty()) refuse_sets_in_set(ConvertTarget(files, options.target));
     for (const SplitShare& share : rule_.shares) {
-      sets_.push_back(std::make_unique<OutputSet>(files, share.name, join_path(options.target, share.name)));
+      sets_.push_back(std::make_unique<OutputSet>(files, share.name, io::join_path(options.target, share.name)));
     }
   }
 
@@ -61,9 +61,9 @@ class Resharding {
     std::optional<SampleDraw> draw;
     if (options_.sample) draw.emplace(*options_.sample);
     if (options_.in_parts()) {
-      part_ = parse_part(options_.part.empty() ? "auto" : options_.part, options_.parts, process_environment());
+      part_ = parse_part(options_.part.empty() ? "auto" : options_.part, options_.parts, system::process_environment());
     }
-    cores_ = thread_count(options_.threads);
+    cores_ = system::thread_count(options_.threads);
 
     const auto start = std::chrono::steady_clock::now();
     find_inputs();
@@ -183,7 +183,7 @@ class Resharding {
   }
 
   void write_set(OutputSet& set) {
-    const PlanReader& plan = set.target.plan();
+    const formats::PlanReader& plan = set.target.plan();
     ShardSource source(plan, inputs_, options_.drop_bad, cores_);
     const PlannedReport report =
         write_planned_shards({set.target, source, part_, cores_, "reshard", kinds_}, set.rest, files_, ctx_);
@@ -200,7 +200,7 @@ class Resharding {
 
   const ReshardOptions& options_;
   Context& ctx_;
-  FileSystem& files_;
+  io::FileSystem& files_;
   SplitRule rule_;
   const ForeignKinds kinds_;
   std::vector<std::unique_ptr<OutputSet>> sets_;
@@ -213,11 +213,11 @@ class Resharding {
 }  // namespace
 
 ReshardResult reshard(const ReshardOptions& options, Context& ctx) {
-  const auto files = posix_file_system();
+  const auto files = io::posix_file_system();
   return reshard_on(*files, options, ctx);
 }
 
-ReshardResult reshard_on(FileSystem& files, const ReshardOptions& options, Context& ctx) {
+ReshardResult reshard_on(io::FileSystem& files, const ReshardOptions& options, Context& ctx) {
   return Resharding(options, ctx, files).run();
 }
 
@@ -284,4 +284,4 @@ void ReshardResult::describe(FieldVisitor& v) {
   v.field({"dropped_samples", Unit::none, "at most 1000 of them"}, dropped_samples);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -13,7 +13,7 @@
 #include "dataset/sharding/written_sets.hpp"
 #include "io/file_system.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct ReshardOptions : SplitOptions, WriteOptions {
   std::vector<std::string> inputs;
@@ -52,6 +52,6 @@ struct ReshardResult : WrittenSets {
 ReshardResult reshard(const ReshardOptions& options, Context& ctx);
 
 /// The same over a given file system, for tests.
-ReshardResult reshard_on(FileSystem& files, const ReshardOptions& options, Context& ctx);
+ReshardResult reshard_on(io::FileSystem& files, const ReshardOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

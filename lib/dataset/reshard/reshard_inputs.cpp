@@ -17,7 +17,7 @@
 #include "dataset/samples/sample_lister.hpp"
 #include "io/file.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 struct Link {
@@ -26,30 +26,31 @@ struct Link {
   std::uint64_t offset;
 };
 
-class LinkFinder final : public TarHandler {
+class LinkFinder final : public formats::TarHandler {
  public:
-  bool entry(const TarEntry& entry) override {
-    if (entry.type == TarType::hard_link) links.push_back({entry.name, entry.link_target, entry.header_offset});
+  bool entry(const formats::TarEntry& entry) override {
+    if (entry.type == formats::TarType::hard_link)
+      links.push_back({entry.name, entry.link_target, entry.header_offset});
     return false;
   }
-  void finding(const TarFinding&) override {}
+  void finding(const formats::TarFinding&) override {}
 
   std::vector<Link> links;
 };
 
 /// Finds the files among names that links name.
-class TargetFinder final : public TarHandler {
+class TargetFinder final : public formats::TarHandler {
  public:
   explicit TargetFinder(const std::vector<Link>& links) {
     for (const Link& link : links) contents.emplace(link.target, std::nullopt);
   }
-  bool entry(const TarEntry& entry) override {
-    if (entry.type != TarType::regular) return false;
+  bool entry(const formats::TarEntry& entry) override {
+    if (entry.type != formats::TarType::regular) return false;
     const auto found = contents.find(entry.name);
     if (found != contents.end() && !found->second) found->second = LinkedContent{entry.data_offset, entry.size};
     return false;
   }
-  void finding(const TarFinding&) override {}
+  void finding(const formats::TarFinding&) override {}
 
   std::map<std::string, std::optional<LinkedContent>, std::less<>> contents;
 };
@@ -59,9 +60,9 @@ class TargetFinder final : public TarHandler {
 std::map<std::uint64_t, LinkedContent> resolve_hard_links(const std::string& tar, const std::string& name,
                                                           Context& ctx) {
   LinkFinder finder;
-  scan_shard(tar, finder, ctx);
+  catalog::scan_shard(tar, finder, ctx);
   TargetFinder targets(finder.links);
-  scan_shard(tar, targets, ctx);
+  catalog::scan_shard(tar, targets, ctx);
   std::map<std::string_view, std::string_view> next;
   for (const Link& link : finder.links) next.emplace(link.name, link.target);
 
@@ -95,9 +96,9 @@ namespace fs = std::filesystem;
 /// Collects the class names of several manifests.
 class ClassNames {
  public:
-  void add(const Manifest& manifest, const std::string& path) {
+  void add(const formats::Manifest& manifest, const std::string& path) {
     std::map<std::uint64_t, std::set<std::string>> here;
-    for (const ManifestClass& item : manifest.classes) here[item.label].insert(item.name);
+    for (const formats::ManifestClass& item : manifest.classes) here[item.label].insert(item.name);
     for (auto& [label, names] : here) {
       Names& known = by_label_[label];
       const bool shared = std::ranges::any_of(names, [&](const auto& name) { return known.names.contains(name); });
@@ -113,8 +114,8 @@ class ClassNames {
     }
   }
 
-  std::vector<ManifestClass> all() const {
-    std::vector<ManifestClass> classes;
+  std::vector<formats::ManifestClass> all() const {
+    std::vector<formats::ManifestClass> classes;
     for (const auto& [label, known] : by_label_) {
       for (const std::string& name : known.names) classes.push_back({name, label, 0});
     }
@@ -129,10 +130,10 @@ class ClassNames {
   std::map<std::uint64_t, Names> by_label_;
 };
 
-PlanInput identity_of(const ShardFile& shard) {
+formats::PlanInput identity_of(const catalog::ShardFile& shard) {
   struct stat info {};
   if (::stat(shard.path.c_str(), &info) != 0) throw system_error(errno, "look at", shard.path);
-  return {shard.name, static_cast<std::uint64_t>(info.st_size), mtime_ns(info)};
+  return {shard.name, static_cast<std::uint64_t>(info.st_size), io::mtime_ns(info)};
 }
 
 void refuse_own_output(const std::string& folder, const std::vector<std::string>& targets) {
@@ -144,7 +145,7 @@ void refuse_own_output(const std::string& folder, const std::vector<std::string>
   }
 }
 
-void note_options(const Manifest& manifest, std::map<std::string, std::string>& made_with) {
+void note_options(const formats::Manifest& manifest, std::map<std::string, std::string>& made_with) {
   for (const char* name : {"list", "metadata", "on_bad", "quality", "resize", "sidecar"}) {
     const auto option = manifest.options.find(name);
     if (option != manifest.options.end()) made_with.insert(*option);
@@ -153,9 +154,9 @@ void note_options(const Manifest& manifest, std::map<std::string, std::string>& 
 
 }  // namespace
 
-std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<ManifestClass>& classes) {
+std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<formats::ManifestClass>& classes) {
   std::map<std::uint64_t, std::vector<std::string>> names;
-  for (const ManifestClass& item : classes) names[item.label].push_back(item.name);
+  for (const formats::ManifestClass& item : classes) names[item.label].push_back(item.name);
   return names;
 }
 
@@ -163,14 +164,14 @@ ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, cons
   ReshardInputs inputs;
   ClassNames names;
   std::set<std::string> folders;
-  for (const ShardFile& shard : resolve_shards(operands, FolderTars::all).shards) {
+  for (const catalog::ShardFile& shard : catalog::resolve_shards(operands, catalog::FolderTars::all).shards) {
     inputs.tars.push_back({shard.path, identity_of(shard), nullptr});
-    const std::string folder = parent_folder(shard.path);
+    const std::string folder = io::parent_folder(shard.path);
     if (!folders.insert(folder).second) continue;
     refuse_own_output(folder, targets);
-    const std::string path = join_path(folder, kManifestName);
+    const std::string path = io::join_path(folder, formats::kManifestName);
     if (!fs::exists(path)) continue;
-    const Manifest manifest = read_manifest(read_text_file(path), path);
+    const formats::Manifest manifest = formats::read_manifest(io::read_text_file(path), path);
     names.add(manifest, path);
     note_options(manifest, inputs.made_with);
   }
@@ -178,7 +179,7 @@ ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, cons
   return inputs;
 }
 
-void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, FileSystem& files,
+void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, io::FileSystem& files,
                    Context& ctx) {
   std::vector<ReshardInput*> compressed;
   std::uint64_t packed_bytes = 0;
@@ -188,12 +189,12 @@ void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned th
     packed_bytes += input.identity.bytes;
   }
   if (compressed.empty()) return;
-  require_room_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
+  catalog::require_room_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
   ctx.progress().start("unpack", compressed.size());
   for_each_shard(compressed.size(), threads, ctx, [&](std::size_t at, std::size_t) {
-    compressed[at]->unpacked = std::make_unique<UnpackedTar>(compressed[at]->path, folder, files, ctx);
+    compressed[at]->unpacked = std::make_unique<catalog::UnpackedTar>(compressed[at]->path, folder, files, ctx);
     ++ctx.progress().items;
   });
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

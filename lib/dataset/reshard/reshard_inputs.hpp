@@ -13,7 +13,7 @@
 #include "formats/plan_file.hpp"
 #include "formats/tar_parser.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// Where the content lies that a hard link in a tar stands for.
 struct LinkedContent {
@@ -29,11 +29,11 @@ std::map<std::uint64_t, LinkedContent> resolve_hard_links(const std::string& tar
 
 /// A tar that samples are taken from.
 struct ReshardInput {
-  std::string path;                       ///< as it was named
-  PlanInput identity;                     ///< of the file at `path`
-  std::unique_ptr<UnpackedTar> unpacked;  ///< of a compressed one
+  std::string path;                                ///< as it was named
+  formats::PlanInput identity;                     ///< of the file at `path`
+  std::unique_ptr<catalog::UnpackedTar> unpacked;  ///< of a compressed one
 
-  bool is_compressed() const { return is_compressed_tar_name(path); }
+  bool is_compressed() const { return catalog::is_compressed_tar_name(path); }
   /// The plain tar and its size.
   const std::string& tar() const { return unpacked ? unpacked->path() : path; }
   std::uint64_t tar_bytes() const { return unpacked ? unpacked->bytes() : identity.bytes; }
@@ -42,14 +42,14 @@ struct ReshardInput {
 struct ReshardInputs {
   std::vector<ReshardInput> tars;
   /// Names of labels, from the manifests beside the tars; ordered by label, then name. Their counts are 0.
-  std::vector<ManifestClass> classes;
+  std::vector<formats::ManifestClass> classes;
   /// Options of the converts that made them which explain where samples differ from their source (verify --against):
   /// list, metadata, on_bad, quality, resize, sidecar. Of several values the first.
   std::map<std::string, std::string> made_with;
 };
 
 /// The classes of each label; a class map may give several one label.
-std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<ManifestClass>& classes);
+std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<formats::ManifestClass>& classes);
 
 /// What the operands name (resolve_shards()). Throws Error{usage} when a tar lies in one of the folders `targets`,
 /// Error{conflict} when two manifests call one label by different names: the merged set would confuse them.
@@ -57,6 +57,7 @@ ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, cons
 
 /// Unpacks the compressed ones into `folder`, several at a time. Throws Error{no_space} before the first byte when not
 /// even their packed bytes would fit, later as UnpackedTar does.
-void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, FileSystem& files, Context& ctx);
+void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, io::FileSystem& files,
+                   Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -17,14 +17,14 @@
 #include "formats/plan_file.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
-std::string place(const MovedSample& sample, const ReshardInputs& inputs) {
+std::string place(const formats::MovedSample& sample, const ReshardInputs& inputs) {
   return fmt::format("'{}' at byte {}", inputs.tars[sample.input].path, sample.members.front().offset);
 }
 
-[[noreturn]] void refuse(const MovedSample& first, const MovedSample& second, std::uint64_t keys,
+[[noreturn]] void refuse(const formats::MovedSample& first, const formats::MovedSample& second, std::uint64_t keys,
                          const ReshardInputs& inputs) {
   const std::string more = keys > 1 ? fmt::format(" ({} in all are there twice)", format_count(keys, "key")) : "";
   const std::string remedy = first.input == second.input
@@ -136,8 +136,8 @@ std::map<std::string, std::string> plan_options(const ReshardOptions& options, c
 /// The classes that the inputs' manifests name, with their samples here. Samples of classes that share a label are told
 /// apart by their original paths, as far as indexes know them. A label that none names is called by its number where
 /// others have names; without any name there are no classes.
-std::vector<PlanClass> plan_classes(const ReshardInputs& inputs, const SampleTable& table, const SampleOrder& order,
-                                    const Context& ctx) {
+std::vector<formats::PlanClass> plan_classes(const ReshardInputs& inputs, const SampleTable& table,
+                                             const SampleOrder& order, const Context& ctx) {
   if (inputs.classes.empty()) return {};
   std::map<std::uint64_t, std::vector<std::string>> names = names_by_label(inputs.classes);
   std::map<std::uint64_t, std::vector<std::uint64_t>> samples;  // of a label, by class
@@ -149,9 +149,9 @@ std::vector<PlanClass> plan_classes(const ReshardInputs& inputs, const SampleTab
     std::vector<std::uint64_t>& counts = samples[label];
     if (counts.empty()) counts.resize(1);
     if (of_label.size() > 1) ctx.throw_if_stopped();  // a line is read from disk
-    ++counts[of_label.size() > 1 ? class_of_path(table.read(sample), of_label) : 0];
+    ++counts[of_label.size() > 1 ? formats::class_of_path(table.read(sample), of_label) : 0];
   }
-  std::vector<PlanClass> classes;
+  std::vector<formats::PlanClass> classes;
   for (const auto& [label, counts] : samples) {
     for (std::size_t i = 0; i < counts.size(); ++i) {
       const std::vector<std::string>& of_label = names[label];
@@ -162,7 +162,7 @@ std::vector<PlanClass> plan_classes(const ReshardInputs& inputs, const SampleTab
 }
 
 void refuse_larger_than_memory(const SampleTable& table, const SampleOrder& order) {
-  const std::uint64_t most = usable_memory() / 2;
+  const std::uint64_t most = system::usable_memory() / 2;
   for (const std::uint32_t number : order) {
     if (table.tar_bytes(number) <= most) continue;
     throw Error(
@@ -178,20 +178,21 @@ void refuse_larger_than_memory(const SampleTable& table, const SampleOrder& orde
 ReshardPlanned write_reshard_plan(const ReshardOptions& options, const std::string& set, const ReshardInputs& inputs,
                                   const SampleTable& table, const SampleOrder& order, ByteSink& sink, Context& ctx) {
   refuse_larger_than_memory(table, order);
-  PlanHead head{
+  formats::PlanHead head{
       options.sizes.name, plan_options(options, set, inputs), plan_classes(inputs, table, order, ctx), {}, {}};
   for (const ReshardInput& input : inputs.tars) head.inputs.push_back(input.identity);
   const ShardCut cut = cut_shards(
       order.size(), [&](std::uint64_t i) { return table.tar_bytes(order[i]); }, options.sizes);
   ReshardPlanned planned;
   planned.oversized = cut.oversized;
-  PlanWriter writer(sink, head);
+  formats::PlanWriter writer(sink, head);
   std::size_t next = 0;
   for (const std::uint64_t samples : cut.samples) {
     writer.begin_shard();
     for (std::uint64_t i = 0; i < samples; ++i) {
-      const MovedSample sample = table.read(order[next++]);
-      writer.add_line(moved_sample_line(sample), moved_sample_identity(sample), moved_sample_tar_bytes(sample));
+      const formats::MovedSample sample = table.read(order[next++]);
+      writer.add_line(formats::moved_sample_line(sample), formats::moved_sample_identity(sample),
+                      formats::moved_sample_tar_bytes(sample));
       if (sample.key != sample.source_key) ++planned.renamed;
       ++ctx.progress().items;
     }
@@ -201,4 +202,4 @@ ReshardPlanned write_reshard_plan(const ReshardOptions& options, const std::stri
   return planned;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -8,7 +8,7 @@
 #include "dataset/reshard/reshard_inputs.hpp"
 #include "dataset/reshard/sample_table.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// Makes sure that no two samples of the table have one key. Samples of several tars that share one get a mark each
 /// when `mark` says so (SampleTable::mark); otherwise, and within one tar, Error{conflict} names both places. Takes 4
@@ -26,4 +26,4 @@ struct ReshardPlanned {
 ReshardPlanned write_reshard_plan(const ReshardOptions& options, const std::string& set, const ReshardInputs& inputs,
                                   const SampleTable& table, const SampleOrder& order, ByteSink& sink, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

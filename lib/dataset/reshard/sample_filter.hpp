@@ -11,21 +11,21 @@
 #include "formats/manifest.hpp"
 #include "formats/moved_sample.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// Which samples a reshard keeps. Thread-safe.
 class SampleFilter {
  public:
   /// `classes` are those that the inputs' manifests know. Throws Error{usage} for a class that is neither a name among
   /// them nor a number, and for sizes that exclude each other.
-  SampleFilter(const ReshardOptions& options, const std::vector<ManifestClass>& classes);
+  SampleFilter(const ReshardOptions& options, const std::vector<formats::ManifestClass>& classes);
 
   /// By class or label, key in the input, and bytes of all members together. Of classes that share a label the
   /// sample's path tells which it is of.
-  bool keeps(const MovedSample& sample) const;
+  bool keeps(const formats::MovedSample& sample) const;
 
  private:
-  bool keeps_class(const MovedSample& sample) const;
+  bool keeps_class(const formats::MovedSample& sample) const;
 
   std::set<std::uint64_t> labels_;                           ///< of which all samples are wanted
   std::map<std::uint64_t, std::set<std::string>> classes_;   ///< wanted by name, by label
@@ -48,4 +48,4 @@ class ExtensionMap {
   std::map<std::string, std::string> renames_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -25,14 +25,14 @@
 #include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 /// Makes samples of a tar's headers and labels, for scan_shard(). Keys and extensions are those of the tar, the latter
 /// in lower case; members of no sample are counted.
-class TarSamples final : public TarHandler {
+class TarSamples final : public formats::TarHandler {
  public:
-  using OnSample = std::function<void(MovedSample&&)>;
+  using OnSample = std::function<void(formats::MovedSample&&)>;
 
   /// `tar` is where the bytes lie, `name` what errors call it, `links` what resolve_hard_links() found. All stay the
   /// caller's.
@@ -40,11 +40,11 @@ class TarSamples final : public TarHandler {
              OnSample on_sample)
       : tar_(tar), name_(name), links_(links), on_sample_(std::move(on_sample)) {}
 
-  bool entry(const TarEntry& entry) override;
+  bool entry(const formats::TarEntry& entry) override;
   void content(Bytes piece) override { label_reader_.add(piece); }
   void content_end() override { label_ = label_reader_.label(); }
   /// Throws Error{corrupt} for what makes readers lose members.
-  void finding(const TarFinding& finding) override;
+  void finding(const formats::TarFinding& finding) override;
   /// No member follows.
   void finish();
 
@@ -55,15 +55,15 @@ class TarSamples final : public TarHandler {
 
  private:
   [[noreturn]] void fail(ErrorCode code, std::uint64_t offset, const std::string& text) const;
-  void add(const TarEntry& member);
+  void add(const formats::TarEntry& member);
   void read_linked_label(const LinkedContent& content);
-  void give(Sample&& found);
+  void give(formats::Sample&& found);
 
   const std::string& tar_;
   const std::string& name_;
   const std::map<std::uint64_t, LinkedContent>& links_;
   OnSample on_sample_;
-  SampleGrouper grouper_;
+  formats::SampleGrouper grouper_;
   std::size_t members_ = 0;  ///< of the current sample
   LabelReader label_reader_;
   std::optional<std::uint64_t> label_;
@@ -83,27 +83,27 @@ bool is_stray_name(std::string_view name) {
          name.find("/__MACOSX/") != std::string_view::npos;
 }
 
-bool TarSamples::entry(const TarEntry& entry) {
-  if (needs_links_ || entry.type == TarType::directory) return false;
+bool TarSamples::entry(const formats::TarEntry& entry) {
+  if (needs_links_ || entry.type == formats::TarType::directory) return false;
   const auto link = links_.find(entry.header_offset);
-  if (entry.type == TarType::hard_link && link == links_.end()) {
+  if (entry.type == formats::TarType::hard_link && link == links_.end()) {
     needs_links_ = true;
     return false;
   }
   const bool linked = link != links_.end();
-  const auto name = split_sample_name(entry.name);
-  if (!(linked || entry.type == TarType::regular) || is_metadata_name(entry.name) || is_stray_name(entry.name) ||
-      !name || name->extension.empty()) {
+  const auto name = formats::split_sample_name(entry.name);
+  if (!(linked || entry.type == formats::TarType::regular) || formats::is_metadata_name(entry.name) ||
+      is_stray_name(entry.name) || !name || name->extension.empty()) {
     ++ignored_;
     return false;
   }
-  if (entry.facts.has(TarFact::sparse)) {
+  if (entry.facts.has(formats::TarFact::sparse)) {
     fail(ErrorCode::unsupported, entry.header_offset,
          fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", entry.name));
   }
-  TarEntry member = entry;
+  formats::TarEntry member = entry;
   if (linked) {
-    member.type = TarType::regular;
+    member.type = formats::TarType::regular;
     member.data_offset = link->second.offset;
     member.size = link->second.size;
   }
@@ -114,9 +114,9 @@ bool TarSamples::entry(const TarEntry& entry) {
   return !linked;
 }
 
-void TarSamples::finding(const TarFinding& finding) {
-  if (finding.fault == TarFault::short_end) return;
-  if (finding.fault == TarFault::missing_end) {
+void TarSamples::finding(const formats::TarFinding& finding) {
+  if (finding.fault == formats::TarFault::short_end) return;
+  if (finding.fault == formats::TarFault::missing_end) {
     lacks_end_ = true;
     return;
   }
@@ -135,7 +135,7 @@ void TarSamples::fail(ErrorCode code, std::uint64_t offset, const std::string& t
               name_, offset);
 }
 
-void TarSamples::add(const TarEntry& member) {
+void TarSamples::add(const formats::TarEntry& member) {
   if (auto done = grouper_.add(member)) {
     give(std::move(*done));
     members_ = 0;
@@ -149,16 +149,16 @@ void TarSamples::add(const TarEntry& member) {
 
 void TarSamples::read_linked_label(const LinkedContent& content) {
   std::vector<std::byte> bytes(std::min(content.size, kLabelRead));
-  bytes.resize(FileSource(tar_).read_at(content.offset, bytes));
+  bytes.resize(io::FileSource(tar_).read_at(content.offset, bytes));
   label_reader_.add(bytes);
   label_ = label_reader_.label();
 }
 
-void TarSamples::give(Sample&& found) {
-  MovedSample sample;
+void TarSamples::give(formats::Sample&& found) {
+  formats::MovedSample sample;
   sample.source_key = std::move(found.key);
   sample.label = std::exchange(label_, std::nullopt);
-  for (SampleMember& member : found.members) {
+  for (formats::SampleMember& member : found.members) {
     sample.members.push_back({std::move(member.extension), member.offset, member.size, std::nullopt});
   }
   on_sample_(std::move(sample));
@@ -168,9 +168,9 @@ constexpr unsigned kFewestReaders = 8;         // on a slow source one waits mos
 constexpr std::size_t kLongestExtension = 60;  // leaves a key room for a hash and a mark
 
 /// Where in its tar the sample starts, for messages.
-std::uint64_t first_offset(const MovedSample& sample) {
+std::uint64_t first_offset(const formats::MovedSample& sample) {
   std::uint64_t first = sample.members.front().offset;
-  for (const MovedMember& member : sample.members) first = std::min(first, member.offset);
+  for (const formats::MovedMember& member : sample.members) first = std::min(first, member.offset);
   return first;
 }
 
@@ -193,26 +193,26 @@ void SampleGatherer::run(unsigned threads) {
 /// False when there is no index that can be used.
 bool SampleGatherer::read_index(std::size_t input) {
   const ReshardInput& tar = inputs_.tars[input];
-  const std::string path = join_path(parent_folder(tar.path), shard_index_path(tar.identity.name));
+  const std::string path = io::join_path(io::parent_folder(tar.path), formats::shard_index_path(tar.identity.name));
   if (tar.unpacked || !std::filesystem::exists(path)) return false;
   Gathered gathered(table_);
-  ShardIndexVisitor visitor;
-  visitor.sample = [&](IndexSample&& line) {
-    MovedSample sample;
+  formats::ShardIndexVisitor visitor;
+  visitor.sample = [&](formats::IndexSample&& line) {
+    formats::MovedSample sample;
     sample.input = input;
     sample.source_key = std::move(line.key);
     sample.label = line.label;
     sample.path = std::move(line.path);
-    for (IndexMember& member : line.members) {
+    for (formats::IndexMember& member : line.members) {
       sample.members.push_back({std::move(member.extension), member.offset, member.size, member.xxh3});
     }
     keep(std::move(sample), gathered);
     if (gathered.found % 1024 == 0) ctx_.throw_if_stopped();
   };
   try {
-    FileSource source(path);
-    if (read_shard_summary(source, path).bytes != tar.tar_bytes()) return false;
-    read_shard_index(source, path, visitor);
+    io::FileSource source(path);
+    if (formats::read_shard_summary(source, path).bytes != tar.tar_bytes()) return false;
+    formats::read_shard_index(source, path, visitor);
   } catch (const Error& error) {
     if (error.path() != path || (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::unsupported)) throw;
     ctx_.warn("index_unusable", fmt::format("{}; the tar was read instead", error.what()));
@@ -228,11 +228,11 @@ void SampleGatherer::read_headers(std::size_t input) {
   std::map<std::uint64_t, LinkedContent> links;
   while (true) {
     Gathered gathered(table_);
-    TarSamples samples(tar.tar(), tar.path, links, [&](MovedSample&& sample) {
+    TarSamples samples(tar.tar(), tar.path, links, [&](formats::MovedSample&& sample) {
       sample.input = input;
       keep(std::move(sample), gathered);
     });
-    scan_shard(tar.tar(), samples, ctx_);
+    catalog::scan_shard(tar.tar(), samples, ctx_);
     if (!samples.needs_links()) {
       samples.finish();
       gathered.ignored += samples.ignored();
@@ -255,8 +255,9 @@ void SampleGatherer::take(std::size_t input, Gathered&& gathered) {
   table_.take(input, std::move(gathered.batch));
 }
 
-void SampleGatherer::keep(MovedSample&& sample, Gathered& gathered) const {
-  gathered.ignored += std::erase_if(sample.members, [](const MovedMember& member) { return member.extension.empty(); });
+void SampleGatherer::keep(formats::MovedSample&& sample, Gathered& gathered) const {
+  gathered.ignored +=
+      std::erase_if(sample.members, [](const formats::MovedMember& member) { return member.extension.empty(); });
   if (sample.members.empty()) return;
   if (is_stray_name(sample.source_key)) {
     gathered.ignored += sample.members.size();
@@ -266,34 +267,34 @@ void SampleGatherer::keep(MovedSample&& sample, Gathered& gathered) const {
   if (!filter_.keeps(sample)) return;
   settle_members(sample);
   std::size_t longest = 0;
-  for (const MovedMember& member : sample.members) longest = std::max(longest, member.extension.size());
-  sample.key = portable_moved_key(sample.source_key, kTarNameLimit - 1 - longest);
+  for (const formats::MovedMember& member : sample.members) longest = std::max(longest, member.extension.size());
+  sample.key = formats::portable_moved_key(sample.source_key, formats::kTarNameLimit - 1 - longest);
   gathered.batch.add(sample);
 }
 
 /// Output extensions in output order, checked.
-void SampleGatherer::settle_members(MovedSample& sample) const {
+void SampleGatherer::settle_members(formats::MovedSample& sample) const {
   const std::uint64_t offset = first_offset(sample);
   const auto fail = [&](ErrorCode code, const std::string& text) {
     const std::string& path = inputs_.tars[sample.input].path;
     throw Error(code, fmt::format("sample '{}' of shard '{}', at byte {}: {}", sample.source_key, path, offset, text),
                 path, offset);
   };
-  for (MovedMember& member : sample.members) {
+  for (formats::MovedMember& member : sample.members) {
     member.extension = extensions_(member.extension);
     if (member.extension.size() > kLongestExtension) {
       fail(ErrorCode::unsupported,
            fmt::format("the extension '{}' is longer than {} bytes; give it another with --rename", member.extension,
                        kLongestExtension));
     }
-    if (member.size >= kTarSizeLimit) {
+    if (member.size >= formats::kTarSizeLimit) {
       fail(ErrorCode::unsupported,
            fmt::format("its member '{}' has {} bytes; members of portable shards stay below 8 GiB", member.extension,
                        member.size));
     }
   }
-  std::ranges::sort(sample.members, {}, &MovedMember::extension);
-  const auto twice = std::ranges::adjacent_find(sample.members, {}, &MovedMember::extension);
+  std::ranges::sort(sample.members, {}, &formats::MovedMember::extension);
+  const auto twice = std::ranges::adjacent_find(sample.members, {}, &formats::MovedMember::extension);
   if (twice != sample.members.end()) {
     fail(ErrorCode::corrupt, fmt::format("two members have the extension '{}', of which readers keep one or none; "
                                          "leave the sample out with --key, or give one another with --rename",
@@ -301,4 +302,4 @@ void SampleGatherer::settle_members(MovedSample& sample) const {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -8,7 +8,7 @@
 #include "dataset/reshard/sample_filter.hpp"
 #include "dataset/reshard/sample_table.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// The first pass of a reshard: what samples the inputs hold and where they lie.
 class SampleGatherer {
@@ -39,9 +39,9 @@ class SampleGatherer {
 
   bool read_index(std::size_t input);
   void read_headers(std::size_t input);
-  void keep(MovedSample&& sample, Gathered& gathered) const;
+  void keep(formats::MovedSample&& sample, Gathered& gathered) const;
   void take(std::size_t input, Gathered&& gathered);
-  void settle_members(MovedSample& sample) const;
+  void settle_members(formats::MovedSample& sample) const;
 
   const ReshardInputs& inputs_;
   const SampleFilter& filter_;
@@ -52,4 +52,4 @@ class SampleGatherer {
   std::atomic<std::uint64_t> ignored_{0};
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

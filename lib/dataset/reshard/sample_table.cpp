@@ -16,7 +16,7 @@
 #include "formats/tar_header.hpp"
 #include "formats/tsv.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 static_assert(sizeof(SampleRecord) == 24);  // the memory that the header promises
@@ -27,19 +27,19 @@ constexpr std::size_t kSpill = 1U << 20U;
 
 std::uint64_t hash_of_key(const std::string& key) { return xxh3_64(as_bytes(key)); }
 
-std::string mark_key(const MovedSample& sample) {
+std::string mark_key(const formats::MovedSample& sample) {
   std::size_t longest = 0;
-  for (const MovedMember& member : sample.members) longest = std::max(longest, member.extension.size());
+  for (const formats::MovedMember& member : sample.members) longest = std::max(longest, member.extension.size());
   std::string key = sample.key;
-  key.resize(std::min(key.size(), kTarNameLimit - 1 - longest - 9));  // '-' and 8 digits
-  return marked_key(key, fmt::format("{}/{}", sample.input, sample.source_key));
+  key.resize(std::min(key.size(), formats::kTarNameLimit - 1 - longest - 9));  // '-' and 8 digits
+  return formats::marked_key(key, fmt::format("{}/{}", sample.input, sample.source_key));
 }
 
 }  // namespace
 
-void SampleTable::Batch::add(const MovedSample& sample) {
-  const std::string line = moved_sample_line(sample);
-  const std::uint64_t blocks = moved_sample_tar_bytes(sample) / kTarBlock;
+void SampleTable::Batch::add(const formats::MovedSample& sample) {
+  const std::string line = formats::moved_sample_line(sample);
+  const std::uint64_t blocks = formats::moved_sample_tar_bytes(sample) / formats::kTarBlock;
   if (line.size() >= kLongestLine || blocks > std::numeric_limits<std::uint32_t>::max()) {
     throw Error(ErrorCode::unsupported, fmt::format("sample '{}' has {} members; that is too much for one sample",
                                                     sample.source_key, sample.members.size()));
@@ -77,17 +77,17 @@ void SampleTable::take(std::size_t input, Batch&& batch) {
 
 void SampleTable::close() {
   spool_.flush();
-  lines_ = File::open_read(spool_.temp_path());
+  lines_ = io::File::open_read(spool_.temp_path());
 }
 
-MovedSample SampleTable::read(std::uint32_t sample) const {
+formats::MovedSample SampleTable::read(std::uint32_t sample) const {
   const std::uint64_t place = records_[sample].line;
   std::string line(place & ((1U << kLengthBits) - 1), '\0');
   const std::size_t got = lines_->read_at(place >> kLengthBits, std::as_writable_bytes(std::span(line)));
-  MovedSample result;
+  formats::MovedSample result;
   std::vector<std::string_view> columns;
-  split_columns(line, columns);
-  if (got != line.size() || !parse_moved_sample(columns, result)) {
+  formats::split_columns(line, columns);
+  if (got != line.size() || !formats::parse_moved_sample(columns, result)) {
     throw Error(ErrorCode::io,
                 fmt::format("'{}' changed while it was used; does another program write there?", spool_.temp_path()),
                 spool_.temp_path(), place >> kLengthBits);
@@ -142,7 +142,7 @@ SampleOrder input_order(const SampleTable& table) {
 }
 
 SampleDraw::SampleDraw(const std::string& text) {
-  if (parse_number(text, count_) && count_ > 0) return;
+  if (formats::parse_number(text, count_) && count_ > 0) return;
   if (text.find('.') != std::string::npos && parse_ratio(text, ratio_) && ratio_ > 0 && ratio_ <= 1) return;
   refuse(
       fmt::format("--sample '{}': say a number of samples from 1 up, or a share above 0 with a decimal point, such "
@@ -191,4 +191,4 @@ void sort_by_key(const SampleTable& table, SampleOrder& order, Context& ctx) {
   order = std::move(merged);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -15,7 +15,7 @@
 #include "io/publish.hpp"
 
 /// Which samples of a table go out, and in which order. Draws follow each sample's rank (rank_of()), ties by number.
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// What of a sample stays in memory between the two passes: 24 bytes. With an order of 4 bytes, and 4 more while that
 /// is made, ten million samples take 320 MB.
@@ -31,14 +31,14 @@ inline constexpr std::uint32_t kNoLabel = std::numeric_limits<std::uint32_t>::ma
 class SampleTable {
  public:
   /// The temporary is in `folder` for as long as the table lives.
-  SampleTable(FileSystem& files, const std::string& folder) : spool_(files, join_path(folder, "samples")) {}
+  SampleTable(io::FileSystem& files, const std::string& folder) : spool_(files, io::join_path(folder, "samples")) {}
 
   /// The samples of one input, collected by one thread.
   class Batch {
    public:
     explicit Batch(SampleTable& table) : table_(table) {}
     /// Throws Error{unsupported} for a sample that no plan can describe.
-    void add(const MovedSample& sample);
+    void add(const formats::MovedSample& sample);
 
    private:
     friend class SampleTable;
@@ -59,14 +59,14 @@ class SampleTable {
   const SampleRecord& record(std::uint32_t sample) const { return records_[sample]; }
   std::uint64_t tar_bytes(std::uint32_t sample) const { return std::uint64_t{records_[sample].tar_blocks} * 512; }
   /// The whole sample, its key marked if it is. Thread-safe after close().
-  MovedSample read(std::uint32_t sample) const;
+  formats::MovedSample read(std::uint32_t sample) const;
 
   /// Gives the sample a collision mark: '-' and 8 digits of XXH3-64 over "<number of its input>/<key there>".
   void mark(std::uint32_t sample);
 
  private:
-  AtomicFile spool_;  // never committed
-  std::optional<File> lines_;
+  io::AtomicFile spool_;  // never committed
+  std::optional<io::File> lines_;
   std::mutex mutex_;  ///< guards the spool and what comes in
   std::uint64_t spool_bytes_ = 0;
   std::size_t next_input_ = 0;
@@ -99,4 +99,4 @@ SampleOrder draw_samples(const SampleTable& table, SampleOrder order, std::uint6
 /// Puts the order into bytewise order of keys: runs of at most 32 MiB of keys are sorted in memory, then merged.
 void sort_by_key(const SampleTable& table, SampleOrder& order, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

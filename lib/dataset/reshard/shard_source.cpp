@@ -13,16 +13,16 @@
 #include "formats/tar_header.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 /// Throws Error{conflict} when the tar is not what it was.
-std::shared_ptr<const File> open_unchanged(const ReshardInput& tar) {
-  auto file = std::make_shared<const File>(File::open_read(tar.tar()));
+std::shared_ptr<const io::File> open_unchanged(const ReshardInput& tar) {
+  auto file = std::make_shared<const io::File>(io::File::open_read(tar.tar()));
   if (tar.unpacked) return file;  // nobody else knows it
   struct stat info {};
   if (::fstat(file->fd(), &info) != 0) throw system_error(errno, "stat", tar.path);
-  if (static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes && mtime_ns(info) == tar.identity.mtime_ns) {
+  if (static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes && io::mtime_ns(info) == tar.identity.mtime_ns) {
     return file;
   }
   throw Error(
@@ -36,12 +36,12 @@ std::shared_ptr<const File> open_unchanged(const ReshardInput& tar) {
 InputFiles::InputFiles(const ReshardInputs& inputs, std::size_t most_open)
     : inputs_(inputs), most_open_(most_open), files_(inputs.tars.size()) {}
 
-std::shared_ptr<const File> InputFiles::open(std::size_t input) {
+std::shared_ptr<const io::File> InputFiles::open(std::size_t input) {
   {
     const std::scoped_lock lock(mutex_);
     if (files_[input]) return files_[input];
   }
-  std::shared_ptr<const File> file = open_unchanged(inputs_.tars[input]);  // not under the lock: it may take long
+  std::shared_ptr<const io::File> file = open_unchanged(inputs_.tars[input]);  // not under the lock: it may take long
   const std::scoped_lock lock(mutex_);
   if (files_[input]) return files_[input];
   if (open_ < most_open_) {
@@ -65,10 +65,10 @@ void InputFiles::read(std::size_t input, std::uint64_t offset, MutableBytes out)
 
 class ShardSource::Pending final : public PendingSample {
  public:
-  Pending(ShardSource& source, MovedSample sample) : source_(source), sample_(std::move(sample)) {}
+  Pending(ShardSource& source, formats::MovedSample sample) : source_(source), sample_(std::move(sample)) {}
 
-  std::size_t tar_bytes() const override { return moved_sample_tar_bytes(sample_); }
-  Result<IndexSample> read(MutableBytes out, WaitMeter& meter) override {
+  std::size_t tar_bytes() const override { return formats::moved_sample_tar_bytes(sample_); }
+  Result<formats::IndexSample> read(MutableBytes out, sync::WaitMeter& meter) override {
     try {
       return source_.read(sample_, out, meter);
     } catch (const Error& error) {
@@ -79,7 +79,7 @@ class ShardSource::Pending final : public PendingSample {
 
  private:
   ShardSource& source_;
-  MovedSample sample_;
+  formats::MovedSample sample_;
 };
 
 class ShardSource::Samples final : public ShardSamples {
@@ -88,8 +88,8 @@ class ShardSource::Samples final : public ShardSamples {
 
   std::unique_ptr<PendingSample> next() override {
     if (!lines_.next()) return nullptr;
-    MovedSample sample;
-    if (!parse_moved_sample(lines_.columns(), sample) || sample.input >= source_.inputs_.tars.size()) {
+    formats::MovedSample sample;
+    if (!formats::parse_moved_sample(lines_.columns(), sample) || sample.input >= source_.inputs_.tars.size()) {
       lines_.unreadable();
     }
     return std::make_unique<Pending>(source_, std::move(sample));
@@ -97,38 +97,39 @@ class ShardSource::Samples final : public ShardSamples {
 
  private:
   ShardSource& source_;
-  PlanReader::ShardLines lines_;
+  formats::PlanReader::ShardLines lines_;
 };
 
-ShardSource::ShardSource(const PlanReader& plan, const ReshardInputs& inputs, bool drop_bad, unsigned cores)
+ShardSource::ShardSource(const formats::PlanReader& plan, const ReshardInputs& inputs, bool drop_bad, unsigned cores)
     : plan_(plan),
       inputs_(inputs),
       drop_bad_(drop_bad),
-      files_(inputs, std::min(usable_descriptors() / 4, 512U)),
+      files_(inputs, std::min(system::usable_descriptors() / 4, 512U)),
       judge_(drop_bad ? cores : 0) {
-  for (const PlanClass& item : plan.head().classes) classes_[item.label].push_back(item.name);
+  for (const formats::PlanClass& item : plan.head().classes) classes_[item.label].push_back(item.name);
 }
 
 std::unique_ptr<ShardSamples> ShardSource::open(std::size_t shard) { return std::make_unique<Samples>(*this, shard); }
 
 /// Starts with the class that the plan counts the sample in, because the manifest takes it off there.
-std::string ShardSource::skipped_path(const MovedSample& sample) const {
+std::string ShardSource::skipped_path(const formats::MovedSample& sample) const {
   const auto of_label = sample.label ? classes_.find(*sample.label) : classes_.end();
   if (of_label == classes_.end()) {
     return sample.path.empty() ? fmt::format("{}/{}", inputs_.tars[sample.input].identity.name, sample.source_key)
                                : sample.path;
   }
-  const std::string& counted = of_label->second[class_of_path(sample, of_label->second)];
+  const std::string& counted = of_label->second[formats::class_of_path(sample, of_label->second)];
   return sample.path.starts_with(counted + '/') ? sample.path : fmt::format("{}/{}", counted, sample.source_key);
 }
 
-IndexSample ShardSource::read(const MovedSample& sample, MutableBytes out, WaitMeter& meter) {
+formats::IndexSample ShardSource::read(const formats::MovedSample& sample, MutableBytes out, sync::WaitMeter& meter) {
   if (drop_bad_) check_not_orphan(sample);
-  IndexSample result{sample.key, sample.label, sample.path, {}};
+  formats::IndexSample result{sample.key, sample.label, sample.path, {}};
   std::uint64_t at = 0;
-  for (const MovedMember& member : sample.members) {
-    write_ustar_header(out.subspan(at, kTarBlock), fmt::format("{}.{}", sample.key, member.extension), member.size);
-    at += kTarBlock;
+  for (const formats::MovedMember& member : sample.members) {
+    formats::write_ustar_header(out.subspan(at, formats::kTarBlock), fmt::format("{}.{}", sample.key, member.extension),
+                                member.size);
+    at += formats::kTarBlock;
     const MutableBytes content = out.subspan(at, member.size);
     read_member(sample, member, content, meter);
     if (drop_bad_) check_image(sample, member, content);
@@ -142,25 +143,25 @@ IndexSample ShardSource::read(const MovedSample& sample, MutableBytes out, WaitM
                   path, member.offset);
     }
     result.members.push_back({member.extension, at, member.size, hash});
-    const MutableBytes padding = out.subspan(at + member.size, tar_padded(member.size) - member.size);
+    const MutableBytes padding = out.subspan(at + member.size, formats::tar_padded(member.size) - member.size);
     std::ranges::fill(padding, std::byte{0});
-    at += tar_padded(member.size);
+    at += formats::tar_padded(member.size);
   }
   return result;
 }
 
-void ShardSource::read_member(const MovedSample& sample, const MovedMember& member, MutableBytes out,
-                              WaitMeter& meter) {
+void ShardSource::read_member(const formats::MovedSample& sample, const formats::MovedMember& member, MutableBytes out,
+                              sync::WaitMeter& meter) {
   const auto start = std::chrono::steady_clock::now();
   {
-    const WaitMeter::Scope waiting(meter);
+    const sync::WaitMeter::Scope waiting(meter);
     files_.read(sample.input, member.offset, out);
   }
   read_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
 }
 
 /// Throws Error{corrupt}, which starts with the code of verify, for an image that verify counts as an error.
-void ShardSource::check_image(const MovedSample& sample, const MovedMember& member, Bytes content) {
+void ShardSource::check_image(const formats::MovedSample& sample, const formats::MovedMember& member, Bytes content) {
   if (!is_image_member(member.extension)) return;
   const std::optional<ImageFault> fault = judge_.fault(content, member.extension);
   if (fault && fault->is_error()) {
@@ -168,18 +169,19 @@ void ShardSource::check_image(const MovedSample& sample, const MovedMember& memb
   }
 }
 
-void ShardSource::check_not_orphan(const MovedSample& sample) const {
-  if (!std::ranges::all_of(sample.members, is_side_member, &MovedMember::extension)) return;
+void ShardSource::check_not_orphan(const formats::MovedSample& sample) const {
+  if (!std::ranges::all_of(sample.members, is_side_member, &formats::MovedMember::extension)) return;
   const ProblemKind& kind = problem_kind(ProblemCode::orphan_member);
   drop(sample, sample.members.front(), fmt::format("{}: {}", kind.name, kind.meaning));
 }
 
-void ShardSource::drop(const MovedSample& sample, const MovedMember& member, const std::string& why) const {
-  const PlanInput& input = inputs_.tars[sample.input].identity;
+void ShardSource::drop(const formats::MovedSample& sample, const formats::MovedMember& member,
+                       const std::string& why) const {
+  const formats::PlanInput& input = inputs_.tars[sample.input].identity;
   throw Error(ErrorCode::corrupt,
               fmt::format("{} ('{}.{}' in '{}' at byte {})", why, sample.source_key, member.extension, input.name,
                           member.offset),
               inputs_.tars[sample.input].path, member.offset);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -14,7 +14,7 @@
 #include "formats/moved_sample.hpp"
 #include "io/file.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// The input tars of a reshard, each opened when it is first needed and kept open up to a limit; past that one is
 /// opened for each read. Thread-safe.
@@ -27,12 +27,12 @@ class InputFiles {
   void read(std::size_t input, std::uint64_t offset, MutableBytes out);
 
  private:
-  std::shared_ptr<const File> open(std::size_t input);
+  std::shared_ptr<const io::File> open(std::size_t input);
 
   const ReshardInputs& inputs_;
   std::size_t most_open_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<const File>> files_;
+  std::vector<std::shared_ptr<const io::File>> files_;
   std::size_t open_ = 0;
 };
 
@@ -41,7 +41,7 @@ class ShardSource final : public SampleSource {
  public:
   /// `plan` and `inputs` outlive the source. `drop_bad`: samples with an image that verify counts as an error
   /// (image_fault()), and labels and texts without data, are left out; `cores` decode at a time.
-  ShardSource(const PlanReader& plan, const ReshardInputs& inputs, bool drop_bad, unsigned cores);
+  ShardSource(const formats::PlanReader& plan, const ReshardInputs& inputs, bool drop_bad, unsigned cores);
 
   std::unique_ptr<ShardSamples> open(std::size_t shard) override;
   bool leaves_out(const Error& error) const override { return drop_bad_ && error.code() == ErrorCode::corrupt; }
@@ -51,14 +51,16 @@ class ShardSource final : public SampleSource {
   class Samples;
   class Pending;
 
-  IndexSample read(const MovedSample& sample, MutableBytes out, WaitMeter& meter);
-  void read_member(const MovedSample& sample, const MovedMember& member, MutableBytes out, WaitMeter& meter);
-  void check_image(const MovedSample& sample, const MovedMember& member, Bytes content);
-  void check_not_orphan(const MovedSample& sample) const;
-  [[noreturn]] void drop(const MovedSample& sample, const MovedMember& member, const std::string& why) const;
-  std::string skipped_path(const MovedSample& sample) const;
+  formats::IndexSample read(const formats::MovedSample& sample, MutableBytes out, sync::WaitMeter& meter);
+  void read_member(const formats::MovedSample& sample, const formats::MovedMember& member, MutableBytes out,
+                   sync::WaitMeter& meter);
+  void check_image(const formats::MovedSample& sample, const formats::MovedMember& member, Bytes content);
+  void check_not_orphan(const formats::MovedSample& sample) const;
+  [[noreturn]] void drop(const formats::MovedSample& sample, const formats::MovedMember& member,
+                         const std::string& why) const;
+  std::string skipped_path(const formats::MovedSample& sample) const;
 
-  const PlanReader& plan_;
+  const formats::PlanReader& plan_;
   const ReshardInputs& inputs_;
   bool drop_bad_;
   InputFiles files_;
@@ -67,4 +69,4 @@ class ShardSource final : public SampleSource {
   std::atomic<std::int64_t> read_ns_{0};
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

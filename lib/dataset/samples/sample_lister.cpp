@@ -17,7 +17,7 @@
 #include "io/publish.hpp"
 #include "sync/task_group.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 std::optional<std::uint64_t> LabelReader::label() const {
   constexpr std::string_view kSpace = " \t\n\r\f\v";
@@ -25,7 +25,7 @@ std::optional<std::uint64_t> LabelReader::label() const {
   if (first == std::string::npos || text_.size() > kLongest) return std::nullopt;
   const std::size_t last = text_.find_last_not_of(kSpace);
   std::uint64_t value = 0;
-  if (!parse_number(std::string_view(text_).substr(first, last - first + 1), value)) return std::nullopt;
+  if (!formats::parse_number(std::string_view(text_).substr(first, last - first + 1), value)) return std::nullopt;
   return value;
 }
 
@@ -33,10 +33,10 @@ namespace {
 
 constexpr unsigned kSamplesBetweenChecks = 256;
 
-ListedSample listed(IndexSample&& sample) {
+ListedSample listed(formats::IndexSample&& sample) {
   ListedSample result{std::move(sample.key), sample.label, std::move(sample.path), {}};
   result.members.reserve(sample.members.size());
-  for (IndexMember& member : sample.members) {
+  for (formats::IndexMember& member : sample.members) {
     std::string name = fmt::format("{}.{}", result.key, member.extension);
     result.members.push_back({std::move(name), std::move(member.extension), member.offset, member.size, member.xxh3});
   }
@@ -51,9 +51,10 @@ class HeaderLister {
 
   bool wants_more() const { return wants_more_; }
 
-  void add(TarEntry&& entry) {
-    const auto name =
-        entry.type == TarType::regular && !is_metadata_name(entry.name) ? split_sample_name(entry.name) : std::nullopt;
+  void add(formats::TarEntry&& entry) {
+    const auto name = entry.type == formats::TarType::regular && !formats::is_metadata_name(entry.name)
+                          ? formats::split_sample_name(entry.name)
+                          : std::nullopt;
     if (!name) return hold(std::move(entry));
     if (sample_.members.empty() || sample_.key != name->key) {
       finish();
@@ -62,7 +63,7 @@ class HeaderLister {
     if (sample_.members.size() == SampleLister::kMostMembers) refuse_sample(entry);
     std::string extension = lower_case(name->extension);
     if (extension == kLabelExtension) sample_.label = read_label(entry);
-    const bool plain = !entry.facts.has(TarFact::sparse);
+    const bool plain = !entry.facts.has(formats::TarFact::sparse);
     sample_.members.push_back(
         {std::move(entry.name), std::move(extension), entry.data_offset, entry.size, std::nullopt, plain});
   }
@@ -75,18 +76,18 @@ class HeaderLister {
 
  private:
   /// Until its sample is complete; so folders that stand between samples keep their place.
-  void hold(TarEntry&& entry) {
+  void hold(formats::TarEntry&& entry) {
     constexpr std::size_t kMostHeld = 1000;
     held_.push_back(std::move(entry));
     if (sample_.members.empty() || held_.size() == kMostHeld) release();
   }
 
   void release() {
-    for (TarEntry& entry : held_) visitor_.other(std::move(entry));
+    for (formats::TarEntry& entry : held_) visitor_.other(std::move(entry));
     held_.clear();
   }
 
-  std::optional<std::uint64_t> read_label(const TarEntry& entry) {
+  std::optional<std::uint64_t> read_label(const formats::TarEntry& entry) {
     std::array<std::byte, 64> text{};  // a longer one is no label
     const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(entry.size, text.size()));
     LabelReader reader;
@@ -95,7 +96,7 @@ class HeaderLister {
     return reader.label();
   }
 
-  [[noreturn]] void refuse_sample(const TarEntry& entry) const {
+  [[noreturn]] void refuse_sample(const formats::TarEntry& entry) const {
     throw Error(
         ErrorCode::corrupt,
         fmt::format("shard '{}': sample '{}' has more than {} members", path_, sample_.key, SampleLister::kMostMembers),
@@ -106,32 +107,35 @@ class HeaderLister {
   const std::string& path_;
   const ListingVisitor& visitor_;
   ListedSample sample_;
-  std::vector<TarEntry> held_;
+  std::vector<formats::TarEntry> held_;
   bool wants_more_ = true;
 };
 
-bool is_harmless(TarFault fault) { return fault == TarFault::missing_end || fault == TarFault::short_end; }
+bool is_harmless(formats::TarFault fault) {
+  return fault == formats::TarFault::missing_end || fault == formats::TarFault::short_end;
+}
 
 /// There is nothing to list in a file that is no tar: that it lists as nothing would be no answer.
-bool is_no_tar(TarFault fault) {
-  return fault == TarFault::empty || fault == TarFault::compressed || fault == TarFault::not_a_tar;
+bool is_no_tar(formats::TarFault fault) {
+  return fault == formats::TarFault::empty || fault == formats::TarFault::compressed ||
+         fault == formats::TarFault::not_a_tar;
 }
 
 }  // namespace
 
-SampleLister::SampleLister(const ShardSet& set, Context& ctx) : set_(set), ctx_(ctx) {
+SampleLister::SampleLister(const catalog::ShardSet& set, Context& ctx) : set_(set), ctx_(ctx) {
   if (!set_.manifest) return;
-  for (const ManifestShard& shard : set_.manifest->shards) listed_.emplace(shard.name, &shard);
+  for (const formats::ManifestShard& shard : set_.manifest->shards) listed_.emplace(shard.name, &shard);
 }
 
-std::optional<SampleLister::Index> SampleLister::index_of(const ShardFile& shard) const {
-  Index index{join_path(parent_folder(shard.path), shard_index_path(shard.name)), {}};
+std::optional<SampleLister::Index> SampleLister::index_of(const catalog::ShardFile& shard) const {
+  Index index{io::join_path(io::parent_folder(shard.path), formats::shard_index_path(shard.name)), {}};
   std::error_code ignored;
   if (!std::filesystem::exists(index.path, ignored)) return std::nullopt;
   std::string why = "it was made for other bytes than the shard has";
   try {
-    FileSource source(index.path);
-    index.summary = read_shard_summary(source, index.path);
+    io::FileSource source(index.path);
+    index.summary = formats::read_shard_summary(source, index.path);
     const auto entry = listed_.find(shard.name);
     const bool as_listed = entry == listed_.end() || entry->second->xxh3_128 == index.summary.xxh3_128;
     if (as_listed && index.summary.shard == shard.name && index.summary.bytes == shard.bytes) return index;
@@ -144,7 +148,7 @@ std::optional<SampleLister::Index> SampleLister::index_of(const ShardFile& shard
   return std::nullopt;
 }
 
-bool SampleLister::list(const ShardFile& shard, const ListingVisitor& visitor) const {
+bool SampleLister::list(const catalog::ShardFile& shard, const ListingVisitor& visitor) const {
   const auto index = index_of(shard);
   if (index) {
     list_by_index(shard, *index, visitor);
@@ -154,22 +158,23 @@ bool SampleLister::list(const ShardFile& shard, const ListingVisitor& visitor) c
   return index.has_value();
 }
 
-void SampleLister::list_by_index(const ShardFile& shard, const Index& index, const ListingVisitor& visitor) const {
-  FileSource source(index.path);
+void SampleLister::list_by_index(const catalog::ShardFile& shard, const Index& index,
+                                 const ListingVisitor& visitor) const {
+  io::FileSource source(index.path);
   bool wants_more = true;
   unsigned samples = 0;
-  ShardIndexVisitor lines;
-  lines.sample = [&](IndexSample&& sample) {
+  formats::ShardIndexVisitor lines;
+  lines.sample = [&](formats::IndexSample&& sample) {
     if (++samples % kSamplesBetweenChecks == 0) ctx_.throw_if_stopped();
     if (wants_more) wants_more = visitor.sample(listed(std::move(sample)));
   };
-  read_shard_index(source, index.path, lines);
+  formats::read_shard_index(source, index.path, lines);
   ctx_.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
 }
 
-void SampleLister::list_by_headers(const ShardFile& shard, const ListingVisitor& visitor) const {
-  FileSource source(shard.path);
-  TarScanner scanner(source, [&](const TarFinding& finding) {
+void SampleLister::list_by_headers(const catalog::ShardFile& shard, const ListingVisitor& visitor) const {
+  io::FileSource source(shard.path);
+  formats::TarScanner scanner(source, [&](const formats::TarFinding& finding) {
     if (is_no_tar(finding.fault)) {
       throw Error(ErrorCode::corrupt, fmt::format("'{}' is no tar that can be read: {}", shard.path, finding.text),
                   shard.path, finding.offset);
@@ -177,7 +182,7 @@ void SampleLister::list_by_headers(const ShardFile& shard, const ListingVisitor&
     if (!is_harmless(finding.fault)) visitor.finding(finding);
   });
   HeaderLister lister(source, shard.path, visitor);
-  TarEntry entry;
+  formats::TarEntry entry;
   while (lister.wants_more() && scanner.next(entry)) {
     ctx_.throw_if_stopped();
     lister.add(std::move(entry));
@@ -186,15 +191,15 @@ void SampleLister::list_by_headers(const ShardFile& shard, const ListingVisitor&
   ctx_.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
 }
 
-std::function<void(const TarFinding&)> warn_of_damage(const ShardFile& shard, Context& ctx) {
-  return [&shard, &ctx, warned = false](const TarFinding& finding) mutable {
+std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& ctx) {
+  return [&shard, &ctx, warned = false](const formats::TarFinding& finding) mutable {
     if (std::exchange(warned, true)) return;
     ctx.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; `shardctl verify` tells all that is wrong with it",
                                           shard.path, finding.offset, finding.text));
   };
 }
 
-void read_member(const File& shard, const ListedMember& member, const Context& ctx,
+void read_member(const io::File& shard, const ListedMember& member, const Context& ctx,
                  const std::function<void(Bytes)>& take) {
   constexpr std::uint64_t kPiece = 1U << 20U;
   const auto fail = [&](ErrorCode code, std::string_view why) {
@@ -221,7 +226,7 @@ void read_member(const File& shard, const ListedMember& member, const Context& c
 void for_each_shard(std::size_t shards, unsigned threads, const Context& ctx,
                     const std::function<void(std::size_t shard, std::size_t thread)>& work) {
   std::atomic<std::size_t> next{0};
-  TaskGroup group(ctx.stop_token());
+  sync::TaskGroup group(ctx.stop_token());
   for (std::size_t thread = 0; thread < std::min<std::size_t>(threads, shards); ++thread) {
     group.spawn([&, thread](const std::stop_token& stop) {
       for (std::size_t shard = next++; shard < shards && !stop.stop_requested(); shard = next++) work(shard, thread);
@@ -231,4 +236,4 @@ void for_each_shard(std::size_t shards, unsigned threads, const Context& ctx,
   ctx.throw_if_stopped();
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -19,7 +19,7 @@
 #include "io/file.hpp"
 
 /// What shards hold, sample by sample: what stat, ls, cat and extract look through.
-namespace shardkit {
+namespace shardkit::dataset {
 
 inline constexpr std::string_view kLabelExtension = "cls";
 
@@ -67,9 +67,9 @@ struct ListingVisitor {
   std::function<bool(ListedSample&&)> sample;
   /// A member that belongs to no sample: folder, link, metadata, without extension. Only headers tell of those. One
   /// that stands inside a sample comes after it.
-  std::function<void(TarEntry&&)> other = [](TarEntry&&) {};
+  std::function<void(formats::TarEntry&&)> other = [](formats::TarEntry&&) {};
   /// What is wrong with the archive; faults of its end that no reader minds are left out.
-  std::function<void(const TarFinding&)> finding = [](const TarFinding&) {};
+  std::function<void(const formats::TarFinding&)> finding = [](const formats::TarFinding&) {};
 };
 
 /// Lists shards of one set. Memory does not grow with a shard: a sample at a time, of at most 65,536 members.
@@ -78,38 +78,38 @@ class SampleLister {
  public:
   static constexpr std::size_t kMostMembers = 65'536;
 
-  SampleLister(const ShardSet& set, Context& ctx);
+  SampleLister(const catalog::ShardSet& set, Context& ctx);
 
   struct Index {
     std::string path;
-    ShardSummary summary;
+    formats::ShardSummary summary;
   };
   /// The index that may stand for the shard's headers: it can be read, names this shard with the size that it has, and
   /// agrees with the manifest where there is one. One that does not fit is a warning, once.
-  std::optional<Index> index_of(const ShardFile& shard) const;
+  std::optional<Index> index_of(const catalog::ShardFile& shard) const;
 
   /// By the index where one fits (then it returns true), else by headers. Raises the progress's bytes by the shard's.
   /// Throws Error{not_found, denied, io} for what cannot be read, Error{corrupt} for a damaged index, a file that is no
   /// tar and a sample of too many members, Error{cancelled} on a stop.
-  bool list(const ShardFile& shard, const ListingVisitor& visitor) const;
-  void list_by_index(const ShardFile& shard, const Index& index, const ListingVisitor& visitor) const;
-  void list_by_headers(const ShardFile& shard, const ListingVisitor& visitor) const;
+  bool list(const catalog::ShardFile& shard, const ListingVisitor& visitor) const;
+  void list_by_index(const catalog::ShardFile& shard, const Index& index, const ListingVisitor& visitor) const;
+  void list_by_headers(const catalog::ShardFile& shard, const ListingVisitor& visitor) const;
 
  private:
-  const ShardSet& set_;
+  const catalog::ShardSet& set_;
   Context& ctx_;
-  std::unordered_map<std::string_view, const ManifestShard*> listed_;
+  std::unordered_map<std::string_view, const formats::ManifestShard*> listed_;
   mutable std::mutex mutex_;
   mutable std::set<std::string> warned_of_;  ///< paths of indexes
 };
 
 /// A visitor's `finding` for verbs that go on: the shard's first fault becomes a warning. One for each shard.
-std::function<void(const TarFinding&)> warn_of_damage(const ShardFile& shard, Context& ctx);
+std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& ctx);
 
 /// Hands the content of `member` to `take` in order, in pieces of at most 1 MiB. Throws Error{unsupported} for a sparse
 /// member before anything is handed out; Error{corrupt} when the shard ends within it or, at the end, when the content
 /// has another checksum than the index says; Error{io, cancelled}.
-void read_member(const File& shard, const ListedMember& member, const Context& ctx,
+void read_member(const io::File& shard, const ListedMember& member, const Context& ctx,
                  const std::function<void(Bytes)>& take);
 
 /// Runs `work` for shards 0 to `shards` - 1, up to `threads` at a time; it gets the shard's place and the number of the
@@ -118,4 +118,4 @@ void read_member(const File& shard, const ListedMember& member, const Context& c
 void for_each_shard(std::size_t shards, unsigned threads, const Context& ctx,
                     const std::function<void(std::size_t shard, std::size_t thread)>& work);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -9,11 +9,11 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 /// The parts of an option's text, which has commas between them; none where the manifest lacks it.
-std::vector<std::string_view> option_parts(const Manifest& manifest, const std::string& name) {
+std::vector<std::string_view> option_parts(const formats::Manifest& manifest, const std::string& name) {
   std::vector<std::string_view> parts;
   const auto option = manifest.options.find(name);
   if (option == manifest.options.end()) return parts;
@@ -25,17 +25,17 @@ std::vector<std::string_view> option_parts(const Manifest& manifest, const std::
   return parts;
 }
 
-bool is_part_of_split(const std::vector<Manifest>& manifests) {
+bool is_part_of_split(const std::vector<formats::Manifest>& manifests) {
   std::set<std::string_view> given;
   std::set<std::string_view> all;
-  for (const Manifest& manifest : manifests) {
+  for (const formats::Manifest& manifest : manifests) {
     for (const std::string_view name : option_parts(manifest, "set")) given.insert(name);
     for (const std::string_view share : option_parts(manifest, "split")) all.insert(share.substr(0, share.find('=')));
   }
   return !std::ranges::includes(given, all);
 }
 
-void add(ConvertFacts& facts, const Manifest& manifest) {
+void add(ConvertFacts& facts, const formats::Manifest& manifest) {
   const auto& options = manifest.options;
   const auto on_bad = options.find("on_bad");
   facts.listed = facts.listed || options.contains("list");
@@ -45,31 +45,31 @@ void add(ConvertFacts& facts, const Manifest& manifest) {
   for (const std::string_view suffix : option_parts(manifest, "sidecar")) {
     if (std::ranges::find(facts.sidecars, suffix) == facts.sidecars.end()) facts.sidecars.emplace_back(suffix);
   }
-  for (const ManifestClass& item : manifest.classes) {
+  for (const formats::ManifestClass& item : manifest.classes) {
     facts.labels.emplace(item.name, item.label);
-    facts.class_map = facts.class_map || item.name != label_text(item.label);
+    facts.class_map = facts.class_map || item.name != formats::label_text(item.label);
   }
 }
 
 }  // namespace
 
-ConvertFacts convert_facts(const std::vector<Manifest>& manifests) {
+ConvertFacts convert_facts(const std::vector<formats::Manifest>& manifests) {
   ConvertFacts facts;
-  for (const Manifest& manifest : manifests) add(facts, manifest);
+  for (const formats::Manifest& manifest : manifests) add(facts, manifest);
   facts.part_of_split = is_part_of_split(manifests);
   return facts;
 }
 
-ConvertFacts convert_facts(const ShardSet& set) {
+ConvertFacts convert_facts(const catalog::ShardSet& set) {
   if (set.manifest) return convert_facts(std::vector{*set.manifest});
   std::set<std::string> folders;
-  for (const ShardFile& shard : set.shards) folders.insert(parent_folder(shard.path));
-  std::vector<Manifest> manifests;
+  for (const catalog::ShardFile& shard : set.shards) folders.insert(io::parent_folder(shard.path));
+  std::vector<formats::Manifest> manifests;
   for (const std::string& folder : folders) {
-    const std::string path = join_path(folder, kManifestName);
-    if (std::filesystem::exists(path)) manifests.push_back(read_manifest(read_text_file(path), path));
+    const std::string path = io::join_path(folder, formats::kManifestName);
+    if (std::filesystem::exists(path)) manifests.push_back(formats::read_manifest(io::read_text_file(path), path));
   }
   return convert_facts(manifests);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -8,7 +8,7 @@
 #include "catalog/shard_set.hpp"
 #include "formats/manifest.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// What manifests say of the convert that made their shards, as far as it explains where these differ from its source.
 struct ConvertFacts {
@@ -24,9 +24,9 @@ struct ConvertFacts {
 };
 
 /// Of all sets together: those of one split belong to one source. Without manifests nothing is known.
-ConvertFacts convert_facts(const std::vector<Manifest>& manifests);
+ConvertFacts convert_facts(const std::vector<formats::Manifest>& manifests);
 
 /// Reads the manifests of all folders that the shards lie in. Throws what read_manifest() throws.
-ConvertFacts convert_facts(const ShardSet& set);
+ConvertFacts convert_facts(const catalog::ShardSet& set);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

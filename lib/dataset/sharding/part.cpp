@@ -5,20 +5,20 @@
 #include "core/error.hpp"
 #include "formats/tsv.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
-std::optional<std::uint64_t> number(const EnvironmentLookup& environment, const char* name) {
+std::optional<std::uint64_t> number(const system::EnvironmentLookup& environment, const char* name) {
   const std::optional<std::string> text = environment(name);
   if (!text || text->empty()) return std::nullopt;
   std::uint64_t value = 0;
-  if (!parse_number(*text, value)) {
+  if (!formats::parse_number(*text, value)) {
     throw Error(ErrorCode::usage, fmt::format("--part auto: {}='{}' is not a number", name, *text));
   }
   return value;
 }
 
-std::optional<Part> rank_and_size(const EnvironmentLookup& environment, const char* rank, const char* size) {
+std::optional<Part> rank_and_size(const system::EnvironmentLookup& environment, const char* rank, const char* size) {
   const auto index = number(environment, rank);
   const auto count = number(environment, size);
   if (!index || !count) return std::nullopt;
@@ -27,11 +27,11 @@ std::optional<Part> rank_and_size(const EnvironmentLookup& environment, const ch
 
 /// A batch script has SLURM_PROCID=0 and SLURM_NTASKS of its whole job, but runs once; a step that srun started runs
 /// once per task.
-bool is_batch_script(const EnvironmentLookup& environment) {
+bool is_batch_script(const system::EnvironmentLookup& environment) {
   return environment("SLURM_JOB_ID") && !environment("SLURM_STEP_ID") && !environment("SLURM_STEP_NUM_TASKS");
 }
 
-std::optional<Part> slurm_step(const EnvironmentLookup& environment) {
+std::optional<Part> slurm_step(const system::EnvironmentLookup& environment) {
   if (const auto step = rank_and_size(environment, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")) return step;
   const auto step = rank_and_size(environment, "SLURM_PROCID", "SLURM_NTASKS");
   if (!step || step->count == 1 || !is_batch_script(environment)) return step;
@@ -41,7 +41,7 @@ std::optional<Part> slurm_step(const EnvironmentLookup& environment) {
                           step->count));
 }
 
-std::optional<Part> slurm(const EnvironmentLookup& environment) {
+std::optional<Part> slurm(const system::EnvironmentLookup& environment) {
   const std::optional<Part> step = slurm_step(environment);
   const auto task = number(environment, "SLURM_ARRAY_TASK_ID");
   if (!task) return step;
@@ -58,7 +58,7 @@ std::optional<Part> slurm(const EnvironmentLookup& environment) {
   return Part{array.index * step->count + step->index, array.count * step->count};
 }
 
-std::optional<Part> kubernetes(const EnvironmentLookup& environment, std::optional<std::uint64_t> parts) {
+std::optional<Part> kubernetes(const system::EnvironmentLookup& environment, std::optional<std::uint64_t> parts) {
   const auto index = number(environment, "JOB_COMPLETION_INDEX");
   if (!index) return std::nullopt;
   if (!parts) {
@@ -69,7 +69,7 @@ std::optional<Part> kubernetes(const EnvironmentLookup& environment, std::option
   return Part{*index, *parts};
 }
 
-Part from_environment(const EnvironmentLookup& environment, std::optional<std::uint64_t> parts) {
+Part from_environment(const system::EnvironmentLookup& environment, std::optional<std::uint64_t> parts) {
   if (const auto part = rank_and_size(environment, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")) return *part;
   if (const auto part = slurm(environment)) return *part;
   if (const auto part = rank_and_size(environment, "PMI_RANK", "PMI_SIZE")) return *part;
@@ -83,8 +83,8 @@ Part from_environment(const EnvironmentLookup& environment, std::optional<std::u
 Part from_text(const std::string& text) {
   const std::size_t slash = text.find('/');
   Part part;
-  if (slash == std::string::npos || !parse_number(std::string_view(text).substr(0, slash), part.index) ||
-      !parse_number(std::string_view(text).substr(slash + 1), part.count)) {
+  if (slash == std::string::npos || !formats::parse_number(std::string_view(text).substr(0, slash), part.index) ||
+      !formats::parse_number(std::string_view(text).substr(slash + 1), part.count)) {
     throw Error(ErrorCode::usage, fmt::format("--part '{}': expected I/N, such as 0/4, or auto", text));
   }
   return part;
@@ -92,7 +92,8 @@ Part from_text(const std::string& text) {
 
 }  // namespace
 
-Part parse_part(const std::string& text, std::optional<std::uint64_t> parts, const EnvironmentLookup& environment) {
+Part parse_part(const std::string& text, std::optional<std::uint64_t> parts,
+                const system::EnvironmentLookup& environment) {
   const Part part = text == "auto" ? from_environment(environment, parts) : from_text(text);
   if (part.index >= part.count) {
     throw Error(ErrorCode::usage,
@@ -114,4 +115,4 @@ std::pair<std::size_t, std::size_t> shards_of(const Part& part, std::size_t shar
   return {start(part.index), start(part.index + 1)};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

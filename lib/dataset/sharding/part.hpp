@@ -8,7 +8,7 @@
 
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// Part `index` of `count`; parts count from 0.
 struct Part {
@@ -23,10 +23,11 @@ struct Part {
 ///   SLURM_PROCID, SLURM_NTASKS;  PMI_RANK, PMI_SIZE;
 ///   JOB_COMPLETION_INDEX with N from `parts` (Kubernetes does not tell it);  RANK, WORLD_SIZE (torchrun).
 /// Throws Error{usage} for text that is no part, when nothing says which part this is, or when `parts` contradicts it.
-Part parse_part(const std::string& text, std::optional<std::uint64_t> parts, const EnvironmentLookup& environment);
+Part parse_part(const std::string& text, std::optional<std::uint64_t> parts,
+                const system::EnvironmentLookup& environment);
 
 /// The shards of a part: a contiguous run, [first, second) of `shards`; the runs of all parts differ by one at the
 /// most.
 std::pair<std::size_t, std::size_t> shards_of(const Part& part, std::size_t shards);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

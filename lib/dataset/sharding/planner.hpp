@@ -9,7 +9,7 @@
 #include "dataset/sharding/shard_cutter.hpp"
 #include "formats/plan_file.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// Turns a scan into a plan: labels, order, shard boundaries. What it writes is a function of names, sizes and options
 /// alone. Used once: construct, write().
@@ -32,22 +32,22 @@ class Planner {
   void make_order();
   ShardCut cut();
   void make_head();
-  PlannedSample sample_at(const Place& place) const;
+  formats::PlannedSample sample_at(const Place& place) const;
   std::string json_of(const std::string& path) const;
   void note_sample() const;
   std::uint64_t bytes_at(const Place& place) const;
   void count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards);
-  void summarise(const std::vector<PlanShard>& shards);
+  void summarise(const std::vector<formats::PlanShard>& shards);
 
   const ScannedSource& source_;
-  const ImageFolderScan& scan_;
+  const catalog::ImageFolderScan& scan_;
   const ShardingOptions& options_;
   const PlanScope& scope_;
   Context& ctx_;
-  PlanHead head_;
+  formats::PlanHead head_;
   std::vector<std::size_t> label_digits_;
   std::vector<Place> order_;
   PlanResult result_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

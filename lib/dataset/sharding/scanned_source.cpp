@@ -16,7 +16,7 @@
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 using Labels = std::map<std::string, std::uint64_t>;
@@ -61,7 +61,7 @@ Labels from_lines(std::string_view text, const std::string& path) {
 /// Reads labels by class name: a JSON object {"name": label}, or text with one class name a line, the first label 0.
 /// Throws Error{corrupt} with the place for a name that comes twice or a label that is no whole number.
 std::map<std::string, std::uint64_t> read_class_map(const std::string& path) {
-  const std::string text = read_text_file(path, 64U * 1024U * 1024U);
+  const std::string text = io::read_text_file(path, 64U * 1024U * 1024U);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) bad(path, "is empty");
   return text[first] == '{' ? from_json(text, path) : from_lines(text, path);
@@ -73,11 +73,11 @@ std::map<std::string, std::uint64_t> places_of(const std::vector<std::string>& c
   return places;
 }
 
-std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::string& class_map,
+std::vector<std::uint64_t> labels_of(const catalog::ImageFolderScan& scan, const std::string& class_map,
                                      const std::vector<std::string>& classes) {
   if (!scan.labelled()) return {};
   std::vector<std::uint64_t> labels;
-  for (const ScannedClass& item : scan.classes) labels.push_back(item.label.value_or(labels.size()));
+  for (const catalog::ScannedClass& item : scan.classes) labels.push_back(item.label.value_or(labels.size()));
   if (class_map.empty() && classes.empty()) return labels;
   const std::map<std::string, std::uint64_t> known = class_map.empty() ? places_of(classes) : read_class_map(class_map);
   for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -96,21 +96,21 @@ std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::str
 }
 
 /// Reads --metadata and the labels of a list with several for an image.
-std::shared_ptr<ImageNotes> read_notes(const std::string& root, const ShardingOptions& options,
-                                       const std::optional<ImageListOptions>& labels, Context& ctx) {
-  auto notes = std::make_shared<ImageNotes>();
+std::shared_ptr<catalog::ImageNotes> read_notes(const std::string& root, const ShardingOptions& options,
+                                                const std::optional<catalog::ImageListOptions>& labels, Context& ctx) {
+  auto notes = std::make_shared<catalog::ImageNotes>();
   if (!options.metadata.empty()) notes->add_metadata(options.metadata, options.images.path_column, root, ctx);
   if (labels) notes->add_labels(*labels, root, ctx);
   return notes->empty() ? nullptr : notes;
 }
 
 /// A row and a file would both become the sample's .json.
-void refuse_two_jsons(const ImageFolderScan& scan, const std::string& root) {
-  for (const ScannedClass& owner : scan.classes) {
-    for (const ScannedSidecar& sidecar : owner.sidecars) {
+void refuse_two_jsons(const catalog::ImageFolderScan& scan, const std::string& root) {
+  for (const catalog::ScannedClass& owner : scan.classes) {
+    for (const catalog::ScannedSidecar& sidecar : owner.sidecars) {
       const std::string_view name = owner.name_of(sidecar.file);
-      if (portable_extension(split_extension(name).extension) != "json") continue;
-      const std::string path = join_path(root, owner.path_of(sidecar.file));
+      if (formats::portable_extension(formats::split_extension(name).extension) != "json") continue;
+      const std::string path = io::join_path(root, owner.path_of(sidecar.file));
       throw Error(
           ErrorCode::conflict,
           fmt::format("'{}' lies beside its image, and the sample's .json is to hold a row; leave out one", path),
@@ -121,8 +121,8 @@ void refuse_two_jsons(const ImageFolderScan& scan, const std::string& root) {
 
 void warn_of_images_without_rows(const ScannedSource& source, const ShardingOptions& options, Context& ctx) {
   std::uint64_t without = 0;
-  for (const ScannedClass& owner : source.scan.classes) {
-    for (const ScannedFile& file : owner.files) {
+  for (const catalog::ScannedClass& owner : source.scan.classes) {
+    for (const catalog::ScannedFile& file : owner.files) {
       if (!source.notes->knows(owner.path_of(file))) ++without;
     }
   }
@@ -135,26 +135,28 @@ void warn_of_images_without_rows(const ScannedSource& source, const ShardingOpti
 void hold_against_notes(ScannedSource& source, const ShardingOptions& options, Context& ctx) {
   refuse_two_jsons(source.scan, source.root);
   if (options.metadata.empty()) return;
-  const ImageNotes::Unused unused = source.notes->unused(source.scan);
+  const catalog::ImageNotes::Unused unused = source.notes->unused(source.scan);
   if (unused.rows > 0) {
     ctx.warn("metadata_rows_unused", fmt::format("{} of '{}' name no image of the source, the first in line {}",
                                                  format_count(unused.rows, "row"), options.metadata, unused.line));
   }
   if (options.on_bad == OnBad::keep) return warn_of_images_without_rows(source, options, ctx);
-  leave_out(source.scan, [&](const ScannedClass& owner, const ScannedFile& file) -> std::optional<Error> {
-    const std::string path = owner.path_of(file);
-    if (source.notes->knows(path)) return std::nullopt;
-    return Error(ErrorCode::corrupt,
-                 fmt::format("'{}' has no row in '{}'; add one, leave such images out with --on-bad skip, or have them "
-                             "without a .json with --on-bad keep",
-                             path, options.metadata),
-                 path);
-  });
+  catalog::leave_out(
+      source.scan, [&](const catalog::ScannedClass& owner, const catalog::ScannedFile& file) -> std::optional<Error> {
+        const std::string path = owner.path_of(file);
+        if (source.notes->knows(path)) return std::nullopt;
+        return Error(
+            ErrorCode::corrupt,
+            fmt::format("'{}' has no row in '{}'; add one, leave such images out with --on-bad skip, or have them "
+                        "without a .json with --on-bad keep",
+                        path, options.metadata),
+            path);
+      });
 }
 
 }  // namespace
 
-ImageListOptions image_list(const ListOptions& images, bool labels_are_names) {
+catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names) {
   return {images.list, images.path_column, images.label_column, images.label_separator, labels_are_names};
 }
 
@@ -162,20 +164,20 @@ ScannedSource scan_source(const std::string& root, const ShardingOptions& option
                           const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx) {
   check(options);
   const auto start = std::chrono::steady_clock::now();
-  const ScanOptions scanning{options.allow_empty, thread_count(threads), options.sidecars};
+  const catalog::ScanOptions scanning{options.allow_empty, system::thread_count(threads), options.sidecars};
   ScannedSource source{root, {}, {}, nullptr, 0};
-  std::optional<ImageListOptions> several;
+  std::optional<catalog::ImageListOptions> several;
   if (options.images.list.empty()) {
-    source.scan = scan_image_folder(root, scanning, ctx);
+    source.scan = catalog::scan_image_folder(root, scanning, ctx);
   } else {
-    const ImageListOptions rows = image_list(options.images, !options.class_map.empty());
-    ImageList list = scan_image_list(root, rows, scanning, ctx);
+    const catalog::ImageListOptions rows = image_list(options.images, !options.class_map.empty());
+    catalog::ImageList list = catalog::scan_image_list(root, rows, scanning, ctx);
     source.scan = std::move(list.scan);
     if (list.several_labels) several = rows;
   }
   source.notes = read_notes(root, options, several, ctx);
   if (source.notes) hold_against_notes(source, options, ctx);
-  mark_collisions(source.scan);
+  catalog::mark_collisions(source.scan);
   source.labels = labels_of(source.scan, options.class_map, classes);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return source;
@@ -185,9 +187,10 @@ std::vector<SampleOrder> split_source(const ScannedSource& source, const SplitRu
   std::vector<SplitFacts> facts;
   facts.reserve(source.scan.images());
   for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
-    const ScannedClass& owner = source.scan.classes[c];
-    for (const ScannedFile& file : owner.files) {
-      facts.push_back({xxh3_64(as_bytes(image_key(owner, file))), source.labels.empty() ? 0 : source.labels[c]});
+    const catalog::ScannedClass& owner = source.scan.classes[c];
+    for (const catalog::ScannedFile& file : owner.files) {
+      facts.push_back(
+          {xxh3_64(as_bytes(catalog::image_key(owner, file))), source.labels.empty() ? 0 : source.labels[c]});
     }
   }
   SampleOrder order(facts.size());
@@ -196,4 +199,4 @@ std::vector<SampleOrder> split_source(const ScannedSource& source, const SplitRu
       std::move(order), rule, [&](std::uint32_t sample) { return facts[sample]; }, ctx);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -12,20 +12,20 @@
 #include "dataset/sharding/sharding_options.hpp"
 #include "dataset/sharding/split.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// A source whose files and labels are known: what plans are made of. Its samples are numbered class by class, in the
 /// scan's order.
 struct ScannedSource {
   std::string root;
-  ImageFolderScan scan;               ///< with its collisions marked
-  std::vector<std::uint64_t> labels;  ///< of scan.classes; empty where the images have none
-  std::shared_ptr<ImageNotes> notes;  ///< what the .json members say; null: there are none
-  double scan_seconds = 0;            ///< wall time
+  catalog::ImageFolderScan scan;               ///< with its collisions marked
+  std::vector<std::uint64_t> labels;           ///< of scan.classes; empty where the images have none
+  std::shared_ptr<catalog::ImageNotes> notes;  ///< what the .json members say; null: there are none
+  double scan_seconds = 0;                     ///< wall time
 };
 
 /// A list as the catalog reads it. `labels_are_names`: a class map numbers them.
-ImageListOptions image_list(const ListOptions& images, bool labels_are_names);
+catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names);
 
 /// Scans `root`, or takes the images of --list. A class gets its label from --class-map or else its place among
 /// `classes`, which are sorted and have all of them; empty: those of this source. Images without a row in --metadata
@@ -38,4 +38,4 @@ ScannedSource scan_source(const std::string& root, const ShardingOptions& option
 /// Divides all samples, in the scan's order.
 std::vector<SampleOrder> split_source(const ScannedSource& source, const SplitRule& rule, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "formats/tar_header.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
@@ -30,10 +30,10 @@ ShardCut cut_at_limits(std::uint64_t count, const std::function<std::uint64_t(st
   std::uint64_t bytes = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t sample = bytes_of(i);
-    if (kTarEnd + sample > limits.bytes) ++cut.oversized;
+    if (formats::kTarEnd + sample > limits.bytes) ++cut.oversized;
     if (cut.samples.empty() || cut.samples.back() >= limits.samples || bytes + sample > limits.bytes) {
       cut.samples.push_back(0);
-      bytes = kTarEnd;
+      bytes = formats::kTarEnd;
     }
     cut.samples.back() += 1;
     bytes += sample;
@@ -57,7 +57,7 @@ bool fits(const std::vector<std::uint64_t>& samples, const std::function<std::ui
           Limits limits) {
   std::uint64_t next = 0;
   for (const std::uint64_t in_shard : samples) {
-    std::uint64_t bytes = kTarEnd;
+    std::uint64_t bytes = formats::kTarEnd;
     for (std::uint64_t i = 0; i < in_shard; ++i) bytes += bytes_of(next++);
     if (in_shard > limits.samples || (in_shard > 1 && bytes > limits.bytes)) return false;
   }
@@ -106,4 +106,4 @@ ShuffleBuffer shuffle_buffer_for(const ShardedOrder& order) {
   return {samples, order.bytes / order.samples * samples};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -6,7 +6,7 @@
 
 #include "dataset/sharding/sharding_options.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// Where an ordered run of samples is cut into shards.
 struct ShardCut {
@@ -36,4 +36,4 @@ struct ShuffleBuffer {
 /// buffer mixes classes only when it spans several of them, and it should span ten. Never more than there are.
 ShuffleBuffer shuffle_buffer_for(const ShardedOrder& order);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -8,7 +8,7 @@
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 constexpr std::uint64_t kMemory = 96U * 1024U * 1024U;
@@ -27,7 +27,7 @@ double to_seconds(std::int64_t nanoseconds) { return static_cast<double>(nanosec
 
 /// A shard that is being dealt out and written.
 struct ShardJob::OpenShard {
-  OpenShard(FileSystem& files, const ShardJobSetup& setup, std::size_t shard, BufferPool& pool)
+  OpenShard(io::FileSystem& files, const ShardJobSetup& setup, std::size_t shard, BufferPool& pool)
       : samples(setup.source.open(shard)),
         writer(files, setup.target, setup.plan.shard_name(shard), to_hex(setup.plan.hash()), pool, setup.md5),
         next(samples->next()) {}
@@ -46,24 +46,24 @@ struct ShardJob::Claim {
   Chunk chunk;
 };
 
-ShardJob::ShardJob(const ShardJobSetup& setup, FileSystem& files, Context& ctx)
+ShardJob::ShardJob(const ShardJobSetup& setup, io::FileSystem& files, Context& ctx)
     : setup_(setup), files_(files), ctx_(ctx), pool_(kMemory), finished_(16) {}
 
 ShardJobReport ShardJob::run(const std::vector<std::size_t>& shards) {
   todo_ = shards;
-  TaskGroup publisher(ctx_.stop_token());
-  AdaptiveWorkers workers({setup_.cores, kFewestInFlight, most_reads_in_flight(kDescriptorsPerRead)},
-                          publisher.stop_token());
+  sync::TaskGroup publisher(ctx_.stop_token());
+  sync::AdaptiveWorkers workers({setup_.cores, kFewestInFlight, system::most_reads_in_flight(kDescriptorsPerRead)},
+                                publisher.stop_token());
   workers_ = &workers;
   publisher.spawn([this](const std::stop_token& stop) { publish_finished(stop); });
-  workers.run([this](WaitMeter& meter, const std::stop_token& stop) { return step(meter, stop); });
+  workers.run([this](sync::WaitMeter& meter, const std::stop_token& stop) { return step(meter, stop); });
   finished_.close();
   publisher.wait();
   ctx_.throw_if_stopped();
   return {to_seconds(setup_.source.read_ns()), to_seconds(write_ns_), to_seconds(sync_ns_), workers.in_flight()};
 }
 
-bool ShardJob::step(WaitMeter& meter, const std::stop_token& stop) {
+bool ShardJob::step(sync::WaitMeter& meter, const std::stop_token& stop) {
   std::optional<Claim> work = claim(stop);
   if (!work) return false;
   Chunk chunk = read_chunk(*work, meter);
@@ -113,19 +113,19 @@ bool ShardJob::open_next() {
   return true;
 }
 
-Chunk ShardJob::read_chunk(Claim& claim, WaitMeter& meter) {
+Chunk ShardJob::read_chunk(Claim& claim, sync::WaitMeter& meter) {
   Chunk chunk = std::move(claim.chunk);
   const MutableBytes room = chunk.buffer.bytes();
   for (const auto& pending : claim.samples) {
-    Result<IndexSample> sample = pending->read(room.subspan(chunk.used, pending->tar_bytes()), meter);
+    Result<formats::IndexSample> sample = pending->read(room.subspan(chunk.used, pending->tar_bytes()), meter);
     if (sample) {
-      const IndexMember& last = sample->members.back();
-      const std::size_t taken = last.offset + tar_padded(last.size);
-      for (IndexMember& member : sample->members) member.offset += chunk.used;
+      const formats::IndexMember& last = sample->members.back();
+      const std::size_t taken = last.offset + formats::tar_padded(last.size);
+      for (formats::IndexMember& member : sample->members) member.offset += chunk.used;
       chunk.entries.emplace_back(std::move(*sample));
       chunk.used += taken;
     } else if (setup_.source.leaves_out(sample.error())) {
-      chunk.entries.emplace_back(IndexSkip{pending->path(), sample.error().what()});
+      chunk.entries.emplace_back(formats::IndexSkip{pending->path(), sample.error().what()});
     } else {
       throw Error(sample.error());
     }
@@ -141,4 +141,4 @@ void ShardJob::publish_finished(const std::stop_token& stop) {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -17,7 +17,7 @@
 #include "sync/bounded_queue.hpp"
 
 /// The seam between where samples come from (files for convert, other shards for reshard) and the shards they go to.
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// One sample on its way. Used by one thread at a time, but not by the same all along.
 class PendingSample {
@@ -30,7 +30,7 @@ class PendingSample {
   /// Writes headers, contents and padding to the front of `out`, which has tar_bytes(). The members' offsets count from
   /// there; the sample ends with the padding of the last. The Error says why there is no sample. Blocking reads are
   /// timed by `meter`.
-  virtual Result<IndexSample> read(MutableBytes out, WaitMeter& meter) = 0;
+  virtual Result<formats::IndexSample> read(MutableBytes out, sync::WaitMeter& meter) = 0;
 
   /// What the index names when the sample is left out.
   virtual std::string path() const = 0;
@@ -58,7 +58,7 @@ class SampleSource {
 
 /// Where a ShardJob reads and writes.
 struct ShardJobSetup {
-  const PlanReader& plan;
+  const formats::PlanReader& plan;
   SampleSource& source;
   std::string target;  ///< folder; its .shardkit folder is there
   unsigned cores = 1;
@@ -80,7 +80,7 @@ struct ShardJobReport {
 /// flight when the source is slow (AdaptiveWorkers), a few shards are open at a time, and buffers stay within 96 MiB.
 class ShardJob {
  public:
-  ShardJob(const ShardJobSetup& setup, FileSystem& files, Context& ctx);
+  ShardJob(const ShardJobSetup& setup, io::FileSystem& files, Context& ctx);
 
   /// Writes `shards`; returns when all of them are durable. The first failure ends the job; shards already published
   /// stay, temporaries go.
@@ -90,19 +90,19 @@ class ShardJob {
   struct OpenShard;
   struct Claim;
 
-  bool step(WaitMeter& meter, const std::stop_token& stop);
+  bool step(sync::WaitMeter& meter, const std::stop_token& stop);
   std::optional<Claim> claim(const std::stop_token& stop);
   bool open_next();
-  Chunk read_chunk(Claim& claim, WaitMeter& meter);
+  Chunk read_chunk(Claim& claim, sync::WaitMeter& meter);
   void publish_finished(const std::stop_token& stop);
   std::size_t chunk_bytes() const;
 
   const ShardJobSetup& setup_;
-  FileSystem& files_;
+  io::FileSystem& files_;
   Context& ctx_;
   BufferPool pool_;
-  AdaptiveWorkers* workers_ = nullptr;
-  BoundedQueue<std::shared_ptr<OpenShard>> finished_;
+  sync::AdaptiveWorkers* workers_ = nullptr;
+  sync::BoundedQueue<std::shared_ptr<OpenShard>> finished_;
 
   std::mutex mutex_;  ///< guards what follows: the dealing of samples
   std::vector<std::size_t> todo_;
@@ -114,4 +114,4 @@ class ShardJob {
   std::atomic<std::int64_t> sync_ns_{0};
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

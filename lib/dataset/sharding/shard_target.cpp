@@ -11,7 +11,7 @@
 #include "core/error.hpp"
 #include "formats/tsv.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 constexpr const char* kPlanName = "plan";
@@ -31,7 +31,7 @@ bool same_bytes(ByteSource& a, ByteSource& b) {
 
 /// Hashes a whole file in blocks.
 Hash128 file_hash(const std::string& path) {
-  const File file = File::open_read(path);
+  const io::File file = io::File::open_read(path);
   std::vector<std::byte> block(1U << 20U);
   Xxh3Stream hash;
   std::uint64_t offset = 0;
@@ -44,12 +44,12 @@ Hash128 file_hash(const std::string& path) {
 
 }  // namespace
 
-ConvertTarget::ConvertTarget(FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
+ConvertTarget::ConvertTarget(io::FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
 
 void ConvertTarget::prepare() {
-  files_.create_directories(join_path(folder_, kStateFolder));
-  remove_stale_temps(files_, folder_);
-  remove_stale_temps(files_, join_path(folder_, kStateFolder));
+  files_.create_directories(io::join_path(folder_, formats::kStateFolder));
+  io::remove_stale_temps(files_, folder_);
+  io::remove_stale_temps(files_, io::join_path(folder_, formats::kStateFolder));
   if (std::filesystem::exists(state_path(kPlanName))) return;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
@@ -63,7 +63,8 @@ void ConvertTarget::prepare() {
 
 /// Whoever reads the target would find one set and, in its folders, others.
 void refuse_sets_in_set(const ConvertTarget& target) {
-  if (!std::filesystem::exists(target.path_of(kManifestName)) && !std::filesystem::exists(target.state_path("plan"))) {
+  if (!std::filesystem::exists(target.path_of(formats::kManifestName)) &&
+      !std::filesystem::exists(target.state_path("plan"))) {
     return;
   }
   throw Error(ErrorCode::conflict,
@@ -74,36 +75,37 @@ void refuse_sets_in_set(const ConvertTarget& target) {
 void ConvertTarget::adopt_plan(const std::function<void(ByteSink&)>& write) {
   const std::string path = state_path(kPlanName);
   if (!std::filesystem::exists(path)) {
-    AtomicFile file(files_, path);
+    io::AtomicFile file(files_, path);
     write(file);
     if (file.commit_new()) return open_plan();
   }
   open_plan();
-  AtomicFile scratch(files_, path);  // never committed
+  io::AtomicFile scratch(files_, path);  // never committed
   write(scratch);
   scratch.flush();
-  FileSource now(scratch.temp_path());
+  io::FileSource now(scratch.temp_path());
   if (same_bytes(*plan_file_, now)) return;
   throw Error(ErrorCode::conflict,
               fmt::format("'{}' holds shards of another plan: {}; choose an empty folder, or remove this one", folder_,
-                          plan_difference(*plan_, PlanReader(now, scratch.temp_path()))),
+                          plan_difference(*plan_, formats::PlanReader(now, scratch.temp_path()))),
               folder_);
 }
 
 void ConvertTarget::open_plan() {
-  plan_file_ = std::make_unique<FileSource>(state_path(kPlanName));
-  plan_ = std::make_unique<PlanReader>(*plan_file_, state_path(kPlanName));
+  plan_file_ = std::make_unique<io::FileSource>(state_path(kPlanName));
+  plan_ = std::make_unique<formats::PlanReader>(*plan_file_, state_path(kPlanName));
 }
 
-std::optional<ShardSummary> ConvertTarget::finished(std::size_t shard, bool recheck) const {
+std::optional<formats::ShardSummary> ConvertTarget::finished(std::size_t shard, bool recheck) const {
   const std::string name = plan_->shard_name(shard);
-  const std::string index_path = join_path(folder_, shard_index_path(name));
+  const std::string index_path = io::join_path(folder_, formats::shard_index_path(name));
   struct stat info {};
   if (::stat(index_path.c_str(), &info) != 0) return std::nullopt;
-  ShardSummary summary;
+  formats::ShardSummary summary;
   try {
-    FileSource index(index_path);
-    summary = recheck ? read_shard_index(index, index_path, {}) : read_shard_summary(index, index_path);
+    io::FileSource index(index_path);
+    summary =
+        recheck ? formats::read_shard_index(index, index_path, {}) : formats::read_shard_summary(index, index_path);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::corrupt) return std::nullopt;  // written again
     throw;
@@ -117,22 +119,22 @@ std::optional<ShardSummary> ConvertTarget::finished(std::size_t shard, bool rech
   return summary;
 }
 
-std::vector<IndexSkip> ConvertTarget::skipped_in(const std::vector<ShardSummary>& shards) const {
-  std::vector<IndexSkip> skipped = plan_->head().skipped;
-  for (const ShardSummary& shard : shards) {
+std::vector<formats::IndexSkip> ConvertTarget::skipped_in(const std::vector<formats::ShardSummary>& shards) const {
+  std::vector<formats::IndexSkip> skipped = plan_->head().skipped;
+  for (const formats::ShardSummary& shard : shards) {
     if (shard.skipped == 0) continue;
-    const std::string path = join_path(folder_, shard_index_path(shard.shard));
-    FileSource index(path);
-    ShardIndexVisitor visitor;
-    visitor.skip = [&](IndexSkip&& skip) { skipped.push_back(std::move(skip)); };
-    read_shard_index(index, path, visitor);
+    const std::string path = io::join_path(folder_, formats::shard_index_path(shard.shard));
+    io::FileSource index(path);
+    formats::ShardIndexVisitor visitor;
+    visitor.skip = [&](formats::IndexSkip&& skip) { skipped.push_back(std::move(skip)); };
+    formats::read_shard_index(index, path, visitor);
   }
   return skipped;
 }
 
-std::map<std::string, std::uint64_t> ConvertTarget::left_out_by_class(const std::vector<ShardSummary>& shards,
-                                                                      const std::vector<IndexSkip>& skipped) const {
-  const PlanHead& head = plan_->head();
+std::map<std::string, std::uint64_t> ConvertTarget::left_out_by_class(
+    const std::vector<formats::ShardSummary>& shards, const std::vector<formats::IndexSkip>& skipped) const {
+  const formats::PlanHead& head = plan_->head();
   std::map<std::string, std::uint64_t> left_out;
   std::set<std::string_view> paths;
   for (std::size_t i = head.skipped.size(); i < skipped.size(); ++i) {
@@ -143,33 +145,33 @@ std::map<std::string, std::uint64_t> ConvertTarget::left_out_by_class(const std:
   if (!head.listed || paths.empty()) return left_out;
   // Paths in a list do not name the class: the plan's lines do.
   std::set<std::string_view> shorter;
-  for (const ShardSummary& shard : shards) {
+  for (const formats::ShardSummary& shard : shards) {
     if (shard.skipped > 0) shorter.insert(shard.shard);
   }
   for (std::size_t shard = 0; shard < plan_->shards().size(); ++shard) {
     if (!shorter.contains(plan_->shard_name(shard))) continue;
-    PlanReader::ShardReader reader = plan_->read_shard(shard);
-    for (PlannedSample sample; reader.next(sample);) {
-      if (sample.class_index && paths.contains(image_path(head, sample)))
+    formats::PlanReader::ShardReader reader = plan_->read_shard(shard);
+    for (formats::PlannedSample sample; reader.next(sample);) {
+      if (sample.class_index && paths.contains(formats::image_path(head, sample)))
         ++left_out[head.classes[*sample.class_index].name];
     }
   }
   return left_out;
 }
 
-Manifest ConvertTarget::manifest_of(const std::vector<ShardSummary>& shards) const {
-  const PlanHead& head = plan_->head();
-  Manifest manifest;
+formats::Manifest ConvertTarget::manifest_of(const std::vector<formats::ShardSummary>& shards) const {
+  const formats::PlanHead& head = plan_->head();
+  formats::Manifest manifest;
   manifest.options = head.options;
   manifest.plan_hash = to_hex(plan_->hash());
-  const std::vector<IndexSkip> skipped = skipped_in(shards);
+  const std::vector<formats::IndexSkip> skipped = skipped_in(shards);
   manifest.skipped = skipped.size();
   const std::map<std::string, std::uint64_t> left_out = left_out_by_class(shards, skipped);
-  for (const PlanClass& item : head.classes) {
+  for (const formats::PlanClass& item : head.classes) {
     const auto found = left_out.find(item.name);
     manifest.classes.push_back({item.name, item.label, item.samples - (found == left_out.end() ? 0 : found->second)});
   }
-  for (const ShardSummary& shard : shards) {
+  for (const formats::ShardSummary& shard : shards) {
     if (shard.samples == 0) continue;
     manifest.shards.push_back({shard.shard, shard.samples, shard.bytes, shard.xxh3_128});
     manifest.samples += shard.samples;
@@ -178,14 +180,14 @@ Manifest ConvertTarget::manifest_of(const std::vector<ShardSummary>& shards) con
   return manifest;
 }
 
-void ConvertTarget::publish_manifest(const Manifest& manifest) {
-  const std::string text = write_manifest(manifest);
-  publish(files_, path_of(kManifestName), as_bytes(text));
+void ConvertTarget::publish_manifest(const formats::Manifest& manifest) {
+  const std::string text = formats::write_manifest(manifest);
+  io::publish(files_, path_of(formats::kManifestName), as_bytes(text));
 }
 
-void ConvertTarget::publish_part(const Part& part, const Manifest& manifest) {
-  const std::string text = write_manifest(manifest);
-  publish(files_, state_path(part_file_name(part)), as_bytes(text));
+void ConvertTarget::publish_part(const Part& part, const formats::Manifest& manifest) {
+  const std::string text = formats::write_manifest(manifest);
+  io::publish(files_, state_path(part_file_name(part)), as_bytes(text));
 }
 
 std::string part_file_name(const Part& part) { return fmt::format("part-{:05}-of-{:05}.json", part.index, part.count); }
@@ -198,13 +200,14 @@ std::optional<Part> parse_part_file_name(std::string_view name) {
   }
   Part part;
   const std::string_view count = name.substr(at + middle.size(), name.size() - 5 - at - middle.size());
-  if (!parse_number(name.substr(5, at - 5), part.index) || !parse_number(count, part.count)) return std::nullopt;
+  if (!formats::parse_number(name.substr(5, at - 5), part.index) || !formats::parse_number(count, part.count))
+    return std::nullopt;
   return part;
 }
 
 namespace {
 
-std::string option_difference(const PlanHead& before, const PlanHead& now) {
+std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
   const auto text = [](const std::map<std::string, std::string>& options, const std::string& name) {
     const auto found = options.find(name);
     return found == options.end() ? std::string("not given") : found->second;
@@ -220,13 +223,13 @@ std::string option_difference(const PlanHead& before, const PlanHead& now) {
   return {};
 }
 
-std::string class_difference(const PlanHead& before, const PlanHead& now) {
-  std::map<std::string_view, const PlanClass*> gone;
-  for (const PlanClass& was : before.classes) gone.emplace(was.name, &was);
-  for (const PlanClass& is : now.classes) {
+std::string class_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
+  std::map<std::string_view, const formats::PlanClass*> gone;
+  for (const formats::PlanClass& was : before.classes) gone.emplace(was.name, &was);
+  for (const formats::PlanClass& is : now.classes) {
     const auto found = gone.find(is.name);
     if (found == gone.end()) return fmt::format("class '{}' is new", is.name);
-    const PlanClass& was = *found->second;
+    const formats::PlanClass& was = *found->second;
     if (was.label != is.label) return fmt::format("class '{}' had label {}, has {}", is.name, was.label, is.label);
     if (was.samples != is.samples) {
       return fmt::format("class '{}' had {} images, has {}", is.name, was.samples, is.samples);
@@ -236,9 +239,9 @@ std::string class_difference(const PlanHead& before, const PlanHead& now) {
   return gone.empty() ? std::string() : fmt::format("class '{}' is gone", gone.begin()->first);
 }
 
-std::string sample_difference(const PlanReader& before, const PlanReader& now) {
-  PlannedSample was;
-  PlannedSample is;
+std::string sample_difference(const formats::PlanReader& before, const formats::PlanReader& now) {
+  formats::PlannedSample was;
+  formats::PlannedSample is;
   for (std::size_t shard = 0; shard < std::min(before.shards().size(), now.shards().size()); ++shard) {
     auto old_samples = before.read_shard(shard);
     auto new_samples = now.read_shard(shard);
@@ -248,8 +251,8 @@ std::string sample_difference(const PlanReader& before, const PlanReader& now) {
       if (had != has) return fmt::format("shard {} has another number of samples", shard);
       if (!had) break;
       if (was == is) continue;
-      const std::string path = image_path(now.head(), is);
-      if (image_path(before.head(), was) != path) return fmt::format("'{}' is where another file was", path);
+      const std::string path = formats::image_path(now.head(), is);
+      if (formats::image_path(before.head(), was) != path) return fmt::format("'{}' is where another file was", path);
       if (was.image.size != is.image.size) {
         return fmt::format("'{}' had {} bytes, has {}", path, was.image.size, is.image.size);
       }
@@ -261,12 +264,12 @@ std::string sample_difference(const PlanReader& before, const PlanReader& now) {
   return {};
 }
 
-std::string input_difference(const PlanHead& before, const PlanHead& now) {
+std::string input_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
   for (std::size_t i = 0; i < std::max(before.inputs.size(), now.inputs.size()); ++i) {
     if (i >= now.inputs.size()) return fmt::format("input '{}' is gone", before.inputs[i].name);
     if (i >= before.inputs.size()) return fmt::format("input '{}' is new", now.inputs[i].name);
-    const PlanInput& was = before.inputs[i];
-    const PlanInput& is = now.inputs[i];
+    const formats::PlanInput& was = before.inputs[i];
+    const formats::PlanInput& is = now.inputs[i];
     if (was.name != is.name) return fmt::format("input '{}' is where '{}' was", is.name, was.name);
     if (was.bytes != is.bytes) return fmt::format("input '{}' had {} bytes, has {}", is.name, was.bytes, is.bytes);
     if (was != is) return fmt::format("input '{}' was modified since", is.name);
@@ -276,7 +279,7 @@ std::string input_difference(const PlanHead& before, const PlanHead& now) {
 
 }  // namespace
 
-std::string plan_difference(const PlanReader& before, const PlanReader& now) {
+std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now) {
   std::string text = option_difference(before.head(), now.head());
   if (text.empty()) text = input_difference(before.head(), now.head());
   if (text.empty()) text = class_difference(before.head(), now.head());
@@ -286,4 +289,4 @@ std::string plan_difference(const PlanReader& before, const PlanReader& now) {
   return text.empty() ? "the plan file is damaged" : text;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -15,13 +15,13 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// The folder that a convert or a reshard writes to. Its .shardkit/plan says what it is to hold; the plan is put there
 /// before anything else and decides, for all parts and restarts, whether they belong together.
 class ConvertTarget {
  public:
-  ConvertTarget(FileSystem& files, std::string folder);
+  ConvertTarget(io::FileSystem& files, std::string folder);
 
   /// Makes the folder, or throws Error{conflict} when it holds something else than a convert's output.
   void prepare();
@@ -32,35 +32,37 @@ class ConvertTarget {
 
   /// Opens the adopted plan, as merge does. Throws Error{not_found} when there is none.
   void open_plan();
-  const PlanReader& plan() const { return *plan_; }
+  const formats::PlanReader& plan() const { return *plan_; }
 
   /// What the shard's index says when shard and index are there and fit the plan; empty when it is to be written.
   /// `recheck` also compares the tar's bytes with its checksum.
-  std::optional<ShardSummary> finished(std::size_t shard, bool recheck) const;
+  std::optional<formats::ShardSummary> finished(std::size_t shard, bool recheck) const;
 
   /// A manifest over finished shards. The classes count what really became samples.
-  Manifest manifest_of(const std::vector<ShardSummary>& shards) const;
+  formats::Manifest manifest_of(const std::vector<formats::ShardSummary>& shards) const;
   /// Source files left out: by the scan, then those of `shards`, in order.
-  std::vector<IndexSkip> skipped_in(const std::vector<ShardSummary>& shards) const;
+  std::vector<formats::IndexSkip> skipped_in(const std::vector<formats::ShardSummary>& shards) const;
 
   /// Publishes `manifest.json`, byte for byte the same for any number of parts.
-  void publish_manifest(const Manifest& manifest);
+  void publish_manifest(const formats::Manifest& manifest);
   /// Publishes what a part did, for merge to find. The folder is durable when either returns.
-  void publish_part(const Part& part, const Manifest& manifest);
+  void publish_part(const Part& part, const formats::Manifest& manifest);
 
   const std::string& folder() const { return folder_; }
-  std::string path_of(const std::string& name) const { return join_path(folder_, name); }
-  std::string state_path(std::string_view name) const { return join_path(join_path(folder_, kStateFolder), name); }
+  std::string path_of(const std::string& name) const { return io::join_path(folder_, name); }
+  std::string state_path(std::string_view name) const {
+    return io::join_path(io::join_path(folder_, formats::kStateFolder), name);
+  }
 
  private:
   /// Samples that the plan has and the shards left out.
-  std::map<std::string, std::uint64_t> left_out_by_class(const std::vector<ShardSummary>& shards,
-                                                         const std::vector<IndexSkip>& skipped) const;
+  std::map<std::string, std::uint64_t> left_out_by_class(const std::vector<formats::ShardSummary>& shards,
+                                                         const std::vector<formats::IndexSkip>& skipped) const;
 
-  FileSystem& files_;
+  io::FileSystem& files_;
   std::string folder_;
-  std::unique_ptr<FileSource> plan_file_;
-  std::unique_ptr<PlanReader> plan_;
+  std::unique_ptr<io::FileSource> plan_file_;
+  std::unique_ptr<formats::PlanReader> plan_;
 };
 
 /// Throws Error{conflict} when `target` holds a set of its own: sets below it would lie among its shards.
@@ -71,6 +73,6 @@ std::string part_file_name(const Part& part);
 std::optional<Part> parse_part_file_name(std::string_view name);
 
 /// One line that says in what two plans differ, first of all in options. Both are open.
-std::string plan_difference(const PlanReader& before, const PlanReader& now);
+std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -7,7 +7,7 @@
 #include "dataset/indexes/known_shard.hpp"
 #include "formats/tar_header.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 /// Capacities are multiples of this, so that a spare fits the next request more often.
@@ -56,13 +56,13 @@ constexpr std::uint64_t kWritebackStep = 16U * 1024U * 1024U;
 
 }  // namespace
 
-ShardWriter::ShardWriter(FileSystem& files, const std::string& folder, const std::string& shard,
+ShardWriter::ShardWriter(io::FileSystem& files, const std::string& folder, const std::string& shard,
                          std::string_view plan_hash, BufferPool& pool, bool md5)
     : files_(files),
       folder_(folder),
       pool_(pool),
-      tar_(files, join_path(folder, shard)),
-      index_file_(files, join_path(folder, shard_index_path(shard))),
+      tar_(files, io::join_path(folder, shard)),
+      index_file_(files, io::join_path(folder, formats::shard_index_path(shard))),
       index_(index_file_, shard, plan_hash) {
   if (md5) md5_.emplace();
 }
@@ -93,11 +93,11 @@ void ShardWriter::write(Chunk& chunk) {
   if (md5_) md5_->update(bytes);
   tar_.write(bytes);
   for (auto& entry : chunk.entries) {
-    if (auto* sample = std::get_if<IndexSample>(&entry)) {
-      for (IndexMember& member : sample->members) member.offset += offset_;
+    if (auto* sample = std::get_if<formats::IndexSample>(&entry)) {
+      for (formats::IndexMember& member : sample->members) member.offset += offset_;
       index_.add(*sample);
     } else {
-      index_.add(std::get<IndexSkip>(entry));
+      index_.add(std::get<formats::IndexSkip>(entry));
     }
   }
   offset_ += chunk.used;
@@ -106,11 +106,11 @@ void ShardWriter::write(Chunk& chunk) {
 }
 
 void ShardWriter::finish() {
-  constexpr std::array<std::byte, kTarEnd> end{};
+  constexpr std::array<std::byte, formats::kTarEnd> end{};
   hash_.update(end);
   if (md5_) md5_->update(end);
   tar_.write(end);
-  summary_ = index_.finish(offset_ + kTarEnd, hash_.digest());
+  summary_ = index_.finish(offset_ + formats::kTarEnd, hash_.digest());
 }
 
 void ShardWriter::publish() {
@@ -121,4 +121,4 @@ void ShardWriter::publish() {
   tar_.commit();
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

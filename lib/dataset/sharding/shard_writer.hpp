@@ -17,7 +17,7 @@
 #include "formats/shard_index.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// Memory that is used again and again, since fresh pages cost a fault each. Bytes start undefined.
 struct Buffer {
@@ -50,8 +50,8 @@ class BufferPool {
 struct Chunk {
   Buffer buffer;
   std::size_t used = 0;
-  std::vector<std::variant<IndexSample, IndexSkip>> entries;  ///< in shard order
-  bool last = false;                                          ///< the shard ends with it
+  std::vector<std::variant<formats::IndexSample, formats::IndexSkip>> entries;  ///< in shard order
+  bool last = false;                                                            ///< the shard ends with it
 };
 
 /// Writes one shard and its index from chunks that workers finish in any order.
@@ -63,7 +63,7 @@ class ShardWriter {
  public:
   /// `folder` holds the shards and has a .shardkit folder. Buffers of written chunks go back to `pool`. `md5`: keep the
   /// shard's MD5 beside its index.
-  ShardWriter(FileSystem& files, const std::string& folder, const std::string& shard, std::string_view plan_hash,
+  ShardWriter(io::FileSystem& files, const std::string& folder, const std::string& shard, std::string_view plan_hash,
               BufferPool& pool, bool md5);
 
   /// Takes a chunk; true for the one call that completed the shard. Thread-safe.
@@ -77,17 +77,17 @@ class ShardWriter {
   void write(Chunk& chunk);
   void finish();
 
-  FileSystem& files_;
+  io::FileSystem& files_;
   const std::string folder_;
   BufferPool& pool_;
-  AtomicFile tar_;
-  AtomicFile index_file_;
-  ShardIndexWriter index_;
+  io::AtomicFile tar_;
+  io::AtomicFile index_file_;
+  formats::ShardIndexWriter index_;
   Xxh3Stream hash_;
   std::optional<Md5Stream> md5_;
   std::uint64_t offset_ = 0;  ///< bytes of the tar so far
   std::uint64_t written_back_ = 0;
-  ShardSummary summary_;
+  formats::ShardSummary summary_;
 
   std::mutex mutex_;
   std::map<std::uint64_t, Chunk> waiting_;
@@ -95,4 +95,4 @@ class ShardWriter {
   bool writing_ = false;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

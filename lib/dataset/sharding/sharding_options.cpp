@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "formats/portable_name.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 void ShardSizes::describe(FieldVisitor& v) {
   v.field({"samples", Unit::count, "close a shard at this many samples (default 5000 when --size is not given either)",
@@ -107,7 +107,7 @@ void check_sidecars(const std::vector<std::string>& suffixes, bool tree) {
     if (suffix.size() < 2 || suffix.size() > 24 || std::string_view("._-").find(suffix[0]) == std::string_view::npos) {
       refuse_it("a suffix starts with '.', '_' or '-' and has 2 to 24 bytes");
     }
-    const std::string extension = portable_extension(suffix);
+    const std::string extension = formats::portable_extension(suffix);
     if (extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.") != std::string::npos) {
       refuse_it("use letters, digits and dots behind its first character");
     }
@@ -180,8 +180,8 @@ std::map<std::string, std::string> option_texts(const ShardSizes& sizes) {
 std::map<std::string, std::string> option_texts(const ShardingOptions& options) {
   std::map<std::string, std::string> texts = option_texts(static_cast<const ShardSizes&>(options));
   texts["shuffle"] = options.no_shuffle ? "none" : fmt::to_string(options.shuffle.value_or(0));
-  texts["validate"] = EnumNames<Validate>::names[static_cast<std::size_t>(options.validate)];
-  texts["on_bad"] = EnumNames<OnBad>::names[static_cast<std::size_t>(options.on_bad)];
+  texts["validate"] = enum_name(options.validate);
+  texts["on_bad"] = enum_name(options.on_bad);
   if (options.resize) {
     texts["resize"] = fmt::to_string(*options.resize);
     texts["quality"] = fmt::to_string(options.quality.value_or(kDefaultQuality));
@@ -208,4 +208,4 @@ void WriteOptions::describe(FieldVisitor& v) {
           index);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

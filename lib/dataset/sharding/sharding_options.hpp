@@ -10,20 +10,14 @@
 
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 enum class Validate { none, header, decode };
-template <>
-struct EnumNames<Validate> {
-  static constexpr std::array<std::string_view, 3> names{"none", "header", "decode"};
-};
+constexpr auto enum_names(Validate) { return std::to_array<std::string_view>({"none", "header", "decode"}); }
 
 /// What happens to a source file that cannot become a sample.
 enum class OnBad { fail, skip, keep };
-template <>
-struct EnumNames<OnBad> {
-  static constexpr std::array<std::string_view, 3> names{"fail", "skip", "keep"};
-};
+constexpr auto enum_names(OnBad) { return std::to_array<std::string_view>({"fail", "skip", "keep"}); }
 
 /// How an ordered run of samples is cut into shards, and what these are called.
 struct ShardSizes {
@@ -90,4 +84,4 @@ struct WriteOptions {
   void describe(FieldVisitor& v);
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

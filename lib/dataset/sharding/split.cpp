@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "core/prng.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 constexpr double kSumTolerance = 1e-6;
@@ -136,4 +136,4 @@ std::vector<SampleOrder> split_samples(SampleOrder order, const SplitRule& rule,
   return sets;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

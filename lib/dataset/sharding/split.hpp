@@ -11,7 +11,7 @@
 #include "core/fields.hpp"
 
 /// Dividing samples among sets, such as train and val: --split of convert and reshard.
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// Numbers of samples, in some order: 4 bytes each.
 using SampleOrder = std::vector<std::uint32_t>;
@@ -67,4 +67,4 @@ void refuse_empty_set(const std::string& name, const SampleOrder& samples);
 std::vector<SampleOrder> split_samples(SampleOrder order, const SplitRule& rule,
                                        const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

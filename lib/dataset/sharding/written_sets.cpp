@@ -10,13 +10,13 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
-std::vector<ShardSummary> finished_shards(const ConvertTarget& target, std::size_t begin, std::size_t end) {
-  std::vector<ShardSummary> summaries;
+std::vector<formats::ShardSummary> finished_shards(const ConvertTarget& target, std::size_t begin, std::size_t end) {
+  std::vector<formats::ShardSummary> summaries;
   for (std::size_t shard = begin; shard < end; ++shard) {
-    std::optional<ShardSummary> summary = target.finished(shard, false);
+    std::optional<formats::ShardSummary> summary = target.finished(shard, false);
     if (!summary) {
       throw Error(ErrorCode::io,
                   fmt::format("shard '{}' in '{}' is gone or changed right after it was written; does another program "
@@ -32,7 +32,7 @@ std::vector<ShardSummary> finished_shards(const ConvertTarget& target, std::size
 }  // namespace
 
 PlannedRest still_to_write(const ConvertTarget& target, const std::optional<Part>& part, bool recheck, Context& ctx) {
-  const std::vector<PlanShard>& planned = target.plan().shards();
+  const std::vector<formats::PlanShard>& planned = target.plan().shards();
   const auto [begin, end] = shards_of(part.value_or(Part{}), planned.size());
   ctx.progress().start("check");
   PlannedRest rest;
@@ -56,7 +56,8 @@ void check_room(const std::string& folder, std::uint64_t bytes, const std::strin
               folder);
 }
 
-PlannedReport write_planned_shards(const PlannedWork& work, const PlannedRest& rest, FileSystem& files, Context& ctx) {
+PlannedReport write_planned_shards(const PlannedWork& work, const PlannedRest& rest, io::FileSystem& files,
+                                   Context& ctx) {
   const auto [begin, end] = shards_of(work.part.value_or(Part{}), work.target.plan().shards().size());
   PlannedReport report;
   report.shards_written = rest.shards.size();
@@ -69,7 +70,7 @@ PlannedReport write_planned_shards(const PlannedWork& work, const PlannedRest& r
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report.bytes_written = ctx.progress().bytes;
 
-  const std::vector<ShardSummary> summaries = finished_shards(work.target, begin, end);
+  const std::vector<formats::ShardSummary> summaries = finished_shards(work.target, begin, end);
   report.manifest = work.target.manifest_of(summaries);
   report.skipped = work.target.skipped_in(summaries);
   write_foreign_indexes(files, work.target.folder(), report.manifest.shards, work.kinds, !work.part, work.cores, ctx);
@@ -78,7 +79,7 @@ PlannedReport write_planned_shards(const PlannedWork& work, const PlannedRest& r
     report.manifest_path = work.target.state_path(part_file_name(*work.part));
   } else {
     work.target.publish_manifest(report.manifest);
-    report.manifest_path = work.target.path_of(kManifestName);
+    report.manifest_path = work.target.path_of(formats::kManifestName);
   }
   return report;
 }
@@ -89,15 +90,16 @@ constexpr std::size_t kMostListed = 1000;
 
 }  // namespace
 
-void list_skipped(std::vector<SkippedFile>& listed, const std::vector<IndexSkip>& skipped, const std::string& folder) {
-  for (const IndexSkip& skip : skipped) {
+void list_skipped(std::vector<SkippedFile>& listed, const std::vector<formats::IndexSkip>& skipped,
+                  const std::string& folder) {
+  for (const formats::IndexSkip& skip : skipped) {
     if (listed.size() == kMostListed) break;
     listed.push_back({folder + skip.path, skip.reason});
   }
 }
 
 void WrittenSets::add(const std::string& name, const PlannedReport& report) {
-  const Manifest& manifest = report.manifest;
+  const formats::Manifest& manifest = report.manifest;
   sets.push_back(
       {name, manifest.samples, manifest.shards.size(), manifest.bytes, report.manifest_path, manifest.plan_hash});
   samples += manifest.samples;
@@ -150,4 +152,4 @@ void WrittenSets::describe(FieldVisitor& v) {
   v.field({"sets", Unit::none, "the target, or each of its sets"}, sets);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

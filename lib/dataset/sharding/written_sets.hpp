@@ -11,7 +11,7 @@
 #include "dataset/sharding/shard_target.hpp"
 
 /// From an adopted plan to published shards and manifest: the half that convert and reshard share.
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct PlannedWork {
   ConvertTarget& target;  ///< its plan is adopted
@@ -23,12 +23,12 @@ struct PlannedWork {
 };
 
 struct PlannedReport {
-  Manifest manifest;  ///< over the shards of the part
+  formats::Manifest manifest;  ///< over the shards of the part
   std::string manifest_path;
-  std::vector<IndexSkip> skipped;     ///< left out by the plan, then while writing
-  std::uint64_t shards_written = 0;   ///< by this run
-  std::uint64_t shards_reused = 0;    ///< found finished
-  std::uint64_t samples_written = 0;  ///< in shards_written, as planned
+  std::vector<formats::IndexSkip> skipped;  ///< left out by the plan, then while writing
+  std::uint64_t shards_written = 0;         ///< by this run
+  std::uint64_t shards_reused = 0;          ///< found finished
+  std::uint64_t samples_written = 0;        ///< in shards_written, as planned
   std::uint64_t bytes_written = 0;
   double seconds = 0;  ///< wall time of the writing
   ShardJobReport job;
@@ -48,7 +48,8 @@ PlannedRest still_to_write(const ConvertTarget& target, const std::optional<Part
 void check_room(const std::string& folder, std::uint64_t bytes, const std::string& beside = {});
 
 /// Writes `rest`, then the manifest of the whole or of the part.
-PlannedReport write_planned_shards(const PlannedWork& work, const PlannedRest& rest, FileSystem& files, Context& ctx);
+PlannedReport write_planned_shards(const PlannedWork& work, const PlannedRest& rest, io::FileSystem& files,
+                                   Context& ctx);
 
 /// Seconds per phase. Scan is wall time; the others are summed over threads and overlap.
 struct WritePhases {
@@ -81,7 +82,7 @@ struct SkippedFile {
 };
 
 /// Appends `skipped` to what a result lists, up to 1000 in all; `folder` goes in front of each path.
-void list_skipped(std::vector<SkippedFile>& listed, const std::vector<IndexSkip>& skipped,
+void list_skipped(std::vector<SkippedFile>& listed, const std::vector<formats::IndexSkip>& skipped,
                   const std::string& folder = {});
 
 /// What convert and reshard report of the shards they wrote.
@@ -106,4 +107,4 @@ struct WrittenSets {
   double seconds_ = 0;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

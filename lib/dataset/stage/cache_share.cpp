@@ -17,7 +17,7 @@
 #include "staging/node_cache.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 constexpr std::uint64_t kConnectionBytes = 2ULL << 20U;  // libcurl's buffers, TLS, a block, the touched part of a stack
@@ -27,10 +27,10 @@ constexpr unsigned kMostFolderReads = 32;
 
 /// Requests that memory and descriptors allow: each has a connection or a source file, and a partial file.
 unsigned most_requests(const StageOptions& options, bool remote) {
-  const std::uint64_t memory = options.memory.value_or(std::min(kMostMemory, usable_memory() / 4));
+  const std::uint64_t memory = options.memory.value_or(std::min(kMostMemory, system::usable_memory() / 4));
   const std::uint64_t by_memory = std::max<std::uint64_t>(1, memory / kConnectionBytes);
-  const std::uint64_t asked = options.concurrency.value_or(remote ? CopyLimits{}.maximum : kMostFolderReads);
-  return static_cast<unsigned>(std::min({asked, by_memory, std::uint64_t{most_reads_in_flight(2)}}));
+  const std::uint64_t asked = options.concurrency.value_or(remote ? staging::CopyLimits{}.maximum : kMostFolderReads);
+  return static_cast<unsigned>(std::min({asked, by_memory, std::uint64_t{system::most_reads_in_flight(2)}}));
 }
 
 }  // namespace
@@ -50,14 +50,14 @@ void check(const StageOptions& options) {
   if (options.jitter < 0) throw Error(ErrorCode::usage, "--jitter is not negative");
 }
 
-CopyLimits copy_limits(const StageOptions& options, bool remote) {
-  CopyLimits limits;
+staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
+  staging::CopyLimits limits;
   limits.maximum = most_requests(options, remote);
-  const unsigned first = remote ? limits.start : std::max(4U, usable_threads());
+  const unsigned first = remote ? limits.start : std::max(4U, system::usable_threads());
   limits.start = std::min(first, limits.maximum);
   limits.steps.keep_cached = options.keep_cached;
   if (options.bandwidth) {
-    const auto rate = std::make_shared<RateLimit>(*options.bandwidth);
+    const auto rate = std::make_shared<net::RateLimit>(*options.bandwidth);
     limits.pace = [rate](std::uint64_t bytes, const std::stop_token& stop) { rate->take(bytes, stop); };
   }
   return limits;
@@ -78,18 +78,18 @@ int depth_in(const std::string& cache, const std::string& target) {
     if (step.native().starts_with('.')) return -1;
     ++depth;
   }
-  return way.empty() || depth > kDeepestStagedFolder ? -1 : depth;
+  return way.empty() || depth > staging::kDeepestStagedFolder ? -1 : depth;
 }
 
 /// Bytes of the target once it has all that is wanted beside what it has of the set already.
-std::uint64_t bytes_in_the_end(const StageTarget& target, const StagedSetId& set, const std::vector<StageFile>& wanted,
-                               std::uint64_t manifest) {
+std::uint64_t bytes_in_the_end(const staging::StageTarget& target, const staging::StagedSetId& set,
+                               const std::vector<staging::StageFile>& wanted, std::uint64_t manifest) {
   std::uint64_t bytes = manifest;
-  std::set<std::string_view> counted{kManifestName};
-  for (const StageFile& file : wanted) {
+  std::set<std::string_view> counted{formats::kManifestName};
+  for (const staging::StageFile& file : wanted) {
     if (counted.insert(file.object.name).second) bytes += file.object.size;
   }
-  const StageJournal::State journal = StageJournal::read(target.path_of(kStageJournalPath));
+  const staging::StageJournal::State journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
   if (!journal.set || !journal.set->is(set)) return bytes;
   for (const auto& [name, file] : journal.files) {
     if (!counted.contains(name)) bytes += file.bytes;
@@ -136,19 +136,19 @@ void check(const CacheShareOptions& options, const std::string& target) {
     throw Error(ErrorCode::usage,
                 fmt::format("the target '{}' does not lie in the cache '{}', at most {} folders down and none of them "
                             "hidden: --limit could not count it",
-                            target, options.cache, kDeepestStagedFolder),
+                            target, options.cache, staging::kDeepestStagedFolder),
                 target);
   }
 }
 
-CacheShare::CacheShare(FileSystem& files, StageTarget& target, const CacheShareOptions& options, Clock& clock,
-                       Context& ctx)
+CacheShare::CacheShare(io::FileSystem& files, staging::StageTarget& target, const CacheShareOptions& options,
+                       system::Clock& clock, Context& ctx)
     : files_(files),
       target_(target),
       options_(options),
       clock_(clock),
       ctx_(ctx),
-      owner_(options.owner.empty() ? default_lease_owner(process_environment()) : options.owner) {}
+      owner_(options.owner.empty() ? staging::default_lease_owner(system::process_environment()) : options.owner) {}
 
 bool CacheShare::keep(const std::function<bool()>& still_holds) {
   try {
@@ -162,34 +162,35 @@ bool CacheShare::keep(const std::function<bool()>& still_holds) {
                     error.what()),
         error.path());
   }
-  mark_used(target_.folder());
+  staging::mark_used(target_.folder());
   return true;
 }
 
 bool CacheShare::keep_by_lease(const std::function<bool()>& still_holds) {
-  FolderLock lock(target_.path_of(kStageLockPath));  // nobody evicts while it is shared
-  if (!lock.try_take(Hold::shared) || !still_holds()) return false;
+  io::FolderLock lock(target_.path_of(staging::kStageLockPath));  // nobody evicts while it is shared
+  if (!lock.try_take(io::Hold::shared) || !still_holds()) return false;
   take_lease();
   return true;
 }
 
-void CacheShare::check_room(const StagedSetId& set, const std::vector<StageFile>& wanted,
+void CacheShare::check_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
                             std::uint64_t manifest) const {
   if (!counts()) return;
   const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
   if (options_.limit) check_limit(need, *options_.limit, target_.folder());
   if (options_.cache.empty()) return;
-  shardkit::check_room(options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
+  staging::check_room(options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
 }
 
-void CacheShare::take_room(const StagedSetId& set, const std::vector<StageFile>& wanted, std::uint64_t manifest) {
+void CacheShare::take_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
+                           std::uint64_t manifest) {
   const std::uint64_t need = bytes_in_the_end(target_, set, wanted, manifest);
-  std::optional<FolderLock> lock;
+  std::optional<io::FolderLock> lock;
   if (!options_.cache.empty()) {
-    lock.emplace(lock_cache(files_, options_.cache, ctx_.stop_token()));
-    const auto gone =
-        make_room(files_, options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
-    for (const StagedFolder& folder : gone) {
+    lock.emplace(staging::lock_cache(files_, options_.cache, ctx_.stop_token()));
+    const auto gone = staging::make_room(files_, options_.cache, {target_.folder(), need, options_.limit}, clock_.now(),
+                                         ctx_.stop_token());
+    for (const staging::StagedFolder& folder : gone) {
       ctx_.warn("evicted",
                 fmt::format("'{}' ({} from '{}') made room", folder.path, format_size(folder.bytes), folder.source));
     }
@@ -203,12 +204,12 @@ void CacheShare::check_replace(const Replacement& replacement) const {
       fmt::format("'{}' holds {} copy of another set (from '{}', manifest {}; asked for is {})", target_.folder(),
                   replacement.finished ? "a finished" : "an unfinished", replacement.found.source,
                   to_hex(replacement.found.manifest), to_hex(replacement.asked.hash));
-  for (const LeaseFile& lease : read_leases(target_.folder())) {
+  for (const staging::LeaseFile& lease : staging::read_leases(target_.folder())) {
     if (!lease.lives_at(clock_.now()) || (lease.lease && lease.lease->owner == owner_)) continue;
     throw Error(ErrorCode::no_space,  // it passes: by a release, or with time
                 fmt::format("{}, {}; choose another folder, or once nobody reads it end the lease with 'shardctl cache "
                             "release {} --all'",
-                            what, describe(lease), target_.folder()),
+                            what, staging::describe(lease), target_.folder()),
                 target_.folder());
   }
   if (!replacement.finished || replacement.is_update || options_.limit) return;
@@ -221,7 +222,7 @@ void CacheShare::check_replace(const Replacement& replacement) const {
 
 void CacheShare::drop_lease() noexcept {
   try {
-    if (options_.lease > 0) release_lease(files_, target_.folder(), owner_);
+    if (options_.lease > 0) staging::release_lease(files_, target_.folder(), owner_);
   } catch (const std::exception&) {
     return;  // it ends by itself
   }
@@ -229,12 +230,13 @@ void CacheShare::drop_lease() noexcept {
 
 void CacheShare::take_lease() {
   if (options_.lease == 0) return;
-  const WallTime now = clock_.now();
-  auto until = now + std::chrono::duration_cast<WallTime::duration>(Seconds(std::ceil(options_.lease)));
-  for (const LeaseFile& file : read_leases(target_.folder())) {  // another job of the same owner may need it longer
+  const system::WallTime now = clock_.now();
+  auto until = now + std::chrono::duration_cast<system::WallTime::duration>(system::Seconds(std::ceil(options_.lease)));
+  for (const staging::LeaseFile& file :
+       staging::read_leases(target_.folder())) {  // another job of the same owner may need it longer
     if (file.lease && file.lease->owner == owner_) until = std::max(until, file.lease->expires_at);
   }
-  shardkit::take_lease(files_, target_.folder(), {owner_, options_.purpose, now, until});
+  staging::take_lease(files_, target_.folder(), {owner_, options_.purpose, now, until});
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -16,7 +16,7 @@
 /// What the options of stage and this machine allow.
 ///
 /// What a stage does because its target is shared with others, and its disk with other sets: room and leases.
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct StageOptions;
 
@@ -24,7 +24,7 @@ struct StageOptions;
 void check(const StageOptions& options);
 
 /// How many requests, how large and how fast, to a source that is `remote` or a folder.
-CopyLimits copy_limits(const StageOptions& options, bool remote);
+staging::CopyLimits copy_limits(const StageOptions& options, bool remote);
 
 /// A part of the options of stage.
 struct CacheShareOptions {
@@ -44,7 +44,8 @@ void check(const CacheShareOptions& options, const std::string& target);
 class CacheShare {
  public:
   /// What is referred to outlives this object.
-  CacheShare(FileSystem& files, StageTarget& target, const CacheShareOptions& options, Clock& clock, Context& ctx);
+  CacheShare(io::FileSystem& files, staging::StageTarget& target, const CacheShareOptions& options,
+             system::Clock& clock, Context& ctx);
 
   /// Of a target that holds all: takes the lease and marks it as used. False, with nothing done, when it is being
   /// evicted or replaced meanwhile, or when `still_holds` says no once it cannot be.
@@ -52,15 +53,17 @@ class CacheShare {
 
   /// Throws Error{no_space} when the limit, or the disk of the cache, is too small for the target with all of `wanted`
   /// and a manifest of so many bytes, whatever is evicted. Before join().
-  void check_room(const StagedSetId& set, const std::vector<StageFile>& wanted, std::uint64_t manifest) const;
+  void check_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
+                  std::uint64_t manifest) const;
   /// The same after join(), by evicting others where there is a cache. Then announces what the target will hold, so
   /// that others count it, and takes the lease.
-  void take_room(const StagedSetId& set, const std::vector<StageFile>& wanted, std::uint64_t manifest);
+  void take_room(const staging::StagedSetId& set, const std::vector<staging::StageFile>& wanted,
+                 std::uint64_t manifest);
 
   /// What the target holds of another set, and what is to take its place.
   struct Replacement {
-    const StagedMarker& found;
-    const StagedSetId& asked;
+    const staging::StagedMarker& found;
+    const staging::StagedSetId& asked;
     bool finished = true;
     bool is_update = false;  ///< the same files, as their source has them now
   };
@@ -78,12 +81,12 @@ class CacheShare {
   bool keep_by_lease(const std::function<bool()>& still_holds);
   bool counts() const { return options_.limit || !options_.cache.empty(); }
 
-  FileSystem& files_;
-  StageTarget& target_;
+  io::FileSystem& files_;
+  staging::StageTarget& target_;
   const CacheShareOptions& options_;
-  Clock& clock_;
+  system::Clock& clock_;
   Context& ctx_;
   const std::string owner_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -8,7 +8,7 @@
 #include "core/units.hpp"
 #include "formats/tsv.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 /// One node reads everything, however it is dealt out among its ranks.
@@ -93,7 +93,7 @@ RankShards for_hf(std::size_t count, const Ranks& ranks) {
 
 RankSplit parse_rank_split(const std::optional<std::string>& name) {
   if (!name) return RankSplit::webdataset;
-  const auto& names = EnumNames<RankSplit>::names;
+  const auto& names = kEnumNames<RankSplit>;
   const auto found = std::ranges::find(names, *name);
   if (found != names.end()) return static_cast<RankSplit>(found - names.begin());
   throw Error(ErrorCode::usage, fmt::format("--split is webdataset, dali or hf, not '{}'", *name));
@@ -105,8 +105,9 @@ std::optional<Ranks> parse_ranks(const std::optional<std::string>& rank, std::op
   if (!rank) throw Error(ErrorCode::usage, "--world needs --rank R, or R-S for the ranks of one node");
   const std::size_t dash = rank->find('-');
   Ranks ranks{0, 0, *world};
-  const bool read = parse_number(std::string_view(*rank).substr(0, dash), ranks.first) &&
-                    (dash == std::string::npos || parse_number(std::string_view(*rank).substr(dash + 1), ranks.last));
+  const bool read =
+      formats::parse_number(std::string_view(*rank).substr(0, dash), ranks.first) &&
+      (dash == std::string::npos || formats::parse_number(std::string_view(*rank).substr(dash + 1), ranks.last));
   if (!read) {
     throw Error(ErrorCode::usage, fmt::format("--rank '{}': expected R, such as 3, or R-S, such as 0-7", *rank));
   }
@@ -128,4 +129,4 @@ RankShards shards_of_ranks(const std::vector<std::uint64_t>& samples_per_shard, 
   return split == RankSplit::dali ? for_dali(samples_per_shard, ranks) : for_hf(count, ranks);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

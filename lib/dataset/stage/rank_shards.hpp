@@ -12,14 +12,11 @@
 #include "core/fields.hpp"
 
 /// Which shards of a set the ranks of one node read, so that no other has to be brought there: --rank of stage.
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// The loader whose way of dealing out shards is followed.
 enum class RankSplit { webdataset, dali, hf };
-template <>
-struct EnumNames<RankSplit> {
-  static constexpr std::array<std::string_view, 3> names{"webdataset", "dali", "hf"};
-};
+constexpr auto enum_names(RankSplit) { return std::to_array<std::string_view>({"webdataset", "dali", "hf"}); }
 
 /// Reads --split; webdataset without one. Throws Error{usage} for another name.
 RankSplit parse_rank_split(const std::optional<std::string>& name);
@@ -59,4 +56,4 @@ struct RankShards {
 /// Throws Error{usage} when a rank would get nothing to read, upon which the loader stops or waits for ever.
 RankShards shards_of_ranks(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks, RankSplit split);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -18,15 +18,15 @@
 #include "system/clock.hpp"
 #include "system/mounts.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 /// Throws Error{no_space} when what is still to come exceeds the disk.
-void check_free_space(const StageTarget& target, const std::vector<StageFile>& wanted) {
+void check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
   std::uint64_t need = 0;
-  for (const StageFile& file : wanted)
+  for (const staging::StageFile& file : wanted)
     need += file.object.size - std::min(file.object.size, target.bytes_present(file));
-  const std::uint64_t free = free_bytes(target.folder());
+  const std::uint64_t free = system::free_bytes(target.folder());
   if (need <= free) return;
   throw Error(ErrorCode::no_space,
               fmt::format("{} more are needed, and the file system of '{}' has {} left", format_size(need),
@@ -35,9 +35,9 @@ void check_free_space(const StageTarget& target, const std::vector<StageFile>& w
 }
 
 /// A loader that opens *.tar would read these as well.
-void warn_of_strangers(StageTarget& target, Context& ctx) {
+void warn_of_strangers(staging::StageTarget& target, Context& ctx) {
   target.journal().refresh();
-  const StageJournal::State state = target.journal().state();
+  const staging::StageJournal::State state = target.journal().state();
   for (const auto& entry : std::filesystem::directory_iterator(target.folder())) {
     const std::string name = entry.path().filename();
     if (!name.ends_with(".tar") || name.starts_with('.') || state.files.contains(name)) continue;
@@ -52,7 +52,7 @@ void check_apart(const StageOptions& options) {
   for (const std::string& operand : options.sources) {
     std::error_code error;
     if (!std::filesystem::is_directory(operand, error)) continue;
-    if (!is_below(target, std::filesystem::canonical(operand))) continue;
+    if (!system::is_below(target, std::filesystem::canonical(operand))) continue;
     throw Error(ErrorCode::usage,
                 fmt::format("the target '{}' lies in the source; choose another folder", options.target),
                 options.target);
@@ -62,18 +62,18 @@ void check_apart(const StageOptions& options) {
 void wait_jitter(double longest, const std::stop_token& stop) {
   if (longest <= 0) return;
   std::random_device device;
-  system_clock().sleep(Seconds(std::uniform_real_distribution(0.0, longest)(device)), stop);
+  system::system_clock().sleep(system::Seconds(std::uniform_real_distribution(0.0, longest)(device)), stop);
 }
 
 /// Hears of requests that were repeated, and tells the copier that is at work.
 class RetryWatch {
  public:
-  void note(const RetryEvent& event) {
+  void note(const net::RetryEvent& event) {
     const std::scoped_lock lock(mutex_);
     ++retries_;
     if (event.throttled && copier_ != nullptr) copier_->throttled();
   }
-  void watch(StageCopier* copier) {
+  void watch(staging::StageCopier* copier) {
     const std::scoped_lock lock(mutex_);
     copier_ = copier;
   }
@@ -85,14 +85,14 @@ class RetryWatch {
  private:
   mutable std::mutex mutex_;
   std::uint64_t retries_ = 0;
-  StageCopier* copier_ = nullptr;
+  staging::StageCopier* copier_ = nullptr;
 };
 
 /// One call of stage, from a source that is open.
 class Stage {
  public:
-  Stage(FileSystem& files, ObjectSource& source, const StageWanted& wanted, const StageOptions& options,
-        CopyLimits limits, RetryWatch& retries, Context& ctx)
+  Stage(io::FileSystem& files, io::ObjectSource& source, const staging::StageWanted& wanted,
+        const StageOptions& options, staging::CopyLimits limits, RetryWatch& retries, Context& ctx)
       : files_(files),
         source_(source),
         all_of_one_source_(!wanted.names && options.sources.size() <= 1),
@@ -103,20 +103,20 @@ class Stage {
         ctx_(ctx),
         set_(source, wanted, ctx.stop_token()),
         target_(files, options.target),
-        share_(files, target_, options.share, system_clock(), ctx) {}
+        share_(files, target_, options.share, system::system_clock(), ctx) {}
 
   StageResult run() {
     warn_of_missing_manifest();
     keep_ranks();
-    const StagedSetId id{set_.hash(), 0, source_.location()};
-    const std::vector<ObjectInfo> foreign = set_.foreign_indexes(source_);
+    const staging::StagedSetId id{set_.hash(), 0, source_.location()};
+    const std::vector<io::ObjectInfo> foreign = set_.foreign_indexes(source_);
     const auto holds_all = [&] { return target_.holds(id, set_.expected(), foreign); };
     if (holds_all() && share_.keep(holds_all)) return result_in_place();
     wanted_ = set_.files(source_, foreign, ctx_.stop_token());
     refuse_own_files();
     share_.check_room(id, wanted_, set_.manifest_text().size());
     ctx_.progress().start("wait for another stage into the same folder");
-    const auto replace = [&](const StagedMarker& found, bool finished) {
+    const auto replace = [&](const staging::StagedMarker& found, bool finished) {
       share_.check_replace({found, id, finished, is_update(found)});
     };
     target_.join(id, wanted_, replace, ctx_.stop_token());
@@ -135,7 +135,7 @@ class Stage {
  private:
   /// A source that lies where its copy would: the copy would be the source, and an eviction would take it.
   void refuse_own_files() const {
-    for (const StageFile& file : wanted_) {
+    for (const staging::StageFile& file : wanted_) {
       const std::string from = source_.address_of(file.object.name);
       const std::string to = target_.path_of(file.object.name);
       std::error_code error;
@@ -159,15 +159,14 @@ class Stage {
     RankShards kept = shards_of_ranks(set_.samples_per_shard(), *ranks, split);
     for (Warning& warning : kept.warnings) ctx_.warn(std::move(warning.code), std::move(warning.text));
     set_.keep_shards(kept.shards);
-    subset_ = fmt::format("ranks {}-{} of {} by {}", ranks->first, ranks->last, ranks->world,
-                          EnumNames<RankSplit>::names[static_cast<std::size_t>(split)]);
+    subset_ = fmt::format("ranks {}-{} of {} by {}", ranks->first, ranks->last, ranks->world, enum_name(split));
   }
 
   /// Files that follow their source without a manifest are brought up to date. What was staged and is not asked for now
   /// may go only with a whole source, which has it no more.
-  bool is_update(const StagedMarker& found) const {
+  bool is_update(const staging::StagedMarker& found) const {
     if (set_.has_manifest() || found.source != source_.location()) return false;
-    const StageJournal::State state = StageJournal::read(target_.path_of(kStageJournalPath));
+    const staging::StageJournal::State state = staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
     return all_of_one_source_ || std::ranges::all_of(state.files, [&](const auto& item) {
              return std::ranges::binary_search(set_.whole(), item.first);
            });
@@ -175,7 +174,7 @@ class Stage {
 
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
-    StageCopier copier(files_, source_, target_, limits_, ctx_);
+    staging::StageCopier copier(files_, source_, target_, limits_, ctx_);
     retries_.watch(&copier);
     try {
       copier.bring(wanted_);
@@ -197,8 +196,8 @@ class Stage {
     return result;
   }
 
-  StagedMarker marker() const {
-    StagedMarker marker{source_.location(), verified(), set_.hash(), 0, 0, {}};
+  staging::StagedMarker marker() const {
+    staging::StagedMarker marker{source_.location(), verified(), set_.hash(), 0, 0, {}};
     if (!subset_.empty()) marker.subsets = {subset_};
     if (subset_.empty() && is_part_) marker.subsets = {fmt::format("{} by name", format_count(wanted_.size(), "file"))};
     return marker;
@@ -208,7 +207,7 @@ class Stage {
 
   std::uint64_t bytes() const {
     std::uint64_t sum = set_.manifest_text().size();
-    for (const StageFile& file : wanted_) sum += file.object.size;
+    for (const staging::StageFile& file : wanted_) sum += file.object.size;
     return sum;
   }
 
@@ -224,31 +223,32 @@ class Stage {
   /// Of a folder that holds all.
   StageResult result_in_place() const {
     StageResult result = this->result();
-    const std::vector<ExpectedFile> expected = set_.expected();
+    const std::vector<staging::ExpectedFile> expected = set_.expected();
     result.files = expected.size();
     result.bytes = 0;
-    for (const ExpectedFile& file : expected) result.bytes += size_on_disk(target_.path_of(file.name)).value_or(0);
+    for (const staging::ExpectedFile& file : expected)
+      result.bytes += staging::size_on_disk(target_.path_of(file.name)).value_or(0);
     result.bytes_reused = result.bytes;
     return result;
   }
 
-  FileSystem& files_;
-  ObjectSource& source_;
+  io::FileSystem& files_;
+  io::ObjectSource& source_;
   const bool all_of_one_source_;
   const bool is_part_;  ///< of a manifest's shards some were named
   const StageOptions& options_;
-  const CopyLimits limits_;
+  const staging::CopyLimits limits_;
   RetryWatch& retries_;
   Context& ctx_;
-  StageSet set_;
-  StageTarget target_;
+  staging::StageSet set_;
+  staging::StageTarget target_;
   CacheShare share_;
   std::string subset_;  ///< empty: the whole set
-  std::vector<StageFile> wanted_;
+  std::vector<staging::StageFile> wanted_;
 };
 
-StageWanted wanted_of(const ObjectSet& set, const StageOptions& options) {
-  StageWanted wanted;
+staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions& options) {
+  staging::StageWanted wanted;
   if (set.listed) wanted.names = set.names;
   if (options.manifest == "none") return wanted;
   if (!options.manifest.empty()) {
@@ -268,16 +268,16 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   check_local(options.target);
   wait_jitter(options.jitter, ctx.stop_token());
   RetryWatch retries;
-  StoreOptions stores = options.access.store_options();
-  stores.retry.on_retry = [&](const RetryEvent& event) { retries.note(event); };
-  const ObjectSet set = open_objects(options.sources, stores, ctx.stop_token());
+  net::StoreOptions stores = options.access.store_options();
+  stores.retry.on_retry = [&](const net::RetryEvent& event) { retries.note(event); };
+  const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
   const bool remote = set.source->location().find("://") != std::string::npos;
-  const auto files = posix_file_system();
+  const auto files = io::posix_file_system();
   return Stage(*files, *set.source, wanted_of(set, options), options, copy_limits(options, remote), retries, ctx).run();
 }
 
-StageResult stage_on(FileSystem& files, ObjectSource& source, const StageWanted& wanted, const StageOptions& options,
-                     Context& ctx, const CopyLimits& limits) {
+StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageWanted& wanted,
+                     const StageOptions& options, Context& ctx, const staging::CopyLimits& limits) {
   RetryWatch retries;
   return Stage(files, source, wanted, options, limits, retries, ctx).run();
 }
@@ -339,4 +339,4 @@ void StageResult::describe(FieldVisitor& v) {
           manifest_xxh3_128);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

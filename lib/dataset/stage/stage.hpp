@@ -15,7 +15,7 @@
 #include "staging/stage_copier.hpp"
 #include "staging/stage_set.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct StageOptions {
   std::vector<std::string> sources;
@@ -30,7 +30,7 @@ struct StageOptions {
   std::optional<std::uint64_t> bandwidth;
   double jitter = 0;
   bool keep_cached = false;
-  StoreAccess access;
+  catalog::StoreAccess access;
 
   void describe(FieldVisitor& v);
 };
@@ -60,7 +60,7 @@ struct StageResult {
 StageResult stage(const StageOptions& options, Context& ctx);
 
 /// The same over given seams, for tests; `options.sources`, `manifest` and `access` are not looked at.
-StageResult stage_on(FileSystem& files, ObjectSource& source, const StageWanted& wanted, const StageOptions& options,
-                     Context& ctx, const CopyLimits& limits = {});
+StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageWanted& wanted,
+                     const StageOptions& options, Context& ctx, const staging::CopyLimits& limits = {});
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

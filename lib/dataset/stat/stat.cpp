@@ -13,7 +13,7 @@
 #include "stats/latency_histogram.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 /// What one thread has seen; sums, so that it does not matter who saw what.
@@ -67,7 +67,7 @@ class Tally {
   std::uint64_t unlabelled = 0;
   std::uint64_t neighbours = 0;        ///< pairs of labelled samples that stand together in a shard
   std::uint64_t equal_neighbours = 0;  ///< those of one label
-  LogHistogram sizes;
+  stats::LogHistogram sizes;
   std::unordered_map<std::uint64_t, Seen> labels;
   bool too_many_labels = false;
 
@@ -90,9 +90,9 @@ class Tally {
   std::optional<std::uint64_t> before_;
 };
 
-std::vector<SpreadStep> steps_of(const LogHistogram& histogram) {
+std::vector<SpreadStep> steps_of(const stats::LogHistogram& histogram) {
   std::vector<SpreadStep> steps;
-  for (const LogHistogram::Octave& octave : histogram.octaves()) {
+  for (const stats::LogHistogram::Octave& octave : histogram.octaves()) {
     steps.push_back({octave.from, octave.to, octave.count});
   }
   return steps;
@@ -103,14 +103,14 @@ class Statistics {
  public:
   Statistics(const StatOptions& options, Context& ctx)
       : ctx_(ctx),
-        threads_(thread_count(options.threads)),
-        set_(resolve_shards(options.shards, ctx)),
+        threads_(system::thread_count(options.threads)),
+        set_(catalog::resolve_shards(options.shards, ctx)),
         lister_(set_, ctx),
         shard_samples_(set_.shards.size()),
         shard_classes_(set_.shards.size()) {}
 
   StatResult run() {
-    for (const ShardFile& shard : set_.shards) result_.bytes += shard.bytes;
+    for (const catalog::ShardFile& shard : set_.shards) result_.bytes += shard.bytes;
     ctx_.progress().start("stat", set_.shards.size(), result_.bytes);
     read_shards();
     result_.shards = set_.shards.size();
@@ -137,7 +137,7 @@ class Statistics {
   }
 
   void read_shard(std::size_t at, Tally& tally) {
-    const ShardFile& shard = set_.shards[at];
+    const catalog::ShardFile& shard = set_.shards[at];
     ListingVisitor visitor;
     visitor.sample = [&](ListedSample&& sample) {
       tally.add(sample);
@@ -151,7 +151,7 @@ class Statistics {
   }
 
   Spread spread_over_shards() const {
-    LogHistogram histogram;
+    stats::LogHistogram histogram;
     for (const std::uint64_t samples : shard_samples_) histogram.record(samples);
     std::vector<std::uint64_t> sorted = shard_samples_;
     std::ranges::sort(sorted);
@@ -173,7 +173,7 @@ class Statistics {
     const std::uint64_t many = largest->second.samples;
     result_.class_balance = {total_.labels.size(), few, many, static_cast<double>(many) / static_cast<double>(few)};
     if (set_.manifest) {
-      for (const ManifestClass& item : set_.manifest->classes) {
+      for (const formats::ManifestClass& item : set_.manifest->classes) {
         StatClass& known = classes[item.label];
         known.label = item.label;
         known.name += (known.name.empty() ? "" : ", ") + item.name;
@@ -209,7 +209,7 @@ class Statistics {
 
   Context& ctx_;
   const unsigned threads_;
-  const ShardSet set_;
+  const catalog::ShardSet set_;
   const SampleLister lister_;
   std::vector<std::uint64_t> shard_samples_;  ///< by shard
   std::vector<std::uint64_t> shard_classes_;  ///< by shard
@@ -273,4 +273,4 @@ void StatResult::describe(FieldVisitor& v) {
   v.field({"classes", Unit::none, "by label"}, classes);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -9,7 +9,7 @@
 #include "core/fields.hpp"
 #include "dataset/plan/plan.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct StatOptions {
   std::vector<std::string> shards;
@@ -83,4 +83,4 @@ struct StatResult {
 /// not depend on threads.
 StatResult stat(const StatOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -21,7 +21,7 @@
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 constexpr std::string_view kMarkerName = ".shardkit-synth";
@@ -59,11 +59,11 @@ std::string foreign_entry(const std::string& folder) {
 }
 
 /// Takes `folder` for this call's tree, or refuses.
-void claim(FileSystem& files, const std::string& folder, const std::string& text) {
+void claim(io::FileSystem& files, const std::string& folder, const std::string& text) {
   files.create_directories(folder);
-  const std::string marker = join_path(folder, kMarkerName);
+  const std::string marker = io::join_path(folder, kMarkerName);
   if (std::filesystem::exists(marker)) {
-    if (const std::string found = read_text_file(marker); found != text) {
+    if (const std::string found = io::read_text_file(marker); found != text) {
       throw Error(ErrorCode::conflict,
                   fmt::format("'{}' holds a synth tree made with other options; '{}' lists them. Use the same, "
                               "name another folder or remove this one",
@@ -78,24 +78,24 @@ void claim(FileSystem& files, const std::string& folder, const std::string& text
         fmt::format("'{}' already holds '{}', which synth did not make: name a new or empty folder", folder, entry),
         folder);
   }
-  publish(files, marker, as_bytes(text));
+  io::publish(files, marker, as_bytes(text));
 }
 
 /// The size of an image that an earlier call finished; 0 when it must be made.
 std::uint64_t finished_size(const std::string& path) {
   if (!std::filesystem::exists(path)) return 0;
-  const std::string bytes = read_text_file(path);
-  return header_problem(as_bytes(bytes), ".jpeg") ? 0 : bytes.size();
+  const std::string bytes = io::read_text_file(path);
+  return image::header_problem(as_bytes(bytes), ".jpeg") ? 0 : bytes.size();
 }
 
 /// Makes all images, each thread the next one that nobody has taken.
 class Maker {
  public:
-  Maker(const SynthOptions& options, FileSystem& files, Context& context)
+  Maker(const SynthOptions& options, io::FileSystem& files, Context& context)
       : options_(options), files_(files), context_(context), tile_(noise(options.seed)) {}
 
   void run(unsigned threads) {
-    TaskGroup group(context_.stop_token());
+    sync::TaskGroup group(context_.stop_token());
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(threads, images()); ++i) {
       group.spawn([this](const std::stop_token& stop) { work(stop); });
     }
@@ -127,7 +127,7 @@ class Maker {
 
   std::uint64_t make(SynthPainter& painter, std::uint64_t class_index, std::uint64_t number) {
     const std::string name = class_name(class_index);
-    const std::string path = fmt::format("{}/{}_{}.JPEG", join_path(options_.target, name), name, number);
+    const std::string path = fmt::format("{}/{}_{}.JPEG", io::join_path(options_.target, name), name, number);
     if (const std::uint64_t size = finished_size(path); size != 0) {
       kept_.fetch_add(1, std::memory_order_relaxed);
       return size;
@@ -135,14 +135,14 @@ class Maker {
     Prng prng(xxh3_64(as_bytes(fmt::format("{}/{}/{}", options_.seed, class_index, number))));
     const SynthProfile profile = draw_synth_profile(prng);
     const Bytes jpeg = painter.make_jpeg(profile, prng);
-    AtomicFile file(files_, path);
+    io::AtomicFile file(files_, path);
     file.write(jpeg);
     file.commit_without_sync();
     return jpeg.size();
   }
 
   const SynthOptions& options_;
-  FileSystem& files_;
+  io::FileSystem& files_;
   Context& context_;
   const NoiseTile tile_;
   std::atomic<std::uint64_t> next_{0};
@@ -171,14 +171,14 @@ void SynthResult::describe(FieldVisitor& v) {
 
 SynthResult synth(const SynthOptions& options, Context& context) {
   check(options);
-  const unsigned threads = thread_count(options.threads);
+  const unsigned threads = system::thread_count(options.threads);
   const auto start = std::chrono::steady_clock::now();
-  const std::unique_ptr<FileSystem> files = posix_file_system();
+  const std::unique_ptr<io::FileSystem> files = io::posix_file_system();
   claim(*files, options.target, marker_text(options));
   for (std::uint64_t i = 0; i < options.classes; ++i) {
-    const std::string folder = join_path(options.target, class_name(i));
+    const std::string folder = io::join_path(options.target, class_name(i));
     files->create_directories(folder);
-    remove_stale_temps(*files, folder);
+    io::remove_stale_temps(*files, folder);
   }
   Maker maker(options, *files, context);
   context.progress().start("synth", maker.images());
@@ -194,4 +194,4 @@ SynthResult synth(const SynthOptions& options, Context& context) {
           .images_per_second = images / elapsed.count()};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

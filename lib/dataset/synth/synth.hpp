@@ -7,7 +7,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 struct SynthOptions {
   std::string target;
@@ -39,4 +39,4 @@ struct SynthResult {
 /// Error{usage} for no classes, images or threads.
 SynthResult synth(const SynthOptions& options, Context& context);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 /// Values at the quantiles 0, 0.1, ... 1; the ends are pulled in so that straight lines between them keep the mean.
@@ -14,7 +14,7 @@ using Deciles = std::array<double, 11>;
 /// One kind of file in ImageNet, as measured (docs/synth.md says how).
 struct Kind {
   double share;
-  Subsampling subsampling;
+  image::Subsampling subsampling;
   Deciles bytes_per_pixel;
   Deciles quality;
   Deciles long_side;
@@ -23,19 +23,19 @@ struct Kind {
 
 constexpr std::array<Kind, 3> kKinds{
     Kind{0.765,
-         Subsampling::s444,
+         image::Subsampling::s444,
          {0.13, 0.33, 0.44, 0.53, 0.60, 0.66, 0.73, 0.80, 0.88, 0.99, 1.32},
          {80, 93, 96, 96, 96, 96, 96, 96, 96, 96, 97},
          {300, 500, 500, 500, 500, 500, 500, 500, 500, 500, 700},
          {0.56, 0.666, 0.666, 0.666, 0.70, 0.75, 0.75, 0.75, 0.75, 0.77, 0.93}},
     Kind{0.212,
-         Subsampling::s420,
+         image::Subsampling::s420,
          {0.08, 0.11, 0.13, 0.15, 0.20, 0.24, 0.27, 0.30, 0.33, 0.45, 0.70},
          {62, 70, 75, 75, 80, 82, 85, 85, 90, 95, 98},
          {110, 250, 350, 430, 480, 500, 533, 600, 640, 800, 1400},
          {0.55, 0.666, 0.666, 0.70, 0.75, 0.75, 0.75, 0.82, 0.86, 0.96, 1.0}},
     Kind{0.023,
-         Subsampling::gray,
+         image::Subsampling::gray,
          {0.13, 0.13, 0.15, 0.22, 0.24, 0.34, 0.36, 0.50, 0.55, 0.65, 0.68},
          {73, 75, 80, 84, 96, 96, 96, 96, 96, 96, 96},
          {250, 330, 400, 500, 500, 500, 500, 500, 500, 600, 700},
@@ -217,8 +217,8 @@ void SynthPainter::paint(const SynthProfile& profile, Prng& prng) {
 }
 
 /// The picture with its textures scaled by `strength`; only one band of rows in each `band_step` rows.
-PixelView SynthPainter::render(const SynthProfile& profile, double strength, std::uint32_t band_step) {
-  const bool gray = profile.subsampling == Subsampling::gray;
+image::PixelView SynthPainter::render(const SynthProfile& profile, double strength, std::uint32_t band_step) {
+  const bool gray = profile.subsampling == image::Subsampling::gray;
   const unsigned channels = gray ? 1 : 3;
   const auto scale = static_cast<int>(strength * 256);
   pixels_.resize(std::size_t{width_} * height_ * channels);
@@ -248,7 +248,7 @@ PixelView SynthPainter::render(const SynthProfile& profile, double strength, std
 std::size_t SynthPainter::probe_size(const SynthProfile& profile, double strength) {
   constexpr std::size_t kHeader = 600;
   constexpr double kOptimized = 0.97;  // Huffman tables made for the image save this much; probes do without
-  const PixelView bands = render(profile, strength, kBandStep);
+  const image::PixelView bands = render(profile, strength, kBandStep);
   const std::size_t size =
       encoder_.encode(bands, {.quality = profile.quality, .subsampling = profile.subsampling}).size();
   const double scan = static_cast<double>(size - std::min(size, kHeader)) * kOptimized;
@@ -279,8 +279,8 @@ double SynthPainter::find_strength(const SynthProfile& profile) {
 
 Bytes SynthPainter::make_jpeg(const SynthProfile& profile, Prng& prng) {
   paint(profile, prng);
-  const PixelView picture = render(profile, find_strength(profile), kBand);
+  const image::PixelView picture = render(profile, find_strength(profile), kBand);
   return encoder_.encode(picture, {.quality = profile.quality, .subsampling = profile.subsampling, .optimize = true});
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -9,13 +9,13 @@
 #include "image/jpeg_encoder.hpp"
 #include "image/pixels.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// What one synthetic photograph is to be like.
 struct SynthProfile {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
-  Subsampling subsampling = Subsampling::s444;
+  image::Subsampling subsampling = image::Subsampling::s444;
   int quality = 96;            ///< libjpeg's scale
   double bytes_per_pixel = 0;  ///< of the whole file
 };
@@ -62,14 +62,14 @@ class SynthPainter {
   void fill(const Region& region);
   double find_strength(const SynthProfile& profile);
   std::size_t probe_size(const SynthProfile& profile, double strength);
-  PixelView render(const SynthProfile& profile, double strength, std::uint32_t band_step);
+  image::PixelView render(const SynthProfile& profile, double strength, std::uint32_t band_step);
 
   const NoiseTile& tile_;
   std::uint32_t width_ = 0;
   std::uint32_t height_ = 0;
   std::vector<Site> sites_;
   std::vector<std::uint8_t> pixels_;
-  JpegEncoder encoder_;
+  image::JpegEncoder encoder_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -6,13 +6,13 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 class ImageCheck::Collector final : public MemberWatcher {
  public:
   Collector(ImageCheck& owner, std::size_t shard) : owner_(owner), shard_(shard) {}
 
-  bool begin(const TarEntry& entry, const SampleName& name) override {
+  bool begin(const formats::TarEntry& entry, const formats::SampleName& name) override {
     if (!is_image_member(name.extension)) return false;
     image_ = {{shard_, entry.data_offset, entry.name}, std::string(name.extension), {}};
     if (entry.size > kLargestImage) {
@@ -40,7 +40,7 @@ std::unique_ptr<MemberWatcher> ImageCheck::collector(std::size_t shard) {
 }
 
 void ImageCheck::decode(const std::stop_token& stop) {
-  JpegDecoder decoder;
+  image::JpegDecoder decoder;
   while (std::optional<Image> image = queue_.pop(stop)) {
     std::optional<ImageFault> fault = image_fault(decoder, image->bytes, image->extension);
     add(std::move(image->place), std::move(fault));
@@ -79,4 +79,4 @@ void ImageCheck::note(std::size_t shard, ProblemLog& log) {
   shards_[shard] = {};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

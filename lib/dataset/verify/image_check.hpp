@@ -13,7 +13,7 @@
 #include "dataset/checks/shard_checker.hpp"
 #include "sync/bounded_queue.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// Decodes the images of many shards on threads of its own while others read the shards: a set of one shard keeps all
 /// cores busy too. At most 128 MiB of images wait, and one more for each reader and each decoder; of what is found in a
@@ -66,10 +66,10 @@ class ImageCheck {
 
   void add(Place&& place, std::optional<ImageFault> fault);
 
-  BoundedQueue<Image> queue_;
+  sync::BoundedQueue<Image> queue_;
   std::stop_token stop_;
   mutable std::mutex mutex_;
   std::vector<ShardFindings> shards_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

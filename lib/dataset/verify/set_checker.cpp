@@ -18,22 +18,23 @@
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
-class RepeatFinder final : public TarHandler {
+class RepeatFinder final : public formats::TarHandler {
  public:
-  RepeatFinder(const ShardSet& set, const std::vector<std::uint64_t>& hashes, std::vector<ShardReport>& reports)
+  RepeatFinder(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
+               std::vector<ShardReport>& reports)
       : set_(set), reports_(reports) {
     for (const std::uint64_t hash : hashes) first_.emplace(hash, Place{});
   }
 
   void start(std::size_t shard) { shard_ = shard; }
-  bool entry(const TarEntry& entry) override {
+  bool entry(const formats::TarEntry& entry) override {
     if (const auto done = grouper_.add(entry)) note(*done);
     return false;
   }
-  void finding(const TarFinding&) override {}
+  void finding(const formats::TarFinding&) override {}
   void finish() {
     if (const auto last = grouper_.finish()) note(*last);
   }
@@ -46,7 +47,7 @@ class RepeatFinder final : public TarHandler {
     std::uint64_t offset = 0;
   };
 
-  void note(const Sample& sample) {
+  void note(const formats::Sample& sample) {
     const auto found = first_.find(xxh3_64(as_bytes(sample.key)));
     if (found == first_.end()) return;
     Place& first = found->second;
@@ -59,10 +60,10 @@ class RepeatFinder final : public TarHandler {
     }
   }
 
-  const ShardSet& set_;
+  const catalog::ShardSet& set_;
   std::vector<ShardReport>& reports_;
   std::unordered_map<std::uint64_t, Place> first_;
-  SampleGrouper grouper_;
+  formats::SampleGrouper grouper_;
   std::size_t shard_ = 0;
 };
 
@@ -86,14 +87,14 @@ KeyTable::Repeated KeyTable::repeated(std::size_t limit) {
   return result;
 }
 
-void note_repeated_keys(const ShardSet& set, const std::vector<std::uint64_t>& hashes,
+void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
                         std::vector<ShardReport>& reports, Context& ctx) {
   RepeatFinder finder(set, hashes, reports);
   ctx.progress().start("look for repeated keys", set.shards.size());
   for (std::size_t i = 0; i < set.shards.size(); ++i) {
     finder.start(i);
     try {
-      scan_shard(set.shards[i].path, finder, ctx);
+      catalog::scan_shard(set.shards[i].path, finder, ctx);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
     }
@@ -171,7 +172,7 @@ void SetChecker::check_labels() {
 void SetChecker::check_class_counts() {
   std::map<std::uint64_t, std::uint64_t> expected;  // a class map may give several classes one label
   std::map<std::uint64_t, std::string> names;
-  for (const ManifestClass& item : set_.manifest->classes) {
+  for (const formats::ManifestClass& item : set_.manifest->classes) {
     expected[item.label] += item.samples;
     names[item.label] += fmt::format("{}'{}'", names[item.label].empty() ? "" : ", ", item.name);
   }
@@ -215,7 +216,7 @@ void SetChecker::compare_shard_lists() {
     if (expected_[i].manifest == nullptr) reports_[i].log.add(ProblemCode::extra_shard, std::nullopt, "");
   }
   if (!set_.of_folder) return;  // shards named one by one are a subset on purpose
-  for (const ManifestShard& shard : set_.manifest->shards) {
+  for (const formats::ManifestShard& shard : set_.manifest->shards) {
     if (there.contains(shard.name)) continue;
     missing_.emplace_back(shard.name).add(ProblemCode::missing_shard, std::nullopt, "");
   }
@@ -237,10 +238,10 @@ void SetChecker::compare_foreign(const std::string& index, std::string_view shar
 }
 
 void SetChecker::compare_wids() {
-  const std::string path = join_path(set_.folder, kWidsIndexName);
+  const std::string path = io::join_path(set_.folder, formats::kWidsIndexName);
   if (!std::filesystem::exists(path)) return;
   try {
-    for (const WidsShard& shard : read_wids_index(read_text_file(path), path).shards) {
+    for (const formats::WidsShard& shard : formats::read_wids_index(io::read_text_file(path), path).shards) {
       compare_foreign(path, shard.url, shard.samples, shard.bytes);
     }
   } catch (const Error& error) {
@@ -249,9 +250,9 @@ void SetChecker::compare_wids() {
 }
 
 void SetChecker::compare_energon() {
-  const std::string path = join_path(set_.folder, kEnergonInfoName);
+  const std::string path = io::join_path(set_.folder, formats::kEnergonInfoName);
   if (!std::filesystem::exists(path)) return;
-  const auto json = nlohmann::json::parse(read_text_file(path), nullptr, false);
+  const auto json = nlohmann::json::parse(io::read_text_file(path), nullptr, false);
   const auto counts = json.is_object() ? json.find("shard_counts") : json.end();
   if (!json.is_object() || counts == json.end() || !counts->is_object()) {
     return log_.add(ProblemCode::foreign_index, std::nullopt, "", fmt::format("'{}' has no shard_counts", path));
@@ -261,4 +262,4 @@ void SetChecker::compare_energon() {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -15,7 +15,7 @@
 #include "dataset/checks/shard_checker.hpp"
 #include "dataset/checks/shard_verifier.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// 64-bit hashes of all samples' keys, to find those that occur more than once. 14 million take 112 MB, and at most
 /// as much again while it grows; they lie in many small vectors, of which one at a time is copied.
@@ -40,7 +40,7 @@ class KeyTable {
 
 /// Reads the shards' headers again and notes every further sample whose key's hash is in `hashes` and whose key really
 /// is the same: split_sample within a shard, duplicate_key across shards. Shards that cannot be read are passed over.
-void note_repeated_keys(const ShardSet& set, const std::vector<std::uint64_t>& hashes,
+void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
                         std::vector<ShardReport>& reports, Context& ctx);
 
 /// What the labels of a whole set are like.
@@ -55,7 +55,8 @@ struct LabelSummary {
 /// manifest and other programs' indexes list. `set`, `expected` and `reports` stay the caller's.
 class SetChecker {
  public:
-  SetChecker(const ShardSet& set, const std::vector<ExpectedShard>& expected, std::vector<ShardReport>& reports)
+  SetChecker(const catalog::ShardSet& set, const std::vector<ExpectedShard>& expected,
+             std::vector<ShardReport>& reports)
       : set_(set), expected_(expected), reports_(reports), log_("") {}
 
   /// Takes over what is needed of a shard that has been read, so that thousands of reports do not each keep theirs.
@@ -85,7 +86,7 @@ class SetChecker {
   void compare_foreign(const std::string& index, std::string_view shard, std::uint64_t samples,
                        std::optional<std::uint64_t> bytes);
 
-  const ShardSet& set_;
+  const catalog::ShardSet& set_;
   const std::vector<ExpectedShard>& expected_;
   std::vector<ShardReport>& reports_;
   ProblemLog log_;
@@ -97,4 +98,4 @@ class SetChecker {
   std::map<std::string, std::uint64_t> samples_by_kind_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

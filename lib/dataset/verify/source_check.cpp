@@ -20,15 +20,16 @@
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;
 
 /// Labels of the classes of `scan`, in its order.
-std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::map<std::string, std::uint64_t>& known) {
+std::vector<std::uint64_t> labels_of(const catalog::ImageFolderScan& scan,
+                                     const std::map<std::string, std::uint64_t>& known) {
   std::vector<std::uint64_t> labels;
-  for (const ScannedClass& item : scan.classes) {
+  for (const catalog::ScannedClass& item : scan.classes) {
     const auto found = known.find(item.name);
     labels.push_back(found == known.end() ? item.label.value_or(labels.size()) : found->second);
   }
@@ -38,26 +39,28 @@ std::vector<std::uint64_t> labels_of(const ImageFolderScan& scan, const std::map
 /// Scanned as one tree, its sets would be taken for classes, and every member for one that is not there.
 void refuse_set_folders(const std::string& source) {
   Context quiet;  // what convert warned of
-  const SetFolders sets = find_set_folders(source, quiet);
+  const catalog::SetFolders sets = catalog::find_set_folders(source, quiet);
   if (sets.names.empty()) return;
   throw Error(
       ErrorCode::usage,
       fmt::format("'{}' holds the sets {}: compare the shards of each with its own folder, such as --against {}",
-                  source, fmt::join(sets.names, ", "), join_path(source, sets.names.front())),
+                  source, fmt::join(sets.names, ", "), io::join_path(source, sets.names.front())),
       source);
 }
 
-ImageFolderScan scan_of(const std::string& source, const ListOptions& images, const ConvertFacts& facts, Context& ctx) {
-  const ScanOptions options{.allow_empty = true, .cores = usable_threads(), .sidecars = facts.sidecars};
+catalog::ImageFolderScan scan_of(const std::string& source, const ListOptions& images, const ConvertFacts& facts,
+                                 Context& ctx) {
+  const catalog::ScanOptions options{
+      .allow_empty = true, .cores = system::usable_threads(), .sidecars = facts.sidecars};
   if (!images.list.empty()) {
-    return scan_image_list(source, image_list(images, facts.class_map), options, ctx).scan;
+    return catalog::scan_image_list(source, image_list(images, facts.class_map), options, ctx).scan;
   }
   if (facts.listed) {
     throw Error(ErrorCode::usage,
                 "these shards were made from a list of images: give it, too (--list, --path-column, --label-column)");
   }
   refuse_set_folders(source);
-  return scan_image_folder(source, options, ctx);
+  return catalog::scan_image_folder(source, options, ctx);
 }
 
 }  // namespace
@@ -65,7 +68,7 @@ ImageFolderScan scan_of(const std::string& source, const ListOptions& images, co
 SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, ConvertFacts facts, Context& ctx)
     : source_(source), facts_(std::move(facts)), scan_(scan_of(source, images, facts_, ctx)) {
   if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
-  mark_collisions(scan_);
+  catalog::mark_collisions(scan_);
   const bool labelled = scan_.labelled();
   if (labelled) labels_ = labels_of(scan_, facts_.labels);
   facts_.noted = facts_.noted || !labelled;
@@ -91,15 +94,15 @@ void SourceCheck::add_keys() {
   keys_.reserve(scan_.images());
   std::size_t count = 0;
   for (std::uint32_t c = 0; c < scan_.classes.size(); ++c) {
-    const ScannedClass& owner = scan_.classes[c];
+    const catalog::ScannedClass& owner = scan_.classes[c];
     first_.push_back(count);
     count += owner.files.size();
-    for (std::uint32_t f = 0; f < owner.files.size(); ++f) add_key(image_key(owner, owner.files[f]), {c, f});
+    for (std::uint32_t f = 0; f < owner.files.size(); ++f) add_key(catalog::image_key(owner, owner.files[f]), {c, f});
   }
   for (std::uint32_t c = 0; c < scan_.classes.size(); ++c) {
-    const ScannedClass& owner = scan_.classes[c];
+    const catalog::ScannedClass& owner = scan_.classes[c];
     for (std::uint32_t f = 0; f < owner.files.size(); ++f) {
-      add_key(split_extension(owner.path_of(owner.files[f])).stem, {c, f});
+      add_key(formats::split_extension(owner.path_of(owner.files[f])).stem, {c, f});
     }
   }
 }
@@ -114,21 +117,22 @@ const SourceCheck::Place* SourceCheck::find(std::string_view key) const {
 }
 
 std::string SourceCheck::path_of(const Place& place, std::string_view extension) const {
-  const ScannedClass& owner = scan_.classes[place.class_index];
+  const catalog::ScannedClass& owner = scan_.classes[place.class_index];
   const std::string_view image = owner.name_of(owner.files[place.file]);
-  const std::string wanted = portable_extension(extension);
-  if (portable_extension(split_extension(image).extension) == wanted) return owner.path_of(owner.files[place.file]);
-  auto sidecar = std::ranges::lower_bound(owner.sidecars, place.file, {}, &ScannedSidecar::image);
+  const std::string wanted = formats::portable_extension(extension);
+  if (formats::portable_extension(formats::split_extension(image).extension) == wanted)
+    return owner.path_of(owner.files[place.file]);
+  auto sidecar = std::ranges::lower_bound(owner.sidecars, place.file, {}, &catalog::ScannedSidecar::image);
   for (; sidecar != owner.sidecars.end() && sidecar->image == place.file; ++sidecar) {
     const std::string_view name = owner.name_of(sidecar->file);
-    if (portable_extension(name.substr(split_extension(image).stem.size())) == wanted)
+    if (formats::portable_extension(name.substr(formats::split_extension(image).stem.size())) == wanted)
       return owner.path_of(sidecar->file);
   }
   return {};
 }
 
 std::string SourceCheck::image_path(const Place& place) const {
-  const ScannedClass& owner = scan_.classes[place.class_index];
+  const catalog::ScannedClass& owner = scan_.classes[place.class_index];
   return owner.path_of(owner.files[place.file]);
 }
 
@@ -137,7 +141,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
  public:
   Comparer(SourceCheck& owner, ProblemLog& log) : owner_(owner), log_(log), block_(kBlock) {}
 
-  bool begin(const TarEntry& entry, const SampleName& name) override {
+  bool begin(const formats::TarEntry& entry, const formats::SampleName& name) override {
     offset_ = entry.data_offset;
     name_ = entry.name;
     place_ = owner_.find(name.key);
@@ -183,7 +187,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
   /// False when the sizes tell the difference already.
   bool open(const std::string& path, std::uint64_t size) {
     try {
-      file_ = File::open_read(join_path(owner_.source_, path));
+      file_ = io::File::open_read(io::join_path(owner_.source_, path));
     } catch (const Error& error) {  // the shard is not to blame
       note_difference(error.what());
       return false;
@@ -202,7 +206,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
   const Place* place_ = nullptr;
   bool is_label_ = false;
   LabelReader label_;
-  File file_;
+  io::File file_;
   std::uint64_t offset_ = 0;
   std::uint64_t done_ = 0;
   std::string name_;
@@ -214,7 +218,7 @@ std::unique_ptr<MemberWatcher> SourceCheck::comparer(ProblemLog& log) { return s
 void SourceCheck::note_missing(ProblemLog& log) const {
   if (facts_.part_of_split) return;
   for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
-    const ScannedClass& owner = scan_.classes[c];
+    const catalog::ScannedClass& owner = scan_.classes[c];
     for (std::size_t f = 0; f < owner.files.size(); ++f) {
       if (seen_[first_[c] + f]) continue;
       log.add(ProblemCode::missing_from_shards, std::nullopt, owner.path_of(owner.files[f]));
@@ -222,4 +226,4 @@ void SourceCheck::note_missing(ProblemLog& log) const {
   }
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -14,7 +14,7 @@
 #include "dataset/sharding/convert_facts.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 /// Holds shards against the ImageFolder tree they were made from: every byte of every image and side-car, every label,
 /// and whether every image is there. Samples are found by the key that convert gives them, or by <class>/<stem> as
@@ -52,11 +52,11 @@ class SourceCheck {
 
   std::string source_;
   ConvertFacts facts_;
-  ImageFolderScan scan_;
+  catalog::ImageFolderScan scan_;
   std::vector<std::uint64_t> labels_;              ///< by class; empty where the images have none
   std::vector<std::size_t> first_;                 ///< number of a class's first image among all
   std::unordered_map<std::uint64_t, Place> keys_;  ///< by XXH3-64
   std::vector<std::atomic<bool>> seen_;            ///< by image
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

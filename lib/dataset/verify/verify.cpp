@@ -19,7 +19,7 @@
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 namespace {
 
 /// One verify from resolved shards to result.
@@ -28,8 +28,8 @@ class Verification {
   Verification(const VerifyOptions& options, Context& ctx)
       : options_(options),
         ctx_(ctx),
-        threads_(thread_count(options.threads)),
-        set_(resolve_shards(options.shards, ctx)),
+        threads_(system::thread_count(options.threads)),
+        set_(catalog::resolve_shards(options.shards, ctx)),
         expected_(find_expectations(set_)),
         set_checker_(set_, expected_, reports_) {
     check(options.images);
@@ -38,12 +38,12 @@ class Verification {
     }
     result_.strict = options.strict;
     result_.depth = choose_depth();
-    for (const ShardFile& shard : set_.shards) {
+    for (const catalog::ShardFile& shard : set_.shards) {
       reports_.emplace_back(shard.name);
       result_.bytes += shard.bytes;
     }
     if (set_.manifest) {
-      for (const ManifestClass& item : set_.manifest->classes) labels_.push_back(item.label);
+      for (const formats::ManifestClass& item : set_.manifest->classes) labels_.push_back(item.label);
       std::sort(labels_.begin(), labels_.end());
     }
   }
@@ -74,7 +74,7 @@ class Verification {
   const VerifyOptions& options_;
   Context& ctx_;
   const unsigned threads_;
-  const ShardSet set_;
+  const catalog::ShardSet set_;
   const std::vector<ExpectedShard> expected_;
   std::vector<std::uint64_t> labels_;  ///< that the manifest knows
   std::vector<ShardReport> reports_;   ///< by shard
@@ -95,7 +95,7 @@ VerifyDepth Verification::choose_depth() const {
     throw Error(ErrorCode::not_found,
                 fmt::format("there are no checksums to compare with: neither a {} beside the shards nor an index for "
                             "each; `shardctl index SHARDS` makes them from the shards as they are now",
-                            kManifestName),
+                            formats::kManifestName),
                 set_.folder.empty() ? set_.shards.front().path : set_.folder);
   }
   return options_.depth;
@@ -103,7 +103,7 @@ VerifyDepth Verification::choose_depth() const {
 
 /// Readers and decoders fail together: the first exception stops all of them.
 void Verification::check_shards() {
-  TaskGroup group(ctx_.stop_token());
+  sync::TaskGroup group(ctx_.stop_token());
   std::optional<ImageCheck> images;
   if (result_.depth == VerifyDepth::decode) images.emplace(set_.shards.size(), group.stop_token());
   ImageCheck* const check = images ? &*images : nullptr;
@@ -252,4 +252,4 @@ void VerifyClasses::describe(FieldVisitor& v) {
   v.field({"most_samples", Unit::count, "of the largest class"}, most_samples);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

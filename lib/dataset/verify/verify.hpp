@@ -12,7 +12,7 @@
 #include "dataset/checks/problem.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 
-namespace shardkit {
+namespace shardkit::dataset {
 
 enum class VerifyDepth {
   auto_,      ///< checksum where manifest or indexes hold checksums, else structure
@@ -20,10 +20,9 @@ enum class VerifyDepth {
   checksum,   ///< also every byte
   decode,     ///< also every image; bytes are compared where there are checksums
 };
-template <>
-struct EnumNames<VerifyDepth> {
-  static constexpr std::array<std::string_view, 4> names{"auto", "structure", "checksum", "decode"};
-};
+constexpr auto enum_names(VerifyDepth) {
+  return std::to_array<std::string_view>({"auto", "structure", "checksum", "decode"});
+}
 
 struct VerifyOptions {
   std::vector<std::string> shards;
@@ -75,4 +74,4 @@ struct VerifyResult {
 /// `bytes_per_second` does not depend on threads.
 VerifyResult verify(const VerifyOptions& options, Context& ctx);
 
-}  // namespace shardkit
+}  // namespace shardkit::dataset

@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 
 namespace {
 

@@ -18,6 +18,8 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::io;
 
 namespace {
 

@@ -67,17 +67,18 @@ inline std::string run_envelope(const std::vector<double>& rates, const std::str
                      version, fmt::join(turns, ","));
 }
 
-inline CompareResult compare_paths(const std::string& base, const std::string& changed, CompareOptions options = {}) {
+inline bench::CompareResult compare_paths(const std::string& base, const std::string& changed,
+                                          bench::CompareOptions options = {}) {
   options.base = base;
   options.changed = changed;
   Context context;
-  return compare(options, context);
+  return bench::compare(options, context);
 }
 
-inline shardkit_test::Failure failure_of_compare(const CompareOptions& options) {
+inline shardkit_test::Failure failure_of_compare(const bench::CompareOptions& options) {
   return shardkit_test::failure_of([&] {
     Context context;
-    compare(options, context);
+    bench::compare(options, context);
   });
 }
 

@@ -8,6 +8,8 @@
 #include "compare_support.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::stats;
 using namespace shardkit::test;
 using doctest::Approx;
 

@@ -5,6 +5,8 @@
 #include "compare_support.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::stats;
 using namespace shardkit::test;
 
 namespace {

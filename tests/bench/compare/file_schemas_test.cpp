@@ -7,6 +7,7 @@
 #include "support/json_schema.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using namespace shardkit::test;
 using shardkit_test::schema_faults;
 

@@ -7,6 +7,7 @@
 #include "compare_support.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using namespace shardkit::test;
 
 namespace {

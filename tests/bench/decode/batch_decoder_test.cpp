@@ -6,6 +6,9 @@
 #include "bench/decode/device_decode_bench.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::gpu;
+using namespace shardkit::image;
 using namespace shardkit::test;
 using namespace shardkit_test;
 

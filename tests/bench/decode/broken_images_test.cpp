@@ -10,6 +10,8 @@
 #include "bench/run/run.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 namespace {

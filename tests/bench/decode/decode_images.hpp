@@ -10,9 +10,9 @@ namespace shardkit::test {
 inline std::string as_string(const ByteVector& bytes) { return std::string(as_text(bytes)); }
 
 /// `number` makes it differ from others; so do its sides.
-inline std::string jpeg_of(const EncodeOptions& options, std::uint32_t number = 0, std::uint32_t side = 64,
+inline std::string jpeg_of(const image::EncodeOptions& options, std::uint32_t number = 0, std::uint32_t side = 64,
                            unsigned channels = 3) {
-  JpegEncoder encoder;
+  image::JpegEncoder encoder;
   const Picture picture = make_picture(side + number, side, channels);
   return std::string(as_text(encoder.encode(picture.view(), options)));
 }

@@ -4,6 +4,7 @@
 #include "bench/decode/decode.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using namespace shardkit::test;
 
 namespace {

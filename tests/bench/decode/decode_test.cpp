@@ -8,6 +8,8 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 namespace {

@@ -20,23 +20,23 @@ struct DeviceDecodeBench {
                                                               return lend(decoder);
                                                             }} {
     options.paths = {dir.path()};
-    options.backend = shardkit::DecodeBackend::nvjpeg;
+    options.backend = shardkit::bench::DecodeBackend::nvjpeg;
     options.threads = 2;
     options.min_seconds = 0;  // each image once
   }
 
   void write(const std::string& name, const std::string& bytes) const { write_file(dir.path(name), bytes); }
 
-  shardkit::DecodeResult run() { return run(context); }
-  shardkit::DecodeResult run(shardkit::Context& with) {
-    return decode_on_device(options, shardkit::find_input(options.paths, with), machine, with);
+  shardkit::bench::DecodeResult run() { return run(context); }
+  shardkit::bench::DecodeResult run(shardkit::Context& with) {
+    return decode_on_device(options, shardkit::bench::find_input(options.paths, with), machine, with);
   }
 
   TempDir dir;
   FakeDevice device;
   FakeJpegDecoder decoder;
-  shardkit::DecodeMachine machine;
-  shardkit::DecodeBenchOptions options;
+  shardkit::bench::DecodeMachine machine;
+  shardkit::bench::DecodeBenchOptions options;
   shardkit::Context context;
 };
 

@@ -13,6 +13,8 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::image;
 using namespace shardkit::test;
 using namespace shardkit_test;
 

@@ -5,6 +5,9 @@
 #include "support/fake_jpeg_decoder.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::gpu;
+using namespace shardkit::image;
 using namespace shardkit::test;
 using namespace shardkit_test;
 

@@ -15,27 +15,30 @@ namespace shardkit::test {
 
 using Codes = std::vector<std::string>;
 
-inline Environment look(const RecordedTree& tree, const std::string& path = "/data",
-                        const std::optional<LoaderJob>& job = std::nullopt) {
-  return look_at_environment(path, job, tree);
+inline bench::Environment look(const RecordedTree& tree, const std::string& path = "/data",
+                               const std::optional<bench::LoaderJob>& job = std::nullopt) {
+  return bench::look_at_environment(path, job, tree);
 }
 
-inline Codes codes(const Environment& environment) {
+inline Codes codes(const bench::Environment& environment) {
   Codes codes;
-  for (const Finding& finding : environment.findings) codes.push_back(finding.code);
+  for (const bench::Finding& finding : environment.findings) codes.push_back(finding.code);
   return codes;
 }
 
-inline const Finding* find(const Environment& environment, const std::string& code) {
+inline const bench::Finding* find(const bench::Environment& environment, const std::string& code) {
   const auto& findings = environment.findings;
-  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.code == code; });
+  const auto found =
+      std::find_if(findings.begin(), findings.end(), [&](const bench::Finding& f) { return f.code == code; });
   return found == findings.end() ? nullptr : &*found;
 }
 
-inline bool has(const Environment& environment, const std::string& code) { return find(environment, code) != nullptr; }
+inline bool has(const bench::Environment& environment, const std::string& code) {
+  return find(environment, code) != nullptr;
+}
 
-inline FindingSeverity severity(const Environment& environment, const std::string& code) {
-  const Finding* finding = find(environment, code);
+inline bench::FindingSeverity severity(const bench::Environment& environment, const std::string& code) {
+  const bench::Finding* finding = find(environment, code);
   REQUIRE(finding != nullptr);
   return finding->severity;
 }
@@ -47,8 +50,8 @@ inline RecordedTree machine(const std::string& name, const std::string& changes 
   return tree;
 }
 
-constexpr auto kError = FindingSeverity::error;
-constexpr auto kWarning = FindingSeverity::warning;
-constexpr auto kHint = FindingSeverity::hint;
+constexpr auto kError = bench::FindingSeverity::error;
+constexpr auto kWarning = bench::FindingSeverity::warning;
+constexpr auto kHint = bench::FindingSeverity::hint;
 
 }  // namespace shardkit::test

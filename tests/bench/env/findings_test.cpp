@@ -5,6 +5,7 @@
 #include "bench/env/env_machines.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using namespace shardkit::test;
 
 namespace {

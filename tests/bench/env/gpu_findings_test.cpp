@@ -5,6 +5,8 @@
 #include "support/fake_gpu_monitor.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::gpu;
 using namespace shardkit::test;
 using shardkit_test::healthy_gpu;
 

@@ -10,6 +10,7 @@
 #include "bench/input/sample_listing.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using namespace shardkit::test;
 
 namespace {

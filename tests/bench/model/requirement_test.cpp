@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using doctest::Approx;
 
 TEST_CASE("8 GPUs of 256 images in 0.2 s at 130 kB need 1.33 GB/s") {

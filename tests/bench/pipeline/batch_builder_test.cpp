@@ -4,6 +4,7 @@
 #include "bench/pipeline/samples/sample_flow.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 
 namespace {
 

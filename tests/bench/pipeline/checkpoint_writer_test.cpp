@@ -7,6 +7,8 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::io;
 using shardkit_test::failure_of;
 
 TEST_CASE("a checkpoint is written whole, and nothing of it stays") {

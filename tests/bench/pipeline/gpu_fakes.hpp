@@ -15,16 +15,16 @@
 namespace shardkit::test {
 
 /// One reader and one worker, so that the same samples make the same batches.
-inline LoaderSettings small_loader() {
-  LoaderSettings settings;
+inline bench::LoaderSettings small_loader() {
+  bench::LoaderSettings settings;
   settings.batch = 4;
   settings.crop = 9;
   return settings;
 }
 
 /// A sink for what such a loader hands over.
-inline GpuSinkSettings sink_for(const LoaderSettings& loader) {
-  GpuSinkSettings settings;
+inline bench::GpuSinkSettings sink_for(const bench::LoaderSettings& loader) {
+  bench::GpuSinkSettings settings;
   settings.gpus = loader.gpus;
   settings.places = loader.prefetch + 1;
   settings.batch = loader.batch;
@@ -37,16 +37,16 @@ inline GpuSinkSettings sink_for(const LoaderSettings& loader) {
 }
 
 /// A sink on GPUs that looks, as a step would, at what lies there once it was waited for.
-class WatchedSink final : public BatchSink {
+class WatchedSink final : public bench::BatchSink {
  public:
-  WatchedSink(const GpuSinkSettings& settings, std::vector<Device*> devices, Context& context,
-              std::vector<DeviceJpegDecoder*> decoders = {})
+  WatchedSink(const bench::GpuSinkSettings& settings, std::vector<gpu::Device*> devices, Context& context,
+              std::vector<gpu::DeviceJpegDecoder*> decoders = {})
       : settings_(settings), devices_(std::move(devices)), sink_(settings, devices_, decoders, tree_, context) {}
 
   std::string_view name() const override { return sink_.name(); }
-  std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) override { return sink_.make_memory(bytes); }
-  HandedBatch hand_over(const OutgoingBatch& batch, StageClock& clock) override {
-    const HandedBatch handed = sink_.hand_over(batch, clock);
+  std::unique_ptr<bench::BatchMemory> make_memory(std::size_t bytes) override { return sink_.make_memory(bytes); }
+  bench::HandedBatch hand_over(const bench::OutgoingBatch& batch, bench::StageClock& clock) override {
+    const bench::HandedBatch handed = sink_.hand_over(batch, clock);
     // What is not copied by now never will be.
     std::ranges::fill(batch.memory.bytes(), std::byte{0xee});
     const std::scoped_lock lock(mutex_);
@@ -55,9 +55,9 @@ class WatchedSink final : public BatchSink {
   }
   std::optional<Moment> wait_for(std::uint64_t place) override {
     const auto moment = sink_.wait_for(place);
-    const DeviceTensor tensor = sink_.tensor_at(place);
+    const gpu::DeviceTensor tensor = sink_.tensor_at(place);
     const std::scoped_lock lock(mutex_);
-    std::vector<std::byte> batch(samples_[place] * tensor_bytes(tensor.side, value_bytes(tensor.type)));
+    std::vector<std::byte> batch(samples_[place] * bench::tensor_bytes(tensor.side, image::value_bytes(tensor.type)));
     const auto stream = devices_[place / settings_.places % devices_.size()]->make_stream();
     stream->copy_to_host(batch, tensor.values);
     stream->synchronize();
@@ -68,15 +68,15 @@ class WatchedSink final : public BatchSink {
     return sink_.compute(places, seconds, stop);
   }
   void release(std::uint64_t place) override { sink_.release(place); }
-  CopyTally copies() const override { return sink_.copies(); }
+  bench::CopyTally copies() const override { return sink_.copies(); }
 
   std::vector<std::vector<std::byte>> batches;
 
  private:
-  GpuSinkSettings settings_;
-  std::vector<Device*> devices_;
+  bench::GpuSinkSettings settings_;
+  std::vector<gpu::Device*> devices_;
   RecordedTree tree_;
-  GpuSink sink_;
+  bench::GpuSink sink_;
   std::mutex mutex_;
   std::map<std::uint64_t, std::uint64_t> samples_;  ///< of the batch at a place
 };

@@ -12,6 +12,9 @@
 #include "support/fake_jpeg_decoder.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::gpu;
+using namespace shardkit::image;
 using namespace shardkit::test;
 using shardkit_test::failure_of;
 using shardkit_test::FakeDevice;
@@ -20,7 +23,7 @@ using shardkit_test::FakeJpegDecoder;
 namespace {
 
 /// Gives these images in turn, so many in all.
-class MixedSource final : public SampleSource {
+class MixedSource final : public ImageSource {
  public:
   MixedSource(std::vector<std::string> images, std::size_t samples) : images_(std::move(images)), samples_(samples) {}
 

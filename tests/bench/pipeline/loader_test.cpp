@@ -11,6 +11,8 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::image;
 using namespace shardkit::test;
 using shardkit_test::failure_of;
 
@@ -29,7 +31,7 @@ LoaderSettings small_settings() {
 constexpr std::size_t kSampleBytes = 3 * 8 * 8;
 
 /// Runs epochs with steps that take no time.
-StepLog run(const LoaderSettings& settings, SampleSource& source, BatchSink& sink, LoaderTally& tally,
+StepLog run(const LoaderSettings& settings, ImageSource& source, BatchSink& sink, LoaderTally& tally,
             std::uint64_t epochs = 1) {
   Context context;
   Loader loader(settings, source, sink, nullptr, context);

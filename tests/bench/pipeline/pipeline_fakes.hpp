@@ -16,17 +16,17 @@
 namespace shardkit::test {
 
 /// A buffer with the bytes of a text.
-inline SampleBuffer buffer_of(std::string_view text) {
-  SampleBuffer buffer;
+inline bench::SampleBuffer buffer_of(std::string_view text) {
+  bench::SampleBuffer buffer;
   buffer.resize(text.size());
   std::ranges::copy(as_bytes(text), buffer.bytes().begin());
   return buffer;
 }
 
-inline std::string text_of(SampleBuffer& buffer) { return std::string(as_text(buffer.bytes())); }
+inline std::string text_of(bench::SampleBuffer& buffer) { return std::string(as_text(buffer.bytes())); }
 
 /// Gives the same image a number of times an epoch; can be made slow, or fail.
-class FakeSource final : public SampleSource {
+class FakeSource final : public bench::ImageSource {
  public:
   FakeSource(std::string image, std::uint64_t samples) : image_(std::move(image)), samples_(samples) {}
 
@@ -36,13 +36,13 @@ class FakeSource final : public SampleSource {
   std::string_view kind() const override { return "fake"; }
   std::size_t most_readers() const override { return 64; }
   void begin_epoch(std::uint64_t /*epoch*/) override { next_ = 0; }
-  void read(SampleOutlet& outlet, const std::stop_token& stop) override {
+  void read(bench::SampleOutlet& outlet, const std::stop_token& stop) override {
     while (!stop.stop_requested()) {
       const std::uint64_t number = next_.fetch_add(1);
       if (number >= samples_) return;
       if (fails_at == number) throw Error(ErrorCode::io, "the disk went away", "/disk", 7);
       std::this_thread::sleep_for(delay);
-      SampleBuffer buffer = outlet.buffer(image_.size());
+      bench::SampleBuffer buffer = outlet.buffer(image_.size());
       std::ranges::copy(as_bytes(image_), buffer.bytes().begin());
       if (!outlet.give(std::move(buffer))) return;
     }
@@ -55,14 +55,14 @@ class FakeSource final : public SampleSource {
 };
 
 /// Memory on the heap; remembers what it was given and how often places were used at once.
-class FakeSink final : public BatchSink {
+class FakeSink final : public bench::BatchSink {
  public:
   std::string_view name() const override { return "fake"; }
-  std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) override {
+  std::unique_ptr<bench::BatchMemory> make_memory(std::size_t bytes) override {
     memory_bytes.push_back(bytes);
     return host_->make_memory(bytes);
   }
-  HandedBatch hand_over(const OutgoingBatch& batch, StageClock& /*clock*/) override {
+  bench::HandedBatch hand_over(const bench::OutgoingBatch& batch, bench::StageClock& /*clock*/) override {
     const std::scoped_lock lock(mutex_);
     if (fails) throw Error(ErrorCode::io, "the bus went away");
     gpus.push_back(batch.gpu);
@@ -86,7 +86,7 @@ class FakeSink final : public BatchSink {
 
  private:
   std::mutex mutex_;
-  std::unique_ptr<BatchSink> host_ = host_sink();
+  std::unique_ptr<bench::BatchSink> host_ = bench::host_sink();
   std::size_t in_use_ = 0;
 };
 

@@ -11,6 +11,9 @@
 #include "support/recorded_tree.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::gpu;
+using namespace shardkit::stats;
 using namespace shardkit::test;
 using shardkit_test::failure_of;
 using shardkit_test::FakeDevice;

@@ -7,6 +7,8 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::stats;
 using shardkit_test::failure_of;
 
 namespace {

@@ -11,6 +11,7 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using namespace shardkit::test;
 using shardkit_test::failure_of;
 

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 using namespace shardkit;
+using namespace shardkit::bench;
 
 namespace {
 

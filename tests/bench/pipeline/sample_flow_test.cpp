@@ -9,6 +9,7 @@
 #include "bench/pipeline/pipeline_fakes.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using namespace shardkit::test;
 
 namespace {

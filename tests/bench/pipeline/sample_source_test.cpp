@@ -10,6 +10,7 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using namespace shardkit::test;
 using shardkit_test::failure_of;
 
@@ -38,7 +39,7 @@ class Collector final : public SampleOutlet {
   std::size_t most_;
 };
 
-std::vector<std::string> epoch_of(SampleSource& source, std::uint64_t epoch = 0) {
+std::vector<std::string> epoch_of(ImageSource& source, std::uint64_t epoch = 0) {
   Collector collector;
   source.begin_epoch(epoch);
   source.read(collector, {});

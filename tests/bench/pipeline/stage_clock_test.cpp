@@ -3,6 +3,7 @@
 #include "bench/pipeline/steps/trace.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 
 namespace {
 

@@ -10,6 +10,8 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::io;
 using shardkit_test::failure_of;
 
 namespace {

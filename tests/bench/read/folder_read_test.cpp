@@ -10,6 +10,7 @@
 #include "bench/read/read_data.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using namespace shardkit::test;
 
 namespace {

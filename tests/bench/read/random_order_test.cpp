@@ -9,6 +9,7 @@
 #include "bench/read/random_work.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 
 namespace {
 

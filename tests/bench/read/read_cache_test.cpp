@@ -12,6 +12,9 @@
 #include "system/limits.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::io;
+using namespace shardkit::system;
 using namespace shardkit::test;
 
 TEST_CASE("a cold read starts from nothing and a warm one from everything") {

@@ -18,23 +18,23 @@ inline void write_shards(const ShardFolder& folder) {
   folder.write("b.tar", image_shard(12, "b"));
 }
 
-inline ReadOptions read_options(const std::string& path) {
-  ReadOptions options;
+inline bench::ReadOptions read_options(const std::string& path) {
+  bench::ReadOptions options;
   options.paths = {path};
   options.threads = 3;
   return options;
 }
 
-inline ReadResult read_quietly(const ReadOptions& options) {
+inline bench::ReadResult read_quietly(const bench::ReadOptions& options) {
   Context context;
-  return read(options, context);
+  return bench::read(options, context);
 }
 
-inline ErrorCode code_of(const ReadOptions& options) {
+inline ErrorCode code_of(const bench::ReadOptions& options) {
   return error_code_of([&] { read_quietly(options); });
 }
 
-inline bool has_hint(const ReadResult& result, const std::string& part) {
+inline bool has_hint(const bench::ReadResult& result, const std::string& part) {
   return std::ranges::any_of(result.hints,
                              [&](const std::string& hint) { return hint.find(part) != std::string::npos; });
 }

@@ -9,6 +9,8 @@
 #include "io/read_engine.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::io;
 using namespace shardkit::test;
 
 namespace {

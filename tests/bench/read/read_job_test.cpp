@@ -7,6 +7,7 @@
 #include "bench/read/read_options.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using namespace shardkit::test;
 
 namespace {

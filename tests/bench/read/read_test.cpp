@@ -11,6 +11,8 @@
 #include "formats/shard_index.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::formats;
 using namespace shardkit::test;
 
 namespace {

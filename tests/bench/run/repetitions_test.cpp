@@ -6,6 +6,8 @@
 #include "bench/run/run.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::catalog;
 using namespace shardkit::test;
 using doctest::Approx;
 

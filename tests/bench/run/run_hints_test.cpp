@@ -7,6 +7,7 @@
 #include "bench/run/run_stages.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 
 namespace {
 

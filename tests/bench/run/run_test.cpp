@@ -16,6 +16,9 @@
 #include "support/fake_device.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::io;
+using namespace shardkit::system;
 using namespace shardkit::test;
 
 namespace {

@@ -8,6 +8,8 @@
 #include "support/recorded_tree.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::gpu;
 using namespace shardkit_test;
 using doctest::Approx;
 

@@ -52,8 +52,8 @@ class FaultyStore {
 };
 
 /// Reads with two connections at most, in a second.
-inline ReadOptions store_options(const std::string& path) {
-  ReadOptions options;
+inline bench::ReadOptions store_options(const std::string& path) {
+  bench::ReadOptions options;
   options.paths = {path};
   options.threads = 2;
   options.budget = 1;
@@ -62,14 +62,14 @@ inline ReadOptions store_options(const std::string& path) {
 }
 
 /// Measures `objects` below the server, by a client that hardly waits before it repeats.
-inline ReadResult read_impatiently(const FaultyStore& server, const std::vector<ObjectInfo>& objects,
-                                   Context& context) {
-  RetryCount retries;
-  StoreOptions store;
+inline bench::ReadResult read_impatiently(const FaultyStore& server, const std::vector<io::ObjectInfo>& objects,
+                                          Context& context) {
+  bench::RetryCount retries;
+  net::StoreOptions store;
   store.retry.random = [] { return 0.001; };
-  store.retry.on_retry = [&retries](const RetryEvent& event) { retries.note(event); };
-  const auto source = open_store_source(server.url(), store, context.stop_token());
-  return read_objects(*source, objects, retries, store_options(server.url()), context);
+  store.retry.on_retry = [&retries](const net::RetryEvent& event) { retries.note(event); };
+  const auto source = net::open_store_source(server.url(), store, context.stop_token());
+  return bench::read_objects(*source, objects, retries, store_options(server.url()), context);
 }
 
 }  // namespace shardkit::test

@@ -10,6 +10,10 @@
 #include "net/store_server.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::catalog;
+using namespace shardkit::formats;
+using namespace shardkit::io;
 using namespace shardkit::test;
 using namespace shardkit_test;
 

@@ -6,6 +6,9 @@
 #include "support/fake_clock.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::net;
+using namespace shardkit::system;
 using namespace shardkit::test;
 using namespace shardkit_test;
 

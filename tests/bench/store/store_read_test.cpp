@@ -10,6 +10,8 @@
 #include "net/store_server.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::net;
 using namespace shardkit::test;
 using namespace shardkit_test;
 

@@ -12,6 +12,9 @@
 #include "sync/task_group.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::io;
+using namespace shardkit::sync;
 using namespace shardkit::test;
 
 TEST_CASE("requests take the objects in turn, each time a whole block of it or its tail") {

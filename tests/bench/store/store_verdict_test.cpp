@@ -3,6 +3,7 @@
 #include "bench/read/store_report.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using doctest::Approx;
 
 TEST_CASE("a store with a reserve of a fifth is streamed from, and staging never pays") {

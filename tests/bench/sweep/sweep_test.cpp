@@ -6,6 +6,7 @@
 #include "bench/bench_data.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using namespace shardkit::test;
 
 namespace {

@@ -8,6 +8,8 @@
 #include "support/fake_device.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::gpu;
 using namespace shardkit_test;
 
 namespace {

@@ -12,6 +12,8 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::gpu;
 using namespace shardkit_test;
 
 namespace {

@@ -6,6 +6,7 @@
 #include "support/recorded_tree.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using namespace shardkit_test;
 
 namespace {

@@ -6,6 +6,9 @@
 #include "support/fake_device.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::gpu;
+using namespace shardkit::image;
 using namespace shardkit_test;
 
 namespace {

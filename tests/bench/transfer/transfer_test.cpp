@@ -11,6 +11,9 @@
 #include "system/numa_binding.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::gpu;
+using namespace shardkit::system;
 using namespace shardkit::test;
 using namespace shardkit_test;
 

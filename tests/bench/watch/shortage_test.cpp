@@ -8,6 +8,7 @@
 #include "support/fake_gpu_monitor.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 using shardkit_test::healthy_gpu;
 
 namespace {

@@ -7,6 +7,8 @@
 #include "support/fake_clock.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::system;
 using shardkit_test::FakeClock;
 
 namespace {

@@ -92,28 +92,28 @@ inline RecordedTree changed(RecordedTree tree, const std::string& changes) {
   return tree;
 }
 
-inline WatchOptions watch_of(const std::string& path, std::optional<std::uint64_t> pid = 4711) {
-  WatchOptions options;
+inline bench::WatchOptions watch_of(const std::string& path, std::optional<std::uint64_t> pid = 4711) {
+  bench::WatchOptions options;
   if (!path.empty()) options.path = path;
   options.pid = pid;
   return options;
 }
 
 /// A node that is another one from one interval to the next, by a clock that stands still until somebody sleeps.
-class MovingNode final : public Probe {
+class MovingNode final : public system::Probe {
  public:
-  MovingNode(Clock& clock, double interval, std::vector<RecordedTree> moments)
+  MovingNode(system::Clock& clock, double interval, std::vector<RecordedTree> moments)
       : clock_(clock), interval_(interval), moments_(std::move(moments)) {}
 
   std::optional<std::string> text(const std::string& path) const override { return now().text(path); }
   std::vector<std::string> names(const std::string& folder) const override { return now().names(folder); }
   std::optional<std::string> resolve(const std::string& path) const override { return now().resolve(path); }
-  std::optional<PathFacts> stat(const std::string& path) const override { return now().stat(path); }
-  std::optional<SpaceFacts> space(const std::string& path) const override { return now().space(path); }
+  std::optional<system::PathFacts> stat(const std::string& path) const override { return now().stat(path); }
+  std::optional<system::SpaceFacts> space(const std::string& path) const override { return now().space(path); }
   std::optional<std::string> attribute(const std::string& path, const std::string& name) const override {
     return now().attribute(path, name);
   }
-  int try_call(SystemCall call) const override { return now().try_call(call); }
+  int try_call(system::SystemCall call) const override { return now().try_call(call); }
 
  private:
   const RecordedTree& now() const {
@@ -121,7 +121,7 @@ class MovingNode final : public Probe {
     return moments_[std::min(moment, moments_.size() - 1)];
   }
 
-  Clock& clock_;
+  system::Clock& clock_;
   double interval_;
   std::vector<RecordedTree> moments_;
 };

@@ -8,6 +8,8 @@
 #include "support/fake_gpu_monitor.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::system;
 using namespace shardkit::test;
 using doctest::Approx;
 using shardkit_test::FakeClock;

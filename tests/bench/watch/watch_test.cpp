@@ -10,6 +10,8 @@
 #include "support/files.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::gpu;
 using namespace shardkit::test;
 using shardkit_test::failure_of;
 using shardkit_test::FakeClock;

@@ -9,6 +9,8 @@
 #include "support/fake_gpu_monitor.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
+using namespace shardkit::system;
 using doctest::Approx;
 using shardkit_test::healthy_gpu;
 

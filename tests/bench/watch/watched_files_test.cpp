@@ -6,6 +6,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::bench;
 
 TEST_CASE("a file, a folder's files at any depth, nothing") {
   const TempDir dir;

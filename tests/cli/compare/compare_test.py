@@ -218,7 +218,7 @@ class Documentation(unittest.TestCase):
     def test_lists_every_metric(self):
         page = (CHECKOUT / "docs/comparing.md").read_text()
         source = (CHECKOUT / "lib/bench/compare/compare_metrics.cpp").read_text()
-        metrics = re.findall(r'CompareMetric\{"([\w-]+)", "([\w.]+)", Better::(\w+)', source)
+        metrics = re.findall(r'CompareMetric\{"([\w-]+)", "([\w.]+)", (?:stats::)?Better::(\w+)', source)
         self.assertGreater(len(metrics), 5)
         for stage, path, better in metrics:
             self.assertIn(f"| `{stage}.{path}` | {better} |", page)

@@ -1,14 +1,14 @@
-#include "iobench/verbs.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "bench/env/env.hpp"
-
+#include "iobench/verbs.hpp"
 #include "support/recorded_tree.hpp"
 
 using namespace shardkit;
+using namespace shardkit::apps;
+using namespace shardkit::bench;
 
 namespace {
 

@@ -10,6 +10,8 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::io;
 using namespace std::chrono_literals;
 
 namespace {

@@ -8,6 +8,9 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::io;
+using namespace shardkit::staging;
 using namespace std::chrono_literals;
 using shardkit_test::failure_of;
 

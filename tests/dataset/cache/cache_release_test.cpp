@@ -7,6 +7,8 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::staging;
 using namespace std::chrono_literals;
 using shardkit_test::failure_of;
 

@@ -7,7 +7,7 @@
 struct SampleCache {
   SampleCache() {
     using std::chrono::hours;
-    const shardkit::WallTime now = shardkit::system_clock().now();
+    const shardkit::system::WallTime now = shardkit::system::system_clock().now();
     StagedSample{dir.path("old"), {{"1.tar", std::string(1000, 'o')}}, true, "/src/old", 0, now - hours(2)}.make();
     StagedSample{dir.path("sub/new"),
                  {{"1.tar", std::string(1000, 'n')}, {"2.tar", std::string(2000, 'm')}},
@@ -19,8 +19,8 @@ struct SampleCache {
   }
 
   void lease(const std::string& name, const std::string& owner, std::chrono::seconds time) const {
-    const shardkit::WallTime now = shardkit::system_clock().now();
-    shardkit::take_lease(*shardkit::posix_file_system(), dir.path(name), {owner, "test", now, now + time});
+    const shardkit::system::WallTime now = shardkit::system::system_clock().now();
+    shardkit::staging::take_lease(*shardkit::io::posix_file_system(), dir.path(name), {owner, "test", now, now + time});
   }
   bool holds(const std::string& name) const { return std::filesystem::exists(dir.path(name)); }
 

@@ -9,6 +9,7 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 using shardkit_test::failure_of;
 
 namespace {

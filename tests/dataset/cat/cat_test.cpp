@@ -7,6 +7,7 @@
 #include "dataset/verify/verify_support.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 using namespace shardkit::test;
 
 namespace {

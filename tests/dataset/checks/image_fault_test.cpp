@@ -10,6 +10,8 @@
 #include "dataset/verify/verify_support.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::image;
 using namespace shardkit::test;
 
 namespace {

@@ -11,6 +11,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 
 namespace {
 

@@ -14,6 +14,9 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
+using namespace shardkit::io;
 using namespace shardkit::test;
 namespace fs = std::filesystem;
 

@@ -16,6 +16,10 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
+using namespace shardkit::image;
+using namespace shardkit::io;
 using namespace shardkit::test;
 namespace fs = std::filesystem;
 

@@ -10,13 +10,13 @@
 
 namespace shardkit::test {
 
-inline ConvertResult run(const ConvertOptions& options) {
+inline dataset::ConvertResult run(const dataset::ConvertOptions& options) {
   Context ctx;
-  return convert(options, ctx);
+  return dataset::convert(options, ctx);
 }
 
 /// The text with which a convert is refused; it fails the test unless the error has `code`.
-inline std::string refusal(const ConvertOptions& options, ErrorCode code) {
+inline std::string refusal(const dataset::ConvertOptions& options, ErrorCode code) {
   try {
     run(options);
   } catch (const Error& error) {
@@ -30,15 +30,15 @@ inline std::string refusal(const ConvertOptions& options, ErrorCode code) {
 inline bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 /// Converts an image folder into exactly `shards` shards.
-inline ConvertResult convert_tree(const std::string& source, const std::string& target, std::uint64_t shards = 4,
-                                  bool shuffled = true) {
-  ConvertOptions options;
+inline dataset::ConvertResult convert_tree(const std::string& source, const std::string& target,
+                                           std::uint64_t shards = 4, bool shuffled = true) {
+  dataset::ConvertOptions options;
   options.source = source;
   options.target = target;
   options.sharding.shards = shards;
   options.sharding.no_shuffle = !shuffled;
   Context ctx;
-  return convert(options, ctx);
+  return dataset::convert(options, ctx);
 }
 
 }  // namespace shardkit::test

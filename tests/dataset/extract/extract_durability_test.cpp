@@ -10,6 +10,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 using namespace shardkit::test;
 
 TEST_CASE("a power cut or a full disk at any moment leaves whole files under their names, and the next run ends it") {

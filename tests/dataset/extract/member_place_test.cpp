@@ -3,6 +3,8 @@
 #include "dataset/extract/extract_target.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
 
 namespace {
 

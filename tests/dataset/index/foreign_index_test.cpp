@@ -13,6 +13,8 @@
 #include "support/image_tree.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
 using namespace shardkit::test;
 namespace fs = std::filesystem;
 
@@ -21,7 +23,7 @@ namespace {
 /// Asks for all indexes and returns the codes of the warnings.
 std::vector<std::string> index_for_all(const std::string& folder) {
   Context ctx;
-  shardkit::index({.shards = {folder}, .dali = true, .wids = true, .energon = true, .threads = {}}, ctx);
+  shardkit::dataset::index({.shards = {folder}, .dali = true, .wids = true, .energon = true, .threads = {}}, ctx);
   std::vector<std::string> codes;
   for (const Warning& warning : ctx.warnings()) codes.push_back(warning.code);
   return codes;
@@ -29,7 +31,7 @@ std::vector<std::string> index_for_all(const std::string& folder) {
 
 IndexResult index_for_dali(const ShardFolder& folder) {
   Context ctx;
-  return shardkit::index({.shards = {folder.path()}, .dali = true, .threads = {}}, ctx);
+  return shardkit::dataset::index({.shards = {folder.path()}, .dali = true, .threads = {}}, ctx);
 }
 
 std::vector<std::uint64_t> offsets(const std::string& bytes) {
@@ -148,7 +150,7 @@ TEST_CASE("a name with a space stops DALI's index alone, with the shard and the 
   CHECK_FALSE(fs::exists(folder.path("s.idx")));
   CHECK_FALSE(fs::exists(folder.path("manifest.json")));
   Context ctx;
-  shardkit::index({.shards = {folder.path()}, .wids = true, .energon = true, .threads = {}}, ctx);
+  shardkit::dataset::index({.shards = {folder.path()}, .wids = true, .energon = true, .threads = {}}, ctx);
   CHECK(offsets(folder.read("s.tar.idx")).size() == 3);
 }
 
@@ -159,7 +161,7 @@ TEST_CASE("shards whose names for DALI collide are refused, both named, before a
   CHECK_THROWS_WITH_AS(index_for_dali(folder), doctest::Contains("'train.v1-0.tar' and 'train.v1-1.tar'"), Error);
   CHECK_FALSE(fs::exists(folder.path("manifest.json")));
   Context ctx;
-  shardkit::index({.shards = {folder.path()}, .energon = true, .threads = {}}, ctx);
+  shardkit::dataset::index({.shards = {folder.path()}, .energon = true, .threads = {}}, ctx);
   CHECK(fs::exists(folder.path("train.v1-0.tar.idx")));
 }
 
@@ -168,7 +170,7 @@ TEST_CASE("a shard without samples is refused for readers that refuse it") {
   folder.write("s.tar", TarBuilder().file("README", "r").end());
   CHECK_THROWS_WITH_AS(index_for_dali(folder), doctest::Contains("holds no sample"), Error);
   Context ctx;
-  shardkit::index({.shards = {folder.path()}, .wids = true, .threads = {}}, ctx);
+  shardkit::dataset::index({.shards = {folder.path()}, .wids = true, .threads = {}}, ctx);
   CHECK(folder.read("shardindex.json").find("\"nsamples\": 0") != std::string::npos);
 }
 

@@ -9,6 +9,8 @@
 #include "formats/shard_index.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
 using namespace shardkit::test;
 namespace fs = std::filesystem;
 
@@ -38,7 +40,7 @@ TEST_CASE("a foreign shard gets an index with real offsets, labels and checksums
                             .file("b.png", "")
                             .end());
   Context ctx;
-  const IndexResult result = shardkit::index({.shards = {folder.path()}, .threads = {}}, ctx);
+  const IndexResult result = shardkit::dataset::index({.shards = {folder.path()}, .threads = {}}, ctx);
   CHECK(result.shards == 1);
   CHECK(result.samples == 2);
   CHECK(result.manifest == folder.path("manifest.json"));
@@ -58,14 +60,14 @@ TEST_CASE("the manifest lists every shard with its hash, in order, whatever the 
   ShardFolder folder;
   for (int i = 0; i < 9; ++i) folder.write("s" + std::to_string(i) + ".tar", good_samples(i + 1, std::to_string(i)));
   Context ctx;
-  shardkit::index({.shards = {folder.path()}, .threads = 1}, ctx);
+  shardkit::dataset::index({.shards = {folder.path()}, .threads = 1}, ctx);
   const std::string text = folder.read(kManifestName);
   const Manifest manifest = read_manifest(text, kManifestName);
   CHECK(manifest.shards.size() == 9);
   CHECK(manifest.samples == 45);
   CHECK(manifest.plan_hash.empty());
   CHECK(manifest.shards[2].xxh3_128 == xxh3_128(as_bytes(folder.read("s2.tar"))));
-  shardkit::index({.shards = {folder.path()}, .threads = 5}, ctx);
+  shardkit::dataset::index({.shards = {folder.path()}, .threads = 5}, ctx);
   CHECK(folder.read(kManifestName) == text);
   CHECK_FALSE(verify_path(folder.path()).has_findings());
 }
@@ -108,7 +110,7 @@ TEST_CASE("shards of several folders have no common manifest") {
   a.write("a.tar", good_samples(1));
   b.write("b.tar", good_samples(1));
   Context ctx;
-  CHECK_THROWS_AS(shardkit::index({.shards = {a.path(), b.path()}, .threads = {}}, ctx), Error);
+  CHECK_THROWS_AS(shardkit::dataset::index({.shards = {a.path(), b.path()}, .threads = {}}, ctx), Error);
 }
 
 TEST_CASE("some of the shards of an indexed folder are not made its whole manifest") {
@@ -118,7 +120,7 @@ TEST_CASE("some of the shards of an indexed folder are not made its whole manife
   index_folder(folder);
   const std::string before = folder.read("manifest.json");
   Context ctx;
-  CHECK_THROWS_WITH_AS(shardkit::index({.shards = {folder.path("b.tar")}, .threads = {}}, ctx),
+  CHECK_THROWS_WITH_AS(shardkit::dataset::index({.shards = {folder.path("b.tar")}, .threads = {}}, ctx),
                        doctest::Contains("'a.tar'"), Error);
   CHECK(folder.read("manifest.json") == before);
 }

@@ -10,6 +10,7 @@
 #include "support/image_tree.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 using namespace shardkit::test;
 
 namespace {

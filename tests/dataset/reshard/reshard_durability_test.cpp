@@ -2,6 +2,7 @@
 #include "support/forgetful_file_system.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 using namespace shardkit::test;
 
 namespace {

@@ -32,11 +32,11 @@ struct ReadMember {
 inline std::vector<ReadMember> members_of(const std::string& path) {
   const std::string bytes = read_file(path);
   MemorySource source(as_bytes(bytes));
-  TarScanner scanner(source, [&](const TarFinding& finding) { FAIL(path << ": " << finding.text); });
+  formats::TarScanner scanner(source, [&](const formats::TarFinding& finding) { FAIL(path << ": " << finding.text); });
   std::vector<ReadMember> members;
-  TarEntry entry;
+  formats::TarEntry entry;
   while (scanner.next(entry)) {
-    const auto name = split_sample_name(entry.name);
+    const auto name = formats::split_sample_name(entry.name);
     REQUIRE_MESSAGE(name, entry.name);
     members.push_back(
         {std::string(name->key), lower_case(name->extension), bytes.substr(entry.data_offset, entry.size)});
@@ -82,12 +82,12 @@ inline TarBuilder numbered_samples(int count, const std::string& prefix, int fro
   return tar.end();
 }
 
-inline ReshardResult run(const ReshardOptions& options) {
+inline dataset::ReshardResult run(const dataset::ReshardOptions& options) {
   Context ctx;
-  return reshard(options, ctx);
+  return dataset::reshard(options, ctx);
 }
 
-inline Error failure(const ReshardOptions& options) {
+inline Error failure(const dataset::ReshardOptions& options) {
   try {
     run(options);
   } catch (const Error& error) {
@@ -106,8 +106,8 @@ struct OneTar {
   ShardFolder folder;
 
   explicit OneTar(const TarBuilder& tar) { folder.write("in.tar", tar); }
-  ReshardOptions options() const {
-    ReshardOptions options;
+  dataset::ReshardOptions options() const {
+    dataset::ReshardOptions options;
     options.inputs = {folder.path("in.tar")};
     options.target = folder.path("out");
     options.threads = 2;

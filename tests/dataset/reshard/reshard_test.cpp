@@ -15,6 +15,9 @@
 #include "support/image_tree.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
+using namespace shardkit::system;
 using namespace shardkit::test;
 namespace fs = std::filesystem;
 

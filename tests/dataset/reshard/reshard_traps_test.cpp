@@ -7,6 +7,7 @@
 #include "reshard_support.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 using namespace shardkit::test;
 namespace fs = std::filesystem;
 
@@ -194,7 +195,7 @@ TEST_CASE("a sparse member is refused: what is stored is not its content") {
 TEST_CASE("an index that fits is used, and checked against the content") {
   const OneTar tar(numbered_samples(5, "k"));
   Context ctx;
-  shardkit::index({.shards = {tar.folder.path("in.tar")}, .threads = std::nullopt}, ctx);
+  shardkit::dataset::index({.shards = {tar.folder.path("in.tar")}, .threads = std::nullopt}, ctx);
   ReshardOptions options = tar.options();
   run(options);
   CHECK(sorted(tar.result()) == sorted(members_of(tar.folder.path("in.tar"))));
@@ -209,11 +210,11 @@ TEST_CASE("an index that fits is used, and checked against the content") {
 TEST_CASE("an index that is damaged or of another size is not used") {
   const OneTar tar(numbered_samples(5, "k"));
   Context ctx;
-  shardkit::index({.shards = {tar.folder.path("in.tar")}, .threads = std::nullopt}, ctx);
+  shardkit::dataset::index({.shards = {tar.folder.path("in.tar")}, .threads = std::nullopt}, ctx);
   tar.folder.flip(".shardkit/in.tar.index", 100);
   run(tar.options());
   CHECK(sorted(tar.result()) == sorted(members_of(tar.folder.path("in.tar"))));
-  shardkit::index({.shards = {tar.folder.path("in.tar")}, .threads = std::nullopt}, ctx);
+  shardkit::dataset::index({.shards = {tar.folder.path("in.tar")}, .threads = std::nullopt}, ctx);
   tar.folder.write("in.tar", numbered_samples(4, "other"));
   ReshardOptions options = tar.options();
   options.target = tar.folder.path("again");

@@ -12,6 +12,9 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
+using namespace shardkit::io;
 
 namespace {
 

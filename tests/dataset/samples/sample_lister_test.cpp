@@ -7,6 +7,9 @@
 #include "dataset/verify/verify_support.hpp"
 
 using namespace shardkit;
+using namespace shardkit::catalog;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
 using namespace shardkit::test;
 
 namespace {

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 
 namespace {
 

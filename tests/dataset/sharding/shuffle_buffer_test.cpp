@@ -3,6 +3,7 @@
 #include "dataset/sharding/shard_cutter.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 
 TEST_CASE("shuffled shards need a thousand samples, or all where there are fewer") {
   CHECK(shuffle_buffer_for({true, 500, 100'000, 1'000'000}).samples == 1000);

@@ -12,6 +12,7 @@
 #include "core/hash.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 
 namespace {
 

@@ -14,12 +14,13 @@
 #include "dataset/stage/rank_shards.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 using nlohmann::json;
 
 namespace {
 
 RankSplit split_of(const std::string& name) {
-  const auto& names = EnumNames<RankSplit>::names;
+  const auto& names = kEnumNames<RankSplit>;
   return static_cast<RankSplit>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 

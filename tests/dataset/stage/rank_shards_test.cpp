@@ -7,6 +7,7 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 using shardkit_test::Failure;
 using shardkit_test::failure_of;
 

@@ -14,6 +14,10 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::io;
+using namespace shardkit::staging;
+using namespace shardkit::system;
 using namespace std::chrono_literals;
 using shardkit_test::failure_of;
 

@@ -14,6 +14,7 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::system;
 using namespace shardkit_test;
 
 namespace {

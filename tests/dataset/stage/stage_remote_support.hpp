@@ -46,19 +46,19 @@ class RemoteSet {
     });
   }
 
-  StoreOptions options() {
-    StoreOptions options = server.options();
+  shardkit::net::StoreOptions options() {
+    shardkit::net::StoreOptions options = server.options();
     options.retry.clock = &clock;
-    options.retry.on_retry = [this](const RetryEvent&) { ++retries; };
+    options.retry.on_retry = [this](const shardkit::net::RetryEvent&) { ++retries; };
     options.http.stall = stall;
     return options;
   }
 
   StageResult stage(const Way& way, const std::string& target) { return stage(way, target, options()); }
-  StageResult stage(const Way& way, const std::string& target, const StoreOptions& options) {
+  StageResult stage(const Way& way, const std::string& target, const shardkit::net::StoreOptions& options) {
     std::string operand = "s3://bucket/set";
     if (!way.s3) operand = server.url(way.manifest ? "/bucket/set/" : "/bucket/set/shard-{000000..000002}.tar");
-    const ObjectSet set = open_objects({operand}, options, {});
+    const shardkit::catalog::ObjectSet set = shardkit::catalog::open_objects({operand}, options, {});
     StageWanted wanted;
     if (set.listed) wanted.names = set.names;
     if (way.manifest) wanted.manifest_name = set.manifest;
@@ -79,7 +79,7 @@ class RemoteSet {
 
   StoreServer server;
   FakeClock clock;
-  StallLimit stall;
+  shardkit::net::StallLimit stall;
   std::atomic<int> retries = 0;
 
  private:

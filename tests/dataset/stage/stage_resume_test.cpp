@@ -11,6 +11,10 @@
 #include "support/forgetful_file_system.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
+using namespace shardkit::io;
+using namespace shardkit::staging;
 using namespace shardkit_test;
 
 TEST_CASE("a folder that lost or shortened a file after it was staged is made whole, fetching that file alone") {

@@ -8,6 +8,7 @@
 #include "dataset/stage/stage_support.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 using namespace shardkit_test;
 
 TEST_CASE("bytes that are wrong once are fetched again, bytes that stay wrong are an error that names both hashes") {

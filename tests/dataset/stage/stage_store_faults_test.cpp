@@ -13,6 +13,9 @@
 #include "support/errors.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::io;
+using namespace shardkit::net;
 using namespace shardkit_test;
 
 namespace {

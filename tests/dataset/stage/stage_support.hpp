@@ -23,6 +23,9 @@
 namespace shardkit_test {
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::io;
+using namespace shardkit::staging;
 
 inline constexpr std::uint64_t kPart = 1U << 20U;
 

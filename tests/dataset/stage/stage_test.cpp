@@ -9,6 +9,9 @@
 #include "dataset/stage/stage_support.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
+using namespace shardkit::io;
 using namespace shardkit_test;
 
 TEST_CASE("stage copies shards, indexes and manifest and marks the folder") {

@@ -8,6 +8,7 @@
 #include "support/image_tree.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 using namespace shardkit::test;
 
 namespace {
@@ -19,7 +20,7 @@ struct Stat {
 
 Stat stat_folder(const std::string& path, std::optional<std::uint64_t> threads = {}) {
   Context ctx;
-  StatResult result = shardkit::stat({.shards = {path}, .threads = threads}, ctx);
+  StatResult result = shardkit::dataset::stat({.shards = {path}, .threads = threads}, ctx);
   return {std::move(result), ctx.warnings()};
 }
 
@@ -186,5 +187,5 @@ TEST_CASE("a stop ends it") {
   std::stop_source stop;
   stop.request_stop();
   Context ctx(stop.get_token());
-  CHECK_THROWS_AS(shardkit::stat({.shards = {folder.path()}, .threads = {}}, ctx), Error);
+  CHECK_THROWS_AS(shardkit::dataset::stat({.shards = {folder.path()}, .threads = {}}, ctx), Error);
 }

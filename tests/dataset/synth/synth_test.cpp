@@ -18,6 +18,9 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::image;
+using namespace shardkit::io;
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include "dataset/verify/set_checker.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 
 TEST_CASE("hashes added more than once come out once, in order") {
   KeyTable table;

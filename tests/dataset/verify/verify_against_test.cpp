@@ -13,6 +13,7 @@
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
 using shardkit::test::make_jpeg;
 namespace fs = std::filesystem;
 
@@ -37,7 +38,7 @@ struct Source {
   }
   void convert() const {
     Context ctx;
-    shardkit::convert(options, ctx);
+    shardkit::dataset::convert(options, ctx);
   }
   VerifyResult verify(const std::vector<std::string>& folders = {"out"}) const {
     VerifyOptions checking;
@@ -45,7 +46,7 @@ struct Source {
     checking.against = options.source;
     checking.images = options.sharding.images;
     Context ctx;
-    return shardkit::verify(checking, ctx);
+    return shardkit::dataset::verify(checking, ctx);
   }
 };
 

@@ -14,37 +14,37 @@
 
 namespace shardkit::test {
 
-inline VerifyResult verify_path(const std::string& path, VerifyOptions options = {}) {
+inline dataset::VerifyResult verify_path(const std::string& path, dataset::VerifyOptions options = {}) {
   Context ctx;
   options.shards = {path};
-  return verify(options, ctx);
+  return dataset::verify(options, ctx);
 }
 
 /// Verifies one archive in a folder of its own.
-inline VerifyResult verify_bytes(const std::string& archive) {
+inline dataset::VerifyResult verify_bytes(const std::string& archive) {
   ShardFolder folder;
   folder.write("s.tar", archive);
   return verify_path(folder.path());
 }
-inline VerifyResult verify_tar(const TarBuilder& tar) { return verify_bytes(tar.bytes()); }
+inline dataset::VerifyResult verify_tar(const TarBuilder& tar) { return verify_bytes(tar.bytes()); }
 
 /// The codes found, in the order of the lines.
-inline std::vector<std::string> codes(const VerifyResult& result) {
+inline std::vector<std::string> codes(const dataset::VerifyResult& result) {
   std::vector<std::string> names;
-  for (const Problem& problem : result.problems) names.push_back(problem.code);
+  for (const dataset::Problem& problem : result.problems) names.push_back(problem.code);
   return names;
 }
 
-inline const Problem& problem(const VerifyResult& result, std::string_view code) {
+inline const dataset::Problem& problem(const dataset::VerifyResult& result, std::string_view code) {
   const auto found = std::find_if(result.problems.begin(), result.problems.end(),
-                                  [&](const Problem& item) { return item.code == code; });
+                                  [&](const dataset::Problem& item) { return item.code == code; });
   REQUIRE(found != result.problems.end());
   return *found;
 }
 
 inline void index_folder(const ShardFolder& folder) {
   Context ctx;
-  shardkit::index({.shards = {folder.path()}, .threads = std::nullopt}, ctx);
+  shardkit::dataset::index({.shards = {folder.path()}, .threads = std::nullopt}, ctx);
 }
 
 /// A good archive of samples "<prefix>0" up, labelled by their number.

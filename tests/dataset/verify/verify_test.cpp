@@ -8,6 +8,8 @@
 #include "io/file.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
 using namespace shardkit::test;
 namespace fs = std::filesystem;
 

@@ -4,6 +4,8 @@
 #include "formats/tar_parser.hpp"
 
 using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::formats;
 using namespace shardkit::test;
 
 namespace {

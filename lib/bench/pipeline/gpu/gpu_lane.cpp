@@ -8,9 +8,9 @@
 #include "bench/requirement/requirement.hpp"
 #include "gpu/device_tensor.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
-GpuJpegs::GpuJpegs(Device& device, DeviceJpegDecoder& decoder, std::uint64_t memory)
+GpuJpegs::GpuJpegs(gpu::Device& device, gpu::DeviceJpegDecoder& decoder, std::uint64_t memory)
     : decoder_(decoder), memory_(device, memory) {}
 
 std::size_t GpuJpegs::place(std::span<const RawSample> samples) {
@@ -20,13 +20,13 @@ std::size_t GpuJpegs::place(std::span<const RawSample> samples) {
     if (!samples[i].route) continue;
     if (i > 0 && used + samples[i].route->bytes() > memory_.span().size) return i;
     pixels_[i] = memory_.span().data + used;
-    used += device_stride(samples[i].route->bytes());
+    used += gpu::device_stride(samples[i].route->bytes());
   }
   return samples.size();
 }
 
-void GpuJpegs::decode_by(JpegEngine engine, std::span<RawSample> samples) {
-  std::vector<DeviceJpeg> jobs;
+void GpuJpegs::decode_by(gpu::JpegEngine engine, std::span<RawSample> samples) {
+  std::vector<gpu::DeviceJpeg> jobs;
   std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (!samples[i].route || samples[i].route->engine != engine) continue;
@@ -41,22 +41,22 @@ void GpuJpegs::decode_by(JpegEngine engine, std::span<RawSample> samples) {
 std::size_t GpuJpegs::decode(std::span<RawSample> samples) {
   if (used_ != nullptr) used_->wait();
   const std::size_t count = place(samples);
-  for (const JpegEngine engine : kJpegEngines) decode_by(engine, samples.first(count));
+  for (const gpu::JpegEngine engine : gpu::kJpegEngines) decode_by(engine, samples.first(count));
   return count;
 }
 
 namespace {
 
-HostMemory kind_of(const GpuSinkSettings& settings) {
-  return settings.pinned ? HostMemory::pinned : HostMemory::pageable;
+gpu::HostMemory kind_of(const GpuSinkSettings& settings) {
+  return settings.pinned ? gpu::HostMemory::pinned : gpu::HostMemory::pageable;
 }
 
 std::size_t head_of(const GpuSinkSettings& settings) {
-  return settings.form == SampleForm::tensor ? 0 : device_stride(settings.batch);
+  return settings.form == SampleForm::tensor ? 0 : gpu::device_stride(settings.batch);
 }
 
 std::size_t tensor_size(const GpuSinkSettings& settings) {
-  return settings.batch * tensor_bytes(settings.side, value_bytes(settings.type));
+  return settings.batch * tensor_bytes(settings.side, image::value_bytes(settings.type));
 }
 
 std::size_t crops_size(const GpuSinkSettings& settings) {
@@ -65,16 +65,16 @@ std::size_t crops_size(const GpuSinkSettings& settings) {
 
 }  // namespace
 
-GpuBatchMemory::GpuBatchMemory(Device& device, const GpuSinkSettings& settings, std::size_t bytes)
+GpuBatchMemory::GpuBatchMemory(gpu::Device& device, const GpuSinkSettings& settings, std::size_t bytes)
     : head_(head_of(settings)), buffer_(device, kind_of(settings), head_ + bytes) {}
 
-GpuLane::Place::Place(Device& device, const GpuSinkSettings& settings)
+GpuLane::Place::Place(gpu::Device& device, const GpuSinkSettings& settings)
     : tensor(device, tensor_size(settings)), copied(device.make_event()), ready(device.make_event()) {
   if (settings.form != SampleForm::tensor) crops.emplace(device, crops_size(settings));
-  if (settings.form == SampleForm::encoded) jobs.emplace(device, settings.batch * sizeof(CropJob));
+  if (settings.form == SampleForm::encoded) jobs.emplace(device, settings.batch * sizeof(gpu::CropJob));
 }
 
-GpuLane::GpuLane(Device& device, const GpuSinkSettings& settings, GpuJpegs* jpegs)
+GpuLane::GpuLane(gpu::Device& device, const GpuSinkSettings& settings, GpuJpegs* jpegs)
     : settings_(settings),
       started_(device.make_event()),
       computed_(device.make_event()),
@@ -83,7 +83,7 @@ GpuLane::GpuLane(Device& device, const GpuSinkSettings& settings, GpuJpegs* jpeg
       finishing_(device.make_stream()),
       computing_(device.make_stream()),
       jpegs_(jpegs) {
-  if (jpegs_) jobs_.emplace(device, HostMemory::pinned, settings.batch * sizeof(CropJob));
+  if (jpegs_) jobs_.emplace(device, gpu::HostMemory::pinned, settings.batch * sizeof(gpu::CropJob));
   for (std::size_t i = 0; i < settings.places; ++i) {
     places_.push_back(std::make_unique<Place>(device, settings));
     free_.push_back(settings.places - 1 - i);
@@ -93,7 +93,7 @@ GpuLane::GpuLane(Device& device, const GpuSinkSettings& settings, GpuJpegs* jpeg
 std::uint64_t GpuLane::memory(const GpuSinkSettings& settings) {
   std::uint64_t bytes = tensor_size(settings);
   if (settings.form != SampleForm::tensor) bytes += crops_size(settings);
-  if (settings.form == SampleForm::encoded) bytes += settings.batch * sizeof(CropJob);
+  if (settings.form == SampleForm::encoded) bytes += settings.batch * sizeof(gpu::CropJob);
   return settings.places * bytes;
 }
 
@@ -110,20 +110,20 @@ void GpuLane::release(std::size_t place) {
   free_.push_back(place);
 }
 
-DeviceTensor GpuLane::tensor_at(std::size_t place) const {
+gpu::DeviceTensor GpuLane::tensor_at(std::size_t place) const {
   return {places_[place]->tensor.span(), settings_.side, settings_.type, settings_.layout};
 }
 
 void GpuLane::normalise(std::size_t index, std::uint64_t samples) {
   Place& place = *places_[index];
   const std::size_t head = head_of(settings_);
-  const DeviceSpan crops = place.crops->span();
+  const gpu::DeviceSpan crops = place.crops->span();
   finishing_->wait(*place.copied);
   finishing_->normalise(tensor_at(index), samples, crops.part(head, crops.size - head), crops.part(0, head));
   finishing_->record(*place.ready);
 }
 
-void GpuLane::copy(DeviceSpan to, Bytes from) {
+void GpuLane::copy(gpu::DeviceSpan to, Bytes from) {
   copying_->copy_to_device(to, from);
   under_way_ += from.size();
 }
@@ -166,7 +166,7 @@ HandedBatch GpuLane::bring(const OutgoingBatch& batch, StageClock& clock) {
 }
 
 bool GpuLane::wait_for(std::size_t place) {
-  Event& ready = *places_[place]->ready;
+  gpu::Event& ready = *places_[place]->ready;
   if (ready.is_reached()) return true;
   ready.wait();
   return false;
@@ -196,7 +196,7 @@ void GpuLane::decode_returned(const OutgoingBatch& batch, std::size_t first, std
   for (std::size_t i = 0; i < count; ++i) {
     RawSample& sample = batch.raw[first + i];
     if (!sample.route || jpegs_->pixels(i) != nullptr) continue;
-    const Decoded decoded = decoder_.decode_resized_crop(sample.jpeg.bytes(), sample.box, settings_.side);
+    const image::Decoded decoded = decoder_.decode_resized_crop(sample.jpeg.bytes(), sample.box, settings_.side);
     handed.failures.add(decoded.failure);
     if (!decoded.has_pixels()) continue;
     std::memcpy(batch.memory.bytes().data() + (first + i) * crop_bytes, decoded.pixels.bytes.data(), crop_bytes);
@@ -209,7 +209,7 @@ void GpuLane::crop(std::size_t index, const OutgoingBatch& batch, std::size_t fi
   Place& place = *places_[index];
   const std::size_t crop_bytes = batch.bytes / batch.samples;
   const std::uint32_t side = settings_.side;
-  auto* const jobs = reinterpret_cast<CropJob*>(jobs_->bytes().data());
+  auto* const jobs = reinterpret_cast<gpu::CropJob*>(jobs_->bytes().data());
   const std::uint64_t begin_sample = handed.samples;
   const auto begin = std::chrono::steady_clock::now();
   copying_->record(*started_);
@@ -218,19 +218,19 @@ void GpuLane::crop(std::size_t index, const OutgoingBatch& batch, std::size_t fi
     const std::uint64_t number = handed.samples;
     if (const std::byte* const pixels = jpegs_->pixels(i)) {
       ++handed.paths.engines[static_cast<std::size_t>(sample.route->engine)];
-      jobs[number] = crop_job(pixels, sample.route->width, sample.box, sample.flip, number, side);
+      jobs[number] = gpu::crop_job(pixels, sample.route->width, sample.box, sample.flip, number, side);
     } else if (returned_[i] || !sample.route) {
       handed.paths.returned += returned_[i] ? 1 : 0;
-      const DeviceSpan levels = place.crops->span().part((first + i) * crop_bytes, crop_bytes);
+      const gpu::DeviceSpan levels = place.crops->span().part((first + i) * crop_bytes, crop_bytes);
       copy(levels, batch.memory.bytes().subspan((first + i) * crop_bytes, crop_bytes));
-      jobs[number] = crop_job(levels.data, side, {0, 0, side, side}, sample.flip, number, side);
+      jobs[number] = gpu::crop_job(levels.data, side, {0, 0, side, side}, sample.flip, number, side);
     } else {
       continue;  // nobody could decode it
     }
     ++handed.samples;
   }
   const std::uint64_t made = handed.samples - begin_sample;
-  const DeviceSpan to = place.jobs->span().part(begin_sample * sizeof(CropJob), made * sizeof(CropJob));
+  const gpu::DeviceSpan to = place.jobs->span().part(begin_sample * sizeof(gpu::CropJob), made * sizeof(gpu::CropJob));
   if (made > 0) copying_->copy_to_device(to, std::as_bytes(std::span(jobs + begin_sample, made)));
   copying_->record(*place.copied);
   finishing_->wait(*place.copied);
@@ -240,4 +240,4 @@ void GpuLane::crop(std::size_t index, const OutgoingBatch& batch, std::size_t fi
   finish_copies(place, begin);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

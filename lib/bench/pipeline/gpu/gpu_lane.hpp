@@ -16,13 +16,13 @@
 #include "gpu/tensor_math.hpp"
 #include "image/jpeg_decoder.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Decodes images into one piece of a GPU's memory, which goes round. One thread at a time.
 class GpuJpegs {
  public:
   /// Both outlive it. `memory` bytes are for pixels; no image that comes takes more.
-  GpuJpegs(Device& device, DeviceJpegDecoder& decoder, std::uint64_t memory);
+  GpuJpegs(gpu::Device& device, gpu::DeviceJpegDecoder& decoder, std::uint64_t memory);
 
   /// Decodes the images that have a route, of as many samples, from the first on, as there is memory for; returns how
   /// many samples that are, one at least. Waits until the pixels of the last call are not used any more.
@@ -30,15 +30,15 @@ class GpuJpegs {
   /// Where the pixels of that call's sample are; null where there are none: it had no route, or the engine failed.
   const std::byte* pixels(std::size_t sample) const { return pixels_[sample]; }
   /// The pixels are used until `event`, which was recorded and lives as long as this.
-  void used_until(Event& event) { used_ = &event; }
+  void used_until(gpu::Event& event) { used_ = &event; }
 
  private:
   std::size_t place(std::span<const RawSample> samples);
-  void decode_by(JpegEngine engine, std::span<RawSample> samples);
+  void decode_by(gpu::JpegEngine engine, std::span<RawSample> samples);
 
-  DeviceJpegDecoder& decoder_;
-  DeviceBuffer memory_;
-  Event* used_ = nullptr;
+  gpu::DeviceJpegDecoder& decoder_;
+  gpu::DeviceBuffer memory_;
+  gpu::Event* used_ = nullptr;
   std::vector<std::byte*> pixels_;
 };
 
@@ -46,7 +46,7 @@ class GpuJpegs {
 /// samples, so that one copy takes both.
 class GpuBatchMemory final : public BatchMemory {
  public:
-  GpuBatchMemory(Device& device, const GpuSinkSettings& settings, std::size_t bytes);
+  GpuBatchMemory(gpu::Device& device, const GpuSinkSettings& settings, std::size_t bytes);
 
   MutableBytes bytes() override { return buffer_.bytes().subspan(head_); }
   MutableBytes flips() { return buffer_.bytes().first(head_); }
@@ -55,7 +55,7 @@ class GpuBatchMemory final : public BatchMemory {
 
  private:
   std::size_t head_;
-  HostBuffer buffer_;
+  gpu::HostBuffer buffer_;
 };
 
 /// What one of the job's GPUs does: takes batches, finishes them, computes on them. One thread hands over, another
@@ -63,7 +63,7 @@ class GpuBatchMemory final : public BatchMemory {
 class GpuLane {
  public:
   /// `jpegs` for SampleForm::encoded, else null; lanes of one device share it.
-  GpuLane(Device& device, const GpuSinkSettings& settings, GpuJpegs* jpegs);
+  GpuLane(gpu::Device& device, const GpuSinkSettings& settings, GpuJpegs* jpegs);
 
   /// Device memory that lanes of these settings take.
   static std::uint64_t memory(const GpuSinkSettings& settings);
@@ -79,17 +79,17 @@ class GpuLane {
   void wait_for_computing() { computed_->wait(); }
   void release(std::size_t place);
 
-  DeviceTensor tensor_at(std::size_t place) const;
+  gpu::DeviceTensor tensor_at(std::size_t place) const;
   const CopyTally& copies() const { return copies_; }
 
  private:
   struct Place {
-    Place(Device& device, const GpuSinkSettings& settings);
-    DeviceBuffer tensor;
-    std::optional<DeviceBuffer> crops;  ///< flips, then levels
-    std::optional<DeviceBuffer> jobs;   ///< what is to be cut out of decoded images
-    std::unique_ptr<Event> copied;
-    std::unique_ptr<Event> ready;
+    Place(gpu::Device& device, const GpuSinkSettings& settings);
+    gpu::DeviceBuffer tensor;
+    std::optional<gpu::DeviceBuffer> crops;  ///< flips, then levels
+    std::optional<gpu::DeviceBuffer> jobs;   ///< what is to be cut out of decoded images
+    std::unique_ptr<gpu::Event> copied;
+    std::unique_ptr<gpu::Event> ready;
   };
 
   std::size_t take_place();
@@ -102,21 +102,21 @@ class GpuLane {
   void decode_returned(const OutgoingBatch& batch, std::size_t first, std::size_t count, HandedBatch& handed);
   /// Makes samples of what of them was decoded.
   void crop(std::size_t place, const OutgoingBatch& batch, std::size_t first, std::size_t count, HandedBatch& handed);
-  void copy(DeviceSpan to, Bytes from);
+  void copy(gpu::DeviceSpan to, Bytes from);
   /// Waits for the copies to a place since `started_`, and counts them.
   void finish_copies(Place& place, std::chrono::steady_clock::time_point begin);
 
   const GpuSinkSettings& settings_;
   std::vector<std::unique_ptr<Place>> places_;
-  std::unique_ptr<Event> started_;
-  std::unique_ptr<Event> computed_;
-  std::unique_ptr<Gate> gate_;
-  std::unique_ptr<Stream> copying_;
-  std::unique_ptr<Stream> finishing_;
-  std::unique_ptr<Stream> computing_;
+  std::unique_ptr<gpu::Event> started_;
+  std::unique_ptr<gpu::Event> computed_;
+  std::unique_ptr<gpu::Gate> gate_;
+  std::unique_ptr<gpu::Stream> copying_;
+  std::unique_ptr<gpu::Stream> finishing_;
+  std::unique_ptr<gpu::Stream> computing_;
   GpuJpegs* jpegs_;
-  std::optional<HostBuffer> jobs_;  ///< CropJob, one for each sample
-  JpegDecoder decoder_;
+  std::optional<gpu::HostBuffer> jobs_;  ///< CropJob, one for each sample
+  image::JpegDecoder decoder_;
   std::vector<bool> returned_;  ///< of the group's samples: the CPU decoded it after the GPU
   CopyTally copies_;
   std::uint64_t under_way_ = 0;  ///< bytes of copies that were not waited for yet
@@ -124,4 +124,4 @@ class GpuLane {
   std::vector<std::size_t> free_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

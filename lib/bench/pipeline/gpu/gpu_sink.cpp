@@ -18,7 +18,7 @@
 #include "image/augment.hpp"
 #include "image/resize.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::size_t kPatternBytes = (std::size_t{1} << 20U) + 3;
@@ -26,15 +26,15 @@ constexpr std::uint32_t kSide = 37;  // no multiple of what kernels are cut into
 constexpr std::size_t kCropBytes = std::size_t{kSide} * kSide * 3;
 constexpr std::size_t kSamples = 4;
 
-[[noreturn]] void fail(const Device& device, const std::string& text) {
+[[noreturn]] void fail(const gpu::Device& device, const std::string& text) {
   throw Error(ErrorCode::corrupt, fmt::format("GPU {} ({}) {}", device.facts().index, device.facts().name, text));
 }
 
-void check_copies(Device& device, HostMemory kind) {
+void check_copies(gpu::Device& device, gpu::HostMemory kind) {
   constexpr std::uint64_t kSeed = 5;
-  const HostBuffer host(device, kind, kPatternBytes);
-  const DeviceBuffer memory(device, kPatternBytes);
-  fill_pattern(host.bytes(), kSeed);
+  const gpu::HostBuffer host(device, kind, kPatternBytes);
+  const gpu::DeviceBuffer memory(device, kPatternBytes);
+  gpu::fill_pattern(host.bytes(), kSeed);
   const auto stream = device.make_stream();
   stream->copy_to_device(memory.span(), host.bytes());
   stream->synchronize();
@@ -46,8 +46,9 @@ void check_copies(Device& device, HostMemory kind) {
 /// Levels of crops on the host and there; the flips are 0, 1, 0, 1.
 class Specimen {
  public:
-  explicit Specimen(Device& device)
-      : host_(device, HostMemory::pageable, kSamples + kSamples * kCropBytes), there_(device, host_.bytes().size()) {
+  explicit Specimen(gpu::Device& device)
+      : host_(device, gpu::HostMemory::pageable, kSamples + kSamples * kCropBytes),
+        there_(device, host_.bytes().size()) {
     Prng prng(11);
     for (std::byte& level : host_.bytes()) level = static_cast<std::byte>(prng.next());
     for (std::size_t i = 0; i < kSamples; ++i) host_.bytes()[i] = std::byte{flip(i)};
@@ -57,19 +58,19 @@ class Specimen {
   }
 
   static bool flip(std::size_t sample) { return sample % 2 == 1; }
-  PixelView view(std::size_t sample) const {
+  image::PixelView view(std::size_t sample) const {
     const auto* levels = reinterpret_cast<const std::uint8_t*>(host_.bytes().data() + kSamples + sample * kCropBytes);
     return {{levels, kCropBytes}, kSide, kSide};
   }
-  DeviceSpan flips() const { return there_.span().part(0, kSamples); }
-  DeviceSpan crops() const { return there_.span().part(kSamples, kSamples * kCropBytes); }
+  gpu::DeviceSpan flips() const { return there_.span().part(0, kSamples); }
+  gpu::DeviceSpan crops() const { return there_.span().part(kSamples, kSamples * kCropBytes); }
 
  private:
-  HostBuffer host_;
-  DeviceBuffer there_;
+  gpu::HostBuffer host_;
+  gpu::DeviceBuffer there_;
 };
 
-void compare(Device& device, DeviceSpan made, Bytes expected, std::string_view what) {
+void compare(gpu::Device& device, gpu::DeviceSpan made, Bytes expected, std::string_view what) {
   std::vector<std::byte> back(expected.size());
   const auto stream = device.make_stream();
   stream->copy_to_host(back, made);
@@ -80,15 +81,15 @@ void compare(Device& device, DeviceSpan made, Bytes expected, std::string_view w
                            what, found - back.begin(), back.size()));
 }
 
-void check_normalising(Device& device, const GpuSinkSettings& settings) {
+void check_normalising(gpu::Device& device, const GpuSinkSettings& settings) {
   const Specimen specimen(device);
-  const std::size_t sample = kCropBytes * value_bytes(settings.type);
+  const std::size_t sample = kCropBytes * image::value_bytes(settings.type);
   std::vector<std::byte> expected(kSamples * sample);
-  Augmenter augmenter(settings.type, settings.layout);
+  image::Augmenter augmenter(settings.type, settings.layout);
   for (std::size_t i = 0; i < kSamples; ++i) {
     augmenter.augment(specimen.view(i), Specimen::flip(i), std::span(expected).subspan(i * sample, sample));
   }
-  const DeviceBuffer tensor(device, expected.size());
+  const gpu::DeviceBuffer tensor(device, expected.size());
   const auto stream = device.make_stream();
   stream->normalise({tensor.span(), kSide, settings.type, settings.layout}, kSamples, specimen.crops(),
                     specimen.flips());
@@ -97,23 +98,23 @@ void check_normalising(Device& device, const GpuSinkSettings& settings) {
 }
 
 /// Parts of one image, made larger and smaller.
-void check_cropping(Device& device, const GpuSinkSettings& settings) {
-  constexpr std::array<CropBox, 3> kBoxes{{{0, 0, kSide, kSide}, {3, 5, 30, 11}, {36, 0, 1, kSide}}};
+void check_cropping(gpu::Device& device, const GpuSinkSettings& settings) {
+  constexpr std::array<image::CropBox, 3> kBoxes{{{0, 0, kSide, kSide}, {3, 5, 30, 11}, {36, 0, 1, kSide}}};
   const Specimen specimen(device);
-  const std::size_t sample = kCropBytes * value_bytes(settings.type);
+  const std::size_t sample = kCropBytes * image::value_bytes(settings.type);
   std::vector<std::byte> expected(kBoxes.size() * sample);
-  std::vector<CropJob> jobs;
-  Augmenter augmenter(settings.type, settings.layout);
-  BilinearResizer resizer;
+  std::vector<gpu::CropJob> jobs;
+  image::Augmenter augmenter(settings.type, settings.layout);
+  image::BilinearResizer resizer;
   std::vector<std::uint8_t> crop(kCropBytes);
   for (std::size_t i = 0; i < kBoxes.size(); ++i) {
     const bool flip = Specimen::flip(i);
     resizer.resize(specimen.view(0), kBoxes[i], kSide, kSide, crop);
     augmenter.augment({crop, kSide, kSide}, flip, std::span(expected).subspan(i * sample, sample));
-    jobs.push_back(crop_job(specimen.crops().data, kSide, kBoxes[i], flip, i, kSide));
+    jobs.push_back(gpu::crop_job(specimen.crops().data, kSide, kBoxes[i], flip, i, kSide));
   }
-  const DeviceBuffer there(device, jobs.size() * sizeof(CropJob));
-  const DeviceBuffer tensor(device, expected.size());
+  const gpu::DeviceBuffer there(device, jobs.size() * sizeof(gpu::CropJob));
+  const gpu::DeviceBuffer tensor(device, expected.size());
   const auto stream = device.make_stream();
   stream->copy_to_device(there.span(), std::as_bytes(std::span(jobs)));
   stream->crop({tensor.span(), kSide, settings.type, settings.layout}, there.span(), jobs.size());
@@ -123,21 +124,21 @@ void check_cropping(Device& device, const GpuSinkSettings& settings) {
 
 /// Copies a pattern to the GPU and looks at it there; and where the GPU is to finish samples, has it finish some and
 /// compares every bit with what the processor makes of them. Throws Error{corrupt} that says what differs.
-void check_gpu(Device& device, const GpuSinkSettings& settings) {
-  check_copies(device, settings.pinned ? HostMemory::pinned : HostMemory::pageable);
+void check_gpu(gpu::Device& device, const GpuSinkSettings& settings) {
+  check_copies(device, settings.pinned ? gpu::HostMemory::pinned : gpu::HostMemory::pageable);
   if (settings.form == SampleForm::crop) check_normalising(device, settings);
   if (settings.form == SampleForm::encoded) check_cropping(device, settings);
 }
 
 /// Where a device's host memory comes from; what hinders that is warned of here, once.
-std::optional<std::uint64_t> node_of(const Device& device, const Probe& probe, Context& context) {
+std::optional<std::uint64_t> node_of(const gpu::Device& device, const system::Probe& probe, Context& context) {
   Placement place = placements(NumaChoice::automatic, device.facts().numa_node, probe, context).front();
   bind(place, NumaChoice::automatic, probe, context);
   return place.node;
 }
 
-void check_memory(const GpuSinkSettings& settings, std::span<Device* const> devices) {
-  std::map<Device*, std::uint64_t> lanes;
+void check_memory(const GpuSinkSettings& settings, std::span<gpu::Device* const> devices) {
+  std::map<gpu::Device*, std::uint64_t> lanes;
   for (std::uint64_t gpu = 0; gpu < settings.gpus; ++gpu) ++lanes[devices[gpu % devices.size()]];
   for (const auto& [device, count] : lanes) {
     const double needed = static_cast<double>(count) * static_cast<double>(GpuLane::memory(settings)) +
@@ -154,8 +155,8 @@ void check_memory(const GpuSinkSettings& settings, std::span<Device* const> devi
 
 }  // namespace
 
-GpuSink::GpuSink(const GpuSinkSettings& settings, std::span<Device* const> devices,
-                 std::span<DeviceJpegDecoder* const> decoders, const Probe& probe, Context& context)
+GpuSink::GpuSink(const GpuSinkSettings& settings, std::span<gpu::Device* const> devices,
+                 std::span<gpu::DeviceJpegDecoder* const> decoders, const system::Probe& probe, Context& context)
     : settings_(settings), probe_(probe) {
   check_memory(settings_, devices);
   for (std::size_t i = 0; i < devices.size() && i < settings.gpus; ++i) {
@@ -177,7 +178,7 @@ GpuSink::~GpuSink() = default;
 
 std::unique_ptr<BatchMemory> GpuSink::make_memory(std::size_t bytes) {
   const Home& home = homes_[memories_++ % homes_.size()];
-  std::optional<NumaBinding> binding;
+  std::optional<system::NumaBinding> binding;
   if (home.node) binding.emplace(*home.node, probe_);
   return std::make_unique<GpuBatchMemory>(*home.device, settings_, bytes);
 }
@@ -216,8 +217,8 @@ CopyTally GpuSink::copies() const {
   return sum;
 }
 
-DeviceTensor GpuSink::tensor_at(std::uint64_t place) const {
+gpu::DeviceTensor GpuSink::tensor_at(std::uint64_t place) const {
   return lane_of(place).tensor_at(place % settings_.places);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

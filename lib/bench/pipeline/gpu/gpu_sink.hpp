@@ -14,15 +14,15 @@
 #include "image/tensor_type.hpp"
 #include "system/probe.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 struct GpuSinkSettings {
   std::uint64_t gpus = 1;    ///< that step together; more than there are devices share them in turn
   std::uint64_t places = 3;  ///< for batches on each: those made ahead, and the one that is computed on
   std::uint64_t batch = 256;
   std::uint32_t side = 224;
-  TensorType type = TensorType::f32;
-  TensorLayout layout = TensorLayout::nchw;
+  image::TensorType type = image::TensorType::f32;
+  image::TensorLayout layout = image::TensorLayout::nchw;
   SampleForm form = SampleForm::tensor;
   bool pinned = true;             ///< host memory; else pageable
   std::uint64_t jpeg_memory = 0;  ///< on each device, for decoded images; with SampleForm::encoded
@@ -40,8 +40,8 @@ class GpuSink final : public BatchSink {
   /// memory on the GPUs at once: throws Error{no_space} that names the options to change where it is not there, and
   /// Error{corrupt} where a GPU does not return what was copied to it or normalises otherwise than the processor
   /// (gpu_check.hpp).
-  GpuSink(const GpuSinkSettings& settings, std::span<Device* const> devices,
-          std::span<DeviceJpegDecoder* const> decoders, const Probe& probe, Context& context);
+  GpuSink(const GpuSinkSettings& settings, std::span<gpu::Device* const> devices,
+          std::span<gpu::DeviceJpegDecoder* const> decoders, const system::Probe& probe, Context& context);
   ~GpuSink() override;
 
   std::string_view name() const override { return "gpu"; }
@@ -53,23 +53,23 @@ class GpuSink final : public BatchSink {
   CopyTally copies() const override;
 
   /// What a step works on, once the place was waited for.
-  DeviceTensor tensor_at(std::uint64_t place) const;
+  gpu::DeviceTensor tensor_at(std::uint64_t place) const;
 
  private:
   /// Where host memory is made.
   struct Home {
-    Device* device;
+    gpu::Device* device;
     std::optional<std::uint64_t> node;
   };
 
   GpuLane& lane_of(std::uint64_t place) const { return *lanes_[place / settings_.places]; }
 
   const GpuSinkSettings settings_;
-  const Probe& probe_;
+  const system::Probe& probe_;
   std::vector<Home> homes_;
   std::vector<std::unique_ptr<GpuJpegs>> jpegs_;  ///< by device
   std::vector<std::unique_ptr<GpuLane>> lanes_;   ///< by the job's GPUs
   std::size_t memories_ = 0;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

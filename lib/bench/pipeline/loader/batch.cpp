@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 class HostMemory final : public BatchMemory {
@@ -86,4 +86,4 @@ void BatchBuilder::give_back(std::size_t batch) {
   changed_.notify_all();
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

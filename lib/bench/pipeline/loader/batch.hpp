@@ -26,7 +26,7 @@
 #include "sync/bounded_queue.hpp"
 
 /// Where finished batches go: the seam behind which a GPU's copies stand.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// How far workers bring a sample; the GPU does the rest.
 enum class SampleForm {
@@ -40,12 +40,12 @@ struct RawSample {
   bool flip = false;
   SampleBuffer jpeg;               ///< the image that is to be decoded
   std::optional<JpegRoute> route;  ///< by which engine; empty: the levels are there, in the sample's place
-  CropBox box;                     ///< of the image
+  image::CropBox box;              ///< of the image
 };
 
 /// How many samples came by which way.
 struct JpegPaths {
-  std::array<std::uint64_t, EnumNames<JpegEngine>::names.size()> engines{};
+  std::array<std::uint64_t, kEnumNames<gpu::JpegEngine>.size()> engines{};
   std::uint64_t cpu = 0;       ///< refused by every engine
   std::uint64_t returned = 0;  ///< decoded by the CPU after an engine failed
 
@@ -167,7 +167,7 @@ class BatchBuilder {
   const std::uint64_t batch_;
   const std::uint64_t sample_bytes_;
   const bool drop_last_;
-  BoundedQueue<FinishedBatch> finished_;
+  sync::BoundedQueue<FinishedBatch> finished_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::vector<std::size_t> free_;
@@ -184,10 +184,7 @@ enum class DecodeKind {
   null,   ///< not at all: samples of a batch stay as they were
   nvjpeg  ///< by the GPU that takes the batch, but those that no engine of it takes
 };
-template <>
-struct EnumNames<DecodeKind> {
-  static constexpr std::array<std::string_view, 3> names{"cpu", "null", "nvjpeg"};
-};
+constexpr auto enum_names(DecodeKind) { return std::to_array<std::string_view>({"cpu", "null", "nvjpeg"}); }
 
 struct LoaderSettings {
   std::uint64_t gpus = 1;
@@ -197,11 +194,11 @@ struct LoaderSettings {
   unsigned workers = 1;
   DecodeKind decode = DecodeKind::cpu;
   std::uint32_t crop = 224;
-  TensorType type = TensorType::f32;
-  TensorLayout layout = TensorLayout::nchw;
+  image::TensorType type = image::TensorType::f32;
+  image::TensorLayout layout = image::TensorLayout::nchw;
   SampleForm form = SampleForm::tensor;
-  DeviceJpegDecoder* jpegs = nullptr;     ///< says which images engines take; for DecodeKind::nvjpeg
-  std::uint64_t largest_device_jpeg = 0;  ///< bytes of pixels: larger images are the CPU's
+  gpu::DeviceJpegDecoder* jpegs = nullptr;  ///< says which images engines take; for DecodeKind::nvjpeg
+  std::uint64_t largest_device_jpeg = 0;    ///< bytes of pixels: larger images are the CPU's
   bool drop_last = false;
   std::uint64_t seed = 0;
   FlowLimits flow;
@@ -213,4 +210,4 @@ std::uint64_t batches_in_memory(const LoaderSettings& settings);
 /// Of host memory that a sample takes in its batch.
 std::uint64_t sample_bytes(const LoaderSettings& settings);
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -12,7 +12,7 @@
 #include "image/augment.hpp"
 #include "image/jpeg_decoder.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// What a worker makes of compressed images, one after the other: first all that needs no place in a batch, then the
@@ -34,13 +34,13 @@ class SampleMaker {
  private:
   const LoaderSettings& settings_;
   SampleBuffers& buffers_;
-  JpegDecoder decoder_;
-  Augmenter augmenter_;
+  image::JpegDecoder decoder_;
+  image::Augmenter augmenter_;
   Prng prng_;
-  Decoded decoded_;
+  image::Decoded decoded_;
   SampleBuffer jpeg_;  ///< for the GPU, with `route_` and `box_`
   std::optional<JpegRoute> route_;
-  CropBox box_;
+  image::CropBox box_;
   std::uint64_t refused_ = 0;
 };
 
@@ -55,7 +55,7 @@ bool SampleMaker::begin(SampleBuffer image, DecodeFailures& failures) {
     if (route_ && route_->bytes() > settings_.largest_device_jpeg) route_.reset();
   }
   if (route_) {
-    box_ = draw_resized_crop(route_->width, route_->height, prng_);
+    box_ = image::draw_resized_crop(route_->width, route_->height, prng_);
     jpeg_ = std::move(image);
     return true;
   }
@@ -69,7 +69,7 @@ bool SampleMaker::begin(SampleBuffer image, DecodeFailures& failures) {
 
 void SampleMaker::finish(const BatchSlot& slot) {
   if (settings_.decode == DecodeKind::null) return;
-  const bool flip = draw_flip(prng_);
+  const bool flip = image::draw_flip(prng_);
   if (settings_.form == SampleForm::tensor) {
     augmenter_.augment(decoded_.pixels, flip, slot.sample);
     return;
@@ -102,12 +102,12 @@ struct Loader::Epoch {
   SampleFlow flow;
   Tickets tickets;
   BatchBuilder builder;
-  BoundedQueue<LoadedBatch> handed;
+  sync::BoundedQueue<LoadedBatch> handed;
   std::atomic<unsigned> workers_left;
   std::vector<Report> readers;
   std::vector<Report> workers;
   Report transfer;
-  TaskGroup group;  // last: its threads end before what they use goes
+  sync::TaskGroup group;  // last: its threads end before what they use goes
 };
 
 namespace {
@@ -126,7 +126,7 @@ class ReaderOutlet final : public SampleOutlet {
     clock_.enter(Activity::read);
     return wanted;
   }
-  void pass_over() override { failures_.add(DecodeFailure::too_large); }
+  void pass_over() override { failures_.add(image::DecodeFailure::too_large); }
 
  private:
   SampleFlow& flow_;
@@ -143,10 +143,10 @@ std::uint64_t batches_in_memory(const LoaderSettings& settings) {
 }
 
 std::uint64_t sample_bytes(const LoaderSettings& settings) {
-  return tensor_bytes(settings.crop, settings.form == SampleForm::tensor ? value_bytes(settings.type) : 1);
+  return tensor_bytes(settings.crop, settings.form == SampleForm::tensor ? image::value_bytes(settings.type) : 1);
 }
 
-Loader::Loader(const LoaderSettings& settings, SampleSource& source, BatchSink& sink, TraceLog* trace, Context& context)
+Loader::Loader(const LoaderSettings& settings, ImageSource& source, BatchSink& sink, TraceLog* trace, Context& context)
     : settings_(settings),
       sample_bytes_(sample_bytes(settings)),
       source_(source),
@@ -307,4 +307,4 @@ void Loader::hand_over(const std::stop_token& stop) {
   epoch_->transfer.end(clock);
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

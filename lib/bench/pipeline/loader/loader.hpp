@@ -16,7 +16,7 @@
 #include "core/context.hpp"
 #include "sync/task_group.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// What the loader's threads did, epoch by epoch summed up.
 struct LoaderTally {
@@ -43,7 +43,7 @@ struct LoadedBatch {
 class Loader {
  public:
   /// All outlive the loader. `trace` may be null. Throws what the sink throws.
-  Loader(const LoaderSettings& settings, SampleSource& source, BatchSink& sink, TraceLog* trace, Context& context);
+  Loader(const LoaderSettings& settings, ImageSource& source, BatchSink& sink, TraceLog* trace, Context& context);
   ~Loader();
 
   /// No new samples are read from then on.
@@ -87,7 +87,7 @@ class Loader {
 
   LoaderSettings settings_;
   std::uint64_t sample_bytes_;
-  SampleSource& source_;
+  ImageSource& source_;
   BatchSink& sink_;
   TraceLog* trace_;
   Context& context_;
@@ -97,4 +97,4 @@ class Loader {
   LoaderTally tally_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-namespace shardkit {
+namespace shardkit::bench {
 
 SampleFlow::SampleFlow(const FlowLimits& limits, unsigned readers, std::uint64_t seed)
     : limits_(limits), queue_(limits.queue_bytes), readers_(readers), prng_(seed) {}
@@ -46,4 +46,4 @@ void SampleFlow::reader_ended(const std::stop_token& stop) {
   queue_.close();
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

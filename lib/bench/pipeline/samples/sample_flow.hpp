@@ -16,7 +16,7 @@
 #include "core/prng.hpp"
 #include "sync/bounded_queue.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Memory for one compressed image. It only grows and is not cleared.
 class SampleBuffer {
@@ -118,7 +118,7 @@ class SampleFlow {
   std::optional<SampleBuffer> exchange(SampleBuffer image);
 
   FlowLimits limits_;
-  BoundedQueue<SampleBuffer> queue_;
+  sync::BoundedQueue<SampleBuffer> queue_;
   std::atomic<std::uint64_t> claimed_{0};
   std::atomic<std::uint64_t> samples_{0};
   std::atomic<std::uint64_t> bytes_{0};
@@ -161,4 +161,4 @@ class Tickets {
   bool closed_ = false;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

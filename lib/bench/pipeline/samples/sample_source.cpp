@@ -21,13 +21,13 @@
 #include "io/file.hpp"
 #include "io/read_engine.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 /// Image files in an order drawn for each epoch, as a map-style data set with a random sampler reads them.
-class FileSamples final : public SampleSource {
+class FileImages final : public ImageSource {
  public:
-  FileSamples(const InputSet& input, const SourceOrder& order);
+  FileImages(const InputSet& input, const SourceOrder& order);
 
   std::string_view kind() const override { return "files"; }
   std::size_t most_readers() const override { return paths_.size(); }
@@ -41,9 +41,9 @@ class FileSamples final : public SampleSource {
   std::atomic<std::size_t> next_{0};
 };
 
-FileSamples::FileSamples(const InputSet& input, const SourceOrder& order) : seed_(order.seed) {
+FileImages::FileImages(const InputSet& input, const SourceOrder& order) : seed_(order.seed) {
   for (const InputFile& file : input.files) {
-    if (is_image_name(file.path)) paths_.push_back(file.path);
+    if (catalog::is_image_name(file.path)) paths_.push_back(file.path);
   }
   if (!paths_.empty()) return;
   const std::string& first = input.files.front().path;
@@ -53,7 +53,7 @@ FileSamples::FileSamples(const InputSet& input, const SourceOrder& order) : seed
               first);
 }
 
-void FileSamples::begin_epoch(std::uint64_t epoch) {
+void FileImages::begin_epoch(std::uint64_t epoch) {
   order_.resize(paths_.size());
   std::iota(order_.begin(), order_.end(), 0U);
   Prng prng(seed_ + epoch);
@@ -61,12 +61,12 @@ void FileSamples::begin_epoch(std::uint64_t epoch) {
   next_ = 0;
 }
 
-void FileSamples::read(SampleOutlet& outlet, const std::stop_token& stop) {
+void FileImages::read(SampleOutlet& outlet, const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
     if (turn >= order_.size()) return;
     const std::string& path = paths_[order_[turn]];
-    const File file = File::open_read(path);
+    const io::File file = io::File::open_read(path);
     const std::uint64_t bytes = file.size();
     if (bytes > kMostImageBytes) {
       outlet.pass_over();
@@ -84,9 +84,9 @@ void FileSamples::read(SampleOutlet& outlet, const std::stop_token& stop) {
 
 /// Shards, each streamed from start to end by one reader. What is wrong with one is warned of once; what of it can be
 /// read is.
-class ShardSamples final : public SampleSource {
+class ShardImages final : public ImageSource {
  public:
-  ShardSamples(const InputSet& input, const SourceOrder& order, Context& context);
+  ShardImages(const InputSet& input, const SourceOrder& order, Context& context);
 
   std::string_view kind() const override { return "shards"; }
   std::size_t most_readers() const override { return shards_.size(); }
@@ -94,12 +94,13 @@ class ShardSamples final : public SampleSource {
   void read(SampleOutlet& outlet, const std::stop_token& stop) override;
 
  private:
-  void read_shard(std::uint32_t index, SampleOutlet& outlet, ReadLane& lane, const std::stop_token& stop, bool& wanted);
+  void read_shard(std::uint32_t index, SampleOutlet& outlet, io::ReadLane& lane, const std::stop_token& stop,
+                  bool& wanted);
 
   std::vector<InputFile> shards_;
   SourceOrder order_;
   Context& context_;
-  std::unique_ptr<ReadEngine> engine_;
+  std::unique_ptr<io::ReadEngine> engine_;
   std::vector<std::uint32_t> turns_;
   std::vector<std::atomic<bool>> warned_;  ///< by shard
   std::atomic<std::size_t> next_{0};
@@ -108,15 +109,15 @@ class ShardSamples final : public SampleSource {
 constexpr std::uint64_t kBlock = 256U << 10U;
 
 /// Cuts images out of a shard that comes by.
-class ImageCutter final : public TarHandler {
+class ImageCutter final : public formats::TarHandler {
  public:
   ImageCutter(const InputFile& shard, SampleOutlet& outlet, std::atomic<bool>& warned, Context& context)
       : shard_(shard), outlet_(outlet), warned_(warned), context_(context) {}
 
-  bool entry(const TarEntry& entry) override {
-    if (!wanted_ || entry.type != TarType::regular || is_metadata_name(entry.name)) return false;
-    const auto name = split_sample_name(entry.name);
-    if (!name || !is_image_extension(last_extension(name->extension)) || name->key == key_) return false;
+  bool entry(const formats::TarEntry& entry) override {
+    if (!wanted_ || entry.type != formats::TarType::regular || formats::is_metadata_name(entry.name)) return false;
+    const auto name = formats::split_sample_name(entry.name);
+    if (!name || !formats::is_image_extension(last_extension(name->extension)) || name->key == key_) return false;
     key_ = name->key;
     if (entry.size > kMostImageBytes) {
       outlet_.pass_over();
@@ -131,7 +132,7 @@ class ImageCutter final : public TarHandler {
     filled_ += piece.size();
   }
   void content_end() override { wanted_ = outlet_.give(std::move(image_)); }
-  void finding(const TarFinding& finding) override {
+  void finding(const formats::TarFinding& finding) override {
     if (warned_.exchange(true)) return;
     context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; shardctl verify tells more", shard_.path,
                                                finding.offset, finding.text));
@@ -155,13 +156,13 @@ class ImageCutter final : public TarHandler {
   bool wanted_ = true;
 };
 
-ShardSamples::ShardSamples(const InputSet& input, const SourceOrder& order, Context& context)
-    : order_(order), context_(context), engine_(make_read_engine("pread", {})) {
+ShardImages::ShardImages(const InputSet& input, const SourceOrder& order, Context& context)
+    : order_(order), context_(context), engine_(io::make_read_engine("pread", {})) {
   std::ranges::copy_if(input.files, std::back_inserter(shards_), &InputFile::is_shard);
   warned_ = std::vector<std::atomic<bool>>(shards_.size());
 }
 
-void ShardSamples::begin_epoch(std::uint64_t epoch) {
+void ShardImages::begin_epoch(std::uint64_t epoch) {
   turns_.resize(shards_.size());
   std::iota(turns_.begin(), turns_.end(), 0U);
   Prng prng(order_.seed + epoch);
@@ -169,7 +170,7 @@ void ShardSamples::begin_epoch(std::uint64_t epoch) {
   next_ = 0;
 }
 
-void ShardSamples::read(SampleOutlet& outlet, const std::stop_token& stop) {
+void ShardImages::read(SampleOutlet& outlet, const std::stop_token& stop) {
   const auto lane = engine_->make_lane(kBlock);
   for (bool wanted = true; wanted && !stop.stop_requested();) {
     const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
@@ -178,8 +179,8 @@ void ShardSamples::read(SampleOutlet& outlet, const std::stop_token& stop) {
   }
 }
 
-void ShardSamples::read_shard(std::uint32_t index, SampleOutlet& outlet, ReadLane& lane, const std::stop_token& stop,
-                              bool& wanted) {
+void ShardImages::read_shard(std::uint32_t index, SampleOutlet& outlet, io::ReadLane& lane, const std::stop_token& stop,
+                             bool& wanted) {
   const InputFile& shard = shards_[index];
   const auto file = engine_->open(shard.path);
   if (file->size() < shard.bytes) {
@@ -189,7 +190,7 @@ void ShardSamples::read_shard(std::uint32_t index, SampleOutlet& outlet, ReadLan
                 shard.path, file->size());
   }
   ImageCutter cutter(shard, outlet, warned_[index], context_);
-  TarFeed feed(cutter, shard.bytes);
+  formats::TarFeed feed(cutter, shard.bytes);
   for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
     lane.submit({file.get(), offset, std::min(kBlock, shard.bytes - offset), 0});
     const Bytes block = lane.wait().bytes;
@@ -200,7 +201,7 @@ void ShardSamples::read_shard(std::uint32_t index, SampleOutlet& outlet, ReadLan
   if (wanted && !stop.stop_requested()) feed.finish();
 }
 
-class NullSource final : public SampleSource {
+class NullSource final : public ImageSource {
  public:
   std::string_view kind() const override { return "null"; }
   std::size_t most_readers() const override { return std::numeric_limits<std::size_t>::max(); }
@@ -213,13 +214,13 @@ class NullSource final : public SampleSource {
 
 }  // namespace
 
-std::unique_ptr<SampleSource> make_source(const InputSet& input, const SourceOrder& order, Context& context) {
+std::unique_ptr<ImageSource> make_source(const InputSet& input, const SourceOrder& order, Context& context) {
   if (std::ranges::any_of(input.files, &InputFile::is_shard)) {
-    return std::make_unique<ShardSamples>(input, order, context);
+    return std::make_unique<ShardImages>(input, order, context);
   }
-  return std::make_unique<FileSamples>(input, order);
+  return std::make_unique<FileImages>(input, order);
 }
 
-std::unique_ptr<SampleSource> null_source() { return std::make_unique<NullSource>(); }
+std::unique_ptr<ImageSource> null_source() { return std::make_unique<NullSource>(); }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

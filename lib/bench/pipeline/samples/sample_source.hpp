@@ -10,7 +10,7 @@
 #include "core/context.hpp"
 
 /// Where a pipeline's compressed images come from.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// A larger image is passed over: a header can claim anything.
 inline constexpr std::uint64_t kMostImageBytes = 256U << 20U;
@@ -27,9 +27,9 @@ class SampleOutlet {
   virtual void pass_over() = 0;
 };
 
-class SampleSource {
+class ImageSource {
  public:
-  virtual ~SampleSource() = default;
+  virtual ~ImageSource() = default;
 
   /// "shards", "files" or "null".
   virtual std::string_view kind() const = 0;
@@ -51,9 +51,9 @@ struct SourceOrder {
 /// Shards are streamed whole, one reader each, in blocks of 256 KiB; of each sample the first image is passed on. Image
 /// files are opened, read and closed, one after the other. Where there are shards, other files are left out. Throws
 /// Error{not_found} for files of which none is an image by name.
-std::unique_ptr<SampleSource> make_source(const InputSet& input, const SourceOrder& order, Context& context);
+std::unique_ptr<ImageSource> make_source(const InputSet& input, const SourceOrder& order, Context& context);
 
 /// Images of no bytes, without end: what is left when nothing is read.
-std::unique_ptr<SampleSource> null_source();
+std::unique_ptr<ImageSource> null_source();
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

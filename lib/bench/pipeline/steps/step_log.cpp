@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace shardkit {
+namespace shardkit::bench {
 
 void StepLog::add(const Step& step) {
   ++steps_;
@@ -53,4 +53,4 @@ BatchLatency StepLog::batch_latency() const {
           waits_.quantile(1)};
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -9,7 +9,7 @@
 #include "stats/latency_histogram.hpp"
 
 /// From the times of single steps to utilisation, stall and rates. Pure; docs/pipeline.md has the formulas.
-namespace shardkit {
+namespace shardkit::bench {
 
 /// One step. Times in seconds on a clock of its own.
 struct Step {
@@ -85,8 +85,8 @@ class StepLog {
   double most_late_ = 0;
   double first_batch_ = 0;
   bool new_epoch_ = true;
-  LatencyHistogram waits_;
+  stats::LatencyHistogram waits_;
   std::vector<double> boundaries_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -7,7 +7,7 @@
 #include "bench/timing/timed_run.hpp"
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::uint64_t kBlock = 8U << 20U;
@@ -15,14 +15,14 @@ constexpr const char* kName = "iobench-checkpoint";
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(FileSystem& files, std::string folder, std::uint64_t bytes)
+CheckpointWriter::CheckpointWriter(io::FileSystem& files, std::string folder, std::uint64_t bytes)
     : files_(files), folder_(std::move(folder)), bytes_(bytes), block_(std::min(bytes, kBlock)) {
-  AtomicFile(files_, join_path(folder_, kName));  // that it can be written there
+  io::AtomicFile(files_, io::join_path(folder_, kName));  // that it can be written there
   fill_with_noise(block_, 0);
 }
 
 void CheckpointWriter::write(const std::stop_token& stop) {
-  AtomicFile file(files_, join_path(folder_, kName));
+  io::AtomicFile file(files_, io::join_path(folder_, kName));
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t left = bytes_; left > 0;) {
     if (stop.stop_requested()) return;
@@ -135,4 +135,4 @@ bool StepLoop::run_step(Loader& loader, StageClock& clock) {
   return true;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

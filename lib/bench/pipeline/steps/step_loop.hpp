@@ -17,14 +17,14 @@
 #include "core/fields.hpp"
 #include "io/file_system.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 
 /// Writes checkpoints as a training job does that waits for them: a new file, all bytes, fdatasync. The file never
 /// gets a name of its own and is removed at once. One thread at a time.
 class CheckpointWriter {
  public:
   /// Into the folder `folder`, which has to be there. `files` outlives the writer. Throws as `write` does.
-  CheckpointWriter(FileSystem& files, std::string folder, std::uint64_t bytes);
+  CheckpointWriter(io::FileSystem& files, std::string folder, std::uint64_t bytes);
 
   /// Writes one; breaks off when the stop fires. Throws Error{io, no_space, denied} with the file's path.
   void write(const std::stop_token& stop);
@@ -36,7 +36,7 @@ class CheckpointWriter {
   double longest() const { return longest_; }
 
  private:
-  FileSystem& files_;
+  io::FileSystem& files_;
   std::string folder_;
   std::uint64_t bytes_;
   std::vector<std::byte> block_;
@@ -50,10 +50,7 @@ enum class StepKind {
   emulated,  ///< nothing: the thread sleeps
   spin       ///< a kernel computes on each GPU
 };
-template <>
-struct EnumNames<StepKind> {
-  static constexpr std::array<std::string_view, 2> names{"emulated", "spin"};
-};
+constexpr auto enum_names(StepKind) { return std::to_array<std::string_view>({"emulated", "spin"}); }
 
 struct StepSettings {
   std::uint64_t gpus = 1;
@@ -110,4 +107,4 @@ class StepLoop {
   std::uint64_t dropped_ = 0;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

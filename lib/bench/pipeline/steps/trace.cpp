@@ -9,7 +9,7 @@
 
 #include "io/publish.hpp"
 
-namespace shardkit {
+namespace shardkit::bench {
 namespace {
 
 constexpr std::size_t kLeastPerTrack = 256;
@@ -71,8 +71,8 @@ std::uint64_t TraceLog::dropped() const {
   return sum;
 }
 
-void TraceLog::write(FileSystem& files, const std::string& path, std::string_view process) const {
-  AtomicFile file(files, path);
+void TraceLog::write(io::FileSystem& files, const std::string& path, std::string_view process) const {
+  io::AtomicFile file(files, path);
   std::string text = fmt::format(
       "{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
       R"({{"ph":"M","pid":1,"tid":0,"name":"process_name","args":{{"name":"{}"}}}})",
@@ -151,4 +151,4 @@ const ActivityTimes& StageClock::stop(const Moment& now) {
   return times_;
 }
 
-}  // namespace shardkit
+}  // namespace shardkit::bench

@@ -16,7 +16,7 @@
 /// Where the threads of a pipeline spend their time.
 ///
 /// What each thread did when, as a Chrome trace: a JSON file that ui.perfetto.dev and chrome://tracing open.
-namespace shardkit {
+namespace shardkit::bench {
 
 class TraceTrack;
 
@@ -64,7 +64,7 @@ class StageClock {
   Moment since_;
   TraceTrack* track_;
   ActivityTimes times_;
-  std::optional<TraceRange> range_;
+  std::optional<gpu::TraceRange> range_;
 };
 
 /// The last events of one thread, oldest first; older ones make room. One thread at a time.
@@ -114,7 +114,7 @@ class TraceLog {
 
   /// Publishes the trace as `path`: metadata that names `process` and each track, then complete events (ph X) in the
   /// order of their times, in microseconds. Throws Error{io, no_space, denied}.
-  void write(FileSystem& files, const std::string& path, std::string_view process) const;
+  void write(io::FileSystem& files, const std::string& path, std::string_view process) const;
 
  private:
   std::size_t most_per_track_;
@@ -122,4 +122,4 @@ class TraceLog {
   std::deque<TraceTrack> tracks_;
 };
 
-}  // namespace shardkit
+}  // namespace shardkit::bench
