@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "gpu/device_tensor.hpp"
-#include "gpu/tensor_kernels.hpp"
+#include "gpu/kernels.hpp"
 
 namespace shardkit::gpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "gpu/tensor_kernels.hpp"
+#include "gpu/kernels.hpp"
 
 namespace shardkit::gpu {
 namespace {

@@ -1,5 +1,3 @@
-#include "io/mmap_engine.hpp"
-
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "io/read_engine.hpp"
 
 namespace shardkit::io {
 namespace {

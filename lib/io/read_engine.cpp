@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "io/mmap_engine.hpp"
 #include "io/page_cache.hpp"
-#include "io/uring_engine.hpp"
 
 namespace shardkit::io {
 

@@ -178,4 +178,14 @@ class SyncLane final : public ReadLane {
 /// SyncLane::Read by pread(2).
 std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, MutableBytes target);
 
+/// Reads by copying out of a mapping of the whole file, as memory-mapped data sets do: each page comes by a fault, with
+/// the kernel's read-ahead. Throws Error{unsupported} for direct reads.
+std::unique_ptr<ReadEngine> make_mmap_engine(const ReadEngineOptions& options);
+
+/// Reads by io_uring(7), through the page cache or directly. Each lane has a ring and `depth` buffers, registered where
+/// the limit of locked memory allows it (see ReadEngine::remark()). A request goes to the kernel at the next wait(),
+/// with those submitted since the last one. Throws Error{unsupported} where the kernel or a filter refuses, before
+/// anything is read.
+std::unique_ptr<ReadEngine> make_uring_engine(const ReadEngineOptions& options);
+
 }  // namespace shardkit::io

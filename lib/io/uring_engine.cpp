@@ -1,5 +1,3 @@
-#include "io/uring_engine.hpp"
-
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -16,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "io/file.hpp"
+#include "io/read_engine.hpp"
 
 namespace shardkit::io {
 namespace {

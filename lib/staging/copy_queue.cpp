@@ -1,10 +1,9 @@
-#include "staging/copy_queue.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "core/error.hpp"
+#include "staging/stage_copier.hpp"
 
 namespace shardkit::staging {
 namespace {

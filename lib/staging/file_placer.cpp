@@ -1,5 +1,3 @@
-#include "staging/file_placer.hpp"
-
 #include <filesystem>
 #include <utility>
 
@@ -8,6 +6,7 @@
 #include "core/error.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"
+#include "staging/stage_copier.hpp"
 
 namespace shardkit::staging {
 namespace {

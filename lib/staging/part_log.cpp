@@ -1,5 +1,3 @@
-#include "staging/part_log.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "formats/tsv.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "staging/file_copy.hpp"
 
 namespace shardkit::staging {
 

@@ -1,27 +1,143 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "core/context.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "io/file.hpp"
 #include "io/object_source.hpp"
-#include "staging/copy_queue.hpp"
 #include "staging/file_copy.hpp"
-#include "staging/file_placer.hpp"
 #include "staging/stage_target.hpp"
 #include "sync/climbing_workers.hpp"
 
 namespace shardkit::staging {
+
+/// Which bytes to fetch next, of all files of a set: a worker stays with its file, so that its bytes come in order,
+/// then takes the next file, and helps with others' when there is none. Files that another process is fetching are
+/// looked at again until they are there or that process is gone. Thread-safe.
+class CopyQueue {
+ public:
+  struct Opened {
+    enum class As { in_place, elsewhere, copy };
+    As as = As::in_place;
+    std::shared_ptr<FileCopy> copy;
+  };
+  struct Calls {
+    /// Opens the file of that number.
+    std::function<Opened(std::size_t number)> open;
+    /// Called before anybody waits for another process: what we hold back it may be waiting for.
+    std::function<void()> before_wait;
+  };
+
+  CopyQueue(std::size_t files, Calls calls) : files_(files), calls_(std::move(calls)) {}
+
+  struct Work {
+    std::shared_ptr<FileCopy> copy;
+    ByteRange range;
+  };
+  /// Waits for something to do; `last` is what the caller worked on, or null. Empty when all files are there. Throws
+  /// Error{cancelled} on a stop, and what `open` throws.
+  std::optional<Work> next(std::shared_ptr<FileCopy> last, std::uint64_t longest, const std::stop_token& stop);
+
+  /// The file is there.
+  void finished(const std::shared_ptr<FileCopy>& copy);
+  /// Something can be claimed again.
+  void wake();
+
+  /// Files being fetched: what is left when the work ended before its time.
+  std::vector<std::shared_ptr<FileCopy>> unfinished();
+
+ private:
+  std::optional<std::size_t> take_unopened();
+  std::shared_ptr<FileCopy> open_one(std::size_t number);
+  std::optional<Work> help(std::uint64_t longest);
+  bool look_elsewhere(std::unique_lock<std::mutex>& lock);
+  void note_change();
+
+  const std::size_t files_;
+  const Calls calls_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::atomic<std::uint64_t> changes_{0};  ///< so far, of what a worker may wait for
+  std::size_t next_ = 0;
+  std::size_t opening_ = 0;
+  std::vector<std::shared_ptr<FileCopy>> open_;
+  std::vector<std::size_t> elsewhere_;
+  bool looking_elsewhere_ = false;
+};
+
+/// A file whose bytes are all here and right.
+struct CopiedFile {
+  std::shared_ptr<FileCopy> copy;
+  Hash128 hash;
+};
+
+/// Gathers small files, so that one wait for the disk makes many of them durable. Thread-safe.
+class SmallFiles {
+ public:
+  /// `commit` makes the files of a batch durable and gives them their names; batches may be under way side by side.
+  using Commit = std::function<void(const std::vector<CopiedFile>& batch)>;
+  struct Limits {
+    std::uint64_t largest = 0;  ///< bytes of a small file: a sync of its own would cost more
+    std::size_t files = 256;    ///< in a batch; each is open, as it holds the lock of its partial file
+  };
+  SmallFiles(const Limits& limits, Commit commit) : limits_(limits), commit_(std::move(commit)) {}
+
+  bool takes(std::uint64_t bytes) const { return bytes <= limits_.largest; }
+
+  /// Commits the batch that this file fills up.
+  void add(CopiedFile file);
+  /// Commits what is gathered.
+  void flush();
+
+ private:
+  const Limits limits_;
+  const Commit commit_;
+  std::mutex mutex_;
+  std::vector<CopiedFile> batch_;
+  std::uint64_t bytes_ = 0;
+};
+
+/// What is wrong with a file at `path` whose bytes have the hash `found`, in words; empty when nothing is, as far as
+/// can be told. An index has no checksum in the manifest but one in itself, and says which shard it belongs to.
+std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found);
+
+/// Files in a target under their own names: which are there, and how one gets there. Thread-safe.
+class FilePlacer {
+ public:
+  /// What is referred to outlives the placer; `target` is joined.
+  FilePlacer(io::FileSystem& files, StageTarget& target) : files_(files), target_(target) {}
+
+  /// Whether the target holds the file already. One that nobody's journal knows is taken over when its bytes are right;
+  /// else Error{conflict}. One that the journal knows with other bytes is ours to replace.
+  bool is_in_place(const StageFile& file, const std::stop_token& stop);
+
+  /// Gives files that are durable their names. Throws Error{conflict} where a stranger's file has come there meanwhile.
+  /// Who sees a name may rely on its bytes; who sees a record looks for the name too.
+  void put(const std::vector<CopiedFile>& batch);
+
+ private:
+  bool is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop);
+  void make_parent(const std::string& name);
+
+  io::FileSystem& files_;
+  StageTarget& target_;
+  std::mutex mutex_;
+  std::set<std::string> folders_;  ///< that are there, below the target
+};
 
 /// How many bytes one request asks for. A request costs a wait for its first byte: where that wait is more than a
 /// twentieth of its time, requests grow to four times the size they start with; who is asked for fewer requests goes

@@ -1,7 +1,7 @@
 // A part log tells ranges within its file, or nothing; one that was cut tells no more than before.
 
 #include "fuzz/fuzz.hpp"
-#include "staging/part_log.hpp"
+#include "staging/file_copy.hpp"
 
 using namespace shardkit;
 using namespace shardkit::staging;

@@ -1,5 +1,3 @@
-#include "staging/copy_queue.hpp"
-
 #include <atomic>
 #include <map>
 #include <thread>
@@ -9,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "staging/copy_support.hpp"
+#include "staging/stage_copier.hpp"
 
 using namespace shardkit;
 using namespace shardkit::staging;

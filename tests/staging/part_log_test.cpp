@@ -1,9 +1,8 @@
-#include "staging/part_log.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include "staging/file_copy.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "core/prng.hpp"
-#include "staging/part_log.hpp"
+#include "staging/file_copy.hpp"
 
 using namespace shardkit;
 using namespace shardkit::staging;

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "staging/copy_support.hpp"
-#include "staging/file_placer.hpp"
+#include "staging/stage_copier.hpp"
 
 using namespace shardkit;
 using namespace shardkit::staging;

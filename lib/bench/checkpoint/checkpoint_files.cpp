@@ -1,5 +1,3 @@
-#include "bench/checkpoint/checkpoint_files.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -13,6 +11,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "bench/checkpoint/checkpoint.hpp"
 #include "bench/machine/checkpoint_bytes.hpp"
 #include "core/error.hpp"
 #include "io/file.hpp"

@@ -1,11 +1,10 @@
-#include "bench/decode/augment_run.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <memory>
 
 #include <fmt/format.h>
 
+#include "bench/decode/decode.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "image/augment.hpp"

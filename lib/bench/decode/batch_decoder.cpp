@@ -1,5 +1,3 @@
-#include "bench/decode/batch_decoder.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <span>
@@ -7,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/decode/decode.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "image/image_header.hpp"

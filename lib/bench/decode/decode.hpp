@@ -1,24 +1,229 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "bench/decode/augment_run.hpp"
-#include "bench/decode/device_decode.hpp"
 #include "bench/input/decode_failures.hpp"
 #include "bench/input/jpeg_store.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "gpu/device_jpeg_decoder.hpp"
+#include "image/tensor_type.hpp"
 
+/// Augmenting as a stage of its own: flip, normalise, collate, timed without decoding.
+///
 /// `iobench decode`: how many images a second the cores, or a GPU, turn into pixels.
 ///
 /// What results of both backends have in common.
 namespace shardkit::bench {
+
+enum class Augmentation {
+  none,
+  imagenet,  ///< flip one in two, normalise with ImageNet's mean and deviation
+};
+constexpr auto enum_names(Augmentation) { return std::to_array<std::string_view>({"none", "imagenet"}); }
+
+struct AugmentSettings {
+  image::TensorType type = image::TensorType::f32;
+  image::TensorLayout layout = image::TensorLayout::nchw;
+  std::uint32_t side = 224;
+  unsigned threads = 1;
+  double min_seconds = 2;
+  std::uint64_t seed = 0;
+};
+
+struct AugmentResult {
+  image::TensorType dtype = image::TensorType::f32;
+  image::TensorLayout layout = image::TensorLayout::nchw;
+  std::uint64_t crops = 0;
+  std::uint64_t augmented = 0;
+  double augment_seconds = 0;
+  double cpu_seconds = 0;
+  double samples_per_second = 0;
+  std::optional<RateInterval> samples_per_second_interval;
+  std::optional<bool> steady;  ///< empty: too short to tell
+  double samples_per_second_per_core = 0;
+  double bytes_per_second = 0;  ///< of tensors written
+  std::vector<CoresNeeded> cores_needed;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Throws Error{no_space} when the tensors take more memory than may be used.
+void check_augment(const AugmentSettings& settings);
+
+/// Decodes at most 256 random crops of the store's images, then augments them in turn, each thread into batch tensors
+/// of its own of up to 16 samples, for at least `min_seconds` and at least once each. Throws what
+/// check_augment() throws, and Error{corrupt} when no image decodes.
+AugmentResult measure_augment(const JpegStore& store, const AugmentSettings& settings, Context& context);
+
+/// An image of a store, on its way to a GPU.
+struct RoutedJpeg {
+  std::size_t index = 0;
+  JpegRoute route;
+};
+
+/// Images that one engine is to decode at once.
+struct JpegBatch {
+  std::vector<RoutedJpeg> images;
+  std::uint64_t bytes = 0;  ///< of memory for their pixels
+};
+
+/// A batch for each engine.
+class JpegBatches {
+ public:
+  JpegBatch& operator[](gpu::JpegEngine engine) { return batches_.at(static_cast<std::size_t>(engine)); }
+
+ private:
+  std::array<JpegBatch, gpu::kJpegEngines.size()> batches_;
+};
+
+/// Images that were decoded at once: their pixels stay until the next batch.
+struct DecodedBatch {
+  gpu::JpegEngine engine = gpu::JpegEngine::hardware;
+  std::vector<RoutedJpeg> images;
+  std::vector<gpu::DeviceImage> pixels;  ///< one for each of these
+  std::vector<std::size_t> returned;     ///< images that did not decode, by their number in the store
+};
+
+/// Decodes images of a store into one piece of a GPU's memory, which no batch outgrows.
+class BatchDecoder {
+ public:
+  /// Takes memory for `most_images` of the largest images, or a quarter of what is free on the GPU where that is less:
+  /// nvJPEG itself needs several times as much as the pixels. Says in a warning when batches will be smaller for that.
+  BatchDecoder(const JpegStore& store, gpu::Device& device, gpu::DeviceJpegDecoder& decoder, std::uint64_t most_images,
+               Context& context);
+
+  std::uint64_t memory() const { return memory_.span().size; }
+
+  /// Empty where the CPU is to decode it, as also an image that is larger than the memory. Thread-safe.
+  std::optional<JpegRoute> route(std::size_t index) const;
+
+  bool has_room(const JpegBatch& batch, const RoutedJpeg& image) const;
+  static void add(JpegBatch& batch, const RoutedJpeg& image);
+
+  /// Writes a pattern over the memory: what an earlier batch left there must not pass for a later one's pixels.
+  void forget_pixels() { device_.fill_pattern(memory_.span(), kStaleSeed); }
+
+  /// Decodes and empties a batch. One thread at a time.
+  DecodedBatch decode(gpu::JpegEngine engine, JpegBatch& batch);
+
+ private:
+  static constexpr std::uint64_t kStaleSeed = 0x5eed;
+
+  const JpegStore& store_;
+  gpu::Device& device_;
+  gpu::DeviceJpegDecoder& decoder_;
+  std::uint64_t most_images_;
+  gpu::DeviceBuffer memory_;
+};
+
+/// Pixels that are nearer to libjpeg-turbo's than this are right. Sound decoders differ by rounding, and by how they
+/// make subsampled chroma large again; wrong ones have colours in another order, a shift, another image's pixels.
+/// docs/gpu.md has what either comes to on photographs.
+inline constexpr double kLeastPsnr = 30;
+
+/// A GPU's pixels held against libjpeg-turbo's.
+struct PixelComparison {
+  std::uint64_t compared = 0;
+  std::uint64_t damaged = 0;
+  std::uint64_t plain_chroma = 0;
+  double least_allowed_psnr = kLeastPsnr;
+  std::optional<double> min_psnr;
+  std::optional<double> median_psnr;
+  std::uint64_t max_difference_red = 0;
+  std::uint64_t max_difference_green = 0;
+  std::uint64_t max_difference_blue = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Compares what a GPU decoded with what libjpeg-turbo makes of the same images.
+class PixelCheck {
+ public:
+  /// `name_of` names an image for an error.
+  PixelCheck(const JpegStore& store, gpu::Device& device, unsigned threads,
+             std::function<std::string(std::size_t index)> name_of, Context& context);
+
+  /// Throws Error{corrupt} that names an image whose pixels are wrong.
+  void compare(const DecodedBatch& batch);
+
+  PixelComparison result() const;
+
+ private:
+  class Comparer;
+  std::size_t threads_for(const DecodedBatch& batch) const;
+  void note(const RoutedJpeg& image, gpu::JpegEngine engine, double psnr, const std::array<std::uint8_t, 3>& largest,
+            bool plain_chroma);
+
+  const JpegStore& store_;
+  gpu::Device& device_;
+  unsigned threads_;
+  std::function<std::string(std::size_t)> name_of_;
+  Context& context_;
+  std::mutex mutex_;
+  std::vector<double> psnr_;
+  PixelComparison result_;
+};
+
+/// Decodes images that are taken evenly, 512 at most, and compares them. Those that the CPU has to decode are left out.
+void compare_sample(const JpegStore& store, BatchDecoder& batches, PixelCheck& check, Context& context);
+
+struct DecodeBenchOptions;
+struct DecodeResult;
+
+/// Who turned an image into pixels: the engines of a GPU (gpu/device_jpeg_decoder.hpp), in their order, or the CPU.
+enum class DecodePath { hardware, hybrid, gpu_hybrid, cpu };
+constexpr auto enum_names(DecodePath) {
+  return std::to_array<std::string_view>({"hardware", "hybrid", "gpu-hybrid", "cpu"});
+}
+
+struct DecodeShare {
+  DecodePath path = DecodePath::hardware;
+  std::uint64_t samples = 0;
+  double share = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// What decoding with nvJPEG adds to a result.
+struct DeviceDecodeResult {
+  std::uint64_t device = 0;
+  std::string name;
+  std::string library;
+  bool hardware = false;
+  std::optional<std::uint64_t> hardware_engines;
+  std::uint64_t batch = 0;
+  std::uint64_t memory = 0;  ///< of the GPU, bytes
+  std::vector<DecodeShare> paths;
+  std::uint64_t refused = 0;
+  std::uint64_t returned = 0;
+  PixelComparison pixels;
+
+  void describe(FieldVisitor& v);
+};
+
+/// What decoding on a GPU works with. Borrowed.
+struct DecodeMachine {
+  std::vector<gpu::Device*> devices;
+  std::function<std::unique_ptr<gpu::DeviceJpegDecoder>(const gpu::Device&, unsigned threads)> open_decoder;
+};
+
+/// decode() with --backend nvjpeg: compares pixels with libjpeg-turbo's, then decodes in batches over and over; what
+/// the GPU does not take is decoded by threads of the CPU meanwhile. Throws Error{corrupt} that names an image whose
+/// pixels are wrong, Error{no_space} where memory of the GPU is short, and what decode() throws.
+DecodeResult decode_on_device(const DecodeBenchOptions& options, const InputSet& input, const DecodeMachine& machine,
+                              Context& context);
 
 /// The largest --crop, in pixels a side.
 inline constexpr std::uint64_t kMostCrop = 8192;

@@ -1,5 +1,3 @@
-#include "bench/decode/device_decode.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>

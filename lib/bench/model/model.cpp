@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/model/model_text.hpp"
 #include "bench/requirement/job.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"

@@ -3,15 +3,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/model/measured_supply.hpp"
+#include "bench/requirement/job.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"
 
 /// `iobench model`: what a training job needs of its input, and how many GPUs a node can feed. Measures nothing.
+///
+/// Which options of `iobench model` make sense, alone and together.
 namespace shardkit::bench {
 
 struct ModelOptions {
@@ -108,5 +112,26 @@ struct ModelResult {
 };
 
 ModelResult model(const ModelOptions& options, Context& context);
+
+/// Throws Error{usage}: "<option>: expected <expected>".
+[[noreturn]] void refuse_option(const char* option, std::string_view expected);
+
+/// Throws Error{usage} for a value that nothing can have.
+void check_values(const ModelOptions& options);
+
+bool has_job(const ModelOptions& options);
+
+/// An option that would change nothing without another is refused, so that no part of a command line goes unheard.
+void check_partners(const ModelOptions& options);
+
+/// `options` with what was measured of a checkpoint in place of what was not given. Larger ones take longer in
+/// proportion, and so does a whole one of which --budget let a part be written: that is warned of. Throws Error{usage}
+/// without a job and an interval.
+ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& measured, Context& context);
+
+/// What comes of a model in a line: whether the supply is enough, which stage limits and which was not measured;
+/// without a supply what the job takes; what checkpoints take of its time; without a job what the supply feeds; without
+/// either that presets are listed.
+std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement);
 
 }  // namespace shardkit::bench

@@ -1,7 +1,6 @@
-#include "bench/model/model_text.hpp"
-
 #include <fmt/format.h>
 
+#include "bench/model/model.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 

@@ -1,11 +1,10 @@
-#include "bench/pipeline/pipeline_verdict.hpp"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "bench/pipeline/pipeline_report.hpp"
 #include "bench/requirement/job.hpp"
 
 namespace shardkit::bench {

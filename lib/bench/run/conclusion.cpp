@@ -1,11 +1,10 @@
-#include "bench/run/conclusion.hpp"
-
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "bench/requirement/requirement.hpp"
+#include "bench/run/run.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::bench {

@@ -1,11 +1,10 @@
-#include "bench/run/repetitions.hpp"
-
 #include <algorithm>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "bench/compare/compare_metrics.hpp"
+#include "bench/run/run.hpp"
 #include "stats/summary.hpp"
 
 namespace shardkit::bench {

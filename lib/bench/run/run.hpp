@@ -10,21 +10,211 @@
 
 #include "bench/decode/decode.hpp"
 #include "bench/env/environment.hpp"
+#include "bench/input/input_files.hpp"
+#include "bench/machine/cache_state.hpp"
 #include "bench/model/model.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
-#include "bench/run/conclusion.hpp"
-#include "bench/run/repetitions.hpp"
-#include "bench/run/run_stages.hpp"
+#include "bench/requirement/job.hpp"
+#include "bench/run/measured_node.hpp"
 #include "bench/run/run_transfer.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "stats/comparison.hpp"
 
+/// From measured stages to a verdict: which one limits, by how much, and what would close the gap. Pure.
+///
+/// `iobench run --repeat N`: the turns of a run, and what they tell together.
+///
 /// `iobench run`: the whole ladder on one node, ending in a verdict.
 ///
 /// What a run warns of once it has measured, each about one thing that keeps its figures from meaning what they seem
 /// to.
 namespace shardkit::bench {
+
+/// How the loader of the job is set up.
+struct LoaderOptions {
+  std::optional<std::uint64_t> workers;  ///< per GPU; empty: as many as it takes
+  std::uint64_t prefetch = 2;
+  std::uint64_t tensor_bytes = 0;  ///< of a decoded image; of a pixel where images stay whole
+  std::uint64_t batch = 256;       ///< where no job says
+};
+
+struct LadderRow {
+  std::string stage;
+  std::optional<double> required_per_second;
+  std::optional<double> measured_per_second;
+  std::optional<RateInterval> interval;  ///< of measured_per_second
+  std::optional<double> headroom_ratio;
+  std::string note;
+
+  void describe(FieldVisitor& v);
+};
+
+struct RunRequirement {
+  std::optional<std::string> preset;
+  std::uint64_t gpus = 1;
+  double min_au_ratio = 1;
+  double samples_per_second = 0;
+  double bytes_per_second = 0;
+  double h2d_bytes_per_second = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// What the stages give together. Predicted from each alone: their cores are shared, the overlap is assumed. The
+/// utilisations are those of the pipeline's measured rate where there is one.
+struct PredictedSupply {
+  double samples_per_second = 0;
+  double bytes_per_second = 0;
+  std::optional<double> of_measured_ratio;  ///< of the host's stages: predicted over measured
+  std::optional<double> au_ratio;
+  std::optional<double> au_serial_ratio;
+  std::optional<std::uint64_t> gpus_fed;
+
+  void describe(FieldVisitor& v);
+};
+
+struct DataLoaderAdvice {
+  std::string line;
+  std::uint64_t workers = 0;
+  double dev_shm_needed = 0;
+  bool dev_shm_fits = true;
+
+  void describe(FieldVisitor& v);
+};
+
+struct Verdict {
+  bool ok = true;
+  std::string limiting_stage;
+  std::string text;    ///< one line
+  std::string remedy;  ///< what would close the gap; empty when nothing is short
+
+  void describe(FieldVisitor& v);
+};
+
+struct Conclusion {
+  std::optional<RunRequirement> requirement;
+  PredictedSupply predicted;
+  std::vector<LadderRow> ladder;
+  std::vector<PresetRow> presets;  ///< only without a requirement
+  DataLoaderAdvice loader;
+  Verdict verdict;
+};
+
+Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                    const LoaderOptions& loader);
+
+/// What of a stage's result stands for one turn, under the names that it has there, so that compare finds both alike.
+struct ReadTurn {
+  double bytes_per_second = 0;
+  std::optional<double> samples_per_second;
+  stats::LatencyQuantiles latency;
+  std::string cache_state;
+
+  void describe(FieldVisitor& v);
+};
+
+struct DecodeTurn {
+  double samples_per_second = 0;
+  double samples_per_second_per_core = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+struct PipelineTurn {
+  double samples_per_second = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+struct TransferTurn {
+  double pinned_h2d = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+struct PredictedTurn {
+  double samples_per_second = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// One turn: all stages once.
+struct RunTurn {
+  ReadTurn read;
+  std::optional<DecodeTurn> decode;
+  std::optional<PipelineTurn> pipeline;
+  std::optional<TransferTurn> transfer;
+  PredictedTurn predicted;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Which turns, counted from 1, the stages of a result are of: those with the median rate.
+struct ShownTurns {
+  std::uint64_t read = 1;
+  std::optional<std::uint64_t> decode;
+  std::optional<std::uint64_t> pipeline;
+  std::optional<std::uint64_t> transfer;
+
+  void describe(FieldVisitor& v);
+};
+
+/// A metric over all turns.
+struct RepeatedMetric {
+  std::string metric;  ///< as compare names it
+  double median = 0;
+  double low = 0;  ///< of the median's 95 % interval (stats/summary.hpp)
+  double high = 0;
+  std::optional<stats::PredictionInterval> next;
+  std::string text;
+
+  void describe(FieldVisitor& v);
+};
+
+RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& decode,
+                 const std::optional<PipelineResult>& pipeline, const TransferStage& transfer,
+                 double predicted_samples);
+
+/// One row for each metric that all turns have.
+std::vector<RepeatedMetric> repeated_metrics(std::span<const RunTurn> turns);
+
+/// The turn whose rate is the median: the lower of the two in the middle where their number is even. Not for no rates.
+std::size_t median_turn(std::span<const double> rates);
+
+struct RunOptions;
+struct RunResult;
+
+/// Advice of the pipeline (bench/pipeline/pipeline_verdict.hpp) with run's options for the pipeline's; what run has
+/// none for is left out. Pure.
+std::vector<std::string> in_words_of_run(std::vector<std::string> advice);
+
+/// What the calls of a loader that opens each image take, in the mean over files.
+struct FileCosts {
+  std::uint64_t files = 0;
+  double open_seconds = 0;
+  double stat_seconds = 0;
+  double read_seconds = 0;
+  double close_seconds = 0;
+  /// All of them over reading alone: what shards spare of opening and closing, at the same number of reads under way. A
+  /// lower bound, since names and attributes may lie in memory from listing, and shards are read in larger pieces.
+  double shards_gain_ratio = 1;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Opens, stats, reads and closes files from the end of `input` on `threads` threads for at most `seconds`, from the
+/// state of the cache asked for. Empty when the input holds shards, or no file was done in that time.
+std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest cache, std::uint64_t threads,
+                                            double seconds, Context& context);
+
+/// Measures the stages once, each within its share of options.budget, into `result`: reading, what files cost, decoding
+/// and augmenting, then all of it as a pipeline. `input` is spread. `cores` may be kept busy. Throws Error{not_found}
+/// where there are no samples, or no JPEGs for a preset of such, Error{corrupt} where none of the images that the job
+/// is of can be decoded, Error{usage} when no whole one comes in that time.
+void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
+                    RunResult& result);
 
 /// Which state of the page cache to read from.
 enum class RunCache {

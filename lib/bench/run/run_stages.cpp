@@ -1,5 +1,3 @@
-#include "bench/run/run_stages.hpp"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>

@@ -2,19 +2,98 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/machine/cache_state.hpp"
-#include "bench/sweep/sweep_plan.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"
 
+/// Which settings a sweep tries, when it has seen enough, and what it settles for. Knows no files and no clock.
+///
 /// `iobench sweep`: the best settings on this node, and the knees of the curves.
 namespace shardkit::bench {
+
+/// How files are read.
+struct ReadSetting {
+  std::string engine = "pread";
+  std::uint64_t threads = 1;
+  std::uint64_t block = 256U << 10U;  ///< bytes
+  std::uint64_t depth = 1;            ///< reads under way for each thread
+};
+
+/// How samples are made of what is read.
+struct LoadSetting {
+  std::uint64_t workers = 1;
+  std::uint64_t prefetch = 2;          ///< batches
+  std::optional<double> step_seconds;  ///< of the emulated step; none: batches are taken as fast as they come
+};
+
+/// A rate and, where it could be told, its interval.
+struct SweepPoint {
+  double rate = 0;
+  std::optional<double> low;
+  std::optional<double> high;
+};
+
+/// What measures. Both may throw; Error{unsupported} of the first for engine "uring" leaves that engine out.
+struct SweepProbes {
+  std::function<SweepPoint(const ReadSetting&)> read;  ///< bytes per second
+  std::function<SweepPoint(const LoadSetting&)> load;  ///< samples per second
+};
+
+struct SweepRow {
+  std::string parameter;  ///< threads, block, depth, workers or prefetch
+  std::uint64_t value = 0;
+  std::optional<double> bytes_per_second;
+  std::optional<double> samples_per_second;
+  std::optional<double> low;  ///< of the rate's interval
+  std::optional<double> high;
+  bool knee = false;  ///< the smallest value that gave at least 95 % of the parameter's best rate
+
+  void describe(FieldVisitor& v);
+};
+
+/// The settings at the knees.
+struct SweepSettings {
+  std::optional<std::string> engine;
+  std::optional<std::uint64_t> threads;
+  std::optional<std::uint64_t> block;
+  std::optional<std::uint64_t> depth;
+  std::optional<double> bytes_per_second;
+  std::optional<std::uint64_t> workers;
+  std::optional<std::uint64_t> prefetch;
+  std::optional<double> samples_per_second;
+
+  void describe(FieldVisitor& v);
+};
+
+struct SweepOutcome {
+  std::vector<SweepRow> rows;  ///< in the order measured
+  SweepSettings settings;
+  std::optional<std::pair<double, double>> measured_twice;  ///< rates of one setting of reading, where that came about
+  std::string uring_refused;                                ///< why that engine was left out; empty where it was not
+};
+
+/// Parameters are tried one after the other, each at the knees of those before: threads, block, then reads in flight of
+/// io_uring; each from small to large until two values in a row bring less than 5 %. io_uring is settled for where it
+/// gives 5 % more than pread did.
+void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome);
+
+/// Workers up to 1.5 times `cores`, taken as fast as they come; then prefetch beside a step that takes as long as a
+/// batch of `batch` samples takes at that rate: where neither waits for the other on average, prefetching matters most.
+/// `step_seconds`: the job's own step instead.
+void sweep_loading(const SweepProbes& probes, std::uint64_t cores, std::uint64_t batch,
+                   std::optional<double> step_seconds, SweepOutcome& outcome);
+
+/// Points that sweeps of this many cores measure at most, for sharing out time.
+std::uint64_t most_read_points();
+std::uint64_t most_load_points(std::uint64_t cores);
 
 enum class SweepWhat { all, read, load };
 constexpr auto enum_names(SweepWhat) { return std::to_array<std::string_view>({"all", "read", "load"}); }

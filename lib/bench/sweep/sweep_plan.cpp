@@ -1,9 +1,8 @@
-#include "bench/sweep/sweep_plan.hpp"
-
 #include <algorithm>
 #include <array>
 #include <span>
 
+#include "bench/sweep/sweep.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 

@@ -1,5 +1,3 @@
-#include "bench/transfer/file_transfer.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,6 +12,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include "bench/transfer/transfer.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "gpu/device.hpp"

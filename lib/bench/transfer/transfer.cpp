@@ -6,7 +6,6 @@
 
 #include "bench/machine/placement.hpp"
 #include "bench/transfer/copy_timer.hpp"
-#include "bench/transfer/file_transfer.hpp"
 #include "bench/transfer/pcie_limit.hpp"
 #include "bench/transfer/transfer_plan.hpp"
 #include "core/error.hpp"

@@ -9,7 +9,6 @@
 
 #include <doctest/doctest.h>
 
-#include "bench/checkpoint/checkpoint_files.hpp"
 #include "bench/checkpoint/checkpoint_plan.hpp"
 #include "bench/machine/checkpoint_bytes.hpp"
 #include "core/command_text.hpp"

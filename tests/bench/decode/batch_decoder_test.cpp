@@ -1,7 +1,6 @@
-#include "bench/decode/batch_decoder.hpp"
-
 #include <doctest/doctest.h>
 
+#include "bench/decode/decode.hpp"
 #include "bench/decode/decode_images.hpp"
 #include "bench/decode/device_decode_bench.hpp"
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "bench/decode/decode.hpp"
-#include "bench/decode/device_decode.hpp"
 #include "support/fake_device.hpp"
 #include "support/fake_jpeg_decoder.hpp"
 #include "support/files.hpp"

@@ -1,5 +1,3 @@
-#include "bench/decode/device_decode.hpp"
-
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -7,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "bench/decode/decode.hpp"
 #include "bench/decode/decode_images.hpp"
 #include "bench/decode/device_decode_bench.hpp"
 #include "image/pixels.hpp"

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/decode/decode_images.hpp"
-#include "bench/pipeline/gpu/gpu_lane.hpp"
+#include "bench/pipeline/gpu/gpu_sink.hpp"
 #include "bench/pipeline/gpu_fakes.hpp"
 #include "bench/pipeline/loader/loader.hpp"
 #include "bench/pipeline/pipeline_fakes.hpp"

@@ -1,9 +1,9 @@
-#include "bench/pipeline/pipeline_verdict.hpp"
-
 #include <algorithm>
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "bench/pipeline/pipeline_report.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;

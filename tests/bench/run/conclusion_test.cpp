@@ -1,9 +1,9 @@
-#include "bench/run/conclusion.hpp"
-
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "bench/run/run.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;

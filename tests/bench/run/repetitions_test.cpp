@@ -1,5 +1,3 @@
-#include "bench/run/repetitions.hpp"
-
 #include <doctest/doctest.h>
 
 #include "bench/bench_data.hpp"

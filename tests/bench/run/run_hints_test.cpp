@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "bench/pipeline/pipeline_verdict.hpp"
-#include "bench/run/run_stages.hpp"
+#include "bench/pipeline/pipeline_report.hpp"
+#include "bench/run/run.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;

@@ -1,9 +1,8 @@
-#include "bench/sweep/sweep_plan.hpp"
-
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
+#include "bench/sweep/sweep.hpp"
 #include "core/error.hpp"
 
 using namespace shardkit;

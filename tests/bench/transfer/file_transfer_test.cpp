@@ -1,8 +1,7 @@
-#include "bench/transfer/file_transfer.hpp"
-
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include "bench/transfer/transfer.hpp"
 #include "core/error.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"

@@ -1,10 +1,9 @@
-#include "bench/pipeline/gpu/gpu_lane.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
 
+#include "bench/pipeline/gpu/gpu_sink.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "gpu/device_tensor.hpp"
 

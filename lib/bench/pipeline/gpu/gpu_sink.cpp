@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "bench/machine/placement.hpp"
-#include "bench/pipeline/gpu/gpu_lane.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"

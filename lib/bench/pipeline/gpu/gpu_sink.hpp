@@ -1,7 +1,10 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -11,6 +14,8 @@
 #include "core/context.hpp"
 #include "gpu/device.hpp"
 #include "gpu/device_jpeg_decoder.hpp"
+#include "gpu/tensor_math.hpp"
+#include "image/jpeg_decoder.hpp"
 #include "image/tensor_type.hpp"
 #include "system/probe.hpp"
 
@@ -70,6 +75,112 @@ class GpuSink final : public BatchSink {
   std::vector<std::unique_ptr<GpuJpegs>> jpegs_;  ///< by device
   std::vector<std::unique_ptr<GpuLane>> lanes_;   ///< by the job's GPUs
   std::size_t memories_ = 0;
+};
+
+/// Decodes images into one piece of a GPU's memory, which goes round. One thread at a time.
+class GpuJpegs {
+ public:
+  /// Both outlive it. `memory` bytes are for pixels; no image that comes takes more.
+  GpuJpegs(gpu::Device& device, gpu::DeviceJpegDecoder& decoder, std::uint64_t memory);
+
+  /// Decodes the images that have a route, of as many samples, from the first on, as there is memory for; returns how
+  /// many samples that are, one at least. Waits until the pixels of the last call are not used any more.
+  std::size_t decode(std::span<RawSample> samples);
+  /// Where the pixels of that call's sample are; null where there are none: it had no route, or the engine failed.
+  const std::byte* pixels(std::size_t sample) const { return pixels_[sample]; }
+  /// The pixels are used until `event`, which was recorded and lives as long as this.
+  void used_until(gpu::Event& event) { used_ = &event; }
+
+ private:
+  std::size_t place(std::span<const RawSample> samples);
+  void decode_by(gpu::JpegEngine engine, std::span<RawSample> samples);
+
+  gpu::DeviceJpegDecoder& decoder_;
+  gpu::DeviceBuffer memory_;
+  gpu::Event* used_ = nullptr;
+  std::vector<std::byte*> pixels_;
+};
+
+/// Host memory of a batch. For SampleForm::crop a byte for each sample that says whether it is flipped lies before the
+/// samples, so that one copy takes both.
+class GpuBatchMemory final : public BatchMemory {
+ public:
+  GpuBatchMemory(gpu::Device& device, const GpuSinkSettings& settings, std::size_t bytes);
+
+  MutableBytes bytes() override { return buffer_.bytes().subspan(head_); }
+  MutableBytes flips() { return buffer_.bytes().first(head_); }
+  /// Flips and the first `bytes` of the samples.
+  Bytes packed(std::size_t bytes) { return buffer_.bytes().first(head_ + bytes); }
+
+ private:
+  std::size_t head_;
+  gpu::HostBuffer buffer_;
+};
+
+/// What one of the job's GPUs does: takes batches, finishes them, computes on them. One thread hands over, another
+/// steps. Where a device stands for several GPUs, it has as many lanes.
+class GpuLane {
+ public:
+  /// `jpegs` for SampleForm::encoded, else null; lanes of one device share it.
+  GpuLane(gpu::Device& device, const GpuSinkSettings& settings, GpuJpegs* jpegs);
+
+  /// Device memory that lanes of these settings take.
+  static std::uint64_t memory(const GpuSinkSettings& settings);
+
+  /// Brings a batch to a free place, has it finished, and returns once the memory may be written again.
+  HandedBatch bring(const OutgoingBatch& batch, StageClock& clock);
+  /// Whether what is to be at the place was there already when this was called.
+  bool wait_for(std::size_t place);
+  /// Enqueues computing on the place's batch.
+  void start_computing(std::size_t place, std::uint64_t nanoseconds);
+  /// Ends what is being computed before its time. Nothing is computed from then on.
+  void abandon() { gate_->open(); }
+  void wait_for_computing() { computed_->wait(); }
+  void release(std::size_t place);
+
+  gpu::DeviceTensor tensor_at(std::size_t place) const;
+  const CopyTally& copies() const { return copies_; }
+
+ private:
+  struct Place {
+    Place(gpu::Device& device, const GpuSinkSettings& settings);
+    gpu::DeviceBuffer tensor;
+    std::optional<gpu::DeviceBuffer> crops;  ///< flips, then levels
+    std::optional<gpu::DeviceBuffer> jobs;   ///< what is to be cut out of decoded images
+    std::unique_ptr<gpu::Event> copied;
+    std::unique_ptr<gpu::Event> ready;
+  };
+
+  std::size_t take_place();
+  /// One copy of all samples.
+  void bring_whole(std::size_t place, const OutgoingBatch& batch);
+  void normalise(std::size_t place, std::uint64_t samples);
+  /// Samples that the GPU decodes, as many at a time as it has memory for.
+  void bring_encoded(std::size_t place, const OutgoingBatch& batch, StageClock& clock, HandedBatch& handed);
+  /// Of `count` samples from `first` on, decodes on the CPU what the GPU was to decode and could not.
+  void decode_returned(const OutgoingBatch& batch, std::size_t first, std::size_t count, HandedBatch& handed);
+  /// Makes samples of what of them was decoded.
+  void crop(std::size_t place, const OutgoingBatch& batch, std::size_t first, std::size_t count, HandedBatch& handed);
+  void copy(gpu::DeviceSpan to, Bytes from);
+  /// Waits for the copies to a place since `started_`, and counts them.
+  void finish_copies(Place& place, std::chrono::steady_clock::time_point begin);
+
+  const GpuSinkSettings& settings_;
+  std::vector<std::unique_ptr<Place>> places_;
+  std::unique_ptr<gpu::Event> started_;
+  std::unique_ptr<gpu::Event> computed_;
+  std::unique_ptr<gpu::Gate> gate_;
+  std::unique_ptr<gpu::Stream> copying_;
+  std::unique_ptr<gpu::Stream> finishing_;
+  std::unique_ptr<gpu::Stream> computing_;
+  GpuJpegs* jpegs_;
+  std::optional<gpu::HostBuffer> jobs_;  ///< CropJob, one for each sample
+  image::JpegDecoder decoder_;
+  std::vector<bool> returned_;  ///< of the group's samples: the CPU decoded it after the GPU
+  CopyTally copies_;
+  std::uint64_t under_way_ = 0;  ///< bytes of copies that were not waited for yet
+  std::mutex mutex_;
+  std::vector<std::size_t> free_;
 };
 
 }  // namespace shardkit::bench
