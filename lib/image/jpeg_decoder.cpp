@@ -21,7 +21,7 @@ constexpr std::uint64_t kMaxPixels = std::uint64_t{1} << 28U;
 constexpr unsigned kChannels = 3;
 
 /// Memory that only grows and is not cleared: clearing would cost as much as resizing a crop.
-class Buffer {
+class PixelBuffer {
  public:
   std::span<std::uint8_t> take(std::size_t size) {
     if (size > size_) {
@@ -56,7 +56,7 @@ CropBox cut_to(const CropBox& box, std::uint32_t width, std::uint32_t height) {
 }
 
 /// Copies the box out of wider rows.
-PixelView pack(const PixelView& source, const CropBox& box, Buffer& buffer) {
+PixelView pack(const PixelView& source, const CropBox& box, PixelBuffer& buffer) {
   const std::size_t stride = std::size_t{box.width} * kChannels;
   const std::span<std::uint8_t> target = buffer.take(stride * box.height);
   for (std::uint32_t y = 0; y < box.height; ++y) {
@@ -92,9 +92,9 @@ struct JpegDecoder::Codec {
 
   DecodeOptions options;
   JpegReader reader;
-  Buffer region;
-  Buffer cmyk;
-  Buffer crop;
+  PixelBuffer region;
+  PixelBuffer cmyk;
+  PixelBuffer crop;
   BilinearResizer resizer;
 };
 

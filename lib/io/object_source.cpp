@@ -49,9 +49,9 @@ bool is_version(const File& file, const ObjectInfo& object) {
 }
 
 /// The files of a local folder; links are followed.
-class FolderSource final : public ObjectSource {
+class FolderObjects final : public ObjectSource {
  public:
-  explicit FolderSource(std::string folder) : folder_(std::move(folder)) {}
+  explicit FolderObjects(std::string folder) : folder_(std::move(folder)) {}
 
   const std::string& location() const override { return folder_; }
 
@@ -176,7 +176,7 @@ std::unique_ptr<ObjectSource> open_object_source(const std::string& location) {
     throw Error(ErrorCode::usage, fmt::format("'{}' is a file; name the folder that holds the shards", location),
                 location);
   }
-  return std::make_unique<FolderSource>(std::filesystem::canonical(location));
+  return std::make_unique<FolderObjects>(std::filesystem::canonical(location));
 }
 
 }  // namespace shardkit::io

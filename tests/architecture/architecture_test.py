@@ -44,6 +44,42 @@ def allowed_edges(architecture):
     return {room: closure(room) for room in direct}
 
 
+def inner_levels(architecture):
+    """Reads the ```inner block: {"bench/read": (level, place in its level)}, and the names of the lowest levels.
+
+    A folder may include those of lower levels of its room, on the lowest level ("ground") those listed before it, on
+    higher levels never one beside it.
+    """
+    block = re.search(r"```inner\n(.*?)```", architecture, re.S)
+    levels = {}
+    counts = {}
+    for line in block.group(1).splitlines() if block else []:
+        room, _, folders = line.partition(":")
+        room = room.split()[0]
+        level = counts[room] = counts.get(room, -1) + 1
+        for place, folder in enumerate(folders.split()):
+            levels[f"{room}/{folder}"] = (level, place)
+    return levels
+
+
+def inner_faults(path, text, levels):
+    parts = path.parts
+    if parts[0] != "lib" or len(parts) < 4 or not any(known.startswith(parts[1] + "/") for known in levels):
+        return
+    folder = f"{parts[1]}/{parts[2]}"
+    if folder not in levels:
+        yield f"{path}: docs/architecture.md does not know the folder {folder}"
+        return
+    level, place = levels[folder]
+    for header in re.findall(r'#include "([^"]+)"', text):
+        target = "/".join(header.split("/")[:2])
+        if target == folder or target not in levels:
+            continue
+        of_level, of_place = levels[target]
+        if of_level > level or (of_level == level and (level > 0 or of_place > place)):
+            yield f"{path}: includes {header}, but {folder} may not use {target}"
+
+
 def without_comments(text):
     return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
 
@@ -111,12 +147,15 @@ def link_faults(root, edges):
 
 
 def faults(root):
-    edges = allowed_edges((root / "docs/architecture.md").read_text())
+    architecture = (root / "docs/architecture.md").read_text()
+    edges = allowed_edges(architecture)
+    levels = inner_levels(architecture)
     found = list(link_faults(root, edges))
     for file in sources(root):
         path = file.relative_to(root)
         text = without_comments(file.read_text())
         found += include_faults(path, text, edges)
+        found += inner_faults(path, text, levels)
         found += library_faults(path, text)
         found += forbidden_faults(path, text)
     return found
@@ -137,7 +176,9 @@ class TheCheckItself(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             root = pathlib.Path(name)
             (root / "docs").mkdir()
-            (root / "docs/architecture.md").write_text("```layers\ncore:\nio: core\ncli: io\napps: cli\n```\n")
+            (root / "docs/architecture.md").write_text(
+                "```layers\ncore:\nio: core\ncli: io\napps: cli\n```\n"
+                "```inner\nio ground: files disks\nio verbs: copy move\n```\n")
             (root / "lib").mkdir()
             file = root / path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -149,6 +190,18 @@ class TheCheckItself(unittest.TestCase):
 
     def test_finds_an_edge_upwards(self):
         self.assertEqual(len(self.faults_of("lib/core/a.cpp", '#include "io/b.hpp"\n')), 1)
+
+    def test_finds_a_verb_that_uses_another(self):
+        self.assertEqual(len(self.faults_of("lib/io/copy/a.cpp", '#include "io/move/b.hpp"\n')), 1)
+        self.assertEqual(self.faults_of("lib/io/copy/a.cpp", '#include "io/copy/b.hpp"\n#include "io/disks/c.hpp"\n'), [])
+
+    def test_finds_ground_that_uses_what_stands_above_it(self):
+        self.assertEqual(len(self.faults_of("lib/io/files/a.cpp", '#include "io/disks/b.hpp"\n')), 1)
+        self.assertEqual(len(self.faults_of("lib/io/disks/a.cpp", '#include "io/copy/b.hpp"\n')), 1)
+        self.assertEqual(self.faults_of("lib/io/disks/a.cpp", '#include "io/files/b.hpp"\n'), [])
+
+    def test_finds_an_inner_folder_nobody_drew(self):
+        self.assertEqual(len(self.faults_of("lib/io/extra/a.cpp", "int x;\n")), 1)
 
     def test_finds_a_room_nobody_drew(self):
         self.assertEqual(len(self.faults_of("lib/extra/a.cpp", "int x;\n")), 1)

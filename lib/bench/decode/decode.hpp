@@ -225,9 +225,6 @@ struct DecodeMachine {
 DecodeResult decode_on_device(const DecodeBenchOptions& options, const InputSet& input, const DecodeMachine& machine,
                               Context& context);
 
-/// The largest --crop, in pixels a side.
-inline constexpr std::uint64_t kMostCrop = 8192;
-
 /// What decodes: libjpeg-turbo on the CPU, or nvJPEG on a GPU (docs/gpu.md).
 enum class DecodeBackend { cpu, nvjpeg };
 constexpr auto enum_names(DecodeBackend) { return std::to_array<std::string_view>({"cpu", "nvjpeg"}); }

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "bench/env/environment.hpp"
-#include "bench/model/model.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "image/tensor_type.hpp"
 
 /// `iobench env`: what this machine is, and what about it would slow training down. Measures nothing.
 namespace shardkit::bench {

@@ -13,6 +13,9 @@
 
 namespace shardkit::bench {
 
+/// The largest --crop, in pixels a side.
+inline constexpr std::uint64_t kMostCrop = 8192;
+
 /// What the images of a store are, by their headers.
 struct ImageMix {
   std::uint64_t jpeg = 0;

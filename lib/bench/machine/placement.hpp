@@ -1,12 +1,22 @@
 #pragma once
 
+#include <array>
 #include <optional>
+#include <string_view>
 #include <vector>
 
-#include "bench/transfer/transfer.hpp"
+#include "core/context.hpp"
 #include "system/numa_binding.hpp"
 
 namespace shardkit::bench {
+
+/// Which NUMA nodes host memory is to come from.
+enum class NumaChoice { automatic, local, remote, both };
+constexpr auto enum_names(NumaChoice) { return std::to_array<std::string_view>({"auto", "local", "remote", "both"}); }
+
+/// Where it came from, as seen from the GPU.
+enum class NumaPlace { unbound, local, remote };
+constexpr auto enum_names(NumaPlace) { return std::to_array<std::string_view>({"unbound", "local", "remote"}); }
 
 /// Where host memory is to come from.
 struct Placement {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/decode/decode.hpp"
+#include "bench/input/jpeg_store.hpp"
 #include "bench/pipeline/pipeline_gpus.hpp"
 #include "bench/pipeline/pipeline_ladder.hpp"
 #include "bench/requirement/requirement.hpp"

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/machine/placement.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "gpu/device.hpp"
@@ -24,14 +25,6 @@ namespace shardkit::bench {
 /// Which way bytes go: host to device, device to host, both at once.
 enum class CopyDirection { h2d, d2h, both };
 constexpr auto enum_names(CopyDirection) { return std::to_array<std::string_view>({"h2d", "d2h", "both"}); }
-
-/// Which NUMA nodes host memory is to come from.
-enum class NumaChoice { automatic, local, remote, both };
-constexpr auto enum_names(NumaChoice) { return std::to_array<std::string_view>({"auto", "local", "remote", "both"}); }
-
-/// Where it came from, as seen from the GPU.
-enum class NumaPlace { unbound, local, remote };
-constexpr auto enum_names(NumaPlace) { return std::to_array<std::string_view>({"unbound", "local", "remote"}); }
 
 /// Who told of a GPU's link.
 enum class LinkSource { none, sys, driver };
