@@ -26,8 +26,11 @@ void write(const fs::path& path, const std::string& text) {
   if (!file) throw std::runtime_error("cannot write " + path.string());
 }
 
-void write_reference(const fs::path& path) {
-  write(path, shardkit::cli::reference_page({shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}));
+void write_reference(const fs::path& folder) {
+  for (const auto& [name, text] :
+       shardkit::cli::reference_pages({shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()})) {
+    write(folder / name, text);
+  }
 }
 
 void write_schemas(const fs::path& folder) {

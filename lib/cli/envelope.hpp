@@ -9,7 +9,7 @@
 #include "cli/field_tree.hpp"
 #include "cli/outcome.hpp"
 
-/// The JSON result that every verb of both programs writes, and its JSON Schema.
+/// The JSON result that every verb of both programs writes; cli/documents/schema.cpp describes it.
 namespace shardkit::cli {
 
 inline constexpr int kSchemaVersion = 1;
@@ -26,11 +26,25 @@ struct Report {
   Outcome outcome;
 };
 
+/// The machine a result was made on.
+struct HostInfo {
+  std::string hostname;
+  std::string os;
+  std::string kernel;
+  std::uint64_t cpus = 0;
+  std::uint64_t memory = 0;
+
+  void describe(FieldVisitor& v) {
+    v.field({"hostname", Unit::none, "name of the machine"}, hostname);
+    v.field({"os", Unit::none, "distribution and version"}, os);
+    v.field({"kernel", Unit::none, "kernel release"}, kernel);
+    v.field({"cpus", Unit::count, "threads this process may keep busy"}, cpus);
+    v.field({"memory", Unit::bytes, "memory this process may use"}, memory);
+  }
+};
+
 /// The envelope as text, indented by 1, newline at the end. Valid JSON for any input: NaN and infinity become null,
 /// bytes that are not UTF-8 become U+FFFD.
 std::string envelope_json(const Report& report);
-
-/// The JSON Schema (draft 2020-12) of the envelope of one verb.
-std::string envelope_schema(const App& app, const Command& command);
 
 }  // namespace shardkit::cli

@@ -62,9 +62,13 @@ Exit codes:
 )");
 }
 
-TEST_CASE("the reference page has every option, result field and nested field of a verb") {
-  const std::string page = shardkit::cli::reference_page({fake_app(succeed)});
-  CHECK(contains(page, "### fake work\n\n`fake work SRC [MORE...] [options]`\n"));
+TEST_CASE("the reference has a page for each verb with every option, result field and nested field") {
+  const auto pages = shardkit::cli::reference_pages({fake_app(succeed)});
+  REQUIRE(pages.size() == 4);
+  CHECK(pages[1].first == "fake-work.md");
+  const std::string& page = pages[1].second;
+  CHECK(contains(page, "# fake work\n"));
+  CHECK(contains(page, "\n`fake work SRC [MORE...] [options]`\n"));
   CHECK(contains(page, "| `--timeout TIME` | `90s` | give up after this time | `timeout_seconds` |\n"));
   CHECK(contains(page, "| `--depth structure\\|checksum` | `structure` | how deep to look | `depth` |\n"));
   CHECK(contains(page, "| `latency_seconds.p99` | number | seconds | 99 of 100 reads took less |\n"));
@@ -93,9 +97,10 @@ TEST_CASE("documents of a verb of two words: a hyphen in names and anchors, a bl
   CHECK(contains(pages[2].second, ".SH NAME\nfake\\-cache\\-ls \\- list what"));
   CHECK(contains(pages[2].second, ".SH SYNOPSIS\n.B fake cache ls SRC"));
   CHECK(contains(pages[0].second, "fake\\-cache\\-ls(1)"));
-  const std::string reference = shardkit::cli::reference_page({app});
-  CHECK(contains(reference, "| [cache ls](#fake-cache-ls) | list what a cache holds |\n"));
-  CHECK(contains(reference, "### fake cache ls\n\n`fake cache ls SRC [MORE...] [options]`\n"));
+  const auto reference = shardkit::cli::reference_pages({app});
+  CHECK(reference[0].first == "README.md");
+  CHECK(contains(reference[0].second, "| [cache ls](fake-cache-ls.md) | list what a cache holds |\n"));
+  CHECK(reference[2].first == "fake-cache-ls.md");
 }
 
 TEST_CASE("the verbs of both programs keep the house rules for texts") {

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/documents/documents.hpp"
 #include "cli/fake_app.hpp"
 #include "core/error.hpp"
 #include "support/json_schema.hpp"
@@ -136,7 +137,16 @@ TEST_CASE("a --json file that cannot be written makes a success a failure") {
   CHECK(ran.err.find("taken") != std::string::npos);
 }
 
+TEST_CASE("a schema has each group of fields once, as a definition") {
+  const Json root = Json::parse(schema());
+  const Json& result = root["properties"]["result"]["anyOf"][0]["properties"];
+  CHECK(result["latency_seconds"]["$ref"] == "#/$defs/latency_seconds");
+  CHECK(result["problems"]["items"]["$ref"] == "#/$defs/problems");
+  CHECK(root["$defs"]["problems"]["properties"].contains("code"));
+}
+
 TEST_CASE("the schema check itself finds faults") {
+  CHECK(schema_faults(R"({"$ref":"#/$defs/a","$defs":{"a":{"type":"string"}}})", "4").size() == 1);
   CHECK(schema_faults(R"({"type":"object","required":["a"]})", R"({"b":1})").size() == 1);
   CHECK(schema_faults(R"({"properties":{"a":{"type":"integer","minimum":0}}})", R"({"a":-1})").size() == 1);
   CHECK(schema_faults(R"({"items":{"enum":["x"]}})", R"(["x","y"])").size() == 1);

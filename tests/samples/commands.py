@@ -35,8 +35,8 @@ def problems_of(words):
 
 
 def exit_codes():
-    """{code: meaning} of docs/reference.md."""
-    text = (CHECKOUT / "docs/reference.md").read_text()
+    """{code: meaning} of docs/reference/README.md."""
+    text = (CHECKOUT / "docs/reference/README.md").read_text()
     return {int(code): meaning for code, meaning in re.findall(r"^\| (\d+) \| (.*) \|$", text, re.MULTILINE)}
 
 

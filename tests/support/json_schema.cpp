@@ -26,21 +26,24 @@ bool has_any_type(const Json& value, const Json& types) {
   return std::any_of(types.begin(), types.end(), [&](const Json& type) { return has_type(value, type); });
 }
 
-void check(const Json& schema, const Json& value, const std::string& path, Faults& faults);
+/// `root` has the "$defs" that references point to.
+void check(const Json& root, const Json& schema, const Json& value, const std::string& path, Faults& faults);
 
-bool fits(const Json& schema, const Json& value) {
+bool fits(const Json& root, const Json& schema, const Json& value) {
   Faults faults;
-  check(schema, value, "", faults);
+  check(root, schema, value, "", faults);
   return faults.empty();
 }
 
-void check_keyword(const std::string& keyword, const Json& rule, const Json& value, const std::string& path,
-                   Faults& faults) {
-  static const std::set<std::string> kAnnotations{"$schema", "title", "description", "format"};
+void check_keyword(const Json& root, const std::string& keyword, const Json& rule, const Json& value,
+                   const std::string& path, Faults& faults) {
+  static const std::set<std::string> kAnnotations{"$schema", "$defs", "title", "description", "format"};
   const auto demand = [&](bool holds) {
     if (!holds) faults.push_back(path + ": " + value.dump() + " against " + keyword + " " + rule.dump());
   };
-  if (keyword == "type") {
+  if (keyword == "$ref") {
+    check(root, root.at(Json::json_pointer(rule.get<std::string>().substr(1))), value, path, faults);
+  } else if (keyword == "type") {
     demand(has_any_type(value, rule));
   } else if (keyword == "const") {
     demand(value == rule);
@@ -49,39 +52,40 @@ void check_keyword(const std::string& keyword, const Json& rule, const Json& val
   } else if (keyword == "minimum") {
     demand(!value.is_number() || value >= rule);
   } else if (keyword == "anyOf") {
-    demand(std::any_of(rule.begin(), rule.end(), [&](const Json& one) { return fits(one, value); }));
+    demand(std::any_of(rule.begin(), rule.end(), [&](const Json& one) { return fits(root, one, value); }));
   } else if (keyword == "required") {
     for (const Json& name : rule) demand(!value.is_object() || value.contains(name.get<std::string>()));
   } else if (keyword == "properties") {
     for (const auto& [name, schema] : rule.items()) {
-      if (value.is_object() && value.contains(name)) check(schema, value[name], path + "/" + name, faults);
+      if (value.is_object() && value.contains(name)) check(root, schema, value[name], path + "/" + name, faults);
     }
   } else if (keyword == "minItems" || keyword == "maxItems") {
     demand(!value.is_array() || (keyword == "minItems" ? value.size() >= rule : value.size() <= rule));
   } else if (keyword == "items") {
-    for (const Json& item : value.is_array() ? value : Json::array()) check(rule, item, path + "[]", faults);
+    for (const Json& item : value.is_array() ? value : Json::array()) check(root, rule, item, path + "[]", faults);
   } else {
     if (!kAnnotations.contains(keyword)) faults.push_back(path + ": schema keyword nobody checks: " + keyword);
   }
 }
 
 /// Members that "properties" does not name.
-void check_others(const Json& schema, const Json& rule, const Json& value, const std::string& path, Faults& faults) {
+void check_others(const Json& root, const Json& schema, const Json& rule, const Json& value, const std::string& path,
+                  Faults& faults) {
   if (!value.is_object()) return;
   const Json named = schema.value("properties", Json::object());
   for (const auto& [name, member] : value.items()) {
     if (named.contains(name)) continue;
     if (rule == false) faults.push_back(path + "/" + name + ": no member of this name is known");
-    if (rule.is_object()) check(rule, member, path + "/" + name, faults);
+    if (rule.is_object()) check(root, rule, member, path + "/" + name, faults);
   }
 }
 
-void check(const Json& schema, const Json& value, const std::string& path, Faults& faults) {
+void check(const Json& root, const Json& schema, const Json& value, const std::string& path, Faults& faults) {
   for (const auto& [keyword, rule] : schema.items()) {
     if (keyword == "additionalProperties") {
-      check_others(schema, rule, value, path, faults);
+      check_others(root, schema, rule, value, path, faults);
     } else {
-      check_keyword(keyword, rule, value, path, faults);
+      check_keyword(root, keyword, rule, value, path, faults);
     }
   }
 }
@@ -90,7 +94,8 @@ void check(const Json& schema, const Json& value, const std::string& path, Fault
 
 std::vector<std::string> schema_faults(const std::string& schema, const std::string& document) {
   Faults faults;
-  check(Json::parse(schema), Json::parse(document), "", faults);
+  const Json root = Json::parse(schema);
+  check(root, root, Json::parse(document), "", faults);
   return faults;
 }
 

@@ -94,19 +94,28 @@ std::string examples(const CommandText& text) {
   return out.empty() ? out : "```sh\n" + out + "```\n\n";
 }
 
-std::string verb_section(const App& app, const Command& command) {
+constexpr std::string_view kOrigin =
+    "Made by `cmake --build build/dev --target docs` from the descriptions that the programs themselves use.\n\n";
+
+std::string page_name(const App& app, const CommandText& text) {
+  return fmt::format("{}-{}.md", app.name, verb_slug(text.name));
+}
+
+std::string verb_page(const App& app, const Command& command) {
   const CommandDoc doc = document(command);
-  std::string out = fmt::format("### {} {}\n\n`{}`\n\n{}\n\n", app.name, doc.text.name,
+  std::string out = fmt::format("# {} {}\n\n{}`{}`\n\n{}\n\n", app.name, doc.text.name, kOrigin,
                                 synopsis(app.name, doc.text.name, doc.options), doc.text.description);
   out += examples(doc.text);
-  out += options_table(doc.options);
-  if (doc.text.prometheus) out += "\nTakes `--prometheus FILE` too.\n";
-  if (doc.findings) out += "\nTakes `--junit FILE` and `--markdown FILE` too.\n";
-  if (doc.text.soft_fail) out += "\nTakes `--soft-fail` too.\n";
+  out += "## Options\n\n" + options_table(doc.options);
+  out += "\nAnd those of [every verb](README.md)";
+  if (doc.text.prometheus) out += ", `--prometheus FILE`";
+  if (doc.findings) out += ", `--junit FILE`, `--markdown FILE`";
+  if (doc.text.soft_fail) out += ", `--soft-fail`";
+  out += ".\n";
   if (doc.text.resumable) out += "\nStopped or killed, the same command goes on where it was.\n";
-  out += "\nResult:\n\n| field | type | unit | meaning |\n|---|---|---|---|\n";
+  out += "\n## Result\n\n| field | type | unit | meaning |\n|---|---|---|---|\n";
   append_rows(doc.result, "", out);
-  return out + "\n";
+  return out;
 }
 
 std::string common_section() {
@@ -121,7 +130,7 @@ std::string common_section() {
     out += fmt::format("| {} | {} |\n", code(option_spelling(option)), cell(option.field.help));
   }
   out +=
-      "\nThe JSON envelope is described by `schema/<program>-<verb>.json` beside this page.\n\n"
+      "\nThe JSON envelope is described by [schema](../schema)`/<program>-<verb>.json`.\n\n"
       "With `--log json` each line on standard error is one JSON object that starts with `time`, `level` (`info`,\n"
       "`warning`, `error`) and `event`:\n\n"
       "| event | members |\n|---|---|\n"
@@ -136,28 +145,25 @@ std::string common_section() {
       "as in a container of Kubernetes.\n\n";
   out += "| exit code | meaning |\n|---|---|\n";
   for (const ExitCode& exit : kExitCodes) out += fmt::format("| {} | {} |\n", exit.code, exit.meaning);
-  return out + "\n";
+  return out;
 }
 
 }  // namespace
 
-std::string reference_page(const std::vector<App>& apps) {
-  std::string out =
-      "# Reference\n\n"
-      "Made by `cmake --build build/dev --target docs` from the descriptions that the programs themselves use; a test\n"
-      "keeps it fresh.\n\n";
-  out += common_section();
+std::vector<NamedText> reference_pages(const std::vector<App>& apps) {
+  std::string overview = "# Reference\n\n" + std::string(kOrigin);
+  std::vector<NamedText> pages(1);
   for (const App& app : apps) {
-    out += fmt::format("## {}\n\n{}: {}.\n\n| verb | does |\n|---|---|\n", app.name, app.name, app.summary);
+    overview += fmt::format("## {}\n\n{}: {}.\n\n| verb | does |\n|---|---|\n", app.name, app.name, app.summary);
     for (const Command& command : app.commands) {
-      const CommandText& text = command.text();
-      out += fmt::format("| [{}](#{}-{}) | {} |\n", text.name, app.name, verb_slug(text.name), text.summary);
+      const std::string name = page_name(app, command.text());
+      overview += fmt::format("| [{}]({}) | {} |\n", command.text().name, name, command.text().summary);
+      pages.emplace_back(name, verb_page(app, command));
     }
-    out += "\n";
-    for (const Command& command : app.commands) out += verb_section(app, command);
+    overview += "\n";
   }
-  out.pop_back();
-  return out;
+  pages.front() = {"README.md", overview + common_section()};
+  return pages;
 }
 
 }  // namespace shardkit::cli
