@@ -171,6 +171,13 @@ class ThisRepository(unittest.TestCase):
         self.assertEqual(rooms - set(edges), set())
 
 
+    def test_names_only_files_that_are_there(self):
+        page = (ROOT / "docs/architecture.md").read_text()
+        named = set(re.findall(r"`((?:lib|apps|tests|docs)/[\w./-]+)`", page))
+        examples = {"lib/dataset/x/x.hpp", "lib/bench/x/", "apps/shardctl/x.cpp", "tests/dataset/x/", "tests/cli/x/"}
+        self.assertEqual({name for name in named - examples if not (ROOT / name).exists()}, set())
+
+
 class TheCheckItself(unittest.TestCase):
     def faults_of(self, path, text):
         with tempfile.TemporaryDirectory() as name:
