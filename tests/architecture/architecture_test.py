@@ -44,6 +44,12 @@ def allowed_edges(architecture):
     return {room: closure(room) for room in direct}
 
 
+def ground_folders(architecture):
+    """Reads the ```ground block: {room: the folders that its other folders, the verbs, share}."""
+    block = re.search(r"```ground\n(.*?)```", architecture, re.S).group(1)
+    return {room: set(folders.split()) for room, folders in (line.split(":") for line in block.splitlines())}
+
+
 def without_comments(text):
     return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
 
@@ -74,6 +80,16 @@ def include_faults(path, text, edges):
             target = "apps"
         if target != room and target not in edges[room]:
             yield f"{path}: includes {header}, but {room} may not use {target}"
+
+
+def ground_faults(path, text, ground):
+    if path.parts[0] != "lib" or path.parts[1] not in ground:
+        return
+    room, folder = path.parts[1:3]
+    for header in re.findall(rf'#include "({room}/[^"]+)"', text):
+        target = header.split("/")[1]
+        if target != folder and target not in ground[room]:
+            yield f"{path}: includes {header}, but {folder} may use only {', '.join(sorted(ground[room]))}"
 
 
 def library_faults(path, text):
@@ -111,12 +127,15 @@ def link_faults(root, edges):
 
 
 def faults(root):
-    edges = allowed_edges((root / "docs/architecture.md").read_text())
+    architecture = (root / "docs/architecture.md").read_text()
+    edges = allowed_edges(architecture)
+    ground = ground_folders(architecture)
     found = list(link_faults(root, edges))
     for file in sources(root):
         path = file.relative_to(root)
         text = without_comments(file.read_text())
         found += include_faults(path, text, edges)
+        found += ground_faults(path, text, ground)
         found += library_faults(path, text)
         found += forbidden_faults(path, text)
     return found
@@ -137,7 +156,7 @@ class TheCheckItself(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             root = pathlib.Path(name)
             (root / "docs").mkdir()
-            (root / "docs/architecture.md").write_text("```layers\ncore:\nio: core\ncli: io\napps: cli\n```\n")
+            (root / "docs/architecture.md").write_text("```layers\ncore:\nio: core\ncli: io\napps: cli\n```\n```ground\nio: files\n```\n")
             (root / "lib").mkdir()
             file = root / path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -149,6 +168,11 @@ class TheCheckItself(unittest.TestCase):
 
     def test_finds_an_edge_upwards(self):
         self.assertEqual(len(self.faults_of("lib/core/a.cpp", '#include "io/b.hpp"\n')), 1)
+
+    def test_finds_a_verb_that_uses_another_and_ground_that_uses_a_verb(self):
+        self.assertEqual(self.faults_of("lib/io/copy/a.cpp", '#include "io/files/b.hpp"\n#include "io/copy/a.hpp"\n'), [])
+        self.assertEqual(len(self.faults_of("lib/io/copy/a.cpp", '#include "io/move/b.hpp"\n')), 1)
+        self.assertEqual(len(self.faults_of("lib/io/files/a.cpp", '#include "io/move/b.hpp"\n')), 1)
 
     def test_finds_a_room_nobody_drew(self):
         self.assertEqual(len(self.faults_of("lib/extra/a.cpp", "int x;\n")), 1)
