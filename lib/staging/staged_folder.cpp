@@ -14,6 +14,7 @@
 #include "io/folder_lock.hpp"
 #include "io/publish.hpp"
 #include "staging/stage_journal.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::staging {
 namespace {
@@ -159,6 +160,17 @@ std::vector<StagedFolder> staged_folders(const std::string& root, const std::sto
 
 void mark_used(const std::string& folder) {
   ::utimensat(AT_FDCWD, io::join_path(folder, kStagedMarkerPath).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+}
+
+void require_local_folder(const std::string& folder) {
+  fs::path there = fs::absolute(folder);
+  while (!fs::exists(there)) there = there.parent_path();
+  const system::StorageFacts facts = system::storage_of(fs::canonical(there));
+  if (facts.storage_class != system::StorageClass::network) return;
+  throw Error(ErrorCode::unsupported,
+              fmt::format("'{}' lies on a network file system ({}); choose a folder on a disk of this machine", folder,
+                          facts.file_system),
+              folder);
 }
 
 }  // namespace shardkit::staging

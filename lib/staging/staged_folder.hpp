@@ -55,4 +55,8 @@ std::vector<StagedFolder> staged_folders(const std::string& root, const std::sto
 /// Makes the folder the one used last, for the order of eviction; a mere hint, which does nothing where it may not.
 void mark_used(const std::string& folder);
 
+/// Throws Error{unsupported} when `folder`, or the part of its path that exists, lies on a network file system: file
+/// locks and memory maps are not reliable there, and a copy there is not faster.
+void require_local_folder(const std::string& folder);
+
 }  // namespace shardkit::staging

@@ -1,7 +1,6 @@
 #include "dataset/cache/cache_files.hpp"
 
 #include "core/error.hpp"
-#include "dataset/stage/local_folder.hpp"
 #include "io/page_cache.hpp"
 #include "io/publish.hpp"
 
@@ -11,7 +10,7 @@ std::string CacheFile::path() const { return io::join_path(folder, name); }
 
 std::vector<staging::StagedFolder> cache_folders(const std::string& folder, Context& ctx) {
   ctx.progress().start("look for staged folders");
-  check_local(folder);
+  staging::require_local_folder(folder);
   return staging::staged_folders(folder, ctx.stop_token());
 }
 

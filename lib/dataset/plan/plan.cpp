@@ -1,15 +1,9 @@
 #include "dataset/plan/plan.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <utility>
-#include <vector>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "catalog/image_folder.hpp"
-#include "dataset/sharding/planner.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
@@ -41,34 +35,10 @@ void PlanOptions::describe(FieldVisitor& v) {
   v.field({"threads", Unit::count, "cores to use (default: those this process may use)"}, threads);
 }
 
-void ClassesPerShard::describe(FieldVisitor& v) {
-  v.field({"min", Unit::count, "in the shard with the fewest"}, min);
-  v.field({"mean", Unit::none, "over all shards"}, mean);
-  v.field({"max", Unit::count, "in the shard with the most"}, max);
-}
-
 void PlanResult::describe(FieldVisitor& v) {
   v.field({"output", Unit::none, "the plan file"}, output);
-  v.field({"samples", Unit::count, "images that become samples"}, samples);
-  v.field({"shards", Unit::count, "shards to be written"}, shards);
-  v.field({"bytes", Unit::bytes, "of all shards together"}, bytes);
-  v.field({"classes", Unit::count, "class folders"}, classes);
-  v.field({"skipped", Unit::count, "images left out because they cannot be read"}, skipped);
-  v.field({"ignored_files", Unit::count, "files that are neither images nor side-cars"}, ignored_files);
-  v.field({"largest_shard_bytes", Unit::bytes, "of the largest shard"}, largest_shard_bytes);
-  v.field({"classes_per_shard", Unit::none, "how well the classes are mixed"}, classes_per_shard);
-  v.field({"shuffle_buffer_samples", Unit::count, "shuffle buffer that a loader worker should use"},
-          shuffle_buffer_samples);
-  v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer, per loader worker"}, shuffle_buffer_bytes);
-  v.field({"plan_hash", Unit::none, "XXH3-128 over options, classes, names and sizes in order"}, plan_hash);
+  PlanSummary::describe(v);
   v.field({"scan_seconds", Unit::seconds, "time spent listing and asking for sizes"}, scan_seconds);
-}
-
-PlanResult write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,
-                      ByteSink& sink, Context& ctx) {
-  PlanResult result = Planner(source, options, scope, ctx).write(sink);
-  result.scan_seconds = source.scan_seconds;
-  return result;
 }
 
 PlanResult plan(const PlanOptions& options, Context& ctx) {
@@ -78,9 +48,9 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   const auto files = io::posix_file_system();
   io::AtomicFile file(*files, io::published_path(options.output));
   const ScannedSource source = scan_source(options.source, options.sharding, {}, options.threads, ctx);
-  PlanResult result = write_plan(source, options.sharding, {.parts = options.parts}, file, ctx);
+  PlanResult result{write_plan(source, options.sharding, {.parts = options.parts}, file, ctx), options.output,
+                    source.scan_seconds};
   file.commit();
-  result.output = options.output;
   const std::uint64_t world = options.world.value_or(1);
   const std::uint64_t workers = options.workers.value_or(1);
   if (world * workers > result.shards) {

@@ -7,7 +7,6 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
-#include "dataset/convert/convert.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 #include "dataset/sharding/split.hpp"
 #include "dataset/sharding/written_sets.hpp"

@@ -3,20 +3,59 @@
 #include <algorithm>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/prng.hpp"
 #include "core/units.hpp"
+#include "formats/plan_file.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
 
 namespace shardkit::dataset {
+namespace {
 
-Planner::Planner(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope, Context& ctx)
-    : source_(source), scan_(source.scan), options_(options), scope_(scope), ctx_(ctx) {}
+/// Plans one scope of a source. Used once: construct, write().
+class Planner {
+ public:
+  /// All but `ctx` outlive the planner.
+  Planner(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope, Context& ctx)
+      : source_(source), scan_(source.scan), options_(options), scope_(scope), ctx_(ctx) {}
 
-PlanResult Planner::write(ByteSink& sink) {
+  PlanSummary write(ByteSink& sink);
+
+ private:
+  /// One sample in 8 bytes: its class (below 2^24) and its position in that class (below 2^32: see ScannedClass).
+  struct Position {
+    std::uint64_t packed;
+    Position(std::uint64_t class_index, std::uint64_t file) : packed(class_index << 32U | file) {}
+    std::size_t class_index() const { return packed >> 32U; }
+    std::size_t file() const { return packed & 0xffffffffU; }
+  };
+
+  void make_order();
+  ShardCut cut();
+  void make_head();
+  formats::PlannedSample sample_at(const Position& position) const;
+  std::string json_of(const std::string& path) const;
+  void note_sample() const;
+  std::uint64_t bytes_at(const Position& position) const;
+  void count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards);
+  void summarise(const std::vector<formats::PlanShard>& shards);
+
+  const ScannedSource& source_;
+  const catalog::ImageFolderScan& scan_;
+  const ShardingOptions& options_;
+  const PlanScope& scope_;
+  Context& ctx_;
+  formats::PlanHead head_;
+  std::vector<std::size_t> label_digits_;
+  std::vector<Position> order_;
+  PlanSummary result_;
+};
+
+PlanSummary Planner::write(ByteSink& sink) {
   make_order();
   make_head();
   const ShardCut shards = cut();
@@ -45,8 +84,8 @@ ShardCut Planner::cut() {
   ctx_.progress().start("sizes", order_.size());
   std::vector<std::uint32_t> blocks;  // a sample costs 10 us and more where there is metadata: asked for once
   blocks.reserve(order_.size());
-  for (const Place& place : order_) {
-    blocks.push_back(static_cast<std::uint32_t>(bytes_at(place) / formats::kTarBlock));
+  for (const Position& position : order_) {
+    blocks.push_back(static_cast<std::uint32_t>(bytes_at(position) / formats::kTarBlock));
     note_sample();
   }
   const ShardCut cut = cut_shards(
@@ -92,19 +131,19 @@ void Planner::make_head() {
     throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_.root), source_.root);
   }
   if (!head_.classes.empty()) {
-    for (const Place& place : order_) ++head_.classes[place.class_index()].samples;
+    for (const Position& position : order_) ++head_.classes[position.class_index()].samples;
   }
   if (options_.no_shuffle) return;
   Prng prng(options_.shuffle.value_or(0));
   shuffle(std::span(order_), prng);
 }
 
-formats::PlannedSample Planner::sample_at(const Place& place) const {
-  const catalog::ScannedClass& owner = scan_.classes[place.class_index()];
-  const catalog::ScannedFile& file = owner.files[place.file()];
+formats::PlannedSample Planner::sample_at(const Position& position) const {
+  const catalog::ScannedClass& owner = scan_.classes[position.class_index()];
+  const catalog::ScannedFile& file = owner.files[position.file()];
   const std::string_view stem = formats::split_extension(owner.name_of(file)).stem;
   std::optional<std::uint32_t> class_index;
-  if (!head_.classes.empty()) class_index = static_cast<std::uint32_t>(place.class_index());
+  if (!head_.classes.empty()) class_index = static_cast<std::uint32_t>(position.class_index());
   const auto planned = [&](const catalog::ScannedFile& member) {
     const std::string_view name = owner.name_of(member);
     if (member.size >= formats::kTarSizeLimit) {
@@ -118,7 +157,7 @@ formats::PlannedSample Planner::sample_at(const Place& place) const {
                                 member.mtime_ns};
   };
   formats::PlannedSample sample{class_index, file.marked, std::string(stem), planned(file), {}};
-  const auto index = static_cast<std::uint32_t>(place.file());
+  const auto index = static_cast<std::uint32_t>(position.file());
   auto sidecar = std::ranges::lower_bound(owner.sidecars, index, {}, &catalog::ScannedSidecar::image);
   for (; sidecar != owner.sidecars.end() && sidecar->image == index; ++sidecar) {
     sample.sidecars.push_back(planned(sidecar->file));
@@ -145,8 +184,8 @@ void Planner::note_sample() const {
   if (++ctx_.progress().items % 4096 == 0) ctx_.throw_if_stopped();
 }
 
-std::uint64_t Planner::bytes_at(const Place& place) const {
-  const formats::PlannedSample sample = sample_at(place);
+std::uint64_t Planner::bytes_at(const Position& position) const {
+  const formats::PlannedSample sample = sample_at(position);
   return formats::sample_tar_bytes(sample, sample.class_index ? label_digits_[*sample.class_index] : 0);
 }
 
@@ -173,6 +212,28 @@ void Planner::summarise(const std::vector<formats::PlanShard>& shards) {
       shuffle_buffer_for({!options_.no_shuffle, largest_class, result_.samples, result_.bytes});
   result_.shuffle_buffer_samples = buffer.samples;
   result_.shuffle_buffer_bytes = buffer.bytes;
+}
+
+}  // namespace
+
+PlanSummary write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,
+                       ByteSink& sink, Context& ctx) {
+  return Planner(source, options, scope, ctx).write(sink);
+}
+
+void PlanSummary::describe(FieldVisitor& v) {
+  v.field({"samples", Unit::count, "images that become samples"}, samples);
+  v.field({"shards", Unit::count, "shards to be written"}, shards);
+  v.field({"bytes", Unit::bytes, "of all shards together"}, bytes);
+  v.field({"classes", Unit::count, "class folders"}, classes);
+  v.field({"skipped", Unit::count, "images left out because they cannot be read"}, skipped);
+  v.field({"ignored_files", Unit::count, "files that are neither images nor side-cars"}, ignored_files);
+  v.field({"largest_shard_bytes", Unit::bytes, "of the largest shard"}, largest_shard_bytes);
+  v.field({"classes_per_shard", Unit::none, "how well the classes are mixed"}, classes_per_shard);
+  v.field({"shuffle_buffer_samples", Unit::count, "shuffle buffer that a loader worker should use"},
+          shuffle_buffer_samples);
+  v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer, per loader worker"}, shuffle_buffer_bytes);
+  v.field({"plan_hash", Unit::none, "XXH3-128 over options, classes, names and sizes in order"}, plan_hash);
 }
 
 }  // namespace shardkit::dataset

@@ -1,53 +1,48 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "core/bytes.hpp"
-#include "dataset/plan/plan.hpp"
+#include "core/context.hpp"
+#include "core/fields.hpp"
+#include "dataset/sharding/scanned_source.hpp"
 #include "dataset/sharding/shard_cutter.hpp"
-#include "formats/plan_file.hpp"
+#include "dataset/sharding/sharding_options.hpp"
 
 namespace shardkit::dataset {
 
-/// Turns a scan into a plan: labels, order, shard boundaries. What it writes is a function of names, sizes and options
-/// alone. Used once: construct, write().
-class Planner {
- public:
-  /// All but `ctx` outlive the planner.
-  Planner(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope, Context& ctx);
-
-  PlanResult write(ByteSink& sink);
-
- private:
-  /// One sample in 8 bytes: its class (below 2^24) and its place in that class (below 2^32: see ScannedClass).
-  struct Place {
-    std::uint64_t packed;
-    Place(std::uint64_t class_index, std::uint64_t file) : packed(class_index << 32U | file) {}
-    std::size_t class_index() const { return packed >> 32U; }
-    std::size_t file() const { return packed & 0xffffffffU; }
-  };
-
-  void make_order();
-  ShardCut cut();
-  void make_head();
-  formats::PlannedSample sample_at(const Place& place) const;
-  std::string json_of(const std::string& path) const;
-  void note_sample() const;
-  std::uint64_t bytes_at(const Place& place) const;
-  void count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards);
-  void summarise(const std::vector<formats::PlanShard>& shards);
-
-  const ScannedSource& source_;
-  const catalog::ImageFolderScan& scan_;
-  const ShardingOptions& options_;
-  const PlanScope& scope_;
-  Context& ctx_;
-  formats::PlanHead head_;
-  std::vector<std::size_t> label_digits_;
-  std::vector<Place> order_;
-  PlanResult result_;
+/// Which samples of a source a plan is for, and what it says besides.
+struct PlanScope {
+  const SampleOrder* samples = nullptr;             ///< their numbers, ascending; null: all
+  std::map<std::string, std::string> options = {};  ///< kept in the plan with those of ShardingOptions
+  std::optional<std::uint64_t> parts = {};          ///< kept in the plan
+  /// Whether the plan lists the files that the scan left out. Of the plans of one split only one does.
+  bool lists_skipped = true;
 };
+
+/// What a plan contains.
+struct PlanSummary {
+  std::uint64_t samples = 0;
+  std::uint64_t shards = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t classes = 0;
+  std::uint64_t skipped = 0;
+  std::uint64_t ignored_files = 0;
+  std::uint64_t largest_shard_bytes = 0;
+  ClassesPerShard classes_per_shard;
+  std::uint64_t shuffle_buffer_samples = 0;
+  std::uint64_t shuffle_buffer_bytes = 0;
+  std::string plan_hash;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Turns a scan into a plan on `sink`: labels, order, shard boundaries. The bytes are a function of names, sizes and
+/// options only. Throws what cut_shards() throws, and Error{not_found} when there is no sample.
+PlanSummary write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,
+                       ByteSink& sink, Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -97,6 +97,12 @@ ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::
   return cut;
 }
 
+void ClassesPerShard::describe(FieldVisitor& v) {
+  v.field({"min", Unit::count, "in the shard with the fewest"}, min);
+  v.field({"mean", Unit::none, "over all shards"}, mean);
+  v.field({"max", Unit::count, "in the shard with the most"}, max);
+}
+
 ShuffleBuffer shuffle_buffer_for(const ShardedOrder& order) {
   constexpr std::uint64_t kMixed = 1000;
   constexpr std::uint64_t kClasses = 10;

@@ -19,6 +19,15 @@ struct ShardCut {
 ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& bytes_of,
                     const ShardSizes& options);
 
+/// How many classes one shard holds: few mean that a loader sees long runs of one label.
+struct ClassesPerShard {
+  std::uint64_t min = 0;
+  double mean = 0;
+  std::uint64_t max = 0;
+
+  void describe(FieldVisitor& v);
+};
+
 /// What the shuffle buffer of a loader has to cope with.
 struct ShardedOrder {
   bool mixed = true;                ///< neighbours are of any class; otherwise shards hold runs of one class

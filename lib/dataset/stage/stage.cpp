@@ -11,10 +11,10 @@
 
 #include "catalog/object_set.hpp"
 #include "core/error.hpp"
-#include "dataset/stage/local_folder.hpp"
 #include "io/publish.hpp"
 #include "staging/stage_journal.hpp"
 #include "staging/stage_target.hpp"
+#include "staging/staged_folder.hpp"
 #include "system/clock.hpp"
 #include "system/mounts.hpp"
 
@@ -265,7 +265,7 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   check(options);
   check_apart(options);
   check(options.share, options.target);
-  check_local(options.target);
+  staging::require_local_folder(options.target);
   wait_jitter(options.jitter, ctx.stop_token());
   RetryWatch retries;
   net::StoreOptions stores = options.access.store_options();

@@ -7,7 +7,7 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
-#include "dataset/plan/plan.hpp"
+#include "dataset/sharding/shard_cutter.hpp"
 
 namespace shardkit::dataset {
 

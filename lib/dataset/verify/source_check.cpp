@@ -1,8 +1,11 @@
 #include "dataset/verify/source_check.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +18,8 @@
 #include "core/units.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "dataset/sharding/scanned_source.hpp"
+#include "formats/manifest.hpp"
+#include "formats/plan_file.hpp"
 #include "formats/portable_name.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -24,6 +29,66 @@ namespace shardkit::dataset {
 namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;
+
+/// The parts of an option's text, which has commas between them; none where the manifest lacks it.
+std::vector<std::string_view> option_parts(const formats::Manifest& manifest, const std::string& name) {
+  std::vector<std::string_view> parts;
+  const auto option = manifest.options.find(name);
+  if (option == manifest.options.end()) return parts;
+  for (std::string_view text = option->second; !text.empty();) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    parts.push_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return parts;
+}
+
+bool is_part_of_split(const std::vector<formats::Manifest>& manifests) {
+  std::set<std::string_view> given;
+  std::set<std::string_view> all;
+  for (const formats::Manifest& manifest : manifests) {
+    for (const std::string_view name : option_parts(manifest, "set")) given.insert(name);
+    for (const std::string_view share : option_parts(manifest, "split")) all.insert(share.substr(0, share.find('=')));
+  }
+  return !std::ranges::includes(given, all);
+}
+
+void add(ConvertFacts& facts, const formats::Manifest& manifest) {
+  const auto& options = manifest.options;
+  const auto on_bad = options.find("on_bad");
+  facts.listed = facts.listed || options.contains("list");
+  facts.resized = facts.resized || options.contains("resize");
+  facts.noted = facts.noted || options.contains("metadata");
+  facts.skipped_bad = facts.skipped_bad || (on_bad != options.end() && on_bad->second == "skip");
+  for (const std::string_view suffix : option_parts(manifest, "sidecar")) {
+    if (std::ranges::find(facts.sidecars, suffix) == facts.sidecars.end()) facts.sidecars.emplace_back(suffix);
+  }
+  for (const formats::ManifestClass& item : manifest.classes) {
+    facts.labels.emplace(item.name, item.label);
+    facts.class_map = facts.class_map || item.name != formats::label_text(item.label);
+  }
+}
+
+/// Of all sets together: those of one split belong to one source. Without manifests nothing is known.
+ConvertFacts convert_facts(const std::vector<formats::Manifest>& manifests) {
+  ConvertFacts facts;
+  for (const formats::Manifest& manifest : manifests) add(facts, manifest);
+  facts.part_of_split = is_part_of_split(manifests);
+  return facts;
+}
+
+/// Reads the manifests of all folders that the shards lie in.
+ConvertFacts convert_facts(const catalog::ShardSet& set) {
+  if (set.manifest) return convert_facts(std::vector{*set.manifest});
+  std::set<std::string> folders;
+  for (const catalog::ShardFile& shard : set.shards) folders.insert(io::parent_folder(shard.path));
+  std::vector<formats::Manifest> manifests;
+  for (const std::string& folder : folders) {
+    const std::string path = io::join_path(folder, formats::kManifestName);
+    if (std::filesystem::exists(path)) manifests.push_back(formats::read_manifest(io::read_text_file(path), path));
+  }
+  return convert_facts(manifests);
+}
 
 /// Labels of the classes of `scan`, in its order.
 std::vector<std::uint64_t> labels_of(const catalog::ImageFolderScan& scan,
@@ -65,8 +130,9 @@ catalog::ImageFolderScan scan_of(const std::string& source, const ListOptions& i
 
 }  // namespace
 
-SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, ConvertFacts facts, Context& ctx)
-    : source_(source), facts_(std::move(facts)), scan_(scan_of(source, images, facts_, ctx)) {
+SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards,
+                         Context& ctx)
+    : source_(source), facts_(convert_facts(shards)), scan_(scan_of(source, images, facts_, ctx)) {
   if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
   catalog::mark_collisions(scan_);
   const bool labelled = scan_.labelled();

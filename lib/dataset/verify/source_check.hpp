@@ -2,29 +2,44 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "catalog/image_folder.hpp"
+#include "catalog/shard_set.hpp"
 #include "core/context.hpp"
 #include "dataset/checks/problem.hpp"
 #include "dataset/checks/shard_checker.hpp"
-#include "dataset/sharding/convert_facts.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 
 namespace shardkit::dataset {
 
-/// Holds shards against the ImageFolder tree they were made from: every byte of every image and side-car, every label,
+/// What manifests say of the convert that made their shards, as far as it explains where these differ from its source.
+struct ConvertFacts {
+  bool listed = false;         ///< the images are of a list
+  bool resized = false;        ///< images are others by intent
+  bool noted = false;          ///< .json members hold rows of tables
+  bool skipped_bad = false;    ///< files that cannot be read were left out
+  bool part_of_split = false;  ///< other images of the source are in sets that are not among these
+  /// A class map numbered the classes, so that numbers in a list may be names.
+  bool class_map = false;
+  std::vector<std::string> sidecars;            ///< the suffixes that convert was told, each once
+  std::map<std::string, std::uint64_t> labels;  ///< by class name
+};
+
+/// Compares shards with the ImageFolder tree they were made from: every byte of every image and side-car, every label,
 /// and whether every image is there. Samples are found by the key that convert gives them, or by <class>/<stem> as
 /// other converters name them.
 class SourceCheck {
  public:
-  /// Scans `source`, or takes the images of a list, with the side-cars that convert was told. Labels are those that
-  /// `facts` give to the class names, or, where they have none, the classes' positions by name. Throws what
-  /// scan_source() throws, and the Error of a file that cannot be read, unless convert left such out.
-  SourceCheck(const std::string& source, const ListOptions& images, ConvertFacts facts, Context& ctx);
+  /// Scans `source`, or takes the images of a list, with the side-cars that convert was given. Labels are those that
+  /// the manifests of the shards' folders give to the class names, or, where they have none, the classes' positions by
+  /// name. Throws what read_manifest() and scan_source() throw, and the Error of a file that cannot be read, unless
+  /// convert left such out.
+  SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards, Context& ctx);
 
   /// What compares one shard's members; to be used by the one thread that reads it. `log` stays the caller's.
   std::unique_ptr<MemberWatcher> comparer(ProblemLog& log);

@@ -50,7 +50,7 @@ class Verification {
 
   VerifyResult run() {
     const auto start = std::chrono::steady_clock::now();
-    if (!options_.against.empty()) source_.emplace(options_.against, options_.images, convert_facts(set_), ctx_);
+    if (!options_.against.empty()) source_.emplace(options_.against, options_.images, set_, ctx_);
     ctx_.progress().start("verify", set_.shards.size(), result_.bytes);
     check_shards();
     set_checker_.finish(ctx_);

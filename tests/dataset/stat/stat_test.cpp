@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "dataset/convert/convert_support.hpp"
+#include "dataset/sharding/planner.hpp"
 #include "dataset/verify/verify_support.hpp"
 #include "support/image_tree.hpp"
 
@@ -117,7 +118,8 @@ TEST_CASE("shuffled shards need the buffer that plan names, those in name order 
     sharding.no_shuffle = !shuffled;
     Context ctx;
     StringSink sink;
-    const PlanResult planned = write_plan(scan_source(dir.path("src"), sharding, {}, {}, ctx), sharding, {}, sink, ctx);
+    const PlanSummary planned =
+        write_plan(scan_source(dir.path("src"), sharding, {}, {}, ctx), sharding, {}, sink, ctx);
     convert_tree(dir.path("src"), target, 6, shuffled);
     const StatResult result = stat_folder(target).result;
     CHECK(result.mixed == shuffled);
