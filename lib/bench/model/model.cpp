@@ -327,7 +327,7 @@ void ModelResult::describe(FieldVisitor& v) {
   v.field({"limiting_stage", Unit::none,
            "the stage that sets the pace; compute when input is fast enough; none while that is undecided"},
           limiting_stage);
-  v.field({"headroom_ratio", Unit::ratio, "supply over demand; below 1 the input is short"}, headroom_ratio);
+  v.field({"headroom_ratio", Unit::factor, "supply over demand; below 1 the input is short"}, headroom_ratio);
   v.field({"predicted_au_ratio", Unit::ratio,
            "utilisation of the GPUs when input overlaps compute fully; at most that where a stage was not measured"},
           predicted_au_ratio);
