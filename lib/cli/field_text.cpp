@@ -142,6 +142,7 @@ std::string label(const FieldNode& node) {
 std::string value_name(const FieldNode& option) {
   if (option.kind == FieldKind::flag) return {};
   if (!option.field.value_name.empty()) return std::string(option.field.value_name);
+  if (option.field.role == Role::input_file || option.field.role == Role::output_file) return "FILE";
   if (option.kind == FieldKind::choice) return fmt::format("{}", fmt::join(option.choices, "|"));
   if (option.unit == Unit::bytes) return "SIZE";
   if (option.unit == Unit::seconds) return "TIME";
@@ -152,7 +153,7 @@ std::string value_name(const FieldNode& option) {
 }
 
 std::string option_spelling(const FieldNode& option) {
-  if (option.is_option()) {
+  if (!option.field.is_operand()) {
     const std::string value = value_name(option);
     const std::string alias = option.field.short_name == 0 ? "" : fmt::format("-{}, ", option.field.short_name);
     return fmt::format("{}--{}{}{}", alias, option.field.name, value.empty() ? "" : " ", value);
@@ -166,7 +167,7 @@ std::string default_text(const FieldNode& option) { return std::visit(DefaultTex
 std::string synopsis(std::string_view program, std::string_view verb, const std::vector<FieldNode>& options) {
   std::string text = fmt::format("{} {}", program, verb);
   for (const FieldNode& option : options) {
-    if (!option.is_option()) text += " " + option_spelling(option);
+    if (option.field.is_operand()) text += " " + option_spelling(option);
   }
   return text + " [options]";
 }

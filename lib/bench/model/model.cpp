@@ -264,7 +264,7 @@ void ModelOptions::describe(FieldVisitor& v) {
   v.field({"from", Unit::none,
            "take the supply from a result of read, decode, pipeline or run (--json), or from one of checkpoint what "
            "checkpoints take",
-           Role::option, "FILE"},
+           Role::input_file},
           from);
   v.field({"read-rate", Unit::bytes_per_second, "what storage gives"}, read_rate);
   v.field({"decode-rate", Unit::per_second, "samples per second that the node decodes"}, decode_rate);
