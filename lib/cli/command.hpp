@@ -149,19 +149,19 @@ struct CommonOptions {
 
   void describe(FieldVisitor& v) {
     v.field({"json", Unit::none, "write the result as JSON to FILE; - is standard output, then nothing else goes there",
-             Role::option, "FILE"},
+             Role::output_file},
             json);
     if (with_prometheus) {
       v.field({"prometheus", Unit::none,
-               "write metrics to FILE for the textfile collector of Prometheus' node_exporter", Role::option, "FILE"},
+               "write metrics to FILE for the textfile collector of Prometheus' node_exporter", Role::output_file},
               prometheus);
     }
     if (with_findings) {
-      v.field({"junit", Unit::none, "write what was found to FILE as JUnit XML, for a CI's test report", Role::option,
-               "FILE"},
-              junit);
-      v.field({"markdown", Unit::none, "write what was found to FILE as Markdown, for a CI's job summary", Role::option,
-               "FILE"},
+      v.field(
+          {"junit", Unit::none, "write what was found to FILE as JUnit XML, for a CI's test report", Role::output_file},
+          junit);
+      v.field({"markdown", Unit::none, "write what was found to FILE as Markdown, for a CI's job summary",
+               Role::output_file},
               markdown);
     }
     v.field({"log", Unit::none, "form of standard error: lines for people, or a JSON object per line"}, log);

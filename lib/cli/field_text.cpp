@@ -37,19 +37,6 @@ std::string size_text(double bytes) {
   return format_size(static_cast<std::uint64_t>(bytes + 0.5));
 }
 
-/// Says how many times as much, not which part of a whole.
-bool is_factor(std::string_view name) {
-  constexpr std::array<std::string_view, 4> factors{"headroom", "gain", "of_measured", "largest_to_smallest"};
-  return std::ranges::any_of(factors, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
-}
-
-std::string ratio_text(double ratio, std::string_view name) {
-  constexpr double kMost = 1000;
-  if (!std::isfinite(ratio)) return "unknown";
-  if (!is_factor(name)) return plain_number(ratio * 100) + " %";
-  return ratio > kMost ? "more than 1000" : plain_number(ratio);
-}
-
 struct ValueText {
   std::string operator()(std::monostate) const { return {}; }
   std::string operator()(bool value) const { return value ? "yes" : "no"; }
@@ -93,6 +80,7 @@ std::string format_value(std::uint64_t value, Unit unit) {
 }
 
 std::string format_value(double value, Unit unit) {
+  constexpr double kMostFactor = 1000;
   if (!std::isfinite(value)) return "unknown";
   switch (unit) {
     case Unit::bytes:
@@ -105,8 +93,11 @@ std::string format_value(double value, Unit unit) {
       return plain_number(value) + "/s";
     case Unit::none:
     case Unit::count:
-    case Unit::ratio:
       return plain_number(value);
+    case Unit::ratio:
+      return plain_number(value * 100) + " %";
+    case Unit::factor:
+      return value > kMostFactor ? "more than 1000" : plain_number(value);
   }
   return plain_number(value);
 }
@@ -135,15 +126,13 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string value_text(const FieldNode& node) {
-  const double* const ratio = node.unit == Unit::ratio ? std::get_if<double>(&node.value) : nullptr;
-  return ratio != nullptr ? ratio_text(*ratio, node.name) : std::visit(ValueText{node.unit}, node.value);
-}
+std::string value_text(const FieldNode& node) { return std::visit(ValueText{node.unit}, node.value); }
 
 std::string label(const FieldNode& node) {
   std::string_view name = node.field.name;
   const std::string_view suffix = unit_suffix(node.unit);
-  const bool said_by_value = node.unit == Unit::bytes || node.unit == Unit::seconds || node.unit == Unit::ratio;
+  const bool said_by_value =
+      node.unit == Unit::bytes || node.unit == Unit::seconds || node.unit == Unit::ratio || node.unit == Unit::factor;
   if (said_by_value && name.ends_with(suffix)) name.remove_suffix(suffix.size());
   std::string text(name);
   std::replace(text.begin(), text.end(), '_', ' ');
@@ -153,6 +142,7 @@ std::string label(const FieldNode& node) {
 std::string value_name(const FieldNode& option) {
   if (option.kind == FieldKind::flag) return {};
   if (!option.field.value_name.empty()) return std::string(option.field.value_name);
+  if (option.field.role == Role::input_file || option.field.role == Role::output_file) return "FILE";
   if (option.kind == FieldKind::choice) return fmt::format("{}", fmt::join(option.choices, "|"));
   if (option.unit == Unit::bytes) return "SIZE";
   if (option.unit == Unit::seconds) return "TIME";
@@ -163,7 +153,7 @@ std::string value_name(const FieldNode& option) {
 }
 
 std::string option_spelling(const FieldNode& option) {
-  if (option.is_option()) {
+  if (!option.field.is_operand()) {
     const std::string value = value_name(option);
     const std::string alias = option.field.short_name == 0 ? "" : fmt::format("-{}, ", option.field.short_name);
     return fmt::format("{}--{}{}{}", alias, option.field.name, value.empty() ? "" : " ", value);
@@ -177,7 +167,7 @@ std::string default_text(const FieldNode& option) { return std::visit(DefaultTex
 std::string synopsis(std::string_view program, std::string_view verb, const std::vector<FieldNode>& options) {
   std::string text = fmt::format("{} {}", program, verb);
   for (const FieldNode& option : options) {
-    if (!option.is_option()) text += " " + option_spelling(option);
+    if (option.field.is_operand()) text += " " + option_spelling(option);
   }
   return text + " [options]";
 }

@@ -29,8 +29,6 @@ struct FieldNode {
   std::span<const std::string_view> choices;
   std::vector<FieldNode> children;  ///< a group's members; a list's items, each a group without name
   bool absent = false;              ///< an optional group that is not there
-
-  bool is_option() const { return field.role == Role::option; }
 };
 
 /// Builds the tree; see field_tree().

@@ -84,16 +84,26 @@ void OutputStream::put(std::string_view text) {
 
 namespace {
 
+/// A file or folder, and the operand or option that names it.
+struct NamedFile {
+  std::string path;
+  std::string option;
+  bool is_output = false;
+};
+
 /// Operands, and the files that options name, to be read or written.
-void take_named(const std::vector<FieldNode>& options, std::vector<std::string>& files) {
+std::vector<NamedFile> named_files(const std::vector<FieldNode>& options) {
+  std::vector<NamedFile> files;
   for (const FieldNode& option : options) {
-    const bool names_files = !option.is_option() || option.field.value_name == "FILE";
-    const auto* const file = std::get_if<std::string>(&option.value);
-    const auto* const several = std::get_if<std::vector<std::string>>(&option.value);
-    if (names_files && file != nullptr && !file->empty()) files.push_back(*file);
-    if (names_files && several != nullptr) files.insert(files.end(), several->begin(), several->end());
-    take_named(option.children, files);
+    if (option.field.role == Role::option) continue;
+    const NamedFile file{{}, option.field.spelling(), option.field.role == Role::output_file};
+    const auto take = [&](const std::string& path) {
+      if (!path.empty()) files.push_back({path, file.option, file.is_output});
+    };
+    if (const auto* path = std::get_if<std::string>(&option.value)) take(*path);
+    if (const auto* paths = std::get_if<std::vector<std::string>>(&option.value)) std::ranges::for_each(*paths, take);
   }
+  return files;
 }
 
 bool are_one_file(const std::string& a, const std::string& b) {
@@ -105,20 +115,17 @@ bool are_one_file(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-void require_places_apart(const std::vector<std::string>& reports, const std::vector<FieldNode>& options) {
-  std::vector<std::string> files = reports;
-  take_named(options, files);
-  for (std::size_t i = 0; i < reports.size(); ++i) {
-    const auto others = files.begin() + static_cast<std::ptrdiff_t>(i) + 1;
-    if (std::none_of(others, files.end(), [&](const std::string& file) { return are_one_file(reports[i], file); })) {
-      continue;
+void require_files_apart(const std::vector<FieldNode>& options) {
+  const std::vector<NamedFile> files = named_files(options);
+  for (const NamedFile& output : files) {
+    if (!output.is_output) continue;
+    for (const NamedFile& other : files) {
+      if (&other == &output || !are_one_file(output.path, other.path)) continue;
+      throw Error(ErrorCode::usage,
+                  fmt::format("'{}' was named by {} and by {}, and one of the two would be lost: name another file",
+                              output.path, output.option, other.option),
+                  output.path);
     }
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("'{}' was named for a report and for something else, and one of the two would be lost: name "
-                    "another file for the report",
-                    reports[i]),
-        reports[i]);
   }
 }
 

@@ -50,8 +50,8 @@ class OutputStream final : public ByteSink {
   std::string gathered_;
 };
 
-/// Throws Error{usage} for the first of `reports` that is written over another one, over an operand or
-/// over a file that an option names: one file has many spellings, links among them.
-void require_places_apart(const std::vector<std::string>& reports, const std::vector<FieldNode>& options);
+/// Throws Error{usage} for the first output file among `options` that is also an operand, an input file or another
+/// output file: one file has many spellings, links among them.
+void require_files_apart(const std::vector<FieldNode>& options);
 
 }  // namespace shardkit::cli

@@ -112,16 +112,16 @@ class Binder final : public FieldVisitor {
   void field(const Field& field, std::string& value) override { bind(field, value); }
   void field(const Field& field, std::optional<std::string>& value) override { bind(field, value); }
   void field(const Field& field, std::vector<std::string>& value) override {
-    if (field.role == Role::option) {
-      app_.add_option(names(field), value)->delimiter(',')->allow_extra_args(false);
-    } else {
+    if (field.is_operand()) {
       add_operand(field, true, [&value](const std::string& text) { value.push_back(text); });
+    } else {
+      app_.add_option(names(field), value)->delimiter(',')->allow_extra_args(false);
     }
   }
 
  protected:
   void enumeration(const Field& field, Choice choice, Assign store, void* target) override {
-    bind_text(field, [option = spelling(field), names = choice.names, store, target](const std::string& text) {
+    bind_text(field, [option = field.spelling(), names = choice.names, store, target](const std::string& text) {
       const auto found = std::find(names.begin(), names.end(), text);
       if (found == names.end()) {
         reject(option, fmt::format("'{}' is none of {}", text, fmt::join(names, ", ")));
@@ -139,13 +139,9 @@ class Binder final : public FieldVisitor {
   void end_list() override {}
 
  private:
-  static std::string spelling(const Field& field) {
-    return (field.role == Role::option ? "--" : "") + std::string(field.name);
-  }
-
   /// As CLI11 wants them: "-o,--output".
   static std::string names(const Field& field) {
-    return (field.short_name == 0 ? std::string() : fmt::format("-{},", field.short_name)) + spelling(field);
+    return (field.short_name == 0 ? std::string() : fmt::format("-{},", field.short_name)) + field.spelling();
   }
 
   [[noreturn]] static void nested(const Field& field) {
@@ -157,24 +153,21 @@ class Binder final : public FieldVisitor {
   }
 
   void bind_text(const Field& field, std::function<void(const std::string&)> store) {
-    if (field.role == Role::option) {
-      // All values are taken, so that check_given_once() and not the library says that there are too many.
-      single_.push_back(app_.add_option_function<std::string>(names(field), std::move(store))->take_last());
-    } else {
-      add_operand(field, false, std::move(store));
-    }
+    if (field.is_operand()) return add_operand(field, false, std::move(store));
+    // All values are taken, so that check_given_once() and not the library says that there are too many.
+    single_.push_back(app_.add_option_function<std::string>(names(field), std::move(store))->take_last());
   }
 
   template <class T>
   void bind(const Field& field, T& value) {
-    bind_text(field, [name = spelling(field), unit = field.unit, &value](const std::string& text) {
+    bind_text(field, [name = field.spelling(), unit = field.unit, &value](const std::string& text) {
       read_value(name, unit, text, value);
     });
   }
 
   template <class T>
   void bind(const Field& field, std::optional<T>& value) {
-    bind_text(field, [name = spelling(field), unit = field.unit, &value](const std::string& text) {
+    bind_text(field, [name = field.spelling(), unit = field.unit, &value](const std::string& text) {
       read_value(name, unit, text, value.emplace());
     });
   }

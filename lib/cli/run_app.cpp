@@ -111,27 +111,22 @@ class CommandRun {
     }
   }
 
-  /// Finds out before the work whether its reports can be written.
+  /// Finds out before the work whether its reports can be written, and that no output file replaces another file.
   void require_outputs() {
-    const auto require = [this](const std::string& path, std::string_view option) {
-      refused_output_ = path;
-      require_writable(path, option);
+    CommonOptions reports = common_;
+    if (wants_json_stdout()) reports.json.reset();
+    for (const FieldNode& report : field_tree([&](FieldVisitor& v) { reports.describe(v); })) {
+      const auto* path = std::get_if<std::string>(&report.value);
+      if (report.field.role != Role::output_file || path == nullptr) continue;
+      refused_output_ = *path;
+      require_writable(*path, report.field.spelling());
       refused_output_.reset();
-    };
-    if (wants_json_file()) require(*common_.json, "--json");
-    if (common_.prometheus) require(*common_.prometheus, "--prometheus");
-    if (common_.junit) require(*common_.junit, "--junit");
-    if (common_.markdown) require(*common_.markdown, "--markdown");
-    require_files_apart();
-  }
-
-  void require_files_apart() {
-    std::vector<std::string> reports;
-    for (const auto& report : {common_.json, common_.prometheus, common_.junit, common_.markdown}) {
-      if (report && report != "-") reports.push_back(*report);
     }
     places_clash_ = true;
-    require_places_apart(reports, field_tree([&](FieldVisitor& v) { invocation_->describe_options(v); }));
+    require_files_apart(field_tree([&](FieldVisitor& v) {
+      reports.describe(v);
+      invocation_->describe_options(v);
+    }));
     places_clash_ = false;
   }
 

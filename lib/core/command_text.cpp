@@ -34,8 +34,7 @@ std::string shell_word(std::string_view word) {
 
 void OptionTexts::add(const Field& field, const std::string& value) {
   const std::string word = shell_word(value);
-  texts.push_back(
-      {std::string(field.name), field.role == Role::option ? fmt::format("--{} {}", field.name, word) : word});
+  texts.push_back({std::string(field.name), field.is_operand() ? word : fmt::format("--{} {}", field.name, word)});
 }
 
 void OptionTexts::field(const Field& field, bool& value) {

@@ -30,6 +30,8 @@ namespace shardkit {
 
 enum class Role {
   option,              ///< --name VALUE (a flag for bool); for results: a JSON field
+  input_file,          ///< option whose value names a file that is read
+  output_file,         ///< option whose value names a file that is written
   positional,          ///< required operand; its name is in capitals
   optional_positional  ///< operand that may be left out
 };
@@ -41,10 +43,14 @@ struct Field {
   Unit unit = Unit::none;
   std::string_view help;
   Role role = Role::option;
-  /// Options: what stands for the value in help ("SEED"); empty: made from the unit.
+  /// Options: what stands for the value in help ("SEED"); empty: made from role, unit and type.
   std::string_view value_name = {};
   /// Options: a one-letter alias, 'o' for "-o"; 0 for none.
   char short_name = 0;
+
+  constexpr bool is_operand() const { return role == Role::positional || role == Role::optional_positional; }
+  /// As a message names it: "--step-time", or the operand "SRC".
+  std::string spelling() const { return (is_operand() ? "" : "--") + std::string(name); }
 };
 
 /// The JSON name of a field: "step-time" with Unit::seconds is "step_time_seconds". A name that already says its unit

@@ -85,6 +85,7 @@ std::string_view unit_suffix(Unit unit) {
     case Unit::seconds:
       return "_seconds";
     case Unit::ratio:
+    case Unit::factor:
       return "_ratio";
     case Unit::bytes_per_second:
       return "_bytes_per_second";

@@ -14,7 +14,8 @@ enum class Unit {
   count,
   bytes,
   seconds,
-  ratio,
+  ratio,   ///< part of a whole: 0.25 is shown as 25 %
+  factor,  ///< how many times as much; named "_ratio" too
   bytes_per_second,
   per_second,
 };

@@ -33,6 +33,8 @@ Options:
   --index KINDS               indexes to write
   -n, --name PREFIX           prefix of the shards' names (default: shard)
   --recheck                   trust checksums only
+  --rules FILE                what to look for
+  --trace FILE                write what was done
 
 Common options:
   --json FILE        write the result as JSON to FILE; - is standard output, then nothing else goes

@@ -27,6 +27,8 @@ void FakeOptions::describe(FieldVisitor& v) {
   v.field({"index", Unit::none, "indexes to write", Role::option, "KINDS"}, index);
   v.field({"name", Unit::none, "prefix of the shards' names", Role::option, "PREFIX", 'n'}, name);
   v.field({"recheck", Unit::none, "trust checksums only"}, recheck);
+  v.field({"rules", Unit::none, "what to look for", Role::input_file}, rules);
+  v.field({"trace", Unit::none, "write what was done", Role::output_file}, trace);
 }
 
 void FakeResult::describe(FieldVisitor& v) {

@@ -37,6 +37,8 @@ struct FakeOptions {
   std::vector<std::string> index;
   std::string name = "shard";
   bool recheck = false;
+  std::optional<std::string> rules;
+  std::optional<std::string> trace;
   void describe(shardkit::FieldVisitor& v);
 };
 

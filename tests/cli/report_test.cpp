@@ -128,7 +128,9 @@ TEST_CASE("values read as their units ask for") {
   using shardkit::Unit;
   using shardkit::cli::format_value;
   CHECK(format_value(std::uint64_t{5000}, Unit::count) == "5,000");
-  CHECK(format_value(0.9731, Unit::ratio) == "0.973");
+  CHECK(format_value(0.9731, Unit::ratio) == "97.3 %");
+  CHECK(format_value(0.9731, Unit::factor) == "0.973");
+  CHECK(format_value(1200.0, Unit::factor) == "more than 1000");
   CHECK(format_value(3.3e9, Unit::bytes_per_second) == "3.30 GB/s");
   CHECK(format_value(12.34, Unit::per_second) == "12.3/s");
   CHECK(format_value(-1500.0, Unit::none) == "-1,500");

@@ -79,7 +79,7 @@ TEST_CASE("a report is not written over another one") {
   const std::string file = dir.path("x");
   const Ran ran = run_fake(succeed, {"work", "x", "--json", file, "--prometheus", file});
   CHECK(ran.exit_code == 2);
-  CHECK(ran.err.find("'" + file + "' was named for a report and for something else") != std::string::npos);
+  CHECK(ran.err.find("'" + file + "' was named by --json and by --prometheus") != std::string::npos);
 }
 
 TEST_CASE("a report is written neither over an operand nor over data, however it is spelled") {
@@ -98,6 +98,18 @@ TEST_CASE("a report is written neither over an operand nor over data, however it
   CHECK(run_fake(succeed, {"work", "x", "--json", result, "--prometheus", dir.path("./r")}).exit_code == 2);
   CHECK_FALSE(std::filesystem::exists(result));
   CHECK(run_fake(succeed, {"work", "x", "--json", ""}).exit_code == 2);
+}
+
+TEST_CASE("a file that an option writes is neither read by another option nor a report") {
+  const TempDir dir;
+  write_file(dir.path("rules"), "text");
+  const Ran read = run_fake(succeed, {"work", "x", "--rules", dir.path("rules"), "--trace", dir.path("./rules")});
+  CHECK(read.exit_code == 2);
+  CHECK(read.err.find("was named by --trace and by --rules") != std::string::npos);
+  const Ran report = run_fake(succeed, {"work", "x", "--trace", dir.path("t"), "--json", dir.path("t")});
+  CHECK(report.exit_code == 2);
+  CHECK(report.err.find("was named by --json and by --trace") != std::string::npos);
+  CHECK(run_fake(succeed, {"work", "x", "--rules", dir.path("rules"), "--name", dir.path("rules")}).exit_code == 0);
 }
 
 TEST_CASE("only --json goes to standard output; no report becomes a file of the name -") {

@@ -291,7 +291,7 @@ void CheckpointRow::describe(FieldVisitor& v) {
           slowest_rank_seconds);
   v.field({"write_latency", Unit::seconds, "time of one write"}, write_latency);
   v.field({"share", Unit::ratio, "share of the running time that training waits for checkpoints"}, share_ratio);
-  v.field({"headroom", Unit::ratio, "time between checkpoints over the time to durable; below 1 they pile up"},
+  v.field({"headroom", Unit::factor, "time between checkpoints over the time to durable; below 1 they pile up"},
           headroom_ratio);
 }
 
@@ -299,7 +299,8 @@ void CheckpointDrain::describe(FieldVisitor& v) {
   v.field({"directory", Unit::none, "where to"}, directory);
   v.field({"drain_seconds", Unit::seconds, "until the copy is durable there"}, drain_seconds);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over that time"}, bytes_per_second);
-  v.field({"headroom", Unit::ratio, "time between checkpoints over that time; below 1 copies pile up"}, headroom_ratio);
+  v.field({"headroom", Unit::factor, "time between checkpoints over that time; below 1 copies pile up"},
+          headroom_ratio);
   v.field({"storage", Unit::none, "what that folder lies on"}, storage);
 }
 

@@ -278,11 +278,11 @@ void CompareOptions::describe(FieldVisitor& v) {
            Role::option, "LIST"},
           allow_different);
   v.field({"fail-on-inconclusive", Unit::none, "exit 3 when the values do not tell, too"}, fail_on_inconclusive);
-  v.field({"gate", Unit::none, "requirements that NEW must meet, whatever BASE gave; docs/comparing.md", Role::option,
-           "FILE"},
-          gate);
+  v.field(
+      {"gate", Unit::none, "requirements that NEW must meet, whatever BASE gave; docs/comparing.md", Role::input_file},
+      gate);
   v.field({"save-baseline", Unit::none,
-           "keep NEW in FILE as the baseline of its machine class, unless it misses the gate", Role::option, "FILE"},
+           "keep NEW in FILE as the baseline of its machine class, unless it misses the gate", Role::output_file},
           save_baseline);
   v.field({"class", Unit::none, "name of the machine class, for baselines; made from the host where it is not given",
            Role::option, "NAME"},

@@ -263,7 +263,7 @@ void ModelOptions::describe(FieldVisitor& v) {
   v.field({"from", Unit::none,
            "take the supply from a result of read, decode, pipeline or run (--json), or from one of checkpoint what "
            "checkpoints take",
-           Role::option, "FILE"},
+           Role::input_file},
           from);
   v.field({"read-rate", Unit::bytes_per_second, "what storage gives"}, read_rate);
   v.field({"decode-rate", Unit::per_second, "samples per second that the node decodes"}, decode_rate);
@@ -326,7 +326,7 @@ void ModelResult::describe(FieldVisitor& v) {
   v.field({"limiting_stage", Unit::none,
            "the stage that sets the pace; compute when input is fast enough; none while that is undecided"},
           limiting_stage);
-  v.field({"headroom_ratio", Unit::ratio, "supply over demand; below 1 the input is short"}, headroom_ratio);
+  v.field({"headroom_ratio", Unit::factor, "supply over demand; below 1 the input is short"}, headroom_ratio);
   v.field({"predicted_au_ratio", Unit::ratio,
            "utilisation of the GPUs when input overlaps compute fully; at most that where a stage was not measured"},
           predicted_au_ratio);

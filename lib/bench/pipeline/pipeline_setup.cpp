@@ -59,7 +59,7 @@ void PipelineOptions::describe(FieldVisitor& v) {
   v.field({"checkpoint-bytes", Unit::bytes, "its size"}, checkpoint_bytes);
   v.field({"checkpoint-dir", Unit::none, "existing folder for it; it is removed at once", Role::option, "DIR"},
           checkpoint_dir);
-  v.field({"trace", Unit::none, "write a Chrome trace, which ui.perfetto.dev opens", Role::option, "FILE"}, trace);
+  v.field({"trace", Unit::none, "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file}, trace);
   v.field({"seed", Unit::none, "order, crops and flips"}, seed);
 }
 

@@ -55,7 +55,7 @@ void StreamingVerdict::describe(FieldVisitor& v) {
   v.field({"text", Unit::none, "the verdict in one line"}, text);
   v.field({"verdict", Unit::none, "stream from the store, or stage to a local disk first"}, verdict);
   v.field({"required_bytes_per_second", Unit::bytes_per_second, "what the job reads"}, required_bytes_per_second);
-  v.field({"headroom_ratio", Unit::ratio, "what the store gives over what is required; stream from 1.2 on"},
+  v.field({"headroom_ratio", Unit::factor, "what the store gives over what is required; stream from 1.2 on"},
           headroom_ratio);
   v.field({"staging_seconds", Unit::seconds, "time to bring the whole set here once, at the measured rate"},
           staging_seconds);

@@ -264,7 +264,7 @@ void LadderRow::describe(FieldVisitor& v) {
            "hold "
            "the rate; with --repeat over turns, of fewer than 6 their range"},
           interval);
-  v.field({"headroom_ratio", Unit::ratio, "measured over required"}, headroom_ratio);
+  v.field({"headroom_ratio", Unit::factor, "measured over required"}, headroom_ratio);
   v.field({"note", Unit::none, "how that came about"}, note);
 }
 
@@ -280,7 +280,7 @@ void RunRequirement::describe(FieldVisitor& v) {
 void PredictedSupply::describe(FieldVisitor& v) {
   v.field({"samples_per_second", Unit::per_second, "what the stages give together"}, samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for that"}, bytes_per_second);
-  v.field({"of_measured_ratio", Unit::ratio, "what the host's stages predict over what the pipeline measured"},
+  v.field({"of_measured_ratio", Unit::factor, "what the host's stages predict over what the pipeline measured"},
           of_measured_ratio);
   v.field({"au_ratio", Unit::ratio, "utilisation of the GPUs when input overlaps compute fully"}, au_ratio);
   v.field({"au_serial_ratio", Unit::ratio, "utilisation when each step waits for its batch"}, au_serial_ratio);

@@ -105,7 +105,7 @@ void FileCosts::describe(FieldVisitor& v) {
   v.field({"stat_seconds", Unit::seconds, "mean time of fstat"}, stat_seconds);
   v.field({"read_seconds", Unit::seconds, "mean time of reading it all"}, read_seconds);
   v.field({"close_seconds", Unit::seconds, "mean time of closing it"}, close_seconds);
-  v.field({"shards_gain", Unit::ratio, "all of these over reading alone: at least so many times as fast are shards"},
+  v.field({"shards_gain", Unit::factor, "all of these over reading alone: at least so many times as fast are shards"},
           shards_gain_ratio);
 }
 

@@ -180,7 +180,7 @@ void TransferOptions::describe(FieldVisitor& v) {
        "is known"},
       numa);
   v.field({"gds", Unit::none, "measure how fast this file comes to the GPU: by cuFile, and by reading and copying",
-           Role::option, "FILE"},
+           Role::input_file},
           gds);
   v.field({"threads", Unit::count, "threads that read the file of --gds; 4"}, threads);
 }

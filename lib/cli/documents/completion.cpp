@@ -15,7 +15,7 @@ std::vector<FieldNode> all_options(const CommandDoc& doc) {
   std::vector<FieldNode> options;
   for (const auto* part : {&doc.options, &doc.common}) {
     for (const FieldNode& option : *part) {
-      if (option.is_option()) options.push_back(option);
+      if (!option.field.is_operand()) options.push_back(option);
     }
   }
   FieldNode& help = options.emplace_back();

@@ -116,7 +116,8 @@ std::string command_help(const App& app, const Command& command) {
   std::vector<Row> operands;
   std::vector<Row> options;
   std::vector<Row> common;
-  for (const FieldNode& option : doc.options) (option.is_option() ? options : operands).push_back(row_of(option));
+  for (const FieldNode& option : doc.options)
+    (option.field.is_operand() ? operands : options).push_back(row_of(option));
   for (const FieldNode& option : doc.common) common.push_back(row_of(option));
   common.push_back({"--help", "show this help"});
   return fmt::format("Usage: {}\n\n", synopsis(app.name, doc.text.name, doc.options)) +

@@ -63,6 +63,7 @@ std::string_view unit_name(Unit unit) {
     case Unit::seconds:
       return "seconds";
     case Unit::ratio:
+    case Unit::factor:
       return "ratio";
     case Unit::bytes_per_second:
       return "bytes per second";

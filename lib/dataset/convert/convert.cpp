@@ -271,7 +271,7 @@ void ConvertOptions::describe(FieldVisitor& v) {
           target);
   sharding.describe(v);
   SplitOptions::describe(v);
-  v.field({"plan", Unit::none, "do what this plan says, without scanning (see `shardctl plan`)", Role::option, "FILE"},
+  v.field({"plan", Unit::none, "do what this plan says, without scanning (see `shardctl plan`)", Role::input_file},
           plan);
   WriteOptions::describe(v);
   v.field({"threads", Unit::count,

@@ -23,7 +23,7 @@ void refuse_set_folders(const std::string& root, Context& ctx) {
 
 void PlanOptions::describe(FieldVisitor& v) {
   v.field({"SRC", Unit::none, "folder with one sub-folder of images per class", Role::positional}, source);
-  v.field({"output", Unit::none, "where to write the plan", Role::option, "PLAN", 'o'}, output);
+  v.field({"output", Unit::none, "where to write the plan", Role::output_file, "PLAN", 'o'}, output);
   sharding.describe(v);
   v.field({"parts", Unit::count,
            "how many parts the converts will be: --part auto takes it from here where the scheduler does not tell "

@@ -33,7 +33,7 @@ void ListOptions::describe(FieldVisitor& v) {
       {"list", Unit::none,
        "take the images that this file lists, wherever they lie below the source, instead of class folders: .csv or "
        ".tsv with a header, or .jsonl",
-       Role::option, "FILE"},
+       Role::input_file},
       list);
   v.field({"path-column", Unit::none,
            "column of --list and --metadata with the image's path, relative to the source or absolute", Role::option,
@@ -59,13 +59,13 @@ void ShardingOptions::describe(FieldVisitor& v) {
   v.field({"class-map", Unit::none,
            "labels from a file: a JSON object {\"class\": label}, or one class name a line, the "
            "first being label 0",
-           Role::option, "FILE"},
+           Role::input_file},
           class_map);
   images.describe(v);
   v.field({"metadata", Unit::none,
            "give each sample a .json of its image's row in this .csv, .tsv or .jsonl file; an image without a row is a "
            "bad file (--on-bad)",
-           Role::option, "FILE"},
+           Role::input_file},
           metadata);
   v.field(
       {"sidecar", Unit::none,

@@ -292,7 +292,7 @@ void StageOptions::describe(FieldVisitor& v) {
   v.field({"manifest", Unit::none,
            "hold the bytes against this manifest instead of the source's own; none takes all files of SRC and pins "
            "them by size and version only",
-           Role::option, "FILE|none"},
+           Role::input_file, "FILE|none"},
           manifest);
   v.field({"rank", Unit::none, "bring only the shards that these ranks of the job read: all ranks of this node",
            Role::option, "R|R-S"},

@@ -252,7 +252,7 @@ void ClassBalance::describe(FieldVisitor& v) {
   v.field({"classes", Unit::count, "different labels that occur"}, classes);
   v.field({"smallest", Unit::count, "samples of the smallest class"}, smallest);
   v.field({"largest", Unit::count, "samples of the largest class"}, largest);
-  v.field({"largest_to_smallest", Unit::ratio, "one over the other"}, largest_to_smallest);
+  v.field({"largest_to_smallest", Unit::factor, "one over the other"}, largest_to_smallest);
 }
 
 void StatResult::describe(FieldVisitor& v) {

@@ -219,7 +219,7 @@ void VerifyOptions::describe(FieldVisitor& v) {
   v.field({"against", Unit::none,
            "compare every byte and label with the ImageFolder tree that the shards were made from, or with the images "
            "of --list, and name what is missing, extra or different",
-           Role::option, "SRC"},
+           Role::input_file, "SRC"},
           against);
   images.describe(v);
   v.field({"strict", Unit::none, "count warnings as findings"}, strict);
