@@ -80,7 +80,8 @@ void add_copies(const bench::CheckpointResult& result, std::string& out) {
   }
   for (const bench::CheckpointRestore& restore : result.read_back) {
     fmt::format_to(to, "read back from {} in {} ({}, cache {}), every byte equal\n", cli::printable(restore.directory),
-                   format_duration(restore.read_seconds), format_rate(restore.bytes_per_second), restore.cache_state);
+                   format_duration(restore.read_seconds), format_rate(restore.bytes_per_second),
+                   enum_name(restore.cache_state));
   }
 }
 

@@ -41,7 +41,7 @@ void summary(const bench::PipelineResult& result, std::string& out) {
                  format_duration(result.batch_latency.mean), format_duration(result.batch_latency.p50),
                  format_duration(result.batch_latency.p99), format_duration(result.first_batch_seconds));
   fmt::format_to(to, "source:        {}, cache {}; batches on {}\n", source_text(result),
-                 result.cache.state.empty() ? "-" : result.cache.state, result.sink);
+                 result.cache.state == bench::CacheState::none ? "-" : enum_name(result.cache.state), result.sink);
   if (result.copies) {
     const bench::CopyReport& copies = *result.copies;
     fmt::format_to(to, "copies:        {} from {} memory to {}, {} each\n",

@@ -22,7 +22,7 @@ std::string verdict_on(const bench::StoreReport& store, double rate) {
 
 /// What a reader looks for first: how fast, and out of what.
 std::string rate_line(const bench::ReadResult& result) {
-  const std::string state = result.direct ? "direct" : "cache " + result.cache.state;
+  const std::string state = result.direct ? "direct" : fmt::format("cache {}", enum_name(result.cache.state));
   std::string line = fmt::format("{}, {}: ", format_rate(result.bytes_per_second), state);
   if (result.samples_per_second && result.samples.value_or(0) > 0) {
     line +=

@@ -75,7 +75,7 @@ TEST_CASE("a drain, what was read back and the fio command follow") {
   result.drain->drain_seconds = 10;
   result.drain->bytes_per_second = 107e6;
   result.drain->headroom_ratio = 0.5;
-  result.read_back = {{"/nfs", 1U << 30U, 2, 537e6, "cold"}};
+  result.read_back = {{"/nfs", 1U << 30U, 2, 537e6, bench::CacheState::cold}};
   result.fio = "fio --name=seq-write";
   CHECK(says(result, "drained to /nfs in 10 s (107 MB/s): slower than checkpoints come, they pile up\n"));
   CHECK(says(result, "read back from /nfs in 2.00 s (537 MB/s, cache cold), every byte equal\n"));

@@ -39,7 +39,7 @@ TEST_CASE("of local files the first line is the rate and the state of the cache 
   result.bytes_per_second = 322e6;
   result.engine = "pread";
   result.threads = 2;
-  result.cache.state = "cold";
+  result.cache.state = bench::CacheState::cold;
   result.storage.file_system = "ext4";
   result.storage.device = "vda";
   CHECK(render_read(result, false).starts_with("322 MB/s, cache cold: 2 threads of pread, ext4 on vda\n\nmode:"));

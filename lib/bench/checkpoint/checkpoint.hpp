@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/checkpoint/checkpoint_plan.hpp"
+#include "bench/machine/cache_state.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
@@ -66,7 +67,7 @@ double drain_checkpoint(const WrittenCheckpoint& from, CheckpointFolder& to, boo
 
 struct ReadBack {
   double seconds = 0;
-  std::string cache_state;  ///< "cold", or "unknown" where the page cache could not be emptied
+  CacheState cache_state = CacheState::unknown;  ///< cold, or unknown where the page cache could not be emptied
 };
 
 /// Reads all files, one thread each, from the disk where the cache can be emptied, and compares every byte. Throws
@@ -170,7 +171,7 @@ struct CheckpointRestore {
   std::uint64_t bytes = 0;
   double read_seconds = 0;
   double bytes_per_second = 0;
-  std::string cache_state;
+  CacheState cache_state = CacheState::unknown;
 
   void describe(FieldVisitor& v);
 };

@@ -151,7 +151,7 @@ double drain_checkpoint(const WrittenCheckpoint& from, CheckpointFolder& to, boo
 
 ReadBack read_back_checkpoint(const WrittenCheckpoint& checkpoint, Context& context) {
   ReadBack result;
-  result.cache_state = drop_from_cache(checkpoint) ? "cold" : "unknown";
+  result.cache_state = drop_from_cache(checkpoint) ? CacheState::cold : CacheState::unknown;
   std::vector<CheckpointBytes> wanted;
   for (std::uint64_t rank = 0; rank < checkpoint.rank_bytes.size(); ++rank) {
     wanted.emplace_back(rank, checkpoint.turn, std::min(checkpoint.block, checkpoint.rank_bytes[rank]));

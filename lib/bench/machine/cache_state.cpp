@@ -134,12 +134,12 @@ InputSet preparable(const InputSet& input, CacheRequest request, double seconds,
   return part;
 }
 
-std::string cache_state(const CacheReport& report, system::StorageClass storage_class) {
+CacheState cache_state(const CacheReport& report, system::StorageClass storage_class) {
   const auto ratio = report.residency_before_ratio;
-  if (!ratio) return report.requested == CacheRequest::warm ? "warm" : "unknown";
-  if (*ratio >= kWarm) return "warm";
-  if (*ratio > kCold) return "mixed";
-  return system::has_remote_cache(storage_class) ? "client-cold" : "cold";
+  if (!ratio) return report.requested == CacheRequest::warm ? CacheState::warm : CacheState::unknown;
+  if (*ratio >= kWarm) return CacheState::warm;
+  if (*ratio > kCold) return CacheState::mixed;
+  return system::has_remote_cache(storage_class) ? CacheState::client_cold : CacheState::cold;
 }
 
 DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context) {

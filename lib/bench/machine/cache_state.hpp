@@ -27,15 +27,29 @@ struct DataOnDisk {
 enum class CacheRequest { any, cold, warm };
 constexpr auto enum_names(CacheRequest) { return std::to_array<std::string_view>({"any", "cold", "warm"}); }
 
+/// What the page cache held of the data before a measurement that goes through it.
+enum class CacheState {
+  none,         ///< nothing was read
+  unknown,      ///< the system does not report it to this user
+  cold,         ///< not in memory
+  client_cold,  ///< not in this machine's memory, but a server may have it in its own
+  mixed,        ///< in part in memory
+  warm,         ///< in memory, or just read into the cache
+  direct,       ///< read past the page cache (O_DIRECT)
+};
+constexpr auto enum_names(CacheState) {
+  return std::to_array<std::string_view>({"", "unknown", "cold", "client-cold", "mixed", "warm", "direct"});
+}
+
 struct CacheReport {
   CacheRequest requested = CacheRequest::any;
-  std::string state;  ///< as cache_state() names it
+  CacheState state = CacheState::none;
   std::optional<double> residency_before_ratio;
   std::optional<double> residency_after_ratio;
 
   void describe(FieldVisitor& v) {
     v.field({"requested", Unit::none, "what --cache asked for"}, requested);
-    v.field({"state", Unit::none, "what was measured: cold, client-cold, warm, mixed, direct or unknown"}, state);
+    v.field({"state", Unit::none, "what was measured; empty: nothing was read"}, state);
     v.field({"residency_before_ratio", Unit::ratio, "share of the bytes in the page cache before; none: not known"},
             residency_before_ratio);
     v.field({"residency_after_ratio", Unit::ratio, "the same afterwards"}, residency_after_ratio);
@@ -56,9 +70,9 @@ std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request
 /// as each measurement does, takes no longer than that.
 InputSet preparable(const InputSet& input, CacheRequest request, double seconds, Context& context);
 
-/// A name for what the cache held before a measurement that goes through it. "client-cold": a server behind may still
-/// have it in memory. What was just read into the cache is warm, also where the system does not tell.
-std::string cache_state(const CacheReport& report, system::StorageClass storage_class);
+/// The state that a report's residency stands for. What was just read into the cache is warm, also where the system
+/// does not report it.
+CacheState cache_state(const CacheReport& report, system::StorageClass storage_class);
 
 /// Looks how at most 2000 files, taken evenly, lie on their disk. Where that is to be measured, throws
 /// Error{unsupported} for holes and extents that were never written, whose reading touches no disk, and with `direct`

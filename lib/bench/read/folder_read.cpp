@@ -162,7 +162,7 @@ void add_hints(const ReadOptions& options, ReadResult& result) {
         "names and attributes were taken from memory where they happened to be there: a second "
         "run is faster; --cache cold as root measures the first");
   }
-  if (result.cache.state == "client-cold") {
+  if (result.cache.state == CacheState::client_cold) {
     result.hints.emplace_back("cold is true of this machine only: the server may still have had the data in memory");
   }
 }

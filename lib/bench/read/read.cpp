@@ -206,8 +206,9 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   ReadResult result = describe_run(options, files);
   result.on_disk = on_disk;
   result.cache.residency_before_ratio = residency(files, context);
-  result.cache.state = options.direct ? "direct" : cache_state(result.cache, result.storage.storage_class);
-  add_measurement(plan, run_repetitions(plan, result.cache.state == "warm", result.storage.device, context), result);
+  result.cache.state = options.direct ? CacheState::direct : cache_state(result.cache, result.storage.storage_class);
+  add_measurement(plan, run_repetitions(plan, result.cache.state == CacheState::warm, result.storage.device, context),
+                  result);
   result.cache.residency_after_ratio = residency(files, context);
   if (const auto remark = engine->remark()) context.warn("plain_buffers", *remark);
   if (result.samples == 0U) {

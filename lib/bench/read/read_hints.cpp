@@ -31,17 +31,17 @@ void hint_at_time(const ReadOptions& options, const ReadResult& result, Hints& h
 }
 
 void hint_at_cache(const ReadResult& result, Hints& hints) {
-  if (result.cache.state == "mixed") {
+  if (result.cache.state == CacheState::mixed) {
     hints.emplace_back("part of the data was in memory; --cache cold or --cache warm measures one thing");
   }
-  if (result.cache.state == "client-cold") {
+  if (result.cache.state == CacheState::client_cold) {
     hints.emplace_back("cold is true of this machine only: the server may still have had the data in memory");
   }
 }
 
 void hint_at_copies(const ReadResult& result, Hints& hints) {
   constexpr double kMostMissing = 0.1;
-  const bool from_disk = result.direct || result.cache.state == "cold";
+  const bool from_disk = result.direct || result.cache.state == CacheState::cold;
   const std::uint64_t read = result.device->read_bytes;
   if (!from_disk || static_cast<double>(read) >= static_cast<double>(result.bytes) * (1 - kMostMissing)) return;
   hints.push_back(

@@ -95,7 +95,7 @@ ReadResult describe_knee(const LevelMeasurement& knee, const ReadOptions& option
   result.bytes_per_second_interval = rate_interval(knee.timing, result.bytes_per_second);
   result.steady = knee.level.steady;
   result.latency = knee.latency.quantiles();
-  result.cache.state = "client-cold";
+  result.cache.state = CacheState::client_cold;
   result.storage.storage_class = system::StorageClass::network;
   result.storage.source = source.location();
   return result;

@@ -75,7 +75,9 @@ std::string remedy(const MeasuredNode& node, const JobRequirement& requirement, 
   return decode_remedy(node, target, judgement.supply_per_second);
 }
 
-bool from_memory(const MeasuredNode& node) { return node.cache_state == "warm" || node.cache_state == "mixed"; }
+bool from_memory(const MeasuredNode& node) {
+  return node.cache_state == CacheState::warm || node.cache_state == CacheState::mixed;
+}
 
 /// The rates of the host that the verdict is about: where the pipeline was measured, its own stands for the slowest
 /// stage, and no other is below it.
@@ -137,8 +139,9 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
   if (requirement) required = samples_per_second(requirement->job);
   std::vector<LadderRow> rows;
   const double read = rates.front().samples_per_second;
-  rows.push_back(ladder_row(stage::kRead, required, read,
-                            fmt::format("{}, {}", format_rate(node.read_bytes_per_second), node.cache_state)));
+  rows.push_back(
+      ladder_row(stage::kRead, required, read,
+                 fmt::format("{}, {}", format_rate(node.read_bytes_per_second), enum_name(node.cache_state))));
   rows.back().interval = scaled(node.read_interval, node.read_bytes_per_second, read);
   if (rates.size() > 1) add_decoding(node, required, rates.back().samples_per_second, rows);
   if (node.pipeline_samples_per_second && decodes(node, requirement)) {
@@ -155,9 +158,10 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
 }
 
 std::string cache_words(const MeasuredNode& node) {
-  if (from_memory(node)) return fmt::format("; {} page cache: storage itself was not measured", node.cache_state);
-  if (node.cache_state == "direct") return "; storage was read past the page cache (O_DIRECT)";
-  if (node.cache_state == "unknown") return "; whether the data was cached is not known";
+  if (from_memory(node))
+    return fmt::format("; {} page cache: storage itself was not measured", enum_name(node.cache_state));
+  if (node.cache_state == CacheState::direct) return "; storage was read past the page cache (O_DIRECT)";
+  if (node.cache_state == CacheState::unknown) return "; whether the data was cached is not known";
   return {};
 }
 

@@ -140,7 +140,7 @@ void add_decoding(const DecodeResult& decode, MeasuredNode& node) {
 /// that is much, the disk's own counter is nearer to what longer reading gives.
 double storage_rate(const ReadResult& read) {
   constexpr double kMuch = 1.1;
-  const bool is_cold = read.cache.state == "cold" && read.device.has_value();
+  const bool is_cold = read.cache.state == CacheState::cold && read.device.has_value();
   if (!is_cold || read.device->read_bytes_per_second < kMuch * read.bytes_per_second) return read.bytes_per_second;
   return read.device->read_bytes_per_second;
 }
@@ -148,7 +148,7 @@ double storage_rate(const ReadResult& read) {
 }  // namespace
 
 bool reads_storage_too(const ReadResult& read, const PipelineResult& pipeline) {
-  return !read.direct || pipeline.cache.state == "cold" || pipeline.cache.state == "client-cold";
+  return !read.direct || pipeline.cache.state == CacheState::cold || pipeline.cache.state == CacheState::client_cold;
 }
 
 MeasuredNode measured_node(const RunResult& result, const RunOptions& options) {

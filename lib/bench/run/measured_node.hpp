@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/machine/cache_state.hpp"
 #include "bench/requirement/job.hpp"
 #include "bench/timing/timed_run.hpp"
 
@@ -26,7 +27,7 @@ struct MeasuredNode {
   double read_bytes_per_second = 0;
   std::optional<RateInterval> read_interval;  ///< of that
   double read_cpu_seconds = 0;                ///< processor time per sample
-  std::string cache_state;                    ///< as cache_state() names it
+  CacheState cache_state = CacheState::none;
   std::optional<double> decode_samples_per_second;
   std::optional<RateInterval> decode_interval;
   double decode_cpu_seconds = 0;  ///< processor time per sample

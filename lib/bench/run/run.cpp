@@ -47,7 +47,7 @@ void warn_of_pipeline(const RunResult& result, Context& context) {
         fmt::format("reading went past the page cache (O_DIRECT), but the pipeline reads through the cache, which held "
                     "its data or may have (state: {}): the pipeline's rate does not tell of storage, so that it is in "
                     "the JSON result alone, not in the ladder and not in the verdict",
-                    result.pipeline->cache.state));
+                    enum_name(result.pipeline->cache.state)));
   }
   const Conclusion& conclusion = result.conclusion;
   const double ratio = conclusion.predicted.of_measured_ratio.value_or(1);

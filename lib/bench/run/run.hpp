@@ -110,7 +110,7 @@ struct ReadTurn {
   double bytes_per_second = 0;
   std::optional<double> samples_per_second;
   stats::LatencyQuantiles latency;
-  std::string cache_state;
+  CacheState cache_state = CacheState::none;
 
   void describe(FieldVisitor& v);
 };

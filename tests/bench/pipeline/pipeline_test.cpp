@@ -164,7 +164,7 @@ TEST_CASE("epochs are told apart, and all but the first have a boundary") {
     CHECK(result.epochs[i].steps == 3);
     if (i > 0) CHECK(*result.epochs[i].boundary_stall_seconds >= 0);
   }
-  CHECK(result.cache.state == "warm");
+  CHECK(result.cache.state == CacheState::warm);
 }
 
 TEST_CASE("each value of prefetch has a row, and the rest is of the last") {

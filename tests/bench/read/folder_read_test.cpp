@@ -88,7 +88,7 @@ TEST_CASE("residency of files is asked when they are open, so that it costs no m
   ReadOptions options = folder_options(dir.path("t"));
   options.cache = CacheRequest::warm;
   const ReadResult warm = read_quietly(options);
-  CHECK(warm.cache.state == "warm");
+  CHECK(warm.cache.state == CacheState::warm);
   CHECK(warm.imagefolder->metadata_cache == MetadataCache::warm);
   options.cache = CacheRequest::cold;
   try {

@@ -25,7 +25,7 @@ TEST_CASE("a cold read starts from nothing and a warm one from everything") {
   try {
     const ReadResult cold = read_quietly(options);
     CHECK(cold.cache.residency_before_ratio == 0.0);
-    CHECK((cold.cache.state == "cold" || cold.cache.state == "client-cold"));
+    CHECK((cold.cache.state == CacheState::cold || cold.cache.state == CacheState::client_cold));
     CHECK(cold.cache.residency_after_ratio == 1.0);
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::unsupported);
@@ -33,7 +33,7 @@ TEST_CASE("a cold read starts from nothing and a warm one from everything") {
   }
   options.cache = CacheRequest::warm;
   const ReadResult warm = read_quietly(options);
-  CHECK(warm.cache.state == "warm");
+  CHECK(warm.cache.state == CacheState::warm);
   CHECK(warm.cache.requested == CacheRequest::warm);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("in memory neither cold nor direct can be had, and nothing else is mea
   const std::string path = "/dev/shm/shardkit-read-" + std::to_string(::getpid()) + ".tar";
   write_file(path, image_shard(3, "m").bytes());
   ReadOptions options = read_options(path);
-  CHECK(read_quietly(options).cache.state == "warm");
+  CHECK(read_quietly(options).cache.state == CacheState::warm);
   options.cache = CacheRequest::cold;
   CHECK(code_of(options) == ErrorCode::unsupported);
   options.cache = CacheRequest::any;

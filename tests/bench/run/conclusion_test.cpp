@@ -19,7 +19,7 @@ MeasuredNode small_node() {
   node.sample_bytes = 100e3;
   node.read_bytes_per_second = 800e6;
   node.read_cpu_seconds = 0.0001;
-  node.cache_state = "cold";
+  node.cache_state = CacheState::cold;
   node.decode_samples_per_second = 830;
   node.decode_cpu_seconds = 0.0024;
   node.dev_shm = 1U << 30U;
@@ -203,12 +203,13 @@ TEST_CASE("when input is fast enough compute limits") {
 
 TEST_CASE("the first line says warm where storage was not measured") {
   MeasuredNode node = small_node();
-  for (const char* state : {"warm", "mixed"}) {
+  for (const CacheState state : {CacheState::warm, CacheState::mixed}) {
     node.cache_state = state;
-    CHECK(contains(conclude(node, thousand_each(2), float_crops()).verdict.text, std::string(state) + " page cache"));
-    CHECK(contains(conclude(node, {}, float_crops()).verdict.text, std::string(state) + " page cache"));
+    const std::string words = std::string(enum_name(state)) + " page cache";
+    CHECK(contains(conclude(node, thousand_each(2), float_crops()).verdict.text, words));
+    CHECK(contains(conclude(node, {}, float_crops()).verdict.text, words));
   }
-  node.cache_state = "unknown";
+  node.cache_state = CacheState::unknown;
   CHECK(contains(conclude(node, {}, float_crops()).verdict.text, "not known"));
 }
 

@@ -146,7 +146,7 @@ TEST_CASE("where cold cannot be had the first line says warm, unless cold was in
   RunOptions options = run_options(path);
   Context context;
   const RunResult result = run(options, context);
-  CHECK(result.read.cache.state == "warm");
+  CHECK(result.read.cache.state == CacheState::warm);
   CHECK(contains(result.conclusion.verdict.text, "warm page cache"));
   const auto warnings = context.warnings();
   CHECK(std::any_of(warnings.begin(), warnings.end(), [](const Warning& w) { return w.code == "not_cold"; }));
@@ -176,12 +176,12 @@ TEST_CASE("where the cache cannot be dropped storage is read past it, named so, 
   const RunResult result = run(options, context);
   ::munmap(map, file.size());
   CHECK(result.read.direct);
-  CHECK(result.read.cache.state == "direct");
-  for (const RunTurn& turn : result.repetitions) CHECK(turn.read.cache_state == "direct");
+  CHECK(result.read.cache.state == CacheState::direct);
+  for (const RunTurn& turn : result.repetitions) CHECK(turn.read.cache_state == CacheState::direct);
   CHECK(contains(result.conclusion.verdict.text, "past the page cache (O_DIRECT)"));
   CHECK(contains(result.conclusion.ladder.front().note, ", direct"));
   REQUIRE(result.pipeline);
-  CHECK(result.pipeline->cache.state == "warm");
+  CHECK(result.pipeline->cache.state == CacheState::warm);
   CHECK(result.conclusion.ladder.back().stage != "pipeline");  // it read what was in the cache
   CHECK(contains(warning_of(context, "not_cold"), "--cache auto took the next best"));
   CHECK_FALSE(contains(warning_of(context, "not_cold"), "use --cache"));  // which would measure less than this did

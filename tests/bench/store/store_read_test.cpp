@@ -48,7 +48,7 @@ TEST_CASE("each level has a rate and a time to the first byte; the figures of th
 TEST_CASE("what servers cache is said to be unknown, and so is that a small set was read more than once") {
   const FaultyStore server(200'000);
   const ReadResult result = read_quietly(store_options(server.url("/a.tar")));
-  CHECK(result.cache.state == "client-cold");
+  CHECK(result.cache.state == CacheState::client_cold);
   CHECK_FALSE(result.cache.residency_before_ratio);
   CHECK(has_hint(result, "cannot be made cold"));
   CHECK(has_hint(result, "more than once"));
