@@ -1,9 +1,7 @@
 #include "dataset/convert/convert.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,31 +11,11 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/convert/folder_source.hpp"
-#include "dataset/indexes/foreign_indexes.hpp"
-#include "dataset/sharding/part.hpp"
 #include "dataset/sharding/planner.hpp"
 #include "dataset/sharding/scanned_source.hpp"
-#include "dataset/sharding/shard_target.hpp"
-#include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
-
-/// One folder of shards that a convert makes.
-struct ConvertSet {
-  std::string name;      ///< such as train; empty where the target is the only one
-  std::string source;    ///< folder of its images
-  std::string path;      ///< prefix that makes paths below `source` paths below the convert's SRC
-  ConvertTarget target;  ///< its plan is adopted
-  PlannedRest rest;      ///< to be filled in once all plans are adopted
-};
-
-/// Finds out which sets the options ask for (the whole source, the shares of --split, or the source's own train/ and
-/// val/ folders), prepares their folders and adopts a plan for each: the given one, or those made of a scan. Throws
-/// Error{usage} for options that contradict each other, and what scan_source(), write_plan() and adopt_plan() throw.
-std::vector<std::unique_ptr<ConvertSet>> plan_sets(const ConvertOptions& options, io::FileSystem& files, Context& ctx);
-
-using Sets = std::vector<std::unique_ptr<ConvertSet>>;
 
 /// A target inside the source would be scanned as a class by the next run.
 void refuse_target_in_source(const std::string& source, const std::string& target) {
@@ -76,40 +54,48 @@ void copy_plan(const std::string& path, ByteSink& sink) {
   }
 }
 
-class SetPlanner {
+class Conversion {
  public:
-  SetPlanner(const ConvertOptions& options, io::FileSystem& files, Context& ctx)
-      : options_(options), files_(files), ctx_(ctx) {}
+  Conversion(const ConvertOptions& options, Context& ctx, io::FileSystem& files)
+      : options_(options), ctx_(ctx), job_("convert", options.target, options, options.plan, files, ctx) {}
 
-  Sets run() {
+  ConvertResult run() {
+    plan_sets();
+    job_.resume(result_);
+    for (TargetSet& set : job_.sets()) write_set(set);
+    if (result_.sets.size() == 1) {
+      result_.manifest = result_.sets.front().manifest;
+      result_.plan_hash = result_.sets.front().plan_hash;
+    }
+    warn_of_images();
+    return std::move(result_);
+  }
+
+ private:
+  /// The given plan, the source's own train/ and val/ folders, the shares of --split, or the whole source.
+  void plan_sets() {
     refuse_target_in_source(options_.source, options_.target);
     const SplitRule rule = split_rule(options_);
     if (options_.seed != 0 && rule.shares.empty()) {
       throw Error(ErrorCode::usage, "--seed is that of --split, and there is none; the order's is --shuffle SEED");
     }
     if (!options_.plan.empty()) {
-      follow_plan();
+      refuse_options_beside_plan(options_);
+      add_set("").target.adopt_plan([this](ByteSink& sink) { copy_plan(options_.plan, sink); });
     } else if (const catalog::SetFolders folders = set_folders(); !folders.names.empty()) {
       plan_folders(folders);
     } else if (!rule.shares.empty()) {
       plan_shares(rule);
     } else {
-      ConvertSet& set = add("", options_.source, "");
+      TargetSet& set = add_set("");
       adopt(set, scan(options_.source, {}), {});
     }
-    return std::move(sets_);
   }
 
- private:
   catalog::SetFolders set_folders() {
     // A list says itself which images there are; rows of metadata are of one set.
     return options_.sharding.images.list.empty() ? catalog::find_set_folders(options_.source, ctx_)
                                                  : catalog::SetFolders{};
-  }
-
-  void follow_plan() {
-    refuse_options_beside_plan(options_);
-    add("", options_.source, "").target.adopt_plan([this](ByteSink& sink) { copy_plan(options_.plan, sink); });
   }
 
   void plan_folders(const catalog::SetFolders& folders) {
@@ -125,106 +111,52 @@ class SetPlanner {
                               fmt::join(folders.names, ", ")),
                   options_.source);
     }
+    from_set_folders_ = true;
     for (const std::string& name : folders.names) {
-      const std::string root = io::join_path(options_.source, name);
-      ConvertSet& set = add(name, root, name + "/");
-      adopt(set, scan(root, folders.classes), {.options = {{"set", name}}});
+      TargetSet& set = add_set(name);
+      adopt(set, scan(source_of(set), folders.classes), {.options = {{"set", name}}});
     }
   }
 
   void plan_shares(const SplitRule& rule) {
-    for (const SplitShare& share : rule.shares) add(share.name, options_.source, "");
+    for (const SplitShare& share : rule.shares) add_set(share.name);
     const ScannedSource source = scan(options_.source, {});
     const std::vector<SampleOrder> orders = split_source(source, rule, ctx_);
-    for (std::size_t i = 0; i < sets_.size(); ++i) refuse_empty_set(sets_[i]->name, orders[i]);
-    for (std::size_t i = 0; i < sets_.size(); ++i) {
-      PlanScope scope{&orders[i], split_texts(options_, sets_[i]->name), {}, i == 0};
-      adopt(*sets_[i], source, scope);
+    for (std::size_t i = 0; i < orders.size(); ++i) refuse_empty_set(job_.sets()[i].name, orders[i]);
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+      TargetSet& set = job_.sets()[i];
+      adopt(set, source, {&orders[i], split_texts(options_, set.name), {}, i == 0});
     }
   }
 
-  ConvertSet& add(const std::string& name, const std::string& source, const std::string& path) {
-    if (!name.empty()) refuse_sets_in_set(ConvertTarget(files_, options_.target));
-    const std::string folder = name.empty() ? options_.target : io::join_path(options_.target, name);
-    sets_.push_back(std::make_unique<ConvertSet>(ConvertSet{name, source, path, ConvertTarget(files_, folder), {}}));
-    sets_.back()->target.prepare();
-    return *sets_.back();
+  TargetSet& add_set(const std::string& name) {
+    TargetSet& set = job_.add_set(name);
+    set.target.prepare();
+    return set;
+  }
+
+  /// The folder of the set's images.
+  std::string source_of(const TargetSet& set) const {
+    return from_set_folders_ ? io::join_path(options_.source, set.name) : options_.source;
   }
 
   ScannedSource scan(const std::string& root, const std::vector<std::string>& classes) {
     return scan_source(root, options_.sharding, classes, options_.threads, ctx_);
   }
 
-  void adopt(ConvertSet& set, const ScannedSource& source, const PlanScope& scope) {
+  void adopt(TargetSet& set, const ScannedSource& source, const PlanScope& scope) {
     set.target.adopt_plan([&](ByteSink& sink) { write_plan(source, options_.sharding, scope, sink, ctx_); });
   }
 
-  const ConvertOptions& options_;
-  io::FileSystem& files_;
-  Context& ctx_;
-  Sets sets_;
-};
-
-Sets plan_sets(const ConvertOptions& options, io::FileSystem& files, Context& ctx) {
-  return SetPlanner(options, files, ctx).run();
-}
-
-class Conversion {
- public:
-  Conversion(const ConvertOptions& options, Context& ctx, io::FileSystem& files)
-      : options_(options), kinds_(parse_foreign_kinds(options.index)), ctx_(ctx), files_(files) {}
-
-  ConvertResult run() {
-    if (options_.in_parts()) choose_part();
-    const auto start = std::chrono::steady_clock::now();
-    const std::vector<std::unique_ptr<ConvertSet>> sets = plan_sets(options_, files_, ctx_);
-    result_.phases_seconds.scan = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    find_rest(sets);
-    for (const auto& set : sets) write_set(*set);
-    if (sets.size() == 1) {
-      result_.manifest = result_.sets.front().manifest;
-      result_.plan_hash = result_.sets.front().plan_hash;
-    }
-    warn_of_images();
-    return std::move(result_);
-  }
-
- private:
-  /// Where the scheduler tells a number but not how many there are, the plan may.
-  void choose_part() {
-    const bool automatic = options_.part.empty() || options_.part == "auto";
-    std::optional<std::uint64_t> parts = options_.parts;
-    if (automatic && !parts && !options_.plan.empty()) {
-      io::FileSource plan(options_.plan);
-      parts = formats::PlanReader(plan, options_.plan).head().parts;
-    }
-    part_ = parse_part(automatic ? "auto" : options_.part, parts, system::process_environment());
-  }
-
-  /// Room for all sets is looked for before the first byte.
-  void find_rest(const std::vector<std::unique_ptr<ConvertSet>>& sets) {
-    std::uint64_t bytes = 0;
-    for (const auto& set : sets) {
-      set->rest = still_to_write(set->target, part_, options_.recheck, ctx_);
-      bytes += set->rest.bytes;
-    }
-    check_room(sets.front()->target.folder(), bytes);
-  }
-
-  void write_set(ConvertSet& set) {
-    const formats::PlanReader& plan = set.target.plan();
-    const unsigned cores = system::thread_count(options_.threads);
-    FolderSource source(plan, set.source, cores);
-    const PlannedReport report =
-        write_planned_shards({set.target, source, part_, cores, "convert", kinds_}, set.rest, files_, ctx_);
-    result_.add(set.name, report);
-    result_.reads_in_flight = std::max<std::uint64_t>(result_.reads_in_flight, report.job.in_flight);
+  void write_set(TargetSet& set) {
+    FolderSource source(set.target.plan(), source_of(set), job_.cores());
+    const std::vector<formats::IndexSkip> skipped = job_.write(set, source, result_);
     result_.kept_bad += source.counts().kept_bad;
     result_.resized += source.counts().resized;
     result_.resized_at_lower_quality += source.counts().other_quality;
     not_resized_ += source.counts().not_jpeg;
-    result_.skipped += report.skipped.size();
-    list_skipped(result_.skipped_files, report.skipped, set.path);
+    result_.skipped += skipped.size();
+    list_skipped(result_.skipped_files, skipped, from_set_folders_ ? set.name + "/" : std::string());
   }
 
   void warn_of_images() {
@@ -243,10 +175,9 @@ class Conversion {
   }
 
   const ConvertOptions& options_;
-  const ForeignKinds kinds_;
   Context& ctx_;
-  io::FileSystem& files_;
-  std::optional<Part> part_;
+  ShardingJob job_;
+  bool from_set_folders_ = false;  ///< the source has train/ and val/ folders of its own
   ConvertResult result_;
   std::uint64_t not_resized_ = 0;
 };
@@ -274,10 +205,6 @@ void ConvertOptions::describe(FieldVisitor& v) {
   v.field({"plan", Unit::none, "do what this plan says, without scanning (see `shardctl plan`)", Role::input_file},
           plan);
   WriteOptions::describe(v);
-  v.field({"threads", Unit::count,
-           "cores to use (default: those this process may use); reads in flight follow the "
-           "source's latency, not this"},
-          threads);
 }
 
 void ConvertResult::describe(FieldVisitor& v) {

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "dataset/sharding/sharding_job.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 #include "dataset/sharding/split.hpp"
-#include "dataset/sharding/written_sets.hpp"
 #include "io/file_system.hpp"
 
 namespace shardkit::dataset {
@@ -19,7 +18,6 @@ struct ConvertOptions : SplitOptions, WriteOptions {
   std::string target;
   ShardingOptions sharding;
   std::string plan;
-  std::optional<std::uint64_t> threads;
 
   void describe(FieldVisitor& v);
 };
@@ -29,7 +27,6 @@ struct ConvertResult : WrittenSets {
   std::uint64_t kept_bad = 0;
   std::uint64_t resized = 0;
   std::uint64_t resized_at_lower_quality = 0;
-  std::uint64_t reads_in_flight = 0;
   std::string manifest;
   std::string plan_hash;
   std::vector<SkippedFile> skipped_files;

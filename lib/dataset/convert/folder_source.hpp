@@ -11,7 +11,7 @@
 #include "core/context.hpp"
 #include "core/error.hpp"
 #include "dataset/checks/image_fault.hpp"
-#include "dataset/sharding/shard_job.hpp"
+#include "dataset/sharding/shard_writer.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 #include "formats/plan_file.hpp"
 #include "image/jpeg_resizer.hpp"

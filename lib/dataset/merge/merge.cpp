@@ -21,7 +21,7 @@ struct FoundPart {
   formats::Manifest manifest;
 };
 
-std::vector<FoundPart> find_parts(const ConvertTarget& target) {
+std::vector<FoundPart> find_parts(const ShardTarget& target) {
   std::vector<FoundPart> parts;
   for (const auto& entry : std::filesystem::directory_iterator(target.state_path(""))) {
     const std::string name = entry.path().filename();
@@ -55,14 +55,14 @@ void check_split(const std::vector<FoundPart>& parts, const std::string& plan_ha
 }
 
 /// Whether the manifest of this plan is there already.
-bool is_merged(const ConvertTarget& target) {
+bool is_merged(const ShardTarget& target) {
   const std::string path = target.path_of(formats::kManifestName);
   return std::filesystem::exists(path) &&
          formats::read_manifest(io::read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
 }
 
-void refuse_without_plan(const ConvertTarget& target) {
-  if (std::filesystem::exists(target.state_path("plan"))) return;
+void refuse_without_plan(const ShardTarget& target) {
+  if (target.has_plan()) return;
   throw Error(
       ErrorCode::not_found,
       fmt::format("'{}' has no .shardkit/plan, so that no convert or reshard wrote parts there; of a split merge "
@@ -100,7 +100,7 @@ void MergeResult::describe(FieldVisitor& v) {
 
 MergeResult merge(const MergeOptions& options, Context& ctx) {
   const auto files = io::posix_file_system();
-  ConvertTarget target(*files, options.target);
+  ShardTarget target(*files, options.target);
   refuse_without_plan(target);
   target.open_plan();
   const std::vector<FoundPart> parts = find_parts(target);
@@ -128,12 +128,11 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
     summaries.push_back(*summary);
     ++ctx.progress().items;
   }
-  const formats::Manifest manifest = target.manifest_of(summaries);
+  const formats::Manifest manifest = target.manifest_of(summaries, target.skipped_in(summaries));
   index_for_others(*files, options.target, manifest.shards, ctx);
-  target.publish_manifest(manifest);
+  const std::string path = target.publish_manifest(manifest);
   for (const FoundPart& found : parts) files->remove(found.path);
-  return {parts.size(),   manifest.shards.size(), manifest.samples,
-          manifest.bytes, manifest.skipped,       io::join_path(options.target, formats::kManifestName)};
+  return {parts.size(), manifest.shards.size(), manifest.samples, manifest.bytes, manifest.skipped, path};
 }
 
 }  // namespace shardkit::dataset

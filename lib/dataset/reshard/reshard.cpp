@@ -1,8 +1,6 @@
 #include "dataset/reshard/reshard.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <memory>
 #include <span>
 #include <utility>
 
@@ -16,8 +14,6 @@
 #include "dataset/reshard/sample_gatherer.hpp"
 #include "dataset/reshard/sample_table.hpp"
 #include "dataset/reshard/shard_source.hpp"
-#include "dataset/sharding/shard_target.hpp"
-#include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -29,17 +25,6 @@ void check(const ReshardOptions& options) {
   }
 }
 
-/// A folder of shards that is being made.
-struct OutputSet {
-  OutputSet(io::FileSystem& files, std::string name_, const std::string& folder)
-      : name(std::move(name_)), target(files, folder) {}
-
-  std::string name;  ///< in the split; empty without one
-  ConvertTarget target;
-  SampleOrder order;
-  PlannedRest rest;  ///< of its plan
-};
-
 class Resharding {
  public:
   Resharding(const ReshardOptions& options, Context& ctx, io::FileSystem& files)
@@ -47,37 +32,27 @@ class Resharding {
         ctx_(ctx),
         files_(files),
         rule_(split_rule(options)),
-        kinds_(parse_foreign_kinds(options.index)) {
+        job_("reshard", options.target, options, {}, files, ctx) {
     check(options);
-    if (rule_.shares.empty()) sets_.push_back(std::make_unique<OutputSet>(files, "", options.target));
-    if (!rule_.shares.empty()) refuse_sets_in_set(ConvertTarget(files, options.target));
-    for (const SplitShare& share : rule_.shares) {
-      sets_.push_back(std::make_unique<OutputSet>(files, share.name, io::join_path(options.target, share.name)));
-    }
+    if (rule_.shares.empty()) job_.add_set("");
+    for (const SplitShare& share : rule_.shares) job_.add_set(share.name);
+    orders_.resize(job_.sets().size());
   }
 
   ReshardResult run() {
     const ExtensionMap extensions(options_.rename);
     std::optional<SampleDraw> draw;
     if (options_.sample) draw.emplace(*options_.sample);
-    if (options_.in_parts()) {
-      part_ = parse_part(options_.part.empty() ? "auto" : options_.part, options_.parts, system::process_environment());
-    }
-    cores_ = system::thread_count(options_.threads);
-
-    const auto start = std::chrono::steady_clock::now();
     find_inputs();
     const SampleFilter filter(options_, inputs_.classes);
-    for (const auto& set : sets_) set->target.prepare();
+    for (TargetSet& set : job_.sets()) set.target.prepare();
     // What is only needed until the end of the run: unpacked inputs and, until plans are made, the list of samples.
-    const std::string scratch = sets_.front()->target.state_path("");
-    unpack_inputs(inputs_, scratch, cores_, files_, ctx_);
+    const std::string scratch = job_.sets().front().target.state_path("");
+    unpack_inputs(inputs_, scratch, job_.cores(), files_, ctx_);
     make_plans(filter, extensions, draw, scratch);
-    const std::chrono::duration<double> scan = std::chrono::steady_clock::now() - start;
-    result_.phases_seconds.scan = scan.count();
 
-    find_rest();
-    for (const auto& set : sets_) write_set(*set);
+    resume();
+    for (TargetSet& set : job_.sets()) write_set(set);
     warn_of_dropped();
     return std::move(result_);
   }
@@ -85,7 +60,7 @@ class Resharding {
  private:
   void find_inputs() {
     std::vector<std::string> folders;
-    for (const auto& set : sets_) folders.push_back(set->target.folder());
+    for (const TargetSet& set : job_.sets()) folders.push_back(set.target.folder());
     inputs_ = find_reshard_inputs(options_.inputs, folders);
     result_.inputs = inputs_.tars.size();
   }
@@ -94,7 +69,7 @@ class Resharding {
                   const std::string& scratch) {
     SampleTable table(files_, scratch);
     SampleGatherer gatherer(inputs_, filter, extensions, table, ctx_);
-    gatherer.run(cores_);
+    gatherer.run(job_.cores());
     report_ignored(gatherer.ignored());
     settle_duplicate_keys(table, inputs_, options_.mark_duplicates, ctx_);
 
@@ -112,11 +87,10 @@ class Resharding {
     ctx_.progress().start("plan", order.size());
     divide(table, std::move(order));
     ReshardPlanned sum;
-    for (const auto& set : sets_) {
-      const ReshardPlanned planned = make_plan(*set, table);
+    for (std::size_t i = 0; i < orders_.size(); ++i) {
+      const ReshardPlanned planned = make_plan(job_.sets()[i], std::move(orders_[i]), table);
       sum.renamed += planned.renamed;
       sum.oversized += planned.oversized;
-      set->order = {};
     }
     result_.renamed = sum.renamed;
     if (sum.oversized > 0) {
@@ -130,30 +104,26 @@ class Resharding {
       throw Error(ErrorCode::not_found, "no sample is left to write: the filters leave out all");
     }
     if (rule_.shares.empty()) {
-      sets_.front()->order = std::move(order);
+      orders_.front() = std::move(order);
       return;
     }
     const auto facts = [&](std::uint32_t sample) {
       const SampleRecord& record = table.record(sample);
       return SplitFacts{record.key_hash, record.label};
     };
-    std::vector<SampleOrder> orders = split_samples(std::move(order), rule_, facts, ctx_);
-    for (std::size_t i = 0; i < sets_.size(); ++i) {
-      refuse_empty_set(sets_[i]->name, orders[i]);
-      sets_[i]->order = std::move(orders[i]);
-    }
+    orders_ = split_samples(std::move(order), rule_, facts, ctx_);
+    for (std::size_t i = 0; i < orders_.size(); ++i) refuse_empty_set(job_.sets()[i].name, orders_[i]);
   }
 
-  ReshardPlanned make_plan(OutputSet& set, const SampleTable& table) {
-    if (options_.sort) sort_by_key(table, set.order, ctx_);
+  ReshardPlanned make_plan(TargetSet& set, SampleOrder order, const SampleTable& table) {
+    if (options_.sort) sort_by_key(table, order, ctx_);
     if (options_.shuffle) {
       Prng prng(*options_.shuffle);
-      shuffle(std::span(set.order), prng);
+      shuffle(std::span(order), prng);
     }
     ReshardPlanned planned;
-    set.target.adopt_plan([&](ByteSink& sink) {
-      planned = write_reshard_plan(options_, set.name, inputs_, table, set.order, sink, ctx_);
-    });
+    set.target.adopt_plan(
+        [&](ByteSink& sink) { planned = write_reshard_plan(options_, set.name, inputs_, table, order, sink, ctx_); });
     return planned;
   }
 
@@ -167,29 +137,19 @@ class Resharding {
                     format_count(ignored, "member")));
   }
 
-  /// All sets share one file system: the room is checked for all of them before the first byte of a shard.
-  void find_rest() {
-    std::uint64_t bytes = 0;
-    for (const auto& set : sets_) {
-      set->rest = still_to_write(set->target, part_, options_.recheck, ctx_);
-      bytes += set->rest.bytes;
-    }
+  void resume() {
     std::uint64_t unpacked = 0;
     for (const ReshardInput& input : inputs_.tars) unpacked += input.unpacked ? input.unpacked->bytes() : 0;
-    check_room(options_.target, bytes,
-               unpacked == 0 ? std::string()
-                             : fmt::format(" beside the {} of unpacked inputs that lie there until the end",
-                                           format_size(unpacked)));
+    job_.resume(result_, unpacked == 0 ? std::string()
+                                       : fmt::format(" beside the {} of unpacked inputs that lie there until the end",
+                                                     format_size(unpacked)));
   }
 
-  void write_set(OutputSet& set) {
-    const formats::PlanReader& plan = set.target.plan();
-    ShardSource source(plan, inputs_, options_.drop_bad, cores_);
-    const PlannedReport report =
-        write_planned_shards({set.target, source, part_, cores_, "reshard", kinds_}, set.rest, files_, ctx_);
-    result_.add(set.name, report);
-    result_.dropped += report.skipped.size();
-    list_skipped(result_.dropped_samples, report.skipped);
+  void write_set(TargetSet& set) {
+    ShardSource source(set.target.plan(), inputs_, options_.drop_bad, job_.cores());
+    const std::vector<formats::IndexSkip> dropped = job_.write(set, source, result_);
+    result_.dropped += dropped.size();
+    list_skipped(result_.dropped_samples, dropped);
   }
 
   void warn_of_dropped() {
@@ -202,10 +162,8 @@ class Resharding {
   Context& ctx_;
   io::FileSystem& files_;
   SplitRule rule_;
-  const ForeignKinds kinds_;
-  std::vector<std::unique_ptr<OutputSet>> sets_;
-  std::optional<Part> part_;
-  unsigned cores_ = 1;
+  ShardingJob job_;
+  std::vector<SampleOrder> orders_;  ///< of the sets, until their plans are made
   ReshardInputs inputs_;
   ReshardResult result_;
 };
@@ -266,10 +224,6 @@ void ReshardOptions::describe(FieldVisitor& v) {
            Role::option, "OLD=NEW"},
           rename);
   WriteOptions::describe(v);
-  v.field({"threads", Unit::count,
-           "cores to use (default: those this process may use); reads in flight follow the inputs' latency, not "
-           "this"},
-          threads);
 }
 
 void ReshardResult::describe(FieldVisitor& v) {

@@ -7,9 +7,9 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "dataset/sharding/sharding_job.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 #include "dataset/sharding/split.hpp"
-#include "dataset/sharding/written_sets.hpp"
 #include "io/file_system.hpp"
 
 namespace shardkit::dataset {
@@ -28,7 +28,6 @@ struct ReshardOptions : SplitOptions, WriteOptions {
   bool drop_bad = false;
   bool mark_duplicates = false;
   std::vector<std::string> rename;
-  std::optional<std::uint64_t> threads;
 
   void describe(FieldVisitor& v);
 };

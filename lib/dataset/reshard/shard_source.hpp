@@ -10,7 +10,7 @@
 
 #include "dataset/checks/image_fault.hpp"
 #include "dataset/reshard/reshard_inputs.hpp"
-#include "dataset/sharding/shard_job.hpp"
+#include "dataset/sharding/shard_writer.hpp"
 #include "formats/moved_sample.hpp"
 #include "io/file.hpp"
 

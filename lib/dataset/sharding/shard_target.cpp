@@ -44,13 +44,13 @@ Hash128 file_hash(const std::string& path) {
 
 }  // namespace
 
-ConvertTarget::ConvertTarget(io::FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
+ShardTarget::ShardTarget(io::FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
 
-void ConvertTarget::prepare() {
+void ShardTarget::prepare() {
   files_.create_directories(io::join_path(folder_, formats::kStateFolder));
   io::remove_stale_temps(files_, folder_);
   io::remove_stale_temps(files_, io::join_path(folder_, formats::kStateFolder));
-  if (std::filesystem::exists(state_path(kPlanName))) return;
+  if (has_plan()) return;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
     if (name.starts_with('.') || name == "lost+found") continue;
@@ -61,20 +61,9 @@ void ConvertTarget::prepare() {
   }
 }
 
-/// Whoever reads the target would find one set and, in its folders, others.
-void refuse_sets_in_set(const ConvertTarget& target) {
-  if (!std::filesystem::exists(target.path_of(formats::kManifestName)) &&
-      !std::filesystem::exists(target.state_path("plan"))) {
-    return;
-  }
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' is the folder of one set of shards; choose another for several sets", target.folder()),
-              target.folder());
-}
-
-void ConvertTarget::adopt_plan(const std::function<void(ByteSink&)>& write) {
+void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write) {
   const std::string path = state_path(kPlanName);
-  if (!std::filesystem::exists(path)) {
+  if (!has_plan()) {
     io::AtomicFile file(files_, path);
     write(file);
     if (file.commit_new()) return open_plan();
@@ -91,12 +80,14 @@ void ConvertTarget::adopt_plan(const std::function<void(ByteSink&)>& write) {
               folder_);
 }
 
-void ConvertTarget::open_plan() {
+bool ShardTarget::has_plan() const { return std::filesystem::exists(state_path(kPlanName)); }
+
+void ShardTarget::open_plan() {
   plan_file_ = std::make_unique<io::FileSource>(state_path(kPlanName));
   plan_ = std::make_unique<formats::PlanReader>(*plan_file_, state_path(kPlanName));
 }
 
-std::optional<formats::ShardSummary> ConvertTarget::finished(std::size_t shard, bool recheck) const {
+std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, bool recheck) const {
   const std::string name = plan_->shard_name(shard);
   const std::string index_path = io::join_path(folder_, formats::shard_index_path(name));
   struct stat info {};
@@ -119,7 +110,7 @@ std::optional<formats::ShardSummary> ConvertTarget::finished(std::size_t shard, 
   return summary;
 }
 
-std::vector<formats::IndexSkip> ConvertTarget::skipped_in(const std::vector<formats::ShardSummary>& shards) const {
+std::vector<formats::IndexSkip> ShardTarget::skipped_in(const std::vector<formats::ShardSummary>& shards) const {
   std::vector<formats::IndexSkip> skipped = plan_->head().skipped;
   for (const formats::ShardSummary& shard : shards) {
     if (shard.skipped == 0) continue;
@@ -132,7 +123,7 @@ std::vector<formats::IndexSkip> ConvertTarget::skipped_in(const std::vector<form
   return skipped;
 }
 
-std::map<std::string, std::uint64_t> ConvertTarget::left_out_by_class(
+std::map<std::string, std::uint64_t> ShardTarget::left_out_by_class(
     const std::vector<formats::ShardSummary>& shards, const std::vector<formats::IndexSkip>& skipped) const {
   const formats::PlanHead& head = plan_->head();
   std::map<std::string, std::uint64_t> left_out;
@@ -159,12 +150,12 @@ std::map<std::string, std::uint64_t> ConvertTarget::left_out_by_class(
   return left_out;
 }
 
-formats::Manifest ConvertTarget::manifest_of(const std::vector<formats::ShardSummary>& shards) const {
+formats::Manifest ShardTarget::manifest_of(const std::vector<formats::ShardSummary>& shards,
+                                           const std::vector<formats::IndexSkip>& skipped) const {
   const formats::PlanHead& head = plan_->head();
   formats::Manifest manifest;
   manifest.options = head.options;
   manifest.plan_hash = to_hex(plan_->hash());
-  const std::vector<formats::IndexSkip> skipped = skipped_in(shards);
   manifest.skipped = skipped.size();
   const std::map<std::string, std::uint64_t> left_out = left_out_by_class(shards, skipped);
   for (const formats::PlanClass& item : head.classes) {
@@ -180,14 +171,16 @@ formats::Manifest ConvertTarget::manifest_of(const std::vector<formats::ShardSum
   return manifest;
 }
 
-void ConvertTarget::publish_manifest(const formats::Manifest& manifest) {
-  const std::string text = formats::write_manifest(manifest);
-  io::publish(files_, path_of(formats::kManifestName), as_bytes(text));
+std::string ShardTarget::publish_manifest(const formats::Manifest& manifest) {
+  const std::string path = path_of(formats::kManifestName);
+  io::publish(files_, path, as_bytes(formats::write_manifest(manifest)));
+  return path;
 }
 
-void ConvertTarget::publish_part(const Part& part, const formats::Manifest& manifest) {
-  const std::string text = formats::write_manifest(manifest);
-  io::publish(files_, state_path(part_file_name(part)), as_bytes(text));
+std::string ShardTarget::publish_part(const Part& part, const formats::Manifest& manifest) {
+  const std::string path = state_path(part_file_name(part));
+  io::publish(files_, path, as_bytes(formats::write_manifest(manifest)));
+  return path;
 }
 
 std::string part_file_name(const Part& part) { return fmt::format("part-{:05}-of-{:05}.json", part.index, part.count); }

@@ -19,9 +19,9 @@ namespace shardkit::dataset {
 
 /// The folder that a convert or a reshard writes to. Its .shardkit/plan says what it is to hold; the plan is put there
 /// before anything else and decides, for all parts and restarts, whether they belong together.
-class ConvertTarget {
+class ShardTarget {
  public:
-  ConvertTarget(io::FileSystem& files, std::string folder);
+  ShardTarget(io::FileSystem& files, std::string folder);
 
   /// Makes the folder, or throws Error{conflict} when it holds something else than a convert's output.
   void prepare();
@@ -30,6 +30,7 @@ class ConvertTarget {
   /// same bytes, else Error{conflict} says what changed.
   void adopt_plan(const std::function<void(ByteSink&)>& write);
 
+  bool has_plan() const;
   /// Opens the adopted plan, as merge does. Throws Error{not_found} when there is none.
   void open_plan();
   const formats::PlanReader& plan() const { return *plan_; }
@@ -38,15 +39,17 @@ class ConvertTarget {
   /// `recheck` also compares the tar's bytes with its checksum.
   std::optional<formats::ShardSummary> finished(std::size_t shard, bool recheck) const;
 
-  /// A manifest over finished shards. The classes count what really became samples.
-  formats::Manifest manifest_of(const std::vector<formats::ShardSummary>& shards) const;
+  /// A manifest over finished shards, of which skipped_in() gave `skipped`. The classes count what really became
+  /// samples.
+  formats::Manifest manifest_of(const std::vector<formats::ShardSummary>& shards,
+                                const std::vector<formats::IndexSkip>& skipped) const;
   /// Source files left out: by the scan, then those of `shards`, in order.
   std::vector<formats::IndexSkip> skipped_in(const std::vector<formats::ShardSummary>& shards) const;
 
-  /// Publishes `manifest.json`, byte for byte the same for any number of parts.
-  void publish_manifest(const formats::Manifest& manifest);
-  /// Publishes what a part did, for merge to find. The folder is durable when either returns.
-  void publish_part(const Part& part, const formats::Manifest& manifest);
+  /// Publishes `manifest.json`, byte for byte the same for any number of parts; returns its path.
+  std::string publish_manifest(const formats::Manifest& manifest);
+  /// Publishes what a part did, for merge to find; returns its path. The folder is durable when either returns.
+  std::string publish_part(const Part& part, const formats::Manifest& manifest);
 
   const std::string& folder() const { return folder_; }
   std::string path_of(const std::string& name) const { return io::join_path(folder_, name); }
@@ -64,9 +67,6 @@ class ConvertTarget {
   std::unique_ptr<io::FileSource> plan_file_;
   std::unique_ptr<formats::PlanReader> plan_;
 };
-
-/// Throws Error{conflict} when `target` holds a set of its own: sets below it would lie among its shards.
-void refuse_sets_in_set(const ConvertTarget& target);
 
 /// ".shardkit/part-00000-of-00003.json" and back.
 std::string part_file_name(const Part& part);

@@ -2,18 +2,121 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string_view>
 #include <utility>
+#include <variant>
 
+#include "core/hash.hpp"
 #include "dataset/indexes/known_shard.hpp"
 #include "formats/tar_header.hpp"
+#include "io/publish.hpp"
+#include "sync/bounded_queue.hpp"
+#include "sync/task_group.hpp"
+#include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
 
+constexpr std::uint64_t kMemory = 96U * 1024U * 1024U;
+constexpr std::size_t kSmallestChunk = 64U * 1024U;
+constexpr std::size_t kLargestChunk = 1024U * 1024U;
+constexpr unsigned kFewestInFlight = 8;
+constexpr unsigned kDescriptorsPerRead = 2;  // the file, and the wait meter's
+
+std::int64_t since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+}
+
+double to_seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+
 /// Capacities are multiples of this, so that a spare fits the next request more often.
 constexpr std::size_t kGrain = 128U * 1024U;
 
-}  // namespace
+/// Dirty pages are sent to disk in steps of this, so that the sync at the end finds little left to do.
+constexpr std::uint64_t kWritebackStep = 16U * 1024U * 1024U;
+
+/// Memory that is used again and again, since fresh pages cost a fault each. Bytes start undefined.
+struct Buffer {
+  std::unique_ptr<std::byte[]> memory;
+  std::size_t capacity = 0;
+  MutableBytes bytes() const { return {memory.get(), capacity}; }
+};
+
+/// Lends buffers and keeps what is lent below a budget. Thread-safe.
+class BufferPool {
+ public:
+  explicit BufferPool(std::uint64_t budget) : budget_(budget) {}
+
+  /// Waits for room; a buffer larger than the whole budget is lent when nothing else is. Empty when the stop comes
+  /// first.
+  std::optional<Buffer> take(std::size_t size, const std::stop_token& stop);
+  void give_back(Buffer buffer);
+
+ private:
+  const std::uint64_t budget_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::uint64_t lent_ = 0;   ///< bytes
+  std::uint64_t spare_ = 0;  ///< bytes in spares_
+  std::vector<Buffer> spares_;
+};
+
+/// A run of a shard's samples as tar bytes, with what the index says about them. Offsets of members count from the
+/// chunk's first byte.
+struct Chunk {
+  Buffer buffer;
+  std::size_t used = 0;
+  std::vector<std::variant<formats::IndexSample, formats::IndexSkip>> entries;  ///< in shard order
+  bool last = false;                                                            ///< the shard ends with it
+};
+
+/// Writes one shard and its index from chunks that workers finish in any order.
+///
+/// Chunks are numbered from 0. Whoever brings the next one in turn writes it, and those behind it that already wait;
+/// nobody blocks on a lock meanwhile. Since a chunk is appended where the last one ended, a sample that was left out
+/// just makes the shard shorter.
+class ShardWriter {
+ public:
+  /// `folder` holds the shards and has a .shardkit folder. Buffers of written chunks go back to `pool`. `md5`: keep the
+  /// shard's MD5 beside its index.
+  ShardWriter(io::FileSystem& files, const std::string& folder, const std::string& shard, std::string_view plan_hash,
+              BufferPool& pool, bool md5);
+
+  /// Takes a chunk; true for the one call that completed the shard. Thread-safe.
+  bool submit(std::uint64_t number, Chunk chunk);
+
+  /// Makes index and shard durable under their names, the index first: a shard that is there always has its index. A
+  /// shard of which every sample was left out gets only an index. After submit() returned true, once.
+  formats::ShardSummary publish();
+
+ private:
+  void write(Chunk& chunk);
+  void finish();
+
+  io::FileSystem& files_;
+  const std::string folder_;
+  BufferPool& pool_;
+  io::AtomicFile tar_;
+  io::AtomicFile index_file_;
+  formats::ShardIndexWriter index_;
+  Xxh3Stream hash_;
+  std::optional<Md5Stream> md5_;
+  std::uint64_t offset_ = 0;  ///< bytes of the tar so far
+  std::uint64_t written_back_ = 0;
+  formats::ShardSummary summary_;
+
+  std::mutex mutex_;
+  std::map<std::uint64_t, Chunk> waiting_;
+  std::uint64_t next_ = 0;
+  bool writing_ = false;
+};
 
 std::optional<Buffer> BufferPool::take(std::size_t size, const std::stop_token& stop) {
   const std::size_t capacity = (size + kGrain - 1) / kGrain * kGrain;
@@ -48,13 +151,6 @@ void BufferPool::give_back(Buffer buffer) {
   }
   changed_.notify_all();
 }
-
-namespace {
-
-/// Dirty pages are sent to disk in steps of this, so that the sync at the end finds little left to do.
-constexpr std::uint64_t kWritebackStep = 16U * 1024U * 1024U;
-
-}  // namespace
 
 ShardWriter::ShardWriter(io::FileSystem& files, const std::string& folder, const std::string& shard,
                          std::string_view plan_hash, BufferPool& pool, bool md5)
@@ -113,12 +209,177 @@ void ShardWriter::finish() {
   summary_ = index_.finish(offset_ + formats::kTarEnd, hash_.digest());
 }
 
-void ShardWriter::publish() {
+formats::ShardSummary ShardWriter::publish() {
   index_file_.commit();
-  if (summary_.samples == 0) return;
+  if (summary_.samples == 0) return std::move(summary_);
   if (md5_)
     keep_md5(files_, folder_, {summary_.shard, summary_.samples, summary_.bytes, summary_.xxh3_128}, md5_->finish());
   tar_.commit();
+  return std::move(summary_);
+}
+
+class ShardJob {
+ public:
+  ShardJob(const ShardWriting& setup, io::FileSystem& files, Context& ctx);
+
+  ShardsWritten run(const std::vector<std::size_t>& shards);
+
+ private:
+  struct OpenShard;
+  struct Claim;
+
+  bool step(sync::WaitMeter& meter, const std::stop_token& stop);
+  std::optional<Claim> claim(const std::stop_token& stop);
+  bool open_next();
+  Chunk read_chunk(Claim& claim, sync::WaitMeter& meter);
+  void publish_finished(const std::stop_token& stop);
+  std::size_t chunk_bytes() const;
+
+  const ShardWriting& setup_;
+  io::FileSystem& files_;
+  Context& ctx_;
+  BufferPool pool_;
+  sync::AdaptiveWorkers* workers_ = nullptr;
+  sync::BoundedQueue<std::shared_ptr<OpenShard>> finished_;
+
+  std::mutex mutex_;  ///< guards what follows: the dealing of samples
+  std::vector<std::size_t> todo_;
+  std::size_t next_todo_ = 0;
+  std::vector<std::shared_ptr<OpenShard>> open_;
+  std::size_t turn_ = 0;
+
+  std::vector<formats::ShardSummary> summaries_;  ///< the publisher's
+
+  std::atomic<std::int64_t> write_ns_{0};
+  std::atomic<std::int64_t> sync_ns_{0};
+};
+
+/// A shard that is being dealt out and written.
+struct ShardJob::OpenShard {
+  OpenShard(io::FileSystem& files, const ShardWriting& setup, std::size_t shard, std::size_t position, BufferPool& pool)
+      : number(position),
+        samples(setup.source.open(shard)),
+        writer(files, setup.target, setup.plan.shard_name(shard), to_hex(setup.plan.hash()), pool, setup.md5),
+        next(samples->next()) {}
+
+  std::size_t number;  ///< among those asked for
+  std::unique_ptr<ShardSamples> samples;
+  ShardWriter writer;
+  std::unique_ptr<PendingSample> next;  ///< the first sample not yet dealt; null after the last
+  std::uint64_t chunks = 0;
+};
+
+/// Samples that one worker turns into a chunk.
+struct ShardJob::Claim {
+  std::shared_ptr<OpenShard> shard;
+  std::uint64_t number = 0;
+  std::vector<std::unique_ptr<PendingSample>> samples;
+  Chunk chunk;
+};
+
+ShardJob::ShardJob(const ShardWriting& setup, io::FileSystem& files, Context& ctx)
+    : setup_(setup), files_(files), ctx_(ctx), pool_(kMemory), finished_(16) {}
+
+ShardsWritten ShardJob::run(const std::vector<std::size_t>& shards) {
+  todo_ = shards;
+  summaries_.resize(shards.size());
+  sync::TaskGroup publisher(ctx_.stop_token());
+  sync::AdaptiveWorkers workers({setup_.cores, kFewestInFlight, system::most_reads_in_flight(kDescriptorsPerRead)},
+                                publisher.stop_token());
+  workers_ = &workers;
+  publisher.spawn([this](const std::stop_token& stop) { publish_finished(stop); });
+  workers.run([this](sync::WaitMeter& meter, const std::stop_token& stop) { return step(meter, stop); });
+  finished_.close();
+  publisher.wait();
+  ctx_.throw_if_stopped();
+  return {std::move(summaries_), to_seconds(setup_.source.read_ns()), to_seconds(write_ns_), to_seconds(sync_ns_),
+          workers.in_flight()};
+}
+
+bool ShardJob::step(sync::WaitMeter& meter, const std::stop_token& stop) {
+  std::optional<Claim> work = claim(stop);
+  if (!work) return false;
+  Chunk chunk = read_chunk(*work, meter);
+  ctx_.progress().items += work->samples.size();
+  ctx_.progress().bytes += chunk.used;
+  const auto start = std::chrono::steady_clock::now();
+  const bool complete = work->shard->writer.submit(work->number, std::move(chunk));
+  write_ns_ += since(start);
+  return !complete || finished_.push(std::move(work->shard), 1, stop);
+}
+
+std::size_t ShardJob::chunk_bytes() const {
+  // A quarter of the memory is being read into; the rest waits for its turn to be written.
+  return std::clamp<std::size_t>(kMemory / 4 / std::max(workers_->in_flight(), 1U), kSmallestChunk, kLargestChunk);
+}
+
+std::optional<ShardJob::Claim> ShardJob::claim(const std::stop_token& stop) {
+  const std::scoped_lock lock(mutex_);
+  // Two cores write two files at a time, as fast as the page cache takes them; more than eight gain nothing.
+  const std::size_t wanted_open = std::min(setup_.cores, 8U);
+  while (open_.size() < wanted_open && open_next()) {
+  }
+  if (open_.empty()) return std::nullopt;
+  turn_ = (turn_ + 1) % open_.size();
+  Claim claim{open_[turn_], open_[turn_]->chunks++, {}, {}};
+  OpenShard& shard = *claim.shard;
+  std::size_t bytes = 0;
+  const std::size_t limit = chunk_bytes();
+  while (shard.next && (bytes == 0 || bytes < limit)) {
+    const std::size_t sample_bytes = shard.next->tar_bytes();
+    if (bytes > 0 && bytes + sample_bytes > kLargestChunk) break;
+    bytes += sample_bytes;
+    claim.samples.push_back(std::move(shard.next));
+    shard.next = shard.samples->next();
+  }
+  claim.chunk.last = !shard.next;
+  if (claim.chunk.last) open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(turn_));
+  std::optional<Buffer> buffer = pool_.take(bytes, stop);
+  if (!buffer) return std::nullopt;
+  claim.chunk.buffer = std::move(*buffer);
+  return claim;
+}
+
+bool ShardJob::open_next() {
+  if (next_todo_ == todo_.size()) return false;
+  open_.push_back(std::make_shared<OpenShard>(files_, setup_, todo_[next_todo_], next_todo_, pool_));
+  ++next_todo_;
+  return true;
+}
+
+Chunk ShardJob::read_chunk(Claim& claim, sync::WaitMeter& meter) {
+  Chunk chunk = std::move(claim.chunk);
+  const MutableBytes room = chunk.buffer.bytes();
+  for (const auto& pending : claim.samples) {
+    Result<formats::IndexSample> sample = pending->read(room.subspan(chunk.used, pending->tar_bytes()), meter);
+    if (sample) {
+      const formats::IndexMember& last = sample->members.back();
+      const std::size_t taken = last.offset + formats::tar_padded(last.size);
+      for (formats::IndexMember& member : sample->members) member.offset += chunk.used;
+      chunk.entries.emplace_back(std::move(*sample));
+      chunk.used += taken;
+    } else if (setup_.source.leaves_out(sample.error())) {
+      chunk.entries.emplace_back(formats::IndexSkip{pending->path(), sample.error().what()});
+    } else {
+      throw Error(sample.error());
+    }
+  }
+  return chunk;
+}
+
+void ShardJob::publish_finished(const std::stop_token& stop) {
+  while (std::optional<std::shared_ptr<OpenShard>> shard = finished_.pop(stop)) {
+    const auto start = std::chrono::steady_clock::now();
+    summaries_[(*shard)->number] = (*shard)->writer.publish();
+    sync_ns_ += since(start);
+  }
+}
+
+}  // namespace
+
+ShardsWritten write_shards(const ShardWriting& setup, const std::vector<std::size_t>& shards, io::FileSystem& files,
+                           Context& ctx) {
+  return ShardJob(setup, files, ctx).run(shards);
 }
 
 }  // namespace shardkit::dataset

@@ -1,98 +1,84 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <stop_token>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "core/bytes.hpp"
-#include "core/hash.hpp"
+#include "core/context.hpp"
+#include "core/error.hpp"
+#include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
-#include "io/publish.hpp"
+#include "io/file_system.hpp"
+#include "sync/adaptive_workers.hpp"
 
+/// The seam between where samples come from (files for convert, other shards for reshard) and the shards they go to.
 namespace shardkit::dataset {
 
-/// Memory that is used again and again, since fresh pages cost a fault each. Bytes start undefined.
-struct Buffer {
-  std::unique_ptr<std::byte[]> memory;
-  std::size_t capacity = 0;
-  MutableBytes bytes() const { return {memory.get(), capacity}; }
-};
-
-/// Lends buffers and keeps what is lent below a budget. Thread-safe.
-class BufferPool {
+/// One sample on its way. Used by one thread at a time, but not by the same all along.
+class PendingSample {
  public:
-  explicit BufferPool(std::uint64_t budget) : budget_(budget) {}
+  virtual ~PendingSample() = default;
 
-  /// Waits for room; a buffer larger than the whole budget is lent when nothing else is. Empty when the stop comes
-  /// first.
-  std::optional<Buffer> take(std::size_t size, const std::stop_token& stop);
-  void give_back(Buffer buffer);
+  /// Bytes that it takes in its tar at the most.
+  virtual std::size_t tar_bytes() const = 0;
 
- private:
-  const std::uint64_t budget_;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::uint64_t lent_ = 0;   ///< bytes
-  std::uint64_t spare_ = 0;  ///< bytes in spares_
-  std::vector<Buffer> spares_;
+  /// Writes headers, contents and padding to the front of `out`, which has tar_bytes(). The members' offsets count from
+  /// there; the sample ends with the padding of the last. The Error says why there is no sample. Blocking reads are
+  /// timed by `meter`.
+  virtual Result<formats::IndexSample> read(MutableBytes out, sync::WaitMeter& meter) = 0;
+
+  /// What the index names when the sample is left out.
+  virtual std::string path() const = 0;
 };
 
-/// A run of a shard's samples as tar bytes, with what the index says about them. Offsets of members count from the
-/// chunk's first byte.
-struct Chunk {
-  Buffer buffer;
-  std::size_t used = 0;
-  std::vector<std::variant<formats::IndexSample, formats::IndexSkip>> entries;  ///< in shard order
-  bool last = false;                                                            ///< the shard ends with it
+/// The samples that the plan gives one shard, in order. One thread at a time.
+class ShardSamples {
+ public:
+  virtual ~ShardSamples() = default;
+  /// Null after the last one.
+  virtual std::unique_ptr<PendingSample> next() = 0;
 };
 
-/// Writes one shard and its index from chunks that workers finish in any order.
+/// Where samples come from. Thread-safe; outlives what it gave.
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+
+  virtual std::unique_ptr<ShardSamples> open(std::size_t shard) = 0;
+  /// Whether a sample that failed so is left out; otherwise the job fails.
+  virtual bool leaves_out(const Error& error) const = 0;
+  /// Nanoseconds that all threads together spent reading.
+  virtual std::int64_t read_ns() const = 0;
+};
+
+/// Where write_shards() reads and writes.
+struct ShardWriting {
+  const formats::PlanReader& plan;
+  SampleSource& source;
+  std::string target;  ///< folder; its .shardkit folder is there
+  unsigned cores = 1;
+  bool md5 = false;  ///< keep each shard's MD5, too
+};
+
+/// What write_shards() did. Read, write and sync seconds are summed over threads, which overlap.
+struct ShardsWritten {
+  std::vector<formats::ShardSummary> summaries;  ///< of the shards, in the order they were asked for
+  double read_seconds = 0;
+  double write_seconds = 0;
+  double sync_seconds = 0;
+  unsigned in_flight = 0;  ///< reads in flight at the most
+};
+
+/// Writes `shards` of a plan; returns when all of them are durable. The first failure ends the work; shards already
+/// published stay, temporary files go.
 ///
-/// Chunks are numbered from 0. Whoever brings the next one in turn writes it, and those behind it that already wait;
-/// nobody blocks on a lock meanwhile. Since a chunk is appended where the last one ended, a sample that was left out
-/// just makes the shard shorter.
-class ShardWriter {
- public:
-  /// `folder` holds the shards and has a .shardkit folder. Buffers of written chunks go back to `pool`. `md5`: keep the
-  /// shard's MD5 beside its index.
-  ShardWriter(io::FileSystem& files, const std::string& folder, const std::string& shard, std::string_view plan_hash,
-              BufferPool& pool, bool md5);
-
-  /// Takes a chunk; true for the one call that completed the shard. Thread-safe.
-  bool submit(std::uint64_t number, Chunk chunk);
-
-  /// Makes index and shard durable under their names, the index first: a shard that is there always has its index. A
-  /// shard of which every sample was left out gets an index alone. After submit() returned true, once.
-  void publish();
-
- private:
-  void write(Chunk& chunk);
-  void finish();
-
-  io::FileSystem& files_;
-  const std::string folder_;
-  BufferPool& pool_;
-  io::AtomicFile tar_;
-  io::AtomicFile index_file_;
-  formats::ShardIndexWriter index_;
-  Xxh3Stream hash_;
-  std::optional<Md5Stream> md5_;
-  std::uint64_t offset_ = 0;  ///< bytes of the tar so far
-  std::uint64_t written_back_ = 0;
-  formats::ShardSummary summary_;
-
-  std::mutex mutex_;
-  std::map<std::uint64_t, Chunk> waiting_;
-  std::uint64_t next_ = 0;
-  bool writing_ = false;
-};
+/// Workers take runs of samples in shard order, read each straight to its place in a tar-shaped buffer, and hand
+/// the buffer to its shard's writer; a publisher thread syncs and renames finished shards meanwhile. Many reads are in
+/// flight when the source is slow (AdaptiveWorkers), a few shards are open at a time, and buffers stay within 96 MiB.
+ShardsWritten write_shards(const ShardWriting& setup, const std::vector<std::size_t>& shards, io::FileSystem& files,
+                           Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -206,6 +206,10 @@ void WriteOptions::describe(FieldVisitor& v) {
            "energon (<shard>.tar.idx, .nv-meta/)",
            Role::option, "dali,wids,energon"},
           index);
+  v.field({"threads", Unit::count,
+           "cores to use (default: those this process may use); reads in flight follow the source's latency, not "
+           "this"},
+          threads);
 }
 
 }  // namespace shardkit::dataset

@@ -73,12 +73,14 @@ void check(const ShardingOptions& options);
 std::map<std::string, std::string> option_texts(const ShardSizes& sizes);
 std::map<std::string, std::string> option_texts(const ShardingOptions& options);
 
-/// Which of the planned shards convert and reshard write, and what lies beside them: no option here changes a shard.
+/// How convert and reshard write what was planned: which shards, what lies beside them, on how many cores. No option
+/// here changes a shard.
 struct WriteOptions {
   std::string part;
   std::optional<std::uint64_t> parts;
   bool recheck = false;
   std::vector<std::string> index;
+  std::optional<std::uint64_t> threads;
 
   bool in_parts() const { return !part.empty() || parts.has_value(); }
   void describe(FieldVisitor& v);
