@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include "cli/documents/help.hpp"
+#include "cli/field_json.hpp"
 #include "cli/messages.hpp"
 #include "core/fields.hpp"
 #include "system/clock.hpp"

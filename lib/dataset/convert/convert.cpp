@@ -274,9 +274,10 @@ void ConvertOptions::describe(FieldVisitor& v) {
   v.field({"plan", Unit::none, "do what this plan says, without scanning (see `shardctl plan`)", Role::input_file},
           plan);
   WriteOptions::describe(v);
-  v.field({"threads", Unit::count,
-           "cores to use (default: those this process may use); reads in flight follow the "
-           "source's latency, not this"},
+  v.field(Field{"threads", Unit::count,
+                "cores to use (default: those this process may use); reads in flight follow the "
+                "source's latency, not this"}
+              .from(1, system::kMostThreads),
           threads);
 }
 

@@ -266,9 +266,10 @@ void ReshardOptions::describe(FieldVisitor& v) {
            Role::option, "OLD=NEW"},
           rename);
   WriteOptions::describe(v);
-  v.field({"threads", Unit::count,
-           "cores to use (default: those this process may use); reads in flight follow the inputs' latency, not "
-           "this"},
+  v.field(Field{"threads", Unit::count,
+                "cores to use (default: those this process may use); reads in flight follow the inputs' latency, not "
+                "this"}
+              .from(1, system::kMostThreads),
           threads);
 }
 
