@@ -8,8 +8,8 @@
 
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
-#include "cli/field_tree.hpp"
 #include "cli/text_report.hpp"
+#include "core/field_tree.hpp"
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
@@ -48,9 +48,9 @@ std::string rate_line(const bench::DecodeResult& result) {
 
 std::string render_decode(const bench::DecodeResult& result, bool colour) {
   bench::DecodeResult all = result;
-  std::vector<cli::FieldNode> nodes = cli::field_tree([&](FieldVisitor& v) { all.describe(v); });
+  std::vector<shardkit::FieldNode> nodes = shardkit::field_tree([&](FieldVisitor& v) { all.describe(v); });
   cli::tell_steadiness(nodes, result.decode_seconds);
-  const auto augment = std::ranges::find(nodes, "augment", &cli::FieldNode::name);
+  const auto augment = std::ranges::find(nodes, "augment", &shardkit::FieldNode::name);
   if (result.augment && augment != nodes.end())
     cli::tell_steadiness(augment->children, result.augment->augment_seconds);
   return cli::bold(cli::printable(rate_line(result)), colour) + "\n\n" + cli::text_report(nodes);

@@ -4,8 +4,8 @@
 
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
-#include "cli/field_tree.hpp"
 #include "cli/text_report.hpp"
+#include "core/field_tree.hpp"
 #include "iobench/verbs.hpp"
 
 namespace shardkit::apps {
@@ -14,7 +14,7 @@ std::string render_model(const bench::ModelResult& result, bool colour) {
   bench::ModelResult numbers = result;
   numbers.text.clear();  // stands above
   return cli::bold(cli::printable(result.text), colour) + "\n\n" +
-         cli::text_report(cli::field_tree([&](FieldVisitor& v) { numbers.describe(v); }));
+         cli::text_report(shardkit::field_tree([&](FieldVisitor& v) { numbers.describe(v); }));
 }
 
 cli::Command model_command() {

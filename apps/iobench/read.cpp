@@ -6,8 +6,8 @@
 
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
-#include "cli/field_tree.hpp"
 #include "cli/text_report.hpp"
+#include "core/field_tree.hpp"
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
@@ -39,7 +39,7 @@ std::string rate_line(const bench::ReadResult& result) {
 std::string render_read(const bench::ReadResult& result, bool colour) {
   bench::ReadResult all = result;
   const std::string first = result.store ? verdict_on(*result.store, result.bytes_per_second) : rate_line(result);
-  std::vector<cli::FieldNode> nodes = cli::field_tree([&](FieldVisitor& v) { all.describe(v); });
+  std::vector<shardkit::FieldNode> nodes = shardkit::field_tree([&](FieldVisitor& v) { all.describe(v); });
   cli::tell_steadiness(nodes, result.read_seconds);
   return cli::bold(cli::printable(first), colour) + "\n\n" + cli::text_report(nodes);
 }

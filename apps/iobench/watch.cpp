@@ -8,11 +8,12 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/field_json.hpp"
 #include "cli/field_text.hpp"
-#include "cli/field_tree.hpp"
 #include "cli/output_files.hpp"
 #include "cli/text_report.hpp"
 #include "core/bytes.hpp"
+#include "core/field_tree.hpp"
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
@@ -122,7 +123,7 @@ class LineWriter {
   void write(bench::WatchRow row) {
     if (form_ == bench::WatchLines::none) return;
     if (form_ == bench::WatchLines::json) {
-      return put(cli::json_line("interval", cli::field_tree([&](FieldVisitor& v) { row.describe(v); })));
+      return put(cli::json_line("interval", shardkit::field_tree([&](FieldVisitor& v) { row.describe(v); })));
     }
     if (lines_ % kLinesPerHeading == 0) {
       shape_ = row;
@@ -179,8 +180,8 @@ std::string_view name_of(E value) {
 }
 
 std::string verdict_line(bench::WatchResult result) {
-  auto tree = cli::field_tree([&](FieldVisitor& v) { result.describe(v); });
-  std::erase_if(tree, [](const cli::FieldNode& node) { return node.name == "rows"; });
+  auto tree = shardkit::field_tree([&](FieldVisitor& v) { result.describe(v); });
+  std::erase_if(tree, [](const shardkit::FieldNode& node) { return node.name == "rows"; });
   return cli::json_line("verdict", tree);
 }
 

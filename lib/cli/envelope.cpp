@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/utsname.h>
 
+#include "cli/field_json.hpp"
 #include "cli/messages.hpp"
 #include "core/fields.hpp"
 #include "system/clock.hpp"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/app.hpp"
-#include "cli/field_tree.hpp"
 #include "cli/outcome.hpp"
+#include "core/field_tree.hpp"
 
 /// The JSON result that every verb of both programs writes; cli/documents/schema.cpp describes it.
 namespace shardkit::cli {

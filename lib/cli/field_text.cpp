@@ -10,17 +10,6 @@
 namespace shardkit::cli {
 namespace {
 
-/// The shortest size text that reads back exactly: 268435456 is "256MiB", 1000000 "1000000".
-std::string exact_size(std::uint64_t bytes) {
-  constexpr std::array units = {"", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < units.size()) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return fmt::format("{}{}", bytes, units[unit]);
-}
-
 std::string plain_number(double value) {
   const double magnitude = std::abs(value);
   constexpr double kMostCount = 1e19;  // what a count holds

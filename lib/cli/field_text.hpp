@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/field_tree.hpp"
+#include "core/field_tree.hpp"
 
 /// Words for fields: what help, manual, reference and reports all say in the same way.
 namespace shardkit::cli {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/field_tree.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 
 namespace shardkit::cli {
 

@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::cli {
@@ -241,6 +242,7 @@ ParseOutcome parse_options(Invocation& invocation, CommonOptions& common, std::v
   std::vector<std::string> operands = operand_texts(app);
   operands.insert(operands.end(), literal.begin(), literal.end());
   store_operands(binder.operands(), operands);
+  check_ranges(field_tree([&](FieldVisitor& v) { invocation.describe_options(v); }));
   return ParseOutcome::run;
 }
 

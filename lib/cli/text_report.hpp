@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/field_text.hpp"
-#include "cli/field_tree.hpp"
+#include "core/field_tree.hpp"
 #include "core/units.hpp"
 
 /// What text reports are made of: the generic one, and lines that several verbs have.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +37,13 @@ enum class Role {
   optional_positional  ///< operand that may be left out
 };
 
+/// Numbers that an option takes, in its unit. Both ends are in it, but for an open least one.
+struct Range {
+  double least = 0;
+  double most = std::numeric_limits<double>::infinity();
+  bool open = false;  ///< `least` itself is not in it
+};
+
 /// The texts must outlive the described object: literals.
 struct Field {
   /// Options: the long option without dashes ("step-time"), or the operand ("SRC"). Results: the JSON field.
@@ -47,10 +55,24 @@ struct Field {
   std::string_view value_name = {};
   /// Options: a one-letter alias, 'o' for "-o"; 0 for none.
   char short_name = 0;
+  /// Options with a number: what check_ranges() accepts; none: any.
+  std::optional<Range> range = {};
+
+  /// Values from `least` to `most`: v.field(Field{"threads", Unit::count, "..."}.from(1, 4096), threads).
+  constexpr Field from(double least, double most = Range().most) const { return with(Range{least, most}); }
+  /// Values above `least`, up to `most`.
+  constexpr Field above(double least, double most = Range().most) const { return with(Range{least, most, true}); }
 
   constexpr bool is_operand() const { return role == Role::positional || role == Role::optional_positional; }
   /// As a message names it: "--step-time", or the operand "SRC".
   std::string spelling() const { return (is_operand() ? "" : "--") + std::string(name); }
+
+ private:
+  constexpr Field with(const Range& values) const {
+    Field field = *this;
+    field.range = values;
+    return field;
+  }
 };
 
 /// The JSON name of a field: "step-time" with Unit::seconds is "step_time_seconds". A name that already says its unit

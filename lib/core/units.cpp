@@ -148,6 +148,23 @@ std::string format_size(std::uint64_t bytes) {
   return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, units[unit]);
 }
 
+std::string exact_size(std::uint64_t bytes) {
+  constexpr std::array units = {"", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < units.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{}{}", bytes, units[unit]);
+}
+
+std::string exact_duration(double seconds) {
+  for (const auto& [unit, length] : {std::pair{"d", 86400.0}, {"h", 3600.0}, {"m", 60.0}}) {
+    if (seconds > 0 && std::fmod(seconds, length) == 0) return fmt::format("{}{}", seconds / length, unit);
+  }
+  return seconds > 0 && seconds < 1 ? fmt::format("{}ms", seconds * 1000) : fmt::format("{}s", seconds);
+}
+
 std::string format_rate(double bytes_per_second) {
   constexpr std::array units = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
   double value = bytes_per_second;

@@ -20,6 +20,8 @@ enum class Unit {
   per_second,
 };
 
+inline constexpr double kDay = 86400;  ///< seconds
+
 /// The ending a JSON field of this unit carries: "_bytes", "_seconds", ... ; empty for none and count.
 std::string_view unit_suffix(Unit unit);
 
@@ -36,6 +38,10 @@ Result<double> parse_duration(std::string_view text);
 
 /// "0 B", "1.50 MiB": binary prefixes, three significant digits; parse_size reads it back to within rounding.
 std::string format_size(std::uint64_t bytes);
+/// The shortest size that parse_size() reads back exactly: "256MiB" of 268435456, "1000000".
+std::string exact_size(std::uint64_t bytes);
+/// The shortest duration that parse_duration() reads back exactly: "1d" of 86400, "100ms", "90s".
+std::string exact_duration(double seconds);
 /// Decimal prefixes, as network and disk rates are quoted: "3.30 GB/s".
 std::string format_rate(double bytes_per_second);
 /// "0.35 s", "4 min 10 s", "2 h 05 min".

@@ -29,9 +29,7 @@ unsigned usable_threads(const Probe& probe) {
 }
 
 unsigned thread_count(std::optional<std::uint64_t> asked) {
-  if (!asked) return usable_threads();
-  if (*asked == 0 || *asked > 4096) throw Error(ErrorCode::usage, "--threads must be between 1 and 4096");
-  return static_cast<unsigned>(*asked);
+  return asked ? static_cast<unsigned>(*asked) : usable_threads();
 }
 
 std::uint64_t usable_memory(const Probe& probe) {

@@ -11,7 +11,9 @@ namespace shardkit::system {
 /// Threads this process may keep busy: min(affinity mask, max(1, floor(cgroup cpu.max))), cgroup v1 or v2. At least 1.
 unsigned usable_threads(const Probe& probe = live_probe());
 
-/// Threads to work with: `asked` when given, else usable_threads(). Throws Error{usage} outside of 1 to 4096.
+inline constexpr std::uint64_t kMostThreads = 4096;  ///< that an option may ask for
+
+/// Threads to work with: `asked`, 1 to kMostThreads, when given, else usable_threads().
 unsigned thread_count(std::optional<std::uint64_t> asked);
 
 /// Bytes of memory this process may use: min(MemTotal, cgroup memory limit), v1 or v2.

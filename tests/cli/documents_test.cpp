@@ -117,11 +117,11 @@ TEST_CASE("the verbs of both programs keep the house rules for texts") {
       for (const shardkit::cli::Example& example : doc.text.examples) {
         CHECK(contains(std::string(example.command), std::string(app.name) + " "));
       }
-      for (const shardkit::cli::FieldNode& option : doc.options) {
+      for (const shardkit::FieldNode& option : doc.options) {
         CAPTURE(option.name);
         CHECK_FALSE(option.field.help.empty());
         CHECK_FALSE(option.field.help.ends_with('.'));
-        if (option.kind == shardkit::cli::FieldKind::flag) CHECK(std::get<bool>(option.value) == false);
+        if (option.kind == shardkit::FieldKind::flag) CHECK(std::get<bool>(option.value) == false);
       }
     }
   }

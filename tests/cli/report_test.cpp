@@ -141,7 +141,7 @@ TEST_CASE("values read as their units ask for") {
 
 TEST_CASE("a label leaves out the unit that the value shows") {
   const auto label = [](std::string_view name, shardkit::Unit unit) {
-    shardkit::cli::FieldNode node;
+    shardkit::FieldNode node;
     node.field.name = name;
     node.unit = unit;
     return shardkit::cli::label(node);

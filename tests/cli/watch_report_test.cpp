@@ -4,7 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/watch/watch.hpp"
-#include "cli/field_tree.hpp"
+#include "cli/field_json.hpp"
+#include "core/field_tree.hpp"
 #include "iobench/verbs.hpp"
 
 using namespace shardkit;

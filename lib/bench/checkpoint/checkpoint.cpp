@@ -250,25 +250,29 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.field({"model", Unit::none, "size of a checkpoint of MLPerf Storage: llama3-8b, llama3-70b or llama3-405b",
            Role::option, "NAME"},
           model);
-  v.field({"scale", Unit::none, "share of the model's checkpoint, or of the job's files, to write, such as 0.01",
-           Role::option, "SHARE"},
+  v.field(Field{"scale", Unit::none, "share of the model's checkpoint, or of the job's files, to write, such as 0.01",
+                Role::option, "SHARE"}
+              .above(0, 1),
           scale);
   v.field({"bytes", Unit::bytes, "size of a checkpoint, all writers together; default: 1GiB"}, bytes);
-  v.field({"writers", Unit::count, "files written at once, one a rank; default: 1, of a model the 8 ranks of a node"},
-          writers);
-  v.field({"block", Unit::bytes, "bytes per write"}, block);
+  v.field(
+      Field{"writers", Unit::count, "files written at once, one a rank; default: 1, of a model the 8 ranks of a node"}
+          .from(1, 512),
+      writers);
+  v.field(Field{"block", Unit::bytes, "bytes per write"}.from(4096, 1U << 30U), block);
   v.field({"direct", Unit::none, "write past the page cache (O_DIRECT)"}, direct);
-  v.field({"repeat", Unit::count, "checkpoints of each mode"}, repeat);
-  v.field({"budget", Unit::seconds, "ranks write no more after this time, in each checkpoint"}, budget);
+  v.field(Field{"repeat", Unit::count, "checkpoints of each mode"}.from(1, 1000), repeat);
+  v.field(Field{"budget", Unit::seconds, "ranks write no more after this time, in each checkpoint"}.above(0), budget);
   v.field({"drain-to", Unit::none, "also copy a checkpoint to this folder, on slower storage, and time that",
            Role::option, "DIR"},
           drain_to);
   v.field({"read-back", Unit::none, "also read the last checkpoint, from the disk where that can be had, and compare"},
           read_back);
-  v.field(
-      {"step-time", Unit::seconds, "time of a training step: with --every, what share of training checkpoints take"},
-      step_time);
-  v.field({"every", Unit::count, "steps from one checkpoint to the next", Role::option, "STEPS"}, every);
+  v.field(Field{"step-time", Unit::seconds,
+                "time of a training step: with --every, what share of training checkpoints take"}
+              .above(0),
+          step_time);
+  v.field(Field{"every", Unit::count, "steps from one checkpoint to the next", Role::option, "STEPS"}.from(1), every);
 }
 
 void CheckpointRow::describe(FieldVisitor& v) {

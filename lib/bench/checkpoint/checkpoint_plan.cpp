@@ -11,6 +11,7 @@
 #include "bench/checkpoint/checkpoint.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::bench {
@@ -19,7 +20,6 @@ namespace {
 constexpr std::uint64_t kGiB = 1ULL << 30U;
 constexpr std::uint64_t kTotalByDefault = kGiB;
 constexpr std::uint64_t kGpusOfANode = 8;
-constexpr std::uint64_t kMostWriters = 512;
 constexpr std::uint64_t kMostBytes = 1ULL << 50U;
 constexpr std::uint64_t kBlock = 4096;
 
@@ -51,8 +51,6 @@ void check(const CheckpointWish& wish, std::uint64_t writers) {
   if (wish.model && wish.bytes)
     refuse("--model and --bytes: give one of them; --scale makes a model's checkpoint smaller");
   if (!wish.model && wish.scale != 1) refuse("--scale is for --model and --job");
-  check_scale(wish.scale);
-  if (writers == 0 || writers > kMostWriters) refuse(fmt::format("--writers: expected 1 to {}", kMostWriters));
   if (wish.bytes && (*wish.bytes < writers * kBlock || *wish.bytes > kMostBytes)) {
     refuse(fmt::format("--bytes: expected at least 4096 for each writer and at most {}", format_size(kMostBytes)));
   }
@@ -61,10 +59,6 @@ void check(const CheckpointWish& wish, std::uint64_t writers) {
 }  // namespace
 
 std::span<const CheckpointModel> checkpoint_models() { return kModels; }
-
-void check_scale(double scale) {
-  if (!(scale > 0) || scale > 1) refuse("--scale: expected more than 0 and at most 1");
-}
 
 std::uint64_t CheckpointPlan::bytes() const {
   return std::accumulate(rank_bytes.begin(), rank_bytes.end(), std::uint64_t{0});
@@ -84,8 +78,6 @@ CheckpointPlan plan_checkpoint(const CheckpointWish& wish) {
 namespace {
 
 constexpr std::uint64_t kWriteUnit = 4096;
-constexpr std::uint64_t kMostBlock = 1ULL << 30U;
-constexpr std::uint64_t kMostRepetitions = 1000;
 constexpr std::uint64_t kMiB = 1ULL << 20U;
 constexpr double kMostSeconds = 1e9;
 
@@ -110,7 +102,7 @@ CheckpointOptions with_job(const CheckpointOptions& given) {
   if (options.model || options.bytes || options.writers || options.mode == CheckpointModes::background) {
     refuse("--job fixes mode, bytes and writers; leave those out, --scale makes its files smaller");
   }
-  check_scale(options.scale);
+  check_ranges(given);
   constexpr std::uint64_t kFiles = 4;
   constexpr std::uint64_t kFileBytes = 10ULL << 30U;
   const double blocks = std::ceil(options.scale * (kFileBytes / kWriteUnit));
@@ -139,16 +131,9 @@ std::optional<std::string> fio_command(const CheckpointOptions& options) {
 }
 
 void check_options(const CheckpointOptions& options) {
-  if (options.block == 0 || options.block % kWriteUnit != 0 || options.block > kMostBlock) {
-    refuse("--block: expected a multiple of 4096 bytes, at most 1GiB");
-  }
-  if (options.repeat == 0 || options.repeat > kMostRepetitions) {
-    refuse(fmt::format("--repeat: expected 1 to {}", kMostRepetitions));
-  }
-  if (options.budget && *options.budget <= 0) refuse("--budget: expected more than 0 seconds");
+  check_ranges(options);
+  if (options.block % kWriteUnit != 0) refuse("--block: expected a multiple of 4096 bytes");
   if (options.step_time.has_value() != options.every.has_value()) refuse("--step-time and --every belong together");
-  if (options.step_time && *options.step_time <= 0) refuse("--step-time: expected more than 0 seconds");
-  if (options.every == 0U) refuse("--every: expected at least 1 step");
   check_drain(options);
 }
 

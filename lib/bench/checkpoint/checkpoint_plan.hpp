@@ -39,9 +39,6 @@ struct CheckpointPlan {
   std::uint64_t bytes() const;
 };
 
-/// Throws Error{usage} for a --scale that is no share.
-void check_scale(double scale);
-
 /// A model's ranks on this node are 8, or as many as it has, unless `writers` says otherwise; each writes
 /// scale * bytes / ranks. Without a model: `bytes`, 1 GiB by default, in equal parts. Throws Error{usage}.
 CheckpointPlan plan_checkpoint(const CheckpointWish& wish);

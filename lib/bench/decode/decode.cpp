@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "core/prng.hpp"
 #include "gpu/device.hpp"
 #include "image/jpeg_decoder.hpp"
@@ -66,9 +67,6 @@ void warn_of_shared_cores(const DecodeResult& result, double cores, Context& con
 
 namespace {
 
-constexpr std::uint64_t kMostThreads = 4096;
-constexpr std::uint64_t kMostBatch = 65536;
-
 void check(bool fine, const std::string& text) {
   if (!fine) throw Error(ErrorCode::usage, text);
 }
@@ -95,8 +93,6 @@ void check_backend(const DecodeBenchOptions& options) {
   check(options.augment == Augmentation::none, fmt::format(fmt::runtime(kWhole), "--augment"));
   check(!options.scaling,
         "--scaling: threads of the CPU do not set nvJPEG's pace; leave it out, or try --threads 1, 2, 4, ... yourself");
-  const auto batch = options.batch.value_or(1);
-  check(batch > 0 && batch <= kMostBatch, fmt::format("--batch: expected 1 to {}", kMostBatch));
 }
 
 }  // namespace
@@ -105,12 +101,8 @@ std::uint64_t decode_threads(const DecodeBenchOptions& options) {
   return options.threads.value_or(system::usable_threads());
 }
 
-void check_decode_options(const DecodeBenchOptions& options, std::uint64_t threads) {
-  check(threads > 0 && threads <= kMostThreads, fmt::format("--threads: expected 1 to {}", kMostThreads));
-  check(options.samples > 0, "--samples: expected at least 1");
-  check(options.min_seconds >= 0 && options.min_seconds <= 86400, "--min-seconds: expected up to a day");
-  const auto crop = options.crop.value_or(1);
-  check(crop > 0 && crop <= kMostCrop, fmt::format("--crop: expected 1 to {} pixels", kMostCrop));
+void check_decode_options(const DecodeBenchOptions& options) {
+  check_ranges(options);
   const auto scale = options.scale;
   check(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
   const bool crops = options.crop || options.augment != Augmentation::none;
@@ -228,7 +220,7 @@ DecodeResult decode_by_backend(const DecodeBenchOptions& options, Context& conte
 std::uint64_t DecodeResult::tried() const { return std::min(images, decoded + failures.total); }
 
 DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
-  check_decode_options(options, decode_threads(options));  // a slip is told before what the machine lacks
+  check_decode_options(options);  // a slip is told before what the machine lacks
   DecodeResult result = decode_by_backend(options, context);
   warn_of_failures(result.failures, result.tried(), context);
   if (!result.nvjpeg) warn_of_shared_cores(result, static_cast<double>(system::usable_threads()), context);
@@ -236,8 +228,8 @@ DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
 }
 
 DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Context& context) {
+  check_decode_options(given);
   const std::uint64_t threads = decode_threads(given);
-  check_decode_options(given, threads);
   const DecodeBenchOptions options = with_crop(given);
   const bool augments = options.augment != Augmentation::none;
   if (augments) check_augment(augment_settings(options, threads));
@@ -263,10 +255,14 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
 void DecodeBenchOptions::describe(FieldVisitor& v) {
   v.field({"PATH", Unit::none, "shards, image files, or folders of either", Role::positional}, paths);
   v.field({"backend", Unit::none, "what decodes: libjpeg-turbo, or nvJPEG on a GPU"}, backend);
-  v.field({"threads", Unit::count, "decoding threads; as many as the process may keep cores busy"}, threads);
-  v.field({"samples", Unit::count, "images to load, taken evenly"}, samples);
-  v.field({"crop", Unit::count, "decode only a random resized crop to this many pixels a side", Role::option, "PIXELS"},
-          crop);
+  v.field(Field{"threads", Unit::count, "decoding threads; as many as the process may keep cores busy"}.from(
+              1, system::kMostThreads),
+          threads);
+  v.field(Field{"samples", Unit::count, "images to load, taken evenly"}.from(1), samples);
+  v.field(
+      Field{"crop", Unit::count, "decode only a random resized crop to this many pixels a side", Role::option, "PIXELS"}
+          .from(1, kMostCrop),
+      crop);
   v.field({"scale", Unit::none, "shrink whole images while decoding: 1, 2, 4 or 8 times a side", Role::option, "N"},
           scale);
   v.field({"augment", Unit::none,
@@ -275,10 +271,11 @@ void DecodeBenchOptions::describe(FieldVisitor& v) {
           augment);
   v.field({"dtype", Unit::none, "type of the augmented values; with --augment"}, dtype);
   v.field({"layout", Unit::none, "planes first (nchw) or pixels first (nhwc); with --augment"}, layout);
-  v.field({"min-seconds", Unit::seconds, "decode, and augment, for at least this long"}, min_seconds);
+  v.field(Field{"min-seconds", Unit::seconds, "decode, and augment, for at least this long"}.from(0, kDay),
+          min_seconds);
   v.field({"scaling", Unit::none, "measure 1, 2, 4, ... threads too"}, scaling);
   v.field({"seed", Unit::none, "where the crops lie and which are flipped"}, seed);
-  v.field({"batch", Unit::count, "images that nvJPEG is given at once; default: 256"}, batch);
+  v.field(Field{"batch", Unit::count, "images that nvJPEG is given at once; default: 256"}.from(1, 65536), batch);
   v.field({"device", Unit::none, "number of the GPU that nvJPEG decodes on; default: 0"}, device);
 }
 

@@ -332,6 +332,6 @@ void warn_of_shared_cores(const DecodeResult& result, double cores, Context& con
 std::uint64_t decode_threads(const DecodeBenchOptions& options);
 
 /// Throws Error{usage} that names the option.
-void check_decode_options(const DecodeBenchOptions& options, std::uint64_t threads);
+void check_decode_options(const DecodeBenchOptions& options);
 
 }  // namespace shardkit::bench

@@ -235,8 +235,8 @@ std::vector<DecodeShare> shares(std::span<const DecodeTally> by_path, std::uint6
 
 DecodeResult decode_on_device(const DecodeBenchOptions& options, const InputSet& input, const DecodeMachine& machine,
                               Context& context) {
+  check_decode_options(options);
   const auto threads = static_cast<unsigned>(decode_threads(options));
-  check_decode_options(options, threads);
   gpu::Device& device = gpu::numbered_device(machine.devices, options.device.value_or(0));
   const auto decoder = machine.open_decoder(device, threads);
   DeviceDecodeResult on_device = describe_device(device, *decoder);

@@ -3,23 +3,13 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 
 namespace shardkit::bench {
 namespace {
 
-constexpr std::uint64_t kMostCount = 1'000'000;
-constexpr std::uint64_t kMostCrop = 65536;
-
 void check_options(const EnvOptions& options) {
-  const auto check = [](std::uint64_t value, std::uint64_t most, const char* name) {
-    if (value >= 1 && value <= most) return;
-    throw Error(ErrorCode::usage, std::string(name) + ": expected 1 to " + std::to_string(most));
-  };
-  check(options.workers.value_or(1), kMostCount, "--workers");
-  check(options.gpus.value_or(1), kMostCount, "--gpus");
-  check(options.batch.value_or(1), kMostCount, "--batch");
-  check(options.prefetch, kMostCount, "--prefetch");
-  check(options.crop, kMostCrop, "--crop");
+  check_ranges(options);
   if (!options.workers && (options.gpus || options.batch)) {
     throw Error(ErrorCode::usage, "--gpus and --batch describe a loader: give --workers too");
   }

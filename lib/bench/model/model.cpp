@@ -7,6 +7,7 @@
 
 #include "bench/requirement/job.hpp"
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::bench {
@@ -231,7 +232,7 @@ ModelResult modelled(const ModelOptions& options, const std::optional<JobRequire
 }  // namespace
 
 ModelResult model(const ModelOptions& given, Context& context) {
-  check_values(given);
+  check_ranges(given);
   MeasuredNodeResult measured;
   if (given.from) measured = read_measured(*given.from);
   const ModelOptions options = measured.checkpoint ? with_checkpoint(given, *measured.checkpoint, context) : given;
@@ -249,35 +250,41 @@ ModelResult model(const ModelOptions& given, Context& context) {
 void ModelOptions::describe(FieldVisitor& v) {
   v.field({"list-presets", Unit::none, "list the presets and what each asks of its input"}, list_presets);
   v.field({"preset", Unit::none, "a published workload, such as resnet50-h100", Role::option, "NAME"}, preset);
-  v.field({"gpus", Unit::count, "GPUs that train together; 1"}, gpus);
-  v.field({"batch", Unit::count, "samples per GPU and step"}, batch);
-  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch"}, step_time);
-  v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample"}, sample_bytes);
-  v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}, min_au);
-  v.field({"workers", Unit::count, "loader processes per GPU"}, workers);
-  v.field({"prefetch", Unit::count, "batches that each worker keeps ready"}, prefetch);
-  v.field({"crop", Unit::count, "side of the decoded crop in pixels"}, crop);
+  v.field(Field{"gpus", Unit::count, "GPUs that train together; 1"}.from(1), gpus);
+  v.field(Field{"batch", Unit::count, "samples per GPU and step"}.from(1), batch);
+  v.field(Field{"step-time", Unit::seconds, "time a GPU computes on one batch"}.above(0), step_time);
+  v.field(Field{"sample-bytes", Unit::bytes, "mean size of a stored sample"}.from(1), sample_bytes);
+  v.field(Field{"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}.above(0, 1),
+          min_au);
+  v.field(Field{"workers", Unit::count, "loader processes per GPU"}.from(1), workers);
+  v.field(Field{"prefetch", Unit::count, "batches that each worker keeps ready"}.from(1), prefetch);
+  v.field(Field{"crop", Unit::count, "side of the decoded crop in pixels"}.from(1, 65535), crop);
   v.field({"dtype", Unit::none, "type of the decoded values"}, dtype);
-  v.field({"decode-per-core", Unit::per_second, "samples that one core decodes per second, for the cores needed"},
+  v.field(Field{"decode-per-core", Unit::per_second, "samples that one core decodes per second, for the cores needed"}
+              .above(0),
           decode_per_core);
   v.field({"from", Unit::none,
            "take the supply from a result of read, decode, pipeline or run (--json), or from one of checkpoint what "
            "checkpoints take",
            Role::input_file},
           from);
-  v.field({"read-rate", Unit::bytes_per_second, "what storage gives"}, read_rate);
-  v.field({"decode-rate", Unit::per_second, "samples per second that the node decodes"}, decode_rate);
+  v.field(Field{"read-rate", Unit::bytes_per_second, "what storage gives"}.above(0), read_rate);
+  v.field(Field{"decode-rate", Unit::per_second, "samples per second that the node decodes"}.above(0), decode_rate);
   v.field({"dataset-bytes", Unit::bytes, "size of the data set, for staging and epochs"}, dataset_bytes);
-  v.field({"stage-rate", Unit::bytes_per_second, "rate at which it is staged"}, stage_rate);
+  v.field(Field{"stage-rate", Unit::bytes_per_second, "rate at which it is staged"}.above(0), stage_rate);
   v.field({"checkpoint-bytes", Unit::bytes, "size of a checkpoint"}, checkpoint_bytes);
-  v.field({"checkpoint-rate", Unit::bytes_per_second, "rate at which it is written"}, checkpoint_rate);
-  v.field({"checkpoint-every", Unit::count, "steps from one checkpoint to the next"}, checkpoint_every);
+  v.field(Field{"checkpoint-rate", Unit::bytes_per_second, "rate at which it is written"}.above(0), checkpoint_rate);
+  v.field(Field{"checkpoint-every", Unit::count, "steps from one checkpoint to the next"}.from(1), checkpoint_every);
   v.field({"checkpoint-copy-time", Unit::seconds, "time that an asynchronous checkpoint still blocks"},
           checkpoint_copy_time);
-  v.field({"gpu-hour-cost", Unit::none, "price of a GPU hour, for the cost of idle GPUs", Role::option, "PRICE"},
-          gpu_hour_cost);
-  v.field({"egress-cost", Unit::none, "price of reading 10^9 bytes, for the cost of streaming", Role::option, "PRICE"},
-          egress_cost);
+  v.field(
+      Field{"gpu-hour-cost", Unit::none, "price of a GPU hour, for the cost of idle GPUs", Role::option, "PRICE"}.from(
+          0),
+      gpu_hour_cost);
+  v.field(
+      Field{"egress-cost", Unit::none, "price of reading 10^9 bytes, for the cost of streaming", Role::option, "PRICE"}
+          .from(0),
+      egress_cost);
 }
 
 void CheckpointCost::describe(FieldVisitor& v) {

@@ -116,9 +116,6 @@ ModelResult model(const ModelOptions& options, Context& context);
 /// Throws Error{usage}: "<option>: expected <expected>".
 [[noreturn]] void refuse_option(const char* option, std::string_view expected);
 
-/// Throws Error{usage} for a value that nothing can have.
-void check_values(const ModelOptions& options);
-
 bool has_job(const ModelOptions& options);
 
 /// An option that would change nothing without another is refused, so that no part of a command line goes unheard.

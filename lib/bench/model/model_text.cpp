@@ -9,33 +9,10 @@ namespace {
 
 constexpr const char* kJob = "a job (--preset, or --batch, --step-time and --sample-bytes)";
 
-void check_positive(const std::optional<double>& value, const char* option) {
-  if (value && *value <= 0) refuse_option(option, "more than 0");
-}
-
-void check_not_negative(const std::optional<double>& value, const char* option) {
-  if (value && *value < 0) refuse_option(option, "0 or more");
-}
-
 }  // namespace
 
 void refuse_option(const char* option, std::string_view expected) {
   throw Error(ErrorCode::usage, fmt::format("{}: expected {}", option, expected));
-}
-
-void check_values(const ModelOptions& options) {
-  if (options.workers == 0) refuse_option("--workers", "at least one worker");
-  if (options.prefetch == 0) refuse_option("--prefetch", "at least one batch");
-  if (options.crop == 0 || options.crop > 65535) refuse_option("--crop", "1 to 65535 pixels");
-  if (options.checkpoint_every == 0U) refuse_option("--checkpoint-every", "at least one step");
-  check_positive(options.decode_per_core, "--decode-per-core");
-  check_positive(options.read_rate, "--read-rate");
-  check_positive(options.decode_rate, "--decode-rate");
-  check_positive(options.stage_rate, "--stage-rate");
-  check_positive(options.checkpoint_rate, "--checkpoint-rate");
-  check_not_negative(options.checkpoint_copy_time, "--checkpoint-copy-time");
-  check_not_negative(options.gpu_hour_cost, "--gpu-hour-cost");
-  check_not_negative(options.egress_cost, "--egress-cost");
 }
 
 bool has_job(const ModelOptions& options) { return options.preset || options.batch || options.step_time; }

@@ -11,6 +11,7 @@
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "core/units.hpp"
 #include "system/limits.hpp"
 
@@ -23,23 +24,33 @@ void PipelineOptions::describe(FieldVisitor& v) {
   v.field({"preset", Unit::none, "published workload that says batch and step time (iobench model --list-presets)",
            Role::option, "NAME"},
           preset);
-  v.field({"gpus", Unit::count, "GPUs that step together; as many as --device names, else 1"}, gpus);
-  v.field({"batch", Unit::count, "samples per GPU and step; the preset's, else 256"}, batch);
-  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch; the preset's, else none"}, step_time);
-  v.field({"epochs", Unit::count, "passes over the data; the first has the cache state asked for"}, epochs);
+  v.field(Field{"gpus", Unit::count, "GPUs that step together; as many as --device names, else 1"}.from(1, 1024), gpus);
+  v.field(Field{"batch", Unit::count, "samples per GPU and step; the preset's, else 256"}.from(1, 1U << 20U), batch);
+  v.field(Field{"step-time", Unit::seconds, "time a GPU computes on one batch; the preset's, else none"}.from(0, kDay),
+          step_time);
+  v.field(
+      Field{"epochs", Unit::count, "passes over the data; the first has the cache state asked for"}.from(1, 1'000'000),
+      epochs);
   v.field({"prefetch", Unit::none, "batches per GPU made ahead of the step; several values are measured in turn",
            Role::option, "N[,N...]"},
           prefetch);
-  v.field({"workers", Unit::count, "threads that decode and augment; as many as the process may keep cores busy"},
-          workers);
-  v.field({"readers", Unit::count, "threads that read; at most 4 for shards, 16 for files"}, readers);
-  v.field({"shuffle-buffer", Unit::count, "samples of shards among which the next is drawn; 0: in the shards' order"},
-          shuffle_buffer);
+  v.field(
+      Field{"workers", Unit::count, "threads that decode and augment; as many as the process may keep cores busy"}.from(
+          1, system::kMostThreads),
+      workers);
+  v.field(Field{"readers", Unit::count, "threads that read; at most 4 for shards, 16 for files"}.from(
+              1, system::kMostThreads),
+          readers);
+  v.field(
+      Field{"shuffle-buffer", Unit::count, "samples of shards among which the next is drawn; 0: in the shards' order"}
+          .from(0, 10'000'000),
+      shuffle_buffer);
   v.field({"cache", Unit::none, "state of the page cache before the first epoch"}, cache);
   v.field({"source", Unit::none, "null: nothing is read"}, source);
   v.field({"decode", Unit::none, "nvjpeg: on the GPU what that takes; null: nothing is, to time reading alone"},
           decode);
-  v.field({"crop", Unit::count, "side of the random resized crop", Role::option, "PIXELS"}, crop);
+  v.field(Field{"crop", Unit::count, "side of the random resized crop", Role::option, "PIXELS"}.from(1, kMostCrop),
+          crop);
   v.field({"dtype", Unit::none, "type of the batch's values"}, dtype);
   v.field({"layout", Unit::none, "planes first (nchw) or pixels first (nhwc)"}, layout);
   v.field({"normalize", Unit::none, "where samples are flipped and normalised; gpu: one byte a level crosses the bus"},
@@ -53,10 +64,13 @@ void PipelineOptions::describe(FieldVisitor& v) {
   v.field({"ladder", Unit::none, "measure from a naive loader to one in which all overlaps, rung by rung"}, ladder);
   v.field({"drop-last", Unit::none, "leave out what is left of an epoch when it does not fill a batch of every GPU"},
           drop_last);
-  v.field({"samples", Unit::count, "samples of an epoch at most; all without it"}, samples);
-  v.field({"budget", Unit::seconds, "read no new samples after this time; for each value of --prefetch"}, budget);
-  v.field({"checkpoint-every", Unit::count, "write a checkpoint after every so many steps"}, checkpoint_every);
-  v.field({"checkpoint-bytes", Unit::bytes, "its size"}, checkpoint_bytes);
+  v.field(Field{"samples", Unit::count, "samples of an epoch at most; all without it"}.from(1, 1ULL << 48U), samples);
+  v.field(Field{"budget", Unit::seconds, "read no new samples after this time; for each value of --prefetch"}.above(
+              0, kDay),
+          budget);
+  v.field(Field{"checkpoint-every", Unit::count, "write a checkpoint after every so many steps"}.from(1, 1U << 30U),
+          checkpoint_every);
+  v.field(Field{"checkpoint-bytes", Unit::bytes, "its size"}.from(1), checkpoint_bytes);
   v.field({"checkpoint-dir", Unit::none, "existing folder for it; it is removed at once", Role::option, "DIR"},
           checkpoint_dir);
   v.field({"trace", Unit::none, "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file}, trace);
@@ -67,34 +81,15 @@ namespace {
 
 constexpr std::uint64_t kUsualBatch = 256;
 constexpr std::uint64_t kMostPrefetch = 64;
-constexpr std::uint64_t kMostThreads = 4096;
 
 void check(bool fine, const std::string& text) {
   if (!fine) throw Error(ErrorCode::usage, text);
 }
 
-void check_range(std::uint64_t value, std::uint64_t most, std::string_view option) {
-  check(value > 0 && value <= most, fmt::format("{}: expected 1 to {}", option, most));
-}
-
 void check_options(const PipelineOptions& options) {
-  constexpr double kDay = 86400;
-  check_range(options.gpus.value_or(1), 1024, "--gpus");
-  check_range(options.batch.value_or(1), 1U << 20U, "--batch");
-  check_range(options.epochs, 1'000'000, "--epochs");
-  check_range(options.workers.value_or(1), kMostThreads, "--workers");
-  check_range(options.readers.value_or(1), kMostThreads, "--readers");
-  check_range(options.crop, kMostCrop, "--crop");
-  check_range(options.samples.value_or(1), std::uint64_t{1} << 48U, "--samples");
-  check(options.shuffle_buffer <= 10'000'000, "--shuffle-buffer: expected up to 10,000,000 samples");
-  const double step = options.step_time.value_or(0);
-  check(step >= 0 && step <= kDay, "--step-time: expected up to a day");
-  const double budget = options.budget.value_or(1);
-  check(budget > 0 && budget <= kDay, "--budget: expected more than 0 seconds and up to a day");
-  check_range(options.checkpoint_every.value_or(1), 1U << 30U, "--checkpoint-every");
+  check_ranges(options);
   check(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
         "--checkpoint-every and --checkpoint-bytes: name both or neither");
-  check(options.checkpoint_bytes.value_or(1) > 0, "--checkpoint-bytes: expected at least 1 byte");
   const bool null_source = options.source == SourceKind::null;
   check(!null_source || options.decode == DecodeKind::null,
         "--source null: there are no images to decode; add --decode null");

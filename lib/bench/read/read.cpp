@@ -252,25 +252,32 @@ void ReadOptions::describe(FieldVisitor& v) {
   v.field({"job", Unit::none, "read as the fio job of this name: seq-read or rand-read; other options change it",
            Role::option, "NAME"},
           job);
-  v.field({"threads", Unit::count,
-           "threads that read; default: as many as the process may keep cores busy; of a store the most connections, "
-           "64"},
-          threads);
   v.field(
-      {"block", Unit::bytes, "bytes per read; sequential default: 256KiB, of a store 8MiB; random: samples without"},
-      block);
+      Field{"threads", Unit::count,
+            "threads that read; default: as many as the process may keep cores busy; of a store the most connections, "
+            "64"}
+          .from(1, system::kMostThreads),
+      threads);
+  v.field(Field{"block", Unit::bytes,
+                "bytes per read; sequential default: 256KiB, of a store 8MiB; random: samples without"}
+              .from(512, 1U << 30U),
+          block);
   v.field({"engine", Unit::none, "how files are read: pread (default), mmap or uring", Role::option, "NAME"}, engine);
-  v.field({"depth", Unit::count, "reads in flight of each thread; default of engine uring 32, of others always 1"},
+  v.field(Field{"depth", Unit::count, "reads in flight of each thread; default of engine uring 32, of others always 1"}
+              .from(1, 4096),
           depth);
   v.field({"direct", Unit::none, "read past the page cache (O_DIRECT)"}, direct);
   v.field({"cache", Unit::none, "state of the page cache to start from; fails when it cannot be had"}, cache);
-  v.field({"samples", Unit::count, "stop after this many samples"}, samples);
-  v.field({"budget", Unit::seconds, "stop after this time; of a store default 28s"}, budget);
-  v.field({"min-time", Unit::seconds,
-           "read the data again until it was read for so long; not what a first reading left in memory"},
+  v.field(Field{"samples", Unit::count, "stop after this many samples"}.from(1), samples);
+  v.field(Field{"budget", Unit::seconds, "stop after this time; of a store default 28s"}.above(0), budget);
+  v.field(Field{"min-time", Unit::seconds,
+                "read the data again until it was read for so long; not what a first reading left in memory"}
+              .above(0),
           min_time);
-  v.field({"repeat", Unit::count, "measure so many times, caches prepared anew, and say the median and its interval"},
-          repeat);
+  v.field(
+      Field{"repeat", Unit::count, "measure so many times, caches prepared anew, and say the median and its interval"}
+          .from(1, 1000),
+      repeat);
   v.field({"seed", Unit::none, "order of the random samples, or of the requests to a store"}, seed);
   store.describe(v);
 }

@@ -127,9 +127,6 @@ struct ReadResult {
   void describe(FieldVisitor& v);
 };
 
-/// Throws Error{usage} for a --block that no kind of read takes.
-void check_block(const ReadOptions& options);
-
 /// Measures options.paths, all local or all behind URLs (bench/store_read.hpp). Writes nothing. Throws
 /// Error{unsupported} when the engine, O_DIRECT or the cache state asked for cannot be had.
 ReadResult read(const ReadOptions& options, Context& context);

@@ -9,6 +9,7 @@
 #include "bench/read/store_level.hpp"
 #include "bench/read/store_objects.hpp"
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "stats/summary.hpp"
 #include "system/limits.hpp"
 
@@ -39,10 +40,10 @@ void check_options(const ReadOptions& options) {
     refuse_option("--cache", "nothing of a store is cached here, and what its servers cache cannot be steered");
   }
   if (options.samples) refuse_option("--samples", "a store's bytes are measured; --budget limits the time");
-  if (options.threads == 0U || options.threads > kMostConnections) {
-    refuse(fmt::format("--threads: expected 1 to {} connections", kMostConnections));
+  check_ranges(options);
+  if (options.threads > kMostConnections) {
+    refuse(fmt::format("--threads must be from 1 to {} for a store: they are connections", kMostConnections));
   }
-  check_block(options);
   if (options.budget && *options.budget < kLeastBudget) refuse("--budget: expected at least 1 second for a store");
   options.store.required();  // throws for half a job, before anything is asked
 }

@@ -91,7 +91,6 @@ std::optional<double> StoreReadOptions::required() const {
   if (requirement && required_rate) {
     throw Error(ErrorCode::usage, "--required-rate and a job (--preset, --batch, --step-time) are two requirements");
   }
-  if (required_rate && *required_rate <= 0) throw Error(ErrorCode::usage, "--required-rate: expected more than 0");
   if (!requirement && sample_bytes) {
     throw Error(ErrorCode::usage, "--sample-bytes says nothing alone: add --batch and --step-time");
   }
@@ -100,17 +99,22 @@ std::optional<double> StoreReadOptions::required() const {
 }
 
 void StoreReadOptions::describe(FieldVisitor& v) {
-  v.field({"required-rate", Unit::bytes_per_second, "of a store: what the job reads, for the verdict stream or stage"},
-          required_rate);
+  v.field(
+      Field{"required-rate", Unit::bytes_per_second, "of a store: what the job reads, for the verdict stream or stage"}
+          .above(0),
+      required_rate);
   v.field({"preset", Unit::none, "of a store: the job that reads, such as resnet50-h100", Role::option, "NAME"},
           preset);
-  v.field({"gpus", Unit::count, "GPUs of that job; 1"}, gpus);
-  v.field({"batch", Unit::count, "its samples per GPU and step"}, batch);
-  v.field({"step-time", Unit::seconds, "time its GPUs compute on one batch"}, step_time);
-  v.field({"sample-bytes", Unit::bytes,
-           "of a store: mean size of the job's stored samples; of local files: each is a row of samples of this size"},
-          sample_bytes);
-  v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}, min_au);
+  v.field(Field{"gpus", Unit::count, "GPUs of that job; 1"}.from(1), gpus);
+  v.field(Field{"batch", Unit::count, "its samples per GPU and step"}.from(1), batch);
+  v.field(Field{"step-time", Unit::seconds, "time its GPUs compute on one batch"}.above(0), step_time);
+  v.field(
+      Field{"sample-bytes", Unit::bytes,
+            "of a store: mean size of the job's stored samples; of local files: each is a row of samples of this size"}
+          .from(1, 1ULL << 40U),
+      sample_bytes);
+  v.field(Field{"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}.above(0, 1),
+          min_au);
   access.describe(v);
 }
 

@@ -49,19 +49,9 @@ void check_alone(bool given, const char* option) {
   throw Error(ErrorCode::usage, fmt::format("{} says nothing alone: add --preset, or --batch and --step-time", option));
 }
 
-void check_values(const JobOptions& options) {
-  check(options.gpus.value_or(1) > 0, "--gpus", "at least one GPU");
-  check(options.batch.value_or(1) > 0, "--batch", "at least one sample");
-  check(options.step_time.value_or(1) > 0, "--step-time", "more than 0 seconds");
-  check(options.sample_bytes.value_or(1) > 0, "--sample-bytes", "more than 0 bytes");
-  const double min_au = options.min_au.value_or(1);
-  check(min_au > 0 && min_au <= 1, "--min-au", "a share above 0 and up to 1");
-}
-
 }  // namespace
 
 std::optional<JobRequirement> job_requirement(const JobOptions& options) {
-  check_values(options);
   if (!options.preset && !options.batch && !options.step_time) {
     check_alone(options.gpus.has_value(), "--gpus");
     check_alone(options.min_au.has_value(), "--min-au");

@@ -8,6 +8,7 @@
 #include "bench/run/measured_node.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "core/units.hpp"
 #include "gpu/device.hpp"
 #include "stats/comparison.hpp"
@@ -75,22 +76,6 @@ void warn_of_failures(const RunResult& result, Context& context) {
 }
 
 namespace {
-
-constexpr double kLongestBudget = 24 * 3600;
-
-void check_options(const RunOptions& options) {
-  const auto check = [](bool fine, const std::string& text) {
-    if (!fine) throw Error(ErrorCode::usage, text);
-  };
-  check(options.budget > 0 && options.budget <= kLongestBudget,
-        "--budget: expected more than 0 seconds and up to a day");
-  check(options.prefetch > 0, "--prefetch: expected at least 1 batch");
-  check(options.workers.value_or(1) > 0, "--workers: expected at least 1");
-  check(options.threads.value_or(1) > 0, "--threads: expected at least 1");
-  check(options.repeat > 0 && options.repeat <= stats::kMostRankedValues,
-        fmt::format("--repeat: expected 1 to {} turns", stats::kMostRankedValues));
-  check(options.crop <= kMostCrop, fmt::format("--crop: expected 0 to {} pixels", kMostCrop));
-}
 
 JobOptions job_of(const RunOptions& options) {
   // Samples weigh what those at hand weigh; only a preset that is about something else than images brings its own.
@@ -199,7 +184,7 @@ std::string why_no_gpus(const Error& error) { return system::find_gpus().devices
 }  // namespace
 
 RunResult run(const RunOptions& options, Context& context) {
-  check_options(options);
+  check_ranges(options);
   requirement_of(options);  // slips in the options come before the machine
   std::vector<std::unique_ptr<gpu::Device>> devices;
   const auto monitor = gpu::find_gpu_monitor();
@@ -215,7 +200,7 @@ RunResult run(const RunOptions& options, Context& context) {
 }
 
 RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) {
-  check_options(options);
+  check_ranges(options);
   const auto requirement = requirement_of(options);
   warn_of_step_time(job_of(options), context);
   RunResult result;
@@ -235,22 +220,29 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
 void RunOptions::describe(FieldVisitor& v) {
   v.field({"PATH", Unit::none, "shards, files, or folders of either", Role::positional}, paths);
   v.field({"preset", Unit::none, "a published workload to feed, such as resnet50-h100", Role::option, "NAME"}, preset);
-  v.field({"gpus", Unit::count, "GPUs that train together on this node"}, gpus);
-  v.field({"batch", Unit::count, "samples per GPU and step"}, batch);
-  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch"}, step_time);
-  v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}, min_au);
-  v.field({"threads", Unit::count, "decoding threads; as many as the process may keep cores busy"}, threads);
-  v.field({"workers", Unit::count, "loader processes per GPU; as many as it takes and the cores allow"}, workers);
-  v.field({"prefetch", Unit::count, "batches that each worker keeps ready"}, prefetch);
-  v.field({"crop", Unit::count, "decode a random resized crop of this side; 0: whole images"}, crop);
+  v.field(Field{"gpus", Unit::count, "GPUs that train together on this node"}.from(1), gpus);
+  v.field(Field{"batch", Unit::count, "samples per GPU and step"}.from(1), batch);
+  v.field(Field{"step-time", Unit::seconds, "time a GPU computes on one batch"}.above(0), step_time);
+  v.field(Field{"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}.above(0, 1),
+          min_au);
+  v.field(Field{"threads", Unit::count, "decoding threads; as many as the process may keep cores busy"}.from(
+              1, system::kMostThreads),
+          threads);
+  v.field(Field{"workers", Unit::count, "loader processes per GPU; as many as it takes and the cores allow"}.from(1),
+          workers);
+  v.field(Field{"prefetch", Unit::count, "batches that each worker keeps ready"}.from(1), prefetch);
+  v.field(Field{"crop", Unit::count, "decode a random resized crop of this side; 0: whole images"}.from(0, kMostCrop),
+          crop);
   v.field({"dtype", Unit::none, "type of the decoded values, for the memory of batches"}, dtype);
   v.field(
       {"cache", Unit::none,
        "state of the page cache to read from; direct: past it (O_DIRECT); auto: cold where it can be had, else direct, "
        "else warm, else any"},
       cache);
-  v.field({"budget", Unit::seconds, "time for all measurements of a turn together, about"}, budget);
-  v.field({"repeat", Unit::count, "measure so many times: for intervals, and for compare, which wants ten"}, repeat);
+  v.field(Field{"budget", Unit::seconds, "time for all measurements of a turn together, about"}.above(0, kDay), budget);
+  v.field(Field{"repeat", Unit::count, "measure so many times: for intervals, and for compare, which wants ten"}.from(
+              1, stats::kMostRankedValues),
+          repeat);
 }
 
 void LadderRow::describe(FieldVisitor& v) {

@@ -11,6 +11,7 @@
 #include "bench/requirement/job.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::bench {
@@ -23,9 +24,7 @@ void check_options(const SweepOptions& options) {
   const auto check = [](bool fine, const char* text) {
     if (!fine) throw Error(ErrorCode::usage, text);
   };
-  check(options.budget >= 10, "--budget: expected at least 10 seconds");
-  check(options.batch > 0, "--batch: expected at least 1");
-  check(!options.step_time || *options.step_time > 0, "--step-time: expected more than 0 seconds");
+  check_ranges(options);
   check(!options.direct || options.what != SweepWhat::load, "--direct is about reading; --what load does none of it");
   check(!options.step_time || options.what != SweepWhat::read, "--step-time is about loading; --what read does none");
 }
@@ -192,12 +191,15 @@ void SweepOptions::describe(FieldVisitor& v) {
   v.field({"what", Unit::none, "read: threads, block and depth; load: workers and prefetch; all: both"}, what);
   v.field({"cache", Unit::none, "state of the page cache that each point starts from"}, cache);
   v.field({"direct", Unit::none, "read past the page cache (O_DIRECT)"}, direct);
-  v.field({"batch", Unit::count, "samples of a batch"}, batch);
-  v.field({"step-time", Unit::seconds, "step beside which prefetch is tried; default: as long as a batch takes"},
-          step_time);
+  v.field(Field{"batch", Unit::count, "samples of a batch"}.from(1), batch);
+  v.field(
+      Field{"step-time", Unit::seconds, "step beside which prefetch is tried; default: as long as a batch takes"}.above(
+          0),
+      step_time);
   v.field({"crop", Unit::count, "side of the random resized crop", Role::option, "PIXELS"}, crop);
   v.field({"dtype", Unit::none, "type of the batch's values"}, dtype);
-  v.field({"budget", Unit::seconds, "time for all points, bringing caches into their state included"}, budget);
+  v.field(Field{"budget", Unit::seconds, "time for all points, bringing caches into their state included"}.from(10),
+          budget);
 }
 
 void SweepResult::describe(FieldVisitor& v) {

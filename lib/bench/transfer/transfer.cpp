@@ -182,7 +182,8 @@ void TransferOptions::describe(FieldVisitor& v) {
   v.field({"gds", Unit::none, "measure how fast this file comes to the GPU: by cuFile, and by reading and copying",
            Role::input_file},
           gds);
-  v.field({"threads", Unit::count, "threads that read the file of --gds; 4"}, threads);
+  v.field(Field{"threads", Unit::count, "threads that read the file of --gds; 4"}.from(1, system::kMostThreads),
+          threads);
 }
 
 void TransferDevice::describe(FieldVisitor& v) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "core/units.hpp"
 #include "system/limits.hpp"
 #include "system/probe.hpp"
@@ -101,7 +102,7 @@ void check_partners(const TransferOptions& options) {
   check(options.batch || options.dtype == TransferOptions{}.dtype,
         "--dtype: only a batch has values; add --batch N, or leave it out");
   check(options.gds || !options.threads, "--threads: only a file is read by threads; add --gds FILE, or leave it out");
-  system::thread_count(options.threads);  // throws for what cannot be
+  check_ranges(options);
 }
 
 void check_device(const std::string& option) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/app.hpp"
-#include "cli/field_tree.hpp"
+#include "core/field_tree.hpp"
 
 namespace shardkit::cli {
 

@@ -217,8 +217,10 @@ void CacheCheckOptions::describe(FieldVisitor& v) {
            "remove damaged files, and the marker of what is not whole, of folders that nobody leases, so that the next "
            "stage brings what is missing"},
           repair);
-  v.field({"threads", Unit::count, "files read at a time; default: the CPUs this process may use", Role::option, "N"},
-          threads);
+  v.field(
+      Field{"threads", Unit::count, "files read at a time; default: the CPUs this process may use", Role::option, "N"}
+          .from(1, system::kMostThreads),
+      threads);
 }
 
 void CacheCheckResult::describe(FieldVisitor& v) {

@@ -72,9 +72,10 @@ void CatOptions::describe(FieldVisitor& v) {
   v.field(
       {"KEY", Unit::none, "the sample's key; where it has several members KEY.EXT says which one", Role::positional},
       name);
-  v.field(
-      {"threads", Unit::count, "shards searched at a time; default: the CPUs this process may use", Role::option, "N"},
-      threads);
+  v.field(Field{"threads", Unit::count, "shards searched at a time; default: the CPUs this process may use",
+                Role::option, "N"}
+              .from(1, system::kMostThreads),
+          threads);
 }
 
 void CatResult::describe(FieldVisitor& v) {

@@ -283,9 +283,10 @@ void ExtractOptions::describe(FieldVisitor& v) {
   v.field({"DST", Unit::none, "folder for the class folders; what is there with other content is not overwritten",
            Role::positional},
           target);
-  v.field(
-      {"threads", Unit::count, "shards extracted at a time; default: the CPUs this process may use", Role::option, "N"},
-      threads);
+  v.field(Field{"threads", Unit::count, "shards extracted at a time; default: the CPUs this process may use",
+                Role::option, "N"}
+              .from(1, system::kMostThreads),
+          threads);
 }
 
 void ExtractResult::describe(FieldVisitor& v) {

@@ -199,8 +199,10 @@ void IndexOptions::describe(FieldVisitor& v) {
   v.field({"wids", Unit::none, "also shardindex.json of wids, WebDataset's indexed reader; takes each shard's MD5"},
           wids);
   v.field({"energon", Unit::none, "also <shard>.tar.idx and .nv-meta/ of Megatron-Energon"}, energon);
-  v.field({"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"},
-          threads);
+  v.field(
+      Field{"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"}
+          .from(1, system::kMostThreads),
+      threads);
 }
 
 void IndexResult::describe(FieldVisitor& v) {

@@ -5,6 +5,7 @@
 
 #include "catalog/image_folder.hpp"
 #include "io/publish.hpp"
+#include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -25,14 +26,17 @@ void PlanOptions::describe(FieldVisitor& v) {
   v.field({"SRC", Unit::none, "folder with one sub-folder of images per class", Role::positional}, source);
   v.field({"output", Unit::none, "where to write the plan", Role::output_file, "PLAN", 'o'}, output);
   sharding.describe(v);
-  v.field({"parts", Unit::count,
-           "how many parts the converts will be: --part auto takes it from here where the scheduler does not tell "
-           "(Kubernetes)",
-           Role::option, "N"},
+  v.field(Field{"parts", Unit::count,
+                "how many parts the converts will be: --part auto takes it from here where the scheduler does not tell "
+                "(Kubernetes)",
+                Role::option, "N"}
+              .from(1),
           parts);
   v.field({"world", Unit::count, "ranks of the training job, to warn when shards are too few for them"}, world);
   v.field({"workers", Unit::count, "loader workers per rank, to warn when shards are too few for them"}, workers);
-  v.field({"threads", Unit::count, "cores to use (default: those this process may use)"}, threads);
+  v.field(
+      Field{"threads", Unit::count, "cores to use (default: those this process may use)"}.from(1, system::kMostThreads),
+      threads);
 }
 
 void PlanResult::describe(FieldVisitor& v) {
@@ -43,7 +47,6 @@ void PlanResult::describe(FieldVisitor& v) {
 
 PlanResult plan(const PlanOptions& options, Context& ctx) {
   if (options.output.empty()) throw Error(ErrorCode::usage, "say where to write the plan: -o PLAN");
-  if (options.parts == 0U) throw Error(ErrorCode::usage, "--parts must be at least 1");
   if (options.sharding.images.list.empty()) refuse_set_folders(options.source, ctx);
   const auto files = io::posix_file_system();
   io::AtomicFile file(*files, io::published_path(options.output));

@@ -1,29 +1,42 @@
 #include "dataset/sharding/sharding_options.hpp"
 
-#include <limits>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "system/limits.hpp"
+#include "core/field_tree.hpp"
 #include "formats/portable_name.hpp"
 
 namespace shardkit::dataset {
 
+namespace {
+
+constexpr double kMostShards = 1e9;
+
+}  // namespace
+
 void ShardSizes::describe(FieldVisitor& v) {
-  v.field({"samples", Unit::count, "close a shard at this many samples (default 5000 when --size is not given either)",
-           Role::option, "N"},
+  v.field(Field{"samples", Unit::count,
+                "close a shard at this many samples (default 5000 when --size is not given either)", Role::option, "N"}
+              .from(1),
           samples);
-  v.field({"size", Unit::bytes,
-           "close a shard before it passes this size (default 256MiB when --samples is not given "
-           "either); a larger sample gets a shard of its own"},
+  v.field(Field{"size", Unit::bytes,
+                "close a shard before it passes this size (default 256MiB when --samples is not given "
+                "either); a larger sample gets a shard of its own"}
+              .from(1),
           size);
-  v.field({"shards", Unit::count, "make exactly this many shards, equal within one sample", Role::option, "N"}, shards);
-  v.field({"multiple-of", Unit::count,
-           "round the number of shards up to a multiple of this, such as world size times "
-           "loader workers",
-           Role::option, "W"},
+  v.field(
+      Field{"shards", Unit::count, "make exactly this many shards, equal within one sample", Role::option, "N"}.from(
+          1, kMostShards),
+      shards);
+  v.field(Field{"multiple-of", Unit::count,
+                "round the number of shards up to a multiple of this, such as world size times "
+                "loader workers",
+                Role::option, "W"}
+              .from(1, kMostShards),
           multiple_of);
   v.field({"name", Unit::none, "shards are called PREFIX-000000.tar", Role::option, "PREFIX"}, name);
 }
@@ -82,16 +95,20 @@ void ShardingOptions::describe(FieldVisitor& v) {
            "a file that cannot be read or fails validation: stop, leave it out, or keep it (what "
            "cannot be read cannot be kept)"},
           on_bad);
+  v.field(Field{"resize", Unit::none,
+                "encode JPEGs anew so that their shorter side has this many pixels; smaller ones and other kinds stay "
+                "as they "
+                "are. --size counts the source's bytes, so shards come out smaller",
+                Role::option, "SHORTER"}
+              .from(1, kLargestResize),
+          resize);
   v.field(
-      {"resize", Unit::none,
-       "encode JPEGs anew so that their shorter side has this many pixels; smaller ones and other kinds stay as they "
-       "are. --size counts the source's bytes, so shards come out smaller",
-       Role::option, "SHORTER"},
-      resize);
-  v.field({"quality", Unit::none,
-           "JPEG quality of --resize, 1 to 100 (default 90); lower for an image that would come out larger than it was",
-           Role::option, "Q"},
-          quality);
+      Field{
+          "quality", Unit::none,
+          "JPEG quality of --resize, 1 to 100 (default 90); lower for an image that would come out larger than it was",
+          Role::option, "Q"}
+          .from(1, 100),
+      quality);
 }
 
 namespace {
@@ -121,14 +138,7 @@ void check(const ShardSizes& sizes) {
   if (sizes.shards && (sizes.samples || sizes.size)) {
     refuse("--shards fixes the number of shards; leave out --samples and --size");
   }
-  constexpr std::uint64_t most = 1'000'000'000;
-  const auto require = [&](const char* option, std::optional<std::uint64_t> value, std::uint64_t limit) {
-    if (value && (*value == 0 || *value > limit)) refuse(fmt::format("{} must be between 1 and {}", option, limit));
-  };
-  require("--samples", sizes.samples, std::numeric_limits<std::uint64_t>::max());
-  require("--shards", sizes.shards, most);
-  require("--multiple-of", sizes.multiple_of, most);
-  if (sizes.size == 0U) refuse("--size must be at least 1 byte");
+  check_ranges(sizes);
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   if (sizes.name.empty() || sizes.name.size() > 80 || sizes.name.find_first_not_of(allowed) != std::string::npos) {
     refuse(fmt::format("--name '{}': use 1 to 80 letters, digits, '_' and '-'; readers cut shard names at dots",
@@ -154,13 +164,8 @@ void check(const ShardingOptions& options) {
     refuse("--class-map numbers the labels of a --list; say which column has them: --label-column");
   }
   check_sidecars(options.sidecars, options.images.list.empty());
-  if (options.resize && (*options.resize == 0 || *options.resize > kLargestResize)) {
-    refuse(fmt::format("--resize must be between 1 and {} pixels", kLargestResize));
-  }
+  check_ranges(options);
   if (options.quality && !options.resize) refuse("--quality is that of --resize; there is none");
-  if (options.quality && (*options.quality == 0 || *options.quality > 100)) {
-    refuse("--quality must be between 1 and 100");
-  }
   if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle contradict each other");
 }
 
@@ -206,9 +211,10 @@ void WriteOptions::describe(FieldVisitor& v) {
            "energon (<shard>.tar.idx, .nv-meta/)",
            Role::option, "dali,wids,energon"},
           index);
-  v.field({"threads", Unit::count,
-           "cores to use (default: those this process may use); reads in flight follow the source's latency, not "
-           "this"},
+  v.field(Field{"threads", Unit::count,
+                "cores to use (default: those this process may use); reads in flight follow the source's latency, not "
+                "this"}
+              .from(1, system::kMostThreads),
           threads);
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "dataset/stage/stage.hpp"
 #include "formats/manifest.hpp"
 #include "io/publish.hpp"
@@ -20,9 +21,7 @@
 namespace shardkit::dataset {
 namespace {
 
-constexpr std::uint64_t kConnectionBytes = 2ULL << 20U;  // libcurl's buffers, TLS, a block, the touched part of a stack
 constexpr std::uint64_t kMostMemory = 256ULL << 20U;
-constexpr std::uint64_t kMostConcurrency = 1024;
 constexpr unsigned kMostFolderReads = 32;
 
 /// Requests that memory and descriptors allow: each has a connection or a source file, and a partial file.
@@ -37,17 +36,10 @@ unsigned most_requests(const StageOptions& options, bool remote) {
 
 void check(const StageOptions& options) {
   if (options.target.empty()) throw Error(ErrorCode::usage, "DST is empty; name a folder on a local disk");
-  if (options.concurrency && (*options.concurrency == 0 || *options.concurrency > kMostConcurrency)) {
-    throw Error(ErrorCode::usage, fmt::format("--concurrency is 1 to {}", kMostConcurrency));
-  }
-  if (options.bandwidth == 0) throw Error(ErrorCode::usage, "--bwlimit 0 copies nothing; give 1 or more");
-  if (options.memory && *options.memory < kConnectionBytes) {
-    throw Error(ErrorCode::usage, fmt::format("--memory is at least {}", format_size(kConnectionBytes)));
-  }
+  check_ranges(options);
   parse_ranks(options.rank, options.world);
   parse_rank_split(options.split);
   if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split says how --rank divides; give both");
-  if (options.jitter < 0) throw Error(ErrorCode::usage, "--jitter is not negative");
 }
 
 staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
@@ -116,10 +108,13 @@ void CacheShareOptions::describe(FieldVisitor& v) {
            "the folder of all staged folders that share the limit and the disk; DST lies in it, at most 4 folders down",
            Role::option, "DIR"},
           cache);
-  v.field({"lease", Unit::seconds,
-           "how long DST is kept from eviction and replacement from now on, unless `shardctl cache release` ends that; "
-           "0: only while it is being staged"},
-          lease);
+  v.field(
+      Field{
+          "lease", Unit::seconds,
+          "how long DST is kept from eviction and replacement from now on, unless `shardctl cache release` ends that; "
+          "0: only while it is being staged"}
+          .from(0, kLongestLease),
+      lease);
   v.field({"owner", Unit::none,
            "in whose name the lease is; default: the pod (POD_NAME or its HOSTNAME), the Slurm job (slurm-<id>), or "
            "user@host",
@@ -129,9 +124,7 @@ void CacheShareOptions::describe(FieldVisitor& v) {
 }
 
 void check(const CacheShareOptions& options, const std::string& target) {
-  if (!(options.lease >= 0 && options.lease <= kLongestLease)) {
-    throw Error(ErrorCode::usage, "--lease is 0 to 36600 days");
-  }
+  check_ranges(options);
   if (!options.cache.empty() && depth_in(options.cache, target) < 0) {
     throw Error(ErrorCode::usage,
                 fmt::format("the target '{}' does not lie in the cache '{}', at most {} folders down and none of them "

@@ -20,6 +20,9 @@ namespace shardkit::dataset {
 
 struct StageOptions;
 
+/// Of memory: libcurl's buffers, TLS, a block, the touched part of a stack.
+inline constexpr std::uint64_t kConnectionBytes = 2ULL << 20U;
+
 /// Throws Error{usage} for options that no stage can follow.
 void check(const StageOptions& options);
 

@@ -112,7 +112,6 @@ std::optional<Ranks> parse_ranks(const std::optional<std::string>& rank, std::op
     throw Error(ErrorCode::usage, fmt::format("--rank '{}': expected R, such as 3, or R-S, such as 0-7", *rank));
   }
   if (dash == std::string::npos) ranks.last = ranks.first;
-  if (*world == 0) throw Error(ErrorCode::usage, "--world 0: there is at least 1 rank");
   if (ranks.last < ranks.first) {
     throw Error(ErrorCode::usage, fmt::format("--rank '{}': the last rank comes before the first", *rank));
   }

@@ -297,21 +297,24 @@ void StageOptions::describe(FieldVisitor& v) {
   v.field({"rank", Unit::none, "bring only the shards that these ranks of the job read: all ranks of this node",
            Role::option, "R|R-S"},
           rank);
-  v.field({"world", Unit::count, "ranks of the whole job, for --rank"}, world);
+  v.field(Field{"world", Unit::count, "ranks of the whole job, for --rank"}.from(1), world);
   v.field({"split", Unit::none,
            "the loader that divides shards among ranks, for --rank: webdataset (the default), dali or hf (Hugging Face "
            "datasets)",
            Role::option, "LOADER"},
           split);
   share.describe(v);
-  v.field({"concurrency", Unit::count,
-           "requests under way, at most; default: as many as move the most bytes, up to 128 (32 from folders)"},
+  v.field(Field{"concurrency", Unit::count,
+                "requests under way, at most; default: as many as move the most bytes, up to 128 (32 from folders)"}
+              .from(1, 1024),
           concurrency);
-  v.field({"memory", Unit::bytes,
-           "for buffers of connections, 2 MiB each; default: a quarter of what may be used, "
-           "at most 256 MiB"},
+  v.field(Field{"memory", Unit::bytes,
+                "for buffers of connections, 2 MiB each; default: a quarter of what may be used, "
+                "at most 256 MiB"}
+              .from(kConnectionBytes),
           memory);
-  v.field({"bwlimit", Unit::bytes, "take no more than this each second, all connections together"}, bandwidth);
+  v.field(Field{"bwlimit", Unit::bytes, "take no more than this each second, all connections together"}.from(1),
+          bandwidth);
   v.field({"jitter", Unit::seconds,
            "wait a random time up to this before the start, so that a thousand nodes do not "
            "ask at once"},

@@ -225,8 +225,10 @@ StatResult stat(const StatOptions& options, Context& ctx) { return Statistics(op
 void StatOptions::describe(FieldVisitor& v) {
   v.field({"SHARDS", Unit::none, "folders, tars, brace patterns, list files or wids indexes", Role::positional},
           shards);
-  v.field({"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"},
-          threads);
+  v.field(
+      Field{"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"}
+          .from(1, system::kMostThreads),
+      threads);
 }
 
 void SpreadStep::describe(FieldVisitor& v) {

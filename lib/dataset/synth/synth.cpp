@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "core/hash.hpp"
 #include "core/prng.hpp"
 #include "dataset/synth/synth_picture.hpp"
@@ -36,15 +37,6 @@ std::string class_name(std::uint64_t index) { return fmt::format("n{:08}", index
 std::string marker_text(const SynthOptions& options) {
   return fmt::format("shardkit synth 1\nclasses {}\nper-class {}\nseed {}\n", options.classes, options.per_class,
                      options.seed);
-}
-
-void check(const SynthOptions& options) {
-  if (options.classes == 0 || options.classes > kMaxClasses) {
-    throw Error(ErrorCode::usage, fmt::format("--classes must be 1 to {}, not {}", kMaxClasses, options.classes));
-  }
-  if (options.per_class == 0 || options.per_class > kMaxPerClass) {
-    throw Error(ErrorCode::usage, fmt::format("--per-class must be 1 to {}, not {}", kMaxPerClass, options.per_class));
-  }
 }
 
 /// The name of something in the folder that no synth left there; empty when there is none.
@@ -154,10 +146,12 @@ class Maker {
 
 void SynthOptions::describe(FieldVisitor& v) {
   v.field({"DIR", Unit::none, "folder to make; must be new, empty or an earlier synth's", Role::positional}, target);
-  v.field({"classes", Unit::count, "class folders to make"}, classes);
-  v.field({"per-class", Unit::count, "images in each class"}, per_class);
+  v.field(Field{"classes", Unit::count, "class folders to make"}.from(1, kMaxClasses), classes);
+  v.field(Field{"per-class", Unit::count, "images in each class"}.from(1, kMaxPerClass), per_class);
   v.field({"seed", Unit::none, "what all images depend on", Role::option, "SEED"}, seed);
-  v.field({"threads", Unit::count, "threads; default: the CPUs this process may use"}, threads);
+  v.field(
+      Field{"threads", Unit::count, "threads; default: the CPUs this process may use"}.from(1, system::kMostThreads),
+      threads);
 }
 
 void SynthResult::describe(FieldVisitor& v) {
@@ -170,7 +164,7 @@ void SynthResult::describe(FieldVisitor& v) {
 }
 
 SynthResult synth(const SynthOptions& options, Context& context) {
-  check(options);
+  check_ranges(options);
   const unsigned threads = system::thread_count(options.threads);
   const auto start = std::chrono::steady_clock::now();
   const std::unique_ptr<io::FileSystem> files = io::posix_file_system();

@@ -223,8 +223,10 @@ void VerifyOptions::describe(FieldVisitor& v) {
           against);
   images.describe(v);
   v.field({"strict", Unit::none, "count warnings as findings"}, strict);
-  v.field({"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"},
-          threads);
+  v.field(
+      Field{"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"}
+          .from(1, system::kMostThreads),
+      threads);
 }
 
 void VerifyResult::describe(FieldVisitor& v) {

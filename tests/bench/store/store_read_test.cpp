@@ -167,7 +167,6 @@ TEST_CASE("half of a requirement is a usage error") {
     change(options);
     return error_code_of([&] { options.required(); });
   };
-  CHECK(broken([](auto& o) { o.required_rate = 0; }) == ErrorCode::usage);
   CHECK(broken([](auto& o) { o.gpus = 8; }) == ErrorCode::usage);
   CHECK(broken([](auto& o) { o.sample_bytes = 8; }) == ErrorCode::usage);
   CHECK(broken([](auto& o) { o.batch = 8; }) == ErrorCode::usage);

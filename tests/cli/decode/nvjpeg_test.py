@@ -75,7 +75,7 @@ class BadInput(Nvjpeg):
             (("--backend", "nvjpeg", "--scale", "2"), "--scale: nvJPEG decodes whole images here"),
             (("--backend", "nvjpeg", "--augment", "imagenet"), "--augment: nvJPEG decodes whole images here"),
             (("--backend", "nvjpeg", "--scaling"), "--scaling: threads of the CPU do not set nvJPEG's pace"),
-            (("--backend", "nvjpeg", "--batch", "0"), "--batch: expected 1 to 65536"),
+            (("--backend", "nvjpeg", "--batch", "0"), "--batch must be from 1 to 65536"),
             (("--batch", "8"), "--batch: only nvJPEG takes batches"),
             (("--device", "0"), "--device: only nvJPEG decodes on a GPU"),
         ):

@@ -8,11 +8,9 @@
 #include <variant>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "core/fields.hpp"
 
-namespace shardkit::cli {
+namespace shardkit {
 
 enum class FieldKind { flag, count, number, text, texts, choice, group, list };
 
@@ -87,11 +85,17 @@ std::vector<FieldNode> prototype_tree(Describe&& describe) {
   return builder.take();
 }
 
-/// Described members as a JSON object, in their order; what is absent is null.
-nlohmann::ordered_json fields_json(const std::vector<FieldNode>& nodes);
+/// "from 1 to 4096", "at least 512", "more than 0s and at most 1d": as values of this unit are typed.
+std::string range_text(const Range& range, Unit unit);
 
-/// The same as one line, with a member "event" before the others and a newline behind: a row of JSON lines. Valid JSON
-/// for any input: NaN and infinity become null, bytes that are not UTF-8 become U+FFFD.
-std::string json_line(std::string_view event, const std::vector<FieldNode>& nodes);
+/// Throws Error{usage} for the first option whose value lies outside of its field's range, naming both:
+/// "--threads must be from 1 to 4096".
+void check_ranges(const std::vector<FieldNode>& options);
 
-}  // namespace shardkit::cli
+/// The same for callers that have no command line. Takes a copy, because describe() binds.
+template <Describable T>
+void check_ranges(T options) {
+  check_ranges(field_tree([&](FieldVisitor& v) { options.describe(v); }));
+}
+
+}  // namespace shardkit

@@ -1,8 +1,13 @@
-#include "cli/field_tree.hpp"
+#include "core/field_tree.hpp"
 
-#include <nlohmann/json.hpp>
+#include <cmath>
+#include <optional>
 
-namespace shardkit::cli {
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace shardkit {
 
 FieldNode& FieldTreeBuilder::add(const Field& field, FieldKind kind, bool optional) {
   FieldNode& parent = *open_.back();
@@ -69,39 +74,36 @@ void FieldTreeBuilder::begin_item() { open_.push_back(&add(Field{}, FieldKind::g
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+/// As it would be typed: "1GiB", "100ms", "4096".
+std::string typed(double value, Unit unit) {
+  if (unit == Unit::bytes) return exact_size(static_cast<std::uint64_t>(value));
+  return unit == Unit::seconds ? exact_duration(value) : fmt::format("{}", value);
+}
 
-struct ValueJson {
-  Json operator()(std::monostate) const { return nullptr; }
-  template <class T>
-  Json operator()(const T& value) const {
-    return value;
-  }
-};
-
-Json to_json(const FieldNode& node) {
-  if (node.absent) return nullptr;
-  if (node.kind == FieldKind::group) return fields_json(node.children);
-  if (node.kind == FieldKind::list) {
-    Json list = Json::array();
-    for (const FieldNode& item : node.children) list.push_back(fields_json(item.children));
-    return list;
-  }
-  return std::visit(ValueJson{}, node.value);
+bool contains(const Range& range, double value) {
+  return (range.open ? value > range.least : value >= range.least) && value <= range.most;
 }
 
 }  // namespace
 
-Json fields_json(const std::vector<FieldNode>& nodes) {
-  Json object = Json::object();
-  for (const FieldNode& node : nodes) object[node.name] = to_json(node);
-  return object;
+std::string range_text(const Range& range, Unit unit) {
+  const std::string least = typed(range.least, unit);
+  const std::string most = typed(range.most, unit);
+  if (std::isinf(range.most)) return fmt::format("{} {}", range.open ? "more than" : "at least", least);
+  return range.open ? fmt::format("more than {} and at most {}", least, most)
+                    : fmt::format("from {} to {}", least, most);
 }
 
-std::string json_line(std::string_view event, const std::vector<FieldNode>& nodes) {
-  Json object = {{"event", event}};
-  object.update(fields_json(nodes));
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+void check_ranges(const std::vector<FieldNode>& options) {
+  for (const FieldNode& option : options) {
+    if (!option.field.range) continue;
+    std::optional<double> value;
+    if (const auto* count = std::get_if<std::uint64_t>(&option.value)) value = static_cast<double>(*count);
+    if (const auto* number = std::get_if<double>(&option.value)) value = *number;
+    if (!value || contains(*option.field.range, *value)) continue;
+    throw Error(ErrorCode::usage,
+                fmt::format("{} must be {}", option.field.spelling(), range_text(*option.field.range, option.unit)));
+  }
 }
 
-}  // namespace shardkit::cli
+}  // namespace shardkit
