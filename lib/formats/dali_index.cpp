@@ -124,4 +124,38 @@ void read_dali_index(ByteSource& source, std::string_view name,
   DaliIndexReader(source, name).read(sample);
 }
 
+namespace {
+
+class DaliLines final : public ShardIndexLines {
+ public:
+  DaliLines(ByteSink& sink, const std::string& shard) : writer_(sink), shard_(shard) {}
+
+  void add(const Sample& sample) override {
+    if (writer_.add(sample)) return;
+    throw Error(ErrorCode::unsupported,
+                fmt::format("shard '{}', at byte {}: DALI cannot read an index that names '{}.{}', because it takes "
+                            "white space for the end of a name; write the shard anew with other names, or leave out "
+                            "--dali",
+                            shard_, sample.offset, sample.key, sample.members.front().spelling),
+                shard_, sample.offset);
+  }
+  void finish(std::uint64_t) override { writer_.finish(); }
+  std::string head() const override { return dali_index_head(writer_.samples()); }
+
+ private:
+  DaliIndexWriter writer_;
+  const std::string& shard_;
+};
+
+}  // namespace
+
+IndexKind dali_index_kind() {
+  return {.name = "dali",
+          .help = "also <shard>.idx, which NVIDIA DALI's webdataset reader takes",
+          .shard_file = dali_index_name,
+          .shard_writer = [](ByteSink& sink, const std::string& shard) -> std::unique_ptr<ShardIndexLines> {
+            return std::make_unique<DaliLines>(sink, shard);
+          }};
+}
+
 }  // namespace shardkit::formats

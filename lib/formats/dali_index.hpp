@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "formats/index_kinds.hpp"
 #include "formats/sample_name.hpp"
 
 /// The index that NVIDIA DALI's `fn.readers.webdataset` reads, version 1.2 (DALI tools/wds2idx.py and
@@ -51,5 +52,8 @@ struct DaliMember {
 /// samples than its head says included; `name` is for messages.
 void read_dali_index(ByteSource& source, std::string_view name,
                      const std::function<void(const std::vector<DaliMember>&)>& sample);
+
+/// Its row of index_kinds().
+IndexKind dali_index_kind();
 
 }  // namespace shardkit::formats

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "formats/index_kinds.hpp"
 
 /// What Megatron-Energon reads beside the shards, as `energon prepare` 7.4.1 writes it (flavors/webdataset: itar.py,
 /// prepare.py): "<shard>.idx" per tar, and in ".nv-meta" a count per shard, the split and the type of the samples.
@@ -34,5 +35,8 @@ std::string write_energon_split(const std::vector<std::string>& shards);
 
 /// `dataset.yaml` for classified images: image members with any of these extensions, labels in "cls".
 std::string write_energon_dataset(const std::set<std::string>& image_extensions);
+
+/// Its row of index_kinds().
+IndexKind energon_index_kind();
 
 }  // namespace shardkit::formats

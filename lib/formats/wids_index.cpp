@@ -154,4 +154,39 @@ std::string_view wids_trouble(const TarEntry& entry) {
   return {};
 }
 
+namespace {
+
+SetIndex write_set(const std::vector<IndexedShard>& shards, const std::string& prefix) {
+  WidsIndex index;
+  SetIndex result;
+  index.name = wids_set_name(shards.front().name);
+  for (const IndexedShard& shard : shards) {
+    index.shards.push_back({shard.name, shard.wids_samples, shard.bytes, shard.md5});
+    if (!shard.wids_trouble) continue;
+    result.warnings.push_back({"wids_misreads", fmt::format("shard '{}{}', {}; write the shard anew with plain headers",
+                                                            prefix, shard.name, *shard.wids_trouble)});
+  }
+  result.files.push_back({.name = kWidsIndexName, .text = write_wids_index(std::move(index))});
+  return result;
+}
+
+std::vector<ShardCount> read_set(const std::string& text, const std::string& path) {
+  std::vector<ShardCount> shards;
+  for (WidsShard& shard : read_wids_index(text, path).shards) {
+    shards.push_back({std::move(shard.url), shard.samples, shard.bytes});
+  }
+  return shards;
+}
+
+}  // namespace
+
+IndexKind wids_index_kind() {
+  return {.name = "wids",
+          .help = "also shardindex.json of wids, WebDataset's indexed reader; takes each shard's MD5",
+          .set_files = {kWidsIndexName},
+          .write_set = write_set,
+          .read_set = read_set,
+          .needs_md5 = true};
+}
+
 }  // namespace shardkit::formats

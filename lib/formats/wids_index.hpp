@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/index_kinds.hpp"
 #include "formats/manifest.hpp"
 #include "formats/tar_parser.hpp"
 
@@ -68,5 +69,8 @@ class WidsSampleCounter {
 /// Why wids does not read this member as it is, in words; empty when it does. It knows plain headers alone: names of
 /// up to 100 bytes, sizes in octal (wids_mmtar.py).
 std::string_view wids_trouble(const TarEntry& entry);
+
+/// Its row of index_kinds().
+IndexKind wids_index_kind();
 
 }  // namespace shardkit::formats

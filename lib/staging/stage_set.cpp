@@ -11,11 +11,9 @@
 #include "catalog/object_set.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "formats/dali_index.hpp"
-#include "formats/energon_index.hpp"
+#include "formats/index_kinds.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
-#include "formats/wids_index.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "staging/stage_target.hpp"
@@ -82,7 +80,11 @@ bool is_shard(std::string_view name) { return name.ends_with(".tar"); }
 
 /// What lies beside a shard for its readers.
 std::vector<std::string> companions(const std::string& shard) {
-  return {formats::shard_index_path(shard), formats::dali_index_name(shard), formats::energon_index_name(shard)};
+  std::vector<std::string> names;
+  for (const formats::IndexKind& kind : formats::index_kinds()) {
+    if (kind.shard_file != nullptr) names.push_back(kind.shard_file(shard));
+  }
+  return names;
 }
 
 }  // namespace
@@ -201,19 +203,24 @@ std::vector<StageFile> StageSet::files(io::ObjectSource& source, const std::vect
 
 std::vector<io::ObjectInfo> StageSet::foreign_indexes(io::ObjectSource& source) const {
   if (!has_manifest()) return {};  // listed with all else
-  std::vector<std::string> there = source.names_in("");
-  std::ranges::move(source.names_in(formats::kEnergonFolder), std::back_inserter(there));
+  std::set<std::string> folders{""};
   std::unordered_set<std::string> of_shards;
-  for (const formats::ManifestShard& shard : shards_) {
-    of_shards.insert({formats::dali_index_name(shard.name), formats::energon_index_name(shard.name)});
+  std::unordered_set<std::string> of_set;
+  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
+    for (const std::string& name : kind.set_files) {
+      of_set.insert(name);
+      if (const std::size_t slash = name.rfind('/'); slash != std::string::npos) folders.insert(name.substr(0, slash));
+    }
+    if (kind.shard_file == nullptr) continue;
+    for (const formats::ManifestShard& shard : shards_) of_shards.insert(kind.shard_file(shard.name));
   }
+  std::vector<std::string> there;
+  for (const std::string& folder : folders) std::ranges::move(source.names_in(folder), std::back_inserter(there));
   std::vector<io::ObjectInfo> found;
   std::ranges::sort(there);
   for (const std::string& name : there) {
     if (of_shards.contains(name)) found.push_back({name, 0, {}});
-    const bool of_set = name == formats::kWidsIndexName || name == formats::kEnergonInfoName ||
-                        name == formats::kEnergonSplitName || name == formats::kEnergonDatasetName;
-    if (!of_set) continue;
+    if (!of_set.contains(name)) continue;
     if (auto object = source.find(name)) found.push_back(std::move(*object));
   }
   return found;

@@ -1,7 +1,9 @@
 #include "dataset/index/index.hpp"
 
 #include <chrono>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -11,10 +13,13 @@
 #include "catalog/shard_scan.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
+#include "core/text.hpp"
 #include "dataset/checks/shard_verifier.hpp"
-#include "dataset/indexes/foreign_indexes.hpp"
-#include "dataset/indexes/known_shard.hpp"
+#include "dataset/indexes/reader_indexes.hpp"
 #include "dataset/samples/sample_lister.hpp"
+#include "formats/sample_name.hpp"
+#include "formats/shard_index.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
@@ -62,6 +67,75 @@ bool is_described(const catalog::ShardSet& set) {
   return true;
 }
 
+/// Makes the index of a tar that somebody else wrote, while it is read: any dialect, offsets as they really are.
+class ShardIndexer final : public formats::TarHandler {
+ public:
+  /// Samples go to `index`; it and `path`, which is for messages, stay the caller's.
+  ShardIndexer(formats::ShardIndexWriter& index, const std::string& path) : index_(index), path_(path) {}
+
+  bool entry(const formats::TarEntry& entry) override;
+  void content(Bytes piece) override;
+  void content_end() override;
+  /// As refuse_unreadable().
+  void finding(const formats::TarFinding& finding) override { refuse_unreadable(finding, path_); }
+
+  /// No member follows.
+  void finish();
+
+ private:
+  void write(formats::Sample&& sample);
+
+  formats::ShardIndexWriter& index_;
+  const std::string& path_;
+  formats::SampleGrouper grouper_;
+  Xxh3Stream64 hash_;
+  std::vector<std::uint64_t> hashes_;  ///< of the current sample's members so far
+  bool in_label_ = false;              ///< the current member is a .cls
+  LabelReader label_reader_;
+  std::optional<std::uint64_t> label_;
+};
+
+bool ShardIndexer::entry(const formats::TarEntry& entry) {
+  if (auto done = grouper_.add(entry)) write(std::move(*done));
+  if (entry.type != formats::TarType::regular || formats::is_metadata_name(entry.name)) return false;
+  const auto name = formats::split_sample_name(entry.name);
+  if (!name) return false;
+  hash_.reset();
+  in_label_ = lower_case(name->extension) == kLabelExtension;
+  if (in_label_) label_reader_.start();
+  return true;
+}
+
+void ShardIndexer::content(Bytes piece) {
+  hash_.update(piece);
+  if (in_label_) label_reader_.add(piece);
+}
+
+void ShardIndexer::content_end() {
+  hashes_.push_back(hash_.digest());
+  if (in_label_) label_ = label_reader_.label();
+}
+
+void ShardIndexer::finish() {
+  if (auto last = grouper_.finish()) write(std::move(*last));
+}
+
+void ShardIndexer::write(formats::Sample&& sample) {
+  // A file that shrinks while it is read ends in a finding, but not before its last member was counted.
+  if (hashes_.size() != sample.members.size()) {
+    throw Error(ErrorCode::io, fmt::format("shard '{}' changed while it was read", path_), path_);
+  }
+  formats::IndexSample line;
+  line.key = std::move(sample.key);
+  line.label = std::exchange(label_, std::nullopt);
+  for (std::size_t i = 0; i < sample.members.size(); ++i) {
+    formats::SampleMember& member = sample.members[i];
+    line.members.push_back({std::move(member.extension), member.offset, member.size, hashes_[i]});
+  }
+  hashes_.clear();
+  index_.add(line);
+}
+
 /// Gives headers to two handlers, and content to the first of them.
 class TwoHandlers final : public formats::TarHandler {
  public:
@@ -82,11 +156,20 @@ class TwoHandlers final : public formats::TarHandler {
   formats::TarHandler& second_;
 };
 
+/// The readers that are asked for.
+std::vector<std::string> names_of(const std::map<std::string, bool>& readers) {
+  std::vector<std::string> names;
+  for (const auto& [name, wanted] : readers) {
+    if (wanted) names.push_back(name);
+  }
+  return names;
+}
+
 /// One run of index().
 class Indexing {
  public:
   Indexing(const IndexOptions& options, const catalog::ShardSet& set, Context& ctx)
-      : kinds_{options.dali, options.wids, options.energon},
+      : kinds_(parse_index_kinds(names_of(options.readers))),
         threads_(system::thread_count(options.threads)),
         set_(set),
         ctx_(ctx),
@@ -94,8 +177,8 @@ class Indexing {
 
   IndexResult run() {
     refuse_subset(set_);
-    if (kinds_.dali) check_dali_names(names());
-    const bool described = kinds_.any() && is_described(set_);
+    refuse_shared_names(kinds_, names());
+    const bool described = !kinds_.empty() && is_described(set_);
     if (!described) refuse_converted_set(set_);
     for (const catalog::ShardFile& shard : set_.shards) result_.bytes += shard.bytes;
     files_->create_directories(io::join_path(set_.folder, formats::kStateFolder));
@@ -117,7 +200,7 @@ class Indexing {
   }
 
   void index_for_others() {
-    write_foreign_indexes(*files_, set_.folder, set_.manifest->shards, kinds_, true, threads_, ctx_);
+    write_reader_indexes(*files_, set_.folder, set_.manifest->shards, kinds_, true, threads_, ctx_);
     sum_up(*set_.manifest);
   }
 
@@ -125,7 +208,7 @@ class Indexing {
     ctx_.progress().start("index", set_.shards.size(), result_.bytes);
     formats::Manifest manifest;
     manifest.shards.resize(set_.shards.size());
-    std::vector<ForeignShard> foreign(set_.shards.size());
+    std::vector<formats::IndexedShard> foreign(set_.shards.size());
     for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t i, std::size_t) {
       manifest.shards[i] = read_whole(set_.shards[i], foreign[i]);
       ++ctx_.progress().items;
@@ -134,7 +217,7 @@ class Indexing {
       manifest.samples += shard.samples;
       manifest.bytes += shard.bytes;
     }
-    publish_foreign_set(*files_, set_.folder, kinds_, std::move(foreign), ctx_);
+    publish_set_indexes(*files_, set_.folder, kinds_, std::move(foreign), ctx_);
     io::publish(*files_, io::join_path(set_.folder, formats::kManifestName),
                 as_bytes(formats::write_manifest(manifest)));
     result_.manifest_written = true;
@@ -142,15 +225,15 @@ class Indexing {
   }
 
   /// All indexes of one shard in one read.
-  formats::ManifestShard read_whole(const catalog::ShardFile& shard, ForeignShard& foreign) {
+  formats::ManifestShard read_whole(const catalog::ShardFile& shard, formats::IndexedShard& foreign) {
     io::AtomicFile file(*files_, io::join_path(set_.folder, formats::shard_index_path(shard.name)));
     formats::ShardIndexWriter index(file, shard.name, "");
     ShardIndexer indexer(index, shard.path);
-    ForeignShardWriter others(*files_, set_.folder, shard.name, kinds_);
-    ForeignScan scan(others, shard.path);
+    ReaderIndexWriter others(*files_, set_.folder, shard.name, kinds_);
+    ReaderIndexScan scan(others);
     TwoHandlers both(indexer, scan);
     std::optional<Md5Stream> md5;
-    if (kinds_.wids) md5.emplace();
+    if (need_md5(kinds_)) md5.emplace();
     const catalog::ShardContent content = catalog::read_shard(shard.path, both, ctx_, md5 ? &*md5 : nullptr);
     indexer.finish();
     const formats::ShardSummary summary = index.finish(content.bytes, content.xxh3_128);
@@ -170,7 +253,7 @@ class Indexing {
     result_.bytes = manifest.bytes;
   }
 
-  const ForeignKinds kinds_;
+  const IndexKinds kinds_;
   const unsigned threads_;
   const catalog::ShardSet& set_;
   Context& ctx_;
@@ -195,10 +278,9 @@ IndexResult index(const IndexOptions& options, Context& ctx) {
 void IndexOptions::describe(FieldVisitor& v) {
   v.field({"SHARDS", Unit::none, "folders, tars, brace patterns, list files or wids indexes", Role::positional},
           shards);
-  v.field({"dali", Unit::none, "also <shard>.idx, which NVIDIA DALI's webdataset reader takes"}, dali);
-  v.field({"wids", Unit::none, "also shardindex.json of wids, WebDataset's indexed reader; takes each shard's MD5"},
-          wids);
-  v.field({"energon", Unit::none, "also <shard>.tar.idx and .nv-meta/ of Megatron-Energon"}, energon);
+  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
+    v.field({kind.name, Unit::none, kind.help}, readers[std::string(kind.name)]);
+  }
   v.field(
       Field{"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"}
           .from(1, system::kMostThreads),

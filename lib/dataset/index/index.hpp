@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,9 +13,7 @@ namespace shardkit::dataset {
 
 struct IndexOptions {
   std::vector<std::string> shards;
-  bool dali = false;
-  bool wids = false;
-  bool energon = false;
+  std::map<std::string, bool> readers = {};  ///< whether to write what these keep, by name (reader_index_kinds())
   std::optional<std::uint64_t> threads;
 
   void describe(FieldVisitor& v);

@@ -7,10 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "dataset/indexes/foreign_indexes.hpp"
-#include "dataset/indexes/known_shard.hpp"
+#include "dataset/indexes/reader_indexes.hpp"
 #include "dataset/sharding/shard_target.hpp"
-#include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -71,17 +69,6 @@ void refuse_without_plan(const ShardTarget& target) {
       target.folder());
 }
 
-/// The parts wrote what lies beside each shard; what lies over all of them follows from that.
-void index_for_others(io::FileSystem& files, const std::string& folder,
-                      const std::vector<formats::ManifestShard>& shards, Context& ctx) {
-  const ForeignKinds kinds = kinds_of_parts(folder, shards, ctx);
-  if (!kinds.any()) return;
-  const ForeignKinds facts_alone{.wids = kinds.wids};
-  publish_foreign_set(files, folder, kinds,
-                      index_known_shards(files, folder, shards, facts_alone, system::thread_count(std::nullopt), ctx),
-                      ctx);
-}
-
 }  // namespace
 
 void MergeOptions::describe(FieldVisitor& v) {
@@ -129,7 +116,7 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
     ++ctx.progress().items;
   }
   const formats::Manifest manifest = target.manifest_of(summaries, target.skipped_in(summaries));
-  index_for_others(*files, options.target, manifest.shards, ctx);
+  merge_reader_indexes(*files, options.target, manifest.shards, ctx);
   const std::string path = target.publish_manifest(manifest);
   for (const FoundPart& found : parts) files->remove(found.path);
   return {parts.size(), manifest.shards.size(), manifest.samples, manifest.bytes, manifest.skipped, path};

@@ -14,7 +14,7 @@
 #include <variant>
 
 #include "core/hash.hpp"
-#include "dataset/indexes/known_shard.hpp"
+#include "dataset/indexes/reader_indexes.hpp"
 #include "formats/tar_header.hpp"
 #include "io/publish.hpp"
 #include "sync/bounded_queue.hpp"

@@ -43,7 +43,7 @@ ShardingJob::ShardingJob(const char* verb, std::string target, const WriteOption
                          io::FileSystem& files, Context& ctx)
     : verb_(verb),
       target_(std::move(target)),
-      kinds_(parse_foreign_kinds(options.index)),
+      kinds_(parse_index_kinds(options.index)),
       part_(choose_part(options, plan)),
       recheck_(options.recheck),
       cores_(system::thread_count(options.threads)),
@@ -93,7 +93,7 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
   ctx_.progress().start(verb_, samples, bytes);
   const auto start = std::chrono::steady_clock::now();
   ShardsWritten written =
-      write_shards({set.target.plan(), source, set.target.folder(), cores_, kinds_.wids}, missing, files_, ctx_);
+      write_shards({set.target.plan(), source, set.target.folder(), cores_, need_md5(kinds_)}, missing, files_, ctx_);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   samples_written_ += samples;
   bytes_written_ += ctx_.progress().bytes;
@@ -109,7 +109,7 @@ std::vector<formats::IndexSkip> ShardingJob::write(TargetSet& set, SampleSource&
   for (std::optional<formats::ShardSummary>& shard : set.shards) summaries.push_back(std::move(*shard));
   std::vector<formats::IndexSkip> skipped = set.target.skipped_in(summaries);
   const formats::Manifest manifest = set.target.manifest_of(summaries, skipped);
-  write_foreign_indexes(files_, set.target.folder(), manifest.shards, kinds_, !part_, cores_, ctx_);
+  write_reader_indexes(files_, set.target.folder(), manifest.shards, kinds_, !part_, cores_, ctx_);
   const std::string path = part_ ? set.target.publish_part(*part_, manifest) : set.target.publish_manifest(manifest);
 
   result.sets.push_back({set.name, manifest.samples, manifest.shards.size(), manifest.bytes, path, manifest.plan_hash});

@@ -9,7 +9,7 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
-#include "dataset/indexes/foreign_indexes.hpp"
+#include "dataset/indexes/reader_indexes.hpp"
 #include "dataset/sharding/part.hpp"
 #include "dataset/sharding/shard_target.hpp"
 #include "dataset/sharding/shard_writer.hpp"
@@ -110,7 +110,7 @@ class ShardingJob {
 
   const char* verb_;
   const std::string target_;
-  const ForeignKinds kinds_;
+  const IndexKinds kinds_;
   const std::optional<Part> part_;  ///< all shards without one
   const bool recheck_;
   const unsigned cores_;

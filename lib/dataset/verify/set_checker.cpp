@@ -6,15 +6,12 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
 #include "dataset/verify/verify.hpp"
-#include "formats/energon_index.hpp"
-#include "formats/wids_index.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 
@@ -125,8 +122,7 @@ void SetChecker::finish(Context& ctx) {
   compare_shard_lists();
   if (set_.folder.empty()) return;
   for (std::size_t i = 0; i < set_.shards.size(); ++i) by_name_.emplace(set_.shards[i].name, i);
-  compare_wids();
-  compare_energon();
+  compare_indexes();
 }
 
 bool SetChecker::is_whole() const {
@@ -222,9 +218,9 @@ void SetChecker::compare_shard_lists() {
   }
 }
 
-/// The shard that another program's index calls `shard`, held against what it says of it.
-void SetChecker::compare_foreign(const std::string& index, std::string_view shard, std::uint64_t samples,
-                                 std::optional<std::uint64_t> bytes) {
+/// Compares a shard with what another reader's index says of it.
+void SetChecker::compare_count(const std::string& index, const formats::ShardCount& count) {
+  const std::string_view shard = count.shard;
   const auto found = by_name_.find(shard.substr(shard.rfind('/') + 1));
   if (found == by_name_.end()) return;
   const std::size_t i = found->second;
@@ -233,32 +229,20 @@ void SetChecker::compare_foreign(const std::string& index, std::string_view shar
     reports_[i].log.add(ProblemCode::foreign_index, std::nullopt, "",
                         fmt::format("{} says {} {}, there are {}", index, said, what, is));
   };
-  note(samples, reports_[i].samples, "samples");
-  note(bytes.value_or(set_.shards[i].bytes), set_.shards[i].bytes, "bytes");
+  note(count.samples, reports_[i].samples, "samples");
+  note(count.bytes.value_or(set_.shards[i].bytes), set_.shards[i].bytes, "bytes");
 }
 
-void SetChecker::compare_wids() {
-  const std::string path = io::join_path(set_.folder, formats::kWidsIndexName);
-  if (!std::filesystem::exists(path)) return;
-  try {
-    for (const formats::WidsShard& shard : formats::read_wids_index(io::read_text_file(path), path).shards) {
-      compare_foreign(path, shard.url, shard.samples, shard.bytes);
+void SetChecker::compare_indexes() {
+  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
+    if (kind.read_set == nullptr) continue;
+    const std::string path = io::join_path(set_.folder, kind.set_files.front());
+    if (!std::filesystem::exists(path)) continue;
+    try {
+      for (const formats::ShardCount& count : kind.read_set(io::read_text_file(path), path)) compare_count(path, count);
+    } catch (const Error& error) {
+      log_.add(ProblemCode::foreign_index, error.offset(), "", error.what());
     }
-  } catch (const Error& error) {
-    log_.add(ProblemCode::foreign_index, error.offset(), "", error.what());
-  }
-}
-
-void SetChecker::compare_energon() {
-  const std::string path = io::join_path(set_.folder, formats::kEnergonInfoName);
-  if (!std::filesystem::exists(path)) return;
-  const auto json = nlohmann::json::parse(io::read_text_file(path), nullptr, false);
-  const auto counts = json.is_object() ? json.find("shard_counts") : json.end();
-  if (!json.is_object() || counts == json.end() || !counts->is_object()) {
-    return log_.add(ProblemCode::foreign_index, std::nullopt, "", fmt::format("'{}' has no shard_counts", path));
-  }
-  for (const auto& [shard, samples] : counts->items()) {
-    if (samples.is_number_unsigned()) compare_foreign(path, shard, samples.get<std::uint64_t>(), std::nullopt);
   }
 }
 

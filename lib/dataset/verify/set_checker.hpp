@@ -14,6 +14,7 @@
 #include "core/context.hpp"
 #include "dataset/checks/shard_checker.hpp"
 #include "dataset/checks/shard_verifier.hpp"
+#include "formats/index_kinds.hpp"
 
 namespace shardkit::dataset {
 
@@ -81,10 +82,8 @@ class SetChecker {
   void check_label_gaps();
   void check_kinds();
   void compare_shard_lists();
-  void compare_wids();
-  void compare_energon();
-  void compare_foreign(const std::string& index, std::string_view shard, std::uint64_t samples,
-                       std::optional<std::uint64_t> bytes);
+  void compare_indexes();
+  void compare_count(const std::string& index, const formats::ShardCount& count);
 
   const catalog::ShardSet& set_;
   const std::vector<ExpectedShard>& expected_;

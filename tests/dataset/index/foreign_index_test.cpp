@@ -23,7 +23,8 @@ namespace {
 /// Asks for all indexes and returns the codes of the warnings.
 std::vector<std::string> index_for_all(const std::string& folder) {
   Context ctx;
-  shardkit::dataset::index({.shards = {folder}, .dali = true, .wids = true, .energon = true, .threads = {}}, ctx);
+  shardkit::dataset::index(
+      {.shards = {folder}, .readers = {{"dali", true}, {"wids", true}, {"energon", true}}, .threads = {}}, ctx);
   std::vector<std::string> codes;
   for (const Warning& warning : ctx.warnings()) codes.push_back(warning.code);
   return codes;
@@ -31,7 +32,7 @@ std::vector<std::string> index_for_all(const std::string& folder) {
 
 IndexResult index_for_dali(const ShardFolder& folder) {
   Context ctx;
-  return shardkit::dataset::index({.shards = {folder.path()}, .dali = true, .threads = {}}, ctx);
+  return shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"dali", true}}, .threads = {}}, ctx);
 }
 
 std::vector<std::uint64_t> offsets(const std::string& bytes) {
@@ -150,7 +151,8 @@ TEST_CASE("a name with a space stops DALI's index alone, with the shard and the 
   CHECK_FALSE(fs::exists(folder.path("s.idx")));
   CHECK_FALSE(fs::exists(folder.path("manifest.json")));
   Context ctx;
-  shardkit::dataset::index({.shards = {folder.path()}, .wids = true, .energon = true, .threads = {}}, ctx);
+  shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"wids", true}, {"energon", true}}, .threads = {}},
+                           ctx);
   CHECK(offsets(folder.read("s.tar.idx")).size() == 3);
 }
 
@@ -161,7 +163,7 @@ TEST_CASE("shards whose names for DALI collide are refused, both named, before a
   CHECK_THROWS_WITH_AS(index_for_dali(folder), doctest::Contains("'train.v1-0.tar' and 'train.v1-1.tar'"), Error);
   CHECK_FALSE(fs::exists(folder.path("manifest.json")));
   Context ctx;
-  shardkit::dataset::index({.shards = {folder.path()}, .energon = true, .threads = {}}, ctx);
+  shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"energon", true}}, .threads = {}}, ctx);
   CHECK(fs::exists(folder.path("train.v1-0.tar.idx")));
 }
 
@@ -170,7 +172,7 @@ TEST_CASE("a shard without samples is refused for readers that refuse it") {
   folder.write("s.tar", TarBuilder().file("README", "r").end());
   CHECK_THROWS_WITH_AS(index_for_dali(folder), doctest::Contains("holds no sample"), Error);
   Context ctx;
-  shardkit::dataset::index({.shards = {folder.path()}, .wids = true, .threads = {}}, ctx);
+  shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"wids", true}}, .threads = {}}, ctx);
   CHECK(folder.read("shardindex.json").find("\"nsamples\": 0") != std::string::npos);
 }
 

@@ -1,0 +1,358 @@
+#include "dataset/indexes/reader_indexes.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "catalog/shard_scan.hpp"
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "dataset/samples/sample_lister.hpp"
+#include "formats/shard_index.hpp"
+#include "formats/tar_header.hpp"
+#include "io/file.hpp"
+#include "system/limits.hpp"
+
+namespace shardkit::dataset {
+
+IndexKinds parse_index_kinds(const std::vector<std::string>& names) {
+  IndexKinds kinds;
+  std::vector<std::string_view> known;
+  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
+    known.push_back(kind.name);
+    if (std::ranges::find(names, kind.name) != names.end()) kinds.push_back(&kind);
+  }
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    throw Error(ErrorCode::usage, fmt::format("--index: '{}' is none of {}", name, fmt::join(known, ", ")));
+  }
+  return kinds;
+}
+
+bool need_md5(const IndexKinds& kinds) {
+  return std::ranges::any_of(kinds, [](const formats::IndexKind* kind) { return kind->needs_md5; });
+}
+
+void refuse_shared_names(const IndexKinds& kinds, const std::vector<std::string>& shards) {
+  for (const formats::IndexKind* kind : kinds) {
+    if (kind->shard_file == nullptr) continue;
+    std::map<std::string, std::string> owners;
+    for (const std::string& shard : shards) {
+      const auto [owner, fresh] = owners.emplace(kind->shard_file(shard), shard);
+      if (fresh) continue;
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("'{}' and '{}' have one name for DALI's index, '{}', which is cut at the first dot; rename the "
+                      "shards without extra dots",
+                      owner->second, shard, owner->first),
+          shard);
+    }
+  }
+}
+
+ReaderIndexWriter::ReaderIndexWriter(io::FileSystem& files, const std::string& folder, const std::string& shard,
+                                     const IndexKinds& kinds)
+    : files_(files), path_(io::join_path(folder, shard)) {
+  facts_.name = shard;
+  for (const formats::IndexKind* kind : kinds) {
+    if (kind->shard_file == nullptr) continue;
+    OpenIndex& open = open_.emplace_back(files, io::join_path(folder, kind->shard_file(shard)));
+    open.lines = kind->shard_writer(open.file, path_);
+  }
+}
+
+void ReaderIndexWriter::add(const formats::Sample& sample) {
+  facts_.add(sample);
+  for (OpenIndex& open : open_) open.lines->add(sample);
+}
+
+namespace {
+
+void append_file(const std::string& path, ByteSink& sink) {
+  const io::FileSource source(path);
+  std::vector<std::byte> block(256U * 1024U);
+  for (std::uint64_t offset = 0; offset < source.size();) {
+    const std::size_t got = source.file().read_at(offset, block);
+    if (got == 0) throw Error(ErrorCode::io, fmt::format("'{}' was cut while it was read", path), path, offset);
+    sink.write(Bytes(block).first(got));
+    offset += got;
+  }
+}
+
+}  // namespace
+
+void ReaderIndexWriter::publish(std::uint64_t end) {
+  if (facts_.samples == 0 && !open_.empty()) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("shard '{}' holds no sample, which DALI and Energon refuse; take it out of the set", path_),
+                path_);
+  }
+  for (OpenIndex& open : open_) {
+    open.lines->finish(end);
+    const std::string head = open.lines->head();
+    if (head.empty()) {
+      open.file.commit();
+      continue;
+    }
+    open.file.flush();
+    io::AtomicFile whole(files_, open.file.path());
+    whole.write(as_bytes(head));
+    append_file(open.file.temp_path(), whole);
+    whole.commit();
+  }
+}
+
+bool ReaderIndexScan::entry(const formats::TarEntry& entry) {
+  end_ = entry.data_offset + formats::tar_padded(entry.size);
+  wids_.add(entry);
+  if (const auto why = formats::wids_trouble(entry); !why.empty() && !writer_.facts().wids_trouble) {
+    writer_.facts().wids_trouble = fmt::format("member '{}' at byte {}: {}", entry.name, entry.record_offset, why);
+  }
+  if (const auto done = grouper_.add(entry)) writer_.add(*done);
+  return false;
+}
+
+void ReaderIndexScan::finding(const formats::TarFinding& finding) { refuse_unreadable(finding, writer_.path()); }
+
+void ReaderIndexScan::finish() {
+  if (const auto last = grouper_.finish()) writer_.add(*last);
+  writer_.facts().wids_samples = wids_.samples();
+  writer_.publish(end_);
+}
+
+void refuse_unreadable(const formats::TarFinding& finding, const std::string& path) {
+  if (finding.fault == formats::TarFault::missing_end || finding.fault == formats::TarFault::short_end) return;
+  throw Error(
+      ErrorCode::corrupt,
+      fmt::format("shard '{}' cannot be indexed, at byte {}: {}; `shardctl verify` tells all that is wrong with it",
+                  path, finding.offset, finding.text),
+      path, finding.offset);
+}
+
+namespace {
+
+/// A sample of a shard that convert wrote: each member has one plain header, and its extension in lower case.
+formats::Sample sample_of(formats::IndexSample&& line) {
+  formats::Sample sample{std::move(line.key), line.members.front().offset - formats::kTarBlock, {}};
+  for (formats::IndexMember& member : line.members) {
+    sample.members.push_back({member.extension, member.offset, member.size, member.extension});
+  }
+  return sample;
+}
+
+/// Whether each member has one plain header and nothing stands between them: only then does an index tell where records
+/// start.
+class PlainLayout {
+ public:
+  void add(const formats::IndexSample& sample) {
+    for (const formats::IndexMember& member : sample.members) {
+      plain_ = plain_ && member.offset == end_ + formats::kTarBlock;
+      end_ = member.offset + formats::tar_padded(member.size);
+    }
+  }
+  bool is_whole(std::uint64_t tar_bytes) const { return plain_ && end_ + formats::kTarEnd == tar_bytes; }
+
+ private:
+  bool plain_ = true;
+  std::uint64_t end_ = 0;
+};
+
+/// False when our index is not that of this very shard, or was made of a tar by others: then it does not know how names
+/// are spelled.
+bool is_exact(const formats::ShardSummary& index, const formats::ManifestShard& shard) {
+  return !index.plan.empty() && index.shard == shard.name && index.bytes == shard.bytes &&
+         index.xxh3_128 == shard.xxh3_128;
+}
+
+/// Empty when our index is missing, damaged or not exact enough.
+std::optional<formats::IndexedShard> index_by_index(io::FileSystem& files, const std::string& folder,
+                                                    const formats::ManifestShard& shard, const IndexKinds& kinds,
+                                                    Context& ctx) try {
+  const std::string path = io::join_path(folder, formats::shard_index_path(shard.name));
+  io::FileSource source(path);
+  if (!is_exact(formats::read_shard_summary(source, path), shard)) return std::nullopt;
+  ReaderIndexWriter writer(files, folder, shard.name, kinds);
+  formats::ShardIndexVisitor visitor;
+  PlainLayout layout;
+  visitor.sample = [&](formats::IndexSample&& line) {
+    layout.add(line);
+    writer.add(sample_of(std::move(line)));
+  };
+  const formats::ShardSummary summary = formats::read_shard_index(source, path, visitor);
+  if (!layout.is_whole(summary.bytes)) return std::nullopt;
+  writer.facts().wids_samples = summary.samples;
+  writer.publish(summary.bytes - formats::kTarEnd);
+  ctx.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
+  return std::move(writer.facts());
+} catch (const Error& error) {
+  if (error.code() == ErrorCode::not_found || error.code() == ErrorCode::corrupt) return std::nullopt;
+  throw;
+}
+
+formats::IndexedShard index_by_headers(io::FileSystem& files, const std::string& folder,
+                                       const formats::ManifestShard& shard, const IndexKinds& kinds, Context& ctx) {
+  ReaderIndexWriter writer(files, folder, shard.name, kinds);
+  ReaderIndexScan scan(writer);
+  catalog::scan_shard(writer.path(), scan, ctx);
+  scan.finish();
+  return std::move(writer.facts());
+}
+
+/// Passes over everything.
+class NoHandler final : public formats::TarHandler {
+ public:
+  bool entry(const formats::TarEntry&) override { return false; }
+  void finding(const formats::TarFinding&) override {}
+};
+
+std::string md5_of(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
+                   Context& ctx) {
+  const std::string kept = io::join_path(folder, formats::shard_md5_path(shard.name));
+  if (std::filesystem::exists(kept)) {
+    if (auto md5 = formats::read_shard_md5(io::read_text_file(kept), shard)) return *md5;
+  }
+  const std::string path = io::join_path(folder, shard.name);
+  Md5Stream md5;
+  NoHandler handler;
+  const catalog::ShardContent content = catalog::read_shard(path, handler, ctx, &md5);
+  if (content.bytes != shard.bytes || !(content.xxh3_128 == shard.xxh3_128)) {
+    throw Error(
+        ErrorCode::corrupt,
+        fmt::format("shard '{}' does not have the bytes that {} says; `shardctl verify` tells what is wrong with it",
+                    path, formats::kManifestName),
+        path);
+  }
+  std::string text = md5.finish();
+  keep_md5(files, folder, shard, text);
+  return text;
+}
+
+}  // namespace
+
+void keep_md5(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
+              const std::string& md5) {
+  const std::string text = formats::write_shard_md5(shard, md5);
+  io::publish(files, io::join_path(folder, formats::shard_md5_path(shard.name)), as_bytes(text));
+}
+
+namespace {
+
+formats::IndexedShard index_known_shard(io::FileSystem& files, const std::string& folder,
+                                        const formats::ManifestShard& shard, const IndexKinds& kinds, Context& ctx) {
+  std::optional<formats::IndexedShard> by_index = index_by_index(files, folder, shard, kinds, ctx);
+  formats::IndexedShard facts = by_index ? std::move(*by_index) : index_by_headers(files, folder, shard, kinds, ctx);
+  facts.bytes = shard.bytes;
+  if (need_md5(kinds)) facts.md5 = md5_of(files, folder, shard, ctx);
+  return facts;
+}
+
+std::vector<formats::IndexedShard> index_known_shards(io::FileSystem& files, const std::string& folder,
+                                                      const std::vector<formats::ManifestShard>& shards,
+                                                      const IndexKinds& kinds, unsigned threads, Context& ctx) {
+  std::vector<formats::IndexedShard> facts(shards.size());
+  for_each_shard(shards.size(), threads, ctx, [&](std::size_t shard, std::size_t) {
+    facts[shard] = index_known_shard(files, folder, shards[shard], kinds, ctx);
+    ++ctx.progress().items;
+  });
+  return facts;
+}
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+/// Users edit some files: one with another text is kept.
+void publish_unless_edited(io::FileSystem& files, const formats::IndexKind& kind, const std::string& path,
+                           const formats::SetIndexFile& file, Context& ctx) {
+  if (!exists(path)) {
+    if (file.unknown.empty()) return io::publish(files, path, as_bytes(file.text));
+    return ctx.warn(file.code, file.unknown);
+  }
+  if (!file.unknown.empty() || io::read_text_file(path) == file.text) return;
+  ctx.warn(
+      fmt::format("{}_file_kept", kind.name),
+      fmt::format("'{}' is not what would be written for these shards, and was kept; remove it to have it made anew",
+                  path));
+}
+
+void publish_set_index(io::FileSystem& files, const std::string& folder, const formats::IndexKind& kind,
+                       const std::vector<formats::IndexedShard>& shards, Context& ctx) {
+  formats::SetIndex index = kind.write_set(shards, io::join_path(folder, ""));
+  for (Warning& warning : index.warnings) ctx.warn(std::move(warning.code), std::move(warning.text));
+  const std::string lies_in = io::parent_folder(io::join_path(folder, kind.set_files.front()));
+  if (kind.set_files.front().find('/') != std::string::npos) {
+    files.create_directories(lies_in);
+    files.sync_directory(folder);
+    io::remove_stale_temps(files, lies_in);
+  }
+  for (const formats::SetIndexFile& file : index.files) {
+    const std::string path = io::join_path(folder, file.name);
+    if (file.users_edit) {
+      publish_unless_edited(files, kind, path, file, ctx);
+    } else {
+      io::publish(files, path, as_bytes(file.text));
+    }
+  }
+}
+
+/// Whether every one of `shards` has what the kind keeps of it. Warns when only some have.
+bool all_have(const formats::IndexKind& kind, const std::string& folder,
+              const std::vector<formats::ManifestShard>& shards, Context& ctx) {
+  const auto has = [&](const formats::ManifestShard& shard) {
+    if (!kind.needs_md5) return exists(io::join_path(folder, kind.shard_file(shard.name)));
+    const std::string path = io::join_path(folder, formats::shard_md5_path(shard.name));
+    return exists(path) && formats::read_shard_md5(io::read_text_file(path), shard).has_value();
+  };
+  const auto with = static_cast<std::size_t>(std::ranges::count_if(shards, has));
+  if (with == 0 || with == shards.size()) return with > 0;
+  const auto lacking = std::ranges::find_if_not(shards, has);
+  ctx.warn("index_incomplete",
+           fmt::format("'{}' has no index for {}, other shards have one; `shardctl index {} --{}` makes all of them",
+                       io::join_path(folder, lacking->name), kind.name, folder, kind.name));
+  return false;
+}
+
+}  // namespace
+
+void publish_set_indexes(io::FileSystem& files, const std::string& folder, const IndexKinds& kinds,
+                         std::vector<formats::IndexedShard> shards, Context& ctx) {
+  if (shards.empty()) return;
+  std::ranges::sort(shards, {}, &formats::IndexedShard::name);
+  for (const formats::IndexKind* kind : kinds) {
+    if (kind->write_set != nullptr) publish_set_index(files, folder, *kind, shards, ctx);
+  }
+}
+
+void write_reader_indexes(io::FileSystem& files, const std::string& folder,
+                          const std::vector<formats::ManifestShard>& shards, const IndexKinds& kinds, bool whole_set,
+                          unsigned threads, Context& ctx) {
+  if (kinds.empty()) return;
+  ctx.progress().start("index for other readers", shards.size());
+  std::vector<formats::IndexedShard> facts = index_known_shards(files, folder, shards, kinds, threads, ctx);
+  if (whole_set) publish_set_indexes(files, folder, kinds, std::move(facts), ctx);
+}
+
+void merge_reader_indexes(io::FileSystem& files, const std::string& folder,
+                          const std::vector<formats::ManifestShard>& shards, Context& ctx) {
+  IndexKinds kinds;
+  IndexKinds to_count;  // without a file beside each shard: those are there
+  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
+    // Nothing of the set depends on indexes that lie only beside each shard, such as DALI's.
+    if (kind.write_set == nullptr || !all_have(kind, folder, shards, ctx)) continue;
+    kinds.push_back(&kind);
+    if (kind.shard_file == nullptr) to_count.push_back(&kind);
+  }
+  if (kinds.empty()) return;
+  publish_set_indexes(files, folder, kinds,
+                      index_known_shards(files, folder, shards, to_count, system::thread_count(std::nullopt), ctx),
+                      ctx);
+}
+
+}  // namespace shardkit::dataset

@@ -1,0 +1,35 @@
+#include "formats/index_kinds.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "formats/dali_index.hpp"
+#include "formats/energon_index.hpp"
+#include "formats/manifest.hpp"
+#include "formats/shard_index.hpp"
+#include "formats/wids_index.hpp"
+
+namespace shardkit::formats {
+
+void IndexedShard::add(const Sample& sample) {
+  ++samples;
+  bool image = false;
+  for (const SampleMember& member : sample.members) {
+    if (!is_image_extension(member.extension)) continue;
+    image = true;
+    image_extensions.insert(member.spelling);
+  }
+  const bool label = std::ranges::any_of(sample.members, [](const auto& member) { return member.spelling == "cls"; });
+  if (!image || !label) ++unclassified;
+}
+
+std::span<const IndexKind> index_kinds() {
+  static const std::array kinds{
+      IndexKind{.name = "shardkit", .shard_file = shard_index_path, .set_files = {kManifestName}}, dali_index_kind(),
+      wids_index_kind(), energon_index_kind()};
+  return kinds;
+}
+
+std::span<const IndexKind> reader_index_kinds() { return index_kinds().subspan(1); }
+
+}  // namespace shardkit::formats
