@@ -6,9 +6,9 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
-#include "system/limits.hpp"
 #include "core/field_tree.hpp"
 #include "formats/portable_name.hpp"
+#include "system/limits.hpp"
 
 namespace shardkit::dataset {
 
