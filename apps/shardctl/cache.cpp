@@ -1,3 +1,5 @@
+#include "dataset/cache/cache.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -7,11 +9,6 @@
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
 #include "core/units.hpp"
-#include "dataset/cache/cache_check.hpp"
-#include "dataset/cache/cache_gc.hpp"
-#include "dataset/cache/cache_ls.hpp"
-#include "dataset/cache/cache_release.hpp"
-#include "dataset/cache/cache_warm.hpp"
 #include "shardctl/problems.hpp"
 #include "shardctl/verbs.hpp"
 

@@ -1,5 +1,3 @@
-#include "dataset/cache/cache_check.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "dataset/cache/cache.hpp"
 #include "dataset/cache/cache_files.hpp"
 #include "io/file.hpp"
 #include "staging/node_cache.hpp"

@@ -1,5 +1,3 @@
-#include "dataset/cache/cache_gc.hpp"
-
 #include <algorithm>
 #include <set>
 
@@ -7,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "dataset/cache/cache.hpp"
 #include "dataset/cache/cache_files.hpp"
 #include "staging/node_cache.hpp"
 #include "system/clock.hpp"

@@ -1,7 +1,6 @@
-#include "dataset/cache/cache_ls.hpp"
-
 #include <fmt/format.h>
 
+#include "dataset/cache/cache.hpp"
 #include "dataset/cache/cache_files.hpp"
 #include "system/clock.hpp"
 

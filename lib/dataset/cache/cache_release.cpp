@@ -1,9 +1,8 @@
-#include "dataset/cache/cache_release.hpp"
-
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "dataset/cache/cache.hpp"
 #include "dataset/cache/cache_files.hpp"
 
 namespace shardkit::dataset {

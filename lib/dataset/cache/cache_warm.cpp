@@ -1,5 +1,3 @@
-#include "dataset/cache/cache_warm.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "dataset/cache/cache.hpp"
 #include "dataset/cache/cache_files.hpp"
 #include "io/page_cache.hpp"
 #include "sync/task_group.hpp"

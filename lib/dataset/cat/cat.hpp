@@ -1,8 +1,11 @@
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/context.hpp"
@@ -38,5 +41,32 @@ struct CatResult {
 /// Error{not_found} with the nearest key, Error{corrupt} for content that is cut or changed, Error{unsupported} for a
 /// sparse member.
 CatResult cat(const CatOptions& options, Context& ctx);
+
+/// The key most like a wanted one: what its writer may have meant. Slips are looked for in one place of the key, which
+/// costs no more than comparing; a key that only lacks its folders is the nearest of all. Of slips of one length the
+/// later one in the key is the likelier.
+class NearestKey {
+ public:
+  explicit NearestKey(std::string wanted) : wanted_(std::move(wanted)) {}
+
+  void consider(const std::string& key);
+  /// Takes over the other's when it is nearer; of equally near ones the first by name, so that no thread decides.
+  void merge(const NearestKey& other);
+  /// Empty when none is near.
+  const std::string& key() const { return key_; }
+
+ private:
+  struct Distance {
+    std::size_t bytes = 0;     ///< that differ
+    std::size_t from_end = 0;  ///< of the key, where they start
+    auto operator<=>(const Distance&) const = default;
+  };
+  static Distance distance(const std::string& a, const std::string& b);
+  void take(const Distance& distance, const std::string& key);
+
+  std::string wanted_;
+  std::string key_;
+  Distance distance_;
+};
 
 }  // namespace shardkit::dataset

@@ -1,19 +1,23 @@
 #include "dataset/reshard/reshard.hpp"
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.hpp"
 #include "core/prng.hpp"
 #include "core/units.hpp"
-#include "dataset/reshard/reshard_plan.hpp"
-#include "dataset/reshard/sample_filter.hpp"
 #include "dataset/reshard/sample_gatherer.hpp"
 #include "dataset/reshard/sample_table.hpp"
 #include "dataset/reshard/shard_source.hpp"
+#include "dataset/sharding/shard_cutter.hpp"
+#include "formats/plan_file.hpp"
+#include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -23,6 +27,110 @@ void check(const ReshardOptions& options) {
   if (options.sort && options.shuffle) {
     throw Error(ErrorCode::usage, "--sort and --shuffle contradict each other");
   }
+}
+
+/// Options that shape the output, as plan and manifest keep them.
+std::map<std::string, std::string> plan_options(const ReshardOptions& options, const std::string& set,
+                                                const ReshardInputs& inputs) {
+  std::map<std::string, std::string> texts = option_texts(options.sizes);
+  const auto list = [&](const char* name, const std::vector<std::string>& values) {
+    if (!values.empty()) texts[name] = fmt::format("{}", fmt::join(values, ","));
+  };
+  const auto number = [&](const char* name, std::optional<std::uint64_t> value) {
+    if (value) texts[name] = fmt::to_string(*value);
+  };
+  const auto flag = [&](const char* name, bool value) {
+    if (value) texts[name] = "yes";
+  };
+  texts["order"] = options.sort ? "key" : options.shuffle ? "shuffled" : "input";
+  number("shuffle", options.shuffle);
+  list("class", options.classes);
+  list("key", options.keys);
+  number("min_size_bytes", options.min_size);
+  number("max_size_bytes", options.max_size);
+  if (options.sample) texts["sample"] = *options.sample;
+  texts.merge(split_texts(options, set));
+  if (options.sample) number("seed", options.seed);
+  flag("drop_bad", options.drop_bad);
+  flag("mark_duplicates", options.mark_duplicates);
+  list("rename", options.rename);
+  texts.insert(inputs.made_with.begin(), inputs.made_with.end());
+  return texts;
+}
+
+/// The classes that the inputs' manifests name, with their samples here. Samples of classes that share a label are told
+/// apart by their original paths, as far as indexes know them. A label that none names is called by its number where
+/// others have names; without any name there are no classes.
+std::vector<formats::PlanClass> plan_classes(const ReshardInputs& inputs, const SampleTable& table,
+                                             const SampleOrder& order, const Context& ctx) {
+  if (inputs.classes.empty()) return {};
+  std::map<std::uint64_t, std::vector<std::string>> names = names_by_label(inputs.classes);
+  std::map<std::uint64_t, std::vector<std::uint64_t>> samples;  // of a label, by class
+  for (const auto& [label, of_label] : names) samples[label].resize(of_label.size());
+  for (const std::uint32_t sample : order) {
+    const std::uint64_t label = table.record(sample).label;
+    if (label == kNoLabel) continue;
+    const std::vector<std::string>& of_label = names[label];
+    std::vector<std::uint64_t>& counts = samples[label];
+    if (counts.empty()) counts.resize(1);
+    if (of_label.size() > 1) ctx.throw_if_stopped();  // a line is read from disk
+    ++counts[of_label.size() > 1 ? formats::class_of_path(table.read(sample), of_label) : 0];
+  }
+  std::vector<formats::PlanClass> classes;
+  for (const auto& [label, counts] : samples) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const std::vector<std::string>& of_label = names[label];
+      classes.push_back({of_label.empty() ? fmt::to_string(label) : of_label[i], label, counts[i]});
+    }
+  }
+  return classes;
+}
+
+void refuse_larger_than_memory(const SampleTable& table, const SampleOrder& order) {
+  const std::uint64_t most = system::usable_memory() / 2;
+  for (const std::uint32_t number : order) {
+    if (table.tar_bytes(number) <= most) continue;
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("sample '{}' has {}, but a sample is held in memory whole and this process may use {}; leave "
+                    "it out with --max-size",
+                    table.read(number).source_key, format_size(table.tar_bytes(number)), format_size(2 * most)));
+  }
+}
+
+/// What became of a plan that was written.
+struct ReshardPlanned {
+  std::uint64_t renamed = 0;    ///< samples with another key than in the input
+  std::uint64_t oversized = 0;  ///< samples larger than --size
+};
+
+/// Writes the plan of one set: `order` cut into shards. `set` is the set's name in a split, else empty. Throws
+/// Error{usage} as cut_shards() does, Error{unsupported} for a sample that does not fit into memory.
+ReshardPlanned write_reshard_plan(const ReshardOptions& options, const std::string& set, const ReshardInputs& inputs,
+                                  const SampleTable& table, const SampleOrder& order, ByteSink& sink, Context& ctx) {
+  refuse_larger_than_memory(table, order);
+  formats::PlanHead head{
+      options.sizes.name, plan_options(options, set, inputs), plan_classes(inputs, table, order, ctx), {}, {}};
+  for (const ReshardInput& input : inputs.tars) head.inputs.push_back(input.identity);
+  const ShardCut cut = cut_shards(
+      order.size(), [&](std::uint64_t i) { return table.tar_bytes(order[i]); }, options.sizes);
+  ReshardPlanned planned;
+  planned.oversized = cut.oversized;
+  formats::PlanWriter writer(sink, head);
+  std::size_t next = 0;
+  for (const std::uint64_t samples : cut.samples) {
+    writer.begin_shard();
+    for (std::uint64_t i = 0; i < samples; ++i) {
+      const formats::MovedSample sample = table.read(order[next++]);
+      writer.add_line(formats::moved_sample_line(sample), formats::moved_sample_identity(sample),
+                      formats::moved_sample_tar_bytes(sample));
+      if (sample.key != sample.source_key) ++planned.renamed;
+      ++ctx.progress().items;
+    }
+    ctx.throw_if_stopped();
+  }
+  writer.finish();
+  return planned;
 }
 
 class Resharding {

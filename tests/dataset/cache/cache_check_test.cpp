@@ -1,10 +1,9 @@
-#include "dataset/cache/cache_check.hpp"
-
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "dataset/cache/cache.hpp"
 #include "dataset/cache/cache_support.hpp"
 #include "io/folder_lock.hpp"
 #include "support/errors.hpp"

@@ -1,8 +1,7 @@
-#include "dataset/cache/cache_ls.hpp"
-
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "dataset/cache/cache.hpp"
 #include "dataset/cache/cache_support.hpp"
 #include "io/folder_lock.hpp"
 #include "support/errors.hpp"

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "dataset/cat/key_search.hpp"
 #include "dataset/verify/verify_support.hpp"
 
 using namespace shardkit;
