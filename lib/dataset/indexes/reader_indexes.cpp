@@ -20,6 +20,25 @@
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
+namespace {
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+void append_file(const std::string& path, ByteSink& sink) {
+  const io::FileSource source(path);
+  std::vector<std::byte> block(256U * 1024U);
+  for (std::uint64_t offset = 0; offset < source.size();) {
+    const std::size_t got = source.file().read_at(offset, block);
+    if (got == 0) throw Error(ErrorCode::io, fmt::format("'{}' was cut while it was read", path), path, offset);
+    sink.write(Bytes(block).first(got));
+    offset += got;
+  }
+}
+
+}  // namespace
 
 IndexKinds parse_index_kinds(const std::vector<std::string>& names) {
   IndexKinds kinds;
@@ -72,21 +91,6 @@ void ReaderIndexWriter::add(const formats::Sample& sample) {
   for (OpenIndex& open : open_) open.lines->add(sample);
 }
 
-namespace {
-
-void append_file(const std::string& path, ByteSink& sink) {
-  const io::FileSource source(path);
-  std::vector<std::byte> block(256U * 1024U);
-  for (std::uint64_t offset = 0; offset < source.size();) {
-    const std::size_t got = source.file().read_at(offset, block);
-    if (got == 0) throw Error(ErrorCode::io, fmt::format("'{}' was cut while it was read", path), path, offset);
-    sink.write(Bytes(block).first(got));
-    offset += got;
-  }
-}
-
-}  // namespace
-
 void ReaderIndexWriter::publish(std::uint64_t end) {
   if (facts_.samples == 0 && !open_.empty()) {
     throw Error(ErrorCode::unsupported,
@@ -133,6 +137,12 @@ void refuse_unreadable(const formats::TarFinding& finding, const std::string& pa
       fmt::format("shard '{}' cannot be indexed, at byte {}: {}; `shardctl verify` tells all that is wrong with it",
                   path, finding.offset, finding.text),
       path, finding.offset);
+}
+
+void keep_md5(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
+              const std::string& md5) {
+  const std::string text = formats::write_shard_md5(shard, md5);
+  io::publish(files, io::join_path(folder, formats::shard_md5_path(shard.name)), as_bytes(text));
 }
 
 namespace {
@@ -233,39 +243,19 @@ std::string md5_of(io::FileSystem& files, const std::string& folder, const forma
   return text;
 }
 
-}  // namespace
-
-void keep_md5(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
-              const std::string& md5) {
-  const std::string text = formats::write_shard_md5(shard, md5);
-  io::publish(files, io::join_path(folder, formats::shard_md5_path(shard.name)), as_bytes(text));
-}
-
-namespace {
-
-formats::IndexedShard index_known_shard(io::FileSystem& files, const std::string& folder,
-                                        const formats::ManifestShard& shard, const IndexKinds& kinds, Context& ctx) {
-  std::optional<formats::IndexedShard> by_index = index_by_index(files, folder, shard, kinds, ctx);
-  formats::IndexedShard facts = by_index ? std::move(*by_index) : index_by_headers(files, folder, shard, kinds, ctx);
-  facts.bytes = shard.bytes;
-  if (need_md5(kinds)) facts.md5 = md5_of(files, folder, shard, ctx);
-  return facts;
-}
-
+/// Writes the per-shard indexes of all `shards`, `threads` at a time; returns what those of the set say of them.
 std::vector<formats::IndexedShard> index_known_shards(io::FileSystem& files, const std::string& folder,
                                                       const std::vector<formats::ManifestShard>& shards,
                                                       const IndexKinds& kinds, unsigned threads, Context& ctx) {
   std::vector<formats::IndexedShard> facts(shards.size());
-  for_each_shard(shards.size(), threads, ctx, [&](std::size_t shard, std::size_t) {
-    facts[shard] = index_known_shard(files, folder, shards[shard], kinds, ctx);
+  for_each_shard(shards.size(), threads, ctx, [&](std::size_t i, std::size_t) {
+    std::optional<formats::IndexedShard> by_index = index_by_index(files, folder, shards[i], kinds, ctx);
+    facts[i] = by_index ? std::move(*by_index) : index_by_headers(files, folder, shards[i], kinds, ctx);
+    facts[i].bytes = shards[i].bytes;
+    if (need_md5(kinds)) facts[i].md5 = md5_of(files, folder, shards[i], ctx);
     ++ctx.progress().items;
   });
   return facts;
-}
-
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
 }
 
 /// Users edit some files: one with another text is kept.

@@ -3,24 +3,161 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <set>
+#include <stop_token>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/image_fault.hpp"
+#include "dataset/checks/shard_checker.hpp"
 #include "dataset/checks/shard_verifier.hpp"
-#include "dataset/verify/image_check.hpp"
 #include "dataset/verify/set_checker.hpp"
 #include "dataset/verify/source_check.hpp"
+#include "sync/bounded_queue.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
+
+/// Decodes the images of many shards on threads of its own while others read the shards: a set of one shard keeps all
+/// cores busy too. At most 128 MiB of images wait, and one more for each reader and each decoder; of what is found in a
+/// shard no more is kept than its ProblemLog lists.
+class ImageCheck {
+ public:
+  /// Stops handing out images when `stop` does.
+  ImageCheck(std::size_t shards, std::stop_token stop) : queue_(kWaiting), stop_(std::move(stop)), shards_(shards) {}
+
+  /// Collects the images of one shard; to be used by the one thread that reads it.
+  std::unique_ptr<MemberWatcher> collector(std::size_t shard);
+
+  /// What a decoding thread does until close() or a stop.
+  void decode(const std::stop_token& stop);
+
+  /// No more images come.
+  void close() { queue_.close(); }
+
+  /// The images that were looked at. To be called when all decoding threads have ended, as note().
+  std::uint64_t images() const;
+  /// Adds what was found in a shard to its log, in the shard's order; once.
+  void note(std::size_t shard, ProblemLog& log);
+
+ private:
+  static constexpr std::uint64_t kWaiting = 128U << 20U;
+  class Collector;
+
+  struct Place {
+    std::size_t shard = 0;
+    std::uint64_t offset = 0;  ///< of the content
+    std::string name;
+  };
+  struct Image {
+    Place place;
+    std::string extension;
+    std::vector<std::byte> bytes;
+  };
+  struct Found {
+    std::string name;
+    std::string text;
+  };
+  struct CodeFindings {
+    std::uint64_t count = 0;
+    std::map<std::uint64_t, Found> first;  ///< by offset: decoders do not find them in this order
+  };
+  struct ShardFindings {
+    std::uint64_t images = 0;
+    std::map<ProblemCode, CodeFindings> by_code;
+  };
+
+  void add(Place&& place, std::optional<ImageFault> fault);
+
+  sync::BoundedQueue<Image> queue_;
+  std::stop_token stop_;
+  mutable std::mutex mutex_;
+  std::vector<ShardFindings> shards_;
+};
+
+class ImageCheck::Collector final : public MemberWatcher {
+ public:
+  Collector(ImageCheck& owner, std::size_t shard) : owner_(owner), shard_(shard) {}
+
+  bool begin(const formats::TarEntry& entry, const formats::SampleName& name) override {
+    if (!is_image_member(name.extension)) return false;
+    image_ = {{shard_, entry.data_offset, entry.name}, std::string(name.extension), {}};
+    if (entry.size > kLargestImage) {
+      owner_.add(std::move(image_.place), ImageFault{ProblemCode::image_too_large, format_size(entry.size)});
+      return false;
+    }
+    image_.bytes.reserve(entry.size);
+    return true;
+  }
+  void piece(Bytes bytes) override { image_.bytes.insert(image_.bytes.end(), bytes.begin(), bytes.end()); }
+  void end() override {
+    const std::uint64_t cost = image_.bytes.size();
+    if (owner_.queue_.push(std::move(image_), cost, owner_.stop_)) return;
+    throw Error(ErrorCode::cancelled, "stopped while images were checked");
+  }
+
+ private:
+  ImageCheck& owner_;
+  std::size_t shard_;
+  Image image_;
+};
+
+std::unique_ptr<MemberWatcher> ImageCheck::collector(std::size_t shard) {
+  return std::make_unique<Collector>(*this, shard);
+}
+
+void ImageCheck::decode(const std::stop_token& stop) {
+  image::JpegDecoder decoder;
+  while (std::optional<Image> image = queue_.pop(stop)) {
+    std::optional<ImageFault> fault = image_fault(decoder, image->bytes, image->extension);
+    add(std::move(image->place), std::move(fault));
+  }
+}
+
+void ImageCheck::add(Place&& place, std::optional<ImageFault> fault) {
+  const std::scoped_lock lock(mutex_);
+  ShardFindings& shard = shards_[place.shard];
+  ++shard.images;
+  if (!fault) return;
+  CodeFindings& code = shard.by_code[fault->code];
+  ++code.count;
+  code.first.emplace(place.offset, Found{std::move(place.name), std::move(fault->text)});
+  if (code.first.size() > ProblemLog::most_listed(fault->code)) code.first.erase(std::prev(code.first.end()));
+}
+
+std::uint64_t ImageCheck::images() const {
+  const std::scoped_lock lock(mutex_);
+  std::uint64_t sum = 0;
+  for (const ShardFindings& shard : shards_) sum += shard.images;
+  return sum;
+}
+
+void ImageCheck::note(std::size_t shard, ProblemLog& log) {
+  const std::scoped_lock lock(mutex_);
+  std::multimap<std::uint64_t, std::pair<ProblemCode, const Found*>> in_order;
+  for (const auto& [code, findings] : shards_[shard].by_code) {
+    for (const auto& [offset, found] : findings.first) in_order.emplace(offset, std::pair(code, &found));
+  }
+  for (const auto& [offset, item] : in_order) log.add(item.first, offset, item.second->name, item.second->text);
+  for (const auto& [code, findings] : shards_[shard].by_code) {
+    const std::uint64_t unlisted = findings.count - findings.first.size();
+    if (unlisted > 0) log.add(code, std::nullopt, "", {}, unlisted);
+  }
+  shards_[shard] = {};
+}
 
 /// One verify from resolved shards to result.
 class Verification {
