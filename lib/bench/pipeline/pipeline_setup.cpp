@@ -61,6 +61,7 @@ void PipelineOptions::describe(FieldVisitor& v) {
           checkpoint_dir);
   v.field({"trace", Unit::none, "write a Chrome trace, which ui.perfetto.dev opens", Role::option, "FILE"}, trace);
   v.field({"seed", Unit::none, "order, crops and flips"}, seed);
+  access.describe(v);
 }
 
 namespace {

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "catalog/object_place.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -26,8 +28,9 @@ void check_watch_options(const WatchOptions& options) {
   }
   if (options.count == 0) refuse("--count: expected at least 1");
   if (options.pid == 0) refuse("--pid: expected the number of a process, from 1 on");
-  if (options.path && options.path->find("://") != std::string::npos) {
-    refuse("watch looks at what is mounted on this machine; 'iobench read " + *options.path + "' measures a store");
+  if (options.path && catalog::is_address(*options.path)) {
+    refuse("watch looks at what is mounted on this machine; 'iobench read " + without_secrets(*options.path) +
+           "' measures a store");
   }
 }
 

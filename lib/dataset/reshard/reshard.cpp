@@ -86,7 +86,8 @@ class Resharding {
   void find_inputs() {
     std::vector<std::string> folders;
     for (const auto& set : sets_) folders.push_back(set->target.folder());
-    inputs_ = find_reshard_inputs(options_.inputs, folders);
+    inputs_ = find_reshard_inputs(options_.inputs, folders,
+                                  std::make_shared<catalog::Inputs>(options_.access, ctx_.stop_token()));
     result_.inputs = inputs_.tars.size();
   }
 
@@ -223,7 +224,8 @@ ReshardResult reshard_on(io::FileSystem& files, const ReshardOptions& options, C
 
 void ReshardOptions::describe(FieldVisitor& v) {
   v.field({"IN", Unit::none,
-           "shards to take samples from: folders, tars, brace patterns, list files, wids indexes; tars may be "
+           "shards to take samples from: folders, tars, patterns, list files, wids indexes, here or at s3:// or "
+           "http(s):// URLs; tars may be "
            "compressed (.tar.gz, .tgz, .tar.zst, .tar.xz, .tar.bz2, .tar.lz4): each run, that is each part and each "
            "restart, first unpacks all of them beside OUT",
            Role::positional},
@@ -270,6 +272,7 @@ void ReshardOptions::describe(FieldVisitor& v) {
            "cores to use (default: those this process may use); reads in flight follow the inputs' latency, not "
            "this"},
           threads);
+  access.describe(v);
 }
 
 void ReshardResult::describe(FieldVisitor& v) {

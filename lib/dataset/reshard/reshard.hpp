@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/convert/convert.hpp"
@@ -30,6 +31,7 @@ struct ReshardOptions : SplitOptions, WriteOptions {
   bool mark_duplicates = false;
   std::vector<std::string> rename;
   std::optional<std::uint64_t> threads;
+  catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
 };

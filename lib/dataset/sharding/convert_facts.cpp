@@ -67,7 +67,7 @@ ConvertFacts convert_facts(const catalog::ShardSet& set) {
   std::vector<formats::Manifest> manifests;
   for (const std::string& folder : folders) {
     const std::string path = io::join_path(folder, formats::kManifestName);
-    if (std::filesystem::exists(path)) manifests.push_back(formats::read_manifest(io::read_text_file(path), path));
+    if (set.inputs->exists(path)) manifests.push_back(formats::read_manifest(set.inputs->text(path), path));
   }
   return convert_facts(manifests);
 }

@@ -92,6 +92,7 @@ void ShardingOptions::describe(FieldVisitor& v) {
            "JPEG quality of --resize, 1 to 100 (default 90); lower for an image that would come out larger than it was",
            Role::option, "Q"},
           quality);
+  access.describe(v);
 }
 
 namespace {

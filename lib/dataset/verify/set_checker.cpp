@@ -1,7 +1,6 @@
 #include "dataset/verify/set_checker.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -15,7 +14,6 @@
 #include "dataset/verify/verify.hpp"
 #include "formats/energon_index.hpp"
 #include "formats/wids_index.hpp"
-#include "io/file.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
@@ -94,7 +92,7 @@ void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uin
   for (std::size_t i = 0; i < set.shards.size(); ++i) {
     finder.start(i);
     try {
-      catalog::scan_shard(set.shards[i].path, finder, ctx);
+      catalog::scan_shard(*set.inputs->open(set.shards[i].path), finder, ctx);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
     }
@@ -239,9 +237,9 @@ void SetChecker::compare_foreign(const std::string& index, std::string_view shar
 
 void SetChecker::compare_wids() {
   const std::string path = io::join_path(set_.folder, formats::kWidsIndexName);
-  if (!std::filesystem::exists(path)) return;
+  if (!set_.inputs->exists(path)) return;
   try {
-    for (const formats::WidsShard& shard : formats::read_wids_index(io::read_text_file(path), path).shards) {
+    for (const formats::WidsShard& shard : formats::read_wids_index(set_.inputs->text(path), path).shards) {
       compare_foreign(path, shard.url, shard.samples, shard.bytes);
     }
   } catch (const Error& error) {
@@ -251,8 +249,8 @@ void SetChecker::compare_wids() {
 
 void SetChecker::compare_energon() {
   const std::string path = io::join_path(set_.folder, formats::kEnergonInfoName);
-  if (!std::filesystem::exists(path)) return;
-  const auto json = nlohmann::json::parse(io::read_text_file(path), nullptr, false);
+  if (!set_.inputs->exists(path)) return;
+  const auto json = nlohmann::json::parse(set_.inputs->text(path), nullptr, false);
   const auto counts = json.is_object() ? json.find("shard_counts") : json.end();
   if (!json.is_object() || counts == json.end() || !counts->is_object()) {
     return log_.add(ProblemCode::foreign_index, std::nullopt, "", fmt::format("'{}' has no shard_counts", path));

@@ -49,11 +49,11 @@ void refuse_set_folders(const std::string& source) {
 }
 
 catalog::ImageFolderScan scan_of(const std::string& source, const ListOptions& images, const ConvertFacts& facts,
-                                 Context& ctx) {
+                                 std::shared_ptr<catalog::Inputs> inputs, Context& ctx) {
   const catalog::ScanOptions options{
       .allow_empty = true, .cores = system::usable_threads(), .sidecars = facts.sidecars};
   if (!images.list.empty()) {
-    return catalog::scan_image_list(source, image_list(images, facts.class_map), options, ctx).scan;
+    return catalog::scan_image_list(source, image_list(images, facts.class_map, std::move(inputs)), options, ctx).scan;
   }
   if (facts.listed) {
     throw Error(ErrorCode::usage,
@@ -65,8 +65,9 @@ catalog::ImageFolderScan scan_of(const std::string& source, const ListOptions& i
 
 }  // namespace
 
-SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, ConvertFacts facts, Context& ctx)
-    : source_(source), facts_(std::move(facts)), scan_(scan_of(source, images, facts_, ctx)) {
+SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, ConvertFacts facts,
+                         std::shared_ptr<catalog::Inputs> inputs, Context& ctx)
+    : source_(source), facts_(std::move(facts)), scan_(scan_of(source, images, facts_, std::move(inputs), ctx)) {
   if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
   catalog::mark_collisions(scan_);
   const bool labelled = scan_.labelled();

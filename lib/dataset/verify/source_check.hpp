@@ -24,7 +24,8 @@ class SourceCheck {
   /// Scans `source`, or takes the images of a list, with the side-cars that convert was told. Labels are those that
   /// `facts` give to the class names, or, where they have none, the classes' positions by name. Throws what
   /// scan_source() throws, and the Error of a file that cannot be read, unless convert left such out.
-  SourceCheck(const std::string& source, const ListOptions& images, ConvertFacts facts, Context& ctx);
+  SourceCheck(const std::string& source, const ListOptions& images, ConvertFacts facts,
+              std::shared_ptr<catalog::Inputs> inputs, Context& ctx);
 
   /// What compares one shard's members; to be used by the one thread that reads it. `log` stays the caller's.
   std::unique_ptr<MemberWatcher> comparer(ProblemLog& log);

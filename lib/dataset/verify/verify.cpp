@@ -29,7 +29,7 @@ class Verification {
       : options_(options),
         ctx_(ctx),
         threads_(system::thread_count(options.threads)),
-        set_(catalog::resolve_shards(options.shards, ctx)),
+        set_(catalog::resolve_shards(options.shards, ctx, options.access)),
         expected_(find_expectations(set_)),
         set_checker_(set_, expected_, reports_) {
     check(options.images);
@@ -50,7 +50,8 @@ class Verification {
 
   VerifyResult run() {
     const auto start = std::chrono::steady_clock::now();
-    if (!options_.against.empty()) source_.emplace(options_.against, options_.images, convert_facts(set_), ctx_);
+    if (!options_.against.empty())
+      source_.emplace(options_.against, options_.images, convert_facts(set_), set_.inputs, ctx_);
     ctx_.progress().start("verify", set_.shards.size(), result_.bytes);
     check_shards();
     set_checker_.finish(ctx_);
@@ -134,7 +135,7 @@ void Verification::check_shard(std::size_t shard, ImageCheck* images) {
   if (images != nullptr) contents.push_back(images->collector(shard));
   if (source_) contents.push_back(source_->comparer(report.log));
   const bool read_all = result_.depth != VerifyDepth::structure || source_;
-  verify_shard(set_.shards[shard], expected_[shard], read_all, labels_, contents, report, ctx_);
+  verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], read_all, labels_, contents, report, ctx_);
   set_checker_.add(report);
   ++ctx_.progress().items;
 }
@@ -210,8 +211,10 @@ void Verification::name_remedies() {
 VerifyResult verify(const VerifyOptions& options, Context& ctx) { return Verification(options, ctx).run(); }
 
 void VerifyOptions::describe(FieldVisitor& v) {
-  v.field({"SHARDS", Unit::none, "folders, tars, brace patterns, list files or wids indexes", Role::positional},
-          shards);
+  v.field(
+      {"SHARDS", Unit::none, "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
+       Role::positional},
+      shards);
   v.field({"depth", Unit::none,
            "what to check: headers and samples; every byte too; or every byte and image. auto reads every byte where "
            "there are checksums"},
@@ -225,6 +228,7 @@ void VerifyOptions::describe(FieldVisitor& v) {
   v.field({"strict", Unit::none, "count warnings as findings"}, strict);
   v.field({"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"},
           threads);
+  access.describe(v);
 }
 
 void VerifyResult::describe(FieldVisitor& v) {
