@@ -109,7 +109,10 @@ namespace {
 class ListReader {
  public:
   ListReader(const std::string& root, const ImageListOptions& options, Context& ctx)
-      : options_(options), ctx_(ctx), table_(options.file, options.path_column, root), labels_(options) {
+      : options_(options),
+        ctx_(ctx),
+        table_(options.file, options.path_column, root, options.inputs.get()),
+        labels_(options) {
     if (!options.label_column.empty()) table_.require_column(options.label_column, "--label-column");
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,17 +10,19 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "catalog/image_folder.hpp"
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 
 /// Sources that are no tree of class folders: a file lists the images and their labels.
 namespace shardkit::catalog {
 
 struct ImageListOptions {
-  std::string file;                  ///< CSV, TSV or JSON Lines (image_table.hpp)
-  std::string path_column = "path";  ///< the image's path below the source
-  std::string label_column = {};     ///< empty: the images have no labels
-  std::string label_separator = {};  ///< between the labels of one image in CSV and TSV; empty: each has one
-  bool labels_are_names = false;     ///< a class map gives the numbers: labels that are numbers are names, too
+  std::string file;                     ///< CSV, TSV or JSON Lines (image_table.hpp)
+  std::string path_column = "path";     ///< the image's path below the source
+  std::string label_column = {};        ///< empty: the images have no labels
+  std::string label_separator = {};     ///< between the labels of one image in CSV and TSV; empty: each has one
+  bool labels_are_names = false;        ///< a class map gives the numbers: labels that are numbers are names, too
+  std::shared_ptr<Inputs> inputs = {};  ///< opens the list where it lies at a URL; null: only a local one
 };
 
 struct ImageList {

@@ -17,7 +17,8 @@ namespace shardkit::catalog {
 namespace {
 
 formats::TableKind kind_of(const std::string& file) {
-  if (const auto kind = formats::table_kind(file)) return *kind;
+  const std::string_view name = is_address(file) ? std::string_view(file).substr(0, file.find("?...")) : file;
+  if (const auto kind = formats::table_kind(name)) return *kind;
   throw Error(ErrorCode::usage,
               fmt::format("'{}' ends neither in .csv, .tsv nor .jsonl: its name says how it is written", file), file);
 }
@@ -35,12 +36,13 @@ void fail_at_line(const std::string& file, std::uint64_t line, std::string_view 
   throw Error(ErrorCode::corrupt, fmt::format("'{}', line {}: {}", file, line, text), file);
 }
 
-ImageTable::ImageTable(const std::string& file, const std::string& path_column, const std::string& source)
+ImageTable::ImageTable(const std::string& file, const std::string& path_column, const std::string& source,
+                       Inputs* inputs)
     : file_(file),
       path_column_(path_column),
       source_(normal(std::filesystem::absolute(source))),
-      bytes_(file),
-      rows_(bytes_, kind_of(file), file) {
+      bytes_(inputs ? inputs->open(file) : std::make_unique<io::FileSource>(file)),
+      rows_(*bytes_, kind_of(file), file) {
   require_column(path_column, "--path-column");
 }
 
@@ -81,7 +83,7 @@ std::string ImageTable::below_source(std::string_view path) const {
 }
 
 nlohmann::ordered_json ImageTable::row_at(std::string_view path, std::uint64_t offset, std::uint64_t length) {
-  nlohmann::ordered_json fields = rows_.row_at(bytes_, offset, length);
+  nlohmann::ordered_json fields = rows_.row_at(*bytes_, offset, length);
   const auto cell = fields.find(path_column_);
   if (cell == fields.end() || !cell->is_string() || below_source(cell->get_ref<const std::string&>()) != path) {
     fail_changed(path);
@@ -108,8 +110,9 @@ nlohmann::ordered_json label_value(const std::string& text) {
 
 }  // namespace
 
-RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx)
-    : table_(file, path_column, source) {
+RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx,
+                     Inputs* inputs)
+    : table_(file, path_column, source, inputs) {
   ctx.progress().start("rows");
   formats::TableRow row;
   nlohmann::ordered_json fields;
@@ -137,12 +140,12 @@ nlohmann::ordered_json RowPlaces::fields(std::string_view path, const Place& pla
 }
 
 void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const std::string& source,
-                              Context& ctx) {
-  metadata_ = std::make_unique<RowPlaces>(file, path_column, source, ctx);
+                              Context& ctx, Inputs* inputs) {
+  metadata_ = std::make_unique<RowPlaces>(file, path_column, source, ctx, inputs);
 }
 
 void ImageNotes::add_labels(const ImageListOptions& list, const std::string& source, Context& ctx) {
-  labels_ = std::make_unique<RowPlaces>(list.file, list.path_column, source, ctx);
+  labels_ = std::make_unique<RowPlaces>(list.file, list.path_column, source, ctx, list.inputs.get());
   label_column_ = list.label_column;
   label_separator_ = list.label_separator;
 }

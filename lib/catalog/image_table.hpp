@@ -27,7 +27,9 @@ class ImageTable {
  public:
   /// Throws Error{usage} for an ending of another kind and for a CSV or TSV without the column, and what reading a file
   /// throws.
-  ImageTable(const std::string& file, const std::string& path_column, const std::string& source);
+  /// `inputs` opens the file where it lies at a URL; null: only local ones.
+  ImageTable(const std::string& file, const std::string& path_column, const std::string& source,
+             Inputs* inputs = nullptr);
 
   /// The next row, its fields and its image's path, relative to the source; false at the end. Throws Error{corrupt}
   /// with file and line for what is no row, or has no path, or one that leaves the source.
@@ -53,7 +55,7 @@ class ImageTable {
   std::string file_;
   std::string path_column_;
   std::string source_;  ///< absolute, normal, without a slash at its end
-  io::FileSource bytes_;
+  std::unique_ptr<ByteSource> bytes_;
   formats::TableReader rows_;
 };
 
@@ -61,7 +63,8 @@ class ImageTable {
 class RowPlaces {
  public:
   /// Reads the whole table. Throws what ImageTable::next() throws, and Error{corrupt} for the second row of an image.
-  RowPlaces(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx);
+  RowPlaces(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx,
+            Inputs* inputs = nullptr);
 
   struct Place {
     std::uint64_t path_hash = 0;  ///< XXH3-64
@@ -89,7 +92,8 @@ class RowPlaces {
 class ImageNotes {
  public:
   /// Every image is to have a row of the file. Throws as RowPlaces.
-  void add_metadata(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx);
+  void add_metadata(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx,
+                    Inputs* inputs = nullptr);
   /// The list that the images are of.
   void add_labels(const ImageListOptions& list, const std::string& source, Context& ctx);
 

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "catalog/object_place.hpp"
 #include "catalog/operand_places.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -333,53 +332,52 @@ std::string manifest_of(io::ObjectSource& source, const std::vector<std::string>
 
 /// Adds `objects` under their names. A store is opened once, at its root; a web server once for each folder, as the
 /// folder's spelling may not survive decoding, and for each URL whose own would not.
-void add_objects(MergedSource& merged, const Places& objects, const std::vector<std::string>& names,
-                 ObjectOpener& opener) {
+void add_objects(MergedSource& merged, const Places& objects, const std::vector<std::string>& names, Inputs& inputs) {
   std::map<std::string, std::shared_ptr<io::ObjectSource>> roots;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const ObjectPlace& object = objects[i];
     ObjectPlace root = object.folder();
-    if (root.kind != ObjectPlace::Kind::http) root.path.clear();
+    if (root.kind != ObjectPlace::Kind::web) root.path.clear();
     const std::string_view inner = std::string_view(object.path).substr(root.path.size());
     if (!encodes_again(object, inner)) {
-      merged.add_object(names[i], opener.folder(object), "");
+      merged.add_object(names[i], inputs.folder(object), "");
       continue;
     }
     auto& source = roots[fmt::format("{}\n{}", root.access(), root.path)];
-    if (!source) source = opener.folder(root);
+    if (!source) source = inputs.folder(root);
     merged.add_object(names[i], source, decoded(object, inner));
   }
 }
 
-ObjectSet listed_objects(const Places& objects, ObjectOpener& opener) {
+ObjectSet listed_objects(const Places& objects, Inputs& inputs) {
   ObjectSet set;
   set.listed = true;
   const auto common = common_folder(objects);
   for (const ObjectPlace& object : objects) set.names.push_back(name_of(object, common));
   if (common && are_of_one_source(objects, *common)) {
-    set.source = opener.folder(*common);
+    set.source = inputs.folder(*common);
     check_names(set.names, set.source->location());
-    set.manifest = manifest_of(*set.source, set.names, opener.stop());
+    set.manifest = manifest_of(*set.source, set.names, inputs.stop());
     return set;
   }
-  auto merged = std::make_unique<MergedSource>(opener.stop());
-  add_objects(*merged, objects, set.names, opener);
+  auto merged = std::make_unique<MergedSource>(inputs.stop());
+  add_objects(*merged, objects, set.names, inputs);
   check_names(set.names, merged->location());
   set.source = std::move(merged);
   return set;
 }
 
-ObjectSet one_folder(const ObjectPlace& folder, ObjectOpener& opener) {
+ObjectSet one_folder(const ObjectPlace& folder, Inputs& inputs) {
   ObjectSet set;
-  set.source = opener.folder(folder);
+  set.source = inputs.folder(folder);
   if (set.source->find(formats::kManifestName)) set.manifest = formats::kManifestName;
   return set;
 }
 
-ObjectSet merged_set(const OperandPlaces& places, ObjectOpener& opener) {
-  auto merged = std::make_unique<MergedSource>(opener.stop());
-  for (const ObjectPlace& folder : places.folders) {
-    if (folder.kind == ObjectPlace::Kind::http) {
+ObjectSet merged_set(const Places& folders, const Places& objects, Inputs& inputs) {
+  auto merged = std::make_unique<MergedSource>(inputs.stop());
+  for (const ObjectPlace& folder : folders) {
+    if (folder.kind == ObjectPlace::Kind::web) {
       const std::string address = folder.display();
       throw Error(ErrorCode::unsupported,
                   fmt::format("'{}' is a folder behind HTTP, which has no listing, so it cannot be taken together with "
@@ -387,13 +385,13 @@ ObjectSet merged_set(const OperandPlaces& places, ObjectOpener& opener) {
                               address),
                   address);
     }
-    merged->add_folder(opener.folder(folder));
+    merged->add_folder(inputs.folder(folder));
   }
-  if (!places.objects.empty()) {
-    const auto common = common_folder(places.objects);
+  if (!objects.empty()) {
+    const auto common = common_folder(objects);
     std::vector<std::string> names;
-    for (const ObjectPlace& object : places.objects) names.push_back(name_of(object, common));
-    add_objects(*merged, places.objects, names, opener);
+    for (const ObjectPlace& object : objects) names.push_back(name_of(object, common));
+    add_objects(*merged, objects, names, inputs);
   }
   ObjectSet set;
   set.source = std::move(merged);
@@ -404,11 +402,21 @@ ObjectSet merged_set(const OperandPlaces& places, ObjectOpener& opener) {
 
 ObjectSet open_objects(const std::vector<std::string>& operands, const net::StoreOptions& options,
                        const std::stop_token& stop) {
-  ObjectOpener opener(options, stop);
-  const OperandPlaces places = resolve_operands(operands, opener);
-  if (places.folders.empty()) return listed_objects(places.objects, opener);
-  if (places.folders.size() == 1 && places.objects.empty()) return one_folder(places.folders.front(), opener);
-  return merged_set(places, opener);
+  Inputs inputs(options, stop);
+  Places folders;
+  Places objects;
+  for (NamedPlace& named : resolve_operands(operands, inputs)) {
+    (named.place.is_folder() ? folders : objects).push_back(std::move(named.place));
+  }
+  // A source that is named as a whole has its objects already.
+  std::erase_if(objects, [&](const ObjectPlace& object) {
+    return std::ranges::any_of(folders, [&](const ObjectPlace& folder) {
+      return object.path.starts_with(folder.path) && object.access() == folder.access();
+    });
+  });
+  if (folders.empty()) return listed_objects(objects, inputs);
+  if (folders.size() == 1 && objects.empty()) return one_folder(folders.front(), inputs);
+  return merged_set(folders, objects, inputs);
 }
 
 }  // namespace shardkit::catalog

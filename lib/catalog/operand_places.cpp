@@ -3,18 +3,23 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iostream>
+#include <iterator>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "formats/brace_pattern.hpp"
 #include "formats/manifest.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/wids_index.hpp"
+#include "io/publish.hpp"
 
 namespace fs = std::filesystem;
 
@@ -74,8 +79,9 @@ std::pair<std::size_t, std::size_t> pattern_part(std::string_view operand) {
   const std::size_t scheme = operand.find("://");
   if (scheme == std::string_view::npos) return {0, operand.size()};
   const std::size_t host = scheme + 3;
-  const std::size_t end =
-      net::is_s3_url(operand) ? operand.size() : std::min(operand.find_first_of("?#", host), operand.size());
+  const net::StoreScheme* known = net::find_store_scheme(operand);
+  const bool has_query = known == nullptr || known->is_web;
+  const std::size_t end = has_query ? std::min(operand.find_first_of("?#", host), operand.size()) : operand.size();
   const std::size_t path = std::min(operand.find('/', host), end);
   const std::size_t at = operand.substr(0, path).rfind('@');
   return {at == std::string_view::npos || at < host ? host : at + 1, end};
@@ -92,51 +98,92 @@ std::vector<std::string> expanded(const std::string& operand) {
   return operands;
 }
 
+/// Wildcards of a path's last part; those of folders are the shell's to expand.
+bool is_glob(std::string_view path) { return path.find_first_of("*?[", path.rfind('/') + 1) != std::string_view::npos; }
+
+bool matches(const std::string& pattern, const std::string& name) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0;
+}
+
 class Resolver {
  public:
-  explicit Resolver(ObjectOpener& opener) : opener_(opener) {}
+  explicit Resolver(Inputs& inputs) : inputs_(inputs) {}
 
   void add_operand(const std::string& operand) {
     if (operand.empty()) throw Error(ErrorCode::usage, "a source is named by an empty text");
+    named_by_ = without_secrets(operand);
+    if (operand == "-") return add_standard_input();
     if (!is_address(operand)) return add_local(operand);
     const auto operands = expanded(operand);
     for (const std::string& one : operands) add(parse_place(one));
     if (!operands.empty()) return;
     const ObjectPlace place = parse_place(operand);
-    const bool is_file = place.kind == ObjectPlace::Kind::s3 ? is_s3_object(place) : has_extension(base_name(place));
-    if (is_file && !place.is_folder()) return add_file(place);
-    add_folder(place);
+    const bool is_bucket = place.kind == ObjectPlace::Kind::bucket;
+    if (is_bucket && is_glob(place.path)) return add_bucket_glob(place);
+    const bool is_file = is_bucket ? is_bucket_object(place) : has_extension(base_name(place));
+    if (is_file && !place.is_folder()) return add_file(place, place.display());
+    add_folder(place, {});
   }
 
-  OperandPlaces take() {
-    // A source that is named as a whole has its objects already.
-    std::erase_if(places_.objects, [&](const ObjectPlace& object) {
-      return std::ranges::any_of(places_.folders, [&](const ObjectPlace& folder) {
-        return object.path.starts_with(folder.path) && object.access() == folder.access();
-      });
-    });
-    return std::move(places_);
-  }
+  std::vector<NamedPlace> take() { return std::move(places_); }
 
  private:
   void add_local(const std::string& operand) {
     std::error_code error;
     const fs::file_status status = fs::status(operand, error);
-    if (fs::is_directory(status)) return add_folder(parse_place(operand));
-    if (fs::exists(status)) return add_file(parse_place(operand));
+    if (fs::is_directory(status)) return add_folder(parse_place(operand), operand);
+    if (fs::exists(status)) return add_file(parse_place(operand), operand);
     // A pattern may be longer than any name.
     const bool absent = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
                         error == std::errc::filename_too_long;
     if (error && !absent) throw system_error(error.value(), "look at", operand);
     const auto operands = expanded(operand);
-    if (operands.empty()) throw system_error(ENOENT, "open", operand);
-    for (const std::string& one : operands) add(parse_place(one));
+    for (const std::string& one : operands) add(parse_place(one), one);
+    if (operands.empty() && !add_local_glob(operand)) throw system_error(ENOENT, "open", operand);
   }
 
-  bool is_s3_object(const ObjectPlace& place) {
+  /// False when nothing matches.
+  bool add_local_glob(const std::string& pattern) {
+    if (!is_glob(pattern)) return false;
+    const std::string folder = io::parent_folder(pattern);
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
+      std::string name = item->path().filename();
+      if (matches(pattern.substr(pattern.rfind('/') + 1), name)) names.push_back(std::move(name));
+    }
+    std::ranges::sort(names);
+    for (const std::string& name : names) {
+      const std::string path = pattern.substr(0, pattern.rfind('/') + 1) + name;
+      add(parse_place(path), path);
+    }
+    return !names.empty();
+  }
+
+  void add_bucket_glob(const ObjectPlace& pattern) {
+    ObjectPlace place = pattern.folder();
+    const std::string folder = place.path;
+    bool found = false;
+    for (const io::ObjectInfo& object : inputs_.list(place)) {
+      if (!matches(base_name(pattern), object.name)) continue;
+      place.path = folder + object.name;
+      add(place);
+      found = true;
+    }
+    if (found) return;
+    throw Error(ErrorCode::not_found, fmt::format("nothing matches '{}'", named_by_), named_by_);
+  }
+
+  void add_standard_input() {
+    const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+    named_by_ = "standard input";
+    for (const std::string& entry : listed_shards(text, named_by_)) add(parse_place(entry), entry);
+  }
+
+  bool is_bucket_object(const ObjectPlace& place) {
     if (place.is_folder()) return false;
     if (has_known_extension(base_name(place))) return true;
-    const OpenObject open = opener_.object(place);
+    const OpenObject open = inputs_.object(place);
     try {
       if (!open.source->find(open.name)) return false;
     } catch (const Error& error) {
@@ -147,48 +194,57 @@ class Resolver {
   }
 
   /// A file by what its name says it holds.
-  void add_file(const ObjectPlace& place) {
+  void add_file(const ObjectPlace& place, const std::string& path) {
     const std::string name = base_name(place);
-    if (name == formats::kManifestName) return add_manifest(place);
-    if (name.ends_with(".txt")) return add_all(place, listed_shards(opener_.text(place), place.display()));
-    if (name.ends_with(".json")) return add_all(place, wids_shards(opener_.text(place), place.display()));
-    add(place);
+    inputs_.add(place);
+    if (name == formats::kManifestName) return add_manifest(place, path);
+    if (name.ends_with(".txt")) return add_all(place, path, listed_shards(inputs_.text(path), path));
+    if (name.ends_with(".json")) return add_all(place, path, wids_shards(inputs_.text(path), path));
+    add(place, path);
   }
 
-  void add_manifest(const ObjectPlace& place) {
-    if (opener_.exists(place)) return add_folder(place.folder());
+  void add_manifest(const ObjectPlace& place, const std::string& path) {
+    if (inputs_.exists(path)) return add_folder(place.folder(), io::parent_folder(path));
     throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", place.display()), place.display());
   }
 
-  void add_all(const ObjectPlace& list, const std::vector<std::string>& entries) {
-    for (const std::string& entry : entries) add(place_in_list(list, entry));
+  void add_all(const ObjectPlace& list, const std::string& path, const std::vector<std::string>& entries) {
+    named_by_ = path;
+    const bool is_local = list.kind == ObjectPlace::Kind::local;
+    for (const std::string& entry : entries) {
+      const bool is_relative = is_local && !is_address(entry) && !entry.starts_with('/');
+      add(place_in_list(list, entry), is_relative ? io::join_path(io::parent_folder(path), entry) : entry);
+    }
   }
 
-  void add_folder(ObjectPlace place) {
+  void add_folder(ObjectPlace place, const std::string& path) {
     if (!place.is_folder()) place.path += '/';
-    add(place);
+    add(place, path);
   }
 
-  void add(const ObjectPlace& place) {
+  /// `path` is that of a local place.
+  void add(const ObjectPlace& place, const std::string& path = {}) {
     if (!seen_.insert(fmt::format("{}\n{}", place.access(), place.path)).second) return;
-    (place.is_folder() ? places_.folders : places_.objects).push_back(place);
+    inputs_.add(place);
+    places_.push_back({place, place.kind == ObjectPlace::Kind::local ? path : place.display(), named_by_});
   }
 
-  ObjectOpener& opener_;
-  OperandPlaces places_;
+  Inputs& inputs_;
+  std::vector<NamedPlace> places_;
+  std::string named_by_;
   std::set<std::string> seen_;
 };
 
 }  // namespace
 
-OperandPlaces resolve_operands(const std::vector<std::string>& operands, ObjectOpener& opener) {
+std::vector<NamedPlace> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs) {
   if (operands.empty()) {
     throw Error(
         ErrorCode::usage,
         "no source was named; name a folder, a file, a pattern x-{000..146}.tar, a list (*.txt) or a wids index "
         "(*.json): local, s3:// or http(s)://");
   }
-  Resolver resolver(opener);
+  Resolver resolver(inputs);
   for (const std::string& operand : operands) resolver.add_operand(operand);
   return resolver.take();
 }

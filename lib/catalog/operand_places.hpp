@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "catalog/object_place.hpp"
+#include "catalog/inputs.hpp"
 
 /// Files that name shards: what they hold, as they hold it. What a name means depends on where the file lies. `path` is
 /// for messages.
@@ -17,13 +17,16 @@ std::vector<std::string> listed_shards(std::string_view text, const std::string&
 /// and what read_wids_index() throws.
 std::vector<std::string> wids_shards(std::string_view text, const std::string& path);
 
-/// Where what SRC operands name lies, in the order named. Nothing stands twice, no object lies in one of the folders.
-struct OperandPlaces {
-  std::vector<ObjectPlace> folders;
-  std::vector<ObjectPlace> objects;
+/// A folder or an object that an operand names.
+struct NamedPlace {
+  ObjectPlace place;
+  std::string path;      ///< to open it by Inputs: a local path as it was written, else the address without secrets
+  std::string named_by;  ///< the operand, or the list, for messages
 };
 
-/// The first half of open_objects(), by its rules; at least one place is returned.
-OperandPlaces resolve_operands(const std::vector<std::string>& operands, ObjectOpener& opener);
+/// The one resolver of what a user names: files, folders, brace patterns, globs, lists, wids indexes and manifests,
+/// local or in stores, and "-", a list on standard input. By the rules of open_objects(), in the order named, nothing
+/// twice. Makes the places known to `inputs`. Throws as open_objects().
+std::vector<NamedPlace> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs);
 
 }  // namespace shardkit::catalog

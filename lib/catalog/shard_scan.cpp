@@ -1,16 +1,10 @@
 #include "catalog/shard_scan.hpp"
 
-#include <vector>
-
-#include <fcntl.h>
-
 #include "io/file.hpp"
 
 namespace shardkit::catalog {
 namespace {
 
-// Stays in a core's own cache between being read, hashed and parsed; the kernel's read-ahead is what fills the pipe.
-constexpr std::size_t kBlock = 256U * 1024U;
 constexpr unsigned kMembersBetweenChecks = 256;
 
 /// Passes everything on and looks at the stop token now and then.
@@ -33,34 +27,37 @@ class StoppableHandler final : public formats::TarHandler {
 
 }  // namespace
 
-ShardContent read_shard(const std::string& path, formats::TarHandler& handler, Context& context, Md5Stream* md5) {
-  const io::File file = io::File::open_read(path);
-  ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  formats::TarFeed feed(handler, file.size());
+ShardContent read_shard(ByteSource& shard, formats::TarHandler& handler, Context& context, Md5Stream* md5) {
+  formats::TarFeed feed(handler, shard.size());
   Xxh3Stream hash;
   ShardContent content;
-  std::vector<std::byte> block(kBlock);
-  while (true) {
-    context.throw_if_stopped();
-    const std::size_t got = file.read_at(content.bytes, block);
-    if (got == 0) break;
-    const Bytes bytes = Bytes(block).first(got);
+  context.throw_if_stopped();
+  content.bytes = shard.stream_all([&](Bytes bytes) {
     hash.update(bytes);
     if (md5 != nullptr) md5->update(bytes);
     feed.feed(bytes);
-    content.bytes += got;
-    context.progress().bytes.fetch_add(got, std::memory_order_relaxed);
-  }
+    context.progress().bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
+    context.throw_if_stopped();
+  });
   feed.finish();
   content.xxh3_128 = hash.digest();
   return content;
 }
 
-void scan_shard(const std::string& path, formats::TarHandler& handler, Context& context) {
-  io::FileSource source(path);
+ShardContent read_shard(const std::string& path, formats::TarHandler& handler, Context& context, Md5Stream* md5) {
+  io::FileSource shard(path);
+  return read_shard(shard, handler, context, md5);
+}
+
+void scan_shard(ByteSource& shard, formats::TarHandler& handler, Context& context) {
   StoppableHandler stoppable(handler, context);
-  formats::scan_tar(source, stoppable);
-  context.progress().bytes.fetch_add(source.size(), std::memory_order_relaxed);
+  formats::scan_tar(shard, stoppable);
+  context.progress().bytes.fetch_add(shard.size(), std::memory_order_relaxed);
+}
+
+void scan_shard(const std::string& path, formats::TarHandler& handler, Context& context) {
+  io::FileSource shard(path);
+  scan_shard(shard, handler, context);
 }
 
 }  // namespace shardkit::catalog

@@ -15,15 +15,19 @@ struct ShardContent {
   Hash128 xxh3_128;
 };
 
-/// Reads every byte of the tar at `path` once, in order: hashes them and hands members, content and faults to
+/// Reads every byte of a tar once, in order: hashes them and hands members, content and faults to
 /// `handler`. Raises the progress's bytes as it goes. Throws Error{not_found, denied, io} when the file cannot be
 /// read, Error{cancelled} when `context` is stopped, and what the handler throws. Where `md5` is given it takes all
 /// bytes.
+ShardContent read_shard(ByteSource& shard, formats::TarHandler& handler, Context& context, Md5Stream* md5 = nullptr);
+
+/// The same for the local tar at `path`.
 ShardContent read_shard(const std::string& path, formats::TarHandler& handler, Context& context,
                         Md5Stream* md5 = nullptr);
 
 /// As read_shard(), but reads only headers and the content that the handler asks for, and hashes nothing. Progress
 /// takes the shard's whole size at the end.
+void scan_shard(ByteSource& shard, formats::TarHandler& handler, Context& context);
 void scan_shard(const std::string& path, formats::TarHandler& handler, Context& context);
 
 }  // namespace shardkit::catalog

@@ -12,8 +12,6 @@
 
 #include "catalog/operand_places.hpp"
 #include "core/error.hpp"
-#include "formats/brace_pattern.hpp"
-#include "io/file.hpp"
 #include "io/publish.hpp"
 
 namespace fs = std::filesystem;
@@ -22,9 +20,9 @@ namespace shardkit::catalog {
 namespace {
 
 constexpr std::string_view kAccepted =
-    "a folder of *.tar files, a tar, a pattern x-{000..146}.tar, a list of paths (*.txt) or a wids index (*.json)";
-
-bool is_url(std::string_view text) { return text.find("://") != std::string_view::npos || text.starts_with("pipe:"); }
+    "a folder of *.tar files, a tar, a pattern x-{000..146}.tar, a list of paths (*.txt) or a wids index (*.json), "
+    "here "
+    "or at an s3:// or http(s):// URL";
 
 /// "x.tar", and what was made of one, so that it is reported for what it is.
 bool is_tar_name(std::string_view name) {
@@ -47,59 +45,105 @@ std::string hint_at_sets_below(const std::string& folder) {
   return sets.empty() ? std::string() : fmt::format("; '{}' does: name each set's own folder", *sets.begin());
 }
 
-class Resolver {
+/// Makes shards of what operands name.
+class ShardFinder {
  public:
-  explicit Resolver(FolderTars tars) : tars_(tars) {}
+  ShardFinder(FolderTars tars, Inputs& inputs) : tars_(tars), inputs_(inputs) {}
 
-  void add_operand(const std::string& operand) {
-    refuse_url(operand);
-    std::error_code error;
-    const fs::file_status status = fs::status(operand, error);
-    if (fs::is_directory(status)) {
-      of_folder_ = true;
-      return add_folder(operand);
+  void add(const NamedPlace& named) {
+    of_folder_ = of_folder_ || named.place.is_folder();
+    const bool is_local = named.place.kind == ObjectPlace::Kind::local;
+    if (named.place.is_folder()) return is_local ? add_folder(named.path) : add_remote_folder(named);
+    if (named.path == named.named_by && !is_tar_name(named.path.substr(0, named.path.find("?...")))) {
+      throw Error(ErrorCode::usage, fmt::format("'{}' is none of what shards are named by: {}", named.path, kAccepted),
+                  named.path);
     }
-    if (fs::exists(status)) return add_file(operand);
-    // A pattern may be longer than any name.
-    const bool absent = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
-                        error == std::errc::filename_too_long;
-    if (error && !absent) {
-      throw system_error(error.value(), "look at", operand);
-    }
-    const auto names = formats::expand_braces(operand);
-    if (names.size() == 1 && names[0] == operand) throw system_error(ENOENT, "open", operand);
-    for (const std::string& name : names) add_shard(name, operand);
+    is_local ? add_shard(named.path, named.named_by) : add_object(named);
   }
 
-  std::vector<ShardFile> take() { return std::move(shards_); }
+  std::vector<ShardFile> take() {
+    measure_objects();
+    return std::move(shards_);
+  }
   std::vector<std::string> take_compressed() { return std::move(compressed_); }
   bool of_folder() const { return of_folder_; }
 
  private:
-  static void refuse_url(const std::string& operand) {
-    if (!is_url(operand)) return;
-    throw Error(ErrorCode::unsupported,
-                fmt::format("'{}' is a URL; shards are read from local and mounted folders: stage them first", operand),
-                operand);
-  }
-
   void add_folder(const std::string& folder) {
     std::error_code error;
     std::vector<std::string> names;
     const std::size_t passed_over = compressed_.size();
     for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
       std::string name = item->path().filename().string();
-      if (name.starts_with('.')) continue;
-      if (is_compressed_tar_name(name) && tars_ == FolderTars::plain) {
-        compressed_.push_back(io::join_path(folder, name));
-      } else if (name.ends_with(".tar") || is_compressed_tar_name(name)) {
-        names.push_back(std::move(name));
-      }
+      if (is_wanted(folder, name)) names.push_back(std::move(name));
     }
     if (error) throw system_error(error.value(), "list", folder);
     if (names.empty()) refuse_folder(folder, compressed_.size() > passed_over);
     std::sort(names.begin(), names.end());
     for (const std::string& name : names) add_listed(io::join_path(folder, name));
+  }
+
+  /// Whether a name in a folder is that of a shard; a compressed one may be passed over.
+  bool is_wanted(const std::string& folder, const std::string& name) {
+    if (name.starts_with('.')) return false;
+    if (!is_compressed_tar_name(name)) return name.ends_with(".tar");
+    if (tars_ == FolderTars::plain) compressed_.push_back(io::join_path(folder, name));
+    return tars_ == FolderTars::all;
+  }
+
+  void add_remote_folder(const NamedPlace& named) {
+    const std::size_t before = shards_.size();
+    const std::size_t passed_over = compressed_.size();
+    if (named.place.kind == ObjectPlace::Kind::web) {
+      add_by_manifest(named);
+    } else {
+      for (const io::ObjectInfo& object : inputs_.list(named.place)) {
+        if (is_wanted(named.path, object.name)) add_once(named.path + object.name, object.size);
+      }
+    }
+    if (shards_.size() == before) refuse_folder(named.path, compressed_.size() > passed_over);
+  }
+
+  /// What it lists and is not there is left out: verify reports it.
+  void add_by_manifest(const NamedPlace& named) {
+    const std::string folder = named.path.substr(0, named.path.find("?..."));
+    const std::string path = folder + formats::kManifestName;
+    if (!inputs_.exists(path)) inputs_.list(named.place);  // says that there is no listing, and what to do
+    std::vector<std::string> addresses;
+    for (const formats::ManifestShard& shard : formats::read_manifest(inputs_.text(path), path).shards) {
+      addresses.push_back(folder + shard.name);
+    }
+    const auto found = inputs_.find_all(addresses);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (found[i]) add_once(addresses[i], found[i]->size);
+    }
+  }
+
+  /// Its size comes with those of all others.
+  void add_object(const NamedPlace& named) {
+    if (!seen_.insert(named.path).second) return;
+    unmeasured_.push_back({shards_.size(), named.named_by});
+    shards_.push_back({named.path, object_name(named.path), 0});
+  }
+
+  void measure_objects() {
+    std::vector<std::string> addresses;
+    for (const Unmeasured& item : unmeasured_) addresses.push_back(shards_[item.shard].path);
+    const auto found = inputs_.find_all(addresses);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!found[i]) refuse_absent(addresses[i], unmeasured_[i].named_by);
+      shards_[unmeasured_[i].shard].bytes = found[i]->size;
+    }
+  }
+
+  [[noreturn]] static void refuse_absent(const std::string& path, const std::string& named_by) {
+    throw Error(ErrorCode::not_found, fmt::format("shard '{}', named by '{}', is not there", path, named_by), path);
+  }
+
+  /// The file name of an object by its address without secrets.
+  static std::string object_name(const std::string& address) {
+    const ObjectPlace place = parse_place(address);
+    return decoded(place, place.path.substr(place.folder().path.size()));
   }
 
   [[noreturn]] void refuse_folder(const std::string& folder, bool holds_compressed) const {
@@ -114,33 +158,10 @@ class Resolver {
                 folder);
   }
 
-  void add_file(const std::string& path) {
-    if (is_tar_name(path)) return add_shard(path, path);
-    if (path.ends_with(".txt")) return add_list(path);
-    if (path.ends_with(".json")) return add_wids(path);
-    throw Error(ErrorCode::usage, fmt::format("'{}' is none of what shards are named by: {}", path, kAccepted), path);
-  }
-
-  void add_list(const std::string& path) {
-    for (const std::string& shard : listed_shards(io::read_text_file(path), path)) add_relative(path, shard);
-  }
-
-  void add_wids(const std::string& path) {
-    for (const std::string& shard : wids_shards(io::read_text_file(path), path)) add_relative(path, shard);
-  }
-
-  /// A path as the file `from` names it.
-  void add_relative(const std::string& from, const std::string& path) {
-    refuse_url(path);
-    add_shard(path.starts_with('/') ? path : io::join_path(io::parent_folder(from), path), from);
-  }
-
   void add_shard(const std::string& path, const std::string& named_by) {
     std::error_code error;
     const std::uint64_t bytes = fs::file_size(path, error);
-    if (error == std::errc::no_such_file_or_directory) {
-      throw Error(ErrorCode::not_found, fmt::format("shard '{}', named by '{}', is not there", path, named_by), path);
-    }
+    if (error == std::errc::no_such_file_or_directory) refuse_absent(path, named_by);
     if (error) refuse_special_file(path);
     if (error) throw system_error(error.value(), "read as a shard", path);
     add_once(path, bytes);
@@ -163,12 +184,23 @@ class Resolver {
   }
 
   void add_once(const std::string& path, std::uint64_t bytes) {
+    if (is_address(path)) {
+      if (seen_.insert(path).second) shards_.push_back({path, object_name(path), bytes});
+      return;
+    }
     const fs::path absolute = fs::absolute(path).lexically_normal();
     if (seen_.insert(absolute.string()).second) shards_.push_back({path, absolute.filename().string(), bytes});
   }
 
+  struct Unmeasured {
+    std::size_t shard;
+    std::string named_by;
+  };
+
   const FolderTars tars_;
+  Inputs& inputs_;
   std::vector<ShardFile> shards_;
+  std::vector<Unmeasured> unmeasured_;
   std::vector<std::string> compressed_;
   bool of_folder_ = false;
   std::set<std::string> seen_;
@@ -176,7 +208,8 @@ class Resolver {
 
 /// The folder that all shards lie in, as the first one names it; empty when they lie in several.
 std::string common_folder(const std::vector<ShardFile>& shards) {
-  const auto folder_of = [](const ShardFile& shard) {
+  const auto folder_of = [](const ShardFile& shard) -> fs::path {
+    if (is_address(shard.path)) return io::parent_folder(shard.path);
     return fs::absolute(shard.path).lexically_normal().parent_path();
   };
   const fs::path first = folder_of(shards.front());
@@ -193,8 +226,8 @@ bool is_compressed_tar_name(std::string_view name) {
   return std::ranges::any_of(endings, [&](const char* ending) { return name.ends_with(ending); });
 }
 
-ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx) {
-  ShardSet set = resolve_shards(operands);
+ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, const StoreAccess& access) {
+  ShardSet set = resolve_shards(operands, FolderTars::plain, std::make_shared<Inputs>(access, ctx.stop_token()));
   if (!set.compressed.empty()) {
     ctx.warn("compressed_passed_over",
              fmt::format("'{}'{} compressed and passed over; `shardctl reshard` reads such tars and writes plain ones",
@@ -205,19 +238,21 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx) 
   return set;
 }
 
-ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tars) {
-  Resolver resolver(tars);
-  for (const std::string& operand : operands) resolver.add_operand(operand);
+ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tars, std::shared_ptr<Inputs> inputs) {
+  if (!inputs) inputs = std::make_shared<Inputs>();
+  if (operands.empty()) throw Error(ErrorCode::usage, fmt::format("no shards were named; name {}", kAccepted));
+  ShardFinder finder(tars, *inputs);
+  for (const NamedPlace& named : resolve_operands(operands, *inputs)) finder.add(named);
   ShardSet set;
-  set.shards = resolver.take();
-  set.compressed = resolver.take_compressed();
-  set.of_folder = resolver.of_folder();
-  if (set.shards.empty()) throw Error(ErrorCode::usage, fmt::format("no shards were named; name {}", kAccepted));
+  set.inputs = std::move(inputs);
+  set.shards = finder.take();
+  set.compressed = finder.take_compressed();
+  set.of_folder = finder.of_folder();
   set.folder = common_folder(set.shards);
   if (set.folder.empty()) return set;
   const std::string manifest = io::join_path(set.folder, formats::kManifestName);
-  if (!fs::exists(manifest)) return set;
-  set.manifest = formats::read_manifest(io::read_text_file(manifest), manifest);
+  if (!set.inputs->exists(manifest)) return set;
+  set.manifest = formats::read_manifest(set.inputs->text(manifest), manifest);
   set.manifest_path = manifest;
   return set;
 }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "formats/manifest.hpp"
 
@@ -12,7 +14,7 @@ namespace shardkit::catalog {
 
 /// One tar to work on.
 struct ShardFile {
-  std::string path;  ///< to open it
+  std::string path;  ///< to open it, by ShardSet::inputs: a local path, or an address without secrets
   std::string name;  ///< file name, for reports and manifest look-up
   std::uint64_t bytes = 0;
 };
@@ -26,6 +28,7 @@ struct ShardSet {
   std::string manifest_path;                  ///< empty without a manifest
   /// Compressed tars in folders named, which were passed over. They are not read in place.
   std::vector<std::string> compressed;
+  std::shared_ptr<Inputs> inputs;  ///< opens the shards and what lies beside them
 };
 
 /// What of a folder is meant.
@@ -37,16 +40,16 @@ enum class FolderTars {
 /// True for names of compressed tars: "x.tar.gz", "x.tgz", "x.tar.zst", ... of what libarchive unpacks.
 bool is_compressed_tar_name(std::string_view name);
 
-/// Resolves SHARDS operands: a folder (its tars, not hidden ones), a tar file, a brace pattern
-/// "x-{000000..000146}.tar", a list file (*.txt: one path per line, relative to the list) or a wids index (*.json with
-/// "shardlist"). A shard that the manifest lists and the folder lacks is not an error here, nor is a name in a folder
-/// that is no readable file (its `bytes` are 0): verify and stage report it.
-/// Throws Error{not_found} for a path that is not there or a folder without shards, Error{usage} for something that is
-/// none of these, Error{unsupported} for a pipe or device, for a URL (object stores are not readable yet) and for a
-/// folder that holds compressed tars alone, unless `tars` is `all`.
-ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tars = FolderTars::plain);
+/// Resolves SHARDS operands, by the one resolver (operand_places.hpp): of a folder its tars, not hidden ones; of a
+/// folder behind HTTP those that its manifest lists. A shard that the manifest lists and the folder lacks is not an
+/// error here, nor is a name in a local folder that is not a readable file (its `bytes` are 0): verify and stage report
+/// it. `inputs` null: without options. Throws Error{not_found} for a path that is not there or a folder without shards,
+/// Error{usage} for something that is none of these, Error{unsupported} for a pipe or device and for a folder that has
+/// only compressed tars, unless `tars` is `all`, and what resolve_operands() throws.
+ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tars = FolderTars::plain,
+                        std::shared_ptr<Inputs> inputs = nullptr);
 
 /// The same with a warning where compressed tars were passed over: for all that read shards in place.
-ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx);
+ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, const StoreAccess& access = {});
 
 }  // namespace shardkit::catalog

@@ -1,8 +1,11 @@
 #include "catalog/unpacked_tar.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <archive.h>
 #include <fmt/format.h>
@@ -24,10 +27,8 @@ constexpr std::uint64_t kMostPadding = 8U * 1024U * 1024U;
 /// Looks at the tar while it is unpacked: stops at what is no tar, and asks for room before large members.
 class Watcher final : public formats::TarHandler {
  public:
-  Watcher(const std::string& path, const std::string& folder)
-      : path_(path),
-        folder_(folder),
-        most_(UnpackedTar::kUnpackedFree + std::filesystem::file_size(path) * UnpackedTar::kUnpackedRatio) {}
+  Watcher(const std::string& path, std::uint64_t packed_bytes, const std::string& folder)
+      : path_(path), folder_(folder), most_(UnpackedTar::kUnpackedFree + packed_bytes * UnpackedTar::kUnpackedRatio) {}
 
   bool entry(const formats::TarEntry& entry) override {
     members_end_ = entry.data_offset + entry.size;
@@ -86,8 +87,34 @@ using Reader = std::unique_ptr<archive, ArchiveFree>;
               path, offset);
 }
 
-Reader open_raw(const std::string& path) {
-  io::File::open_read(path);  // says why it cannot be opened
+/// The compressed bytes, as libarchive asks for them.
+struct Packed {
+  ByteSource& source;
+  std::uint64_t offset = 0;
+  std::vector<std::byte> block = std::vector<std::byte>(kReadBlock);
+  std::optional<Error> error = {};  ///< that cannot pass through libarchive
+};
+
+la_ssize_t read_packed(archive* reader, void* data, const void** block) {
+  Packed& packed = *static_cast<Packed*>(data);
+  try {
+    const std::size_t got = packed.source.read_at(packed.offset, packed.block);
+    packed.offset += got;
+    *block = packed.block.data();
+    return static_cast<la_ssize_t>(got);
+  } catch (const Error& error) {
+    packed.error = error;
+    archive_set_error(reader, EIO, "%s", error.what());
+    return -1;
+  }
+}
+
+[[noreturn]] void fail(archive* reader, const Packed& packed, const std::string& path, std::uint64_t offset) {
+  if (packed.error) throw Error(*packed.error);
+  fail(reader, path, offset);
+}
+
+Reader open_raw(Packed& packed, const std::string& path) {
   Reader reader(archive_read_new());
   if (!reader) throw std::bad_alloc();
   // Not all that libarchive knows: for some it would start other programs.
@@ -98,20 +125,22 @@ Reader open_raw(const std::string& path) {
   archive_read_support_filter_lz4(reader.get());
   archive_read_support_format_raw(reader.get());
   archive_entry* entry = nullptr;
-  if (archive_read_open_filename(reader.get(), path.c_str(), kReadBlock) != ARCHIVE_OK ||
+  if (archive_read_open(reader.get(), &packed, nullptr, read_packed, nullptr) != ARCHIVE_OK ||
       archive_read_next_header(reader.get(), &entry) != ARCHIVE_OK) {
-    fail(reader.get(), path, 0);
+    fail(reader.get(), packed, path, 0);
   }
   return reader;
 }
 
 }  // namespace
 
-UnpackedTar::UnpackedTar(const std::string& path, const std::string& folder, io::FileSystem& files, Context& ctx)
+UnpackedTar::UnpackedTar(std::unique_ptr<ByteSource> source, const std::string& path, const std::string& folder,
+                         io::FileSystem& files, Context& ctx)
     : file_(files, io::join_path(folder, "unpacked")) {
-  Watcher watcher(path, folder);
-  watcher.require_room(std::filesystem::file_size(path), 0);
-  const Reader reader = open_raw(path);
+  Watcher watcher(path, source->size(), folder);
+  watcher.require_room(source->size(), 0);
+  Packed packed{*source};
+  const Reader reader = open_raw(packed, path);
   formats::TarFeed feed(watcher, std::uint64_t{1} << 62U);  // its size is known when it ends
   std::uint64_t checked = 0;
   while (bytes_ < watcher.members_end() + kMostPadding) {
@@ -121,7 +150,7 @@ UnpackedTar::UnpackedTar(const std::string& path, const std::string& folder, io:
     la_int64_t offset = 0;
     const int status = archive_read_data_block(reader.get(), &block, &size, &offset);
     if (status == ARCHIVE_EOF) break;
-    if (status != ARCHIVE_OK) fail(reader.get(), path, bytes_);
+    if (status != ARCHIVE_OK) fail(reader.get(), packed, path, bytes_);
     const Bytes bytes(static_cast<const std::byte*>(block), size);
     feed.feed(bytes);
     file_.write(bytes);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/context.hpp"
+#include "io/file.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::catalog {
@@ -23,7 +24,11 @@ class UnpackedTar {
   /// Memory is what the decompressor needs: at most 128 MiB for zstd, 1 GiB for xz, little for the others.
   /// Throws Error{corrupt} with the offset in the unpacked bytes for what is no tar or is damaged, Error{unsupported}
   /// for a bomb, Error{no_space} as require_room_to_unpack() does, Error{cancelled}.
-  UnpackedTar(const std::string& path, const std::string& folder, io::FileSystem& files, Context& ctx);
+  UnpackedTar(const std::string& path, const std::string& folder, io::FileSystem& files, Context& ctx)
+      : UnpackedTar(std::make_unique<io::FileSource>(path), path, folder, files, ctx) {}
+  /// The same of a compressed tar that lies anywhere; `path` is for messages.
+  UnpackedTar(std::unique_ptr<ByteSource> packed, const std::string& path, const std::string& folder,
+              io::FileSystem& files, Context& ctx);
 
   /// Where the tar lies.
   const std::string& path() const { return file_.temp_path(); }

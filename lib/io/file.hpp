@@ -45,9 +45,15 @@ class File {
 /// A file as ByteSource. Its size is taken when it is opened.
 class FileSource final : public ByteSource {
  public:
-  explicit FileSource(const std::string& path) : file_(File::open_read(path)), size_(file_.size()) {}
+  explicit FileSource(const std::string& path) : FileSource(File::open_read(path)) {}
+  explicit FileSource(File file) : file_(std::move(file)), size_(file_.size()) {}
   std::uint64_t size() const override { return size_; }
   std::size_t read_at(std::uint64_t offset, MutableBytes buffer) override { return file_.read_at(offset, buffer); }
+  /// Tells the kernel to read ahead where all of the file is wanted.
+  std::uint64_t stream(std::uint64_t offset, std::uint64_t length, const BodyWriter& write) override {
+    if (length > size_) ::posix_fadvise(file_.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
+    return ByteSource::stream(offset, length, write);
+  }
   const File& file() const { return file_; }
 
  private:

@@ -149,6 +149,120 @@ class FolderObjects final : public ObjectSource {
 
 std::string ObjectSource::address_of(const std::string& name) const { return join_path(location(), name); }
 
+namespace {
+
+[[noreturn]] void refuse_changed(const std::string& path) {
+  throw Error(
+      ErrorCode::io,
+      fmt::format("'{}' has changed since it was looked at; run the same command again once nobody writes it", path),
+      path);
+}
+
+constexpr std::uint64_t kFirstAhead = 64U << 10U;
+constexpr std::uint64_t kMostAhead = 8U << 20U;
+constexpr std::uint64_t kGap = 1U << 20U;  // what is passed over costs less than another request
+
+}  // namespace
+
+ObjectReader::ObjectReader(std::shared_ptr<ObjectSource> source, ObjectInfo object, std::stop_token stop)
+    : source_(std::move(source)), object_(std::move(object)), stop_(std::move(stop)) {}
+
+std::size_t ObjectReader::read_at(std::uint64_t offset, MutableBytes buffer) {
+  if (offset >= object_.size) return 0;
+  buffer = buffer.first(static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), object_.size - offset)));
+  std::unique_lock lock(mutex_);
+  if (const bool in_block = copy(offset, buffer) == buffer.size();
+      !in_block && !goes_on(offset) && buffer.size() >= kFirstAhead / 4) {
+    last_ = offset + buffer.size();
+    lock.unlock();
+    const Fetched fetched = fetch(offset, buffer);
+    if (fetched == Fetched::whole) return buffer.size();
+    if (fetched == Fetched::changed) refuse_changed(source_->address_of(object_.name));
+    lock.lock();
+    load_whole();
+  }
+  for (std::size_t done = 0; (done += copy(offset + done, buffer.subspan(done))) < buffer.size();) load(offset + done);
+  return buffer.size();
+}
+
+std::size_t ObjectReader::copy(std::uint64_t offset, MutableBytes buffer) const {
+  if (offset < begin_ || offset - begin_ >= block_.size()) return 0;
+  const auto part = Bytes(block_).subspan(static_cast<std::size_t>(offset - begin_));
+  const std::size_t bytes = std::min(part.size(), buffer.size());
+  std::copy_n(part.begin(), bytes, buffer.begin());
+  return bytes;
+}
+
+bool ObjectReader::goes_on(std::uint64_t offset) const {
+  return last_ > 0 && offset >= last_ && offset - last_ <= kGap;
+}
+
+void ObjectReader::load(std::uint64_t offset) {
+  ahead_ = goes_on(offset) ? std::min(std::max(ahead_ * 4, kFirstAhead), kMostAhead) : kFirstAhead;
+  begin_ = offset;
+  block_.resize(static_cast<std::size_t>(std::min(ahead_, object_.size - offset)));
+  last_ = offset + block_.size();
+  const Fetched fetched = fetch(offset, block_);
+  if (fetched == Fetched::whole) return;
+  block_.clear();
+  if (fetched == Fetched::changed) refuse_changed(source_->address_of(object_.name));
+  load_whole();
+}
+
+void ObjectReader::load_whole() {
+  const std::string path = source_->address_of(object_.name);
+  if (object_.size > kLargestWhole) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("'{}': the server gives files only as a whole, so no part of it can be read; bring it to "
+                            "this machine with `shardctl stage` first",
+                            path),
+                path);
+  }
+  std::vector<std::byte> bytes;
+  const auto add = [&](Bytes piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); };
+  if (stream_whole(0, object_.size, add) != Fetched::whole) refuse_changed(path);
+  begin_ = 0;
+  block_ = std::move(bytes);
+}
+
+Fetched ObjectReader::fetch(std::uint64_t offset, MutableBytes buffer) {
+  const auto write = [at = buffer.begin()](Bytes piece) mutable { at = std::copy(piece.begin(), piece.end(), at); };
+  return source_->fetch(object_, offset, buffer.size(), write, stop_);
+}
+
+/// Whether a stream is one of many small ones in a row, which cost less by blocks.
+bool ObjectReader::follows(std::uint64_t offset, std::uint64_t length) {
+  const std::scoped_lock lock(mutex_);
+  if (length < kMostAhead && goes_on(offset)) return true;
+  last_ = offset + length;
+  return false;
+}
+
+std::uint64_t ObjectReader::stream(std::uint64_t offset, std::uint64_t length, const BodyWriter& write) {
+  if (offset >= object_.size) return 0;
+  length = std::min(length, object_.size - offset);
+  if (follows(offset, length)) return ByteSource::stream(offset, length, write);
+  Fetched fetched = source_->fetch(object_, offset, length, write, stop_);
+  if (fetched == Fetched::no_ranges) fetched = stream_whole(offset, length, write);
+  if (fetched != Fetched::whole) refuse_changed(source_->address_of(object_.name));
+  return length;
+}
+
+/// Every attempt begins with the first byte: what was handed on already is passed over.
+Fetched ObjectReader::stream_whole(std::uint64_t offset, std::uint64_t length, const BodyWriter& write) {
+  std::uint64_t next = offset;
+  const auto start = [&]() -> BodyWriter {
+    return [&, at = std::uint64_t{0}](Bytes piece) mutable {
+      const std::uint64_t from = std::clamp(next, at, at + piece.size());
+      const std::uint64_t to = std::clamp(offset + length, from, at + piece.size());
+      if (from < to) write(piece.subspan(static_cast<std::size_t>(from - at), static_cast<std::size_t>(to - from)));
+      next += to - from;
+      at += piece.size();
+    };
+  };
+  return source_->fetch_whole(object_, start, stop_);
+}
+
 std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint64_t limit,
                        const std::stop_token& stop) {
   const std::string path = source.address_of(object.name);
@@ -161,10 +275,7 @@ std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint
   Fetched fetched = source.fetch(object, 0, object.size, start(), stop);
   if (fetched == Fetched::no_ranges) fetched = source.fetch_whole(object, start, stop);
   if (fetched == Fetched::whole) return text;
-  throw Error(
-      ErrorCode::io,
-      fmt::format("'{}' has changed since it was looked at; run the same command again once nobody writes it", path),
-      path);
+  refuse_changed(path);
 }
 
 std::unique_ptr<ObjectSource> open_object_source(const std::string& location) {

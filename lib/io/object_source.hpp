@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -61,13 +62,49 @@ class ObjectSource {
                               const std::stop_token& stop) = 0;
 };
 
+/// An object as bytes at offsets, always of the same version. Small reads that follow each other come from a block
+/// that is read ahead, of 64 KiB at first and of 8 MiB at most; large reads elsewhere ask for their bytes only. Where
+/// the source gives objects only as a whole, small ones are kept in memory. Thread-safe.
+///
+/// Reading throws Error{io} when the object has changed, Error{unsupported} for reads within a large object that the
+/// source gives only as a whole, Error{cancelled} on a stop, and what the source throws.
+class ObjectReader final : public ByteSource {
+ public:
+  static constexpr std::uint64_t kLargestWhole = 64U << 20U;
+
+  ObjectReader(std::shared_ptr<ObjectSource> source, ObjectInfo object, std::stop_token stop);
+
+  std::uint64_t size() const override { return object_.size; }
+  std::size_t read_at(std::uint64_t offset, MutableBytes buffer) override;
+  /// One request for all of it, but for small pieces that follow each other.
+  std::uint64_t stream(std::uint64_t offset, std::uint64_t length, const BodyWriter& write) override;
+
+ private:
+  bool goes_on(std::uint64_t offset) const;
+  bool follows(std::uint64_t offset, std::uint64_t length);
+  std::size_t copy(std::uint64_t offset, MutableBytes buffer) const;
+  void load(std::uint64_t offset);
+  void load_whole();
+  Fetched fetch(std::uint64_t offset, MutableBytes buffer);
+  Fetched stream_whole(std::uint64_t offset, std::uint64_t length, const BodyWriter& write);
+
+  const std::shared_ptr<ObjectSource> source_;
+  const ObjectInfo object_;
+  const std::stop_token stop_;
+  std::mutex mutex_;
+  std::uint64_t begin_ = 0;  ///< of the block in the object
+  std::vector<std::byte> block_;
+  std::uint64_t ahead_ = 0;  ///< size of the next block
+  std::uint64_t last_ = 0;   ///< where the last request ended
+};
+
 /// A small object as text, of that very version. Throws Error{corrupt} when it is larger than `limit`, Error{io} when
 /// it has changed.
 std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint64_t limit,
                        const std::stop_token& stop);
 
 /// The source that a SRC operand names: a folder. Throws Error{not_found} when there is none, Error{usage} for a file,
-/// Error{unsupported} for a URL (object stores are not readable yet).
+/// Error{unsupported} for a URL: those are opened by net/store_source.hpp.
 std::unique_ptr<ObjectSource> open_object_source(const std::string& location);
 
 }  // namespace shardkit::io

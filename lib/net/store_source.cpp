@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -81,21 +84,58 @@ class StoreSource final : public io::ObjectSource {
   std::string location_;
 };
 
+OpenStore open_web(StoreOpener& opener, const std::string& address) { return opener.open(parse_url(address)); }
+
+void check_s3(std::string_view address) { parse_s3_location(address); }
+
+OpenStore open_s3(StoreOpener& opener, const std::string& address) {
+  S3Location location = parse_s3_location(address);
+  const CloudSurroundings around = machine_surroundings(*opener.http());
+  const auto& credentials = opener.credentials(around);
+  auto store = std::make_unique<S3Store>(location.bucket, s3_settings(opener.options().s3, around), *opener.http(),
+                                         credentials.get(), opener.options().retry);
+  return {opener.http(), credentials, std::move(store), std::move(location.key)};
+}
+
+/// The registry: a line for each kind of store.
+std::vector<StoreScheme>& store_schemes() {
+  static std::vector<StoreScheme> schemes{
+      {"http", true, nullptr, open_web},
+      {"https", true, nullptr, open_web},
+      {"s3", false, check_s3, open_s3},
+  };
+  return schemes;
+}
+
 }  // namespace
+
+const StoreScheme* find_store_scheme(std::string_view address) {
+  const std::size_t end = address.find("://");
+  if (end == std::string_view::npos) return nullptr;
+  const auto found = std::ranges::find(store_schemes(), lower_case(address.substr(0, end)), &StoreScheme::name);
+  return found == store_schemes().end() ? nullptr : &*found;
+}
+
+void register_store_scheme(const StoreScheme& scheme) {
+  std::erase_if(store_schemes(), [&](const StoreScheme& known) { return known.name == scheme.name; });
+  store_schemes().push_back(scheme);
+}
 
 StoreOpener::StoreOpener(StoreOptions options)
     : options_(std::move(options)), http_(std::make_shared<HttpPool>(options_.http)) {}
 
-OpenStore StoreOpener::open(const std::string& address) {
-  if (is_http_url(address)) return open(parse_url(address));
-  const S3Location location = parse_s3_location(address);
-  const CloudSurroundings around = machine_surroundings(*http_);
+const std::shared_ptr<CredentialCache>& StoreOpener::credentials(const CloudSurroundings& around) {
   if (!options_.s3.anonymous && !credentials_) {
     credentials_ = std::make_shared<CredentialCache>(default_chain(around, options_.s3.profile), *around.clock);
   }
-  auto store = std::make_unique<S3Store>(location.bucket, s3_settings(options_.s3, around), *http_, credentials_.get(),
-                                         options_.retry);
-  return {http_, credentials_, std::move(store), location.key};
+  return credentials_;
+}
+
+OpenStore StoreOpener::open(const std::string& address) {
+  if (const StoreScheme* scheme = find_store_scheme(address)) return scheme->open(*this, address);
+  throw Error(ErrorCode::usage,
+              fmt::format("'{}' is not an address of a store; write s3://bucket/key or http(s)://host/path",
+                          without_secrets(address)));
 }
 
 OpenStore StoreOpener::open(const Url& url) {

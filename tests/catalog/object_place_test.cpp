@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "net/memory_store.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
@@ -95,4 +96,11 @@ TEST_CASE("what encoding does not bring back is asked for by its very URL") {
   CHECK_FALSE(encodes_again(parse_place("http://h/a%2Fb.tar"), "a%2Fb.tar"));
   CHECK_FALSE(encodes_again(parse_place("http://h/a=b.tar"), "a=b.tar"));
   CHECK(encodes_again(parse_place("s3://bucket/a%2F=b"), "a%2F=b"));
+}
+
+TEST_CASE("an address of any registered scheme is a place") {
+  CHECK(failure_of([] { parse_place("mem://bucket/x"); }) == ErrorCode::unsupported);
+  MemoryStore::register_scheme();
+  CHECK(parse_place("mem://bucket/a/b.tar").store() == "mem://bucket");
+  CHECK(in_list("mem://bucket/train/list.txt", "../b.tar") == "mem://bucket/b.tar");
 }

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "net/memory_store.hpp"
 #include "net/object_server.hpp"
 #include "support/errors.hpp"
 
@@ -104,4 +105,16 @@ TEST_CASE("stores opened together share their connections, and outlive who opene
 TEST_CASE("other addresses are refused") {
   CHECK(failure_of([] { open_store("/a/folder", {}); }) == ErrorCode::usage);
   CHECK(failure_of([] { open_store("gs://bucket/x", {}); }) == ErrorCode::usage);
+}
+
+TEST_CASE("another kind of store is one class and one row of the registry") {
+  CHECK(failure_of([] { open_store("mem://bucket/x", {}); }) == ErrorCode::usage);
+  MemoryStore::register_scheme();
+  MemoryStore::objects() = {{"bucket/train/a", "0123"}, {"bucket/train/b/c", "5"}, {"bucket/d", ""}};
+  const auto source = open_store_source("MEM://bucket/train", {}, {});
+  CHECK(source->location() == "mem://bucket/train");
+  const auto objects = source->list();
+  REQUIRE(objects.size() == 2);
+  CHECK(objects[1].name == "b/c");
+  CHECK(range(*source, objects[0], 1, 2) == std::pair(Fetched::whole, std::string("12")));
 }

@@ -208,10 +208,11 @@ DecodeBenchOptions with_crop(DecodeBenchOptions options) {
 }
 
 DecodeResult decode_by_backend(const DecodeBenchOptions& options, Context& context) {
-  if (options.backend == DecodeBackend::cpu) return decode(options, find_input(options.paths, context), context);
+  if (options.backend == DecodeBackend::cpu)
+    return decode(options, find_input(options.paths, context, options.access), context);
   const auto devices = gpu::open_devices();
   const DecodeMachine machine{gpu::lent(devices), gpu::open_jpeg_decoder};
-  return decode_on_device(options, find_input(options.paths, context), machine, context);
+  return decode_on_device(options, find_input(options.paths, context, options.access), machine, context);
 }
 
 }  // namespace
@@ -277,6 +278,7 @@ void DecodeBenchOptions::describe(FieldVisitor& v) {
   v.field({"seed", Unit::none, "where the crops lie and which are flipped"}, seed);
   v.field(Field{"batch", Unit::count, "images that nvJPEG is given at once; default: 256"}.from(1, 65536), batch);
   v.field({"device", Unit::none, "number of the GPU that nvJPEG decodes on; default: 0"}, device);
+  access.describe(v);
 }
 
 void ScalingRow::describe(FieldVisitor& v) {

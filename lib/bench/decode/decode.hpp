@@ -246,6 +246,7 @@ struct DecodeBenchOptions {
   std::optional<std::uint64_t> device;  ///< with nvJPEG
   /// Set by `run`, not on the command line: stop after this time, though not every image was decoded yet.
   std::optional<double> most_seconds;
+  catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
 };

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "catalog/object_place.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -13,9 +15,9 @@ void check_options(const EnvOptions& options) {
   if (!options.workers && (options.gpus || options.batch)) {
     throw Error(ErrorCode::usage, "--gpus and --batch describe a loader: give --workers too");
   }
-  if (options.path && options.path->find("://") != std::string::npos) {
-    throw Error(ErrorCode::usage,
-                "env looks at what is on this machine; 'iobench read " + *options.path + "' measures a store");
+  if (options.path && catalog::is_address(*options.path)) {
+    throw Error(ErrorCode::usage, "env looks at what is on this machine; 'iobench read " +
+                                      without_secrets(*options.path) + "' measures a store");
   }
 }
 

@@ -14,9 +14,11 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "catalog/operand_places.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/wids_index.hpp"
@@ -149,11 +151,10 @@ bool names_shards(const std::string& operand, const fs::file_status& status) {
 }
 
 /// The index of a shard when it is there and speaks of a file of this size.
-std::optional<formats::ShardSummary> index_summary(const InputFile& shard) {
+std::optional<formats::ShardSummary> index_summary(const InputSet& input, const InputFile& shard) {
   const std::string path = index_path(shard);
-  if (!fs::exists(path)) return std::nullopt;
-  io::FileSource source(path);
-  const formats::ShardSummary summary = formats::read_shard_summary(source, path);
+  if (!file_exists(input, path)) return std::nullopt;
+  const formats::ShardSummary summary = formats::read_shard_summary(*open_file(input, path), path);
   if (summary.bytes != shard.bytes) return std::nullopt;
   return summary;
 }
@@ -167,9 +168,12 @@ std::uint64_t file_bytes(const std::string& path) {
 
 class InputFinder {
  public:
-  explicit InputFinder(Context& context) : context_(context) {}
+  InputFinder(Context& context, const catalog::StoreAccess& access) : context_(context) {
+    input_.inputs = std::make_shared<catalog::Inputs>(access, context.stop_token());
+  }
 
   void add(const std::string& operand) {
+    if (lies_in_store(operand)) return add_objects(operand);
     std::error_code error;
     const fs::file_status status = fs::status(operand, error);
     if (names_shards(operand, status)) {
@@ -187,12 +191,53 @@ class InputFinder {
 
   InputSet take() {
     measure_files();
-    if (!shard_operands_.empty()) add_shards(catalog::resolve_shards(shard_operands_));
+    measure_objects();
+    if (!shard_operands_.empty()) {
+      add_shards(catalog::resolve_shards(shard_operands_, catalog::FolderTars::plain, input_.inputs));
+    }
     for (const InputFile& file : input_.files) input_.bytes += file.bytes;
     return std::move(input_);
   }
 
  private:
+  void add_objects(const std::string& operand) {
+    for (const catalog::NamedPlace& named : catalog::resolve_operands({operand}, *input_.inputs)) {
+      if (!named.place.is_folder()) {
+        objects_.push_back(named.path);
+      } else if (named.place.kind == catalog::ObjectPlace::Kind::bucket) {
+        add_bucket_folder(named);
+      } else {
+        shard_operands_.push_back(operand);
+      }
+    }
+  }
+
+  /// As add_folder().
+  void add_bucket_folder(const catalog::NamedPlace& named) {
+    std::vector<io::ObjectInfo> objects = input_.inputs->list(named.place, true);
+    const auto is_shard = [](const io::ObjectInfo& object) { return object.name.ends_with(".tar"); };
+    const bool has_shards = std::ranges::any_of(objects, is_shard);
+    for (const io::ObjectInfo& object : objects) {
+      const bool is_hidden = object.name.starts_with('.') || object.name.find("/.") != std::string::npos;
+      if (is_hidden || has_shards != is_shard(object)) continue;
+      input_.files.push_back({named.path + object.name, object.size, has_shards, {}});
+      if (!has_shards) input_.files.back().samples = 1;
+    }
+    if (!objects.empty()) return;
+    throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no files to read", named.path), named.path);
+  }
+
+  void measure_objects() {
+    const auto found = input_.inputs->find_all(objects_);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::string& path = objects_[i];
+      if (!found[i]) throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", path), path);
+      const bool is_shard = is_tar_name(file_name(path));
+      input_.files.push_back({path, found[i]->size, is_shard, {}});
+      if (!is_shard) input_.files.back().samples = 1;
+    }
+  }
+
   /// Where there are shards at any depth, what lies beside them (manifests, lists) is no data.
   void add_folder(const std::string& folder) {
     const std::vector<std::string> paths = list_files(folder, context_);
@@ -212,7 +257,9 @@ class InputFinder {
     std::vector<InputFile>& files = input_.files;
     for_each_file((files.size() + kBatch - 1) / kBatch, context_, [&](std::size_t batch) {
       const std::size_t end = std::min((batch + 1) * kBatch, files.size());
-      for (std::size_t i = batch * kBatch; i < end; ++i) files[i].bytes = file_bytes(files[i].path);
+      for (std::size_t i = batch * kBatch; i < end; ++i) {
+        if (!catalog::is_address(files[i].path)) files[i].bytes = file_bytes(files[i].path);
+      }
     });
   }
 
@@ -221,12 +268,13 @@ class InputFinder {
     for (const catalog::ShardFile& shard : set.shards) input_.files.push_back({shard.path, shard.bytes, true, {}});
     for_each_file(set.shards.size(), context_, [&](std::size_t i) {
       InputFile& file = input_.files[first + i];
-      if (const auto summary = index_summary(file)) file.samples = summary->samples;
+      if (const auto summary = index_summary(input_, file)) file.samples = summary->samples;
     });
   }
 
   Context& context_;
   std::vector<std::string> shard_operands_;
+  std::vector<std::string> objects_;
   InputSet input_;
 };
 
@@ -245,16 +293,43 @@ bool is_shard_index(const std::string& path) {
 }
 
 std::string index_path(const InputFile& shard) {
-  const fs::path path(shard.path);
-  return io::join_path(io::parent_folder(shard.path), formats::shard_index_path(path.filename().string()));
+  return io::join_path(io::parent_folder(shard.path), formats::shard_index_path(file_name(shard.path)));
 }
 
-InputSet find_input(const std::vector<std::string>& operands, Context& context) {
+bool lies_in_store(const std::string& operand) {
+  if (catalog::is_address(operand)) return true;
+  if (!fs::is_regular_file(operand)) return false;
+  if (operand.ends_with(".txt")) return catalog::is_address(first_line(operand));
+  if (operand.ends_with(".json") && is_shard_index(operand)) {
+    return catalog::is_address(catalog::wids_shards(io::read_text_file(operand), operand).front());
+  }
+  return false;
+}
+
+std::unique_ptr<ByteSource> open_file(const InputSet& input, const std::string& path) {
+  if (catalog::is_address(path)) return input.inputs->open(path);
+  return std::make_unique<io::FileSource>(path);
+}
+
+bool file_exists(const InputSet& input, const std::string& path) {
+  return catalog::is_address(path) ? input.inputs->exists(path) : fs::exists(path);
+}
+
+std::string file_name(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return catalog::is_address(path) ? name.substr(0, name.find("?...")) : name;
+}
+
+bool has_objects(std::span<const InputFile> files) {
+  return std::ranges::any_of(files, [](const InputFile& file) { return catalog::is_address(file.path); });
+}
+
+InputSet find_input(const std::vector<std::string>& operands, Context& context, const catalog::StoreAccess& access) {
   context.progress().start("listing files");
-  InputFinder finder(context);
+  InputFinder finder(context, access);
   for (const std::string& operand : operands) finder.add(operand);
   InputSet input = finder.take();
-  input.operands = operands;
+  for (const std::string& operand : operands) input.operands.push_back(without_secrets(operand));
   if (input.files.empty()) throw Error(ErrorCode::usage, "nothing to read was named");
   if (input.bytes == 0) {
     throw Error(

@@ -4,10 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 
 /// What a measurement reads: shards, or any files.
@@ -30,7 +33,7 @@ std::size_t for_each_file(std::size_t count, Context& context, const std::functi
                           const std::optional<std::chrono::steady_clock::time_point>& deadline = {});
 
 struct InputFile {
-  std::string path;
+  std::string path;  ///< local, or the address of an object without secrets
   std::uint64_t bytes = 0;
   bool is_shard = false;
   /// Of a shard whose manifest or index says so, of a plain file 1; empty where only reading the shard tells.
@@ -41,13 +44,28 @@ struct InputSet {
   std::vector<InputFile> files;         ///< in the order named; those of a folder by name
   std::uint64_t bytes = 0;              ///< of all files, more than 0
   std::vector<std::string> operands{};  ///< what they came from, as the user named it; may be empty for a part of a set
+  std::shared_ptr<catalog::Inputs> inputs{};  ///< opens objects; may be null for local files
 };
+
+/// Opens a file of the set, or what lies beside one.
+std::unique_ptr<ByteSource> open_file(const InputSet& input, const std::string& path);
+/// False for what is not there or may not be looked for.
+bool file_exists(const InputSet& input, const std::string& path);
+/// The last part of a path or an address, without what stands for a query.
+std::string file_name(const std::string& path);
+/// True where some of it is read over the network by us: it has no page cache and lies on no disk of this machine.
+bool has_objects(std::span<const InputFile> files);
+
+/// True for an operand that names what lies behind a URL: one itself, or a list or wids index whose first entry is one.
+bool lies_in_store(const std::string& operand);
 
 /// Resolves operands: whatever names shards (catalog/shard_set.hpp), any other file, or a folder of either. Of a folder
 /// without shards of its own the shards at any depth are taken, and where there are none all files but hidden ones;
-/// links are followed. A .txt or .json is a list of shards only when it reads as one. Throws Error{not_found} when
-/// there is nothing to read, Error{usage} for pipes, devices and sockets, Error{cancelled} on a stop.
-InputSet find_input(const std::vector<std::string>& operands, Context& context);
+/// links are followed. A folder of a bucket likewise; of one behind HTTP what its manifest lists. A .txt or .json is a
+/// list of shards only when it reads as one. Throws Error{not_found} when there is nothing to read, Error{usage} for
+/// pipes, devices and sockets, Error{cancelled} on a stop.
+InputSet find_input(const std::vector<std::string>& operands, Context& context,
+                    const catalog::StoreAccess& access = {});
 
 /// "'/data/train'", or "'/data/train' and what was named beside it": the user's own words, for messages.
 std::string named_text(const InputSet& input);

@@ -8,7 +8,6 @@
 #include "bench/input/input_files.hpp"
 #include "core/error.hpp"
 #include "image/image_header.hpp"
-#include "io/file.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::bench {
@@ -79,8 +78,7 @@ void JpegStore::load(const InputSet& input, Context& context) {
   context.progress().start("loading images", refs_.size(), bytes_);
   for_each_file(refs_.size(), context, [&](std::size_t i) {
     const std::string& path = input.files[refs_[i].file].path;
-    const io::File file = io::File::open_read(path);
-    if (file.read_at(refs_[i].image_offset, places[i]) < places[i].size()) {
+    if (open_file(input, path)->read_at(refs_[i].image_offset, places[i]) < places[i].size()) {
       throw Error(ErrorCode::io, fmt::format("'{}' ended within an image: it changed while it was read", path), path,
                   refs_[i].image_offset);
     }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -13,7 +12,6 @@
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
 #include "formats/tar_scanner.hpp"
-#include "io/file.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::bench {
@@ -57,21 +55,20 @@ class SampleCollector {
   std::vector<SampleRef>& samples_;
 };
 
-void list_indexed(const InputFile& shard, SampleCollector& collector) {
+void list_indexed(const InputSet& input, const InputFile& shard, SampleCollector& collector) {
   const std::string path = index_path(shard);
-  io::FileSource source(path);
   formats::ShardIndexVisitor visitor;
   visitor.sample = [&](formats::IndexSample&& sample) { collector.add(sample); };
-  formats::read_shard_index(source, path, visitor);
+  formats::read_shard_index(*open_file(input, path), path, visitor);
 }
 
 std::string dali_index_path(const InputFile& shard) {
-  const std::string name = std::filesystem::path(shard.path).filename().string();
+  const std::string name = file_name(shard.path);
   return io::join_path(io::parent_folder(shard.path), formats::dali_index_name(name));
 }
 
 /// True when a member's header stands where an index says. Contents follow their headers.
-bool is_member(const io::File& shard, const formats::DaliMember& member) {
+bool is_member(ByteSource& shard, const formats::DaliMember& member) {
   if (member.offset < formats::kTarBlock) return false;
   std::array<std::byte, formats::kTarBlock> block{};
   if (shard.read_at(member.offset - formats::kTarBlock, block) < block.size()) return false;
@@ -81,22 +78,21 @@ bool is_member(const io::File& shard, const formats::DaliMember& member) {
 
 /// By DALI's index beside the shard. False where there is none, or it is of another shard: its first or last member is
 /// not where it says.
-bool list_by_dali(const InputFile& shard, SampleCollector& collector, Context& context) {
+bool list_by_dali(const InputSet& input, const InputFile& shard, SampleCollector& collector, Context& context) {
   const std::string path = dali_index_path(shard);
-  if (!std::filesystem::is_regular_file(path)) return false;
+  if (!file_exists(input, path)) return false;
   std::vector<DaliSample> samples;
   try {
-    io::FileSource source(path);
-    formats::read_dali_index(source, path,
+    formats::read_dali_index(*open_file(input, path), path,
                              [&](const std::vector<formats::DaliMember>& members) { samples.push_back({members}); });
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
     context.warn("stale_index", fmt::format("{}; the shard's headers are read instead", error.what()));
     return false;
   }
-  const io::File file = io::File::open_read(shard.path);
-  const bool fits = samples.empty() || (is_member(file, samples.front().members.front()) &&
-                                        is_member(file, samples.back().members.back()));
+  const auto file = open_file(input, shard.path);
+  const bool fits = samples.empty() || (is_member(*file, samples.front().members.front()) &&
+                                        is_member(*file, samples.back().members.back()));
   if (!fits) {
     context.warn("stale_index",
                  fmt::format("'{}' speaks of another shard than '{}'; its headers are read instead", path, shard.path));
@@ -106,9 +102,9 @@ bool list_by_dali(const InputFile& shard, SampleCollector& collector, Context& c
   return true;
 }
 
-void list_scanned(const InputFile& shard, SampleCollector& collector, Context& context) {
-  io::FileSource source(shard.path);
-  formats::TarScanner scanner(source, [&](const formats::TarFinding& finding) {
+void list_scanned(const InputSet& input, const InputFile& shard, SampleCollector& collector, Context& context) {
+  const auto source = open_file(input, shard.path);
+  formats::TarScanner scanner(*source, [&](const formats::TarFinding& finding) {
     context.warn("damaged_shard", fmt::format("'{}' at byte {}: {}", shard.path, finding.offset, finding.text));
   });
   formats::SampleGrouper grouper;
@@ -121,17 +117,18 @@ void list_scanned(const InputFile& shard, SampleCollector& collector, Context& c
 }
 
 void list_plain(const InputFile& file, std::uint32_t index, std::vector<SampleRef>& samples) {
-  const bool image = catalog::is_image_name(file.path);
+  const bool image = catalog::is_image_name(file_name(file.path));
   samples.push_back({index, 0, file.bytes, image, 0, image ? file.bytes : 0});
 }
 
-std::vector<SampleRef> list_shard(const InputFile& shard, std::uint32_t index, Context& context) {
+std::vector<SampleRef> list_shard(const InputSet& input, std::uint32_t index, Context& context) {
+  const InputFile& shard = input.files[index];
   std::vector<SampleRef> samples;
   SampleCollector collector(index, shard.bytes, samples);
   if (shard.samples) {
-    list_indexed(shard, collector);
-  } else if (!list_by_dali(shard, collector, context)) {
-    list_scanned(shard, collector, context);
+    list_indexed(input, shard, collector);
+  } else if (!list_by_dali(input, shard, collector, context)) {
+    list_scanned(input, shard, collector, context);
   }
   return samples;
 }
@@ -155,8 +152,7 @@ std::vector<std::uint32_t> choose_shards(const InputSet& input, std::size_t most
 std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context) {
   const std::vector<std::uint32_t> shards = choose_shards(input, most_shards);
   std::vector<std::vector<SampleRef>> of_shards(shards.size());
-  for_each_file(shards.size(), context,
-                [&](std::size_t i) { of_shards[i] = list_shard(input.files[shards[i]], shards[i], context); });
+  for_each_file(shards.size(), context, [&](std::size_t i) { of_shards[i] = list_shard(input, shards[i], context); });
   std::vector<SampleRef> samples;
   for (std::uint32_t i = 0; i < input.files.size(); ++i) {
     if (!input.files[i].is_shard) list_plain(input.files[i], i, samples);
@@ -167,10 +163,10 @@ std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shar
 
 namespace {
 
-std::string member_name(const std::string& shard, std::uint64_t content_offset) {
+std::string member_name(const InputSet& input, const std::string& shard, std::uint64_t content_offset) {
   std::array<std::byte, formats::kTarBlock> block{};
   if (content_offset < formats::kTarBlock) return shard;
-  if (io::File::open_read(shard).read_at(content_offset - formats::kTarBlock, block) < formats::kTarBlock) return shard;
+  if (open_file(input, shard)->read_at(content_offset - formats::kTarBlock, block) < block.size()) return shard;
   formats::TarHeader header;
   if (formats::read_tar_header(block, header) != formats::TarHeaderState::good) return shard;
   const std::string folder = header.prefix.empty() ? "" : std::string(header.prefix) + "/";
@@ -183,7 +179,7 @@ std::vector<std::string> sample_names(const InputSet& input, std::span<const Sam
   std::vector<std::string> names;
   for (const SampleRef& sample : samples) {
     const InputFile& file = input.files[sample.file];
-    names.push_back(file.is_shard ? member_name(file.path, sample.image_offset) : file.path);
+    names.push_back(file.is_shard ? member_name(input, file.path, sample.image_offset) : file.path);
   }
   return names;
 }

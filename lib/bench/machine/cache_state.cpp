@@ -96,6 +96,7 @@ std::string compressed_text(const std::string& path) {
 }  // namespace
 
 std::optional<double> residency(std::span<const InputFile> files, Context& context) {
+  if (has_objects(files)) return std::nullopt;
   const auto some = some_of(files);
   std::atomic<std::uint64_t> cached{0};
   std::atomic<std::uint64_t> bytes{0};
@@ -115,6 +116,11 @@ std::optional<double> residency(std::span<const InputFile> files, Context& conte
 std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request, std::optional<double> seconds,
                           Context& context) {
   if (request == CacheRequest::any) return files.size();
+  if (has_objects(files)) {
+    throw Error(ErrorCode::usage,
+                "--cache is for files: what lies at a URL is not in this machine's page cache. Leave it out, or bring "
+                "the data here with `shardctl stage`");
+  }
   Deadline deadline;
   if (seconds) deadline = moment_in(*seconds);
   if (request == CacheRequest::cold) return drop(files, deadline, context);
@@ -125,7 +131,7 @@ std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request
 }
 
 InputSet preparable(const InputSet& input, CacheRequest request, double seconds, Context& context) {
-  InputSet part{{}, 0, input.operands};
+  InputSet part{{}, 0, input.operands, input.inputs};
   const std::size_t ready = prepare_cache(input.files, request, seconds, context);
   for (const InputFile& file : std::span(input.files).first(ready)) {
     part.files.push_back(file);
@@ -143,6 +149,7 @@ CacheState cache_state(const CacheReport& report, system::StorageClass storage_c
 }
 
 DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context) {
+  if (has_objects(files)) return {};
   const auto some = some_of(files);
   std::mutex mutex;
   io::FileExtents all;

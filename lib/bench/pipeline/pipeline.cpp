@@ -154,7 +154,10 @@ class PipelineBench {
     if (!gpus_.empty()) result.copies = copy_report(options_, gpus_, last.copies);
     if (!decoders_.empty()) result.jpegs = jpeg_report(decoders_.front()->facts(), last.tally);
     if (!input_.files.empty()) {
-      result.cache.state = cache_state(result.cache, system::storage_of(input_.files.front().path).storage_class);
+      const bool is_remote = has_objects(input_.files);
+      result.cache.state = is_remote
+                               ? "unknown"
+                               : cache_state(result.cache, system::storage_of(input_.files.front().path).storage_class);
     }
     result.overhead = tool_overhead(calibration, last);
     if (without) result.checkpoint = interference(last, *without, *writer, every);
@@ -229,8 +232,8 @@ PipelineResult pipeline(const PipelineOptions& options, Context& context) {
   check_paths(options);
   const OpenMachine here(options);  // and so is a GPU that is missing
   const bool reads = options.source == SourceKind::data;
-  PipelineResult result =
-      pipeline(options, reads ? find_input(options.paths, context) : InputSet{}, here.machine(), context);
+  PipelineResult result = pipeline(options, reads ? find_input(options.paths, context, options.access) : InputSet{},
+                                   here.machine(), context);
   warn_of_failures(result.failures, result.images_tried, context);
   return result;
 }

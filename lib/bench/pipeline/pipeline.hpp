@@ -76,6 +76,7 @@ struct PipelineOptions {
   std::string checkpoint_dir = ".";
   std::optional<std::string> trace;
   std::uint64_t seed = 0;
+  catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
 };

@@ -75,6 +75,7 @@ void PipelineOptions::describe(FieldVisitor& v) {
           checkpoint_dir);
   v.field({"trace", Unit::none, "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file}, trace);
   v.field({"seed", Unit::none, "order, crops and flips"}, seed);
+  access.describe(v);
 }
 
 namespace {

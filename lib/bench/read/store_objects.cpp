@@ -1,16 +1,12 @@
 #include "bench/read/store_objects.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "bench/input/input_files.hpp"
 #include "catalog/object_place.hpp"
-#include "catalog/operand_places.hpp"
 #include "formats/manifest.hpp"
-#include "io/file.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -59,16 +55,6 @@ std::vector<io::ObjectInfo> folder_objects(const catalog::ObjectSet& set) {
 }
 
 }  // namespace
-
-bool lies_in_store(const std::string& operand) {
-  if (catalog::is_address(operand)) return true;
-  if (!std::filesystem::is_regular_file(operand)) return false;
-  if (operand.ends_with(".txt")) return catalog::is_address(first_line(operand));
-  if (operand.ends_with(".json") && is_shard_index(operand)) {
-    return catalog::is_address(catalog::wids_shards(io::read_text_file(operand), operand).front());
-  }
-  return false;
-}
 
 std::vector<io::ObjectInfo> data_objects(const catalog::ObjectSet& set, Context& context) {
   context.progress().start("listing objects");

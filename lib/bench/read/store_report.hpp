@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/read/store_level.hpp"
-#include "catalog/object_place.hpp"
+#include "catalog/inputs.hpp"
 #include "core/fields.hpp"
 
 /// What the rates of a store say: whether to stream from it or to stage.

@@ -204,6 +204,11 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   const auto requirement = requirement_of(options);
   warn_of_step_time(job_of(options), context);
   RunResult result;
+  if (std::ranges::any_of(options.paths, lies_in_store)) {
+    throw Error(ErrorCode::usage,
+                "run judges the storage of this machine, so it takes no URL: `iobench read URL` measures the store and "
+                "`iobench pipeline URL` the training input from it; or bring the data here with `shardctl stage`");
+  }
   const InputSet input = spread(find_input(options.paths, context));
   result.environment = look_at_environment(input.files.front().path, std::nullopt);
   warn_of_environment(result.environment, context);

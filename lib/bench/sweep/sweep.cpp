@@ -47,7 +47,8 @@ PointWork share_out(const SweepOptions& options, std::uint64_t cores, const Inpu
   double each = options.budget / static_cast<double>(points);
   double prepare = 0;
   const bool past_the_cache = options.direct && options.what == SweepWhat::read;
-  const CacheRequest cache = past_the_cache ? CacheRequest::any : options.cache;
+  const bool has_cache = !past_the_cache && !has_objects(input.files);
+  const CacheRequest cache = has_cache ? options.cache : CacheRequest::any;
   if (cache == CacheRequest::cold) {
     prepare = each * kShareForDropping;
     each *= 1 - kShareForDropping;
@@ -86,12 +87,12 @@ SweepPoint measure_load(const SweepOptions& options, const PointWork& work, cons
   load.step_time = setting.step_seconds;
   load.workers = setting.workers;
   load.prefetch = std::to_string(setting.prefetch);
-  load.cache = options.cache;
+  load.cache = has_objects(work.input.files) ? CacheRequest::any : options.cache;
   load.crop = options.crop;
   load.dtype = options.dtype;
   load.budget = work.seconds;
   load.sink = SinkKind::host;
-  load.epochs = options.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // what was read once is warm
+  load.epochs = load.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // what was read once is warm
   return {pipeline(load, work.input, context).samples_per_second, {}, {}};
 }
 
@@ -167,7 +168,12 @@ void sweep_loading_if_possible(const SweepProbes& probes, const SweepOptions& op
 SweepResult sweep(const SweepOptions& options, Context& context) {
   check_options(options);
   const auto start = std::chrono::steady_clock::now();
-  const InputSet input = spread(find_input(options.paths, context));
+  if (options.what != SweepWhat::load && std::ranges::any_of(options.paths, lies_in_store)) {
+    throw Error(ErrorCode::usage,
+                "settings for reading files cannot be swept over a URL: add --what load, or measure the store with "
+                "`iobench read URL`");
+  }
+  const InputSet input = spread(find_input(options.paths, context, options.access));
   const std::uint64_t cores = system::usable_threads();
   const PointWork work = share_out(options, cores, input, context);
   const SweepProbes probes{[&](const ReadSetting& setting) { return measure_read(options, work, setting, context); },
@@ -200,6 +206,7 @@ void SweepOptions::describe(FieldVisitor& v) {
   v.field({"dtype", Unit::none, "type of the batch's values"}, dtype);
   v.field(Field{"budget", Unit::seconds, "time for all points, bringing caches into their state included"}.from(10),
           budget);
+  access.describe(v);
 }
 
 void SweepResult::describe(FieldVisitor& v) {

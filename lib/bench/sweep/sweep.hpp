@@ -108,6 +108,7 @@ struct SweepOptions {
   std::uint64_t crop = 224;
   image::TensorType dtype = image::TensorType::f32;
   double budget = 180;
+  catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
 };

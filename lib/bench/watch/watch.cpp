@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "catalog/object_place.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -20,8 +22,9 @@ void check_watch_options(const WatchOptions& options) {
   if (options.duration && *options.duration < options.interval) {
     refuse("--duration: shorter than one --interval, there would be nothing to tell");
   }
-  if (options.path && options.path->find("://") != std::string::npos) {
-    refuse("watch looks at what is mounted on this machine; 'iobench read " + *options.path + "' measures a store");
+  if (options.path && catalog::is_address(*options.path)) {
+    refuse("watch looks at what is mounted on this machine; 'iobench read " + without_secrets(*options.path) +
+           "' measures a store");
   }
 }
 

@@ -129,13 +129,13 @@ CatResult cat(const CatOptions& options, Context& ctx) {
   }
   const auto name = formats::split_sample_name(options.name);
   const std::string key(name ? name->key : options.name);
-  const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx);
+  const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
   const KeySearch search = find_key(set, key, system::thread_count(options.threads), ctx);
   if (!search.sample) refuse_absent(key, set, search.nearest);
   const ListedSample& sample = *search.sample;
   const ListedMember& member = name ? named_content(sample, options.name, name->extension) : only_content(sample);
   const catalog::ShardFile& shard = set.shards[search.shard];
-  read_member(io::File::open_read(shard.path), member, ctx, [&](Bytes piece) { ctx.output()->write(piece); });
+  read_member(*set.inputs->open(shard.path), shard.path, member, ctx, [&](Bytes piece) { ctx.output()->write(piece); });
   return {shard.name, member.name, member.offset, member.size, sample.label};
 }
 
@@ -169,8 +169,10 @@ void NearestKey::take(const Distance& distance, const std::string& key) {
 }
 
 void CatOptions::describe(FieldVisitor& v) {
-  v.field({"SHARDS", Unit::none, "folders, tars, brace patterns, list files or wids indexes", Role::positional},
-          shards);
+  v.field(
+      {"SHARDS", Unit::none, "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
+       Role::positional},
+      shards);
   v.field(
       {"KEY", Unit::none, "the sample's key; where it has several members KEY.EXT says which one", Role::positional},
       name);
@@ -178,6 +180,7 @@ void CatOptions::describe(FieldVisitor& v) {
                 Role::option, "N"}
               .from(1, system::kMostThreads),
           threads);
+  access.describe(v);
 }
 
 void CatResult::describe(FieldVisitor& v) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
@@ -16,7 +17,8 @@ namespace shardkit::dataset {
 struct CatOptions {
   std::vector<std::string> shards;
   std::string name;
-  std::optional<std::uint64_t> threads;
+  std::optional<std::uint64_t> threads = {};
+  catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
 };

@@ -1,7 +1,6 @@
 #include "dataset/checks/shard_verifier.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <unordered_map>
 #include <utility>
 
@@ -9,13 +8,10 @@
 
 #include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
-#include "io/file.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
 namespace {
-
-constexpr std::size_t kPiece = 1024U * 1024U;
 
 /// Runs `work`; an Error other than a stop becomes a problem.
 template <class Work>
@@ -61,49 +57,41 @@ void compare_with_index(const catalog::ShardFile& shard, const ExpectedShard& ex
 }
 
 /// XXH3-64 of a member's content; empty when the file ends before it does.
-std::optional<std::uint64_t> hash_member(const io::File& file, const formats::IndexMember& member,
-                                         std::vector<std::byte>& buffer) {
+std::optional<std::uint64_t> hash_member(ByteSource& shard, const formats::IndexMember& member) {
   Xxh3Stream64 hash;
-  std::uint64_t done = 0;
-  while (done < member.size) {
-    buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, member.size - done)));
-    const std::size_t got = file.read_at(member.offset + done, buffer);
-    if (got < buffer.size()) return std::nullopt;
-    hash.update(buffer);
-    done += got;
-  }
-  return hash.digest();
+  const std::uint64_t got = shard.stream(member.offset, member.size, [&](Bytes piece) { hash.update(piece); });
+  return got < member.size ? std::nullopt : std::optional(hash.digest());
 }
 
 /// After the whole tar's hash was wrong: names the samples that changed.
-void find_damaged_samples(const catalog::ShardFile& shard, const std::string& index_path, ShardReport& report,
-                          Context& ctx) {
-  const io::File file = io::File::open_read(shard.path);
-  io::FileSource index(index_path);
-  std::vector<std::byte> buffer;
+void find_damaged_samples(catalog::Inputs& inputs, const catalog::ShardFile& shard, const std::string& index_path,
+                          ShardReport& report, Context& ctx) {
+  const auto file = inputs.open(shard.path);
+  const auto index = inputs.open(index_path);
   std::uint64_t damaged = 0;
   formats::ShardIndexVisitor visitor;
   visitor.sample = [&](formats::IndexSample&& sample) {
     ctx.throw_if_stopped();
     for (const formats::IndexMember& member : sample.members) {
-      if (hash_member(file, member, buffer) == member.xxh3) continue;
+      if (hash_member(*file, member) == member.xxh3) continue;
       ++damaged;
       report.log.add(ProblemCode::sample_checksum, member.offset, sample.key, sample.key + "." + member.extension);
     }
   };
-  formats::read_shard_index(index, index_path, visitor);
+  formats::read_shard_index(*index, index_path, visitor);
   report.log.add(ProblemCode::checksum, std::nullopt, "",
                  damaged > 0 ? fmt::format("{} members differ by their own checksums", damaged)
                              : "all samples' contents are as written; the damage lies in headers or padding");
 }
 
-void check_hash(const catalog::ShardFile& shard, const ExpectedShard& expected, const Hash128& found,
-                ShardReport& report, Context& ctx) {
+void check_hash(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
+                const Hash128& found, ShardReport& report, Context& ctx) {
   const auto hash = expected_hash(expected);
   if (!hash || *hash == found) return;
   const bool index_fits = expected.index && expected.index->xxh3_128 == *hash;
-  const bool named = index_fits && guarded(report.log, ProblemCode::index_damaged,
-                                           [&] { find_damaged_samples(shard, expected.index_path, report, ctx); });
+  const bool named = index_fits && guarded(report.log, ProblemCode::index_damaged, [&] {
+                       find_damaged_samples(inputs, shard, expected.index_path, report, ctx);
+                     });
   if (!named) {
     report.log.add(ProblemCode::checksum, std::nullopt, "",
                    fmt::format("XXH3-128 {}, expected {}", to_hex(found), to_hex(*hash)));
@@ -122,13 +110,12 @@ std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set) {
     ExpectedShard& expected = result.emplace_back();
     if (const auto entry = listed.find(shard.name); entry != listed.end()) expected.manifest = entry->second;
     const std::string path = io::join_path(io::parent_folder(shard.path), formats::shard_index_path(shard.name));
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) continue;
+    if (!set.inputs->exists(path)) continue;
     expected.index_path = path;
     try {
-      io::FileSource source(path);
-      expected.index = formats::read_shard_summary(source, path);
-    } catch (const Error&) {  // verify_shard() reads it in full and says what is wrong with it
+      expected.index = formats::read_shard_summary(*set.inputs->open(path), path);
+    } catch (const Error& error) {  // verify_shard() reads it in full and says what is wrong with it
+      if (error.code() == ErrorCode::cancelled) throw;
     }
   }
   return result;
@@ -140,18 +127,19 @@ std::optional<Hash128> expected_hash(const ExpectedShard& expected) {
   return std::nullopt;
 }
 
-void verify_shard(const catalog::ShardFile& shard, const ExpectedShard& expected, bool read_all,
-                  const std::vector<std::uint64_t>& labels, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
-                  ShardReport& report, Context& ctx) {
+void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
+                  bool read_all, const std::vector<std::uint64_t>& labels,
+                  const std::vector<std::unique_ptr<MemberWatcher>>& contents, ShardReport& report, Context& ctx) {
   std::vector<MemberWatcher*> watching;
   for (const auto& content : contents) watching.push_back(content.get());
   ShardChecker checker(report, labels, std::move(watching));
   std::optional<Hash128> found;
   const bool readable = guarded(report.log, ProblemCode::unreadable, [&] {
+    const auto source = inputs.open(shard.path);
     if (read_all) {
-      found = catalog::read_shard(shard.path, checker, ctx).xxh3_128;
+      found = catalog::read_shard(*source, checker, ctx).xxh3_128;
     } else {
-      catalog::scan_shard(shard.path, checker, ctx);
+      catalog::scan_shard(*source, checker, ctx);
     }
     checker.finish();
   });
@@ -159,12 +147,11 @@ void verify_shard(const catalog::ShardFile& shard, const ExpectedShard& expected
   if (expected.manifest != nullptr) compare_with_manifest(shard, *expected.manifest, report);
   if (!expected.index_path.empty()) {
     const bool sound = guarded(report.log, ProblemCode::index_damaged, [&] {
-      io::FileSource source(expected.index_path);
-      formats::read_shard_index(source, expected.index_path, {});
+      formats::read_shard_index(*inputs.open(expected.index_path), expected.index_path, {});
     });
     if (sound && expected.index) compare_with_index(shard, expected, report);
   }
-  if (found) check_hash(shard, expected, *found, report, ctx);
+  if (found) check_hash(inputs, shard, expected, *found, report, ctx);
 }
 
 }  // namespace shardkit::dataset

@@ -29,8 +29,8 @@ std::optional<Hash128> expected_hash(const ExpectedShard& expected);
 /// Reads and checks one shard against itself and against what it should be. `read_all` compares every byte; `contents`
 /// look at members' contents on the way. What goes wrong with this shard is noted in `report`; throws Error{cancelled}
 /// only.
-void verify_shard(const catalog::ShardFile& shard, const ExpectedShard& expected, bool read_all,
-                  const std::vector<std::uint64_t>& labels, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
-                  ShardReport& report, Context& ctx);
+void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
+                  bool read_all, const std::vector<std::uint64_t>& labels,
+                  const std::vector<std::unique_ptr<MemberWatcher>>& contents, ShardReport& report, Context& ctx);
 
 }  // namespace shardkit::dataset

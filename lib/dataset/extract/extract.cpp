@@ -149,7 +149,7 @@ class Extraction {
         options_(options),
         ctx_(ctx),
         threads_(system::thread_count(options.threads)),
-        set_(catalog::resolve_shards(options.shards, ctx)),
+        set_(catalog::resolve_shards(options.shards, ctx, options.access)),
         lister_(set_, ctx),
         places_(set_.manifest) {}
 
@@ -178,6 +178,7 @@ class Extraction {
     const fs::path target = fs::weakly_canonical(options_.target);
     std::set<std::string> folders;
     for (const catalog::ShardFile& shard : set_.shards) {
+      if (catalog::is_address(shard.path)) continue;
       const std::string folder = io::parent_folder(shard.path);
       if (!folders.insert(folder).second || fs::weakly_canonical(folder) != target) continue;
       throw Error(ErrorCode::usage,
@@ -227,9 +228,10 @@ class Extraction {
     const std::size_t writers = std::min<std::size_t>(threads_, set_.shards.size());
     for (std::size_t i = 0; i < writers; ++i) batches.push_back(std::make_unique<ExtractBatch>(target, i, ctx_));
     for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t thread) {
-      const io::File shard = io::File::open_read(set_.shards[at].path);
+      const std::string& path = set_.shards[at].path;
+      const auto shard = set_.inputs->open(path);
       survey_shard(lister_, places_, set_.shards[at], [&](const ListedMember& member, const std::string& place) {
-        batches[thread]->add(shard, member, place);
+        batches[thread]->add(*shard, path, member, place);
         ++ctx_.progress().items;
       });
       batches[thread]->publish();
@@ -278,8 +280,10 @@ ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, C
 }
 
 void ExtractOptions::describe(FieldVisitor& v) {
-  v.field({"SHARDS", Unit::none, "folders, tars, brace patterns, list files or wids indexes", Role::positional},
-          shards);
+  v.field(
+      {"SHARDS", Unit::none, "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
+       Role::positional},
+      shards);
   v.field({"DST", Unit::none, "folder for the class folders; what is there with other content is not overwritten",
            Role::positional},
           target);
@@ -287,6 +291,7 @@ void ExtractOptions::describe(FieldVisitor& v) {
                 Role::option, "N"}
               .from(1, system::kMostThreads),
           threads);
+  access.describe(v);
 }
 
 void ExtractResult::describe(FieldVisitor& v) {

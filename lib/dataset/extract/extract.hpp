@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "io/file_system.hpp"
@@ -14,7 +15,8 @@ namespace shardkit::dataset {
 struct ExtractOptions {
   std::vector<std::string> shards;
   std::string target;
-  std::optional<std::uint64_t> threads;
+  std::optional<std::uint64_t> threads = {};
+  catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
 };

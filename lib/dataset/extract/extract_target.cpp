@@ -108,29 +108,27 @@ Parts split(const std::string& place) {
   return {place.substr(0, slash), place.substr(slash + 1)};
 }
 
-bool same_bytes(const io::File& a, std::uint64_t offset_a, const io::File& b, std::uint64_t size, const Context& ctx) {
-  std::vector<std::byte> of_a(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, size)));
-  std::vector<std::byte> of_b(of_a.size());
-  for (std::uint64_t done = 0; done < size;) {
+bool same_bytes(ByteSource& shard, std::uint64_t offset, ByteSource& file, std::uint64_t size, const Context& ctx) {
+  std::vector<std::byte> block(kPiece);
+  std::uint64_t done = 0;
+  bool same = true;
+  shard.stream(offset, size, [&](Bytes piece) {
     ctx.throw_if_stopped();
-    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, size - done));
-    const std::size_t got_a = a.read_at(offset_a + done, MutableBytes(of_a).first(wanted));
-    const std::size_t got_b = b.read_at(done, MutableBytes(of_b).first(wanted));
-    if (got_a != wanted || got_b != wanted) return false;
-    if (!std::equal(of_a.begin(), of_a.begin() + static_cast<std::ptrdiff_t>(wanted), of_b.begin())) return false;
-    done += wanted;
-  }
-  return true;
+    const MutableBytes there = MutableBytes(block).first(piece.size());
+    same = same && file.read_at(done, there) == piece.size() && std::ranges::equal(piece, there);
+    done += piece.size();
+  });
+  return same && done == size;
 }
 
 /// Whether `file` has the member's content; by the index's checksum where there is one, which reads no shard.
-bool holds(const io::File& file, const io::File& shard, const ListedMember& member, const Context& ctx) {
+bool holds(io::FileSource file, ByteSource& shard, const ListedMember& member, const Context& ctx) {
   if (file.size() != member.size) return false;
   if (!member.xxh3) return same_bytes(shard, member.offset, file, member.size, ctx);
   try {
     ListedMember stored = member;
     stored.offset = 0;
-    read_member(file, stored, ctx, [](Bytes) {});
+    read_member(file, file.file().path(), stored, ctx, [](Bytes) {});
     return true;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
@@ -204,20 +202,22 @@ void ExtractTarget::finish() {
 ExtractBatch::ExtractBatch(ExtractTarget& target, std::size_t number, Context& ctx)
     : target_(target), ctx_(ctx), staging_(target.staging(number)) {}
 
-void ExtractBatch::add(const io::File& shard, const ListedMember& member, const std::string& place) {
+void ExtractBatch::add(ByteSource& shard, const std::string& path, const ListedMember& member,
+                       const std::string& place) {
   const Parts parts = split(place);
   if (const auto folder = target_.root().folder(parts.folder, false)) {
     const io::Standing standing = io::standing_at(*folder, parts.name);
     if (standing == io::Standing::other) refuse(target_.root(), place);
     if (standing == io::Standing::file) {
-      if (!holds(io::open_below(*folder, parts.name), shard, member, ctx_)) refuse(target_.root(), place);
+      if (!holds(io::FileSource(io::open_below(*folder, parts.name)), shard, member, ctx_))
+        refuse(target_.root(), place);
       ++kept_;
       return;
     }
   }
   Pending pending{fmt::to_string(next_number_++), place, member.size};
   const auto file = target_.files().create_below(staging_, pending.number);
-  read_member(shard, member, ctx_, [&](Bytes piece) { file->write(piece); });
+  read_member(shard, path, member, ctx_, [&](Bytes piece) { file->write(piece); });
   pending_.push_back(std::move(pending));
   pending_bytes_ += member.size;
   if (pending_.size() == kBatchFiles || pending_bytes_ >= kBatchBytes) publish();
@@ -243,8 +243,8 @@ void ExtractBatch::publish(const Pending& pending) {
   }
   // Two samples share a side-car, or two shards a sample.
   if (io::standing_at(folder, parts.name) != io::Standing::file) refuse(target_.root(), pending.place);
-  const io::File there = io::open_below(folder, parts.name);
-  const io::File ours = io::open_below(staging_, pending.number);
+  io::FileSource there(io::open_below(folder, parts.name));
+  io::FileSource ours(io::open_below(staging_, pending.number));
   if (there.size() != pending.size || !same_bytes(ours, 0, there, pending.size, ctx_)) {
     refuse(target_.root(), pending.place);
   }

@@ -75,9 +75,9 @@ class ExtractBatch {
  public:
   ExtractBatch(ExtractTarget& target, std::size_t number, Context& ctx);
 
-  /// Writes the content of `member` for `place`, unless a file with that content is there. Throws Error{conflict} when
-  /// something else is, and what read_member() throws.
-  void add(const io::File& shard, const ListedMember& member, const std::string& place);
+  /// Writes the content of `member` of the shard at `path` for `place`, unless a file with that content is there.
+  /// Throws Error{conflict} when something else is, and what read_member() throws.
+  void add(ByteSource& shard, const std::string& path, const ListedMember& member, const std::string& place);
 
   /// Names what was added. Throws Error{conflict} when another writer took a name for other content meanwhile.
   void publish();

@@ -172,18 +172,20 @@ class Indexing {
       : kinds_(parse_index_kinds(names_of(options.readers))),
         threads_(system::thread_count(options.threads)),
         set_(set),
+        folder_(options.output.empty() ? set.folder : options.output),
         ctx_(ctx),
         files_(io::posix_file_system()) {}
 
   IndexResult run() {
     refuse_subset(set_);
     refuse_shared_names(kinds_, names());
-    const bool described = !kinds_.empty() && is_described(set_);
-    if (!described) refuse_converted_set(set_);
+    const bool is_beside = folder_ == set_.folder;
+    const bool described = is_beside && !kinds_.empty() && is_described(set_);
+    if (is_beside && !described) refuse_converted_set(set_);
     for (const catalog::ShardFile& shard : set_.shards) result_.bytes += shard.bytes;
-    files_->create_directories(io::join_path(set_.folder, formats::kStateFolder));
-    io::remove_stale_temps(*files_, io::join_path(set_.folder, formats::kStateFolder));
-    io::remove_stale_temps(*files_, set_.folder);
+    files_->create_directories(io::join_path(folder_, formats::kStateFolder));
+    io::remove_stale_temps(*files_, io::join_path(folder_, formats::kStateFolder));
+    io::remove_stale_temps(*files_, folder_);
     if (described) {
       index_for_others();
     } else {
@@ -200,7 +202,7 @@ class Indexing {
   }
 
   void index_for_others() {
-    write_reader_indexes(*files_, set_.folder, set_.manifest->shards, kinds_, true, threads_, ctx_);
+    write_reader_indexes(*files_, folder_, set_.manifest->shards, kinds_, true, threads_, ctx_);
     sum_up(*set_.manifest);
   }
 
@@ -217,24 +219,23 @@ class Indexing {
       manifest.samples += shard.samples;
       manifest.bytes += shard.bytes;
     }
-    publish_set_indexes(*files_, set_.folder, kinds_, std::move(foreign), ctx_);
-    io::publish(*files_, io::join_path(set_.folder, formats::kManifestName),
-                as_bytes(formats::write_manifest(manifest)));
+    publish_set_indexes(*files_, folder_, kinds_, std::move(foreign), ctx_);
+    io::publish(*files_, io::join_path(folder_, formats::kManifestName), as_bytes(formats::write_manifest(manifest)));
     result_.manifest_written = true;
     sum_up(manifest);
   }
 
   /// All indexes of one shard in one read.
   formats::ManifestShard read_whole(const catalog::ShardFile& shard, formats::IndexedShard& foreign) {
-    io::AtomicFile file(*files_, io::join_path(set_.folder, formats::shard_index_path(shard.name)));
+    io::AtomicFile file(*files_, io::join_path(folder_, formats::shard_index_path(shard.name)));
     formats::ShardIndexWriter index(file, shard.name, "");
     ShardIndexer indexer(index, shard.path);
-    ReaderIndexWriter others(*files_, set_.folder, shard.name, kinds_);
+    ReaderIndexWriter others(*files_, folder_, shard.name, kinds_);
     ReaderIndexScan scan(others);
     TwoHandlers both(indexer, scan);
     std::optional<Md5Stream> md5;
     if (need_md5(kinds_)) md5.emplace();
-    const catalog::ShardContent content = catalog::read_shard(shard.path, both, ctx_, md5 ? &*md5 : nullptr);
+    const catalog::ShardContent content = catalog::read_shard(*set_.inputs->open(shard.path), both, ctx_, md5 ? &*md5 : nullptr);
     indexer.finish();
     const formats::ShardSummary summary = index.finish(content.bytes, content.xxh3_128);
     scan.finish();
@@ -242,12 +243,12 @@ class Indexing {
     formats::ManifestShard entry{shard.name, summary.samples, summary.bytes, summary.xxh3_128};
     foreign = std::move(others.facts());
     foreign.bytes = entry.bytes;
-    if (md5) keep_md5(*files_, set_.folder, entry, foreign.md5 = md5->finish());
+    if (md5) keep_md5(*files_, folder_, entry, foreign.md5 = md5->finish());
     return entry;
   }
 
   void sum_up(const formats::Manifest& manifest) {
-    result_.manifest = io::join_path(set_.folder, formats::kManifestName);
+    result_.manifest = io::join_path(folder_, formats::kManifestName);
     result_.shards = manifest.shards.size();
     result_.samples = manifest.samples;
     result_.bytes = manifest.bytes;
@@ -256,6 +257,7 @@ class Indexing {
   const IndexKinds kinds_;
   const unsigned threads_;
   const catalog::ShardSet& set_;
+  const std::string folder_;  ///< where the indexes are written
   Context& ctx_;
   const std::unique_ptr<io::FileSystem> files_;
   IndexResult result_;
@@ -263,12 +265,30 @@ class Indexing {
 
 }  // namespace
 
+namespace {
+
+void check_output(const IndexOptions& options, const catalog::ShardSet& set) {
+  if (options.output.empty() && catalog::is_address(set.folder)) {
+    throw Error(ErrorCode::usage,
+                fmt::format("indexes cannot be written to '{}'; name a local folder for them with --output DIR, then "
+                            "copy them there",
+                            set.folder),
+                set.folder);
+  }
+  if (!catalog::is_address(options.output)) return;
+  throw Error(ErrorCode::usage,
+              fmt::format("--output '{}' is a URL; name a local folder", without_secrets(options.output)));
+}
+
+}  // namespace
+
 IndexResult index(const IndexOptions& options, Context& ctx) {
   const auto start = std::chrono::steady_clock::now();
-  const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx);
+  const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
   if (set.folder.empty()) {
     throw Error(ErrorCode::usage, "the shards lie in several folders; index each folder by itself");
   }
+  check_output(options, set);
   IndexResult result = Indexing(options, set, ctx).run();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   result.bytes_per_second = static_cast<double>(result.bytes) / elapsed.count();
@@ -276,15 +296,20 @@ IndexResult index(const IndexOptions& options, Context& ctx) {
 }
 
 void IndexOptions::describe(FieldVisitor& v) {
-  v.field({"SHARDS", Unit::none, "folders, tars, brace patterns, list files or wids indexes", Role::positional},
-          shards);
+  v.field(
+      {"SHARDS", Unit::none, "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
+       Role::positional},
+      shards);
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
     v.field({kind.name, Unit::none, kind.help}, readers[std::string(kind.name)]);
   }
+  v.field({"output", Unit::none, "write the indexes to this folder; default: beside the shards", Role::option, "DIR"},
+          output);
   v.field(
       Field{"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"}
           .from(1, system::kMostThreads),
       threads);
+  access.describe(v);
 }
 
 void IndexResult::describe(FieldVisitor& v) {

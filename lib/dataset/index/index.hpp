@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
@@ -14,7 +15,9 @@ namespace shardkit::dataset {
 struct IndexOptions {
   std::vector<std::string> shards;
   std::map<std::string, bool> readers = {};  ///< whether to write what these keep, by name (reader_index_kinds())
-  std::optional<std::uint64_t> threads;
+  std::optional<std::uint64_t> threads = {};
+  std::string output = {};  ///< a local folder; empty: the shards' own
+  catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
 };
@@ -32,12 +35,12 @@ struct IndexResult {
 
 /// Writes manifest.json and .shardkit/<shard>.index for shards that others made, and the indexes of the readers asked
 /// for: `shardctl index`. The shards must lie in one folder. Each shard is read once; indexes come first, the manifest
-/// last, each published atomically; running again replaces them. Where a manifest fits the shards already and another
-/// reader's indexes are asked for, only those are written, from our own or from headers alone.
-/// Throws Error{conflict} where there is only a convert's manifest or index to write, because those know more (original
-/// paths, class names); Error{corrupt} for a shard that readers would not read whole; Error{unsupported} for one that
-/// such a reader cannot read; Error{usage} for shards in several folders or whose names for DALI collide. The output
-/// does not depend on threads.
+/// last, each published atomically, to `output` where it is given; shards at a URL need it; running again replaces
+/// them. Where a manifest fits the shards already and another reader's indexes are asked for, only those are written,
+/// from our own or from headers alone. Throws Error{conflict} where there is only a convert's manifest or index to
+/// write, because those know more (original paths, class names); Error{corrupt} for a shard that readers would not read
+/// whole; Error{unsupported} for one that such a reader cannot read; Error{usage} for shards in several folders or
+/// whose names for DALI collide. The output does not depend on threads.
 IndexResult index(const IndexOptions& options, Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -46,7 +46,7 @@ class RowMaker {
 }  // namespace
 
 LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink) {
-  const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx);
+  const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
   const SampleLister lister(set, ctx);
   LsResult result;
   std::uint64_t bytes = 0;
@@ -75,10 +75,13 @@ LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink) {
 }
 
 void LsOptions::describe(FieldVisitor& v) {
-  v.field({"SHARDS", Unit::none, "folders, tars, brace patterns, list files or wids indexes", Role::positional},
-          shards);
+  v.field(
+      {"SHARDS", Unit::none, "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
+       Role::positional},
+      shards);
   v.field({"long", Unit::none, "also show where the content starts in the shard, its size and the sample's label"},
           long_);
+  access.describe(v);
 }
 
 void LsRow::describe(FieldVisitor& v) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
@@ -14,6 +15,7 @@ namespace shardkit::dataset {
 struct LsOptions {
   std::vector<std::string> shards;
   bool long_ = false;
+  catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
 };

@@ -169,7 +169,8 @@ class Resharding {
   void find_inputs() {
     std::vector<std::string> folders;
     for (const TargetSet& set : job_.sets()) folders.push_back(set.target.folder());
-    inputs_ = find_reshard_inputs(options_.inputs, folders);
+    inputs_ = find_reshard_inputs(options_.inputs, folders,
+                                  std::make_shared<catalog::Inputs>(options_.access, ctx_.stop_token()));
     result_.inputs = inputs_.tars.size();
   }
 
@@ -289,7 +290,8 @@ ReshardResult reshard_on(io::FileSystem& files, const ReshardOptions& options, C
 
 void ReshardOptions::describe(FieldVisitor& v) {
   v.field({"IN", Unit::none,
-           "shards to take samples from: folders, tars, brace patterns, list files, wids indexes; tars may be "
+           "shards to take samples from: folders, tars, patterns, list files, wids indexes, here or at s3:// or "
+           "http(s):// URLs; tars may be "
            "compressed (.tar.gz, .tgz, .tar.zst, .tar.xz, .tar.bz2, .tar.lz4): each run, that is each part and each "
            "restart, first unpacks all of them beside OUT",
            Role::positional},
@@ -332,6 +334,7 @@ void ReshardOptions::describe(FieldVisitor& v) {
            Role::option, "OLD=NEW"},
           rename);
   WriteOptions::describe(v);
+  access.describe(v);
 }
 
 void ReshardResult::describe(FieldVisitor& v) {

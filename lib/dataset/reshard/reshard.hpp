@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/sharding/sharding_job.hpp"
@@ -28,6 +29,7 @@ struct ReshardOptions : SplitOptions, WriteOptions {
   bool drop_bad = false;
   bool mark_duplicates = false;
   std::vector<std::string> rename;
+  catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
 };

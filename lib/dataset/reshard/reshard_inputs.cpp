@@ -13,6 +13,7 @@
 
 #include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/units.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "io/file.hpp"
@@ -57,8 +58,7 @@ class TargetFinder final : public formats::TarHandler {
 
 }  // namespace
 
-std::map<std::uint64_t, LinkedContent> resolve_hard_links(const std::string& tar, const std::string& name,
-                                                          Context& ctx) {
+std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name, Context& ctx) {
   LinkFinder finder;
   catalog::scan_shard(tar, finder, ctx);
   TargetFinder targets(finder.links);
@@ -130,7 +130,12 @@ class ClassNames {
   std::map<std::uint64_t, Names> by_label_;
 };
 
-formats::PlanInput identity_of(const catalog::ShardFile& shard) {
+/// Of an object its version stands for the time.
+formats::PlanInput identity_of(const catalog::ShardFile& shard, catalog::Inputs& files) {
+  if (catalog::is_address(shard.path)) {
+    const std::string version = files.find(shard.path).value().version;
+    return {shard.name, shard.bytes, static_cast<std::int64_t>(xxh3_64(as_bytes(version)) >> 1U)};
+  }
   struct stat info {};
   if (::stat(shard.path.c_str(), &info) != 0) throw system_error(errno, "look at", shard.path);
   return {shard.name, static_cast<std::uint64_t>(info.st_size), io::mtime_ns(info)};
@@ -160,18 +165,21 @@ std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vect
   return names;
 }
 
-ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets) {
+ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets,
+                                  std::shared_ptr<catalog::Inputs> files) {
   ReshardInputs inputs;
   ClassNames names;
   std::set<std::string> folders;
-  for (const catalog::ShardFile& shard : catalog::resolve_shards(operands, catalog::FolderTars::all).shards) {
-    inputs.tars.push_back({shard.path, identity_of(shard), nullptr});
+  const catalog::ShardSet set = catalog::resolve_shards(operands, catalog::FolderTars::all, std::move(files));
+  inputs.files = set.inputs;
+  for (const catalog::ShardFile& shard : set.shards) {
+    inputs.tars.push_back({shard.path, identity_of(shard, *set.inputs), nullptr});
     const std::string folder = io::parent_folder(shard.path);
     if (!folders.insert(folder).second) continue;
-    refuse_own_output(folder, targets);
+    if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
     const std::string path = io::join_path(folder, formats::kManifestName);
-    if (!fs::exists(path)) continue;
-    const formats::Manifest manifest = formats::read_manifest(io::read_text_file(path), path);
+    if (!set.inputs->exists(path)) continue;
+    const formats::Manifest manifest = formats::read_manifest(set.inputs->text(path), path);
     names.add(manifest, path);
     note_options(manifest, inputs.made_with);
   }
@@ -192,7 +200,8 @@ void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned th
   catalog::require_room_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
   ctx.progress().start("unpack", compressed.size());
   for_each_shard(compressed.size(), threads, ctx, [&](std::size_t at, std::size_t) {
-    compressed[at]->unpacked = std::make_unique<catalog::UnpackedTar>(compressed[at]->path, folder, files, ctx);
+    compressed[at]->unpacked = std::make_unique<catalog::UnpackedTar>(inputs.files->open(compressed[at]->path),
+                                                                      compressed[at]->path, folder, files, ctx);
     ++ctx.progress().items;
   });
 }

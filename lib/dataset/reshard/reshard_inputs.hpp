@@ -24,8 +24,7 @@ struct LinkedContent {
 /// The contents of a tar's hard links, by the offset of the link's header. GNU tar writes such links for files that
 /// share an inode; readers of shards see nothing there. Reads the tar's headers twice; memory grows with the links
 /// alone. Throws Error{corrupt} with the place of a link that leads to no file of the tar, or back to itself.
-std::map<std::uint64_t, LinkedContent> resolve_hard_links(const std::string& tar, const std::string& name,
-                                                          Context& ctx);
+std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name, Context& ctx);
 
 /// A tar that samples are taken from.
 struct ReshardInput {
@@ -40,6 +39,7 @@ struct ReshardInput {
 };
 
 struct ReshardInputs {
+  std::shared_ptr<catalog::Inputs> files;  ///< opens the tars and what lies beside them
   std::vector<ReshardInput> tars;
   /// Names of labels, from the manifests beside the tars; ordered by label, then name. Their counts are 0.
   std::vector<formats::ManifestClass> classes;
@@ -53,7 +53,8 @@ std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vect
 
 /// What the operands name (resolve_shards()). Throws Error{usage} when a tar lies in one of the folders `targets`,
 /// Error{conflict} when two manifests call one label by different names: the merged set would confuse them.
-ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets);
+ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets,
+                                  std::shared_ptr<catalog::Inputs> files = nullptr);
 
 /// Unpacks the compressed ones into `folder`, several at a time. Throws Error{no_space} before the first byte when not
 /// even their packed bytes would fit, later as UnpackedTar does.

@@ -1,7 +1,6 @@
 #include "dataset/reshard/sample_gatherer.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
@@ -27,7 +26,6 @@
 #include "formats/tar_header.hpp"
 #include "formats/tar_scanner.hpp"
 #include "formats/tsv.hpp"
-#include "io/file.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -119,7 +117,7 @@ class TarSamples final : public formats::TarHandler {
 
   /// `tar` is where the bytes lie, `name` what errors call it, `links` what resolve_hard_links() found. All stay the
   /// caller's.
-  TarSamples(const std::string& tar, const std::string& name, const std::map<std::uint64_t, LinkedContent>& links,
+  TarSamples(ByteSource& tar, const std::string& name, const std::map<std::uint64_t, LinkedContent>& links,
              OnSample on_sample)
       : tar_(tar), name_(name), links_(links), on_sample_(std::move(on_sample)) {}
 
@@ -142,7 +140,7 @@ class TarSamples final : public formats::TarHandler {
   void read_linked_label(const LinkedContent& content);
   void give(formats::Sample&& found);
 
-  const std::string& tar_;
+  ByteSource& tar_;
   const std::string& name_;
   const std::map<std::uint64_t, LinkedContent>& links_;
   OnSample on_sample_;
@@ -232,7 +230,7 @@ void TarSamples::add(const formats::TarEntry& member) {
 
 void TarSamples::read_linked_label(const LinkedContent& content) {
   std::vector<std::byte> bytes(std::min(content.size, kLabelRead));
-  bytes.resize(io::FileSource(tar_).read_at(content.offset, bytes));
+  bytes.resize(tar_.read_at(content.offset, bytes));
   label_reader_.add(bytes);
   label_ = label_reader_.label();
 }
@@ -277,7 +275,7 @@ void SampleGatherer::run(unsigned threads) {
 bool SampleGatherer::read_index(std::size_t input) {
   const ReshardInput& tar = inputs_.tars[input];
   const std::string path = io::join_path(io::parent_folder(tar.path), formats::shard_index_path(tar.identity.name));
-  if (tar.unpacked || !std::filesystem::exists(path)) return false;
+  if (tar.unpacked || !inputs_.files->exists(path)) return false;
   Gathered gathered(table_);
   formats::ShardIndexVisitor visitor;
   visitor.sample = [&](formats::IndexSample&& line) {
@@ -293,9 +291,9 @@ bool SampleGatherer::read_index(std::size_t input) {
     if (gathered.found % 1024 == 0) ctx_.throw_if_stopped();
   };
   try {
-    io::FileSource source(path);
-    if (formats::read_shard_summary(source, path).bytes != tar.tar_bytes()) return false;
-    formats::read_shard_index(source, path, visitor);
+    const auto source = inputs_.files->open(path);
+    if (formats::read_shard_summary(*source, path).bytes != tar.tar_bytes()) return false;
+    formats::read_shard_index(*source, path, visitor);
   } catch (const Error& error) {
     if (error.path() != path || (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::unsupported)) throw;
     ctx_.warn("index_unusable", fmt::format("{}; the tar was read instead", error.what()));
@@ -308,21 +306,22 @@ bool SampleGatherer::read_index(std::size_t input) {
 
 void SampleGatherer::read_headers(std::size_t input) {
   const ReshardInput& tar = inputs_.tars[input];
+  const auto source = inputs_.files->open(tar.tar());
   std::map<std::uint64_t, LinkedContent> links;
   while (true) {
     Gathered gathered(table_);
-    TarSamples samples(tar.tar(), tar.path, links, [&](formats::MovedSample&& sample) {
+    TarSamples samples(*source, tar.path, links, [&](formats::MovedSample&& sample) {
       sample.input = input;
       keep(std::move(sample), gathered);
     });
-    catalog::scan_shard(tar.tar(), samples, ctx_);
+    catalog::scan_shard(*source, samples, ctx_);
     if (!samples.needs_links()) {
       samples.finish();
       gathered.ignored += samples.ignored();
       gathered.lacks_end = samples.lacks_end();
       return take(input, std::move(gathered));
     }
-    links = resolve_hard_links(tar.tar(), tar.path, ctx_);
+    links = resolve_hard_links(*source, tar.path, ctx_);
   }
 }
 

@@ -17,11 +17,12 @@ namespace shardkit::dataset {
 namespace {
 
 /// Throws Error{conflict} when the tar is not what it was.
-std::shared_ptr<const io::File> open_unchanged(const ReshardInput& tar) {
-  auto file = std::make_shared<const io::File>(io::File::open_read(tar.tar()));
+std::shared_ptr<ByteSource> open_unchanged(const ReshardInput& tar, catalog::Inputs& inputs) {
+  if (catalog::is_address(tar.tar())) return inputs.open(tar.tar());  // it is read in the version of its identity
+  auto file = std::make_shared<io::FileSource>(tar.tar());
   if (tar.unpacked) return file;  // nobody else knows it
   struct stat info {};
-  if (::fstat(file->fd(), &info) != 0) throw system_error(errno, "stat", tar.path);
+  if (::fstat(file->file().fd(), &info) != 0) throw system_error(errno, "stat", tar.path);
   if (static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes && io::mtime_ns(info) == tar.identity.mtime_ns) {
     return file;
   }
@@ -36,12 +37,13 @@ std::shared_ptr<const io::File> open_unchanged(const ReshardInput& tar) {
 InputFiles::InputFiles(const ReshardInputs& inputs, std::size_t most_open)
     : inputs_(inputs), most_open_(most_open), files_(inputs.tars.size()) {}
 
-std::shared_ptr<const io::File> InputFiles::open(std::size_t input) {
+std::shared_ptr<ByteSource> InputFiles::open(std::size_t input) {
   {
     const std::scoped_lock lock(mutex_);
     if (files_[input]) return files_[input];
   }
-  std::shared_ptr<const io::File> file = open_unchanged(inputs_.tars[input]);  // not under the lock: it may take long
+  std::shared_ptr<ByteSource> file =
+      open_unchanged(inputs_.tars[input], *inputs_.files);  // not under the lock: it may take long
   const std::scoped_lock lock(mutex_);
   if (files_[input]) return files_[input];
   if (open_ < most_open_) {

@@ -27,12 +27,12 @@ class InputFiles {
   void read(std::size_t input, std::uint64_t offset, MutableBytes out);
 
  private:
-  std::shared_ptr<const io::File> open(std::size_t input);
+  std::shared_ptr<ByteSource> open(std::size_t input);
 
   const ReshardInputs& inputs_;
   std::size_t most_open_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<const io::File>> files_;
+  std::vector<std::shared_ptr<ByteSource>> files_;
   std::size_t open_ = 0;
 };
 

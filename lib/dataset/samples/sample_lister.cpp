@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -130,12 +129,10 @@ SampleLister::SampleLister(const catalog::ShardSet& set, Context& ctx) : set_(se
 
 std::optional<SampleLister::Index> SampleLister::index_of(const catalog::ShardFile& shard) const {
   Index index{io::join_path(io::parent_folder(shard.path), formats::shard_index_path(shard.name)), {}};
-  std::error_code ignored;
-  if (!std::filesystem::exists(index.path, ignored)) return std::nullopt;
+  if (!set_.inputs->exists(index.path)) return std::nullopt;
   std::string why = "it was made for other bytes than the shard has";
   try {
-    io::FileSource source(index.path);
-    index.summary = formats::read_shard_summary(source, index.path);
+    index.summary = formats::read_shard_summary(*set_.inputs->open(index.path), index.path);
     const auto entry = listed_.find(shard.name);
     const bool as_listed = entry == listed_.end() || entry->second->xxh3_128 == index.summary.xxh3_128;
     if (as_listed && index.summary.shard == shard.name && index.summary.bytes == shard.bytes) return index;
@@ -160,7 +157,7 @@ bool SampleLister::list(const catalog::ShardFile& shard, const ListingVisitor& v
 
 void SampleLister::list_by_index(const catalog::ShardFile& shard, const Index& index,
                                  const ListingVisitor& visitor) const {
-  io::FileSource source(index.path);
+  const auto source = set_.inputs->open(index.path);
   bool wants_more = true;
   unsigned samples = 0;
   formats::ShardIndexVisitor lines;
@@ -168,20 +165,20 @@ void SampleLister::list_by_index(const catalog::ShardFile& shard, const Index& i
     if (++samples % kSamplesBetweenChecks == 0) ctx_.throw_if_stopped();
     if (wants_more) wants_more = visitor.sample(listed(std::move(sample)));
   };
-  formats::read_shard_index(source, index.path, lines);
+  formats::read_shard_index(*source, index.path, lines);
   ctx_.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
 }
 
 void SampleLister::list_by_headers(const catalog::ShardFile& shard, const ListingVisitor& visitor) const {
-  io::FileSource source(shard.path);
-  formats::TarScanner scanner(source, [&](const formats::TarFinding& finding) {
+  const auto source = set_.inputs->open(shard.path);
+  formats::TarScanner scanner(*source, [&](const formats::TarFinding& finding) {
     if (is_no_tar(finding.fault)) {
       throw Error(ErrorCode::corrupt, fmt::format("'{}' is no tar that can be read: {}", shard.path, finding.text),
                   shard.path, finding.offset);
     }
     if (!is_harmless(finding.fault)) visitor.finding(finding);
   });
-  HeaderLister lister(source, shard.path, visitor);
+  HeaderLister lister(*source, shard.path, visitor);
   formats::TarEntry entry;
   while (lister.wants_more() && scanner.next(entry)) {
     ctx_.throw_if_stopped();
@@ -199,25 +196,19 @@ std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::Sh
   };
 }
 
-void read_member(const io::File& shard, const ListedMember& member, const Context& ctx,
+void read_member(ByteSource& shard, const std::string& path, const ListedMember& member, const Context& ctx,
                  const std::function<void(Bytes)>& take) {
-  constexpr std::uint64_t kPiece = 1U << 20U;
   const auto fail = [&](ErrorCode code, std::string_view why) {
-    throw Error(code, fmt::format("member '{}' of shard '{}' {}", member.name, shard.path(), why), shard.path(),
-                member.offset);
+    throw Error(code, fmt::format("member '{}' of shard '{}' {}", member.name, path, why), path, member.offset);
   };
   if (!member.plain) fail(ErrorCode::unsupported, "is a sparse file, whose content is not stored in one piece");
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kPiece, member.size)));
   Xxh3Stream64 hash;
-  for (std::uint64_t done = 0; done < member.size;) {
+  const std::uint64_t got = shard.stream(member.offset, member.size, [&](Bytes piece) {
     ctx.throw_if_stopped();
-    const auto wanted = static_cast<std::size_t>(std::min(kPiece, member.size - done));
-    const Bytes piece = Bytes(buffer).first(shard.read_at(member.offset + done, MutableBytes(buffer).first(wanted)));
-    if (piece.size() < wanted) fail(ErrorCode::corrupt, "is cut: the file ends within it");
     if (member.xxh3) hash.update(piece);
     take(piece);
-    done += wanted;
-  }
+  });
+  if (got < member.size) fail(ErrorCode::corrupt, "is cut: the file ends within it");
   if (member.xxh3 && hash.digest() != *member.xxh3) {
     fail(ErrorCode::corrupt, "has another checksum than its index says; `shardctl verify` tells how much is damaged");
   }

@@ -16,7 +16,6 @@
 #include "core/context.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_parser.hpp"
-#include "io/file.hpp"
 
 /// What shards hold, sample by sample: what stat, ls, cat and extract look through.
 namespace shardkit::dataset {
@@ -106,10 +105,10 @@ class SampleLister {
 /// A visitor's `finding` for verbs that go on: the shard's first fault becomes a warning. One for each shard.
 std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& ctx);
 
-/// Hands the content of `member` to `take` in order, in pieces of at most 1 MiB. Throws Error{unsupported} for a sparse
-/// member before anything is handed out; Error{corrupt} when the shard ends within it or, at the end, when the content
-/// has another checksum than the index says; Error{io, cancelled}.
-void read_member(const io::File& shard, const ListedMember& member, const Context& ctx,
+/// Hands the content of `member` of the shard at `path` to `take` in order, in pieces of at most 1 MiB. Throws
+/// Error{unsupported} for a sparse member before anything is handed out; Error{corrupt} when the shard ends within it
+/// or, at the end, when the content has another checksum than the index says; Error{io, cancelled}.
+void read_member(ByteSource& shard, const std::string& path, const ListedMember& member, const Context& ctx,
                  const std::function<void(Bytes)>& take);
 
 /// Runs `work` for shards 0 to `shards` - 1, up to `threads` at a time; it gets the shard's place and the number of the

@@ -12,7 +12,6 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
-#include "io/file.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
@@ -60,8 +59,8 @@ Labels from_lines(std::string_view text, const std::string& path) {
 
 /// Reads labels by class name: a JSON object {"name": label}, or text with one class name a line, the first label 0.
 /// Throws Error{corrupt} with the place for a name that comes twice or a label that is no whole number.
-std::map<std::string, std::uint64_t> read_class_map(const std::string& path) {
-  const std::string text = io::read_text_file(path, 64U * 1024U * 1024U);
+std::map<std::string, std::uint64_t> read_class_map(const std::string& path, catalog::Inputs& inputs) {
+  const std::string text = inputs.text(path, 64U * 1024U * 1024U);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) bad(path, "is empty");
   return text[first] == '{' ? from_json(text, path) : from_lines(text, path);
@@ -74,12 +73,13 @@ std::map<std::string, std::uint64_t> places_of(const std::vector<std::string>& c
 }
 
 std::vector<std::uint64_t> labels_of(const catalog::ImageFolderScan& scan, const std::string& class_map,
-                                     const std::vector<std::string>& classes) {
+                                     const std::vector<std::string>& classes, catalog::Inputs& inputs) {
   if (!scan.labelled()) return {};
   std::vector<std::uint64_t> labels;
   for (const catalog::ScannedClass& item : scan.classes) labels.push_back(item.label.value_or(labels.size()));
   if (class_map.empty() && classes.empty()) return labels;
-  const std::map<std::string, std::uint64_t> known = class_map.empty() ? places_of(classes) : read_class_map(class_map);
+  const std::map<std::string, std::uint64_t> known =
+      class_map.empty() ? places_of(classes) : read_class_map(class_map, inputs);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string& name = scan.classes[i].name;
     const auto found = known.find(name);
@@ -97,9 +97,10 @@ std::vector<std::uint64_t> labels_of(const catalog::ImageFolderScan& scan, const
 
 /// Reads --metadata and the labels of a list with several for an image.
 std::shared_ptr<catalog::ImageNotes> read_notes(const std::string& root, const ShardingOptions& options,
-                                                const std::optional<catalog::ImageListOptions>& labels, Context& ctx) {
+                                                const std::optional<catalog::ImageListOptions>& labels,
+                                                catalog::Inputs& inputs, Context& ctx) {
   auto notes = std::make_shared<catalog::ImageNotes>();
-  if (!options.metadata.empty()) notes->add_metadata(options.metadata, options.images.path_column, root, ctx);
+  if (!options.metadata.empty()) notes->add_metadata(options.metadata, options.images.path_column, root, ctx, &inputs);
   if (labels) notes->add_labels(*labels, root, ctx);
   return notes->empty() ? nullptr : notes;
 }
@@ -156,13 +157,19 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
 
 }  // namespace
 
-catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names) {
-  return {images.list, images.path_column, images.label_column, images.label_separator, labels_are_names};
+catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names,
+                                     std::shared_ptr<catalog::Inputs> inputs) {
+  const std::string file = inputs->add_named(images.list);
+  return {file, images.path_column, images.label_column, images.label_separator, labels_are_names, std::move(inputs)};
 }
 
-ScannedSource scan_source(const std::string& root, const ShardingOptions& options,
+ScannedSource scan_source(const std::string& root, const ShardingOptions& given,
                           const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx) {
-  check(options);
+  check(given);
+  const auto inputs = std::make_shared<catalog::Inputs>(given.access, ctx.stop_token());
+  ShardingOptions options = given;  // with names that may be shown
+  options.metadata = inputs->add_named(given.metadata);
+  options.class_map = inputs->add_named(given.class_map);
   const auto start = std::chrono::steady_clock::now();
   const catalog::ScanOptions scanning{options.allow_empty, system::thread_count(threads), options.sidecars};
   ScannedSource source{root, {}, {}, nullptr, 0};
@@ -170,15 +177,15 @@ ScannedSource scan_source(const std::string& root, const ShardingOptions& option
   if (options.images.list.empty()) {
     source.scan = catalog::scan_image_folder(root, scanning, ctx);
   } else {
-    const catalog::ImageListOptions rows = image_list(options.images, !options.class_map.empty());
+    const catalog::ImageListOptions rows = image_list(options.images, !options.class_map.empty(), inputs);
     catalog::ImageList list = catalog::scan_image_list(root, rows, scanning, ctx);
     source.scan = std::move(list.scan);
     if (list.several_labels) several = rows;
   }
-  source.notes = read_notes(root, options, several, ctx);
+  source.notes = read_notes(root, options, several, *inputs, ctx);
   if (source.notes) hold_against_notes(source, options, ctx);
   catalog::mark_collisions(source.scan);
-  source.labels = labels_of(source.scan, options.class_map, classes);
+  source.labels = labels_of(source.scan, options.class_map, classes, *inputs);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return source;
 }

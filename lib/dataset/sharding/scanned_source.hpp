@@ -25,7 +25,8 @@ struct ScannedSource {
 };
 
 /// A list as the catalog reads it. `labels_are_names`: a class map numbers them.
-catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names);
+catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names,
+                                     std::shared_ptr<catalog::Inputs> inputs);
 
 /// Scans `root`, or takes the images of --list. A class gets its label from --class-map or else its place among
 /// `classes`, which are sorted and have all of them; empty: those of this source. Images without a row in --metadata

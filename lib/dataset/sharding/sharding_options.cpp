@@ -109,6 +109,7 @@ void ShardingOptions::describe(FieldVisitor& v) {
           Role::option, "Q"}
           .from(1, 100),
       quality);
+  access.describe(v);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "catalog/inputs.hpp"
 #include "core/fields.hpp"
 
 namespace shardkit::dataset {
@@ -55,6 +56,7 @@ struct ShardingOptions : ShardSizes {
   OnBad on_bad = OnBad::fail;
   std::optional<std::uint64_t> resize;
   std::optional<std::uint64_t> quality;
+  catalog::StoreAccess access = {};  ///< of the files that options name
 
   void describe(FieldVisitor& v);
 };

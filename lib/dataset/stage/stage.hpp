@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "catalog/object_place.hpp"
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/stage/cache_share.hpp"

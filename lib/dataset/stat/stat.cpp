@@ -104,7 +104,7 @@ class Statistics {
   Statistics(const StatOptions& options, Context& ctx)
       : ctx_(ctx),
         threads_(system::thread_count(options.threads)),
-        set_(catalog::resolve_shards(options.shards, ctx)),
+        set_(catalog::resolve_shards(options.shards, ctx, options.access)),
         lister_(set_, ctx),
         shard_samples_(set_.shards.size()),
         shard_classes_(set_.shards.size()) {}
@@ -223,12 +223,15 @@ class Statistics {
 StatResult stat(const StatOptions& options, Context& ctx) { return Statistics(options, ctx).run(); }
 
 void StatOptions::describe(FieldVisitor& v) {
-  v.field({"SHARDS", Unit::none, "folders, tars, brace patterns, list files or wids indexes", Role::positional},
-          shards);
+  v.field(
+      {"SHARDS", Unit::none, "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
+       Role::positional},
+      shards);
   v.field(
       Field{"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"}
           .from(1, system::kMostThreads),
       threads);
+  access.describe(v);
 }
 
 void SpreadStep::describe(FieldVisitor& v) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/sharding/shard_cutter.hpp"
@@ -13,7 +14,8 @@ namespace shardkit::dataset {
 
 struct StatOptions {
   std::vector<std::string> shards;
-  std::optional<std::uint64_t> threads;
+  std::optional<std::uint64_t> threads = {};
+  catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
 };

@@ -1,7 +1,6 @@
 #include "dataset/verify/set_checker.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -12,7 +11,6 @@
 #include "core/hash.hpp"
 #include "core/units.hpp"
 #include "dataset/verify/verify.hpp"
-#include "io/file.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
@@ -91,7 +89,7 @@ void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uin
   for (std::size_t i = 0; i < set.shards.size(); ++i) {
     finder.start(i);
     try {
-      catalog::scan_shard(set.shards[i].path, finder, ctx);
+      catalog::scan_shard(*set.inputs->open(set.shards[i].path), finder, ctx);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
     }
@@ -237,9 +235,9 @@ void SetChecker::compare_indexes() {
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
     if (kind.read_set == nullptr) continue;
     const std::string path = io::join_path(set_.folder, kind.set_files.front());
-    if (!std::filesystem::exists(path)) continue;
+    if (!set_.inputs->exists(path)) continue;
     try {
-      for (const formats::ShardCount& count : kind.read_set(io::read_text_file(path), path)) compare_count(path, count);
+      for (const formats::ShardCount& count : kind.read_set(set_.inputs->text(path), path)) compare_count(path, count);
     } catch (const Error& error) {
       log_.add(ProblemCode::foreign_index, error.offset(), "", error.what());
     }

@@ -85,7 +85,7 @@ ConvertFacts convert_facts(const catalog::ShardSet& set) {
   std::vector<formats::Manifest> manifests;
   for (const std::string& folder : folders) {
     const std::string path = io::join_path(folder, formats::kManifestName);
-    if (std::filesystem::exists(path)) manifests.push_back(formats::read_manifest(io::read_text_file(path), path));
+    if (set.inputs->exists(path)) manifests.push_back(formats::read_manifest(set.inputs->text(path), path));
   }
   return convert_facts(manifests);
 }
@@ -114,11 +114,11 @@ void refuse_set_folders(const std::string& source) {
 }
 
 catalog::ImageFolderScan scan_of(const std::string& source, const ListOptions& images, const ConvertFacts& facts,
-                                 Context& ctx) {
+                                 std::shared_ptr<catalog::Inputs> inputs, Context& ctx) {
   const catalog::ScanOptions options{
       .allow_empty = true, .cores = system::usable_threads(), .sidecars = facts.sidecars};
   if (!images.list.empty()) {
-    return catalog::scan_image_list(source, image_list(images, facts.class_map), options, ctx).scan;
+    return catalog::scan_image_list(source, image_list(images, facts.class_map, std::move(inputs)), options, ctx).scan;
   }
   if (facts.listed) {
     throw Error(ErrorCode::usage,
@@ -132,7 +132,7 @@ catalog::ImageFolderScan scan_of(const std::string& source, const ListOptions& i
 
 SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards,
                          Context& ctx)
-    : source_(source), facts_(convert_facts(shards)), scan_(scan_of(source, images, facts_, ctx)) {
+    : source_(source), facts_(convert_facts(shards)), scan_(scan_of(source, images, facts_, shards.inputs, ctx)) {
   if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
   catalog::mark_collisions(scan_);
   const bool labelled = scan_.labelled();

@@ -166,7 +166,7 @@ class Verification {
       : options_(options),
         ctx_(ctx),
         threads_(system::thread_count(options.threads)),
-        set_(catalog::resolve_shards(options.shards, ctx)),
+        set_(catalog::resolve_shards(options.shards, ctx, options.access)),
         expected_(find_expectations(set_)),
         set_checker_(set_, expected_, reports_) {
     check(options.images);
@@ -271,7 +271,7 @@ void Verification::check_shard(std::size_t shard, ImageCheck* images) {
   if (images != nullptr) contents.push_back(images->collector(shard));
   if (source_) contents.push_back(source_->comparer(report.log));
   const bool read_all = result_.depth != VerifyDepth::structure || source_;
-  verify_shard(set_.shards[shard], expected_[shard], read_all, labels_, contents, report, ctx_);
+  verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], read_all, labels_, contents, report, ctx_);
   set_checker_.add(report);
   ++ctx_.progress().items;
 }
@@ -347,8 +347,10 @@ void Verification::name_remedies() {
 VerifyResult verify(const VerifyOptions& options, Context& ctx) { return Verification(options, ctx).run(); }
 
 void VerifyOptions::describe(FieldVisitor& v) {
-  v.field({"SHARDS", Unit::none, "folders, tars, brace patterns, list files or wids indexes", Role::positional},
-          shards);
+  v.field(
+      {"SHARDS", Unit::none, "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
+       Role::positional},
+      shards);
   v.field({"depth", Unit::none,
            "what to check: headers and samples; every byte too; or every byte and image. auto reads every byte where "
            "there are checksums"},
@@ -364,6 +366,7 @@ void VerifyOptions::describe(FieldVisitor& v) {
       Field{"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"}
           .from(1, system::kMostThreads),
       threads);
+  access.describe(v);
 }
 
 void VerifyResult::describe(FieldVisitor& v) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/checks/problem.hpp"
@@ -30,7 +31,8 @@ struct VerifyOptions {
   std::string against = {};
   ListOptions images = {};
   bool strict = false;
-  std::optional<std::uint64_t> threads;
+  std::optional<std::uint64_t> threads = {};
+  catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
 };

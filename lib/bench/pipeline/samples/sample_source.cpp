@@ -37,13 +37,15 @@ class FileImages final : public ImageSource {
  private:
   std::vector<std::string> paths_;
   std::uint64_t seed_;
+  InputSet opener_;  ///< without files
   std::vector<std::uint32_t> order_;
   std::atomic<std::size_t> next_{0};
 };
 
-FileImages::FileImages(const InputSet& input, const SourceOrder& order) : seed_(order.seed) {
+FileImages::FileImages(const InputSet& input, const SourceOrder& order)
+    : seed_(order.seed), opener_{{}, 0, {}, input.inputs} {
   for (const InputFile& file : input.files) {
-    if (catalog::is_image_name(file.path)) paths_.push_back(file.path);
+    if (catalog::is_image_name(file_name(file.path))) paths_.push_back(file.path);
   }
   if (!paths_.empty()) return;
   const std::string& first = input.files.front().path;
@@ -66,14 +68,14 @@ void FileImages::read(SampleOutlet& outlet, const std::stop_token& stop) {
     const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
     if (turn >= order_.size()) return;
     const std::string& path = paths_[order_[turn]];
-    const io::File file = io::File::open_read(path);
-    const std::uint64_t bytes = file.size();
+    const auto file = open_file(opener_, path);
+    const std::uint64_t bytes = file->size();
     if (bytes > kMostImageBytes) {
       outlet.pass_over();
       continue;
     }
     SampleBuffer image = outlet.buffer(bytes);
-    if (const std::size_t got = file.read_at(0, image.bytes()); got < bytes) {
+    if (const std::size_t got = file->read_at(0, image.bytes()); got < bytes) {
       throw Error(ErrorCode::io,
                   fmt::format("'{}' ended after {} of {} bytes: it changed while it was read", path, got, bytes), path,
                   got);
@@ -81,6 +83,8 @@ void FileImages::read(SampleOutlet& outlet, const std::stop_token& stop) {
     if (!outlet.give(std::move(image))) return;
   }
 }
+
+class ImageCutter;
 
 /// Shards, each streamed from start to end by one reader. What is wrong with one is warned of once; what of it can be
 /// read is.
@@ -97,7 +101,13 @@ class ShardImages final : public ImageSource {
   void read_shard(std::uint32_t index, SampleOutlet& outlet, io::ReadLane& lane, const std::stop_token& stop,
                   bool& wanted);
 
+  void read_file(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter, io::ReadLane& lane,
+                 const std::stop_token& stop);
+  void read_object(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter,
+                   const std::stop_token& stop);
+
   std::vector<InputFile> shards_;
+  InputSet opener_;
   SourceOrder order_;
   Context& context_;
   std::unique_ptr<io::ReadEngine> engine_;
@@ -157,7 +167,7 @@ class ImageCutter final : public formats::TarHandler {
 };
 
 ShardImages::ShardImages(const InputSet& input, const SourceOrder& order, Context& context)
-    : order_(order), context_(context), engine_(io::make_read_engine("pread", {})) {
+    : opener_{{}, 0, {}, input.inputs}, order_(order), context_(context), engine_(io::make_read_engine("pread", {})) {
   std::ranges::copy_if(input.files, std::back_inserter(shards_), &InputFile::is_shard);
   warned_ = std::vector<std::atomic<bool>>(shards_.size());
 }
@@ -182,6 +192,27 @@ void ShardImages::read(SampleOutlet& outlet, const std::stop_token& stop) {
 void ShardImages::read_shard(std::uint32_t index, SampleOutlet& outlet, io::ReadLane& lane, const std::stop_token& stop,
                              bool& wanted) {
   const InputFile& shard = shards_[index];
+  ImageCutter cutter(shard, outlet, warned_[index], context_);
+  formats::TarFeed feed(cutter, shard.bytes);
+  catalog::is_address(shard.path) ? read_object(shard, feed, cutter, stop) : read_file(shard, feed, cutter, lane, stop);
+  wanted = cutter.wanted();
+  if (wanted && !stop.stop_requested()) feed.finish();
+}
+
+/// Blocks are read ahead, always of the version that was listed.
+void ShardImages::read_object(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter,
+                              const std::stop_token& stop) {
+  const auto object = open_file(opener_, shard.path);
+  std::vector<std::byte> block(kBlock);
+  for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
+    const std::size_t got = object->read_at(offset, block);
+    feed.feed(Bytes(block).first(got));
+    offset += got;
+  }
+}
+
+void ShardImages::read_file(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter,
+                            io::ReadLane& lane, const std::stop_token& stop) {
   const auto file = engine_->open(shard.path);
   if (file->size() < shard.bytes) {
     throw Error(ErrorCode::io,
@@ -189,16 +220,12 @@ void ShardImages::read_shard(std::uint32_t index, SampleOutlet& outlet, io::Read
                             file->size(), shard.bytes),
                 shard.path, file->size());
   }
-  ImageCutter cutter(shard, outlet, warned_[index], context_);
-  formats::TarFeed feed(cutter, shard.bytes);
   for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
     lane.submit({file.get(), offset, std::min(kBlock, shard.bytes - offset), 0});
     const Bytes block = lane.wait().bytes;
     feed.feed(block);
     offset += block.size();
   }
-  wanted = cutter.wanted();
-  if (wanted && !stop.stop_requested()) feed.finish();
 }
 
 class NullSource final : public ImageSource {

@@ -1,0 +1,179 @@
+#include "catalog/inputs.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+#include "sync/task_group.hpp"
+
+namespace shardkit::catalog {
+namespace {
+
+constexpr unsigned kLookUps = 32;  // at a time
+
+[[noreturn]] void refuse_absent(const std::string& address) {
+  throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address);
+}
+
+/// Right below a folder, or in a hidden folder there, where indexes lie: what is asked for by name later.
+bool is_near(std::string_view name) { return name.starts_with('.') || name.find('/') == std::string_view::npos; }
+
+}  // namespace
+
+void StoreAccess::describe(FieldVisitor& v) {
+  v.field({"profile", Unit::none, "take credentials and settings from this profile of the AWS configuration files",
+           Role::option, "NAME"},
+          profile);
+  v.field({"endpoint-url", Unit::none,
+           "where s3:// objects are when not at AWS: MinIO, Ceph, R2, GCS, AIStore; default: AWS_ENDPOINT_URL_S3, "
+           "AWS_ENDPOINT_URL or the profile's",
+           Role::option, "URL"},
+          endpoint_url);
+  v.field({"region", Unit::none, "region of the bucket; default: AWS_REGION or the profile's, put right by the store",
+           Role::option, "NAME"},
+          region);
+  v.field({"anonymous", Unit::none, "send no credentials: public buckets"}, anonymous);
+}
+
+net::StoreOptions StoreAccess::store_options() const {
+  net::StoreOptions options;
+  options.s3 = {profile, endpoint_url, region, anonymous};
+  return options;
+}
+
+std::unique_ptr<ByteSource> Inputs::open(const std::string& path) {
+  if (!is_address(path)) return std::make_unique<io::FileSource>(path);
+  const Known known = look_up(path);
+  if (!known.object) refuse_absent(path);
+  return std::make_unique<io::ObjectReader>(known.open.source, *known.object, stop_);
+}
+
+bool Inputs::exists(const std::string& path) {
+  std::error_code ignored;
+  if (!is_address(path)) return std::filesystem::exists(path, ignored);
+  try {
+    return find(path).has_value();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::denied || error.code() == ErrorCode::unsupported) return false;
+    throw;
+  }
+}
+
+std::string Inputs::text(const std::string& path, std::uint64_t limit) {
+  if (!is_address(path)) return io::read_text_file(path, limit);
+  const Known known = look_up(path);
+  if (!known.object) refuse_absent(path);
+  return io::fetch_text(*known.open.source, *known.object, limit, stop_);
+}
+
+std::optional<io::ObjectInfo> Inputs::find(const std::string& address) { return look_up(address).object; }
+
+std::vector<std::optional<io::ObjectInfo>> Inputs::find_all(const std::vector<std::string>& addresses) {
+  std::vector<std::optional<io::ObjectInfo>> found(addresses.size());
+  std::atomic<std::size_t> next = 0;
+  sync::TaskGroup group(stop_);
+  const auto look = [&](const std::stop_token& ending) {
+    for (std::size_t at = next++; at < addresses.size() && !ending.stop_requested(); at = next++) {
+      found[at] = find(addresses[at]);
+    }
+  };
+  for (std::size_t i = 0; i < std::min<std::size_t>(kLookUps, addresses.size()); ++i) group.spawn(look);
+  group.wait();
+  if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for objects");
+  return found;
+}
+
+Inputs::Known Inputs::look_up(const std::string& address) {
+  OpenObject open;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto known = known_.find(address); known != known_.end()) return known->second;
+    const auto is_listed = [&](const std::string& folder) {
+      return address.starts_with(folder) && is_near(std::string_view(address).substr(folder.size()));
+    };
+    if (std::ranges::any_of(listed_, is_listed)) return {};
+    open = object(place_of(address));
+  }
+  auto found = open.source->find(open.name);
+  const std::scoped_lock lock(mutex_);
+  return known_.try_emplace(address, Known{std::move(open), std::move(found)}).first->second;
+}
+
+/// Called with the lock held. What lies beside an object is opened as the object is.
+ObjectPlace Inputs::place_of(const std::string& address) const {
+  if (const auto place = places_.find(address); place != places_.end()) return place->second;
+  for (std::size_t slash = address.rfind('/'); slash != std::string::npos && slash > 0;
+       slash = address.rfind('/', slash - 1)) {
+    const auto folder = folders_.find(address.substr(0, slash));
+    if (folder == folders_.end()) continue;
+    ObjectPlace place = folder->second;
+    const std::string_view below = std::string_view(address).substr(slash + 1);
+    place.path += place.kind == ObjectPlace::Kind::web ? net::percent_encode_path(below) : below;
+    return place;
+  }
+  return parse_place(address);
+}
+
+void Inputs::add(const ObjectPlace& place) {
+  if (place.kind == ObjectPlace::Kind::local) return;
+  const std::string address = place.display();
+  const auto [known, is_new] = places_.try_emplace(address, place);
+  if (!is_new && known->second.access() != place.access()) {
+    throw Error(ErrorCode::usage,
+                fmt::format("two URLs are '{}' but for their login or query; name them in separate commands", address),
+                address);
+  }
+  ObjectPlace folder = place.folder();
+  ObjectPlace shown = folder;
+  shown.url.query.clear();
+  std::string text = shown.display();
+  text.pop_back();
+  folders_.try_emplace(std::move(text), std::move(folder));
+}
+
+std::string Inputs::add_named(const std::string& text) {
+  if (!is_address(text)) return text;
+  const ObjectPlace place = parse_place(text);
+  add(place);
+  return place.display();
+}
+
+std::vector<io::ObjectInfo> Inputs::list(const ObjectPlace& place, bool deep) {
+  const std::shared_ptr<io::ObjectSource> source = folder(place);
+  std::vector<io::ObjectInfo> objects = source->list();
+  if (!deep) std::erase_if(objects, [](const io::ObjectInfo& object) { return !is_near(object.name); });
+  for (const io::ObjectInfo& object : objects) {
+    known_.insert_or_assign(source->address_of(object.name), Known{{source, object.name}, object});
+  }
+  listed_.push_back(place.display());
+  if (!deep) std::erase_if(objects, [](const auto& object) { return object.name.find('/') != std::string::npos; });
+  return objects;
+}
+
+std::unique_ptr<io::ObjectSource> Inputs::folder(const ObjectPlace& place) {
+  if (place.kind == ObjectPlace::Kind::local) return io::open_object_source(place.display());
+  if (place.kind == ObjectPlace::Kind::bucket) return net::store_source(stores_.open(place.display()), stop_);
+  return net::store_source(stores_.open(place.full_url()), stop_);
+}
+
+OpenObject Inputs::object(const ObjectPlace& place) {
+  ObjectPlace root = place.folder();
+  if (root.kind == ObjectPlace::Kind::bucket) root.path.clear();
+  const std::string name = place.path.substr(root.path.size());
+  if (encodes_again(place, name)) return {shared_source(root), decoded(place, name)};
+  return {shared_source(place), ""};
+}
+
+std::shared_ptr<io::ObjectSource> Inputs::shared_source(const ObjectPlace& root) {
+  auto& source = sources_[fmt::format("{}\n{}", root.access(), root.path)];
+  if (!source) source = folder(root);
+  return source;
+}
+
+}  // namespace shardkit::catalog
