@@ -1,64 +1,16 @@
 #include "cli/envelope.hpp"
 
-#include <cstdint>
-#include <fstream>
-
 #include <nlohmann/json.hpp>
-#include <sys/utsname.h>
 
 #include "cli/documents/help.hpp"
 #include "cli/field_json.hpp"
 #include "cli/messages.hpp"
 #include "core/fields.hpp"
 #include "system/clock.hpp"
-#include "system/limits.hpp"
+#include "system/host.hpp"
 
 namespace shardkit::cli {
 namespace {
-
-/// The machine a result was made on.
-struct HostInfo {
-  std::string hostname;
-  std::string os;
-  std::string kernel;
-  std::uint64_t cpus = 0;
-  std::uint64_t memory = 0;
-
-  void describe(FieldVisitor& v) {
-    v.field({"hostname", Unit::none, "name of the machine"}, hostname);
-    v.field({"os", Unit::none, "distribution and version"}, os);
-    v.field({"kernel", Unit::none, "kernel release"}, kernel);
-    v.field({"cpus", Unit::count, "threads this process may keep busy"}, cpus);
-    v.field({"memory", Unit::bytes, "memory this process may use"}, memory);
-  }
-};
-
-/// PRETTY_NAME of os-release(5); the kernel's name where there is none.
-std::string os_name(const std::string& kernel_name) {
-  constexpr std::string_view kKey = "PRETTY_NAME=";
-  std::ifstream file("/etc/os-release");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(kKey)) continue;
-    line.erase(0, kKey.size());
-    if (line.size() >= 2 && line.front() == '"' && line.back() == '"') line = line.substr(1, line.size() - 2);
-    return line;
-  }
-  return kernel_name;
-}
-
-/// Asks the operating system. What cannot be found out stays empty or 0; never throws for that.
-HostInfo this_host() {
-  HostInfo host;
-  utsname name{};
-  if (uname(&name) == 0) {
-    host.hostname = name.nodename;
-    host.kernel = name.release;
-  }
-  host.os = os_name(name.sysname);
-  host.cpus = system::usable_threads();
-  host.memory = system::usable_memory();
-  return host;
-}
 
 using Json = nlohmann::ordered_json;
 
@@ -69,7 +21,7 @@ Json to_json(const std::vector<Warning>& warnings) {
 }
 
 Json host_json() {
-  HostInfo host = this_host();
+  system::HostInfo host = system::this_host();
   return fields_json(field_tree([&](FieldVisitor& v) { host.describe(v); }));
 }
 
@@ -148,7 +100,7 @@ Json schema_of(const std::vector<FieldNode>& nodes) {
 }
 
 Json host_schema() {
-  HostInfo host;
+  system::HostInfo host;
   return schema_of(prototype_tree([&](FieldVisitor& v) { host.describe(v); }));
 }
 

@@ -8,25 +8,16 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "bench/compare/compare.hpp"
+#include "bench/compare/compared_fields.hpp"
 #include "core/units.hpp"
 #include "stats/comparison.hpp"
 
 namespace shardkit::bench {
 
 /// A figure of a result by which two results are held against each other.
-struct CompareMetric {
-  std::string_view stage;  ///< the verb that measures it; in the result of `run` the member that holds it
-  std::string_view path;   ///< within what that verb measured: "latency_seconds.p99"
-  stats::Better better = stats::Better::higher;
-  Unit unit = Unit::none;
-  double floor = 0;      ///< values below count as this (MetricSamples::floor); 0: none
-  bool derived = false;  ///< follows from other metrics of the same result, which tell the same change already
+using CompareMetric = ComparedField;
 
-  /// "read.latency_seconds.p99"
-  std::string name() const { return std::string(stage) + "." + std::string(path); }
-};
-
-/// All of them: the one table.
+/// All of them.
 std::span<const CompareMetric> compare_metrics();
 
 /// By name; throws Error{usage} that lists them for any other, naming `option`, or the `file` that says it.
