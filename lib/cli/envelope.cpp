@@ -1,46 +1,15 @@
 #include "cli/envelope.hpp"
 
-#include <cstdint>
-#include <fstream>
-
 #include <nlohmann/json.hpp>
-#include <sys/utsname.h>
 
 #include "cli/field_json.hpp"
 #include "cli/messages.hpp"
 #include "core/fields.hpp"
 #include "system/clock.hpp"
-#include "system/limits.hpp"
+#include "system/host.hpp"
 
 namespace shardkit::cli {
 namespace {
-
-/// PRETTY_NAME of os-release(5); the kernel's name where there is none.
-std::string os_name(const std::string& kernel_name) {
-  constexpr std::string_view kKey = "PRETTY_NAME=";
-  std::ifstream file("/etc/os-release");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(kKey)) continue;
-    line.erase(0, kKey.size());
-    if (line.size() >= 2 && line.front() == '"' && line.back() == '"') line = line.substr(1, line.size() - 2);
-    return line;
-  }
-  return kernel_name;
-}
-
-/// Asks the operating system. What cannot be found out stays empty or 0; never throws for that.
-HostInfo this_host() {
-  HostInfo host;
-  utsname name{};
-  if (uname(&name) == 0) {
-    host.hostname = name.nodename;
-    host.kernel = name.release;
-  }
-  host.os = os_name(name.sysname);
-  host.cpus = system::usable_threads();
-  host.memory = system::usable_memory();
-  return host;
-}
 
 using Json = nlohmann::ordered_json;
 
@@ -51,7 +20,7 @@ Json to_json(const std::vector<Warning>& warnings) {
 }
 
 Json host_json() {
-  HostInfo host = this_host();
+  system::HostInfo host = system::this_host();
   return fields_json(field_tree([&](FieldVisitor& v) { host.describe(v); }));
 }
 

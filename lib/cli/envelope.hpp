@@ -26,23 +26,6 @@ struct Report {
   Outcome outcome;
 };
 
-/// The machine a result was made on.
-struct HostInfo {
-  std::string hostname;
-  std::string os;
-  std::string kernel;
-  std::uint64_t cpus = 0;
-  std::uint64_t memory = 0;
-
-  void describe(FieldVisitor& v) {
-    v.field({"hostname", Unit::none, "name of the machine"}, hostname);
-    v.field({"os", Unit::none, "distribution and version"}, os);
-    v.field({"kernel", Unit::none, "kernel release"}, kernel);
-    v.field({"cpus", Unit::count, "threads this process may keep busy"}, cpus);
-    v.field({"memory", Unit::bytes, "memory this process may use"}, memory);
-  }
-};
-
 /// The envelope as text, indented by 1, newline at the end. Valid JSON for any input: NaN and infinity become null,
 /// bytes that are not UTF-8 become U+FFFD.
 std::string envelope_json(const Report& report);

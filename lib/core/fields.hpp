@@ -44,6 +44,25 @@ struct Range {
   bool open = false;  ///< `least` itself is not in it
 };
 
+/// In which direction a metric is good.
+enum class Better { higher, lower };
+
+/// What a field means where two results are compared.
+struct Comparison {
+  enum class Part {
+    metric,         ///< of a result: it is judged; a group is by its members that are Part::judged
+    judged,         ///< has the role of the group around it, if that has one
+    condition,      ///< of a result: results that differ in it cannot be compared
+    own_condition,  ///< the same, but not where the result is a stage of another verb's
+    free            ///< of an option: results that differ in it can be compared
+  };
+  Part part = Part::metric;
+  Better better = Better::higher;
+  double floor = 0;      ///< metric: values below count as this; 0: none
+  bool derived = false;  ///< metric: follows from others of the same result
+  double tolerance = 0;  ///< condition: numbers that differ by no more than this share count as equal
+};
+
 /// The texts must outlive the described object: literals.
 struct Field {
   /// Options: the long option without dashes ("step-time"), or the operand ("SRC"). Results: the JSON field.
@@ -57,20 +76,37 @@ struct Field {
   char short_name = 0;
   /// Options with a number: what check_ranges() accepts; none: any.
   std::optional<Range> range = {};
+  std::optional<Comparison> comparison = {};
 
   /// Values from `least` to `most`: v.field(Field{"threads", Unit::count, "..."}.from(1, 4096), threads).
-  constexpr Field from(double least, double most = Range().most) const { return with(Range{least, most}); }
+  constexpr Field from(double least, double most = Range().most) const { return with(&Field::range, {least, most}); }
   /// Values above `least`, up to `most`.
-  constexpr Field above(double least, double most = Range().most) const { return with(Range{least, most, true}); }
+  constexpr Field above(double least, double most = Range().most) const {
+    return with(&Field::range, {least, most, true});
+  }
+
+  constexpr Field metric(Better better, double floor = 0) const {
+    return with(&Field::comparison, {.better = better, .floor = floor});
+  }
+  constexpr Field derived_metric(Better better) const {
+    return with(&Field::comparison, {.better = better, .derived = true});
+  }
+  constexpr Field judged() const { return with(&Field::comparison, {Comparison::Part::judged}); }
+  constexpr Field condition(double tolerance = 0) const {
+    return with(&Field::comparison, {.part = Comparison::Part::condition, .tolerance = tolerance});
+  }
+  constexpr Field own_condition() const { return with(&Field::comparison, {Comparison::Part::own_condition}); }
+  constexpr Field free() const { return with(&Field::comparison, {Comparison::Part::free}); }
 
   constexpr bool is_operand() const { return role == Role::positional || role == Role::optional_positional; }
   /// As a message names it: "--step-time", or the operand "SRC".
   std::string spelling() const { return (is_operand() ? "" : "--") + std::string(name); }
 
  private:
-  constexpr Field with(const Range& values) const {
+  template <class Meaning>
+  constexpr Field with(std::optional<Meaning> Field::*member, const std::type_identity_t<Meaning>& meaning) const {
     Field field = *this;
-    field.range = values;
+    field.*member = meaning;
     return field;
   }
 };

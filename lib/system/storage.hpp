@@ -23,8 +23,8 @@ struct StorageFacts {
   std::optional<std::uint64_t> read_ahead;  ///< of the device, in bytes
 
   void describe(FieldVisitor& v) {
-    v.field({"file_system", Unit::none, "type of the file system"}, file_system);
-    v.field({"storage_class", Unit::none, "what the bytes are read from"}, storage_class);
+    v.field(Field{"file_system", Unit::none, "type of the file system"}.judged(), file_system);
+    v.field(Field{"storage_class", Unit::none, "what the bytes are read from"}.judged(), storage_class);
     v.field({"mount_point", Unit::none, "where it is mounted"}, mount_point);
     v.field({"source", Unit::none, "what is mounted"}, source);
     v.field({"device", Unit::none, "block device, where there is one"}, device);

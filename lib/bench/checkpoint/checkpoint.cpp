@@ -6,6 +6,7 @@
 
 #include "bench/checkpoint/checkpoint_plan.hpp"
 #include "bench/requirement/requirement.hpp"
+#include "bench/timing/timed_run.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
@@ -237,9 +238,10 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
 }
 
 void CheckpointOptions::describe(FieldVisitor& v) {
-  v.field(
-      {"DIR", Unit::none, "folder on the storage to measure; what is written there is removed again", Role::positional},
-      directory);
+  v.field(Field{"DIR", Unit::none, "folder on the storage to measure; what is written there is removed again",
+                Role::positional}
+              .free(),
+          directory);
   v.field({"mode", Unit::none,
            "sync: training waits until all is durable; background: it waits for a copy in memory alone"},
           mode);
@@ -261,8 +263,9 @@ void CheckpointOptions::describe(FieldVisitor& v) {
       writers);
   v.field(Field{"block", Unit::bytes, "bytes per write"}.from(4096, 1U << 30U), block);
   v.field({"direct", Unit::none, "write past the page cache (O_DIRECT)"}, direct);
-  v.field(Field{"repeat", Unit::count, "checkpoints of each mode"}.from(1, 1000), repeat);
-  v.field(Field{"budget", Unit::seconds, "ranks write no more after this time, in each checkpoint"}.above(0), budget);
+  v.field(Field{"repeat", Unit::count, "checkpoints of each mode"}.free().from(1, 1000), repeat);
+  v.field(Field{"budget", Unit::seconds, "ranks write no more after this time, in each checkpoint"}.free().above(0),
+          budget);
   v.field({"drain-to", Unit::none, "also copy a checkpoint to this folder, on slower storage, and time that",
            Role::option, "DIR"},
           drain_to);
@@ -318,19 +321,23 @@ void CheckpointRestore::describe(FieldVisitor& v) {
 
 void CheckpointResult::describe(FieldVisitor& v) {
   v.field({"model", Unit::none, "whose checkpoint it stands for"}, model);
-  v.field({"writers", Unit::count, "files written at once"}, writers);
+  v.field(Field{"writers", Unit::count, "files written at once"}.condition(), writers);
   v.field({"bytes", Unit::bytes, "of one checkpoint as it was planned"}, bytes);
-  v.field({"block", Unit::bytes, "bytes per write"}, block);
-  v.field({"direct", Unit::none, "past the page cache"}, direct);
+  v.field(Field{"block", Unit::bytes, "bytes per write"}.condition(), block);
+  v.field(Field{"direct", Unit::none, "past the page cache"}.condition(), direct);
   v.field({"fio", Unit::none, "the fio command that the job stands for"}, fio);
-  v.field({"block_seconds", Unit::seconds, "that training waits, of the first row"}, block_seconds);
-  v.field({"durable_seconds", Unit::seconds, "until all is durable, of the first row"}, durable_seconds);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the time to durable, of the first row"},
+  v.field(
+      Field{"block_seconds", Unit::seconds, "that training waits, of the first row"}.metric(Better::lower, kUnfeltWait),
+      block_seconds);
+  v.field(Field{"durable_seconds", Unit::seconds, "until all is durable, of the first row"}.metric(Better::lower),
+          durable_seconds);
+  v.field(Field{"bytes_per_second", Unit::bytes_per_second, "bytes over the time to durable, of the first row"}.metric(
+              Better::higher),
           bytes_per_second);
   v.field({"rows", Unit::none, "each mode"}, rows);
   v.field({"drain", Unit::none, "the copy to slower storage"}, drain);
   v.field({"read_back", Unit::none, "what was read and compared"}, read_back);
-  v.field({"storage", Unit::none, "what DIR lies on"}, storage);
+  v.field(Field{"storage", Unit::none, "what DIR lies on"}.condition(), storage);
 }
 
 }  // namespace shardkit::bench

@@ -97,7 +97,7 @@ std::vector<Pair> common_metrics(const CompareOptions& options, const Measuremen
 void set_what_counts(const CompareOptions& options, const Thresholds& thresholds, std::vector<Pair>& pairs) {
   for (Pair& pair : pairs) {
     const std::string name = pair.metric->name();
-    pair.counts = !pair.metric->derived || !options.metric.empty() || thresholds.names(name);
+    pair.counts = !pair.metric->role.derived || !options.metric.empty() || thresholds.names(name);
   }
   if (std::ranges::any_of(pairs, &Pair::counts)) return;
   for (Pair& pair : pairs) pair.counts = true;
@@ -123,7 +123,7 @@ std::vector<CompareRow> judged_rows(const std::vector<Pair>& pairs, const Thresh
   std::vector<stats::MetricSamples> samples;
   for (const Pair& pair : pairs) {
     const CompareMetric& metric = *pair.metric;
-    samples.push_back({pair.base, pair.changed, metric.better, thresholds.of(metric.name()), metric.floor});
+    samples.push_back({pair.base, pair.changed, metric.role.better, thresholds.of(metric.name()), metric.role.floor});
   }
   const std::vector<stats::Change> changes = changes_of(pairs, samples);
   std::vector<CompareRow> rows;

@@ -8,25 +8,16 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "bench/compare/compare.hpp"
+#include "bench/compare/compared_fields.hpp"
 #include "core/units.hpp"
 #include "stats/comparison.hpp"
 
 namespace shardkit::bench {
 
 /// A figure of a result by which two results are held against each other.
-struct CompareMetric {
-  std::string_view stage;  ///< the verb that measures it; in the result of `run` the member that holds it
-  std::string_view path;   ///< within what that verb measured: "latency_seconds.p99"
-  stats::Better better = stats::Better::higher;
-  Unit unit = Unit::none;
-  double floor = 0;      ///< values below count as this (MetricSamples::floor); 0: none
-  bool derived = false;  ///< follows from other metrics of the same result, which tell the same change already
+using CompareMetric = ComparedField;
 
-  /// "read.latency_seconds.p99"
-  std::string name() const { return std::string(stage) + "." + std::string(path); }
-};
-
-/// All of them: the one table.
+/// All of them.
 std::span<const CompareMetric> compare_metrics();
 
 /// By name; throws Error{usage} that lists them for any other, naming `option`, or the `file` that says it.
@@ -35,9 +26,6 @@ const CompareMetric& compare_metric(std::string_view name, std::string_view opti
 /// Its value in the `result` of an envelope of `verb`, or in one of that result's repetitions. Empty when it is not
 /// there, which is the rule for metrics of other verbs.
 std::optional<double> metric_value(const CompareMetric& metric, std::string_view verb, const nlohmann::json& result);
-
-/// A value as people read it: "1.20 GB/s", "812/s", "3.41 ms".
-std::string metric_text(double value, Unit unit);
 
 /// "-9.8 %: 1.20 GB/s to 1.08 GB/s, between -12.1 % and -7.4 %, p 0.0002".
 std::string change_text(const CompareRow& row, Unit unit);

@@ -1,7 +1,6 @@
 #include "bench/compare/conditions.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -10,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/compare/compared_fields.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 
@@ -17,73 +17,9 @@ namespace shardkit::bench {
 namespace {
 
 using Json = nlohmann::json;
+using Part = Comparison::Part;
 
-/// What a stage says that it used and read; an option of the same name is only what was asked for.
-constexpr std::array<std::string_view, 27> kStageFacts = {
-    "mode",
-    "engine",
-    "direct",
-    "threads",
-    "workers",
-    "depth",
-    "block_bytes",
-    "crop",
-    "scale",
-    "backend",
-    "nvjpeg.name",
-    "nvjpeg.batch",
-    "dtype",
-    "layout",
-    "cache.state",
-    "storage.file_system",
-    "storage.storage_class",
-    "files",
-    "mean_sample_bytes",
-    "mix.mean_bytes",
-    "mix.mean_megapixels",
-    "writers",
-    "gpu",
-    "sink",
-    "normalize",
-    "step_seconds",
-    "copies.devices",
-};
-/// The verb of samples/pytorch/loader_probe.py.
-constexpr std::string_view kLoaderProbe = "loader-probe";
-constexpr std::string_view kPipeline = "pipeline";
-constexpr std::array<std::string_view, 6> kStages = {"read", "decode", "augment", "pipeline", "checkpoint", "transfer"};
-
-/// Of the machine, what makes it another one.
-constexpr std::array<std::string_view, 3> kMachineFacts = {"host.cpus", "host.memory_bytes", "host.cpu_model"};
-
-/// Options that change how long or where something is measured, and those that only what comes of it is held against.
-constexpr std::array<std::string_view, 19> kFreeOptions = {"path",
-                                                           "dir",
-                                                           "budget_seconds",
-                                                           "min_seconds",
-                                                           "seed",
-                                                           "repeat",
-                                                           "cache",
-                                                           "preset",
-                                                           "gpus",
-                                                           "min_au_ratio",
-                                                           "samples",
-                                                           "scaling",
-                                                           "trace",
-                                                           "data",
-                                                           "node",
-                                                           "seconds",
-                                                           "batches",
-                                                           "turns",
-                                                           "required_rate_bytes_per_second"};
-
-/// How far numbers may lie apart and count as equal.
-struct Tolerance {
-  std::string_view ending;
-  double share;
-};
-constexpr std::array kTolerances = {Tolerance{"host.memory_bytes", 0.1}, Tolerance{"mean_sample_bytes", 0.05},
-                                    Tolerance{"mix.mean_bytes", 0.05}, Tolerance{"mix.mean_megapixels", 0.05}};
+constexpr std::string_view kRun = "run";
 
 std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -103,13 +39,22 @@ void flatten(const std::string& key, const Json& value, Conditions& conditions) 
   for (const auto& [name, child] : value.items()) flatten(key + "." + name, child, conditions);
 }
 
-void take_stage(const std::string& stage, const Json& measured, Conditions& conditions) {
-  for (const std::string_view fact : kStageFacts) {
-    const Json* value = member(measured, fact);
+/// What `verb` says that it used and read, which is its own result or a stage of a run; an option of the same name is
+/// only what was asked for.
+void take_stage(std::string_view verb, bool own, const Json& measured, Conditions& conditions) {
+  for (const ComparedField& fact : compared_fields()) {
+    const bool matters = fact.role.part == Part::condition || (own && fact.role.part == Part::own_condition);
+    if (fact.verb != verb || !matters) continue;
+    const Json* value = member(measured, fact.path);
     if (value == nullptr || value->is_object()) continue;
     if (value->is_string() && text_of(*value).empty()) continue;  // not known, such as the GPU where there is none
-    conditions[stage + "." + std::string(fact)] = text_of(*value);
+    conditions[fact.name()] = text_of(*value);
   }
+}
+
+/// Each stage that the result of a run holds.
+void take_stages(const Json& run, Conditions& conditions) {
+  for (const auto& [stage, measured] : run.items()) take_stage(stage, false, measured, conditions);
 }
 
 std::string_view last_name(std::string_view key) { return key.substr(key.rfind('.') + 1); }
@@ -124,15 +69,16 @@ void take_options(const Json& options, Conditions& conditions) {
   }
 }
 
-bool is_in(std::span<const std::string_view> names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
+/// The field that a condition was read from; null for an option, and for what has no role.
+const ComparedField* field_of(std::string_view key) {
+  const auto found = std::ranges::find(compared_fields(), key, &ComparedField::name);
+  return found == compared_fields().end() ? nullptr : &*found;
 }
 
 bool is_decisive(std::string_view key) {
   if (key.starts_with("tool.")) return false;
-  if (key.starts_with("host.")) return is_in(kMachineFacts, key);
-  if (key.starts_with("options.")) return !is_in(kFreeOptions, last_name(key));
-  return true;
+  if (key.starts_with("host.")) return field_of(key) != nullptr;
+  return !key.starts_with("options.") || !is_free_option(last_name(key));
 }
 
 std::optional<double> number(const std::string& text) {
@@ -144,11 +90,11 @@ std::optional<double> number(const std::string& text) {
 
 bool is_same(std::string_view key, const std::string& base, const std::string& changed) {
   if (base == changed) return true;
-  const auto rule = std::ranges::find_if(kTolerances, [&](const Tolerance& t) { return key.ends_with(t.ending); });
-  if (rule == kTolerances.end()) return false;
+  const ComparedField* const field = field_of(key);
+  if (field == nullptr) return false;
   const auto a = number(base);
   const auto b = number(changed);
-  return a && b && std::abs(*a - *b) <= rule->share * std::max(std::abs(*a), std::abs(*b));
+  return a && b && std::abs(*a - *b) <= field->role.tolerance * std::max(std::abs(*a), std::abs(*b));
 }
 
 bool fits(std::string_view key, std::string_view allowed) {
@@ -170,17 +116,8 @@ Conditions conditions_of(const Json& envelope) {
   conditions["verb"] = verb;
   if (const Json* version = member(envelope, "schema_version")) conditions["schema_version"] = text_of(*version);
   const Json& result = envelope.at("result");
-  take_stage(verb, result, conditions);
-  for (const std::string_view stage : kStages) {
-    const Json* measured = verb == "run" ? member(result, stage) : nullptr;
-    if (measured != nullptr) take_stage(std::string(stage), *measured, conditions);
-  }
-  // Alone it is measured with its GPUs; the rates of a run are only held against theirs.
-  const Json* gpus = verb == kPipeline ? member(result, "gpus") : nullptr;
-  if (gpus != nullptr) conditions[verb + ".gpus"] = text_of(*gpus);
-  // It names no state of the cache that was had; one that was asked for was had, or it failed.
-  const Json* asked = verb == kLoaderProbe ? member(result, "cache.requested") : nullptr;
-  if (asked != nullptr) conditions[verb + ".cache.requested"] = text_of(*asked);
+  take_stage(verb, true, result, conditions);
+  if (verb == kRun) take_stages(result, conditions);
   if (const Json* options = member(envelope, "options")) take_options(*options, conditions);
   if (const Json* host = member(envelope, "host")) flatten("host", *host, conditions);
   if (const Json* tool = member(envelope, "tool")) flatten("tool", *tool, conditions);

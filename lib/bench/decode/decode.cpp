@@ -254,12 +254,12 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
 }
 
 void DecodeBenchOptions::describe(FieldVisitor& v) {
-  v.field({"PATH", Unit::none, "shards, image files, or folders of either", Role::positional}, paths);
+  v.field(Field{"PATH", Unit::none, "shards, image files, or folders of either", Role::positional}.free(), paths);
   v.field({"backend", Unit::none, "what decodes: libjpeg-turbo, or nvJPEG on a GPU"}, backend);
   v.field(Field{"threads", Unit::count, "decoding threads; as many as the process may keep cores busy"}.from(
               1, system::kMostThreads),
           threads);
-  v.field(Field{"samples", Unit::count, "images to load, taken evenly"}.from(1), samples);
+  v.field(Field{"samples", Unit::count, "images to load, taken evenly"}.free().from(1), samples);
   v.field(
       Field{"crop", Unit::count, "decode only a random resized crop to this many pixels a side", Role::option, "PIXELS"}
           .from(1, kMostCrop),
@@ -272,10 +272,10 @@ void DecodeBenchOptions::describe(FieldVisitor& v) {
           augment);
   v.field({"dtype", Unit::none, "type of the augmented values; with --augment"}, dtype);
   v.field({"layout", Unit::none, "planes first (nchw) or pixels first (nhwc); with --augment"}, layout);
-  v.field(Field{"min-seconds", Unit::seconds, "decode, and augment, for at least this long"}.from(0, kDay),
+  v.field(Field{"min-seconds", Unit::seconds, "decode, and augment, for at least this long"}.free().from(0, kDay),
           min_seconds);
-  v.field({"scaling", Unit::none, "measure 1, 2, 4, ... threads too"}, scaling);
-  v.field({"seed", Unit::none, "where the crops lie and which are flipped"}, seed);
+  v.field(Field{"scaling", Unit::none, "measure 1, 2, 4, ... threads too"}.free(), scaling);
+  v.field(Field{"seed", Unit::none, "where the crops lie and which are flipped"}.free(), seed);
   v.field(Field{"batch", Unit::count, "images that nvJPEG is given at once; default: 256"}.from(1, 65536), batch);
   v.field({"device", Unit::none, "number of the GPU that nvJPEG decodes on; default: 0"}, device);
   access.describe(v);
@@ -289,16 +289,16 @@ void ScalingRow::describe(FieldVisitor& v) {
 }
 
 void DecodeResult::describe(FieldVisitor& v) {
-  v.field({"backend", Unit::none, "what decoded"}, backend);
-  v.field({"crop", Unit::count, "side of the random resized crop; none: the whole image"}, crop);
-  v.field({"scale", Unit::none, "how many times smaller a side was decoded"}, scale);
-  v.field({"threads", Unit::count, "decoding threads"}, threads);
+  v.field(Field{"backend", Unit::none, "what decoded"}.condition(), backend);
+  v.field(Field{"crop", Unit::count, "side of the random resized crop; none: the whole image"}.condition(), crop);
+  v.field(Field{"scale", Unit::none, "how many times smaller a side was decoded"}.condition(), scale);
+  v.field(Field{"threads", Unit::count, "decoding threads"}.condition(), threads);
   v.field({"images", Unit::count, "images in memory"}, images);
   v.field({"decoded", Unit::count, "images decoded, each at least once where there was time"}, decoded);
   v.field({"decode_seconds", Unit::seconds, "time that took"}, decode_seconds);
   v.field({"cpu_seconds", Unit::seconds, "processor time that took, of the whole process"}, cpu_seconds);
   v.field({"cpu_seconds_per_sample", Unit::none, "that time over the images decoded"}, cpu_seconds_per_sample);
-  v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);
+  v.field(Field{"samples_per_second", Unit::per_second, "images over time"}.metric(Better::higher), samples_per_second);
   v.field({"samples_per_second_interval", Unit::per_second,
            "95 % interval of the median over slices of 0.1 s; none of less than 1 s, or where the rate lies outside"},
           samples_per_second_interval);
@@ -306,8 +306,10 @@ void DecodeResult::describe(FieldVisitor& v) {
       {"steady", Unit::none,
        "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
       steady);
-  v.field({"samples_per_second_per_core", Unit::per_second, "images per second of processor time; of the CPU alone"},
-          samples_per_second_per_core);
+  v.field(
+      Field{"samples_per_second_per_core", Unit::per_second, "images per second of processor time; of the CPU alone"}
+          .metric(Better::higher),
+      samples_per_second_per_core);
   v.field({"megapixels_per_second", Unit::per_second, "megapixels of the images, before cropping, over time"},
           megapixels_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "compressed bytes over time"}, bytes_per_second);

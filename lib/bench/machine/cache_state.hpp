@@ -49,7 +49,7 @@ struct CacheReport {
 
   void describe(FieldVisitor& v) {
     v.field({"requested", Unit::none, "what --cache asked for"}, requested);
-    v.field({"state", Unit::none, "what was measured; empty: nothing was read"}, state);
+    v.field(Field{"state", Unit::none, "what was measured; empty: nothing was read"}.judged(), state);
     v.field({"residency_before_ratio", Unit::ratio, "share of the bytes in the page cache before; none: not known"},
             residency_before_ratio);
     v.field({"residency_after_ratio", Unit::ratio, "the same afterwards"}, residency_after_ratio);

@@ -8,6 +8,7 @@
 #include "bench/pipeline/pipeline_ladder.hpp"
 #include "bench/pipeline/pipeline_report.hpp"
 #include "bench/pipeline/pipeline_setup.hpp"
+#include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"
 #include "io/publish.hpp"
 #include "system/storage.hpp"
@@ -309,7 +310,7 @@ void CheckpointInterference::describe(FieldVisitor& v) {
 }
 
 void CopyReport::describe(FieldVisitor& v) {
-  v.field({"devices", Unit::none, "GPUs that batches were copied to"}, devices);
+  v.field(Field{"devices", Unit::none, "GPUs that batches were copied to"}.condition(), devices);
   v.field({"pinned", Unit::none, "from pinned memory"}, pinned);
   v.field({"copies", Unit::count, "one for each batch"}, copies);
   v.field({"bytes", Unit::bytes, "in all of them"}, bytes);
@@ -355,37 +356,42 @@ void PipelineResult::describe(FieldVisitor& v) {
   v.field({"reason", Unit::none, "why, in one line"}, reason);
   v.field({"advice", Unit::none, "settings that would help"}, advice);
   v.field({"source", Unit::none, "what was read: shards, files or null"}, source);
-  v.field({"files", Unit::count, "shards or image files"}, files);
+  v.field(Field{"files", Unit::count, "shards or image files"}.condition(), files);
   v.field({"decode", Unit::none, "how images became pixels"}, decode);
-  v.field({"sink", Unit::none, "where batches were handed over to; host: nothing is copied"}, sink);
-  v.field({"normalize", Unit::none, "where samples were flipped and normalised"}, normalize);
-  v.field({"gpus", Unit::none, "GPUs that stepped together"}, gpus);
+  v.field(Field{"sink", Unit::none, "where batches were handed over to; host: nothing is copied"}.condition(), sink);
+  v.field(Field{"normalize", Unit::none, "where samples were flipped and normalised"}.condition(), normalize);
+  v.field(Field{"gpus", Unit::none, "GPUs that stepped together"}.own_condition(), gpus);
   v.field({"batch", Unit::none, "samples per GPU and step"}, batch);
   v.field({"step", Unit::none, "what computing was"}, step);
-  v.field({"step_seconds", Unit::seconds, "that a step was to compute"}, step_seconds);
+  v.field(Field{"step_seconds", Unit::seconds, "that a step was to compute"}.condition(), step_seconds);
   v.field({"prefetch", Unit::none, "batches per GPU made ahead; the last value of --prefetch"}, prefetch);
   v.field({"readers", Unit::count, "threads that read"}, readers);
-  v.field({"workers", Unit::count, "threads that decode and augment"}, workers);
-  v.field({"crop", Unit::none, "side of the crop in pixels"}, crop);
-  v.field({"dtype", Unit::none, "type of the batch's values"}, dtype);
-  v.field({"layout", Unit::none, "planes or pixels first"}, layout);
+  v.field(Field{"workers", Unit::count, "threads that decode and augment"}.condition(), workers);
+  v.field(Field{"crop", Unit::none, "side of the crop in pixels"}.condition(), crop);
+  v.field(Field{"dtype", Unit::none, "type of the batch's values"}.condition(), dtype);
+  v.field(Field{"layout", Unit::none, "planes or pixels first"}.condition(), layout);
   v.field({"batch_memory", Unit::bytes, "memory that holds batches"}, batch_memory);
   v.field({"steps", Unit::count, "in all epochs"}, steps);
   v.field({"samples", Unit::count, "that steps took, in all epochs"}, samples);
   v.field({"samples_dropped", Unit::count, "left out at the ends of epochs, with --drop-last"}, samples_dropped);
   v.field({"required_samples_per_second", Unit::per_second, "what the job takes when it never waits"},
           required_samples_per_second);
-  v.field({"samples_per_second", Unit::per_second, "samples that steps took, after the first batch"},
+  v.field(Field{"samples_per_second", Unit::per_second, "samples that steps took, after the first batch"}.metric(
+              Better::higher),
           samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "compressed bytes of as many"}, bytes_per_second);
-  v.field({"mean_sample", Unit::bytes, "mean size of a compressed image"}, mean_sample);
-  v.field({"batch_latency", Unit::seconds, "time that a step waited for its batches, the first step left out"},
-          batch_latency);
+  v.field(Field{"mean_sample", Unit::bytes, "mean size of a compressed image"}.condition(0.05), mean_sample);
+  v.field(
+      Field{"batch_latency", Unit::seconds, "time that a step waited for its batches, the first step left out"}.metric(
+          Better::lower, kUnfeltWait),
+      batch_latency);
   v.field({"first_batch_seconds", Unit::seconds, "that the first step waited"}, first_batch_seconds);
   v.field({"stall_ratio", Unit::ratio, "share of the running time that steps waited, the first step left out"},
           stall_ratio);
-  v.field({"au_ratio", Unit::ratio, "computing over running time, the first step left out; none without --step-time"},
-          au_ratio);
+  v.field(
+      Field{"au_ratio", Unit::ratio, "computing over running time, the first step left out; none without --step-time"}
+          .metric(Better::higher, 0.01),
+      au_ratio);
   v.field({"stages", Unit::none, "what each stage's threads did"}, stages);
   v.field({"cpu_seconds_per_sample", Unit::seconds, "of all stages' threads together"}, cpu_seconds_per_sample);
   v.field({"process_cpu_seconds_per_sample", Unit::seconds, "of the whole process, threads of drivers among them"},
@@ -393,7 +399,7 @@ void PipelineResult::describe(FieldVisitor& v) {
   v.field({"epochs", Unit::none, "cold against warm"}, epochs);
   v.field({"prefetches", Unit::none, "a row for each value of --prefetch"}, prefetches);
   v.field({"ladder", Unit::none, "a row for each rung; none without --ladder"}, ladder);
-  v.field({"cache", Unit::none, "the page cache, before the first epoch and after the last"}, cache);
+  v.field(Field{"cache", Unit::none, "the page cache, before the first epoch and after the last"}.condition(), cache);
   v.field({"copies", Unit::none, "to GPUs, in all epochs; none where batches stayed in host memory"}, copies);
   v.field({"jpegs", Unit::none, "who decoded; none without --decode nvjpeg"}, jpegs);
   v.field({"failures", Unit::none, "images that went wrong, by kind; they are in no batch"}, failures);

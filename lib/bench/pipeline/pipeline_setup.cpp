@@ -18,13 +18,16 @@
 namespace shardkit::bench {
 
 void PipelineOptions::describe(FieldVisitor& v) {
-  v.field({"PATH", Unit::none, "shards, image files, or folders of either; none with --source null",
-           Role::optional_positional},
+  v.field(Field{"PATH", Unit::none, "shards, image files, or folders of either; none with --source null",
+                Role::optional_positional}
+              .free(),
           paths);
-  v.field({"preset", Unit::none, "published workload that says batch and step time (iobench model --list-presets)",
-           Role::option, "NAME"},
+  v.field(Field{"preset", Unit::none, "published workload that says batch and step time (iobench model --list-presets)",
+                Role::option, "NAME"}
+              .free(),
           preset);
-  v.field(Field{"gpus", Unit::count, "GPUs that step together; as many as --device names, else 1"}.from(1, 1024), gpus);
+  v.field(Field{"gpus", Unit::count, "GPUs that step together; as many as --device names, else 1"}.free().from(1, 1024),
+          gpus);
   v.field(Field{"batch", Unit::count, "samples per GPU and step; the preset's, else 256"}.from(1, 1U << 20U), batch);
   v.field(Field{"step-time", Unit::seconds, "time a GPU computes on one batch; the preset's, else none"}.from(0, kDay),
           step_time);
@@ -45,7 +48,7 @@ void PipelineOptions::describe(FieldVisitor& v) {
       Field{"shuffle-buffer", Unit::count, "samples of shards among which the next is drawn; 0: in the shards' order"}
           .from(0, 10'000'000),
       shuffle_buffer);
-  v.field({"cache", Unit::none, "state of the page cache before the first epoch"}, cache);
+  v.field(Field{"cache", Unit::none, "state of the page cache before the first epoch"}.free(), cache);
   v.field({"source", Unit::none, "null: nothing is read"}, source);
   v.field({"decode", Unit::none, "nvjpeg: on the GPU what that takes; null: nothing is, to time reading alone"},
           decode);
@@ -64,17 +67,20 @@ void PipelineOptions::describe(FieldVisitor& v) {
   v.field({"ladder", Unit::none, "measure from a naive loader to one in which all overlaps, rung by rung"}, ladder);
   v.field({"drop-last", Unit::none, "leave out what is left of an epoch when it does not fill a batch of every GPU"},
           drop_last);
-  v.field(Field{"samples", Unit::count, "samples of an epoch at most; all without it"}.from(1, 1ULL << 48U), samples);
-  v.field(Field{"budget", Unit::seconds, "read no new samples after this time; for each value of --prefetch"}.above(
-              0, kDay),
-          budget);
+  v.field(Field{"samples", Unit::count, "samples of an epoch at most; all without it"}.free().from(1, 1ULL << 48U),
+          samples);
+  v.field(
+      Field{"budget", Unit::seconds, "read no new samples after this time; for each value of --prefetch"}.free().above(
+          0, kDay),
+      budget);
   v.field(Field{"checkpoint-every", Unit::count, "write a checkpoint after every so many steps"}.from(1, 1U << 30U),
           checkpoint_every);
   v.field(Field{"checkpoint-bytes", Unit::bytes, "its size"}.from(1), checkpoint_bytes);
   v.field({"checkpoint-dir", Unit::none, "existing folder for it; it is removed at once", Role::option, "DIR"},
           checkpoint_dir);
-  v.field({"trace", Unit::none, "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file}, trace);
-  v.field({"seed", Unit::none, "order, crops and flips"}, seed);
+  v.field(Field{"trace", Unit::none, "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file}.free(),
+          trace);
+  v.field(Field{"seed", Unit::none, "order, crops and flips"}.free(), seed);
   access.describe(v);
 }
 

@@ -240,11 +240,13 @@ ReadResult read(const ReadOptions& options, const InputSet& input, Context& cont
 }
 
 void ReadOptions::describe(FieldVisitor& v) {
-  v.field({"PATH", Unit::none,
-           "shards, files, or folders of either; or URLs: s3://bucket/prefix, http(s)://host/file, patterns and lists "
-           "of them",
-           Role::positional},
-          paths);
+  v.field(
+      Field{"PATH", Unit::none,
+            "shards, files, or folders of either; or URLs: s3://bucket/prefix, http(s)://host/file, patterns and lists "
+            "of them",
+            Role::positional}
+          .free(),
+      paths);
   v.field({"mode", Unit::none,
            "whole files in blocks; samples in random order (blocks with --block); or folders of images, each call "
            "timed apart"},
@@ -267,18 +269,20 @@ void ReadOptions::describe(FieldVisitor& v) {
               .from(1, 4096),
           depth);
   v.field({"direct", Unit::none, "read past the page cache (O_DIRECT)"}, direct);
-  v.field({"cache", Unit::none, "state of the page cache to start from; fails when it cannot be had"}, cache);
-  v.field(Field{"samples", Unit::count, "stop after this many samples"}.from(1), samples);
-  v.field(Field{"budget", Unit::seconds, "stop after this time; of a store default 28s"}.above(0), budget);
+  v.field(Field{"cache", Unit::none, "state of the page cache to start from; fails when it cannot be had"}.free(),
+          cache);
+  v.field(Field{"samples", Unit::count, "stop after this many samples"}.free().from(1), samples);
+  v.field(Field{"budget", Unit::seconds, "stop after this time; of a store default 28s"}.free().above(0), budget);
   v.field(Field{"min-time", Unit::seconds,
                 "read the data again until it was read for so long; not what a first reading left in memory"}
               .above(0),
           min_time);
   v.field(
       Field{"repeat", Unit::count, "measure so many times, caches prepared anew, and say the median and its interval"}
+          .free()
           .from(1, 1000),
       repeat);
-  v.field({"seed", Unit::none, "order of the random samples, or of the requests to a store"}, seed);
+  v.field(Field{"seed", Unit::none, "order of the random samples, or of the requests to a store"}.free(), seed);
   store.describe(v);
 }
 
@@ -287,14 +291,16 @@ void ReadResult::describe(FieldVisitor& v) {
            "of a store: stream or stage, and what each number of connections gave; the figures "
            "beside it are those of the knee"},
           store);
-  v.field({"mode", Unit::none, "how files were read"}, mode);
+  v.field(Field{"mode", Unit::none, "how files were read"}.condition(), mode);
   v.field({"job", Unit::none, "what --job stood for"}, job);
-  v.field({"engine", Unit::none, "what read them"}, engine);
-  v.field({"direct", Unit::none, "past the page cache"}, direct);
-  v.field({"threads", Unit::count, "threads that read"}, threads);
-  v.field({"depth", Unit::count, "reads in flight of each; none: of a store"}, depth);
-  v.field({"block", Unit::bytes, "bytes per read of files in sequential mode, of blocks in random mode"}, block);
-  v.field({"files", Unit::count, "files or shards named"}, files);
+  v.field(Field{"engine", Unit::none, "what read them"}.condition(), engine);
+  v.field(Field{"direct", Unit::none, "past the page cache"}.condition(), direct);
+  v.field(Field{"threads", Unit::count, "threads that read"}.condition(), threads);
+  v.field(Field{"depth", Unit::count, "reads in flight of each; none: of a store"}.condition(), depth);
+  v.field(
+      Field{"block", Unit::bytes, "bytes per read of files in sequential mode, of blocks in random mode"}.condition(),
+      block);
+  v.field(Field{"files", Unit::count, "files or shards named"}.condition(), files);
   v.field({"bytes", Unit::bytes, "bytes read"}, bytes);
   v.field({"samples", Unit::count,
            "samples read; a file that is no shard is one; none: those of a store, of random blocks, and of shards "
@@ -309,7 +315,9 @@ void ReadResult::describe(FieldVisitor& v) {
       passes);
   v.field({"read_seconds", Unit::seconds, "time they took"}, read_seconds);
   v.field({"cpu_seconds", Unit::seconds, "processor time they took"}, cpu_seconds);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over time; of repetitions the median"}, bytes_per_second);
+  v.field(Field{"bytes_per_second", Unit::bytes_per_second, "bytes over time; of repetitions the median"}.metric(
+              Better::higher),
+          bytes_per_second);
   v.field({"bytes_per_second_interval", Unit::bytes_per_second,
            "95 % interval of the median over slices of 0.1 s, none of less than 1 s or where the rate lies outside; or "
            "over repetitions, of fewer than 6 of them their range"},
@@ -318,14 +326,18 @@ void ReadResult::describe(FieldVisitor& v) {
       {"steady", Unit::none,
        "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
       steady);
-  v.field({"samples_per_second", Unit::per_second, "samples over time"}, samples_per_second);
-  v.field({"mean_sample", Unit::bytes, "mean size of those as stored, a shard's headers and padding included"},
+  v.field(Field{"samples_per_second", Unit::per_second, "samples over time"}.derived_metric(Better::higher),
+          samples_per_second);
+  v.field(Field{"mean_sample", Unit::bytes, "mean size of those as stored, a shard's headers and padding included"}
+              .condition(0.05),
           mean_sample);
-  v.field({"latency", Unit::seconds, "time of one read: a block, or a sample in random mode"}, latency);
+  v.field(
+      Field{"latency", Unit::seconds, "time of one read: a block, or a sample in random mode"}.metric(Better::lower),
+      latency);
   v.field({"latency_histogram", Unit::none, "how many reads took how long, by powers of two"}, latency_histogram);
   v.field({"repetitions", Unit::none, "each by itself, where there was more than one"}, repetitions);
-  v.field({"cache", Unit::none, "state of the page cache"}, cache);
-  v.field({"storage", Unit::none, "what the first path lies on"}, storage);
+  v.field(Field{"cache", Unit::none, "state of the page cache"}.condition(), cache);
+  v.field(Field{"storage", Unit::none, "what the first path lies on"}.condition(), storage);
   v.field({"on_disk", Unit::none, "what of the data is not on the disk byte for byte"}, on_disk);
   v.field({"device", Unit::none, "the block device meanwhile, as iostat sees it"}, device);
   v.field({"imagefolder", Unit::none, "of folders: each kind of call apart, and what an epoch costs"}, imagefolder);

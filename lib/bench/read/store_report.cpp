@@ -101,11 +101,13 @@ std::optional<double> StoreReadOptions::required() const {
 void StoreReadOptions::describe(FieldVisitor& v) {
   v.field(
       Field{"required-rate", Unit::bytes_per_second, "of a store: what the job reads, for the verdict stream or stage"}
+          .free()
           .above(0),
       required_rate);
-  v.field({"preset", Unit::none, "of a store: the job that reads, such as resnet50-h100", Role::option, "NAME"},
-          preset);
-  v.field(Field{"gpus", Unit::count, "GPUs of that job; 1"}.from(1), gpus);
+  v.field(
+      Field{"preset", Unit::none, "of a store: the job that reads, such as resnet50-h100", Role::option, "NAME"}.free(),
+      preset);
+  v.field(Field{"gpus", Unit::count, "GPUs of that job; 1"}.free().from(1), gpus);
   v.field(Field{"batch", Unit::count, "its samples per GPU and step"}.from(1), batch);
   v.field(Field{"step-time", Unit::seconds, "time its GPUs compute on one batch"}.above(0), step_time);
   v.field(
@@ -113,7 +115,8 @@ void StoreReadOptions::describe(FieldVisitor& v) {
             "of a store: mean size of the job's stored samples; of local files: each is a row of samples of this size"}
           .from(1, 1ULL << 40U),
       sample_bytes);
-  v.field(Field{"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}.above(0, 1),
+  v.field(Field{"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}.free().above(
+              0, 1),
           min_au);
   access.describe(v);
 }

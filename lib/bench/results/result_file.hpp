@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/fields.hpp"
+#include "core/units.hpp"
 
 /// Results that were written before with --json, read back.
 namespace shardkit::bench {
@@ -53,5 +54,8 @@ struct Finding {
     v.field({"text", Unit::none, "the finding in a sentence"}, text);
   }
 };
+
+/// A value as people read it: "1.20 GB/s", "812/s", "3.41 ms".
+std::string metric_text(double value, Unit unit);
 
 }  // namespace shardkit::bench

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/compare/compare_metrics.hpp"
+#include "bench/results/result_file.hpp"
 #include "bench/run/run.hpp"
 #include "stats/summary.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 
 /// One figure of all turns; empty when one of them lacks it.
 template <class ValueOf>
-void add_metric(std::span<const RunTurn> turns, const char* name, const ValueOf& value_of,
+void add_metric(std::span<const RunTurn> turns, const char* name, Unit unit, const ValueOf& value_of,
                 std::vector<RepeatedMetric>& rows) {
   std::vector<double> values;
   for (const RunTurn& turn : turns) {
@@ -21,7 +21,6 @@ void add_metric(std::span<const RunTurn> turns, const char* name, const ValueOf&
     values.push_back(*value);
   }
   const stats::Summary summary = stats::summarize(values);
-  const Unit unit = compare_metric(name, "run").unit;
   RepeatedMetric row{name, summary.median, summary.low, summary.high, stats::prediction_interval(values), {}};
   row.text = fmt::format("{} ({} to {})", metric_text(row.median, unit), metric_text(row.low, unit),
                          metric_text(row.high, unit));
@@ -50,20 +49,22 @@ std::vector<RepeatedMetric> repeated_metrics(std::span<const RunTurn> turns) {
   using Value = std::optional<double>;
   std::vector<RepeatedMetric> rows;
   add_metric(
-      turns, "run.predicted.samples_per_second",
+      turns, "run.predicted.samples_per_second", Unit::per_second,
       [](const RunTurn& turn) { return Value(turn.predicted.samples_per_second); }, rows);
   add_metric(
-      turns, "read.bytes_per_second", [](const RunTurn& turn) { return Value(turn.read.bytes_per_second); }, rows);
+      turns, "read.bytes_per_second", Unit::bytes_per_second,
+      [](const RunTurn& turn) { return Value(turn.read.bytes_per_second); }, rows);
   add_metric(
-      turns, "read.latency_seconds.p99", [](const RunTurn& turn) { return Value(turn.read.latency.p99); }, rows);
+      turns, "read.latency_seconds.p99", Unit::seconds,
+      [](const RunTurn& turn) { return Value(turn.read.latency.p99); }, rows);
   add_metric(
-      turns, "decode.samples_per_second",
+      turns, "decode.samples_per_second", Unit::per_second,
       [](const RunTurn& turn) { return turn.decode ? Value(turn.decode->samples_per_second) : Value(); }, rows);
   add_metric(
-      turns, "pipeline.samples_per_second",
+      turns, "pipeline.samples_per_second", Unit::per_second,
       [](const RunTurn& turn) { return turn.pipeline ? Value(turn.pipeline->samples_per_second) : Value(); }, rows);
   add_metric(
-      turns, "transfer.pinned_h2d_bytes_per_second",
+      turns, "transfer.pinned_h2d_bytes_per_second", Unit::bytes_per_second,
       [](const RunTurn& turn) { return turn.transfer ? Value(turn.transfer->pinned_h2d) : Value(); }, rows);
   return rows;
 }

@@ -223,12 +223,15 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
 }
 
 void RunOptions::describe(FieldVisitor& v) {
-  v.field({"PATH", Unit::none, "shards, files, or folders of either", Role::positional}, paths);
-  v.field({"preset", Unit::none, "a published workload to feed, such as resnet50-h100", Role::option, "NAME"}, preset);
-  v.field(Field{"gpus", Unit::count, "GPUs that train together on this node"}.from(1), gpus);
+  v.field(Field{"PATH", Unit::none, "shards, files, or folders of either", Role::positional}.free(), paths);
+  v.field(
+      Field{"preset", Unit::none, "a published workload to feed, such as resnet50-h100", Role::option, "NAME"}.free(),
+      preset);
+  v.field(Field{"gpus", Unit::count, "GPUs that train together on this node"}.free().from(1), gpus);
   v.field(Field{"batch", Unit::count, "samples per GPU and step"}.from(1), batch);
   v.field(Field{"step-time", Unit::seconds, "time a GPU computes on one batch"}.above(0), step_time);
-  v.field(Field{"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}.above(0, 1),
+  v.field(Field{"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}.free().above(
+              0, 1),
           min_au);
   v.field(Field{"threads", Unit::count, "decoding threads; as many as the process may keep cores busy"}.from(
               1, system::kMostThreads),
@@ -239,14 +242,17 @@ void RunOptions::describe(FieldVisitor& v) {
   v.field(Field{"crop", Unit::count, "decode a random resized crop of this side; 0: whole images"}.from(0, kMostCrop),
           crop);
   v.field({"dtype", Unit::none, "type of the decoded values, for the memory of batches"}, dtype);
-  v.field(
-      {"cache", Unit::none,
-       "state of the page cache to read from; direct: past it (O_DIRECT); auto: cold where it can be had, else direct, "
-       "else warm, else any"},
-      cache);
-  v.field(Field{"budget", Unit::seconds, "time for all measurements of a turn together, about"}.above(0, kDay), budget);
-  v.field(Field{"repeat", Unit::count, "measure so many times: for intervals, and for compare, which wants ten"}.from(
-              1, stats::kMostRankedValues),
+  v.field(Field{"cache", Unit::none,
+                "state of the page cache to read from; direct: past it (O_DIRECT); auto: cold where it can be had, "
+                "else direct, "
+                "else warm, else any"}
+              .free(),
+          cache);
+  v.field(Field{"budget", Unit::seconds, "time for all measurements of a turn together, about"}.free().above(0, kDay),
+          budget);
+  v.field(Field{"repeat", Unit::count, "measure so many times: for intervals, and for compare, which wants ten"}
+              .free()
+              .from(1, stats::kMostRankedValues),
           repeat);
 }
 
@@ -275,7 +281,8 @@ void RunRequirement::describe(FieldVisitor& v) {
 }
 
 void PredictedSupply::describe(FieldVisitor& v) {
-  v.field({"samples_per_second", Unit::per_second, "what the stages give together"}, samples_per_second);
+  v.field(Field{"samples_per_second", Unit::per_second, "what the stages give together"}.derived_metric(Better::higher),
+          samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for that"}, bytes_per_second);
   v.field({"of_measured_ratio", Unit::factor, "what the host's stages predict over what the pipeline measured"},
           of_measured_ratio);

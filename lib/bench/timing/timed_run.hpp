@@ -19,6 +19,9 @@ bool wait_until(std::chrono::steady_clock::time_point moment, const std::stop_to
 /// The moment `seconds` from now; absurdly many count as years.
 std::chrono::steady_clock::time_point moment_in(double seconds);
 
+/// Seconds of waiting that nobody feels: 2 % of the shortest steps that train on images, 50 ms (docs/comparing.md).
+inline constexpr double kUnfeltWait = 0.001;
+
 /// What a timed run took.
 struct Timing {
   double seconds = 0;

@@ -257,11 +257,13 @@ void FileTransfer::describe(FieldVisitor& v) {
 
 void TransferResult::describe(FieldVisitor& v) {
   v.field({"verdict", Unit::none, "the result in one line"}, verdict);
-  v.field({"gpu", Unit::none, "model of the first GPU"}, gpu);
-  v.field({"pinned_h2d", Unit::bytes_per_second,
-           "the fastest row of pinned memory to the GPU, not from a remote node; of several GPUs the slowest one's"},
-          pinned_h2d);
-  v.field({"pinned_d2h", Unit::bytes_per_second, "the same from the GPU"}, pinned_d2h);
+  v.field(Field{"gpu", Unit::none, "model of the first GPU"}.condition(), gpu);
+  v.field(
+      Field{"pinned_h2d", Unit::bytes_per_second,
+            "the fastest row of pinned memory to the GPU, not from a remote node; of several GPUs the slowest one's"}
+          .metric(Better::higher),
+      pinned_h2d);
+  v.field(Field{"pinned_d2h", Unit::bytes_per_second, "the same from the GPU"}.metric(Better::higher), pinned_d2h);
   v.field({"devices", Unit::none, "GPUs that were measured"}, devices);
   v.field({"rows", Unit::none, "each kind, direction, size and number of streams"}, rows);
   v.field({"pinning", Unit::none, "what it costs to have memory that is pinned"}, pinning);

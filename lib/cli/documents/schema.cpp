@@ -6,6 +6,7 @@
 #include "cli/documents/documents.hpp"
 #include "cli/documents/help.hpp"
 #include "cli/envelope.hpp"
+#include "system/host.hpp"
 
 namespace shardkit::cli {
 namespace {
@@ -82,7 +83,7 @@ Json schema_of(const std::vector<FieldNode>& nodes, Definitions& definitions) {
 }
 
 Json host_schema(Definitions& definitions) {
-  HostInfo host;
+  system::HostInfo host;
   return schema_of(prototype_tree([&](FieldVisitor& v) { host.describe(v); }), definitions);
 }
 

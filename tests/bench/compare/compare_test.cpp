@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "bench/compare/compare_metrics.hpp"
 #include "compare_support.hpp"
+#include "io/file.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;
@@ -228,6 +230,32 @@ TEST_CASE("options that make no sense are refused") {
   CHECK(refused({.threshold = {"5%"}, .save_baseline = "x"}, "--threshold needs BASE"));
   CHECK(refused({.base = base, .save_baseline = "x"}, "in a call of its own"));
   CHECK(refused({.allow_different = {"host"}, .save_baseline = "x"}, "--allow-different needs BASE"));
+}
+
+TEST_CASE("what a field means for a comparison comes from the verb that describes it") {
+  const auto field = [](std::string_view name) {
+    return *std::ranges::find(compared_fields(), name, &ComparedField::name);
+  };
+  CHECK(field("read.latency_seconds.p99").role.better == Better::lower);
+  CHECK(field("pipeline.batch_latency_seconds.p99").role.floor == 0.001);
+  CHECK(field("read.cache.state").role.part == Comparison::Part::condition);
+  CHECK(field("read.mean_sample_bytes").role.tolerance == 0.05);
+  CHECK(field("host.memory_bytes").role.tolerance == 0.1);
+  CHECK(field("pipeline.gpus").role.part == Comparison::Part::own_condition);
+  CHECK(is_free_option("seed"));
+  CHECK_FALSE(is_free_option("threads"));
+}
+
+TEST_CASE("docs/comparing.md lists every metric, and in which direction it is good") {
+  const std::string page = io::read_text_file(CHECKOUT "/docs/comparing.md");
+  CHECK(compare_metrics().size() > 5);
+  for (const CompareMetric& metric : compare_metrics()) {
+    const char* better = metric.role.better == Better::higher ? "higher" : "lower";
+    const std::string row = fmt::format("| `{}` | {} | ", metric.name(), better);
+    CAPTURE(row);
+    CHECK(page.find(row) != std::string::npos);
+    CHECK((page.find(row + "| derived |") != std::string::npos) == metric.role.derived);
+  }
 }
 
 TEST_CASE("names of metrics are unique, and a value is shown in its unit") {
