@@ -157,7 +157,7 @@ class PipelineBench {
     if (!input_.files.empty()) {
       const bool is_remote = has_objects(input_.files);
       result.cache.state = is_remote
-                               ? "unknown"
+                               ? CacheState::unknown
                                : cache_state(result.cache, system::storage_of(input_.files.front().path).storage_class);
     }
     result.overhead = tool_overhead(calibration, last);

@@ -1,6 +1,7 @@
 #include "bench/results/result_file.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <system_error>
 

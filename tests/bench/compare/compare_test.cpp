@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "bench/compare/compare_metrics.hpp"
+#include "bench/results/result_file.hpp"
 #include "compare_support.hpp"
 #include "io/file.hpp"
 

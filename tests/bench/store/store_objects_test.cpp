@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/bench_data.hpp"
+#include "bench/input/input_files.hpp"
 #include "formats/manifest.hpp"
 #include "net/store_server.hpp"
 

@@ -225,8 +225,10 @@ TEST_CASE("index writes for shards at a URL to --output, the same bytes as besid
   Context ctx;
   const std::string url = "s3://bucket/set/{a,b}.tar";
   CHECK(failure_of([&] { index({.shards = {url}, .access = shards.access()}, ctx); }).says("--output DIR"));
-  IndexOptions options{
-      .shards = {url}, .dali = true, .wids = true, .energon = true, .output = out.path(), .access = shards.access()};
+  IndexOptions options{.shards = {url},
+                       .readers = {{"dali", true}, {"wids", true}, {"energon", true}},
+                       .output = out.path(),
+                       .access = shards.access()};
   CHECK(index(options, ctx).samples == 5);
   CHECK(read_file(out.path("manifest.json")) == shards.folder.read("manifest.json"));
   CHECK(read_file(out.path(".shardkit/a.tar.index")) == shards.folder.read(".shardkit/a.tar.index"));
