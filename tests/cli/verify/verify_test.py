@@ -102,7 +102,7 @@ class Verify(FolderTest):
 
     def test_sources_that_are_missing_or_no_shards(self):
         self.assert_error(run("shardctl", "verify", self.folder / "nowhere"), 4, "nowhere")
-        self.assert_error(run("shardctl", "verify", "s3://bucket/x.tar"), 4, "s3://bucket/x.tar")
+        self.assert_error(run("shardctl", "verify", "gs://bucket/x.tar"), 4, "'gs:'")
 
     def test_index_does_not_replace_what_convert_wrote(self):
         out = self.folder / "out"
