@@ -88,8 +88,8 @@ bool contains(const Range& range, double value) {
 
 std::string range_text(const Range& range, Unit unit) {
   const std::string least = typed(range.least, unit);
-  const std::string most = typed(range.most, unit);
   if (std::isinf(range.most)) return fmt::format("{} {}", range.open ? "more than" : "at least", least);
+  const std::string most = typed(range.most, unit);
   return range.open ? fmt::format("more than {} and at most {}", least, most)
                     : fmt::format("from {} to {}", least, most);
 }
