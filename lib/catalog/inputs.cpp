@@ -1,7 +1,6 @@
 #include "catalog/inputs.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <utility>
 
@@ -76,15 +75,8 @@ std::optional<io::ObjectInfo> Inputs::find(const std::string& address) { return 
 
 std::vector<std::optional<io::ObjectInfo>> Inputs::find_all(const std::vector<std::string>& addresses) {
   std::vector<std::optional<io::ObjectInfo>> found(addresses.size());
-  std::atomic<std::size_t> next = 0;
-  sync::TaskGroup group(stop_);
-  const auto look = [&](const std::stop_token& ending) {
-    for (std::size_t at = next++; at < addresses.size() && !ending.stop_requested(); at = next++) {
-      found[at] = find(addresses[at]);
-    }
-  };
-  for (std::size_t i = 0; i < std::min<std::size_t>(kLookUps, addresses.size()); ++i) group.spawn(look);
-  group.wait();
+  sync::for_each_index(addresses.size(), kLookUps, stop_,
+                       [&](std::size_t at, std::size_t) { found[at] = find(addresses[at]); });
   if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for objects");
   return found;
 }

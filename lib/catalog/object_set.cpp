@@ -1,7 +1,6 @@
 #include "catalog/object_set.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -198,15 +197,8 @@ void MergedSource::refuse_pair(const std::string& name, const Owner& one, const 
 std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, const std::vector<std::string>& names,
                                                     unsigned concurrency, const std::stop_token& stop) {
   std::vector<std::optional<io::ObjectInfo>> found(names.size());
-  std::atomic<std::size_t> next = 0;
-  sync::TaskGroup group(stop);
-  const auto look = [&](const std::stop_token& ending) {
-    for (std::size_t at = next++; at < names.size() && !ending.stop_requested(); at = next++) {
-      found[at] = source.find(names[at]);
-    }
-  };
-  for (std::size_t i = 0; i < std::min<std::size_t>(concurrency, names.size()); ++i) group.spawn(look);
-  group.wait();
+  sync::for_each_index(names.size(), concurrency, stop,
+                       [&](std::size_t at, std::size_t) { found[at] = source.find(names[at]); });
   if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for objects");
   return found;
 }

@@ -1,5 +1,7 @@
 #include "sync/task_group.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace shardkit::sync {
@@ -41,6 +43,18 @@ void TaskGroup::join_all() {
     if (batch.empty()) return;
     batch.clear();  // jthread joins in its destructor
   }
+}
+
+void for_each_index(std::size_t count, std::size_t threads, const std::stop_token& stop,
+                    const std::function<void(std::size_t index, std::size_t thread)>& work) {
+  std::atomic<std::size_t> next{0};
+  TaskGroup group(stop);
+  for (std::size_t thread = 0; thread < std::min(threads, count); ++thread) {
+    group.spawn([&, thread](const std::stop_token& ending) {
+      for (std::size_t index = next++; index < count && !ending.stop_requested(); index = next++) work(index, thread);
+    });
+  }
+  group.wait();
 }
 
 }  // namespace shardkit::sync

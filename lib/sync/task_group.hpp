@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -42,5 +43,11 @@ class TaskGroup {
   std::vector<std::jthread> threads_;
   std::exception_ptr failure_;
 };
+
+/// Calls `work(index, thread)` for each index below `count`, by at most `threads` threads that each take the next one.
+/// Returns when all are done, or early once `stop` was requested, which is for the caller to see. Rethrows the first
+/// exception; no index is taken after it.
+void for_each_index(std::size_t count, std::size_t threads, const std::stop_token& stop,
+                    const std::function<void(std::size_t index, std::size_t thread)>& work);
 
 }  // namespace shardkit::sync

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -103,4 +104,30 @@ TEST_CASE("request_stop ends tasks without an error") {
   group.spawn(wait_for);
   group.request_stop();
   CHECK_NOTHROW(group.wait());
+}
+
+TEST_CASE("for_each_index works on every index once") {
+  std::vector<std::atomic<int>> calls(100);
+  std::atomic<bool> inside = true;
+  shardkit::sync::for_each_index(calls.size(), 3, {}, [&](std::size_t index, std::size_t thread) {
+    ++calls[index];
+    if (thread >= 3) inside = false;
+  });
+  for (const std::atomic<int>& count : calls) CHECK(count == 1);
+  CHECK(inside);
+}
+
+TEST_CASE("for_each_index takes no index after a failure or a stop") {
+  std::atomic<std::size_t> calls = 0;
+  const auto fail_at_once = [&](std::size_t, std::size_t) {
+    ++calls;
+    throw std::runtime_error("broken");
+  };
+  CHECK_THROWS_WITH(shardkit::sync::for_each_index(1000, 1, {}, fail_at_once), "broken");
+  CHECK(calls == 1);
+
+  std::stop_source stop;
+  stop.request_stop();
+  shardkit::sync::for_each_index(1000, 2, stop.get_token(), fail_at_once);
+  CHECK(calls == 1);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <utility>
 
 #include <fmt/format.h>
@@ -216,14 +215,7 @@ void read_member(ByteSource& shard, const std::string& path, const ListedMember&
 
 void for_each_shard(std::size_t shards, unsigned threads, const Context& ctx,
                     const std::function<void(std::size_t shard, std::size_t thread)>& work) {
-  std::atomic<std::size_t> next{0};
-  sync::TaskGroup group(ctx.stop_token());
-  for (std::size_t thread = 0; thread < std::min<std::size_t>(threads, shards); ++thread) {
-    group.spawn([&, thread](const std::stop_token& stop) {
-      for (std::size_t shard = next++; shard < shards && !stop.stop_requested(); shard = next++) work(shard, thread);
-    });
-  }
-  group.wait();
+  sync::for_each_index(shards, threads, ctx.stop_token(), work);
   ctx.throw_if_stopped();
 }
 
