@@ -26,18 +26,16 @@ bool is_near(std::string_view name) { return name.starts_with('.') || name.find(
 }  // namespace
 
 void StoreAccess::describe(FieldVisitor& v) {
-  v.field({"profile", Unit::none, "take credentials and settings from this profile of the AWS configuration files",
-           Role::option, "NAME"},
+  v.field({"profile", "take credentials and settings from this profile of the AWS configuration files", "NAME"},
           profile);
-  v.field({"endpoint-url", Unit::none,
+  v.field({"endpoint-url",
            "where s3:// objects are when not at AWS: MinIO, Ceph, R2, GCS, AIStore; default: AWS_ENDPOINT_URL_S3, "
            "AWS_ENDPOINT_URL or the profile's",
-           Role::option, "URL"},
+           "URL"},
           endpoint_url);
-  v.field({"region", Unit::none, "region of the bucket; default: AWS_REGION or the profile's, put right by the store",
-           Role::option, "NAME"},
+  v.field({"region", "region of the bucket; default: AWS_REGION or the profile's, put right by the store", "NAME"},
           region);
-  v.field({"anonymous", Unit::none, "send no credentials: public buckets"}, anonymous);
+  v.field({"anonymous", "send no credentials: public buckets"}, anonymous);
 }
 
 net::StoreOptions StoreAccess::store_options() const {

@@ -148,27 +148,24 @@ struct CommonOptions {
   bool soft_fail = false;
 
   void describe(FieldVisitor& v) {
-    v.field({"json", Unit::none, "write the result as JSON to FILE; - is standard output, then nothing else goes there",
+    v.field({"json", "write the result as JSON to FILE; - is standard output, then nothing else goes there",
              Role::output_file},
             json);
     if (with_prometheus) {
-      v.field({"prometheus", Unit::none,
-               "write metrics to FILE for the textfile collector of Prometheus' node_exporter", Role::output_file},
+      v.field({"prometheus", "write metrics to FILE for the textfile collector of Prometheus' node_exporter",
+               Role::output_file},
               prometheus);
     }
     if (with_findings) {
-      v.field(
-          {"junit", Unit::none, "write what was found to FILE as JUnit XML, for a CI's test report", Role::output_file},
-          junit);
-      v.field({"markdown", Unit::none, "write what was found to FILE as Markdown, for a CI's job summary",
-               Role::output_file},
+      v.field({"junit", "write what was found to FILE as JUnit XML, for a CI's test report", Role::output_file}, junit);
+      v.field({"markdown", "write what was found to FILE as Markdown, for a CI's job summary", Role::output_file},
               markdown);
     }
-    v.field({"log", Unit::none, "form of standard error: lines for people, or a JSON object per line"}, log);
-    v.field({"quiet", Unit::none, "show no progress"}, quiet);
+    v.field({"log", "form of standard error: lines for people, or a JSON object per line"}, log);
+    v.field({"quiet", "show no progress"}, quiet);
     if (with_soft_fail) {
       v.field(
-          {"soft-fail", Unit::none,
+          {"soft-fail",
            "exit 0 although it failed, for prologs whose failure would drain the node; the error is still reported"},
           soft_fail);
     }

@@ -32,49 +32,20 @@ std::string shell_word(std::string_view word) {
   return shell_quoted(word);
 }
 
-void OptionTexts::add(const Field& field, const std::string& value) {
-  const std::string word = shell_word(value);
-  texts.push_back({std::string(field.name), field.is_operand() ? word : fmt::format("--{} {}", field.name, word)});
-}
-
-void OptionTexts::field(const Field& field, bool& value) {
-  texts.push_back({std::string(field.name), value ? fmt::format("--{}", field.name) : ""});
-}
-
-void OptionTexts::field(const Field& field, std::uint64_t& value) { add(field, std::to_string(value)); }
-
-void OptionTexts::field(const Field& field, std::optional<std::uint64_t>& value) {
-  if (value) add(field, std::to_string(*value));
-}
-
-void OptionTexts::field(const Field& field, double& value) { add(field, fmt::format("{}", value)); }
-
-void OptionTexts::field(const Field& field, std::optional<double>& value) {
-  if (value) add(field, fmt::format("{}", *value));
-}
-
-void OptionTexts::field(const Field& field, std::string& value) {
-  if (!value.empty()) add(field, value);
-}
-
-void OptionTexts::field(const Field& field, std::optional<std::string>& value) {
-  if (value) add(field, *value);
-}
-
-void OptionTexts::field(const Field& field, std::vector<std::string>& value) {
-  for (const std::string& item : value) add(field, item);
-}
-
-void OptionTexts::enumeration(const Field& field, Choice choice, Assign, void*) {
-  add(field, std::string(choice.names[choice.index]));
-}
-
-std::string command_text(std::string_view command, const std::vector<OptionText>& given,
-                         const std::vector<OptionText>& defaults) {
+std::string command_text(std::string_view command, const std::vector<FieldNode>& given,
+                         const std::vector<FieldNode>& defaults) {
   std::string text(command);
-  for (const OptionText& option : given) {
-    if (option.words.empty() || std::ranges::find(defaults, option) != defaults.end()) continue;
-    text += ' ' + option.words;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const FieldNode& option = given[i];
+    if (option.value == defaults.at(i).value) continue;
+    const std::string name = option.field.is_operand() ? " " : fmt::format(" --{} ", option.field.name);
+    if (option.kind == FieldKind::flag) {
+      text.append(name, 0, name.size() - 1);
+    } else if (const auto* items = std::get_if<std::vector<std::string>>(&option.value)) {
+      for (const std::string& item : *items) text += name + shell_word(item);
+    } else {
+      text += name + shell_word(value_text(option));
+    }
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.hpp"
 
@@ -74,6 +75,19 @@ void FieldTreeBuilder::begin_item() { open_.push_back(&add(Field{}, FieldKind::g
 
 namespace {
 
+struct TextOf {
+  std::string operator()(std::monostate) const { return {}; }
+  std::string operator()(bool value) const { return value ? "yes" : ""; }
+  std::string operator()(const std::string& value) const { return value; }
+  std::string operator()(const std::vector<std::string>& value) const {
+    return fmt::format("{}", fmt::join(value, ","));
+  }
+  template <class Number>
+  std::string operator()(Number value) const {
+    return fmt::to_string(value);
+  }
+};
+
 /// As it would be typed: "1GiB", "100ms", "4096".
 std::string typed(double value, Unit unit) {
   if (unit == Unit::bytes) return exact_size(static_cast<std::uint64_t>(value));
@@ -85,6 +99,18 @@ bool contains(const Range& range, double value) {
 }
 
 }  // namespace
+
+std::string value_text(const FieldNode& node) { return std::visit(TextOf{}, node.value); }
+
+std::map<std::string, std::string> planned_texts(const std::vector<FieldNode>& options) {
+  std::map<std::string, std::string> texts;
+  for (const FieldNode& option : options) {
+    if (!option.field.planned) continue;
+    std::string text = value_text(option);
+    if (!text.empty()) texts.emplace(option.name, std::move(text));
+  }
+  return texts;
+}
 
 std::string range_text(const Range& range, Unit unit) {
   const std::string least = typed(range.least, unit);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -83,6 +84,17 @@ std::vector<FieldNode> prototype_tree(Describe&& describe) {
   FieldTreeBuilder builder(true);
   describe(builder);
   return builder.take();
+}
+
+/// The node's value without its unit, "yes" for a flag that is set, a list joined by commas; empty: absent or not set.
+std::string value_text(const FieldNode& node);
+
+/// The options that are Field::planned and have a value, by their names in JSON, as plan and manifest keep them. Takes
+/// a copy, because describe() binds.
+std::map<std::string, std::string> planned_texts(const std::vector<FieldNode>& options);
+template <Describable T>
+std::map<std::string, std::string> planned_texts(T options) {
+  return planned_texts(field_tree([&](FieldVisitor& v) { options.describe(v); }));
 }
 
 /// "from 1 to 4096", "at least 512", "more than 0s and at most 1d": as values of this unit are typed.

@@ -21,7 +21,7 @@
 ///       std::string source;
 ///       std::optional<std::uint64_t> size;
 ///       void describe(FieldVisitor& v) {
-///         v.field({"SRC", Unit::none, "folder with one sub-folder per class", Role::positional}, source);
+///         v.field({"SRC", "folder with one sub-folder per class", Role::positional}, source);
 ///         v.field({"size", Unit::bytes, "close a shard before it passes this size"}, size);
 ///       }
 ///     };
@@ -63,59 +63,73 @@ struct Comparison {
   double tolerance = 0;  ///< condition: numbers that differ by no more than this share count as equal
 };
 
-/// The texts must outlive the described object: literals.
+constexpr Range between(double least, double most) { return {least, most}; }
+constexpr Range at_least(double least) { return {least}; }
+constexpr Range above(double least, double most = Range().most) { return {least, most, true}; }
+
+constexpr Comparison metric(Better better, double floor = 0) { return {.better = better, .floor = floor}; }
+constexpr Comparison derived_metric(Better better) { return {.better = better, .derived = true}; }
+constexpr Comparison condition_within(double tolerance) {
+  return {.part = Comparison::Part::condition, .tolerance = tolerance};
+}
+inline constexpr Comparison kCondition{Comparison::Part::condition};
+inline constexpr Comparison kOwnCondition{Comparison::Part::own_condition};
+inline constexpr Comparison kJudged{Comparison::Part::judged};
+inline constexpr Comparison kMayDiffer{Comparison::Part::free};
+
+/// Marks an option that decides which bytes are written: it is kept in the plan, and another value is another plan.
+struct Planned {};
+inline constexpr Planned kPlanned{};
+
+/// Marks the member that tells the items of a list apart: their numbers become Prometheus series with it as label.
+struct Label {};
+inline constexpr Label kLabel{};
+
+/// What a member of a struct is called and what it means. After name, unit and help come, in any order and where they
+/// apply, a Role, a Range, a Comparison, kPlanned, kLabel, a word that stands for the value in help ("SEED"), and a
+/// letter as alias ('o'). The texts must outlive the described object: literals.
 struct Field {
   /// Options: the long option without dashes ("step-time"), or the operand ("SRC"). Results: the JSON field.
   std::string_view name;
   Unit unit = Unit::none;
   std::string_view help;
   Role role = Role::option;
-  /// Options: what stands for the value in help ("SEED"); empty: made from role, unit and type.
-  std::string_view value_name = {};
-  /// Options: a one-letter alias, 'o' for "-o"; 0 for none.
-  char short_name = 0;
-  /// Options with a number: what check_ranges() accepts; none: any.
-  std::optional<Range> range = {};
-  std::optional<Comparison> comparison = {};
+  std::string_view value_name;  ///< empty: made from role, unit and type
+  char short_name = 0;          ///< 0 for none
+  std::optional<Range> range;   ///< of a number: what check_ranges() accepts; none: any
+  std::optional<Comparison> comparison;
+  bool planned = false;
+  bool label = false;
 
-  /// Values from `least` to `most`: v.field(Field{"threads", Unit::count, "..."}.from(1, 4096), threads).
-  constexpr Field from(double least, double most = Range().most) const { return with(&Field::range, {least, most}); }
-  /// Values above `least`, up to `most`.
-  constexpr Field above(double least, double most = Range().most) const {
-    return with(&Field::range, {least, most, true});
+  constexpr Field() = default;
+  template <class... Meanings>
+  constexpr Field(std::string_view name_, Unit unit_, std::string_view help_, Meanings... meanings)
+      : name(name_), unit(unit_), help(help_) {
+    (add(meanings), ...);
   }
-
-  constexpr Field metric(Better better, double floor = 0) const {
-    return with(&Field::comparison, {.better = better, .floor = floor});
-  }
-  constexpr Field derived_metric(Better better) const {
-    return with(&Field::comparison, {.better = better, .derived = true});
-  }
-  constexpr Field judged() const { return with(&Field::comparison, {Comparison::Part::judged}); }
-  constexpr Field condition(double tolerance = 0) const {
-    return with(&Field::comparison, {.part = Comparison::Part::condition, .tolerance = tolerance});
-  }
-  constexpr Field own_condition() const { return with(&Field::comparison, {Comparison::Part::own_condition}); }
-  constexpr Field free() const { return with(&Field::comparison, {Comparison::Part::free}); }
+  template <class... Meanings>
+  constexpr Field(std::string_view name_, std::string_view help_, Meanings... meanings)
+      : Field(name_, Unit::none, help_, meanings...) {}
 
   constexpr bool is_operand() const { return role == Role::positional || role == Role::optional_positional; }
   /// As a message names it: "--step-time", or the operand "SRC".
   std::string spelling() const { return (is_operand() ? "" : "--") + std::string(name); }
 
  private:
-  template <class Meaning>
-  constexpr Field with(std::optional<Meaning> Field::*member, const std::type_identity_t<Meaning>& meaning) const {
-    Field field = *this;
-    field.*member = meaning;
-    return field;
-  }
+  constexpr void add(Role meaning) { role = meaning; }
+  constexpr void add(std::string_view meaning) { value_name = meaning; }
+  constexpr void add(char meaning) { short_name = meaning; }
+  constexpr void add(const Range& meaning) { range = meaning; }
+  constexpr void add(const Comparison& meaning) { comparison = meaning; }
+  constexpr void add(Planned) { planned = true; }
+  constexpr void add(Label) { label = true; }
 };
 
 /// The JSON name of a field: "step-time" with Unit::seconds is "step_time_seconds". A name that already says its unit
 /// in whole words ("bytes_fetched", "files_per_second") stays as it is; operands are lower-cased.
 ///
 /// A group with a unit speaks for its members: in {"latency", Unit::seconds} a member {"p50", Unit::seconds} or
-/// {"p50", Unit::none} is "p50", because "latency_seconds" says it already. `group` is the unit of that group.
+/// {"p50"} without one is "p50", because "latency_seconds" says it already. `group` is the unit of that group.
 std::string json_name(const Field& field, Unit group = Unit::none);
 
 /// Names of an enum's values in order from 0. A function beside the enum makes it usable as a field:

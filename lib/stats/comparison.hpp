@@ -44,8 +44,8 @@ struct PredictionInterval {
   double high = 0;
 
   void describe(FieldVisitor& v) {
-    v.field({"low", Unit::none, "lower end"}, low);
-    v.field({"high", Unit::none, "upper end"}, high);
+    v.field({"low", "lower end"}, low);
+    v.field({"high", "upper end"}, high);
   }
 };
 

@@ -53,7 +53,7 @@ struct LatencyQuantiles {
   void describe(FieldVisitor& v) {
     v.field({"p50", Unit::seconds, "half took no longer"}, p50);
     v.field({"p90", Unit::seconds, "nine of ten took no longer"}, p90);
-    v.field(Field{"p99", Unit::seconds, "99 of 100 took no longer"}.judged(), p99);
+    v.field({"p99", Unit::seconds, "99 of 100 took no longer", kJudged}, p99);
     v.field({"max", Unit::seconds, "the longest"}, max);
   }
 };

@@ -26,8 +26,8 @@ struct DriveLink {
   PcieLink pcie;
 
   void describe(FieldVisitor& v) {
-    v.field({"disk", Unit::none, "whole disk"}, disk);
-    v.field({"pcie", Unit::none, "its link to the host"}, pcie);
+    v.field({"disk", "whole disk"}, disk);
+    v.field({"pcie", "its link to the host"}, pcie);
   }
 };
 
@@ -48,19 +48,19 @@ struct BlockDevice {
   std::vector<DriveLink> links;             ///< of the drive, or of each member that is on PCIe
 
   void describe(FieldVisitor& v) {
-    v.field({"name", Unit::none, "block device"}, name);
-    v.field({"disk", Unit::none, "the whole disk when that is a partition"}, disk);
-    v.field({"storage_class", Unit::none, "what it is; of an array, what its slowest member is"}, storage_class);
-    v.field({"model", Unit::none, "vendor and model"}, model);
+    v.field({"name", "block device"}, name);
+    v.field({"disk", "the whole disk when that is a partition"}, disk);
+    v.field({"storage_class", "what it is; of an array, what its slowest member is"}, storage_class);
+    v.field({"model", "vendor and model"}, model);
     v.field({"size", Unit::bytes, "its size"}, size);
-    v.field({"scheduler", Unit::none, "I/O scheduler in use"}, scheduler);
+    v.field({"scheduler", "I/O scheduler in use"}, scheduler);
     v.field({"read_ahead", Unit::bytes, "how far the kernel reads ahead of a sequential reader"}, read_ahead);
     v.field({"queue_depth", Unit::count, "requests that its queue takes (nr_requests)"}, queue_depth);
-    v.field({"rotational", Unit::none, "1 when the kernel takes it for a spinning disk"}, rotational);
-    v.field({"transport", Unit::none, "how an NVMe drive is reached"}, transport);
-    v.field({"array_level", Unit::none, "of an md array, its own or below it"}, array_level);
-    v.field({"members", Unit::none, "disks that an array, a logical volume or an encrypted one lies on"}, members);
-    v.field({"links", Unit::none, "PCIe links of the drive, or of each member"}, links);
+    v.field({"rotational", "1 when the kernel takes it for a spinning disk"}, rotational);
+    v.field({"transport", "how an NVMe drive is reached"}, transport);
+    v.field({"array_level", "of an md array, its own or below it"}, array_level);
+    v.field({"members", "disks that an array, a logical volume or an encrypted one lies on"}, members);
+    v.field({"links", "PCIe links of the drive, or of each member"}, links);
   }
 };
 

@@ -21,8 +21,8 @@ struct CgroupLimits {
   std::uint64_t throttled_periods = 0;             ///< nr_throttled of the same
 
   void describe(FieldVisitor& v) {
-    v.field({"version", Unit::none, "version of the control groups"}, version);
-    v.field({"cpus", Unit::none, "cores that they allow"}, cpus);
+    v.field({"version", "version of the control groups"}, version);
+    v.field({"cpus", "cores that they allow"}, cpus);
     v.field({"memory", Unit::bytes, "memory that they allow"}, memory_bytes);
     v.field({"memory_high", Unit::bytes, "memory above which they slow the process down"}, memory_high_bytes);
     v.field({"periods", Unit::count, "periods in which the limit of cores was kept so far"}, periods);

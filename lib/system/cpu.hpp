@@ -25,20 +25,18 @@ struct CpuFacts {
   std::optional<std::uint64_t> max_hertz;
 
   void describe(FieldVisitor& v) {
-    v.field({"model", Unit::none, "model of the processor"}, model);
+    v.field({"model", "model of the processor"}, model);
     v.field({"processors", Unit::count, "processors online, as os.cpu_count() has it"}, processors);
     v.field({"affinity", Unit::count, "processors that this process may run on"}, affinity);
-    v.field({"affinity_list", Unit::none, "which ones"}, affinity_list);
+    v.field({"affinity_list", "which ones"}, affinity_list);
     v.field({"sockets", Unit::count, "sockets"}, sockets);
     v.field({"cores", Unit::count, "cores, without their hardware threads"}, cores);
     v.field({"threads_per_core", Unit::count, "hardware threads of a core"}, threads_per_core);
-    v.field({"frequency_driver", Unit::none, "what sets the clock; empty where the host or the firmware does"},
-            frequency_driver);
-    v.field({"governor", Unit::none, "rule by which it is set"}, governor);
-    v.field({"energy_preference", Unit::none, "what a driver with a mind of its own is told to prefer"},
-            energy_preference);
-    v.field({"min_hertz", Unit::none, "lowest clock that may be set"}, min_hertz);
-    v.field({"max_hertz", Unit::none, "highest clock that may be set"}, max_hertz);
+    v.field({"frequency_driver", "what sets the clock; empty where the host or the firmware does"}, frequency_driver);
+    v.field({"governor", "rule by which it is set"}, governor);
+    v.field({"energy_preference", "what a driver with a mind of its own is told to prefer"}, energy_preference);
+    v.field({"min_hertz", "lowest clock that may be set"}, min_hertz);
+    v.field({"max_hertz", "highest clock that may be set"}, max_hertz);
   }
 };
 

@@ -16,11 +16,11 @@ struct HostInfo {
   std::uint64_t memory = 0;
 
   void describe(FieldVisitor& v) {
-    v.field({"hostname", Unit::none, "name of the machine"}, hostname);
-    v.field({"os", Unit::none, "distribution and version"}, os);
-    v.field({"kernel", Unit::none, "kernel release"}, kernel);
-    v.field(Field{"cpus", Unit::count, "threads this process may keep busy"}.condition(), cpus);
-    v.field(Field{"memory", Unit::bytes, "memory this process may use"}.condition(0.1), memory);
+    v.field({"hostname", "name of the machine"}, hostname);
+    v.field({"os", "distribution and version"}, os);
+    v.field({"kernel", "kernel release"}, kernel);
+    v.field({"cpus", Unit::count, "threads this process may keep busy", kCondition}, cpus);
+    v.field({"memory", Unit::bytes, "memory this process may use", condition_within(0.1)}, memory);
   }
 };
 

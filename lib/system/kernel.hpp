@@ -25,17 +25,16 @@ struct KernelFacts {
   std::string container;        ///< "docker", "podman", "kubernetes", ...; empty outside of one
 
   void describe(FieldVisitor& v) {
-    v.field({"release", Unit::none, "version of the kernel"}, release);
-    v.field({"io_uring", Unit::none, "whether io_uring may be used, and why not"}, io_uring);
-    v.field({"cachestat", Unit::none, "whether cachestat(2) may be used, and why not"}, cachestat);
+    v.field({"release", "version of the kernel"}, release);
+    v.field({"io_uring", "whether io_uring may be used, and why not"}, io_uring);
+    v.field({"cachestat", "whether cachestat(2) may be used, and why not"}, cachestat);
     v.field({"descriptors", Unit::count, "most open files, the hard limit"}, descriptors);
     v.field({"locked_memory", Unit::bytes, "memory that may be locked or registered with io_uring and RDMA"},
             locked_memory);
-    v.field({"root", Unit::none, "whether this is the superuser"}, root);
-    v.field({"may_lock", Unit::none, "whether that limit does not bind (CAP_IPC_LOCK)"}, may_lock);
-    v.field({"virtual_machine", Unit::none, "what the machine says that it is, when it is a virtual one"},
-            virtual_machine);
-    v.field({"container", Unit::none, "kind of container around this process"}, container);
+    v.field({"root", "whether this is the superuser"}, root);
+    v.field({"may_lock", "whether that limit does not bind (CAP_IPC_LOCK)"}, may_lock);
+    v.field({"virtual_machine", "what the machine says that it is, when it is a virtual one"}, virtual_machine);
+    v.field({"container", "kind of container around this process"}, container);
   }
 };
 

@@ -34,12 +34,12 @@ struct MemoryFacts {
     v.field({"swap_free", Unit::bytes, "swap space not in use"}, swap_free);
     v.field({"huge_pages", Unit::bytes, "memory set aside for huge pages"}, huge_pages);
     v.field({"huge_pages_free", Unit::bytes, "what of it nobody uses"}, huge_pages_free);
-    v.field({"transparent_huge_pages", Unit::none, "who gets huge pages without asking"}, transparent_huge_pages);
-    v.field({"huge_page_defrag", Unit::none, "when the kernel makes room for them"}, huge_page_defrag);
+    v.field({"transparent_huge_pages", "who gets huge pages without asking"}, transparent_huge_pages);
+    v.field({"huge_page_defrag", "when the kernel makes room for them"}, huge_page_defrag);
     v.field({"swappiness", Unit::count, "vm.swappiness"}, swappiness);
     v.field({"zone_reclaim_mode", Unit::count, "vm.zone_reclaim_mode"}, zone_reclaim_mode);
-    v.field({"dirty_ratio", Unit::none, "vm.dirty_ratio, in percent"}, dirty_ratio);
-    v.field({"dirty_background_ratio", Unit::none, "vm.dirty_background_ratio, in percent"}, dirty_background_ratio);
+    v.field({"dirty_ratio", "vm.dirty_ratio, in percent"}, dirty_ratio);
+    v.field({"dirty_background_ratio", "vm.dirty_background_ratio, in percent"}, dirty_background_ratio);
     v.field({"dirty", Unit::bytes, "vm.dirty_bytes, where that is set"}, dirty_bytes);
     v.field({"dirty_background", Unit::bytes, "vm.dirty_background_bytes, where that is set"}, dirty_background_bytes);
   }
@@ -68,7 +68,7 @@ struct NumaNode {
 
   void describe(FieldVisitor& v) {
     v.field({"node", Unit::count, "its number"}, node);
-    v.field({"cpus", Unit::none, "its processors"}, cpus);
+    v.field({"cpus", "its processors"}, cpus);
     v.field({"memory", Unit::bytes, "its memory"}, memory);
     v.field({"free", Unit::bytes, "its free memory"}, free);
   }

@@ -21,12 +21,12 @@ struct NetworkCard {
   std::optional<PcieLink> pcie;
 
   void describe(FieldVisitor& v) {
-    v.field({"name", Unit::none, "interface"}, name);
-    v.field({"driver", Unit::none, "kernel driver; empty for virtual ones"}, driver);
-    v.field({"state", Unit::none, "up or down"}, state);
+    v.field({"name", "interface"}, name);
+    v.field({"driver", "kernel driver; empty for virtual ones"}, driver);
+    v.field({"state", "up or down"}, state);
     v.field({"bytes_per_second", Unit::bytes_per_second, "speed of its link"}, bytes_per_second);
     v.field({"mtu", Unit::count, "largest packet, in bytes"}, mtu);
-    v.field({"pcie", Unit::none, "its link to the host"}, pcie);
+    v.field({"pcie", "its link to the host"}, pcie);
   }
 };
 
@@ -43,10 +43,10 @@ struct RdmaPort {
   std::optional<std::uint64_t> numa_node;
 
   void describe(FieldVisitor& v) {
-    v.field({"name", Unit::none, "device and port"}, name);
-    v.field({"link_layer", Unit::none, "InfiniBand or Ethernet"}, link_layer);
-    v.field({"state", Unit::none, "ACTIVE when it works"}, state);
-    v.field({"rate", Unit::none, "as the driver says it"}, rate);
+    v.field({"name", "device and port"}, name);
+    v.field({"link_layer", "InfiniBand or Ethernet"}, link_layer);
+    v.field({"state", "ACTIVE when it works"}, state);
+    v.field({"rate", "as the driver says it"}, rate);
     v.field({"bytes_per_second", Unit::bytes_per_second, "the same as a number"}, bytes_per_second);
     v.field({"numa_node", Unit::count, "NUMA node that it hangs on"}, numa_node);
   }

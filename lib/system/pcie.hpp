@@ -23,12 +23,12 @@ struct PcieLink {
   std::optional<std::uint64_t> numa_node;
 
   void describe(FieldVisitor& v) {
-    v.field({"address", Unit::none, "domain:bus:device.function"}, address);
-    v.field({"gigatransfers_per_second", Unit::none, "speed of a lane now"}, speed);
+    v.field({"address", "domain:bus:device.function"}, address);
+    v.field({"gigatransfers_per_second", "speed of a lane now"}, speed);
     v.field({"lanes", Unit::count, "lanes now"}, width);
-    v.field({"max_gigatransfers_per_second", Unit::none, "speed that the device can do"}, max_speed);
+    v.field({"max_gigatransfers_per_second", "speed that the device can do"}, max_speed);
     v.field({"max_lanes", Unit::count, "lanes that the device has"}, max_width);
-    v.field({"slot_gigatransfers_per_second", Unit::none, "speed that the port above it can do"}, slot_speed);
+    v.field({"slot_gigatransfers_per_second", "speed that the port above it can do"}, slot_speed);
     v.field({"slot_lanes", Unit::count, "lanes of the port above it"}, slot_width);
     v.field({"numa_node", Unit::count, "NUMA node that it hangs on"}, numa_node);
   }
@@ -53,9 +53,9 @@ struct GpuDevice {
   PcieLink pcie;
 
   void describe(FieldVisitor& v) {
-    v.field({"model", Unit::none, "model, or PCI device number where no driver tells"}, model);
-    v.field({"driver", Unit::none, "kernel driver that it is bound to"}, driver);
-    v.field({"pcie", Unit::none, "its link to the host"}, pcie);
+    v.field({"model", "model, or PCI device number where no driver tells"}, model);
+    v.field({"driver", "kernel driver that it is bound to"}, driver);
+    v.field({"pcie", "its link to the host"}, pcie);
   }
 };
 

@@ -23,12 +23,12 @@ struct StorageFacts {
   std::optional<std::uint64_t> read_ahead;  ///< of the device, in bytes
 
   void describe(FieldVisitor& v) {
-    v.field(Field{"file_system", Unit::none, "type of the file system"}.judged(), file_system);
-    v.field(Field{"storage_class", Unit::none, "what the bytes are read from"}.judged(), storage_class);
-    v.field({"mount_point", Unit::none, "where it is mounted"}, mount_point);
-    v.field({"source", Unit::none, "what is mounted"}, source);
-    v.field({"device", Unit::none, "block device, where there is one"}, device);
-    v.field({"mount_options", Unit::none, "options of the mount and of the file system"}, options);
+    v.field({"file_system", "type of the file system", kJudged}, file_system);
+    v.field({"storage_class", "what the bytes are read from", kJudged}, storage_class);
+    v.field({"mount_point", "where it is mounted"}, mount_point);
+    v.field({"source", "what is mounted"}, source);
+    v.field({"device", "block device, where there is one"}, device);
+    v.field({"mount_options", "options of the mount and of the file system"}, options);
     v.field({"read_ahead", Unit::bytes, "how far the kernel reads ahead of a sequential reader"}, read_ahead);
   }
 };

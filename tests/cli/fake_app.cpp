@@ -12,23 +12,23 @@ void Latency::describe(FieldVisitor& v) {
 }
 
 void Problem::describe(FieldVisitor& v) {
-  v.field({"code", Unit::none, "name of the trap"}, code);
+  v.field({"code", "name of the trap"}, code);
   v.field({"offset", Unit::count, "byte in the shard"}, offset);
 }
 
 void FakeOptions::describe(FieldVisitor& v) {
-  v.field({"SRC", Unit::none, "folder to work on", Role::positional}, source);
-  v.field({"MORE", Unit::none, "further folders", Role::optional_positional}, more);
+  v.field({"SRC", "folder to work on", Role::positional}, source);
+  v.field({"MORE", "further folders", Role::optional_positional}, more);
   v.field({"size", Unit::bytes, "close a shard before it passes this size"}, size);
   v.field({"samples", Unit::count, "close a shard after N samples"}, samples);
   v.field({"timeout", Unit::seconds, "give up after this time"}, timeout);
   v.field({"headroom", Unit::ratio, "share of capacity to leave unused"}, ratio);
-  v.field({"depth", Unit::none, "how deep to look"}, depth);
-  v.field({"index", Unit::none, "indexes to write", Role::option, "KINDS"}, index);
-  v.field({"name", Unit::none, "prefix of the shards' names", Role::option, "PREFIX", 'n'}, name);
-  v.field({"recheck", Unit::none, "trust checksums only"}, recheck);
-  v.field({"rules", Unit::none, "what to look for", Role::input_file}, rules);
-  v.field({"trace", Unit::none, "write what was done", Role::output_file}, trace);
+  v.field({"depth", "how deep to look"}, depth);
+  v.field({"index", "indexes to write", "KINDS"}, index);
+  v.field({"name", "prefix of the shards' names", "PREFIX", 'n'}, name);
+  v.field({"recheck", "trust checksums only"}, recheck);
+  v.field({"rules", "what to look for", Role::input_file}, rules);
+  v.field({"trace", "write what was done", Role::output_file}, trace);
 }
 
 void FakeResult::describe(FieldVisitor& v) {
@@ -39,9 +39,9 @@ void FakeResult::describe(FieldVisitor& v) {
   v.field({"headroom", Unit::ratio, "capacity left unused"}, headroom);
   v.field({"latency", Unit::seconds, "time per read"}, latency);
   v.field({"cold", Unit::seconds, "time per read with cold caches"}, cold);
-  v.field({"problems", Unit::none, "what was found"}, problems);
-  v.field({"checked", Unit::none, "what was looked at"}, checked);
-  v.field({"text", Unit::none, "what else there is to say"}, text);
+  v.field({"problems", "what was found"}, problems);
+  v.field({"checked", "what was looked at"}, checked);
+  v.field({"text", "what else there is to say"}, text);
 }
 
 namespace {

@@ -5,12 +5,14 @@
 
 #include "cli/fake_app.hpp"
 #include "cli/field_text.hpp"
+#include "cli/prometheus.hpp"
 #include "cli/text_report.hpp"
 #include "core/error.hpp"
 #include "support/temp_dir.hpp"
 
 using namespace shardkit_test;
 using shardkit::FieldVisitor;
+using shardkit::Unit;
 
 namespace {
 
@@ -104,6 +106,25 @@ TEST_CASE("metrics of a verb of two words are joined by underscores") {
   const std::string path = dir.path("fake.prom");
   CHECK(run_fake(full, {"cache", "ls", "x", "--samples", "0", "--prometheus", path}).exit_code == 0);
   CHECK(contains(text_of(path), "\nshardkit_cache_ls_bytes 3145728\n"));
+}
+
+TEST_CASE("metrics of a list's items are series with the item's label") {
+  struct Set {
+    std::string path;
+    std::uint64_t bytes = 0;
+    void describe(FieldVisitor& v) {
+      v.field({"path", "where it lies", shardkit::kLabel}, path);
+      v.field({"bytes", Unit::bytes, "its bytes"}, bytes);
+    }
+  };
+  std::vector<Set> sets{{"/a \"b\"\\c", 1}, {"/d", 2}};
+  shardkit::cli::Report report;
+  report.verb = "work";
+  report.result = shardkit::field_tree([&](FieldVisitor& v) { v.field({"sets", "what there is"}, sets); });
+  const std::string text = shardkit::cli::prometheus_text(report);
+  CHECK(contains(text,
+                 "# HELP shardkit_work_sets_bytes its bytes\n# TYPE shardkit_work_sets_bytes gauge\n"
+                 "shardkit_work_sets_bytes{path=\"/a \\\"b\\\"\\\\c\"} 1\nshardkit_work_sets_bytes{path=\"/d\"} 2\n"));
 }
 
 TEST_CASE("metrics of a failed run say so and hold no result") {

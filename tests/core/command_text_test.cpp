@@ -23,12 +23,12 @@ struct Options {
 }  // namespace
 
 void Options::describe(FieldVisitor& v) {
-  v.field({"PATH", Unit::none, "data", Role::positional}, paths);
+  v.field({"PATH", "data", Role::positional}, paths);
   v.field({"threads", Unit::count, "threads"}, threads);
   v.field({"step-time", Unit::seconds, "step"}, step_time);
-  v.field({"direct", Unit::none, "direct"}, direct);
-  v.field({"colour", Unit::none, "colour"}, colour);
-  v.field({"preset", Unit::none, "preset"}, preset);
+  v.field({"direct", "direct"}, direct);
+  v.field({"colour", "colour"}, colour);
+  v.field({"preset", "preset"}, preset);
 }
 
 TEST_CASE("a command has its operands and the options that were changed") {

@@ -16,10 +16,10 @@ struct Options {
   std::uint64_t any = 0;
 
   void describe(FieldVisitor& v) {
-    v.field(Field{"threads", Unit::count, "so many"}.from(1, 4096), threads);
-    v.field(Field{"block", Unit::bytes, "so large"}.from(512, 1U << 30U), block);
-    v.field(Field{"share", Unit::ratio, "so much"}.above(0, 1), share);
-    v.field(Field{"wait", Unit::seconds, "so long"}.from(0.1, 3600), wait);
+    v.field({"threads", Unit::count, "so many", between(1, 4096)}, threads);
+    v.field({"block", Unit::bytes, "so large", between(512, 1U << 30U)}, block);
+    v.field({"share", Unit::ratio, "so much", above(0, 1)}, share);
+    v.field({"wait", Unit::seconds, "so long", between(0.1, 3600)}, wait);
     v.field({"any", Unit::count, "no limit"}, any);
   }
 };
@@ -60,4 +60,30 @@ TEST_CASE("a range without a largest value says its least one") {
   CHECK(range_text({1}, Unit::count) == "at least 1");
   CHECK(range_text({10}, Unit::seconds) == "at least 10s");
   CHECK(range_text({.least = 0, .open = true}, Unit::seconds) == "more than 0s");
+}
+
+TEST_CASE("the plan keeps the options that are part of it and have a value") {
+  struct Shaping {
+    std::optional<std::uint64_t> size;
+    std::optional<std::uint64_t> shards;
+    std::vector<std::string> classes;
+    bool sort = false;
+    bool drop_bad = false;
+    std::uint64_t threads = 4;
+    void describe(FieldVisitor& v) {
+      v.field({"min-size", Unit::bytes, "least bytes", kPlanned}, size);
+      v.field({"shards", Unit::count, "so many", kPlanned}, shards);
+      v.field({"class", "which", kPlanned}, classes);
+      v.field({"sort", "by key", kPlanned}, sort);
+      v.field({"drop-bad", "without bad ones", kPlanned}, drop_bad);
+      v.field({"threads", Unit::count, "how fast"}, threads);
+    }
+  };
+  Shaping options;
+  CHECK(planned_texts(options).empty());
+  options.size = 1U << 20U;
+  options.classes = {"cat", "dog"};
+  options.drop_bad = true;
+  CHECK(planned_texts(options) ==
+        std::map<std::string, std::string>{{"min_size_bytes", "1048576"}, {"class", "cat,dog"}, {"drop_bad", "yes"}});
 }

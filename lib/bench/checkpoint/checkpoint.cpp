@@ -238,48 +238,36 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
 }
 
 void CheckpointOptions::describe(FieldVisitor& v) {
-  v.field(Field{"DIR", Unit::none, "folder on the storage to measure; what is written there is removed again",
-                Role::positional}
-              .free(),
-          directory);
-  v.field({"mode", Unit::none,
-           "sync: training waits until all is durable; background: it waits for a copy in memory alone"},
-          mode);
-  v.field({"job", Unit::none,
-           "seq-write: as fio's sequential write, 4 files of 10 GiB, 1 MiB a write, direct, 60 s at most", Role::option,
-           "NAME"},
-          job);
-  v.field({"model", Unit::none, "size of a checkpoint of MLPerf Storage: llama3-8b, llama3-70b or llama3-405b",
-           Role::option, "NAME"},
-          model);
-  v.field(Field{"scale", Unit::none, "share of the model's checkpoint, or of the job's files, to write, such as 0.01",
-                Role::option, "SHARE"}
-              .above(0, 1),
-          scale);
-  v.field({"bytes", Unit::bytes, "size of a checkpoint, all writers together; default: 1GiB"}, bytes);
   v.field(
-      Field{"writers", Unit::count, "files written at once, one a rank; default: 1, of a model the 8 ranks of a node"}
-          .from(1, 512),
-      writers);
-  v.field(Field{"block", Unit::bytes, "bytes per write"}.from(4096, 1U << 30U), block);
-  v.field({"direct", Unit::none, "write past the page cache (O_DIRECT)"}, direct);
-  v.field(Field{"repeat", Unit::count, "checkpoints of each mode"}.free().from(1, 1000), repeat);
-  v.field(Field{"budget", Unit::seconds, "ranks write no more after this time, in each checkpoint"}.free().above(0),
+      {"DIR", "folder on the storage to measure; what is written there is removed again", Role::positional, kMayDiffer},
+      directory);
+  v.field({"mode", "sync: training waits until all is durable; background: it waits for a copy in memory alone"}, mode);
+  v.field(
+      {"job", "seq-write: as fio's sequential write, 4 files of 10 GiB, 1 MiB a write, direct, 60 s at most", "NAME"},
+      job);
+  v.field({"model", "size of a checkpoint of MLPerf Storage: llama3-8b, llama3-70b or llama3-405b", "NAME"}, model);
+  v.field(
+      {"scale", "share of the model's checkpoint, or of the job's files, to write, such as 0.01", "SHARE", above(0, 1)},
+      scale);
+  v.field({"bytes", Unit::bytes, "size of a checkpoint, all writers together; default: 1GiB"}, bytes);
+  v.field({"writers", Unit::count, "files written at once, one a rank; default: 1, of a model the 8 ranks of a node",
+           between(1, 512)},
+          writers);
+  v.field({"block", Unit::bytes, "bytes per write", between(4096, 1U << 30U)}, block);
+  v.field({"direct", "write past the page cache (O_DIRECT)"}, direct);
+  v.field({"repeat", Unit::count, "checkpoints of each mode", kMayDiffer, between(1, 1000)}, repeat);
+  v.field({"budget", Unit::seconds, "ranks write no more after this time, in each checkpoint", kMayDiffer, above(0)},
           budget);
-  v.field({"drain-to", Unit::none, "also copy a checkpoint to this folder, on slower storage, and time that",
-           Role::option, "DIR"},
-          drain_to);
-  v.field({"read-back", Unit::none, "also read the last checkpoint, from the disk where that can be had, and compare"},
-          read_back);
-  v.field(Field{"step-time", Unit::seconds,
-                "time of a training step: with --every, what share of training checkpoints take"}
-              .above(0),
+  v.field({"drain-to", "also copy a checkpoint to this folder, on slower storage, and time that", "DIR"}, drain_to);
+  v.field({"read-back", "also read the last checkpoint, from the disk where that can be had, and compare"}, read_back);
+  v.field({"step-time", Unit::seconds, "time of a training step: with --every, what share of training checkpoints take",
+           above(0)},
           step_time);
-  v.field(Field{"every", Unit::count, "steps from one checkpoint to the next", Role::option, "STEPS"}.from(1), every);
+  v.field({"every", Unit::count, "steps from one checkpoint to the next", "STEPS", at_least(1)}, every);
 }
 
 void CheckpointRow::describe(FieldVisitor& v) {
-  v.field({"mode", Unit::none, "sync or background"}, mode);
+  v.field({"mode", "sync or background"}, mode);
   v.field({"repetitions", Unit::count, "checkpoints written; all figures are medians of theirs"}, repetitions);
   v.field({"bytes", Unit::bytes, "written in each"}, bytes);
   v.field({"block_seconds", Unit::seconds, "that training waits"}, block_seconds);
@@ -303,41 +291,40 @@ void CheckpointRow::describe(FieldVisitor& v) {
 }
 
 void CheckpointDrain::describe(FieldVisitor& v) {
-  v.field({"directory", Unit::none, "where to"}, directory);
+  v.field({"directory", "where to"}, directory);
   v.field({"drain_seconds", Unit::seconds, "until the copy is durable there"}, drain_seconds);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over that time"}, bytes_per_second);
   v.field({"headroom", Unit::factor, "time between checkpoints over that time; below 1 copies pile up"},
           headroom_ratio);
-  v.field({"storage", Unit::none, "what that folder lies on"}, storage);
+  v.field({"storage", "what that folder lies on"}, storage);
 }
 
 void CheckpointRestore::describe(FieldVisitor& v) {
-  v.field({"directory", Unit::none, "where from"}, directory);
+  v.field({"directory", "where from"}, directory);
   v.field({"bytes", Unit::bytes, "compared, all equal to what was written"}, bytes);
   v.field({"read_seconds", Unit::seconds, "time that took"}, read_seconds);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over that time"}, bytes_per_second);
-  v.field({"cache_state", Unit::none, "cold, or unknown where the page cache could not be emptied"}, cache_state);
+  v.field({"cache_state", "cold, or unknown where the page cache could not be emptied"}, cache_state);
 }
 
 void CheckpointResult::describe(FieldVisitor& v) {
-  v.field({"model", Unit::none, "whose checkpoint it stands for"}, model);
-  v.field(Field{"writers", Unit::count, "files written at once"}.condition(), writers);
+  v.field({"model", "whose checkpoint it stands for"}, model);
+  v.field({"writers", Unit::count, "files written at once", kCondition}, writers);
   v.field({"bytes", Unit::bytes, "of one checkpoint as it was planned"}, bytes);
-  v.field(Field{"block", Unit::bytes, "bytes per write"}.condition(), block);
-  v.field(Field{"direct", Unit::none, "past the page cache"}.condition(), direct);
-  v.field({"fio", Unit::none, "the fio command that the job stands for"}, fio);
-  v.field(
-      Field{"block_seconds", Unit::seconds, "that training waits, of the first row"}.metric(Better::lower, kUnfeltWait),
-      block_seconds);
-  v.field(Field{"durable_seconds", Unit::seconds, "until all is durable, of the first row"}.metric(Better::lower),
+  v.field({"block", Unit::bytes, "bytes per write", kCondition}, block);
+  v.field({"direct", "past the page cache", kCondition}, direct);
+  v.field({"fio", "the fio command that the job stands for"}, fio);
+  v.field({"block_seconds", Unit::seconds, "that training waits, of the first row", metric(Better::lower, kUnfeltWait)},
+          block_seconds);
+  v.field({"durable_seconds", Unit::seconds, "until all is durable, of the first row", metric(Better::lower)},
           durable_seconds);
-  v.field(Field{"bytes_per_second", Unit::bytes_per_second, "bytes over the time to durable, of the first row"}.metric(
-              Better::higher),
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the time to durable, of the first row",
+           metric(Better::higher)},
           bytes_per_second);
-  v.field({"rows", Unit::none, "each mode"}, rows);
-  v.field({"drain", Unit::none, "the copy to slower storage"}, drain);
-  v.field({"read_back", Unit::none, "what was read and compared"}, read_back);
-  v.field(Field{"storage", Unit::none, "what DIR lies on"}.condition(), storage);
+  v.field({"rows", "each mode"}, rows);
+  v.field({"drain", "the copy to slower storage"}, drain);
+  v.field({"read_back", "what was read and compared"}, read_back);
+  v.field({"storage", "what DIR lies on", kCondition}, storage);
 }
 
 }  // namespace shardkit::bench

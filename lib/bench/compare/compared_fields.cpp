@@ -26,7 +26,7 @@ struct LoaderProbeOptions {
 
   void describe(FieldVisitor& v) {
     for (const char* name : {"data", "node", "seconds", "batches", "turns"}) {
-      v.field(Field{name, Unit::none, ""}.free(), text);
+      v.field({name, "", kMayDiffer}, text);
     }
   }
 };
@@ -37,10 +37,10 @@ struct LoaderProbeResult {
   CacheReport cache;
 
   void describe(FieldVisitor& v) {
-    v.field(Field{"samples_per_second", Unit::per_second, ""}.metric(Better::higher), samples_per_second);
-    v.field(Field{"batch_latency", Unit::seconds, ""}.metric(Better::lower, kUnfeltWait), batch_latency);
+    v.field({"samples_per_second", Unit::per_second, "", metric(Better::higher)}, samples_per_second);
+    v.field({"batch_latency", Unit::seconds, "", metric(Better::lower, kUnfeltWait)}, batch_latency);
     // It names no state of the cache that was had; one that was asked for was had, or it failed.
-    v.field(Field{"cache.requested", Unit::none, ""}.condition(), cache.state);
+    v.field({"cache.requested", "", kCondition}, cache.state);
   }
 };
 

@@ -23,11 +23,11 @@ struct Difference {
   bool allowed = false;   ///< the user wants them compared all the same
 
   void describe(FieldVisitor& v) {
-    v.field({"key", Unit::none, "what differs"}, key);
-    v.field({"base", Unit::none, "in BASE"}, base);
-    v.field({"new", Unit::none, "in NEW"}, changed);
-    v.field({"decisive", Unit::none, "true when results that differ in this cannot be compared"}, decisive);
-    v.field({"allowed", Unit::none, "true when --allow-different names it"}, allowed);
+    v.field({"key", "what differs"}, key);
+    v.field({"base", "in BASE"}, base);
+    v.field({"new", "in NEW"}, changed);
+    v.field({"decisive", "true when results that differ in this cannot be compared"}, decisive);
+    v.field({"allowed", "true when --allow-different names it"}, allowed);
   }
 };
 

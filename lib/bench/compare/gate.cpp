@@ -141,13 +141,13 @@ GateRow check(const GateRequirement& requirement, const Measurements& measured) 
 }  // namespace
 
 void GateRow::describe(FieldVisitor& v) {
-  v.field({"metric", Unit::none, "what is required"}, metric);
-  v.field({"cache", Unit::none, "state of the page cache that it is required in; empty: any"}, cache);
-  v.field({"min", Unit::none, "least value, in the metric's unit"}, min);
-  v.field({"max", Unit::none, "largest value"}, max);
-  v.field({"measured", Unit::none, "median that was measured"}, measured);
-  v.field({"verdict", Unit::none, "whether that is enough"}, verdict);
-  v.field({"text", Unit::none, "the same in words"}, text);
+  v.field({"metric", "what is required"}, metric);
+  v.field({"cache", "state of the page cache that it is required in; empty: any"}, cache);
+  v.field({"min", "least value, in the metric's unit"}, min);
+  v.field({"max", "largest value"}, max);
+  v.field({"measured", "median that was measured"}, measured);
+  v.field({"verdict", "whether that is enough"}, verdict);
+  v.field({"text", "the same in words"}, text);
 }
 
 std::vector<GateRequirement> read_gate(const std::string& path) {

@@ -134,8 +134,8 @@ AugmentResult measure_augment(const JpegStore& store, const AugmentSettings& set
 }
 
 void AugmentResult::describe(FieldVisitor& v) {
-  v.field({"dtype", Unit::none, "type of the tensor's values"}, dtype);
-  v.field({"layout", Unit::none, "planes or pixels first"}, layout);
+  v.field({"dtype", "type of the tensor's values"}, dtype);
+  v.field({"layout", "planes or pixels first"}, layout);
   v.field({"crops", Unit::count, "decoded crops in memory that were augmented in turn"}, crops);
   v.field({"augmented", Unit::count, "samples written to batch tensors"}, augmented);
   v.field({"augment_seconds", Unit::seconds, "time that took"}, augment_seconds);
@@ -145,14 +145,13 @@ void AugmentResult::describe(FieldVisitor& v) {
            "95 % interval of the median over slices of 0.1 s; none of less than 1 s, or where the rate lies outside"},
           samples_per_second_interval);
   v.field(
-      {"steady", Unit::none,
+      {"steady",
        "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
       steady);
   v.field({"samples_per_second_per_core", Unit::per_second, "samples per second of processor time"},
           samples_per_second_per_core);
   v.field({"bytes_per_second", Unit::bytes_per_second, "tensor bytes written over time"}, bytes_per_second);
-  v.field({"cores_needed", Unit::none, "for one GPU of each published JPEG workload, beside those for decoding"},
-          cores_needed);
+  v.field({"cores_needed", "for one GPU of each published JPEG workload, beside those for decoding"}, cores_needed);
 }
 
 }  // namespace shardkit::bench

@@ -228,10 +228,9 @@ void PixelComparison::describe(FieldVisitor& v) {
            "images with subsampled chroma that are nearer to libjpeg-turbo's without smooth upsampling, and were held "
            "against that"},
           plain_chroma);
-  v.field({"least_allowed_psnr_db", Unit::none, "below it an image counts as wrong, and no rate is told"},
-          least_allowed_psnr);
-  v.field({"min_psnr_db", Unit::none, "least peak signal-to-noise ratio of an image, in dB; 100: equal"}, min_psnr);
-  v.field({"median_psnr_db", Unit::none, "median over images"}, median_psnr);
+  v.field({"least_allowed_psnr_db", "below it an image counts as wrong, and no rate is told"}, least_allowed_psnr);
+  v.field({"min_psnr_db", "least peak signal-to-noise ratio of an image, in dB; 100: equal"}, min_psnr);
+  v.field({"median_psnr_db", "median over images"}, median_psnr);
   v.field({"max_difference_red", Unit::count, "largest difference of a value, of 255"}, max_difference_red);
   v.field({"max_difference_green", Unit::count, "the same of green"}, max_difference_green);
   v.field({"max_difference_blue", Unit::count, "the same of blue"}, max_difference_blue);

@@ -254,73 +254,69 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
 }
 
 void DecodeBenchOptions::describe(FieldVisitor& v) {
-  v.field(Field{"PATH", Unit::none, "shards, image files, or folders of either", Role::positional}.free(), paths);
-  v.field({"backend", Unit::none, "what decodes: libjpeg-turbo, or nvJPEG on a GPU"}, backend);
-  v.field(Field{"threads", Unit::count, "decoding threads; as many as the process may keep cores busy"}.from(
-              1, system::kMostThreads),
+  v.field({"PATH", "shards, image files, or folders of either", Role::positional, kMayDiffer}, paths);
+  v.field({"backend", "what decodes: libjpeg-turbo, or nvJPEG on a GPU"}, backend);
+  v.field({"threads", Unit::count, "decoding threads; as many as the process may keep cores busy",
+           between(1, system::kMostThreads)},
           threads);
-  v.field(Field{"samples", Unit::count, "images to load, taken evenly"}.free().from(1), samples);
-  v.field(
-      Field{"crop", Unit::count, "decode only a random resized crop to this many pixels a side", Role::option, "PIXELS"}
-          .from(1, kMostCrop),
-      crop);
-  v.field({"scale", Unit::none, "shrink whole images while decoding: 1, 2, 4 or 8 times a side", Role::option, "N"},
-          scale);
-  v.field({"augment", Unit::none,
+  v.field({"samples", Unit::count, "images to load, taken evenly", kMayDiffer, at_least(1)}, samples);
+  v.field({"crop", Unit::count, "decode only a random resized crop to this many pixels a side", "PIXELS",
+           between(1, kMostCrop)},
+          crop);
+  v.field({"scale", "shrink whole images while decoding: 1, 2, 4 or 8 times a side", "N"}, scale);
+  v.field({"augment",
            "time augmenting the crops apart: imagenet flips one in two and normalises; crops are of 224 pixels without "
            "--crop"},
           augment);
-  v.field({"dtype", Unit::none, "type of the augmented values; with --augment"}, dtype);
-  v.field({"layout", Unit::none, "planes first (nchw) or pixels first (nhwc); with --augment"}, layout);
-  v.field(Field{"min-seconds", Unit::seconds, "decode, and augment, for at least this long"}.free().from(0, kDay),
+  v.field({"dtype", "type of the augmented values; with --augment"}, dtype);
+  v.field({"layout", "planes first (nchw) or pixels first (nhwc); with --augment"}, layout);
+  v.field({"min-seconds", Unit::seconds, "decode, and augment, for at least this long", kMayDiffer, between(0, kDay)},
           min_seconds);
-  v.field(Field{"scaling", Unit::none, "measure 1, 2, 4, ... threads too"}.free(), scaling);
-  v.field(Field{"seed", Unit::none, "where the crops lie and which are flipped"}.free(), seed);
-  v.field(Field{"batch", Unit::count, "images that nvJPEG is given at once; default: 256"}.from(1, 65536), batch);
-  v.field({"device", Unit::none, "number of the GPU that nvJPEG decodes on; default: 0"}, device);
+  v.field({"scaling", "measure 1, 2, 4, ... threads too", kMayDiffer}, scaling);
+  v.field({"seed", "where the crops lie and which are flipped", kMayDiffer}, seed);
+  v.field({"batch", Unit::count, "images that nvJPEG is given at once; default: 256", between(1, 65536)}, batch);
+  v.field({"device", "number of the GPU that nvJPEG decodes on; default: 0"}, device);
   access.describe(v);
 }
 
 void ScalingRow::describe(FieldVisitor& v) {
   v.field({"threads", Unit::count, "decoding threads"}, threads);
   v.field({"samples_per_second", Unit::per_second, "images over time"}, samples_per_second);
-  v.field({"speedup", Unit::none, "against one thread"}, speedup);
+  v.field({"speedup", "against one thread"}, speedup);
   v.field({"efficiency", Unit::ratio, "speedup over threads"}, efficiency_ratio);
 }
 
 void DecodeResult::describe(FieldVisitor& v) {
-  v.field(Field{"backend", Unit::none, "what decoded"}.condition(), backend);
-  v.field(Field{"crop", Unit::count, "side of the random resized crop; none: the whole image"}.condition(), crop);
-  v.field(Field{"scale", Unit::none, "how many times smaller a side was decoded"}.condition(), scale);
-  v.field(Field{"threads", Unit::count, "decoding threads"}.condition(), threads);
+  v.field({"backend", "what decoded", kCondition}, backend);
+  v.field({"crop", Unit::count, "side of the random resized crop; none: the whole image", kCondition}, crop);
+  v.field({"scale", "how many times smaller a side was decoded", kCondition}, scale);
+  v.field({"threads", Unit::count, "decoding threads", kCondition}, threads);
   v.field({"images", Unit::count, "images in memory"}, images);
   v.field({"decoded", Unit::count, "images decoded, each at least once where there was time"}, decoded);
   v.field({"decode_seconds", Unit::seconds, "time that took"}, decode_seconds);
   v.field({"cpu_seconds", Unit::seconds, "processor time that took, of the whole process"}, cpu_seconds);
-  v.field({"cpu_seconds_per_sample", Unit::none, "that time over the images decoded"}, cpu_seconds_per_sample);
-  v.field(Field{"samples_per_second", Unit::per_second, "images over time"}.metric(Better::higher), samples_per_second);
+  v.field({"cpu_seconds_per_sample", "that time over the images decoded"}, cpu_seconds_per_sample);
+  v.field({"samples_per_second", Unit::per_second, "images over time", metric(Better::higher)}, samples_per_second);
   v.field({"samples_per_second_interval", Unit::per_second,
            "95 % interval of the median over slices of 0.1 s; none of less than 1 s, or where the rate lies outside"},
           samples_per_second_interval);
   v.field(
-      {"steady", Unit::none,
+      {"steady",
        "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
       steady);
-  v.field(
-      Field{"samples_per_second_per_core", Unit::per_second, "images per second of processor time; of the CPU alone"}
-          .metric(Better::higher),
-      samples_per_second_per_core);
+  v.field({"samples_per_second_per_core", Unit::per_second, "images per second of processor time; of the CPU alone",
+           metric(Better::higher)},
+          samples_per_second_per_core);
   v.field({"megapixels_per_second", Unit::per_second, "megapixels of the images, before cropping, over time"},
           megapixels_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "compressed bytes over time"}, bytes_per_second);
-  v.field({"mix", Unit::none, "what the images are"}, mix);
-  v.field({"samples_used", Unit::none, "which images these are"}, samples_used);
-  v.field({"failures", Unit::none, "images that went wrong, by kind"}, failures);
-  v.field({"scaling", Unit::none, "the same on fewer threads"}, scaling);
-  v.field({"cores_needed", Unit::none, "for one GPU of each published JPEG workload, where the CPU decoded"},
-          cores_needed);
-  v.field({"augment", Unit::none, "flip, normalise and collate, timed apart; none without --augment"}, augment);
-  v.field({"nvjpeg", Unit::none, "what decoded on a GPU, and whether its pixels are right; none on the CPU"}, nvjpeg);
+  v.field({"mix", "what the images are"}, mix);
+  v.field({"samples_used", "which images these are"}, samples_used);
+  v.field({"failures", "images that went wrong, by kind"}, failures);
+  v.field({"scaling", "the same on fewer threads"}, scaling);
+  v.field({"cores_needed", "for one GPU of each published JPEG workload, where the CPU decoded"}, cores_needed);
+  v.field({"augment", "flip, normalise and collate, timed apart; none without --augment"}, augment);
+  v.field({"nvjpeg", "what decoded on a GPU, and whether its pixels are right; none on the CPU"}, nvjpeg);
 }
 
 }  // namespace shardkit::bench

@@ -23,14 +23,14 @@ struct EnvOptions {
   image::TensorType dtype = image::TensorType::f32;
 
   void describe(FieldVisitor& v) {
-    v.field({"PATH", Unit::none, "the data: a folder, a file or a block device", Role::optional_positional}, path);
-    v.field({"strict", Unit::none, "exit code 3 when there are errors or warnings"}, strict);
-    v.field(Field{"workers", Unit::count, "loader processes per GPU that are planned"}.from(1, 1'000'000), workers);
-    v.field(Field{"gpus", Unit::count, "GPUs that train together on this node; 1"}.from(1, 1'000'000), gpus);
-    v.field(Field{"batch", Unit::count, "samples per GPU and step; 256"}.from(1, 1'000'000), batch);
-    v.field(Field{"prefetch", Unit::count, "batches that each worker keeps ready"}.from(1, 1'000'000), prefetch);
-    v.field(Field{"crop", Unit::count, "side of the decoded crop in pixels"}.from(1, 65536), crop);
-    v.field({"dtype", Unit::none, "type of the decoded values"}, dtype);
+    v.field({"PATH", "the data: a folder, a file or a block device", Role::optional_positional}, path);
+    v.field({"strict", "exit code 3 when there are errors or warnings"}, strict);
+    v.field({"workers", Unit::count, "loader processes per GPU that are planned", between(1, 1'000'000)}, workers);
+    v.field({"gpus", Unit::count, "GPUs that train together on this node; 1", between(1, 1'000'000)}, gpus);
+    v.field({"batch", Unit::count, "samples per GPU and step; 256", between(1, 1'000'000)}, batch);
+    v.field({"prefetch", Unit::count, "batches that each worker keeps ready", between(1, 1'000'000)}, prefetch);
+    v.field({"crop", Unit::count, "side of the decoded crop in pixels", between(1, 65536)}, crop);
+    v.field({"dtype", "type of the decoded values"}, dtype);
   }
 };
 

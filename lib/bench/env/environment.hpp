@@ -47,10 +47,10 @@ struct NormalRate {
   std::string note;
 
   void describe(FieldVisitor& v) {
-    v.field({"part", Unit::none, "storage class, network or gpu"}, part);
+    v.field({"part", "storage class, network or gpu"}, part);
     v.field({"low_bytes_per_second", Unit::bytes_per_second, "the low end"}, low);
     v.field({"high_bytes_per_second", Unit::bytes_per_second, "the high end, or the limit of a link"}, high);
-    v.field({"note", Unit::none, "what that holds for"}, note);
+    v.field({"note", "what that holds for"}, note);
   }
 };
 

@@ -44,9 +44,9 @@ void ImageMix::describe(FieldVisitor& v) {
   v.field({"gray", Unit::count, "JPEGs without colour"}, gray);
   v.field({"cmyk", Unit::count, "CMYK or YCCK JPEGs"}, cmyk);
   v.field({"rotated", Unit::count, "JPEGs whose Exif orientation is not upright; it is not applied"}, rotated);
-  v.field(Field{"mean_bytes", Unit::bytes, "mean size of an image"}.condition(0.05), mean_bytes);
-  v.field(Field{"mean_megapixels", Unit::none, "mean megapixels of a JPEG"}.condition(0.05), mean_megapixels);
-  v.field({"bytes_per_pixel", Unit::none, "compressed bytes per pixel; ImageNet has about 0.55"}, bytes_per_pixel);
+  v.field({"mean_bytes", Unit::bytes, "mean size of an image", condition_within(0.05)}, mean_bytes);
+  v.field({"mean_megapixels", "mean megapixels of a JPEG", condition_within(0.05)}, mean_megapixels);
+  v.field({"bytes_per_pixel", "compressed bytes per pixel; ImageNet has about 0.55"}, bytes_per_pixel);
 }
 
 JpegStore::JpegStore(const InputSet& input, std::uint64_t most, std::uint64_t memory, Context& context) {

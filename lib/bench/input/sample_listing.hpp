@@ -37,8 +37,8 @@ struct SampleChoice {
   void describe(FieldVisitor& v) {
     v.field({"listed", Unit::count, "images that there were to choose from"}, listed);
     v.field({"chosen", Unit::count, "images taken"}, chosen);
-    v.field({"how", Unit::none, "how they were chosen"}, how);
-    v.field({"first", Unit::none, "the first of them: a file, or a shard and the member's name"}, first);
+    v.field({"how", "how they were chosen"}, how);
+    v.field({"first", "the first of them: a file, or a shard and the member's name"}, first);
   }
 };
 

@@ -48,8 +48,8 @@ struct CacheReport {
   std::optional<double> residency_after_ratio;
 
   void describe(FieldVisitor& v) {
-    v.field({"requested", Unit::none, "what --cache asked for"}, requested);
-    v.field(Field{"state", Unit::none, "what was measured; empty: nothing was read"}.judged(), state);
+    v.field({"requested", "what --cache asked for"}, requested);
+    v.field({"state", "what was measured; empty: nothing was read", kJudged}, state);
     v.field({"residency_before_ratio", Unit::ratio, "share of the bytes in the page cache before; none: not known"},
             residency_before_ratio);
     v.field({"residency_after_ratio", Unit::ratio, "the same afterwards"}, residency_after_ratio);

@@ -35,8 +35,8 @@ struct Supply {
             decode_samples_per_second_per_core);
     v.field({"pipeline_samples_per_second", Unit::per_second, "samples that all stages gave at once"},
             pipeline_samples_per_second);
-    v.field({"pipeline_stage", Unit::none, "the stage that set their pace"}, pipeline_stage);
-    v.field({"cache_state", Unit::none, "what the page cache held when reading was measured"}, cache_state);
+    v.field({"pipeline_stage", "the stage that set their pace"}, pipeline_stage);
+    v.field({"cache_state", "what the page cache held when reading was measured"}, cache_state);
     v.field({"measured_sample_bytes", Unit::bytes, "mean size of the samples that were measured"},
             measured_sample_bytes);
     v.field({"decoded_sample_bytes", Unit::bytes, "mean size of the images whose decoding was measured"},

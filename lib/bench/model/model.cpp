@@ -248,43 +248,37 @@ ModelResult model(const ModelOptions& given, Context& context) {
 }
 
 void ModelOptions::describe(FieldVisitor& v) {
-  v.field({"list-presets", Unit::none, "list the presets and what each asks of its input"}, list_presets);
-  v.field({"preset", Unit::none, "a published workload, such as resnet50-h100", Role::option, "NAME"}, preset);
-  v.field(Field{"gpus", Unit::count, "GPUs that train together; 1"}.from(1), gpus);
-  v.field(Field{"batch", Unit::count, "samples per GPU and step"}.from(1), batch);
-  v.field(Field{"step-time", Unit::seconds, "time a GPU computes on one batch"}.above(0), step_time);
-  v.field(Field{"sample-bytes", Unit::bytes, "mean size of a stored sample"}.from(1), sample_bytes);
-  v.field(Field{"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}.above(0, 1),
+  v.field({"list-presets", "list the presets and what each asks of its input"}, list_presets);
+  v.field({"preset", "a published workload, such as resnet50-h100", "NAME"}, preset);
+  v.field({"gpus", Unit::count, "GPUs that train together; 1", at_least(1)}, gpus);
+  v.field({"batch", Unit::count, "samples per GPU and step", at_least(1)}, batch);
+  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch", above(0)}, step_time);
+  v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample", at_least(1)}, sample_bytes);
+  v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1", above(0, 1)},
           min_au);
-  v.field(Field{"workers", Unit::count, "loader processes per GPU"}.from(1), workers);
-  v.field(Field{"prefetch", Unit::count, "batches that each worker keeps ready"}.from(1), prefetch);
-  v.field(Field{"crop", Unit::count, "side of the decoded crop in pixels"}.from(1, 65535), crop);
-  v.field({"dtype", Unit::none, "type of the decoded values"}, dtype);
-  v.field(Field{"decode-per-core", Unit::per_second, "samples that one core decodes per second, for the cores needed"}
-              .above(0),
-          decode_per_core);
-  v.field({"from", Unit::none,
+  v.field({"workers", Unit::count, "loader processes per GPU", at_least(1)}, workers);
+  v.field({"prefetch", Unit::count, "batches that each worker keeps ready", at_least(1)}, prefetch);
+  v.field({"crop", Unit::count, "side of the decoded crop in pixels", between(1, 65535)}, crop);
+  v.field({"dtype", "type of the decoded values"}, dtype);
+  v.field(
+      {"decode-per-core", Unit::per_second, "samples that one core decodes per second, for the cores needed", above(0)},
+      decode_per_core);
+  v.field({"from",
            "take the supply from a result of read, decode, pipeline or run (--json), or from one of checkpoint what "
            "checkpoints take",
            Role::input_file},
           from);
-  v.field(Field{"read-rate", Unit::bytes_per_second, "what storage gives"}.above(0), read_rate);
-  v.field(Field{"decode-rate", Unit::per_second, "samples per second that the node decodes"}.above(0), decode_rate);
+  v.field({"read-rate", Unit::bytes_per_second, "what storage gives", above(0)}, read_rate);
+  v.field({"decode-rate", Unit::per_second, "samples per second that the node decodes", above(0)}, decode_rate);
   v.field({"dataset-bytes", Unit::bytes, "size of the data set, for staging and epochs"}, dataset_bytes);
-  v.field(Field{"stage-rate", Unit::bytes_per_second, "rate at which it is staged"}.above(0), stage_rate);
+  v.field({"stage-rate", Unit::bytes_per_second, "rate at which it is staged", above(0)}, stage_rate);
   v.field({"checkpoint-bytes", Unit::bytes, "size of a checkpoint"}, checkpoint_bytes);
-  v.field(Field{"checkpoint-rate", Unit::bytes_per_second, "rate at which it is written"}.above(0), checkpoint_rate);
-  v.field(Field{"checkpoint-every", Unit::count, "steps from one checkpoint to the next"}.from(1), checkpoint_every);
+  v.field({"checkpoint-rate", Unit::bytes_per_second, "rate at which it is written", above(0)}, checkpoint_rate);
+  v.field({"checkpoint-every", Unit::count, "steps from one checkpoint to the next", at_least(1)}, checkpoint_every);
   v.field({"checkpoint-copy-time", Unit::seconds, "time that an asynchronous checkpoint still blocks"},
           checkpoint_copy_time);
-  v.field(
-      Field{"gpu-hour-cost", Unit::none, "price of a GPU hour, for the cost of idle GPUs", Role::option, "PRICE"}.from(
-          0),
-      gpu_hour_cost);
-  v.field(
-      Field{"egress-cost", Unit::none, "price of reading 10^9 bytes, for the cost of streaming", Role::option, "PRICE"}
-          .from(0),
-      egress_cost);
+  v.field({"gpu-hour-cost", "price of a GPU hour, for the cost of idle GPUs", "PRICE", at_least(0)}, gpu_hour_cost);
+  v.field({"egress-cost", "price of reading 10^9 bytes, for the cost of streaming", "PRICE", at_least(0)}, egress_cost);
 }
 
 void CheckpointCost::describe(FieldVisitor& v) {
@@ -294,7 +288,7 @@ void CheckpointCost::describe(FieldVisitor& v) {
   v.field({"asynchronous_share_ratio", Unit::ratio,
            "share of the running time when only the copy blocks; none where its time is not known"},
           asynchronous_share_ratio);
-  v.field({"fits_interval", Unit::none, "an asynchronous one is written before the next starts"}, fits_interval);
+  v.field({"fits_interval", "an asynchronous one is written before the next starts"}, fits_interval);
 }
 
 void Required::describe(FieldVisitor& v) {
@@ -302,18 +296,18 @@ void Required::describe(FieldVisitor& v) {
   v.field({"bytes_per_second", Unit::bytes_per_second, "N * B * S / t"}, bytes_per_second);
   v.field({"files_per_second", Unit::per_second, "files to open and read when each sample is a file"},
           files_per_second);
-  v.field({"decode_cores", Unit::none, "cores that decoding keeps busy"}, decode_cores);
+  v.field({"decode_cores", "cores that decoding keeps busy"}, decode_cores);
   v.field({"h2d_bytes_per_second", Unit::bytes_per_second, "decoded bytes from host to GPUs"}, h2d_bytes_per_second);
   v.field({"prefetch_memory", Unit::bytes, "memory of the batches that the workers of all GPUs keep ready"},
           prefetch_memory);
   v.field({"dev_shm", Unit::bytes, "what /dev/shm has to hold for that, at least"}, dev_shm);
   v.field({"staging_seconds", Unit::seconds, "time to stage the data set"}, staging_seconds);
   v.field({"epoch_seconds", Unit::seconds, "time of one pass over the data set at full speed"}, epoch_seconds);
-  v.field({"checkpoint", Unit::none, "what checkpoints cost"}, checkpoint);
+  v.field({"checkpoint", "what checkpoints cost"}, checkpoint);
 }
 
 void PresetRow::describe(FieldVisitor& v) {
-  v.field({"name", Unit::none, "<workload>-<accelerator>[-amp]"}, name);
+  v.field({"name", "<workload>-<accelerator>[-amp]"}, name);
   v.field({"sample_bytes", Unit::bytes, "mean size of a stored sample"}, sample_bytes);
   v.field({"batch", Unit::count, "samples per GPU and step"}, batch);
   v.field({"step_seconds", Unit::seconds, "time a GPU computes on one batch"}, step_seconds);
@@ -321,16 +315,16 @@ void PresetRow::describe(FieldVisitor& v) {
   v.field({"samples_per_second", Unit::per_second, "samples that one GPU takes"}, samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes that one GPU takes"}, bytes_per_second);
   v.field({"gpus_fed", Unit::count, "GPUs that the supply feeds"}, gpus_fed);
-  v.field({"edition", Unit::none, "where the workload was published"}, edition);
+  v.field({"edition", "where the workload was published"}, edition);
 }
 
 void ModelResult::describe(FieldVisitor& v) {
-  v.field({"text", Unit::none, "what comes of it, in a line"}, text);
-  v.field({"preset", Unit::none, "preset that the job came from"}, preset);
-  v.field({"edition", Unit::none, "where that was published"}, edition);
-  v.field({"required", Unit::none, "what the job asks for"}, required);
-  v.field({"supply", Unit::none, "what the node gives"}, supply);
-  v.field({"limiting_stage", Unit::none,
+  v.field({"text", "what comes of it, in a line"}, text);
+  v.field({"preset", "preset that the job came from"}, preset);
+  v.field({"edition", "where that was published"}, edition);
+  v.field({"required", "what the job asks for"}, required);
+  v.field({"supply", "what the node gives"}, supply);
+  v.field({"limiting_stage",
            "the stage that sets the pace; compute when input is fast enough; none while that is undecided"},
           limiting_stage);
   v.field({"headroom_ratio", Unit::factor, "supply over demand; below 1 the input is short"}, headroom_ratio);
@@ -340,13 +334,12 @@ void ModelResult::describe(FieldVisitor& v) {
   v.field({"predicted_au_serial_ratio", Unit::ratio, "utilisation when each step waits for its batch"},
           predicted_au_serial_ratio);
   v.field({"gpus_fed", Unit::count, "GPUs that the supply feeds"}, gpus_fed);
-  v.field({"requirement", Unit::none,
-           "met or missed by the supply that was given; undecided where stages were not measured"},
+  v.field({"requirement", "met or missed by the supply that was given; undecided where stages were not measured"},
           requirement);
-  v.field({"not_measured", Unit::none, "stages of the job that the supply says nothing of"}, not_measured);
-  v.field({"idle_cost_per_hour", Unit::none, "what the idle share of the GPUs costs"}, idle_cost_per_hour);
-  v.field({"egress_cost_per_hour", Unit::none, "what streaming the data costs"}, egress_cost_per_hour);
-  v.field({"presets", Unit::none, "published workloads"}, presets);
+  v.field({"not_measured", "stages of the job that the supply says nothing of"}, not_measured);
+  v.field({"idle_cost_per_hour", "what the idle share of the GPUs costs"}, idle_cost_per_hour);
+  v.field({"egress_cost_per_hour", "what streaming the data costs"}, egress_cost_per_hour);
+  v.field({"presets", "published workloads"}, presets);
 }
 
 }  // namespace shardkit::bench

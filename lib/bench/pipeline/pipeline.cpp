@@ -250,7 +250,7 @@ PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, c
 }
 
 void StageRow::describe(FieldVisitor& v) {
-  v.field({"name", Unit::none, "stage"}, name);
+  v.field({"name", "stage"}, name);
   v.field({"threads", Unit::count, "threads; decode and augment share theirs"}, threads);
   v.field({"busy", Unit::ratio, "share of their time at work on this stage"}, busy_ratio);
   v.field({"starved", Unit::ratio, "share of it spent before the stage: waiting for what comes in"}, starved_ratio);
@@ -260,7 +260,7 @@ void StageRow::describe(FieldVisitor& v) {
 }
 
 void EpochRow::describe(FieldVisitor& v) {
-  v.field({"epoch", Unit::none, "from 1"}, epoch);
+  v.field({"epoch", "from 1"}, epoch);
   v.field({"residency_before_ratio", Unit::ratio, "share of the data in the page cache before; none: not known"},
           residency_before_ratio);
   v.field({"steps", Unit::count, "steps"}, steps);
@@ -273,12 +273,12 @@ void EpochRow::describe(FieldVisitor& v) {
 }
 
 void PrefetchRow::describe(FieldVisitor& v) {
-  v.field({"prefetch", Unit::none, "batches per GPU made ahead"}, prefetch);
+  v.field({"prefetch", "batches per GPU made ahead"}, prefetch);
   v.field({"samples_per_second", Unit::per_second, "samples that steps took"}, samples_per_second);
   v.field({"batch_latency", Unit::seconds, "time that steps waited for their batches"}, batch_latency);
   v.field({"stall_ratio", Unit::ratio, "share of the time that steps waited"}, stall_ratio);
   v.field({"au_ratio", Unit::ratio, "accelerator utilisation"}, au_ratio);
-  v.field({"limiting_stage", Unit::none, "what sets the pace"}, limiting_stage);
+  v.field({"limiting_stage", "what sets the pace"}, limiting_stage);
 }
 
 void ToolOverhead::describe(FieldVisitor& v) {
@@ -293,7 +293,7 @@ void ToolOverhead::describe(FieldVisitor& v) {
 }
 
 void CheckpointInterference::describe(FieldVisitor& v) {
-  v.field({"every", Unit::none, "steps from one to the next"}, every);
+  v.field({"every", "steps from one to the next"}, every);
   v.field({"bytes", Unit::bytes, "size"}, bytes);
   v.field({"written", Unit::count, "checkpoints"}, written);
   v.field({"mean_seconds", Unit::seconds, "writing and fdatasync, all the while training waits"}, mean_seconds);
@@ -310,15 +310,15 @@ void CheckpointInterference::describe(FieldVisitor& v) {
 }
 
 void CopyReport::describe(FieldVisitor& v) {
-  v.field(Field{"devices", Unit::none, "GPUs that batches were copied to"}.condition(), devices);
-  v.field({"pinned", Unit::none, "from pinned memory"}, pinned);
+  v.field({"devices", "GPUs that batches were copied to", kCondition}, devices);
+  v.field({"pinned", "from pinned memory"}, pinned);
   v.field({"copies", Unit::count, "one for each batch"}, copies);
   v.field({"bytes", Unit::bytes, "in all of them"}, bytes);
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the time that copies took"}, bytes_per_second);
 }
 
 void JpegReport::describe(FieldVisitor& v) {
-  v.field({"decoder", Unit::none, "library"}, decoder);
+  v.field({"decoder", "library"}, decoder);
   v.field({"hardware", Unit::count, "samples decoded by the GPU's decoders in silicon"}, hardware);
   v.field({"hybrid", Unit::count, "samples decoded by CPU and GPU together"}, hybrid);
   v.field({"gpu_hybrid", Unit::count, "samples decoded by the GPU's multiprocessors"}, gpu_hybrid);
@@ -330,83 +330,81 @@ void JpegReport::describe(FieldVisitor& v) {
 }
 
 void PipelineRung::describe(FieldVisitor& v) {
-  v.field({"rung", Unit::none, "what it adds to the one before"}, rung);
-  v.field({"missing", Unit::none, "why it was not measured; none where it was"}, missing);
-  v.field({"pinned", Unit::none, "host memory is"}, pinned);
-  v.field({"prefetch", Unit::none, "batches per GPU made ahead"}, prefetch);
-  v.field({"decode", Unit::none, "how images became pixels"}, decode);
-  v.field({"normalize", Unit::none, "where samples were flipped and normalised"}, normalize);
+  v.field({"rung", "what it adds to the one before"}, rung);
+  v.field({"missing", "why it was not measured; none where it was"}, missing);
+  v.field({"pinned", "host memory is"}, pinned);
+  v.field({"prefetch", "batches per GPU made ahead"}, prefetch);
+  v.field({"decode", "how images became pixels"}, decode);
+  v.field({"normalize", "where samples were flipped and normalised"}, normalize);
   v.field({"samples_per_second", Unit::per_second, "samples that steps took"}, samples_per_second);
-  v.field({"factor", Unit::none, "that, over the last measured rung's before"}, factor);
+  v.field({"factor", "that, over the last measured rung's before"}, factor);
   v.field({"stall_ratio", Unit::ratio, "share of the time that steps waited"}, stall_ratio);
   v.field({"au_ratio", Unit::ratio, "accelerator utilisation"}, au_ratio);
   v.field({"process_cpu_seconds_per_sample", Unit::seconds, "processor time of the whole process"},
           process_cpu_seconds_per_sample);
-  v.field({"limiting_stage", Unit::none, "what sets the pace"}, limiting_stage);
+  v.field({"limiting_stage", "what sets the pace"}, limiting_stage);
 }
 
 void TraceReport::describe(FieldVisitor& v) {
-  v.field({"file", Unit::none, "the trace"}, file);
+  v.field({"file", "the trace"}, file);
   v.field({"events", Unit::count, "in it"}, events);
   v.field({"dropped", Unit::count, "older ones that had to make room"}, dropped);
 }
 
 void PipelineResult::describe(FieldVisitor& v) {
-  v.field({"limiting_stage", Unit::none, "the stage that sets the pace"}, limiting_stage);
-  v.field({"reason", Unit::none, "why, in one line"}, reason);
-  v.field({"advice", Unit::none, "settings that would help"}, advice);
-  v.field({"source", Unit::none, "what was read: shards, files or null"}, source);
-  v.field(Field{"files", Unit::count, "shards or image files"}.condition(), files);
-  v.field({"decode", Unit::none, "how images became pixels"}, decode);
-  v.field(Field{"sink", Unit::none, "where batches were handed over to; host: nothing is copied"}.condition(), sink);
-  v.field(Field{"normalize", Unit::none, "where samples were flipped and normalised"}.condition(), normalize);
-  v.field(Field{"gpus", Unit::none, "GPUs that stepped together"}.own_condition(), gpus);
-  v.field({"batch", Unit::none, "samples per GPU and step"}, batch);
-  v.field({"step", Unit::none, "what computing was"}, step);
-  v.field(Field{"step_seconds", Unit::seconds, "that a step was to compute"}.condition(), step_seconds);
-  v.field({"prefetch", Unit::none, "batches per GPU made ahead; the last value of --prefetch"}, prefetch);
+  v.field({"limiting_stage", "the stage that sets the pace"}, limiting_stage);
+  v.field({"reason", "why, in one line"}, reason);
+  v.field({"advice", "settings that would help"}, advice);
+  v.field({"source", "what was read: shards, files or null"}, source);
+  v.field({"files", Unit::count, "shards or image files", kCondition}, files);
+  v.field({"decode", "how images became pixels"}, decode);
+  v.field({"sink", "where batches were handed over to; host: nothing is copied", kCondition}, sink);
+  v.field({"normalize", "where samples were flipped and normalised", kCondition}, normalize);
+  v.field({"gpus", "GPUs that stepped together", kOwnCondition}, gpus);
+  v.field({"batch", "samples per GPU and step"}, batch);
+  v.field({"step", "what computing was"}, step);
+  v.field({"step_seconds", Unit::seconds, "that a step was to compute", kCondition}, step_seconds);
+  v.field({"prefetch", "batches per GPU made ahead; the last value of --prefetch"}, prefetch);
   v.field({"readers", Unit::count, "threads that read"}, readers);
-  v.field(Field{"workers", Unit::count, "threads that decode and augment"}.condition(), workers);
-  v.field(Field{"crop", Unit::none, "side of the crop in pixels"}.condition(), crop);
-  v.field(Field{"dtype", Unit::none, "type of the batch's values"}.condition(), dtype);
-  v.field(Field{"layout", Unit::none, "planes or pixels first"}.condition(), layout);
+  v.field({"workers", Unit::count, "threads that decode and augment", kCondition}, workers);
+  v.field({"crop", "side of the crop in pixels", kCondition}, crop);
+  v.field({"dtype", "type of the batch's values", kCondition}, dtype);
+  v.field({"layout", "planes or pixels first", kCondition}, layout);
   v.field({"batch_memory", Unit::bytes, "memory that holds batches"}, batch_memory);
   v.field({"steps", Unit::count, "in all epochs"}, steps);
   v.field({"samples", Unit::count, "that steps took, in all epochs"}, samples);
   v.field({"samples_dropped", Unit::count, "left out at the ends of epochs, with --drop-last"}, samples_dropped);
   v.field({"required_samples_per_second", Unit::per_second, "what the job takes when it never waits"},
           required_samples_per_second);
-  v.field(Field{"samples_per_second", Unit::per_second, "samples that steps took, after the first batch"}.metric(
-              Better::higher),
+  v.field({"samples_per_second", Unit::per_second, "samples that steps took, after the first batch",
+           metric(Better::higher)},
           samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "compressed bytes of as many"}, bytes_per_second);
-  v.field(Field{"mean_sample", Unit::bytes, "mean size of a compressed image"}.condition(0.05), mean_sample);
-  v.field(
-      Field{"batch_latency", Unit::seconds, "time that a step waited for its batches, the first step left out"}.metric(
-          Better::lower, kUnfeltWait),
-      batch_latency);
+  v.field({"mean_sample", Unit::bytes, "mean size of a compressed image", condition_within(0.05)}, mean_sample);
+  v.field({"batch_latency", Unit::seconds, "time that a step waited for its batches, the first step left out",
+           metric(Better::lower, kUnfeltWait)},
+          batch_latency);
   v.field({"first_batch_seconds", Unit::seconds, "that the first step waited"}, first_batch_seconds);
   v.field({"stall_ratio", Unit::ratio, "share of the running time that steps waited, the first step left out"},
           stall_ratio);
-  v.field(
-      Field{"au_ratio", Unit::ratio, "computing over running time, the first step left out; none without --step-time"}
-          .metric(Better::higher, 0.01),
-      au_ratio);
-  v.field({"stages", Unit::none, "what each stage's threads did"}, stages);
+  v.field({"au_ratio", Unit::ratio, "computing over running time, the first step left out; none without --step-time",
+           metric(Better::higher, 0.01)},
+          au_ratio);
+  v.field({"stages", "what each stage's threads did"}, stages);
   v.field({"cpu_seconds_per_sample", Unit::seconds, "of all stages' threads together"}, cpu_seconds_per_sample);
   v.field({"process_cpu_seconds_per_sample", Unit::seconds, "of the whole process, threads of drivers among them"},
           process_cpu_seconds_per_sample);
-  v.field({"epochs", Unit::none, "cold against warm"}, epochs);
-  v.field({"prefetches", Unit::none, "a row for each value of --prefetch"}, prefetches);
-  v.field({"ladder", Unit::none, "a row for each rung; none without --ladder"}, ladder);
-  v.field(Field{"cache", Unit::none, "the page cache, before the first epoch and after the last"}.condition(), cache);
-  v.field({"copies", Unit::none, "to GPUs, in all epochs; none where batches stayed in host memory"}, copies);
-  v.field({"jpegs", Unit::none, "who decoded; none without --decode nvjpeg"}, jpegs);
-  v.field({"failures", Unit::none, "images that went wrong, by kind; they are in no batch"}, failures);
+  v.field({"epochs", "cold against warm"}, epochs);
+  v.field({"prefetches", "a row for each value of --prefetch"}, prefetches);
+  v.field({"ladder", "a row for each rung; none without --ladder"}, ladder);
+  v.field({"cache", "the page cache, before the first epoch and after the last", kCondition}, cache);
+  v.field({"copies", "to GPUs, in all epochs; none where batches stayed in host memory"}, copies);
+  v.field({"jpegs", "who decoded; none without --decode nvjpeg"}, jpegs);
+  v.field({"failures", "images that went wrong, by kind; they are in no batch"}, failures);
   v.field({"images_tried", Unit::count, "images that came to be decoded, once for each epoch"}, images_tried);
-  v.field({"overhead", Unit::none, "the tool's own, measured before"}, overhead);
-  v.field({"checkpoint", Unit::none, "what checkpoints cost; none without --checkpoint-every"}, checkpoint);
-  v.field({"trace", Unit::none, "none without --trace"}, trace);
+  v.field({"overhead", "the tool's own, measured before"}, overhead);
+  v.field({"checkpoint", "what checkpoints cost; none without --checkpoint-every"}, checkpoint);
+  v.field({"trace", "none without --trace"}, trace);
 }
 
 }  // namespace shardkit::bench

@@ -18,69 +18,56 @@
 namespace shardkit::bench {
 
 void PipelineOptions::describe(FieldVisitor& v) {
-  v.field(Field{"PATH", Unit::none, "shards, image files, or folders of either; none with --source null",
-                Role::optional_positional}
-              .free(),
+  v.field({"PATH", "shards, image files, or folders of either; none with --source null", Role::optional_positional,
+           kMayDiffer},
           paths);
-  v.field(Field{"preset", Unit::none, "published workload that says batch and step time (iobench model --list-presets)",
-                Role::option, "NAME"}
-              .free(),
-          preset);
-  v.field(Field{"gpus", Unit::count, "GPUs that step together; as many as --device names, else 1"}.free().from(1, 1024),
-          gpus);
-  v.field(Field{"batch", Unit::count, "samples per GPU and step; the preset's, else 256"}.from(1, 1U << 20U), batch);
-  v.field(Field{"step-time", Unit::seconds, "time a GPU computes on one batch; the preset's, else none"}.from(0, kDay),
+  v.field(
+      {"preset", "published workload that says batch and step time (iobench model --list-presets)", "NAME", kMayDiffer},
+      preset);
+  v.field(
+      {"gpus", Unit::count, "GPUs that step together; as many as --device names, else 1", kMayDiffer, between(1, 1024)},
+      gpus);
+  v.field({"batch", Unit::count, "samples per GPU and step; the preset's, else 256", between(1, 1U << 20U)}, batch);
+  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch; the preset's, else none", between(0, kDay)},
           step_time);
   v.field(
-      Field{"epochs", Unit::count, "passes over the data; the first has the cache state asked for"}.from(1, 1'000'000),
+      {"epochs", Unit::count, "passes over the data; the first has the cache state asked for", between(1, 1'000'000)},
       epochs);
-  v.field({"prefetch", Unit::none, "batches per GPU made ahead of the step; several values are measured in turn",
-           Role::option, "N[,N...]"},
+  v.field({"prefetch", "batches per GPU made ahead of the step; several values are measured in turn", "N[,N...]"},
           prefetch);
-  v.field(
-      Field{"workers", Unit::count, "threads that decode and augment; as many as the process may keep cores busy"}.from(
-          1, system::kMostThreads),
-      workers);
-  v.field(Field{"readers", Unit::count, "threads that read; at most 4 for shards, 16 for files"}.from(
-              1, system::kMostThreads),
+  v.field({"workers", Unit::count, "threads that decode and augment; as many as the process may keep cores busy",
+           between(1, system::kMostThreads)},
+          workers);
+  v.field({"readers", Unit::count, "threads that read; at most 4 for shards, 16 for files",
+           between(1, system::kMostThreads)},
           readers);
-  v.field(
-      Field{"shuffle-buffer", Unit::count, "samples of shards among which the next is drawn; 0: in the shards' order"}
-          .from(0, 10'000'000),
-      shuffle_buffer);
-  v.field(Field{"cache", Unit::none, "state of the page cache before the first epoch"}.free(), cache);
-  v.field({"source", Unit::none, "null: nothing is read"}, source);
-  v.field({"decode", Unit::none, "nvjpeg: on the GPU what that takes; null: nothing is, to time reading alone"},
-          decode);
-  v.field(Field{"crop", Unit::count, "side of the random resized crop", Role::option, "PIXELS"}.from(1, kMostCrop),
-          crop);
-  v.field({"dtype", Unit::none, "type of the batch's values"}, dtype);
-  v.field({"layout", Unit::none, "planes first (nchw) or pixels first (nhwc)"}, layout);
-  v.field({"normalize", Unit::none, "where samples are flipped and normalised; gpu: one byte a level crosses the bus"},
-          normalize);
-  v.field({"sink", Unit::none, "where batches go; auto: to GPUs where one can be used, else they stay in host memory"},
-          sink);
-  v.field({"device", Unit::none, "GPUs that take them, by number; the first ones without it", Role::option, "N[,N...]"},
-          device);
-  v.field({"pinned", Unit::none, "whether GPUs copy from pinned memory; auto: they do"}, pinned);
-  v.field({"step", Unit::none, "what computing is; spin: a kernel on each GPU"}, step);
-  v.field({"ladder", Unit::none, "measure from a naive loader to one in which all overlaps, rung by rung"}, ladder);
-  v.field({"drop-last", Unit::none, "leave out what is left of an epoch when it does not fill a batch of every GPU"},
-          drop_last);
-  v.field(Field{"samples", Unit::count, "samples of an epoch at most; all without it"}.free().from(1, 1ULL << 48U),
+  v.field({"shuffle-buffer", Unit::count, "samples of shards among which the next is drawn; 0: in the shards' order",
+           between(0, 10'000'000)},
+          shuffle_buffer);
+  v.field({"cache", "state of the page cache before the first epoch", kMayDiffer}, cache);
+  v.field({"source", "null: nothing is read"}, source);
+  v.field({"decode", "nvjpeg: on the GPU what that takes; null: nothing is, to time reading alone"}, decode);
+  v.field({"crop", Unit::count, "side of the random resized crop", "PIXELS", between(1, kMostCrop)}, crop);
+  v.field({"dtype", "type of the batch's values"}, dtype);
+  v.field({"layout", "planes first (nchw) or pixels first (nhwc)"}, layout);
+  v.field({"normalize", "where samples are flipped and normalised; gpu: one byte a level crosses the bus"}, normalize);
+  v.field({"sink", "where batches go; auto: to GPUs where one can be used, else they stay in host memory"}, sink);
+  v.field({"device", "GPUs that take them, by number; the first ones without it", "N[,N...]"}, device);
+  v.field({"pinned", "whether GPUs copy from pinned memory; auto: they do"}, pinned);
+  v.field({"step", "what computing is; spin: a kernel on each GPU"}, step);
+  v.field({"ladder", "measure from a naive loader to one in which all overlaps, rung by rung"}, ladder);
+  v.field({"drop-last", "leave out what is left of an epoch when it does not fill a batch of every GPU"}, drop_last);
+  v.field({"samples", Unit::count, "samples of an epoch at most; all without it", kMayDiffer, between(1, 1ULL << 48U)},
           samples);
-  v.field(
-      Field{"budget", Unit::seconds, "read no new samples after this time; for each value of --prefetch"}.free().above(
-          0, kDay),
-      budget);
-  v.field(Field{"checkpoint-every", Unit::count, "write a checkpoint after every so many steps"}.from(1, 1U << 30U),
+  v.field({"budget", Unit::seconds, "read no new samples after this time; for each value of --prefetch", kMayDiffer,
+           above(0, kDay)},
+          budget);
+  v.field({"checkpoint-every", Unit::count, "write a checkpoint after every so many steps", between(1, 1U << 30U)},
           checkpoint_every);
-  v.field(Field{"checkpoint-bytes", Unit::bytes, "its size"}.from(1), checkpoint_bytes);
-  v.field({"checkpoint-dir", Unit::none, "existing folder for it; it is removed at once", Role::option, "DIR"},
-          checkpoint_dir);
-  v.field(Field{"trace", Unit::none, "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file}.free(),
-          trace);
-  v.field(Field{"seed", Unit::none, "order, crops and flips"}.free(), seed);
+  v.field({"checkpoint-bytes", Unit::bytes, "its size", at_least(1)}, checkpoint_bytes);
+  v.field({"checkpoint-dir", "existing folder for it; it is removed at once", "DIR"}, checkpoint_dir);
+  v.field({"trace", "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file, kMayDiffer}, trace);
+  v.field({"seed", "order, crops and flips", kMayDiffer}, seed);
   access.describe(v);
 }
 

@@ -22,7 +22,7 @@
 namespace shardkit::bench {
 
 void FolderOperation::describe(FieldVisitor& v) {
-  v.field({"name", Unit::none, "list (a folder), open, stat, read (a whole file) or close"}, name);
+  v.field({"name", "list (a folder), open, stat, read (a whole file) or close"}, name);
   v.field({"count", Unit::count, "how many were made"}, count);
   v.field({"per_second", Unit::per_second, "how many the threads make that do nothing else"}, per_second);
   v.field({"p50", Unit::seconds, "half took no longer"}, p50);
@@ -40,11 +40,11 @@ void FolderReport::describe(FieldVisitor& v) {
            "opens, stats and closes that the threads make that read nothing"},
           metadata_operations_per_second);
   v.field({"epoch", Unit::seconds, "time to read each file once at that rate"}, epoch_seconds);
-  v.field({"epoch_hours", Unit::none, "the same in hours"}, epoch_hours);
-  v.field({"metadata_cache", Unit::none,
-           "whether names and attributes were in memory: cold, warm, or as_found: whatever was there"},
-          metadata_cache);
-  v.field({"operations", Unit::none, "each kind of call apart"}, operations);
+  v.field({"epoch_hours", "the same in hours"}, epoch_hours);
+  v.field(
+      {"metadata_cache", "whether names and attributes were in memory: cold, warm, or as_found: whatever was there"},
+      metadata_cache);
+  v.field({"operations", "each kind of call apart"}, operations);
 }
 
 namespace {

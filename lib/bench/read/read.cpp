@@ -39,7 +39,7 @@ void DeviceActivity::describe(FieldVisitor& v) {
   v.field({"requests_per_second", Unit::per_second, "requests answered"}, requests_per_second);
   v.field({"mean_request", Unit::bytes, "mean size of a request"}, mean_request);
   v.field({"mean_wait", Unit::seconds, "mean time from request to answer"}, mean_wait);
-  v.field({"mean_queue", Unit::none, "mean number of requests under way"}, mean_queue);
+  v.field({"mean_queue", "mean number of requests under way"}, mean_queue);
 }
 
 void ReadRepetition::describe(FieldVisitor& v) {
@@ -48,7 +48,7 @@ void ReadRepetition::describe(FieldVisitor& v) {
   v.field({"read_seconds", Unit::seconds, "time they took"}, read_seconds);
   v.field({"passes", Unit::count, "times that caches were made ready and the data read"}, passes);
   v.field(
-      {"steady", Unit::none,
+      {"steady",
        "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
       steady);
   v.field({"p50", Unit::seconds, "half of the reads took no longer"}, p50);
@@ -240,67 +240,56 @@ ReadResult read(const ReadOptions& options, const InputSet& input, Context& cont
 }
 
 void ReadOptions::describe(FieldVisitor& v) {
-  v.field(
-      Field{"PATH", Unit::none,
-            "shards, files, or folders of either; or URLs: s3://bucket/prefix, http(s)://host/file, patterns and lists "
-            "of them",
-            Role::positional}
-          .free(),
-      paths);
-  v.field({"mode", Unit::none,
+  v.field({"PATH",
+           "shards, files, or folders of either; or URLs: s3://bucket/prefix, http(s)://host/file, patterns and lists "
+           "of them",
+           Role::positional, kMayDiffer},
+          paths);
+  v.field({"mode",
            "whole files in blocks; samples in random order (blocks with --block); or folders of images, each call "
            "timed apart"},
           mode);
-  v.field({"job", Unit::none, "read as the fio job of this name: seq-read or rand-read; other options change it",
-           Role::option, "NAME"},
-          job);
+  v.field({"job", "read as the fio job of this name: seq-read or rand-read; other options change it", "NAME"}, job);
   v.field(
-      Field{"threads", Unit::count,
-            "threads that read; default: as many as the process may keep cores busy; of a store the most connections, "
-            "64"}
-          .from(1, system::kMostThreads),
+      {"threads", Unit::count,
+       "threads that read; default: as many as the process may keep cores busy; of a store the most connections, 64",
+       between(1, system::kMostThreads)},
       threads);
-  v.field(Field{"block", Unit::bytes,
-                "bytes per read; sequential default: 256KiB, of a store 8MiB; random: samples without"}
-              .from(512, 1U << 30U),
+  v.field({"block", Unit::bytes, "bytes per read; sequential default: 256KiB, of a store 8MiB; random: samples without",
+           between(512, 1U << 30U)},
           block);
-  v.field({"engine", Unit::none, "how files are read: pread (default), mmap or uring", Role::option, "NAME"}, engine);
-  v.field(Field{"depth", Unit::count, "reads in flight of each thread; default of engine uring 32, of others always 1"}
-              .from(1, 4096),
+  v.field({"engine", "how files are read: pread (default), mmap or uring", "NAME"}, engine);
+  v.field({"depth", Unit::count, "reads in flight of each thread; default of engine uring 32, of others always 1",
+           between(1, 4096)},
           depth);
-  v.field({"direct", Unit::none, "read past the page cache (O_DIRECT)"}, direct);
-  v.field(Field{"cache", Unit::none, "state of the page cache to start from; fails when it cannot be had"}.free(),
-          cache);
-  v.field(Field{"samples", Unit::count, "stop after this many samples"}.free().from(1), samples);
-  v.field(Field{"budget", Unit::seconds, "stop after this time; of a store default 28s"}.free().above(0), budget);
-  v.field(Field{"min-time", Unit::seconds,
-                "read the data again until it was read for so long; not what a first reading left in memory"}
-              .above(0),
+  v.field({"direct", "read past the page cache (O_DIRECT)"}, direct);
+  v.field({"cache", "state of the page cache to start from; fails when it cannot be had", kMayDiffer}, cache);
+  v.field({"samples", Unit::count, "stop after this many samples", kMayDiffer, at_least(1)}, samples);
+  v.field({"budget", Unit::seconds, "stop after this time; of a store default 28s", kMayDiffer, above(0)}, budget);
+  v.field({"min-time", Unit::seconds,
+           "read the data again until it was read for so long; not what a first reading left in memory", above(0)},
           min_time);
-  v.field(
-      Field{"repeat", Unit::count, "measure so many times, caches prepared anew, and say the median and its interval"}
-          .free()
-          .from(1, 1000),
-      repeat);
-  v.field(Field{"seed", Unit::none, "order of the random samples, or of the requests to a store"}.free(), seed);
+  v.field({"repeat", Unit::count, "measure so many times, caches prepared anew, and say the median and its interval",
+           kMayDiffer, between(1, 1000)},
+          repeat);
+  v.field({"seed", "order of the random samples, or of the requests to a store", kMayDiffer}, seed);
   store.describe(v);
 }
 
 void ReadResult::describe(FieldVisitor& v) {
-  v.field({"store", Unit::none,
-           "of a store: stream or stage, and what each number of connections gave; the figures "
-           "beside it are those of the knee"},
+  v.field({"store",
+           "of a store: stream or stage, and what each number of connections gave; the figures beside it are those of "
+           "the knee"},
           store);
-  v.field(Field{"mode", Unit::none, "how files were read"}.condition(), mode);
-  v.field({"job", Unit::none, "what --job stood for"}, job);
-  v.field(Field{"engine", Unit::none, "what read them"}.condition(), engine);
-  v.field(Field{"direct", Unit::none, "past the page cache"}.condition(), direct);
-  v.field(Field{"threads", Unit::count, "threads that read"}.condition(), threads);
-  v.field(Field{"depth", Unit::count, "reads in flight of each; none: of a store"}.condition(), depth);
-  v.field(
-      Field{"block", Unit::bytes, "bytes per read of files in sequential mode, of blocks in random mode"}.condition(),
-      block);
-  v.field(Field{"files", Unit::count, "files or shards named"}.condition(), files);
+  v.field({"mode", "how files were read", kCondition}, mode);
+  v.field({"job", "what --job stood for"}, job);
+  v.field({"engine", "what read them", kCondition}, engine);
+  v.field({"direct", "past the page cache", kCondition}, direct);
+  v.field({"threads", Unit::count, "threads that read", kCondition}, threads);
+  v.field({"depth", Unit::count, "reads in flight of each; none: of a store", kCondition}, depth);
+  v.field({"block", Unit::bytes, "bytes per read of files in sequential mode, of blocks in random mode", kCondition},
+          block);
+  v.field({"files", Unit::count, "files or shards named", kCondition}, files);
   v.field({"bytes", Unit::bytes, "bytes read"}, bytes);
   v.field({"samples", Unit::count,
            "samples read; a file that is no shard is one; none: those of a store, of random blocks, and of shards "
@@ -315,34 +304,33 @@ void ReadResult::describe(FieldVisitor& v) {
       passes);
   v.field({"read_seconds", Unit::seconds, "time they took"}, read_seconds);
   v.field({"cpu_seconds", Unit::seconds, "processor time they took"}, cpu_seconds);
-  v.field(Field{"bytes_per_second", Unit::bytes_per_second, "bytes over time; of repetitions the median"}.metric(
-              Better::higher),
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over time; of repetitions the median",
+           metric(Better::higher)},
           bytes_per_second);
   v.field({"bytes_per_second_interval", Unit::bytes_per_second,
            "95 % interval of the median over slices of 0.1 s, none of less than 1 s or where the rate lies outside; or "
            "over repetitions, of fewer than 6 of them their range"},
           bytes_per_second_interval);
   v.field(
-      {"steady", Unit::none,
+      {"steady",
        "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
       steady);
-  v.field(Field{"samples_per_second", Unit::per_second, "samples over time"}.derived_metric(Better::higher),
+  v.field({"samples_per_second", Unit::per_second, "samples over time", derived_metric(Better::higher)},
           samples_per_second);
-  v.field(Field{"mean_sample", Unit::bytes, "mean size of those as stored, a shard's headers and padding included"}
-              .condition(0.05),
+  v.field({"mean_sample", Unit::bytes, "mean size of those as stored, a shard's headers and padding included",
+           condition_within(0.05)},
           mean_sample);
-  v.field(
-      Field{"latency", Unit::seconds, "time of one read: a block, or a sample in random mode"}.metric(Better::lower),
-      latency);
-  v.field({"latency_histogram", Unit::none, "how many reads took how long, by powers of two"}, latency_histogram);
-  v.field({"repetitions", Unit::none, "each by itself, where there was more than one"}, repetitions);
-  v.field(Field{"cache", Unit::none, "state of the page cache"}.condition(), cache);
-  v.field(Field{"storage", Unit::none, "what the first path lies on"}.condition(), storage);
-  v.field({"on_disk", Unit::none, "what of the data is not on the disk byte for byte"}, on_disk);
-  v.field({"device", Unit::none, "the block device meanwhile, as iostat sees it"}, device);
-  v.field({"imagefolder", Unit::none, "of folders: each kind of call apart, and what an epoch costs"}, imagefolder);
-  v.field({"fio", Unit::none, "the command that has fio read the same in the same way; none where it cannot"}, fio);
-  v.field({"hints", Unit::none, "what a reader of these numbers should know"}, hints);
+  v.field({"latency", Unit::seconds, "time of one read: a block, or a sample in random mode", metric(Better::lower)},
+          latency);
+  v.field({"latency_histogram", "how many reads took how long, by powers of two"}, latency_histogram);
+  v.field({"repetitions", "each by itself, where there was more than one"}, repetitions);
+  v.field({"cache", "state of the page cache", kCondition}, cache);
+  v.field({"storage", "what the first path lies on", kCondition}, storage);
+  v.field({"on_disk", "what of the data is not on the disk byte for byte"}, on_disk);
+  v.field({"device", "the block device meanwhile, as iostat sees it"}, device);
+  v.field({"imagefolder", "of folders: each kind of call apart, and what an epoch costs"}, imagefolder);
+  v.field({"fio", "the command that has fio read the same in the same way; none where it cannot"}, fio);
+  v.field({"hints", "what a reader of these numbers should know"}, hints);
 }
 
 }  // namespace shardkit::bench

@@ -52,8 +52,8 @@ StreamingVerdict judge_streaming(double supply, double required, std::uint64_t s
 }
 
 void StreamingVerdict::describe(FieldVisitor& v) {
-  v.field({"text", Unit::none, "the verdict in one line"}, text);
-  v.field({"verdict", Unit::none, "stream from the store, or stage to a local disk first"}, verdict);
+  v.field({"text", "the verdict in one line"}, text);
+  v.field({"verdict", "stream from the store, or stage to a local disk first"}, verdict);
   v.field({"required_bytes_per_second", Unit::bytes_per_second, "what the job reads"}, required_bytes_per_second);
   v.field({"headroom_ratio", Unit::factor, "what the store gives over what is required; stream from 1.2 on"},
           headroom_ratio);
@@ -61,8 +61,7 @@ void StreamingVerdict::describe(FieldVisitor& v) {
           staging_seconds);
   v.field({"epoch_seconds", Unit::seconds, "time of an epoch at the required rate"}, epoch_seconds);
   v.field({"epoch_stall_seconds", Unit::seconds, "time that streaming adds to each epoch"}, epoch_stall_seconds);
-  v.field({"break_even_epochs", Unit::none, "epochs after which staging has cost less time; none: never"},
-          break_even_epochs);
+  v.field({"break_even_epochs", "epochs after which staging has cost less time; none: never"}, break_even_epochs);
 }
 
 std::string StoreReadOptions::given() const {
@@ -99,24 +98,19 @@ std::optional<double> StoreReadOptions::required() const {
 }
 
 void StoreReadOptions::describe(FieldVisitor& v) {
-  v.field(
-      Field{"required-rate", Unit::bytes_per_second, "of a store: what the job reads, for the verdict stream or stage"}
-          .free()
-          .above(0),
-      required_rate);
-  v.field(
-      Field{"preset", Unit::none, "of a store: the job that reads, such as resnet50-h100", Role::option, "NAME"}.free(),
-      preset);
-  v.field(Field{"gpus", Unit::count, "GPUs of that job; 1"}.free().from(1), gpus);
-  v.field(Field{"batch", Unit::count, "its samples per GPU and step"}.from(1), batch);
-  v.field(Field{"step-time", Unit::seconds, "time its GPUs compute on one batch"}.above(0), step_time);
-  v.field(
-      Field{"sample-bytes", Unit::bytes,
-            "of a store: mean size of the job's stored samples; of local files: each is a row of samples of this size"}
-          .from(1, 1ULL << 40U),
-      sample_bytes);
-  v.field(Field{"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}.free().above(
-              0, 1),
+  v.field({"required-rate", Unit::bytes_per_second, "of a store: what the job reads, for the verdict stream or stage",
+           kMayDiffer, above(0)},
+          required_rate);
+  v.field({"preset", "of a store: the job that reads, such as resnet50-h100", "NAME", kMayDiffer}, preset);
+  v.field({"gpus", Unit::count, "GPUs of that job; 1", kMayDiffer, at_least(1)}, gpus);
+  v.field({"batch", Unit::count, "its samples per GPU and step", at_least(1)}, batch);
+  v.field({"step-time", Unit::seconds, "time its GPUs compute on one batch", above(0)}, step_time);
+  v.field({"sample-bytes", Unit::bytes,
+           "of a store: mean size of the job's stored samples; of local files: each is a row of samples of this size",
+           between(1, 1ULL << 40U)},
+          sample_bytes);
+  v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1", kMayDiffer,
+           above(0, 1)},
           min_au);
   access.describe(v);
 }
@@ -130,16 +124,15 @@ void StoreLevel::describe(FieldVisitor& v) {
   v.field({"requests", Unit::count, "requests that were begun and ended"}, requests);
   v.field({"retries", Unit::count, "requests that were repeated"}, retries);
   v.field({"throttled", Unit::count, "those of them that the store asked to send later (503, 429)"}, throttled);
-  v.field({"steady", Unit::none,
+  v.field({"steady",
            "false when the rate drifted by more than a tenth, or no request was begun and ended; null: less than 1 s, "
-           "too short to "
-           "tell"},
+           "too short to tell"},
           steady);
 }
 
 void StoreReport::describe(FieldVisitor& v) {
-  v.field({"streaming", Unit::none, "stream or stage; none without a requirement"}, streaming);
-  v.field({"location", Unit::none, "what was read"}, location);
+  v.field({"streaming", "stream or stage; none without a requirement"}, streaming);
+  v.field({"location", "what was read"}, location);
   v.field({"set_bytes", Unit::bytes, "bytes of all objects named"}, set_bytes);
   v.field({"objects_without_ranges", Unit::count, "objects met that the server gives whole only"},
           objects_without_ranges);
@@ -151,11 +144,10 @@ void StoreReport::describe(FieldVisitor& v) {
   v.field({"bytes_per_second_per_connection", Unit::bytes_per_second, "rate of one connection at the knee"},
           bytes_per_second_per_connection);
   v.field({"ttfb", Unit::seconds, "time to the first byte at the knee, connections being open"}, ttfb);
-  v.field({"cpu_seconds_per_gb", Unit::none, "processor seconds of this client for each 10^9 bytes"},
-          cpu_seconds_per_gb);
+  v.field({"cpu_seconds_per_gb", "processor seconds of this client for each 10^9 bytes"}, cpu_seconds_per_gb);
   v.field({"retries", Unit::count, "requests that were repeated, in all"}, retries);
   v.field({"throttled", Unit::count, "those of them that the store asked to send later"}, throttled);
-  v.field({"levels", Unit::none, "the curve"}, levels);
+  v.field({"levels", "the curve"}, levels);
 }
 
 }  // namespace shardkit::bench

@@ -98,9 +98,9 @@ double shared_cores_rate(double cores, std::span<const double> cpu_seconds_per_s
 }
 
 void CoresNeeded::describe(FieldVisitor& v) {
-  v.field({"preset", Unit::none, "published workload"}, preset);
+  v.field({"preset", "published workload"}, preset);
   v.field({"samples_per_second", Unit::per_second, "samples that one GPU takes"}, samples_per_second);
-  v.field({"cores", Unit::none, "cores that this stage keeps busy for it"}, cores);
+  v.field({"cores", "cores that this stage keeps busy for it"}, cores);
 }
 
 std::vector<CoresNeeded> cores_needed(double per_core) {

@@ -45,13 +45,12 @@ struct Finding {
   std::string text;
 
   void describe(FieldVisitor& v) {
-    v.field({"code", Unit::none, "stable name of the finding"}, code);
-    v.field({"severity", Unit::none, "error: the job cannot work; warning: costs speed; hint: may be on purpose"},
-            severity);
-    v.field({"measured", Unit::none, "what is so here"}, measured);
-    v.field({"normal", Unit::none, "what is normal for this class of machine"}, normal);
-    v.field({"remedy", Unit::none, "what to do"}, remedy);
-    v.field({"text", Unit::none, "the finding in a sentence"}, text);
+    v.field({"code", "stable name of the finding"}, code);
+    v.field({"severity", "error: the job cannot work; warning: costs speed; hint: may be on purpose"}, severity);
+    v.field({"measured", "what is so here"}, measured);
+    v.field({"normal", "what is normal for this class of machine"}, normal);
+    v.field({"remedy", "what to do"}, remedy);
+    v.field({"text", "the finding in a sentence"}, text);
   }
 };
 

@@ -80,7 +80,7 @@ void ReadTurn::describe(FieldVisitor& v) {
   v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over time"}, bytes_per_second);
   v.field({"samples_per_second", Unit::per_second, "samples over time"}, samples_per_second);
   v.field({"latency", Unit::seconds, "time of one read"}, latency);
-  v.field({"cache_state", Unit::none, "state of the page cache it started from"}, cache_state);
+  v.field({"cache_state", "state of the page cache it started from"}, cache_state);
 }
 
 void DecodeTurn::describe(FieldVisitor& v) {
@@ -102,29 +102,28 @@ void PredictedTurn::describe(FieldVisitor& v) {
 }
 
 void RunTurn::describe(FieldVisitor& v) {
-  v.field({"read", Unit::none, "reading"}, read);
-  v.field({"decode", Unit::none, "decoding"}, decode);
-  v.field({"pipeline", Unit::none, "the stages together; measured"}, pipeline);
-  v.field({"transfer", Unit::none, "batches to the GPUs"}, transfer);
-  v.field({"predicted", Unit::none, "the stages together; predicted"}, predicted);
+  v.field({"read", "reading"}, read);
+  v.field({"decode", "decoding"}, decode);
+  v.field({"pipeline", "the stages together; measured"}, pipeline);
+  v.field({"transfer", "batches to the GPUs"}, transfer);
+  v.field({"predicted", "the stages together; predicted"}, predicted);
 }
 
 void ShownTurns::describe(FieldVisitor& v) {
-  v.field({"read", Unit::none, "turn, from 1, whose reading is in the result"}, read);
-  v.field({"decode", Unit::none, "whose decoding is"}, decode);
-  v.field({"pipeline", Unit::none, "whose pipeline is"}, pipeline);
-  v.field({"transfer", Unit::none, "whose copies to GPUs are"}, transfer);
+  v.field({"read", "turn, from 1, whose reading is in the result"}, read);
+  v.field({"decode", "whose decoding is"}, decode);
+  v.field({"pipeline", "whose pipeline is"}, pipeline);
+  v.field({"transfer", "whose copies to GPUs are"}, transfer);
 }
 
 void RepeatedMetric::describe(FieldVisitor& v) {
-  v.field({"metric", Unit::none, "as compare names it"}, metric);
-  v.field({"median", Unit::none, "of all turns, in the metric's unit"}, median);
-  v.field({"low", Unit::none, "lower end of the median's 95 % interval; of fewer than 6 turns, of their range"}, low);
-  v.field({"high", Unit::none, "upper end"}, high);
-  v.field({"next", Unit::none,
-           "where the median of the same run again will lie, in 19 of 20 cases; 3 % to each side at least"},
+  v.field({"metric", "as compare names it"}, metric);
+  v.field({"median", "of all turns, in the metric's unit"}, median);
+  v.field({"low", "lower end of the median's 95 % interval; of fewer than 6 turns, of their range"}, low);
+  v.field({"high", "upper end"}, high);
+  v.field({"next", "where the median of the same run again will lie, in 19 of 20 cases; 3 % to each side at least"},
           next);
-  v.field({"text", Unit::none, "the same in words"}, text);
+  v.field({"text", "the same in words"}, text);
 }
 
 }  // namespace shardkit::bench

@@ -223,56 +223,51 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
 }
 
 void RunOptions::describe(FieldVisitor& v) {
-  v.field(Field{"PATH", Unit::none, "shards, files, or folders of either", Role::positional}.free(), paths);
-  v.field(
-      Field{"preset", Unit::none, "a published workload to feed, such as resnet50-h100", Role::option, "NAME"}.free(),
-      preset);
-  v.field(Field{"gpus", Unit::count, "GPUs that train together on this node"}.free().from(1), gpus);
-  v.field(Field{"batch", Unit::count, "samples per GPU and step"}.from(1), batch);
-  v.field(Field{"step-time", Unit::seconds, "time a GPU computes on one batch"}.above(0), step_time);
-  v.field(Field{"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1"}.free().above(
-              0, 1),
+  v.field({"PATH", "shards, files, or folders of either", Role::positional, kMayDiffer}, paths);
+  v.field({"preset", "a published workload to feed, such as resnet50-h100", "NAME", kMayDiffer}, preset);
+  v.field({"gpus", Unit::count, "GPUs that train together on this node", kMayDiffer, at_least(1)}, gpus);
+  v.field({"batch", Unit::count, "samples per GPU and step", at_least(1)}, batch);
+  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch", above(0)}, step_time);
+  v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1", kMayDiffer,
+           above(0, 1)},
           min_au);
-  v.field(Field{"threads", Unit::count, "decoding threads; as many as the process may keep cores busy"}.from(
-              1, system::kMostThreads),
+  v.field({"threads", Unit::count, "decoding threads; as many as the process may keep cores busy",
+           between(1, system::kMostThreads)},
           threads);
-  v.field(Field{"workers", Unit::count, "loader processes per GPU; as many as it takes and the cores allow"}.from(1),
+  v.field({"workers", Unit::count, "loader processes per GPU; as many as it takes and the cores allow", at_least(1)},
           workers);
-  v.field(Field{"prefetch", Unit::count, "batches that each worker keeps ready"}.from(1), prefetch);
-  v.field(Field{"crop", Unit::count, "decode a random resized crop of this side; 0: whole images"}.from(0, kMostCrop),
+  v.field({"prefetch", Unit::count, "batches that each worker keeps ready", at_least(1)}, prefetch);
+  v.field({"crop", Unit::count, "decode a random resized crop of this side; 0: whole images", between(0, kMostCrop)},
           crop);
-  v.field({"dtype", Unit::none, "type of the decoded values, for the memory of batches"}, dtype);
-  v.field(Field{"cache", Unit::none,
-                "state of the page cache to read from; direct: past it (O_DIRECT); auto: cold where it can be had, "
-                "else direct, "
-                "else warm, else any"}
-              .free(),
+  v.field({"dtype", "type of the decoded values, for the memory of batches"}, dtype);
+  v.field({"cache",
+           "state of the page cache to read from; direct: past it (O_DIRECT); auto: cold where it can be had, else "
+           "direct, else warm, else any",
+           kMayDiffer},
           cache);
-  v.field(Field{"budget", Unit::seconds, "time for all measurements of a turn together, about"}.free().above(0, kDay),
+  v.field({"budget", Unit::seconds, "time for all measurements of a turn together, about", kMayDiffer, above(0, kDay)},
           budget);
-  v.field(Field{"repeat", Unit::count, "measure so many times: for intervals, and for compare, which wants ten"}
-              .free()
-              .from(1, stats::kMostRankedValues),
+  v.field({"repeat", Unit::count, "measure so many times: for intervals, and for compare, which wants ten", kMayDiffer,
+           between(1, stats::kMostRankedValues)},
           repeat);
 }
 
 void LadderRow::describe(FieldVisitor& v) {
-  v.field({"stage", Unit::none, "what the samples pass through"}, stage);
+  v.field({"stage", "what the samples pass through"}, stage);
   v.field({"required_per_second", Unit::per_second, "samples that the job takes"}, required_per_second);
   v.field(
       {"measured_per_second", Unit::per_second, "samples that the stage gives; with --repeat the median of all turns"},
       measured_per_second);
-  v.field({"interval", Unit::none,
+  v.field({"interval",
            "95 % interval of that: over slices of 0.1 s of the stage alone, none of less than 1 s or where it does not "
-           "hold "
-           "the rate; with --repeat over turns, of fewer than 6 their range"},
+           "hold the rate; with --repeat over turns, of fewer than 6 their range"},
           interval);
   v.field({"headroom_ratio", Unit::factor, "measured over required"}, headroom_ratio);
-  v.field({"note", Unit::none, "how that came about"}, note);
+  v.field({"note", "how that came about"}, note);
 }
 
 void RunRequirement::describe(FieldVisitor& v) {
-  v.field({"preset", Unit::none, "preset that the job came from"}, preset);
+  v.field({"preset", "preset that the job came from"}, preset);
   v.field({"gpus", Unit::count, "GPUs"}, gpus);
   v.field({"min_au_ratio", Unit::ratio, "utilisation that counts as fed"}, min_au_ratio);
   v.field({"samples_per_second", Unit::per_second, "samples that all GPUs take"}, samples_per_second);
@@ -281,7 +276,7 @@ void RunRequirement::describe(FieldVisitor& v) {
 }
 
 void PredictedSupply::describe(FieldVisitor& v) {
-  v.field(Field{"samples_per_second", Unit::per_second, "what the stages give together"}.derived_metric(Better::higher),
+  v.field({"samples_per_second", Unit::per_second, "what the stages give together", derived_metric(Better::higher)},
           samples_per_second);
   v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for that"}, bytes_per_second);
   v.field({"of_measured_ratio", Unit::factor, "what the host's stages predict over what the pipeline measured"},
@@ -292,40 +287,38 @@ void PredictedSupply::describe(FieldVisitor& v) {
 }
 
 void DataLoaderAdvice::describe(FieldVisitor& v) {
-  v.field({"line", Unit::none, "for PyTorch"}, line);
+  v.field({"line", "for PyTorch"}, line);
   v.field({"workers", Unit::count, "loader processes per GPU"}, workers);
   v.field({"dev_shm_needed", Unit::bytes, "what it keeps in /dev/shm, at least"}, dev_shm_needed);
-  v.field({"dev_shm_fits", Unit::none, "whether there is room for that now"}, dev_shm_fits);
+  v.field({"dev_shm_fits", "whether there is room for that now"}, dev_shm_fits);
 }
 
 void Verdict::describe(FieldVisitor& v) {
-  v.field({"ok", Unit::none, "false when a requirement was given and missed"}, ok);
-  v.field({"limiting_stage", Unit::none, "the stage that sets the pace"}, limiting_stage);
-  v.field({"text", Unit::none, "the verdict in a line"}, text);
-  v.field({"remedy", Unit::none, "what would close the gap"}, remedy);
+  v.field({"ok", "false when a requirement was given and missed"}, ok);
+  v.field({"limiting_stage", "the stage that sets the pace"}, limiting_stage);
+  v.field({"text", "the verdict in a line"}, text);
+  v.field({"remedy", "what would close the gap"}, remedy);
 }
 
 void RunResult::describe(FieldVisitor& v) {
-  v.field({"verdict", Unit::none, "what comes of it all"}, conclusion.verdict);
-  v.field({"requirement", Unit::none, "what the job asks for"}, conclusion.requirement);
-  v.field({"predicted", Unit::none, "what the stages give together; predicted, not measured"}, conclusion.predicted);
-  v.field({"ladder", Unit::none, "stage by stage: required, measured, headroom"}, conclusion.ladder);
-  v.field({"loader", Unit::none, "how to set up a PyTorch DataLoader"}, conclusion.loader);
-  v.field({"presets", Unit::none, "without a requirement: published workloads and how many of their GPUs this feeds"},
+  v.field({"verdict", "what comes of it all"}, conclusion.verdict);
+  v.field({"requirement", "what the job asks for"}, conclusion.requirement);
+  v.field({"predicted", "what the stages give together; predicted, not measured"}, conclusion.predicted);
+  v.field({"ladder", "stage by stage: required, measured, headroom"}, conclusion.ladder);
+  v.field({"loader", "how to set up a PyTorch DataLoader"}, conclusion.loader);
+  v.field({"presets", "without a requirement: published workloads and how many of their GPUs this feeds"},
           conclusion.presets);
-  v.field({"repeated", Unit::none, "with --repeat: each metric over all turns"}, repeated);
-  v.field(
-      {"shown_turns", Unit::none, "with --repeat: the turns, those with the median rate, that the stages below are of"},
-      shown_turns);
-  v.field({"repetitions", Unit::none, "with --repeat: what each turn measured"}, repetitions);
-  v.field({"environment", Unit::none, "what the run had to work with"}, environment);
-  v.field({"read", Unit::none, "reading, measured"}, read);
-  v.field({"decode", Unit::none, "decoding, measured"}, decode);
-  v.field({"pipeline", Unit::none, "all stages at once, batches taken as fast as they come, measured"}, pipeline);
-  v.field({"file_costs", Unit::none, "of image files: what each call takes, and what sharding would bring"},
-          file_costs);
-  v.field({"transfer", Unit::none, "batches on their way to the GPUs, measured where there are any"}, transfer);
-  v.field({"command", Unit::none, "line that repeats this run"}, command);
+  v.field({"repeated", "with --repeat: each metric over all turns"}, repeated);
+  v.field({"shown_turns", "with --repeat: the turns, those with the median rate, that the stages below are of"},
+          shown_turns);
+  v.field({"repetitions", "with --repeat: what each turn measured"}, repetitions);
+  v.field({"environment", "what the run had to work with"}, environment);
+  v.field({"read", "reading, measured"}, read);
+  v.field({"decode", "decoding, measured"}, decode);
+  v.field({"pipeline", "all stages at once, batches taken as fast as they come, measured"}, pipeline);
+  v.field({"file_costs", "of image files: what each call takes, and what sharding would bring"}, file_costs);
+  v.field({"transfer", "batches on their way to the GPUs, measured where there are any"}, transfer);
+  v.field({"command", "line that repeats this run"}, command);
 }
 
 }  // namespace shardkit::bench

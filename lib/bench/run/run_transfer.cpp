@@ -129,17 +129,17 @@ TransferStage measure_transfer(const RunGpus& gpus, const BatchCopies& wanted, C
 }
 
 void TransferStage::describe(FieldVisitor& v) {
-  v.field({"measured", Unit::none, "whether this stage was measured"}, measured);
-  v.field({"text", Unit::none, "what was measured, or why nothing was"}, text);
-  v.field({"gpu", Unit::none, "model of the first GPU"}, gpu);
+  v.field({"measured", "whether this stage was measured"}, measured);
+  v.field({"text", "what was measured, or why nothing was"}, text);
+  v.field({"gpu", "model of the first GPU"}, gpu);
   v.field({"gpus", Unit::count, "GPUs that were measured, one after the other"}, gpus);
   v.field({"batch", Unit::count, "samples of a GPU's batch"}, batch);
   v.field({"sample", Unit::bytes, "of a sample on its way to the GPU"}, sample_bytes);
   v.field({"copy", Unit::bytes, "of the copies that stand for a batch: its size, 256 MiB at most"}, copy_bytes);
   v.field({"pinned_h2d", Unit::bytes_per_second, "of those copies to the slowest GPU, median"}, pinned_h2d);
-  v.field({"interval", Unit::none, "95 % interval of that, bytes per second"}, interval);
-  v.field({"devices", Unit::none, "the GPUs and their links"}, devices);
-  v.field({"rows", Unit::none, "each GPU, by size of the copies"}, rows);
+  v.field({"interval", "95 % interval of that, bytes per second"}, interval);
+  v.field({"devices", "the GPUs and their links"}, devices);
+  v.field({"rows", "each GPU, by size of the copies"}, rows);
 }
 
 }  // namespace shardkit::bench

@@ -193,27 +193,26 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
 }
 
 void SweepOptions::describe(FieldVisitor& v) {
-  v.field({"PATH", Unit::none, "shards, files, or folders of either", Role::positional}, paths);
-  v.field({"what", Unit::none, "read: threads, block and depth; load: workers and prefetch; all: both"}, what);
-  v.field({"cache", Unit::none, "state of the page cache that each point starts from"}, cache);
-  v.field({"direct", Unit::none, "read past the page cache (O_DIRECT)"}, direct);
-  v.field(Field{"batch", Unit::count, "samples of a batch"}.from(1), batch);
+  v.field({"PATH", "shards, files, or folders of either", Role::positional}, paths);
+  v.field({"what", "read: threads, block and depth; load: workers and prefetch; all: both"}, what);
+  v.field({"cache", "state of the page cache that each point starts from"}, cache);
+  v.field({"direct", "read past the page cache (O_DIRECT)"}, direct);
+  v.field({"batch", Unit::count, "samples of a batch", at_least(1)}, batch);
   v.field(
-      Field{"step-time", Unit::seconds, "step beside which prefetch is tried; default: as long as a batch takes"}.above(
-          0),
+      {"step-time", Unit::seconds, "step beside which prefetch is tried; default: as long as a batch takes", above(0)},
       step_time);
-  v.field({"crop", Unit::count, "side of the random resized crop", Role::option, "PIXELS"}, crop);
-  v.field({"dtype", Unit::none, "type of the batch's values"}, dtype);
-  v.field(Field{"budget", Unit::seconds, "time for all points, bringing caches into their state included"}.from(10),
+  v.field({"crop", Unit::count, "side of the random resized crop", "PIXELS"}, crop);
+  v.field({"dtype", "type of the batch's values"}, dtype);
+  v.field({"budget", Unit::seconds, "time for all points, bringing caches into their state included", at_least(10)},
           budget);
   access.describe(v);
 }
 
 void SweepResult::describe(FieldVisitor& v) {
-  v.field({"text", Unit::none, "the settings in words"}, text);
-  v.field({"settings", Unit::none, "the settings at the knees"}, settings);
-  v.field({"commands", Unit::none, "lines that use them"}, commands);
-  v.field({"rows", Unit::none, "every point"}, rows);
+  v.field({"text", "the settings in words"}, text);
+  v.field({"settings", "the settings at the knees"}, settings);
+  v.field({"commands", "lines that use them"}, commands);
+  v.field({"rows", "every point"}, rows);
   v.field({"point_seconds", Unit::seconds, "time for each point"}, point_seconds);
 }
 

@@ -134,23 +134,23 @@ std::uint64_t most_read_points() { return kThreads.size() + kBlocks.size() + kDe
 std::uint64_t most_load_points(std::uint64_t cores) { return worker_counts(cores).size() + kPrefetches.size(); }
 
 void SweepRow::describe(FieldVisitor& v) {
-  v.field({"parameter", Unit::none, "what was varied"}, parameter);
-  v.field({"value", Unit::none, "its value; a block in bytes"}, value);
+  v.field({"parameter", "what was varied"}, parameter);
+  v.field({"value", "its value; a block in bytes"}, value);
   v.field({"bytes_per_second", Unit::bytes_per_second, "rate of reading"}, bytes_per_second);
   v.field({"samples_per_second", Unit::per_second, "rate of samples that steps took"}, samples_per_second);
-  v.field({"low", Unit::none, "lower end of the rate's 95 % interval"}, low);
-  v.field({"high", Unit::none, "upper end"}, high);
-  v.field({"knee", Unit::none, "the smallest value that gave 95 % of the best rate"}, knee);
+  v.field({"low", "lower end of the rate's 95 % interval"}, low);
+  v.field({"high", "upper end"}, high);
+  v.field({"knee", "the smallest value that gave 95 % of the best rate"}, knee);
 }
 
 void SweepSettings::describe(FieldVisitor& v) {
-  v.field({"engine", Unit::none, "that reads fastest"}, engine);
+  v.field({"engine", "that reads fastest"}, engine);
   v.field({"threads", Unit::count, "that read"}, threads);
   v.field({"block", Unit::bytes, "bytes per read"}, block);
   v.field({"depth", Unit::count, "reads under way for each thread"}, depth);
   v.field({"bytes_per_second", Unit::bytes_per_second, "that these give"}, bytes_per_second);
   v.field({"workers", Unit::count, "threads or loader processes that decode"}, workers);
-  v.field({"prefetch", Unit::none, "batches made ahead"}, prefetch);
+  v.field({"prefetch", "batches made ahead"}, prefetch);
   v.field({"samples_per_second", Unit::per_second, "that these give"}, samples_per_second);
 }
 

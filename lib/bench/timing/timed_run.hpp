@@ -54,8 +54,8 @@ struct RateInterval {
   double low = 0;
   double high = 0;
   void describe(FieldVisitor& v) {
-    v.field({"low", Unit::none, "lower end"}, low);
-    v.field({"high", Unit::none, "upper end"}, high);
+    v.field({"low", "lower end"}, low);
+    v.field({"high", "upper end"}, high);
   }
 };
 

@@ -135,17 +135,17 @@ WatchResult watch(const WatchOptions& options, Context& context, const WatchRowS
 }
 
 void WatchResult::describe(FieldVisitor& v) {
-  v.field({"verdict", Unit::none, "what is short"}, verdict);
-  v.field({"ended", Unit::none, "stopped by a signal, by the process's end, --duration or --count"}, ended);
+  v.field({"verdict", "what is short"}, verdict);
+  v.field({"ended", "stopped by a signal, by the process's end, --duration or --count"}, ended);
   v.field({"pid", Unit::count, "process that was watched"}, pid);
-  v.field({"command", Unit::none, "its name"}, command);
-  v.field({"path", Unit::none, "the data, links followed"}, path);
-  v.field({"storage", Unit::none, "what the data lies on"}, storage);
+  v.field({"command", "its name"}, command);
+  v.field({"path", "the data, links followed"}, path);
+  v.field({"storage", "what the data lies on"}, storage);
   v.field({"files", Unit::count, "files of it whose place in the page cache was looked at"}, files);
-  v.field({"gpus_missing", Unit::none, "why GPUs were not looked at; null when they were"}, gpus_missing);
-  v.field({"summary", Unit::none, "all intervals together"}, summary);
-  v.field({"findings", Unit::none, "figures that a good engineer would point at, the worst first"}, findings);
-  v.field({"rows", Unit::none, "the last 1800 intervals"}, rows);
+  v.field({"gpus_missing", "why GPUs were not looked at; null when they were"}, gpus_missing);
+  v.field({"summary", "all intervals together"}, summary);
+  v.field({"findings", "figures that a good engineer would point at, the worst first"}, findings);
+  v.field({"rows", "the last 1800 intervals"}, rows);
 }
 
 }  // namespace shardkit::bench

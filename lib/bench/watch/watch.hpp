@@ -33,18 +33,15 @@ struct WatchOptions {
   WatchLines lines = WatchLines::text;
 
   void describe(FieldVisitor& v) {
-    v.field({"PATH", Unit::none, "the data that the job reads: its disk or NFS mount, and what of it is in memory",
+    v.field({"PATH", "the data that the job reads: its disk or NFS mount, and what of it is in memory",
              Role::optional_positional},
             path);
-    v.field(
-        Field{"pid", Unit::count, "the job's first process; all below it are watched with it", Role::option, "P"}.from(
-            1),
-        pid);
-    v.field(Field{"interval", Unit::seconds, "a line for each interval of this length"}.from(0.1, 3600), interval);
+    v.field({"pid", Unit::count, "the job's first process; all below it are watched with it", "P", at_least(1)}, pid);
+    v.field({"interval", Unit::seconds, "a line for each interval of this length", between(0.1, 3600)}, interval);
     v.field({"duration", Unit::seconds, "stop after this time; else at Ctrl-C, SIGTERM or the end of the process"},
             duration);
-    v.field(Field{"count", Unit::count, "stop after N intervals"}.from(1), count);
-    v.field({"lines", Unit::none, "lines for people, a JSON object per line, or the verdict alone"}, lines);
+    v.field({"count", Unit::count, "stop after N intervals", at_least(1)}, count);
+    v.field({"lines", "lines for people, a JSON object per line, or the verdict alone"}, lines);
   }
 };
 

@@ -234,9 +234,9 @@ void PressureShares::describe(FieldVisitor& v) {
 
 void NodeRow::describe(FieldVisitor& v) {
   v.field({"cpu_busy", Unit::ratio, "share of the processors' time that was used"}, cpu_busy);
-  v.field({"busy_cores", Unit::none, "the same in cores"}, busy_cores);
+  v.field({"busy_cores", "the same in cores"}, busy_cores);
   v.field({"stolen", Unit::ratio, "share that the hypervisor gave to others"}, stolen);
-  v.field({"blocked_tasks", Unit::none, "tasks that wait for storage, at the end"}, blocked_tasks);
+  v.field({"blocked_tasks", "tasks that wait for storage, at the end"}, blocked_tasks);
   v.field({"pressure", Unit::ratio, "waiting on the whole node (PSI)"}, pressure);
   v.field({"memory", Unit::bytes, "memory of the node"}, memory);
   v.field({"memory_available", Unit::bytes, "what programs may take without swapping, at the end"}, memory_available);
@@ -249,9 +249,9 @@ void NodeRow::describe(FieldVisitor& v) {
 }
 
 void GroupRow::describe(FieldVisitor& v) {
-  v.field({"cpu_limit", Unit::none, "cores that the control groups allow"}, cpu_limit);
+  v.field({"cpu_limit", "cores that the control groups allow"}, cpu_limit);
   v.field({"throttled", Unit::ratio, "share of the limit's periods in which it cut in"}, throttled);
-  v.field({"cores", Unit::none, "processor time per time"}, cores);
+  v.field({"cores", "processor time per time"}, cores);
   v.field({"pressure", Unit::ratio, "waiting in the control group (PSI)"}, pressure);
   v.field({"memory", Unit::bytes, "memory in use, page cache among it, at the end"}, memory);
   v.field({"memory_limit", Unit::bytes, "memory that the control groups allow"}, memory_limit);
@@ -261,9 +261,8 @@ void JobRow::describe(FieldVisitor& v) {
   v.field({"processes", Unit::count, "processes, at the end"}, processes);
   v.field({"threads", Unit::count, "threads, at the end"}, threads);
   v.field({"blocked_threads", Unit::count, "threads in uninterruptible sleep, at the end"}, blocked_threads);
-  v.field({"cores", Unit::none, "processor time per time"}, cores);
-  v.field({"queued_threads", Unit::none, "threads that were ready to run and waited for a core, on average"},
-          queued_threads);
+  v.field({"cores", "processor time per time"}, cores);
+  v.field({"queued_threads", "threads that were ready to run and waited for a core, on average"}, queued_threads);
   v.field({"saturated_processes", Unit::count, "processes that kept a whole core busy, or more"}, saturated_processes);
   v.field({"processors", Unit::count, "processors that it may run on"}, processors);
   v.field({"major_faults", Unit::per_second, "page faults that needed storage"}, major_faults);
@@ -273,7 +272,7 @@ void JobRow::describe(FieldVisitor& v) {
 }
 
 void DiskRow::describe(FieldVisitor& v) {
-  v.field({"name", Unit::none, "block device"}, name);
+  v.field({"name", "block device"}, name);
   v.field({"reads", Unit::per_second, "reads"}, reads);
   v.field({"read", Unit::bytes_per_second, "bytes read"}, read_bytes);
   v.field({"read_size", Unit::bytes, "mean bytes of a read"}, read_size);
@@ -282,7 +281,7 @@ void DiskRow::describe(FieldVisitor& v) {
   v.field({"written", Unit::bytes_per_second, "bytes written"}, written_bytes);
   v.field({"write_wait", Unit::seconds, "mean time of a write"}, write_wait);
   v.field({"busy", Unit::ratio, "share of the time with a request under way; no saturation on NVMe"}, busy);
-  v.field({"queue", Unit::none, "mean requests under way"}, queue);
+  v.field({"queue", "mean requests under way"}, queue);
 }
 
 void NfsRow::describe(FieldVisitor& v) {
@@ -300,16 +299,16 @@ void GpuRow::describe(FieldVisitor& v) {
 }
 
 void WatchRow::describe(FieldVisitor& v) {
-  v.field({"time", Unit::none, "end of the interval, UTC"}, time);
+  v.field({"time", "end of the interval, UTC"}, time);
   v.field({"seconds", Unit::seconds, "length of the interval"}, seconds);
-  v.field({"short_of", Unit::none, "what was short; compute: nothing, the GPUs were busy"}, short_of);
-  v.field({"node", Unit::none, "the whole node"}, node);
-  v.field({"group", Unit::none, "control group of the process, or this program's own"}, group);
-  v.field({"job", Unit::none, "the process and all below it"}, job);
-  v.field({"disk", Unit::none, "block device below PATH, all its users together"}, disk);
-  v.field({"nfs", Unit::none, "NFS mount of PATH, as its client counts"}, nfs);
+  v.field({"short_of", "what was short; compute: nothing, the GPUs were busy"}, short_of);
+  v.field({"node", "the whole node"}, node);
+  v.field({"group", "control group of the process, or this program's own"}, group);
+  v.field({"job", "the process and all below it"}, job);
+  v.field({"disk", "block device below PATH, all its users together"}, disk);
+  v.field({"nfs", "NFS mount of PATH, as its client counts"}, nfs);
   v.field({"cached", Unit::ratio, "share of some files of PATH in the page cache, at the end"}, cached);
-  v.field({"gpus", Unit::none, "GPUs as their driver tells, at the end"}, gpus);
+  v.field({"gpus", "GPUs as their driver tells, at the end"}, gpus);
 }
 
 }  // namespace shardkit::bench

@@ -162,7 +162,7 @@ struct ShortShares {
 
 void describe_node(WatchSummary& sum, FieldVisitor& v) {
   mean(v, {"cpu_busy", Unit::ratio, "share of the node's processors' time that was used"}, sum.cpu_busy);
-  mean(v, {"busy_cores", Unit::none, "the same in cores"}, sum.busy_cores);
+  mean(v, {"busy_cores", "the same in cores"}, sum.busy_cores);
   mean(v, {"cpu_pressure", Unit::ratio, "share of the time in which a task waited for a core"}, sum.cpu_pressure);
   mean(v, {"io_pressure", Unit::ratio, "in which a task waited for storage"}, sum.io_pressure);
   mean(v, {"io_full_pressure", Unit::ratio, "in which all tasks did"}, sum.io_full);
@@ -174,7 +174,7 @@ void describe_node(WatchSummary& sum, FieldVisitor& v) {
   mean(v, {"swapped_pages", Unit::per_second, "pages swapped in and out"}, sum.swapped_pages);
   v.field({"dev_shm_size", Unit::bytes, "size of /dev/shm"}, sum.dev_shm_size);
   v.field({"least_dev_shm_free", Unit::bytes, "the least room in it"}, sum.least_dev_shm_free);
-  v.field({"cpu_limit", Unit::none, "cores that the control groups allow"}, sum.cpu_limit);
+  v.field({"cpu_limit", "cores that the control groups allow"}, sum.cpu_limit);
   mean(v, {"throttled", Unit::ratio, "share of that limit's periods in which it cut in"}, sum.throttled);
   v.field({"memory_limit", Unit::bytes, "memory that the control groups allow"}, sum.memory_limit);
   v.field({"most_group_memory", Unit::bytes, "the most that the control group had, page cache among it"},
@@ -183,12 +183,11 @@ void describe_node(WatchSummary& sum, FieldVisitor& v) {
 
 void describe_job(WatchSummary& sum, FieldVisitor& v) {
   v.field({"most_processes", Unit::count, "processes of the job, at most"}, sum.most_processes);
-  mean(v, {"blocked_threads", Unit::none, "its threads in uninterruptible sleep"}, sum.blocked_threads);
-  mean(v, {"cores", Unit::none, "its processor time per time"}, sum.cores);
-  mean(v, {"queued_threads", Unit::none, "its threads that were ready to run and waited for a core"},
-       sum.queued_threads);
+  mean(v, {"blocked_threads", "its threads in uninterruptible sleep"}, sum.blocked_threads);
+  mean(v, {"cores", "its processor time per time"}, sum.cores);
+  mean(v, {"queued_threads", "its threads that were ready to run and waited for a core"}, sum.queued_threads);
   v.field({"processors", Unit::count, "processors that it may run on"}, sum.processors);
-  mean(v, {"saturated_processes", Unit::none, "its processes that kept a whole core busy"}, sum.saturated_processes);
+  mean(v, {"saturated_processes", "its processes that kept a whole core busy"}, sum.saturated_processes);
   mean(v, {"asked", Unit::bytes_per_second, "its read calls"}, sum.asked_bytes);
   mean(v, {"from_storage", Unit::bytes_per_second, "fetched from storage for it"}, sum.from_storage_bytes);
   mean(v, {"to_storage", Unit::bytes_per_second, "that it made to be written"}, sum.to_storage_bytes);

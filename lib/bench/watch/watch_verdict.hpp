@@ -26,11 +26,11 @@ struct WatchVerdict {
   std::string remedy;                 ///< what to do; empty when nothing is to be done
 
   void describe(FieldVisitor& v) {
-    v.field({"short_of", Unit::none, "what is short; compute: nothing, the GPUs are busy"}, short_of);
+    v.field({"short_of", "what is short; compute: nothing, the GPUs are busy"}, short_of);
     v.field({"share", Unit::ratio, "share of the watched time in which that was so"}, share);
-    v.field({"text", Unit::none, "the verdict in a line"}, text);
-    v.field({"evidence", Unit::none, "figures behind it"}, evidence);
-    v.field({"remedy", Unit::none, "what to do"}, remedy);
+    v.field({"text", "the verdict in a line"}, text);
+    v.field({"evidence", "figures behind it"}, evidence);
+    v.field({"remedy", "what to do"}, remedy);
   }
 };
 

@@ -19,7 +19,7 @@ std::vector<FieldNode> all_options(const CommandDoc& doc) {
     }
   }
   FieldNode& help = options.emplace_back();
-  help.field = {"help", Unit::none, "show the help of this verb"};
+  help.field = {"help", "show the help of this verb"};
   help.kind = FieldKind::flag;
   return options;
 }

@@ -210,20 +210,19 @@ void CacheCheck::repair() {
 CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx) { return CacheCheck(options, ctx).run(); }
 
 void CacheCheckOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", Unit::none, "a node cache, or one staged folder", Role::positional}, folder);
-  v.field({"quick", Unit::none, "look at names and sizes only, read nothing"}, quick);
-  v.field({"repair", Unit::none,
+  v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
+  v.field({"quick", "look at names and sizes only, read nothing"}, quick);
+  v.field({"repair",
            "remove damaged files, and the marker of what is not whole, of folders that nobody leases, so that the next "
            "stage brings what is missing"},
           repair);
-  v.field(
-      Field{"threads", Unit::count, "files read at a time; default: the CPUs this process may use", Role::option, "N"}
-          .from(1, system::kMostThreads),
-      threads);
+  v.field({"threads", Unit::count, "files read at a time; default: the CPUs this process may use", "N",
+           between(1, system::kMostThreads)},
+          threads);
 }
 
 void CacheCheckResult::describe(FieldVisitor& v) {
-  v.field({"quick", Unit::none, "only names and sizes were looked at"}, quick);
+  v.field({"quick", "only names and sizes were looked at"}, quick);
   v.field({"folders", Unit::count, "staged folders found"}, folders);
   v.field({"files", Unit::count, "files checked"}, files);
   v.field({"bytes", Unit::bytes, "their bytes when they were staged"}, bytes);
@@ -231,9 +230,9 @@ void CacheCheckResult::describe(FieldVisitor& v) {
   v.field({"problems_total", Unit::count, "problems found, errors and warnings"}, problems_total);
   v.field({"errors", Unit::count, "problems by which readers miss data or get wrong bytes"}, errors);
   v.field({"warnings", Unit::count, "what may confuse readers, or was not checked"}, warnings);
-  v.field({"problems", Unit::none, "the problems by file, at most 10,000"}, problems);
+  v.field({"problems", "the problems by file, at most 10,000"}, problems);
   v.field({"discarded", Unit::count, "damaged files that --repair removed"}, discarded);
-  v.field({"remedies", Unit::none, "commands that bring what is missing"}, remedies);
+  v.field({"remedies", "commands that bring what is missing"}, remedies);
 }
 
 }  // namespace shardkit::dataset

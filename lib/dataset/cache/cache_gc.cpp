@@ -107,22 +107,22 @@ class Collection {
 CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx) { return Collection(options, ctx).run(); }
 
 void CacheGcOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", Unit::none, "a node cache, or one staged folder", Role::positional}, folder);
+  v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
   v.field({"limit", Unit::bytes, "evict until all staged folders together hold no more; without it only leftovers go"},
           limit);
-  v.field({"dry-run", Unit::none, "only say what would go"}, dry_run);
+  v.field({"dry-run", "only say what would go"}, dry_run);
 }
 
 void CacheGcFolder::describe(FieldVisitor& v) {
-  v.field({"path", Unit::none, "the staged folder"}, path);
-  v.field({"source", Unit::none, "where its files come back from"}, source);
+  v.field({"path", "the staged folder"}, path);
+  v.field({"source", "where its files come back from"}, source);
   v.field({"bytes", Unit::bytes, "what it held"}, bytes);
-  v.field({"last_used", Unit::none, "when a stage last brought or confirmed it, RFC 3339"}, last_used);
+  v.field({"last_used", "when a stage last brought or confirmed it, RFC 3339"}, last_used);
 }
 
 void CacheGcResult::describe(FieldVisitor& v) {
-  v.field({"dry_run", Unit::none, "nothing was removed: this is what would go"}, dry_run);
-  v.field({"evicted", Unit::none, "folders that went, in that order"}, evicted);
+  v.field({"dry_run", "nothing was removed: this is what would go"}, dry_run);
+  v.field({"evicted", "folders that went, in that order"}, evicted);
   v.field({"evicted_bytes", Unit::bytes, "what they held"}, evicted_bytes);
   v.field({"leftover_files", Unit::count, "leases that had ended, temporaries, and parts that nobody will go on with"},
           leftover_files);

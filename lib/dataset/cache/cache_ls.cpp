@@ -69,44 +69,43 @@ CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
 }
 
 void CacheLsOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", Unit::none, "a node cache, or one staged folder", Role::positional}, folder);
-  v.field({"files", Unit::none, "list each file, too"}, files);
+  v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
+  v.field({"files", "list each file, too"}, files);
 }
 
 void CacheLsLease::describe(FieldVisitor& v) {
-  v.field({"owner", Unit::none, "who took it"}, owner);
-  v.field({"purpose", Unit::none, "what for, in the owner's words"}, purpose);
-  v.field({"taken_at", Unit::none, "when, RFC 3339"}, taken_at);
-  v.field({"expires_at", Unit::none, "when it ends by itself, RFC 3339"}, expires_at);
-  v.field({"live", Unit::none, "whether it keeps the folder"}, live);
-  v.field({"fault", Unit::none, "why it cannot be read; such a lease counts as live"}, fault);
+  v.field({"owner", "who took it"}, owner);
+  v.field({"purpose", "what for, in the owner's words"}, purpose);
+  v.field({"taken_at", "when, RFC 3339"}, taken_at);
+  v.field({"expires_at", "when it ends by itself, RFC 3339"}, expires_at);
+  v.field({"live", "whether it keeps the folder"}, live);
+  v.field({"fault", "why it cannot be read; such a lease counts as live"}, fault);
 }
 
 void CacheLsFile::describe(FieldVisitor& v) {
-  v.field({"name", Unit::none, "relative to its folder"}, name);
+  v.field({"name", "relative to its folder"}, name);
   v.field({"bytes", Unit::bytes, "size"}, bytes);
   v.field({"resident_ratio", Unit::ratio, "share of it in the page cache; null: not known"}, resident_ratio);
 }
 
 void CacheLsFolder::describe(FieldVisitor& v) {
-  v.field({"path", Unit::none, "the staged folder"}, path);
-  v.field({"source", Unit::none, "where its files came from"}, source);
-  v.field({"state", Unit::none,
-           "complete; partial: not whole, nobody at it; in_progress: being staged; "
-           "unreadable: this user may not look"},
+  v.field({"path", "the staged folder", kLabel}, path);
+  v.field({"source", "where its files came from"}, source);
+  v.field({"state",
+           "complete; partial: not whole, nobody at it; in_progress: being staged; unreadable: this user may not look"},
           state);
-  v.field({"fault", Unit::none, "why it cannot be read, or what its marker says and its journal does not"}, fault);
+  v.field({"fault", "why it cannot be read, or what its marker says and its journal does not"}, fault);
   v.field({"files", Unit::count, "files in place"}, files);
   v.field({"bytes", Unit::bytes, "their bytes"}, bytes);
   v.field({"partial_bytes", Unit::bytes, "on disk, of files that are not whole"}, partial_bytes);
-  v.field({"last_used", Unit::none, "when a stage last brought or confirmed it, RFC 3339"}, last_used);
+  v.field({"last_used", "when a stage last brought or confirmed it, RFC 3339"}, last_used);
   v.field({"resident_ratio", Unit::ratio, "share of the bytes in the page cache; null: not known"}, resident_ratio);
-  v.field({"leases", Unit::none, "who keeps it from eviction"}, leases);
-  v.field({"contents", Unit::none, "its files, with --files"}, contents);
+  v.field({"leases", "who keeps it from eviction"}, leases);
+  v.field({"contents", "its files, with --files"}, contents);
 }
 
 void CacheLsResult::describe(FieldVisitor& v) {
-  v.field({"folders", Unit::none, "the staged folders, by path"}, folders);
+  v.field({"folders", "the staged folders, by path"}, folders);
   v.field({"files", Unit::count, "files in all of them"}, files);
   v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
   v.field({"partial_bytes", Unit::bytes, "on disk, of files that are not whole"}, partial_bytes);

@@ -48,16 +48,16 @@ CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ct
 }
 
 void CacheReleaseOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", Unit::none, "a node cache, or one staged folder", Role::positional}, folder);
-  v.field({"owner", Unit::none,
+  v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
+  v.field({"owner",
            "whose leases to end; default: the pod (POD_NAME or its HOSTNAME), the Slurm job (slurm-<id>), or user@host",
-           Role::option, "NAME"},
+           "NAME"},
           owner);
-  v.field({"all", Unit::none, "end everybody's leases, those that cannot be read, too"}, all);
+  v.field({"all", "end everybody's leases, those that cannot be read, too"}, all);
 }
 
 void CacheReleaseResult::describe(FieldVisitor& v) {
-  v.field({"owner", Unit::none, "whose leases were looked for; empty: everybody's"}, owner);
+  v.field({"owner", "whose leases were looked for; empty: everybody's"}, owner);
   v.field({"folders", Unit::count, "staged folders looked at"}, folders);
   v.field({"released", Unit::count, "leases that ended"}, released);
 }

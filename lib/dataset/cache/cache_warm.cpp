@@ -114,13 +114,12 @@ CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx) {
 }
 
 void CacheWarmOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", Unit::none, "a node cache, or one staged folder", Role::positional}, folder);
+  v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
   v.field({"memory", Unit::bytes,
            "hold no more than this in the page cache; default: half of the memory that this process may use"},
           memory);
-  v.field(Field{"threads", Unit::count, "files read at a time; default: the CPUs this process may use, 4 to 32",
-                Role::option, "N"}
-              .from(1, system::kMostThreads),
+  v.field({"threads", Unit::count, "files read at a time; default: the CPUs this process may use, 4 to 32", "N",
+           between(1, system::kMostThreads)},
           threads);
 }
 

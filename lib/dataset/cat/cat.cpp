@@ -169,26 +169,22 @@ void NearestKey::take(const Distance& distance, const std::string& key) {
 }
 
 void CatOptions::describe(FieldVisitor& v) {
-  v.field(
-      {"SHARDS", Unit::none, "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
-       Role::positional},
-      shards);
-  v.field(
-      {"KEY", Unit::none, "the sample's key; where it has several members KEY.EXT says which one", Role::positional},
-      name);
-  v.field(Field{"threads", Unit::count, "shards searched at a time; default: the CPUs this process may use",
-                Role::option, "N"}
-              .from(1, system::kMostThreads),
+  v.field({"SHARDS", "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
+           Role::positional},
+          shards);
+  v.field({"KEY", "the sample's key; where it has several members KEY.EXT says which one", Role::positional}, name);
+  v.field({"threads", Unit::count, "shards searched at a time; default: the CPUs this process may use", "N",
+           between(1, system::kMostThreads)},
           threads);
   access.describe(v);
 }
 
 void CatResult::describe(FieldVisitor& v) {
-  v.field({"shard", Unit::none, "file name of the tar"}, shard);
-  v.field({"name", Unit::none, "the member's name in the tar"}, name);
-  v.field({"offset", Unit::none, "byte of the tar where the content starts"}, offset);
+  v.field({"shard", "file name of the tar"}, shard);
+  v.field({"name", "the member's name in the tar"}, name);
+  v.field({"offset", "byte of the tar where the content starts"}, offset);
   v.field({"bytes", Unit::bytes, "of the content"}, bytes);
-  v.field({"label", Unit::none, "of the sample; null without one"}, label);
+  v.field({"label", "of the sample; null without one"}, label);
 }
 
 }  // namespace shardkit::dataset

@@ -134,12 +134,12 @@ std::span<const ProblemKind> problem_kinds() { return kKinds; }
 const ProblemKind& problem_kind(ProblemCode code) { return kKinds[static_cast<std::size_t>(code)]; }
 
 void Problem::describe(FieldVisitor& v) {
-  v.field({"code", Unit::none, "what was found, as a stable name"}, code);
-  v.field({"severity", Unit::none, "error: readers lose or confuse data; warning: some reader stumbles"}, severity);
-  v.field({"shard", Unit::none, "the shard's file name; empty for what concerns the whole set"}, shard);
-  v.field({"offset", Unit::none, "byte in the shard where the first occurrence stands"}, offset);
-  v.field({"key", Unit::none, "the sample's key, or the member's name"}, key);
-  v.field({"text", Unit::none, "what it means"}, text);
+  v.field({"code", "what was found, as a stable name"}, code);
+  v.field({"severity", "error: readers lose or confuse data; warning: some reader stumbles"}, severity);
+  v.field({"shard", "the shard's file name; empty for what concerns the whole set"}, shard);
+  v.field({"offset", "byte in the shard where the first occurrence stands"}, offset);
+  v.field({"key", "the sample's key, or the member's name"}, key);
+  v.field({"text", "what it means"}, text);
   v.field({"count", Unit::count, "occurrences in this shard that the line stands for"}, count);
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "catalog/image_folder.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/convert/folder_source.hpp"
@@ -32,14 +33,12 @@ void refuse_target_in_source(const std::string& source, const std::string& targe
 
 /// A given plan fixes what these options would; a contradiction would be ignored silently.
 void refuse_options_beside_plan(const ConvertOptions& options) {
-  const ShardingOptions& given = options.sharding;
-  const ShardingOptions none;
-  if (option_texts(given) != option_texts(none) || given.name != none.name || !given.class_map.empty() ||
-      given.allow_empty || given.images.path_column != none.images.path_column || !given.images.label_column.empty() ||
-      !given.images.label_separator.empty() || !options.split.empty()) {
+  ShardingOptions given = options.sharding;
+  given.access = {};  // of where the source lies
+  const std::string words = command_text("", given) + command_text("", static_cast<const SplitOptions&>(options));
+  if (!words.empty()) {
     throw Error(ErrorCode::usage,
-                "--plan fixes images, samples, size, shards, order, names, labels, metadata, resizing, split and "
-                "validation; give those options to `shardctl plan`");
+                fmt::format("--plan fixes which shards are written; give{} to `shardctl plan` instead", words));
   }
 }
 
@@ -194,16 +193,13 @@ ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, C
 }
 
 void ConvertOptions::describe(FieldVisitor& v) {
-  v.field({"SRC", Unit::none,
-           "folder with one sub-folder of images per class, or with train/, val/ or test/ folders of that kind",
+  v.field({"SRC", "folder with one sub-folder of images per class, or with train/, val/ or test/ folders of that kind",
            Role::positional},
           source);
-  v.field({"DST", Unit::none, "folder for the shards: empty, or of the same convert to go on with", Role::positional},
-          target);
+  v.field({"DST", "folder for the shards: empty, or of the same convert to go on with", Role::positional}, target);
   sharding.describe(v);
   SplitOptions::describe(v);
-  v.field({"plan", Unit::none, "do what this plan says, without scanning (see `shardctl plan`)", Role::input_file},
-          plan);
+  v.field({"plan", "do what this plan says, without scanning (see `shardctl plan`)", Role::input_file}, plan);
   WriteOptions::describe(v);
 }
 
@@ -216,9 +212,9 @@ void ConvertResult::describe(FieldVisitor& v) {
            "of these: at a lower quality than asked for, not to become larger than they were"},
           resized_at_lower_quality);
   v.field({"reads_in_flight", Unit::count, "threads that read at the same time"}, reads_in_flight);
-  v.field({"manifest", Unit::none, "the file that describes the shards; empty where there are several sets"}, manifest);
-  v.field({"plan_hash", Unit::none, "of the plan that was followed; empty where there are several sets"}, plan_hash);
-  v.field({"skipped_files", Unit::none, "at most 1000 of them"}, skipped_files);
+  v.field({"manifest", "the file that describes the shards; empty where there are several sets"}, manifest);
+  v.field({"plan_hash", "of the plan that was followed; empty where there are several sets"}, plan_hash);
+  v.field({"skipped_files", "at most 1000 of them"}, skipped_files);
 }
 
 }  // namespace shardkit::dataset

@@ -280,16 +280,14 @@ ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, C
 }
 
 void ExtractOptions::describe(FieldVisitor& v) {
-  v.field(
-      {"SHARDS", Unit::none, "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
-       Role::positional},
-      shards);
-  v.field({"DST", Unit::none, "folder for the class folders; what is there with other content is not overwritten",
+  v.field({"SHARDS", "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
            Role::positional},
-          target);
-  v.field(Field{"threads", Unit::count, "shards extracted at a time; default: the CPUs this process may use",
-                Role::option, "N"}
-              .from(1, system::kMostThreads),
+          shards);
+  v.field(
+      {"DST", "folder for the class folders; what is there with other content is not overwritten", Role::positional},
+      target);
+  v.field({"threads", Unit::count, "shards extracted at a time; default: the CPUs this process may use", "N",
+           between(1, system::kMostThreads)},
           threads);
   access.describe(v);
 }

@@ -235,7 +235,8 @@ class Indexing {
     TwoHandlers both(indexer, scan);
     std::optional<Md5Stream> md5;
     if (need_md5(kinds_)) md5.emplace();
-    const catalog::ShardContent content = catalog::read_shard(*set_.inputs->open(shard.path), both, ctx_, md5 ? &*md5 : nullptr);
+    const catalog::ShardContent content =
+        catalog::read_shard(*set_.inputs->open(shard.path), both, ctx_, md5 ? &*md5 : nullptr);
     indexer.finish();
     const formats::ShardSummary summary = index.finish(content.bytes, content.xxh3_128);
     scan.finish();
@@ -296,19 +297,16 @@ IndexResult index(const IndexOptions& options, Context& ctx) {
 }
 
 void IndexOptions::describe(FieldVisitor& v) {
-  v.field(
-      {"SHARDS", Unit::none, "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
-       Role::positional},
-      shards);
+  v.field({"SHARDS", "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
+           Role::positional},
+          shards);
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
-    v.field({kind.name, Unit::none, kind.help}, readers[std::string(kind.name)]);
+    v.field({kind.name, kind.help}, readers[std::string(kind.name)]);
   }
-  v.field({"output", Unit::none, "write the indexes to this folder; default: beside the shards", Role::option, "DIR"},
-          output);
-  v.field(
-      Field{"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"}
-          .from(1, system::kMostThreads),
-      threads);
+  v.field({"output", "write the indexes to this folder; default: beside the shards", "DIR"}, output);
+  v.field({"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", "N",
+           between(1, system::kMostThreads)},
+          threads);
   access.describe(v);
 }
 
@@ -317,8 +315,8 @@ void IndexResult::describe(FieldVisitor& v) {
   v.field({"samples", Unit::count, "samples found in them"}, samples);
   v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
   v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards over wall time"}, bytes_per_second);
-  v.field({"manifest", Unit::none, "the manifest of the set"}, manifest);
-  v.field({"manifest_written", Unit::none, "false when it was there and only other readers' indexes were written"},
+  v.field({"manifest", "the manifest of the set"}, manifest);
+  v.field({"manifest_written", "false when it was there and only other readers' indexes were written"},
           manifest_written);
 }
 

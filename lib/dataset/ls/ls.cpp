@@ -75,28 +75,26 @@ LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink) {
 }
 
 void LsOptions::describe(FieldVisitor& v) {
-  v.field(
-      {"SHARDS", Unit::none, "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
-       Role::positional},
-      shards);
-  v.field({"long", Unit::none, "also show where the content starts in the shard, its size and the sample's label"},
-          long_);
+  v.field({"SHARDS", "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
+           Role::positional},
+          shards);
+  v.field({"long", "also show where the content starts in the shard, its size and the sample's label"}, long_);
   access.describe(v);
 }
 
 void LsRow::describe(FieldVisitor& v) {
-  v.field({"shard", Unit::none, "file name of the tar"}, shard);
-  v.field({"key", Unit::none, "of the sample; empty for a member that belongs to none"}, key);
-  v.field({"name", Unit::none, "the member's name in the tar"}, name);
-  v.field({"offset", Unit::none, "byte of the tar where the content starts"}, offset);
-  v.field({"size", Unit::none, "bytes of the content"}, size);
-  v.field({"label", Unit::none, "of the sample; null without one"}, label);
+  v.field({"shard", "file name of the tar"}, shard);
+  v.field({"key", "of the sample; empty for a member that belongs to none"}, key);
+  v.field({"name", "the member's name in the tar"}, name);
+  v.field({"offset", "byte of the tar where the content starts"}, offset);
+  v.field({"size", "bytes of the content"}, size);
+  v.field({"label", "of the sample; null without one"}, label);
 }
 
 void LsResult::describe(FieldVisitor& v) {
   v.field({"shards", Unit::count, "shards listed"}, shards);
   v.field({"members", Unit::count, "members in them"}, members);
-  v.field({"rows", Unit::none, "one for each member, in the order of shards"}, rows);
+  v.field({"rows", "one for each member, in the order of shards"}, rows);
 }
 
 }  // namespace shardkit::dataset

@@ -72,8 +72,8 @@ void refuse_without_plan(const ShardTarget& target) {
 }  // namespace
 
 void MergeOptions::describe(FieldVisitor& v) {
-  v.field({"DST", Unit::none, "folder that the parts of a convert or reshard wrote to", Role::positional}, target);
-  v.field({"recheck", Unit::none, "read every shard and compare its checksum"}, recheck);
+  v.field({"DST", "folder that the parts of a convert or reshard wrote to", Role::positional}, target);
+  v.field({"recheck", "read every shard and compare its checksum"}, recheck);
 }
 
 void MergeResult::describe(FieldVisitor& v) {
@@ -82,7 +82,7 @@ void MergeResult::describe(FieldVisitor& v) {
   v.field({"samples", Unit::count, "in the set"}, samples);
   v.field({"bytes", Unit::bytes, "of all shards"}, bytes);
   v.field({"skipped", Unit::count, "source files left out"}, skipped);
-  v.field({"manifest", Unit::none, "the file that describes the set"}, manifest);
+  v.field({"manifest", "the file that describes the set"}, manifest);
 }
 
 MergeResult merge(const MergeOptions& options, Context& ctx) {

@@ -23,24 +23,23 @@ void refuse_set_folders(const std::string& root, Context& ctx) {
 }  // namespace
 
 void PlanOptions::describe(FieldVisitor& v) {
-  v.field({"SRC", Unit::none, "folder with one sub-folder of images per class", Role::positional}, source);
-  v.field({"output", Unit::none, "where to write the plan", Role::output_file, "PLAN", 'o'}, output);
+  v.field({"SRC", "folder with one sub-folder of images per class", Role::positional}, source);
+  v.field({"output", "where to write the plan", Role::output_file, "PLAN", 'o'}, output);
   sharding.describe(v);
-  v.field(Field{"parts", Unit::count,
-                "how many parts the converts will be: --part auto takes it from here where the scheduler does not tell "
-                "(Kubernetes)",
-                Role::option, "N"}
-              .from(1),
+  v.field({"parts", Unit::count,
+           "how many parts the converts will be: --part auto takes it from here where the scheduler does not tell "
+           "(Kubernetes)",
+           "N", at_least(1)},
           parts);
   v.field({"world", Unit::count, "ranks of the training job, to warn when shards are too few for them"}, world);
   v.field({"workers", Unit::count, "loader workers per rank, to warn when shards are too few for them"}, workers);
   v.field(
-      Field{"threads", Unit::count, "cores to use (default: those this process may use)"}.from(1, system::kMostThreads),
+      {"threads", Unit::count, "cores to use (default: those this process may use)", between(1, system::kMostThreads)},
       threads);
 }
 
 void PlanResult::describe(FieldVisitor& v) {
-  v.field({"output", Unit::none, "the plan file"}, output);
+  v.field({"output", "the plan file"}, output);
   PlanSummary::describe(v);
   v.field({"scan_seconds", Unit::seconds, "time spent listing and asking for sizes"}, scan_seconds);
 }

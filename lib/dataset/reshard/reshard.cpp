@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "core/prng.hpp"
 #include "core/units.hpp"
 #include "dataset/reshard/sample_gatherer.hpp"
@@ -30,30 +31,13 @@ void check(const ReshardOptions& options) {
 }
 
 /// Options that shape the output, as plan and manifest keep them.
-std::map<std::string, std::string> plan_options(const ReshardOptions& options, const std::string& set,
+std::map<std::string, std::string> plan_options(ReshardOptions options, const std::string& set,
                                                 const ReshardInputs& inputs) {
-  std::map<std::string, std::string> texts = option_texts(options.sizes);
-  const auto list = [&](const char* name, const std::vector<std::string>& values) {
-    if (!values.empty()) texts[name] = fmt::format("{}", fmt::join(values, ","));
-  };
-  const auto number = [&](const char* name, std::optional<std::uint64_t> value) {
-    if (value) texts[name] = fmt::to_string(*value);
-  };
-  const auto flag = [&](const char* name, bool value) {
-    if (value) texts[name] = "yes";
-  };
+  set_defaults(options.sizes);
+  std::map<std::string, std::string> texts = planned_texts(options);
   texts["order"] = options.sort ? "key" : options.shuffle ? "shuffled" : "input";
-  number("shuffle", options.shuffle);
-  list("class", options.classes);
-  list("key", options.keys);
-  number("min_size_bytes", options.min_size);
-  number("max_size_bytes", options.max_size);
-  if (options.sample) texts["sample"] = *options.sample;
-  texts.merge(split_texts(options, set));
-  if (options.sample) number("seed", options.seed);
-  flag("drop_bad", options.drop_bad);
-  flag("mark_duplicates", options.mark_duplicates);
-  list("rename", options.rename);
+  if (!options.split.empty()) texts["set"] = set;
+  if (options.split.empty() && !options.sample) texts.erase("seed");
   texts.insert(inputs.made_with.begin(), inputs.made_with.end());
   return texts;
 }
@@ -289,50 +273,49 @@ ReshardResult reshard_on(io::FileSystem& files, const ReshardOptions& options, C
 }
 
 void ReshardOptions::describe(FieldVisitor& v) {
-  v.field({"IN", Unit::none,
+  v.field({"IN",
            "shards to take samples from: folders, tars, patterns, list files, wids indexes, here or at s3:// or "
-           "http(s):// URLs; tars may be "
-           "compressed (.tar.gz, .tgz, .tar.zst, .tar.xz, .tar.bz2, .tar.lz4): each run, that is each part and each "
-           "restart, first unpacks all of them beside OUT",
+           "http(s):// URLs; tars may be compressed (.tar.gz, .tgz, .tar.zst, .tar.xz, .tar.bz2, .tar.lz4): each run, "
+           "that is each part and each restart, first unpacks all of them beside OUT",
            Role::positional},
           inputs);
-  v.field({"OUT", Unit::none, "folder for the shards: empty, or of the same reshard to go on with", Role::positional},
-          target);
+  v.field({"OUT", "folder for the shards: empty, or of the same reshard to go on with", Role::positional}, target);
   sizes.describe(v);
-  v.field({"shuffle", Unit::none, "put all samples in one random order of this seed (default: the inputs' order)",
-           Role::option, "SEED"},
-          shuffle);
-  v.field({"sort", Unit::none, "put all samples in bytewise order of their keys"}, sort);
-  v.field({"class", Unit::none,
-           "keep samples of this class alone: its name in the inputs' manifest, or its label; may be "
-           "repeated",
-           Role::option, "NAME|LABEL"},
+  v.field(
+      {"shuffle", "put all samples in one random order of this seed (default: the inputs' order)", "SEED", kPlanned},
+      shuffle);
+  v.field({"sort", "put all samples in bytewise order of their keys"}, sort);
+  v.field({"class", "keep samples of this class alone: its name in the inputs' manifest, or its label; may be repeated",
+           "NAME|LABEL", kPlanned},
           classes);
-  v.field({"key", Unit::none,
-           "keep samples whose key in the input matches this pattern alone (*, ?, [...]; * also spans '/'); "
-           "may be repeated: one match is enough",
-           Role::option, "GLOB"},
+  v.field({"key",
+           "keep samples whose key in the input matches this pattern alone (*, ?, [...]; * also spans '/'); may be "
+           "repeated: one match is enough",
+           "GLOB", kPlanned},
           keys);
-  v.field({"min-size", Unit::bytes, "keep samples whose members hold at least this many bytes together"}, min_size);
-  v.field({"max-size", Unit::bytes, "keep samples whose members hold at most this many bytes together"}, max_size);
-  v.field({"sample", Unit::none,
-           "keep this many of the samples that are left, or with a decimal point this share of them; which, "
-           "depends on their keys and --seed alone",
-           Role::option, "N|RATIO"},
+  v.field({"min-size", Unit::bytes, "keep samples whose members hold at least this many bytes together", kPlanned},
+          min_size);
+  v.field({"max-size", Unit::bytes, "keep samples whose members hold at most this many bytes together", kPlanned},
+          max_size);
+  v.field({"sample",
+           "keep this many of the samples that are left, or with a decimal point this share of them; which, depends on "
+           "their keys and --seed alone",
+           "N|RATIO", kPlanned},
           sample);
   SplitOptions::describe(v);
-  v.field({"drop-bad", Unit::none,
+  v.field({"drop-bad",
            "judge each image as verify --depth decode does, and leave out samples with one that it counts as an error "
            "(image_truncated, image_corrupt, image_not_an_image, image_zero_pixels, image_too_large, "
            "image_too_many_scans), and labels or texts without data (orphan_member); what is a warning stays "
-           "(image_damaged, image_other_format, image_cmyk)"},
+           "(image_damaged, image_other_format, image_cmyk)",
+           kPlanned},
           drop_bad);
-  v.field({"mark-duplicates", Unit::none,
-           "give samples of several tars that share a key a mark of 8 digits each, instead of stopping"},
+  v.field({"mark-duplicates",
+           "give samples of several tars that share a key a mark of 8 digits each, instead of stopping", kPlanned},
           mark_duplicates);
-  v.field({"rename", Unit::none, "write members of one extension with another, such as jpeg=jpg; may be repeated",
-           Role::option, "OLD=NEW"},
-          rename);
+  v.field(
+      {"rename", "write members of one extension with another, such as jpeg=jpg; may be repeated", "OLD=NEW", kPlanned},
+      rename);
   WriteOptions::describe(v);
   access.describe(v);
 }
@@ -346,7 +329,7 @@ void ReshardResult::describe(FieldVisitor& v) {
   v.field({"input_samples", Unit::count, "samples found in them"}, input_samples);
   v.field({"ignored_members", Unit::count, "members that belong to no sample: metadata, hidden files, symbolic links"},
           ignored_members);
-  v.field({"dropped_samples", Unit::none, "at most 1000 of them"}, dropped_samples);
+  v.field({"dropped_samples", "at most 1000 of them"}, dropped_samples);
 }
 
 }  // namespace shardkit::dataset

@@ -114,7 +114,7 @@ void Planner::make_order() {
 
 void Planner::make_head() {
   head_.name = options_.name;
-  head_.options = option_texts(options_);
+  head_.options = plan_texts(options_);
   head_.options.insert(scope_.options.begin(), scope_.options.end());
   head_.parts = scope_.parts;
   if (!scan_.problems.empty() && options_.on_bad != OnBad::skip) throw scan_.problems.front().error;
@@ -229,11 +229,11 @@ void PlanSummary::describe(FieldVisitor& v) {
   v.field({"skipped", Unit::count, "images left out because they cannot be read"}, skipped);
   v.field({"ignored_files", Unit::count, "files that are neither images nor side-cars"}, ignored_files);
   v.field({"largest_shard_bytes", Unit::bytes, "of the largest shard"}, largest_shard_bytes);
-  v.field({"classes_per_shard", Unit::none, "how well the classes are mixed"}, classes_per_shard);
+  v.field({"classes_per_shard", "how well the classes are mixed"}, classes_per_shard);
   v.field({"shuffle_buffer_samples", Unit::count, "shuffle buffer that a loader worker should use"},
           shuffle_buffer_samples);
   v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer, per loader worker"}, shuffle_buffer_bytes);
-  v.field({"plan_hash", Unit::none, "XXH3-128 over options, classes, names and sizes in order"}, plan_hash);
+  v.field({"plan_hash", "XXH3-128 over options, classes, names and sizes in order"}, plan_hash);
 }
 
 }  // namespace shardkit::dataset

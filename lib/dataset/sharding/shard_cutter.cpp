@@ -99,7 +99,7 @@ ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::
 
 void ClassesPerShard::describe(FieldVisitor& v) {
   v.field({"min", Unit::count, "in the shard with the fewest"}, min);
-  v.field({"mean", Unit::none, "over all shards"}, mean);
+  v.field({"mean", "over all shards"}, mean);
   v.field({"max", Unit::count, "in the shard with the most"}, max);
 }
 

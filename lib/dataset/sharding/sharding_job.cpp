@@ -135,8 +135,8 @@ void list_skipped(std::vector<SkippedFile>& listed, const std::vector<formats::I
 }
 
 void SkippedFile::describe(FieldVisitor& v) {
-  v.field({"path", Unit::none, "relative to the source"}, path);
-  v.field({"reason", Unit::none, "why it is in no shard"}, reason);
+  v.field({"path", "relative to the source"}, path);
+  v.field({"reason", "why it is in no shard"}, reason);
 }
 
 void WritePhases::describe(FieldVisitor& v) {
@@ -147,12 +147,12 @@ void WritePhases::describe(FieldVisitor& v) {
 }
 
 void WrittenSet::describe(FieldVisitor& v) {
-  v.field({"name", Unit::none, "of the set, such as train; empty where the target is the only one"}, name);
+  v.field({"name", "of the set, such as train; empty where the target is the only one"}, name);
   v.field({"samples", Unit::count, "in its shards of this part"}, samples);
   v.field({"shards", Unit::count, "of this part, those found finished included"}, shards);
   v.field({"bytes", Unit::bytes, "of those shards"}, bytes);
-  v.field({"manifest", Unit::none, "the file that describes the shards"}, manifest);
-  v.field({"plan_hash", Unit::none, "of the plan that was followed"}, plan_hash);
+  v.field({"manifest", "the file that describes the shards"}, manifest);
+  v.field({"plan_hash", "of the plan that was followed"}, plan_hash);
 }
 
 void WrittenSets::describe(FieldVisitor& v) {
@@ -165,7 +165,7 @@ void WrittenSets::describe(FieldVisitor& v) {
   v.field({"phases_seconds", Unit::seconds, "where the time went"}, phases_seconds);
   v.field({"shards_written", Unit::count, "by this run"}, shards_written);
   v.field({"shards_reused", Unit::count, "found finished"}, shards_reused);
-  v.field({"sets", Unit::none, "the target, or each of its sets"}, sets);
+  v.field({"sets", "the target, or each of its sets"}, sets);
 }
 
 }  // namespace shardkit::dataset

@@ -3,7 +3,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
@@ -19,96 +18,82 @@ constexpr double kMostShards = 1e9;
 }  // namespace
 
 void ShardSizes::describe(FieldVisitor& v) {
-  v.field(Field{"samples", Unit::count,
-                "close a shard at this many samples (default 5000 when --size is not given either)", Role::option, "N"}
-              .from(1),
+  v.field({"samples", Unit::count, "close a shard at this many samples (default 5000 when --size is not given either)",
+           "N", at_least(1), kPlanned},
           samples);
-  v.field(Field{"size", Unit::bytes,
-                "close a shard before it passes this size (default 256MiB when --samples is not given "
-                "either); a larger sample gets a shard of its own"}
-              .from(1),
+  v.field({"size", Unit::bytes,
+           "close a shard before it passes this size (default 256MiB when --samples is not given either); a larger "
+           "sample gets a shard of its own",
+           at_least(1), kPlanned},
           size);
-  v.field(
-      Field{"shards", Unit::count, "make exactly this many shards, equal within one sample", Role::option, "N"}.from(
-          1, kMostShards),
-      shards);
-  v.field(Field{"multiple-of", Unit::count,
-                "round the number of shards up to a multiple of this, such as world size times "
-                "loader workers",
-                Role::option, "W"}
-              .from(1, kMostShards),
+  v.field({"shards", Unit::count, "make exactly this many shards, equal within one sample", "N",
+           between(1, kMostShards), kPlanned},
+          shards);
+  v.field({"multiple-of", Unit::count,
+           "round the number of shards up to a multiple of this, such as world size times loader workers", "W",
+           between(1, kMostShards), kPlanned},
           multiple_of);
-  v.field({"name", Unit::none, "shards are called PREFIX-000000.tar", Role::option, "PREFIX"}, name);
+  v.field({"name", "shards are called PREFIX-000000.tar", "PREFIX"}, name);
 }
 
 void ListOptions::describe(FieldVisitor& v) {
-  v.field(
-      {"list", Unit::none,
-       "take the images that this file lists, wherever they lie below the source, instead of class folders: .csv or "
-       ".tsv with a header, or .jsonl",
-       Role::input_file},
-      list);
-  v.field({"path-column", Unit::none,
-           "column of --list and --metadata with the image's path, relative to the source or absolute", Role::option,
+  v.field({"list",
+           "take the images that this file lists, wherever they lie below the source, instead of class folders: .csv "
+           "or .tsv with a header, or .jsonl",
+           Role::input_file},
+          list);
+  v.field({"path-column", "column of --list and --metadata with the image's path, relative to the source or absolute",
            "NAME"},
           path_column);
-  v.field(
-      {"label-column", Unit::none,
-       "column of --list with the image's label: whole numbers as they are, or names, numbered in bytewise order or "
-       "by --class-map; without it samples have no .cls. Several labels (a list in .jsonl) go into .json",
-       Role::option, "NAME"},
-      label_column);
-  v.field({"label-separator", Unit::none, "what stands between several labels in .csv and .tsv", Role::option, "TEXT"},
-          label_separator);
+  v.field({"label-column",
+           "column of --list with the image's label: whole numbers as they are, or names, numbered in bytewise order "
+           "or by --class-map; without it samples have no .cls. Several labels (a list in .jsonl) go into .json",
+           "NAME"},
+          label_column);
+  v.field({"label-separator", "what stands between several labels in .csv and .tsv", "TEXT"}, label_separator);
 }
 
 void ShardingOptions::describe(FieldVisitor& v) {
   ShardSizes::describe(v);
-  v.field({"shuffle", Unit::none, "seed of the order of samples (default 0)", Role::option, "SEED"}, shuffle);
-  v.field({"no-shuffle", Unit::none,
-           "keep name order: each shard then holds one class or two, which no loader's "
-           "shuffle buffer repairs"},
+  v.field({"shuffle", "seed of the order of samples (default 0)", "SEED", kPlanned}, shuffle);
+  v.field({"no-shuffle",
+           "keep name order: each shard then holds one class or two, which no loader's shuffle buffer repairs"},
           no_shuffle);
-  v.field({"class-map", Unit::none,
-           "labels from a file: a JSON object {\"class\": label}, or one class name a line, the "
-           "first being label 0",
+  v.field({"class-map",
+           "labels from a file: a JSON object {\"class\": label}, or one class name a line, the first being label 0",
            Role::input_file},
           class_map);
   images.describe(v);
-  v.field({"metadata", Unit::none,
+  v.field({"metadata",
            "give each sample a .json of its image's row in this .csv, .tsv or .jsonl file; an image without a row is a "
            "bad file (--on-bad)",
            Role::input_file},
           metadata);
-  v.field(
-      {"sidecar", Unit::none,
-       "files called <stem>SUFFIX ride along with the image of that stem, such as .seg.png or _mask.png, and are no "
-       "images of their own; in a tree .json and .txt always do",
-       Role::option, "SUFFIX"},
-      sidecars);
-  v.field({"allow-empty", Unit::none, "accept class folders without images; they keep their label"}, allow_empty);
-  v.field({"validate", Unit::none,
-           "look at each image: not at all, at its header and closing bytes, or by decoding it (JPEGs; of "
-           "other kinds the header)"},
+  v.field({"sidecar",
+           "files called <stem>SUFFIX ride along with the image of that stem, such as .seg.png or _mask.png, and are "
+           "no images of their own; in a tree .json and .txt always do",
+           "SUFFIX", kPlanned},
+          sidecars);
+  v.field({"allow-empty", "accept class folders without images; they keep their label"}, allow_empty);
+  v.field({"validate",
+           "look at each image: not at all, at its header and closing bytes, or by decoding it (JPEGs; of other kinds "
+           "the header)",
+           kPlanned},
           validate);
-  v.field({"on-bad", Unit::none,
-           "a file that cannot be read or fails validation: stop, leave it out, or keep it (what "
-           "cannot be read cannot be kept)"},
+  v.field({"on-bad",
+           "a file that cannot be read or fails validation: stop, leave it out, or keep it (what cannot be read cannot "
+           "be kept)",
+           kPlanned},
           on_bad);
-  v.field(Field{"resize", Unit::none,
-                "encode JPEGs anew so that their shorter side has this many pixels; smaller ones and other kinds stay "
-                "as they "
-                "are. --size counts the source's bytes, so shards come out smaller",
-                Role::option, "SHORTER"}
-              .from(1, kLargestResize),
+  v.field({"resize",
+           "encode JPEGs anew so that their shorter side has this many pixels; smaller ones and other kinds stay as "
+           "they are. --size counts the source's bytes, so shards come out smaller",
+           "SHORTER", between(1, kLargestResize), kPlanned},
           resize);
-  v.field(
-      Field{
-          "quality", Unit::none,
-          "JPEG quality of --resize, 1 to 100 (default 90); lower for an image that would come out larger than it was",
-          Role::option, "Q"}
-          .from(1, 100),
-      quality);
+  v.field({"quality",
+           "JPEG quality of --resize, 1 to 100 (default 90); lower for an image that would come out larger than it was",
+           "Q", between(1, 100), kPlanned},
+          quality);
   access.describe(v);
 }
 
@@ -170,52 +155,40 @@ void check(const ShardingOptions& options) {
   if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle contradict each other");
 }
 
-std::map<std::string, std::string> option_texts(const ShardSizes& sizes) {
-  std::map<std::string, std::string> texts;
-  const bool defaults = !sizes.samples && !sizes.size && !sizes.shards;
-  const auto put = [&](const char* name, std::optional<std::uint64_t> value) {
-    if (value) texts[name] = fmt::to_string(*value);
-  };
-  put("samples", defaults ? kDefaultShardSamples : sizes.samples);
-  put("size_bytes", defaults ? kDefaultShardBytes : sizes.size);
-  put("shards", sizes.shards);
-  put("multiple_of", sizes.multiple_of);
-  return texts;
+void set_defaults(ShardSizes& sizes) {
+  if (sizes.samples || sizes.size || sizes.shards) return;
+  sizes.samples = kDefaultShardSamples;
+  sizes.size = kDefaultShardBytes;
 }
 
-std::map<std::string, std::string> option_texts(const ShardingOptions& options) {
-  std::map<std::string, std::string> texts = option_texts(static_cast<const ShardSizes&>(options));
-  texts["shuffle"] = options.no_shuffle ? "none" : fmt::to_string(options.shuffle.value_or(0));
-  texts["validate"] = enum_name(options.validate);
-  texts["on_bad"] = enum_name(options.on_bad);
-  if (options.resize) {
-    texts["resize"] = fmt::to_string(*options.resize);
-    texts["quality"] = fmt::to_string(options.quality.value_or(kDefaultQuality));
-  }
+std::map<std::string, std::string> plan_texts(ShardingOptions options) {
+  set_defaults(options);
+  if (!options.shuffle) options.shuffle = 0;
+  if (options.resize && !options.quality) options.quality = kDefaultQuality;
+  std::map<std::string, std::string> texts = planned_texts(options);
+  if (options.no_shuffle) texts["shuffle"] = "none";
+  // Not where they lie: files that moved are still the same.
   if (!options.images.list.empty()) texts["list"] = "yes";
   if (!options.metadata.empty()) texts["metadata"] = "yes";
-  if (!options.sidecars.empty()) texts["sidecar"] = fmt::format("{}", fmt::join(options.sidecars, ","));
   return texts;
 }
 
 void WriteOptions::describe(FieldVisitor& v) {
-  v.field({"part", Unit::none,
-           "write only part I of N, counted from 0; auto: as the scheduler says (Slurm, Kubernetes "
-           "Indexed Job, MPI); `shardctl merge` joins the parts, where there are several sets in each folder",
-           Role::option, "I/N|auto"},
+  v.field({"part",
+           "write only part I of N, counted from 0; auto: as the scheduler says (Slurm, Kubernetes Indexed Job, MPI); "
+           "`shardctl merge` joins the parts, where there are several sets in each folder",
+           "I/N|auto"},
           part);
-  v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", Role::option, "N"}, parts);
-  v.field({"recheck", Unit::none, "read finished shards again and compare their checksums before trusting them"},
-          recheck);
-  v.field({"index", Unit::none,
+  v.field({"parts", Unit::count, "number of parts, for --part auto under Kubernetes", "N"}, parts);
+  v.field({"recheck", "read finished shards again and compare their checksums before trusting them"}, recheck);
+  v.field({"index",
            "also write what other readers want: dali (<shard>.idx), wids (shardindex.json, takes each shard's MD5), "
            "energon (<shard>.tar.idx, .nv-meta/)",
-           Role::option, "dali,wids,energon"},
+           "dali,wids,energon"},
           index);
-  v.field(Field{"threads", Unit::count,
-                "cores to use (default: those this process may use); reads in flight follow the source's latency, not "
-                "this"}
-              .from(1, system::kMostThreads),
+  v.field({"threads", Unit::count,
+           "cores to use (default: those this process may use); reads in flight follow the source's latency, not this",
+           between(1, system::kMostThreads)},
           threads);
 }
 

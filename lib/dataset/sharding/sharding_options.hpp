@@ -71,9 +71,11 @@ void check(const ShardSizes& sizes);
 void check(const ListOptions& images);
 void check(const ShardingOptions& options);
 
-/// Their text form in plan and manifest, defaults filled in. Equal maps give equal shards. The name is not among them.
-std::map<std::string, std::string> option_texts(const ShardSizes& sizes);
-std::map<std::string, std::string> option_texts(const ShardingOptions& options);
+/// Sets the limits of a shard where none is given.
+void set_defaults(ShardSizes& sizes);
+
+/// What plan and manifest keep of the options, defaults filled in. Equal maps give equal shards. The name is not in it.
+std::map<std::string, std::string> plan_texts(ShardingOptions options);
 
 /// How convert and reshard write what was planned: which shards, what lies beside them, on how many cores. No option
 /// here changes a shard.

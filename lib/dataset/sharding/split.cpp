@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "core/prng.hpp"
 
 namespace shardkit::dataset {
@@ -90,13 +91,13 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
 }
 
 void SplitOptions::describe(FieldVisitor& v) {
-  v.field({"split", Unit::none,
+  v.field({"split",
            "divide the samples among folders NAME of the target with a manifest each, such as train=0.9,val=0.1; where "
            "a sample goes depends on the keys and --seed alone",
-           Role::option, "NAME=RATIO,..."},
+           "NAME=RATIO,...", kPlanned},
           split);
-  v.field({"stratify", Unit::none, "split so that all sets have the same mix of labels"}, stratify);
-  v.field({"seed", Unit::none, "of what --split (and reshard's --sample) leave to chance", Role::option, "SEED"}, seed);
+  v.field({"stratify", "split so that all sets have the same mix of labels", kPlanned}, stratify);
+  v.field({"seed", "of what --split (and reshard's --sample) leave to chance", "SEED", kPlanned}, seed);
 }
 
 SplitRule split_rule(const SplitOptions& options) {
@@ -107,10 +108,8 @@ SplitRule split_rule(const SplitOptions& options) {
 
 std::map<std::string, std::string> split_texts(const SplitOptions& options, const std::string& name) {
   if (options.split.empty()) return {};
-  std::map<std::string, std::string> texts{{"split", fmt::format("{}", fmt::join(options.split, ","))},
-                                           {"set", name},
-                                           {"seed", fmt::to_string(options.seed)}};
-  if (options.stratify) texts["stratify"] = "yes";
+  std::map<std::string, std::string> texts = planned_texts(options);
+  texts.emplace("set", name);
   return texts;
 }
 

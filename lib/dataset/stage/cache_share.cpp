@@ -104,23 +104,21 @@ void CacheShareOptions::describe(FieldVisitor& v) {
            "the most that DST, or with --cache all sets there together, may take; what is not leased makes room, that "
            "used least recently first; fails before anything is copied when it cannot"},
           limit);
-  v.field({"cache", Unit::none,
+  v.field({"cache",
            "the folder of all staged folders that share the limit and the disk; DST lies in it, at most 4 folders down",
-           Role::option, "DIR"},
+           "DIR"},
           cache);
-  v.field(
-      Field{
-          "lease", Unit::seconds,
-          "how long DST is kept from eviction and replacement from now on, unless `shardctl cache release` ends that; "
-          "0: only while it is being staged"}
-          .from(0, kLongestLease),
-      lease);
-  v.field({"owner", Unit::none,
+  v.field({"lease", Unit::seconds,
+           "how long DST is kept from eviction and replacement from now on, unless `shardctl cache release` ends that; "
+           "0: only while it is being staged",
+           between(0, kLongestLease)},
+          lease);
+  v.field({"owner",
            "in whose name the lease is; default: the pod (POD_NAME or its HOSTNAME), the Slurm job (slurm-<id>), or "
            "user@host",
-           Role::option, "NAME"},
+           "NAME"},
           owner);
-  v.field({"purpose", Unit::none, "a word about the lease for who sees it", Role::option, "TEXT"}, purpose);
+  v.field({"purpose", "a word about the lease for who sees it", "TEXT"}, purpose);
 }
 
 void check(const CacheShareOptions& options, const std::string& target) {

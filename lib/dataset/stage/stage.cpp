@@ -283,43 +283,39 @@ StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const stag
 }
 
 void StageOptions::describe(FieldVisitor& v) {
-  v.field({"SRC", Unit::none,
+  v.field({"SRC",
            "what to bring, one or more of: a folder, s3://bucket/prefix, http(s)://host/folder, a file or its URL, a "
            "brace pattern, a list of files (*.txt), a wids index (*.json), a manifest.json",
            Role::positional},
           sources);
-  v.field({"DST", Unit::none, "folder to bring it to, on a local disk", Role::positional}, target);
-  v.field({"manifest", Unit::none,
+  v.field({"DST", "folder to bring it to, on a local disk", Role::positional}, target);
+  v.field({"manifest",
            "hold the bytes against this manifest instead of the source's own; none takes all files of SRC and pins "
            "them by size and version only",
            Role::input_file, "FILE|none"},
           manifest);
-  v.field({"rank", Unit::none, "bring only the shards that these ranks of the job read: all ranks of this node",
-           Role::option, "R|R-S"},
-          rank);
-  v.field(Field{"world", Unit::count, "ranks of the whole job, for --rank"}.from(1), world);
-  v.field({"split", Unit::none,
+  v.field({"rank", "bring only the shards that these ranks of the job read: all ranks of this node", "R|R-S"}, rank);
+  v.field({"world", Unit::count, "ranks of the whole job, for --rank", at_least(1)}, world);
+  v.field({"split",
            "the loader that divides shards among ranks, for --rank: webdataset (the default), dali or hf (Hugging Face "
            "datasets)",
-           Role::option, "LOADER"},
+           "LOADER"},
           split);
   share.describe(v);
-  v.field(Field{"concurrency", Unit::count,
-                "requests under way, at most; default: as many as move the most bytes, up to 128 (32 from folders)"}
-              .from(1, 1024),
+  v.field({"concurrency", Unit::count,
+           "requests under way, at most; default: as many as move the most bytes, up to 128 (32 from folders)",
+           between(1, 1024)},
           concurrency);
-  v.field(Field{"memory", Unit::bytes,
-                "for buffers of connections, 2 MiB each; default: a quarter of what may be used, "
-                "at most 256 MiB"}
-              .from(kConnectionBytes),
+  v.field({"memory", Unit::bytes,
+           "for buffers of connections, 2 MiB each; default: a quarter of what may be used, at most 256 MiB",
+           at_least(kConnectionBytes)},
           memory);
-  v.field(Field{"bwlimit", Unit::bytes, "take no more than this each second, all connections together"}.from(1),
+  v.field({"bwlimit", Unit::bytes, "take no more than this each second, all connections together", at_least(1)},
           bandwidth);
   v.field({"jitter", Unit::seconds,
-           "wait a random time up to this before the start, so that a thousand nodes do not "
-           "ask at once"},
+           "wait a random time up to this before the start, so that a thousand nodes do not ask at once"},
           jitter);
-  v.field({"keep-cached", Unit::none,
+  v.field({"keep-cached",
            "leave what was written in the page cache, which counts against a pod's memory, for who reads it at once"},
           keep_cached);
   access.describe(v);
@@ -336,8 +332,8 @@ void StageResult::describe(FieldVisitor& v) {
   v.field({"retries", Unit::count,
            "requests that were repeated, and files fetched a second time because their bytes were wrong or changed"},
           retries);
-  v.field({"verified", Unit::none, "what the copy was held against: checksum (of the manifest) or size"}, verified);
-  v.field({"manifest_xxh3_128", Unit::none,
+  v.field({"verified", "what the copy was held against: checksum (of the manifest) or size"}, verified);
+  v.field({"manifest_xxh3_128",
            "XXH3-128 of the manifest, as the marker names it; without one, of the list of names, sizes and versions"},
           manifest_xxh3_128);
 }

@@ -223,33 +223,31 @@ class Statistics {
 StatResult stat(const StatOptions& options, Context& ctx) { return Statistics(options, ctx).run(); }
 
 void StatOptions::describe(FieldVisitor& v) {
-  v.field(
-      {"SHARDS", Unit::none, "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
-       Role::positional},
-      shards);
-  v.field(
-      Field{"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", Role::option, "N"}
-          .from(1, system::kMostThreads),
-      threads);
+  v.field({"SHARDS", "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
+           Role::positional},
+          shards);
+  v.field({"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", "N",
+           between(1, system::kMostThreads)},
+          threads);
   access.describe(v);
 }
 
 void SpreadStep::describe(FieldVisitor& v) {
-  v.field({"from", Unit::none, "a power of two, or 0"}, from);
-  v.field({"to", Unit::none, "the largest value of this step"}, to);
+  v.field({"from", "a power of two, or 0"}, from);
+  v.field({"to", "the largest value of this step"}, to);
   v.field({"values", Unit::count, "how many lie between, both included"}, count);
 }
 
 void Spread::describe(FieldVisitor& v) {
-  v.field({"min", Unit::none, "the smallest"}, min);
-  v.field({"median", Unit::none, "half are no larger; of sample sizes within 1 %"}, median);
-  v.field({"max", Unit::none, "the largest"}, max);
-  v.field({"histogram", Unit::none, "by powers of two"}, histogram);
+  v.field({"min", "the smallest"}, min);
+  v.field({"median", "half are no larger; of sample sizes within 1 %"}, median);
+  v.field({"max", "the largest"}, max);
+  v.field({"histogram", "by powers of two"}, histogram);
 }
 
 void StatClass::describe(FieldVisitor& v) {
-  v.field({"label", Unit::none, "as in the .cls members"}, label);
-  v.field({"name", Unit::none, "the manifest's; empty without one"}, name);
+  v.field({"label", "as in the .cls members"}, label);
+  v.field({"name", "the manifest's; empty without one"}, name);
   v.field({"samples", Unit::count, "of this class"}, samples);
 }
 
@@ -269,13 +267,13 @@ void StatResult::describe(FieldVisitor& v) {
   v.field({"unlabelled", Unit::count, "samples without a label that is a whole number"}, unlabelled);
   v.field({"sample_size", Unit::bytes, "contents of a sample's members"}, sample_size);
   v.field({"samples_per_shard", Unit::count, "how many samples one shard holds"}, shard_samples);
-  v.field({"class_balance", Unit::none, "how even the classes are"}, class_balance);
-  v.field({"classes_per_shard", Unit::none, "how well the classes are mixed over the shards"}, classes_per_shard);
-  v.field({"mixed", Unit::none, "neighbours within shards are of different classes, as in shuffled shards"}, mixed);
+  v.field({"class_balance", "how even the classes are"}, class_balance);
+  v.field({"classes_per_shard", "how well the classes are mixed over the shards"}, classes_per_shard);
+  v.field({"mixed", "neighbours within shards are of different classes, as in shuffled shards"}, mixed);
   v.field({"shuffle_buffer_samples", Unit::count, "shuffle buffer that a loader worker should use"},
           shuffle_buffer_samples);
   v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer, per loader worker"}, shuffle_buffer_bytes);
-  v.field({"classes", Unit::none, "by label"}, classes);
+  v.field({"classes", "by label"}, classes);
 }
 
 }  // namespace shardkit::dataset

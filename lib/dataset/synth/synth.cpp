@@ -145,13 +145,12 @@ class Maker {
 }  // namespace
 
 void SynthOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", Unit::none, "folder to make; must be new, empty or an earlier synth's", Role::positional}, target);
-  v.field(Field{"classes", Unit::count, "class folders to make"}.from(1, kMaxClasses), classes);
-  v.field(Field{"per-class", Unit::count, "images in each class"}.from(1, kMaxPerClass), per_class);
-  v.field({"seed", Unit::none, "what all images depend on", Role::option, "SEED"}, seed);
-  v.field(
-      Field{"threads", Unit::count, "threads; default: the CPUs this process may use"}.from(1, system::kMostThreads),
-      threads);
+  v.field({"DIR", "folder to make; must be new, empty or an earlier synth's", Role::positional}, target);
+  v.field({"classes", Unit::count, "class folders to make", between(1, kMaxClasses)}, classes);
+  v.field({"per-class", Unit::count, "images in each class", between(1, kMaxPerClass)}, per_class);
+  v.field({"seed", "what all images depend on", "SEED"}, seed);
+  v.field({"threads", Unit::count, "threads; default: the CPUs this process may use", between(1, system::kMostThreads)},
+          threads);
 }
 
 void SynthResult::describe(FieldVisitor& v) {

@@ -30,7 +30,7 @@ struct BatchLatency {
   void describe(FieldVisitor& v) {
     v.field({"mean", Unit::seconds, "all waiting over the number of steps"}, mean);
     v.field({"p50", Unit::seconds, "half of the steps waited no longer"}, p50);
-    v.field(Field{"p99", Unit::seconds, "99 of 100 waited no longer"}.judged(), p99);
+    v.field({"p99", Unit::seconds, "99 of 100 waited no longer", kJudged}, p99);
     v.field({"max", Unit::seconds, "the longest"}, max);
   }
 };
