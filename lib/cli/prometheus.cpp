@@ -61,7 +61,7 @@ class Gauges {
     if (label == item.children.end()) return;
     add(item.children, prefix,
         fmt::format("{}{}{}=\"{}\"", labels, labels.empty() ? "" : ",", label->name,
-                    escaped(value_text(*label), "\\\"")));
+                    escaped(plain_text(*label), "\\\"")));
   }
 
   std::map<std::string, std::size_t> places_;

@@ -44,7 +44,7 @@ std::string command_text(std::string_view command, const std::vector<FieldNode>&
     } else if (const auto* items = std::get_if<std::vector<std::string>>(&option.value)) {
       for (const std::string& item : *items) text += name + shell_word(item);
     } else {
-      text += name + shell_word(value_text(option));
+      text += name + shell_word(plain_text(option));
     }
   }
   return text;

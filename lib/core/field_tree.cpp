@@ -100,13 +100,13 @@ bool contains(const Range& range, double value) {
 
 }  // namespace
 
-std::string value_text(const FieldNode& node) { return std::visit(TextOf{}, node.value); }
+std::string plain_text(const FieldNode& node) { return std::visit(TextOf{}, node.value); }
 
 std::map<std::string, std::string> planned_texts(const std::vector<FieldNode>& options) {
   std::map<std::string, std::string> texts;
   for (const FieldNode& option : options) {
     if (!option.field.planned) continue;
-    std::string text = value_text(option);
+    std::string text = plain_text(option);
     if (!text.empty()) texts.emplace(option.name, std::move(text));
   }
   return texts;

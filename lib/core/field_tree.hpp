@@ -87,7 +87,7 @@ std::vector<FieldNode> prototype_tree(Describe&& describe) {
 }
 
 /// The node's value without its unit, "yes" for a flag that is set, a list joined by commas; empty: absent or not set.
-std::string value_text(const FieldNode& node);
+std::string plain_text(const FieldNode& node);
 
 /// The options that are Field::planned and have a value, by their names in JSON, as plan and manifest keep them. Takes
 /// a copy, because describe() binds.
