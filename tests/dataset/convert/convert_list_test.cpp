@@ -222,7 +222,7 @@ TEST_CASE("a list works through a plan, in parts, and resumes; other labels are 
   merge({part.target, false}, ctx);
   CHECK(tree_content(part.target) == tree_content(options.target));
   part.sharding.images.path_column = "file";
-  CHECK(contains(refusal(part, ErrorCode::usage), "give --list"));
+  CHECK(contains(refusal(part, ErrorCode::usage), "give --path-column file to `shardctl plan`"));
 
   CHECK(run(options).shards_reused == 3);
   options.sharding.images.list = pool.list(true);
