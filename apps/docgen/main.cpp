@@ -10,7 +10,7 @@
 #include "bench/compare/gate.hpp"
 #include "cli/app.hpp"
 #include "cli/documents/documents.hpp"
-#include "cli/envelope.hpp"
+#include "cli/report_formats.hpp"
 #include "gpu_check_schema.hpp"
 #include "programs.hpp"
 

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/ci_report.hpp"
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
+#include "cli/report_formats.hpp"
 #include "iobench/verbs.hpp"
 
 namespace shardkit::apps {

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
-#include "cli/field_json.hpp"
 #include "cli/field_text.hpp"
 #include "cli/output_files.hpp"
+#include "cli/report_formats.hpp"
 #include "cli/text_report.hpp"
 #include "core/bytes.hpp"
 #include "core/field_tree.hpp"

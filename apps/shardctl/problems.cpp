@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/ci_report.hpp"
 #include "cli/field_text.hpp"
+#include "cli/report_formats.hpp"
 
 namespace shardkit::apps {
 namespace {

@@ -134,11 +134,8 @@ enum class LogFormat { text, json };
 
 constexpr auto enum_names(LogFormat) { return std::to_array<std::string_view>({"text", "json"}); }
 
-/// Options that every verb of both programs takes.
+/// Options that verbs of both programs take.
 struct CommonOptions {
-  bool with_prometheus = false;  ///< whether the verb has --prometheus; not an option itself
-  bool with_findings = false;    ///< whether it has --junit and --markdown
-  bool with_soft_fail = false;   ///< whether it has --soft-fail
   std::optional<std::string> json = {};
   std::optional<std::string> prometheus = {};
   std::optional<std::string> junit = {};
@@ -147,29 +144,8 @@ struct CommonOptions {
   bool quiet = false;
   bool soft_fail = false;
 
-  void describe(FieldVisitor& v) {
-    v.field({"json", "write the result as JSON to FILE; - is standard output, then nothing else goes there",
-             Role::output_file},
-            json);
-    if (with_prometheus) {
-      v.field({"prometheus", "write metrics to FILE for the textfile collector of Prometheus' node_exporter",
-               Role::output_file},
-              prometheus);
-    }
-    if (with_findings) {
-      v.field({"junit", "write what was found to FILE as JUnit XML, for a CI's test report", Role::output_file}, junit);
-      v.field({"markdown", "write what was found to FILE as Markdown, for a CI's job summary", Role::output_file},
-              markdown);
-    }
-    v.field({"log", "form of standard error: lines for people, or a JSON object per line"}, log);
-    v.field({"quiet", "show no progress"}, quiet);
-    if (with_soft_fail) {
-      v.field(
-          {"soft-fail",
-           "exit 0 although it failed, for prologs whose failure would drain the node; the error is still reported"},
-          soft_fail);
-    }
-  }
+  /// Those that `command` takes; all when there is none.
+  void describe(FieldVisitor& v, const Command* command);
 };
 
 }  // namespace shardkit::cli

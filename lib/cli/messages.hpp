@@ -37,7 +37,7 @@ class Messages {
   virtual void done(const Outcome& outcome, double elapsed_seconds) const = 0;
 
   /// What is left to say when the process has to leave without the command's consent. From any thread.
-  virtual std::string farewell(int signal) const = 0;
+  virtual std::string forced_end(int signal) const = 0;
 
  protected:
   virtual void warning(const Warning& warning) const = 0;
@@ -51,27 +51,8 @@ std::unique_ptr<Messages> make_messages(LogFormat format, std::string_view progr
 /// with a newline.
 std::string progress_json(const ProgressSample& now);
 
-/// Events "warning", "error", "stopped", "soft_fail" and, at the end of each command, "done".
-class JsonMessages final : public Messages {
- public:
-  JsonMessages(const CommandText& text, std::ostream& err) : text_(text), err_(err) {}
-
-  void failure(const Outcome& outcome, int signal) const override;
-  void done(const Outcome& outcome, double elapsed_seconds) const override;
-  std::string farewell(int signal) const override;
-
- protected:
-  void warning(const Warning& warning) const override;
-
- private:
-  std::string with_how_to_go_on(std::string_view text) const;
-
-  const CommandText& text_;
-  std::ostream& err_;
-};
-
 /// What the process says when it has to leave without the command's consent.
-inline constexpr std::string_view kFarewell = "told to stop, and leaving with work unfinished";
+inline constexpr std::string_view kForcedEnd = "told to stop, and leaving with work unfinished";
 
 /// True when it was a signal that ended the command, not a fault.
 bool was_stopped(const Failure& failure);
@@ -88,5 +69,15 @@ std::string_view how_to_go_on(const CommandText& text);
 
 /// "--soft-fail: exit code 0 instead of 4", for an outcome that was softened.
 std::string soft_fail_text(const Outcome& outcome);
+
+/// The file that Kubernetes mounts into every container. What stands in it when the container ends is shown as the
+/// reason (`kubectl describe pod`), its first 4096 bytes.
+inline constexpr const char* kTerminationLog = "/dev/termination-log";
+
+/// Replaces the content of `path` by the line `end` and, where it is not empty, the line `go_on`. Together they have
+/// 4096 bytes at most, for which `end` is cut, and are valid UTF-8, without which the message is lost on its way.
+/// Writes only into a regular file that is there already; creates nothing and ignores every error. An empty path is no
+/// file. Throws nothing but std::bad_alloc.
+void write_termination_message(const std::string& path, std::string_view end, std::string_view go_on);
 
 }  // namespace shardkit::cli

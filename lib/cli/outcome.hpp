@@ -8,15 +8,16 @@
 #include <vector>
 
 #include "core/context.hpp"
+#include "core/error.hpp"
 
 namespace shardkit::cli {
 
 /// Why a command failed, ready to be shown.
 struct Failure {
-  std::string code;  ///< error_code_name(), "out_of_memory" or "internal"
+  ErrorCode code = ErrorCode::internal;
   std::string text;
-  std::string path;  ///< empty when none is concerned
-  std::optional<std::uint64_t> offset;
+  std::string path = {};  ///< empty when none is concerned
+  std::optional<std::uint64_t> offset = {};
 };
 
 /// How a command ended.

@@ -102,25 +102,11 @@ class Binder final : public FieldVisitor {
     }
   }
 
-  using FieldVisitor::field;
-  void field(const Field& field, bool& value) override {
-    app_.add_flag_callback(names(field), [&value] { value = true; })->disable_flag_override();
-  }
-  void field(const Field& field, std::uint64_t& value) override { bind(field, value); }
-  void field(const Field& field, std::optional<std::uint64_t>& value) override { bind(field, value); }
-  void field(const Field& field, double& value) override { bind(field, value); }
-  void field(const Field& field, std::optional<double>& value) override { bind(field, value); }
-  void field(const Field& field, std::string& value) override { bind(field, value); }
-  void field(const Field& field, std::optional<std::string>& value) override { bind(field, value); }
-  void field(const Field& field, std::vector<std::string>& value) override {
-    if (field.is_operand()) {
-      add_operand(field, true, [&value](const std::string& text) { value.push_back(text); });
-    } else {
-      app_.add_option(names(field), value)->delimiter(',')->allow_extra_args(false);
-    }
+ protected:
+  void scalar(const Field& field, FieldValue value) override {
+    std::visit([&](auto* member) { bind(field, *member); }, value);
   }
 
- protected:
   void enumeration(const Field& field, Choice choice, Assign store, void* target) override {
     bind_text(field, [option = field.spelling(), names = choice.names, store, target](const std::string& text) {
       const auto found = std::find(names.begin(), names.end(), text);
@@ -146,7 +132,7 @@ class Binder final : public FieldVisitor {
   }
 
   [[noreturn]] static void nested(const Field& field) {
-    throw std::logic_error("options hold no groups or lists: " + std::string(field.name));
+    throw std::logic_error("options hold no groups, lists or optional flags: " + std::string(field.name));
   }
 
   void add_operand(const Field& field, bool repeated, std::function<void(const std::string&)> store) {
@@ -157,6 +143,20 @@ class Binder final : public FieldVisitor {
     if (field.is_operand()) return add_operand(field, false, std::move(store));
     // All values are taken, so that check_given_once() and not the library says that there are too many.
     single_.push_back(app_.add_option_function<std::string>(names(field), std::move(store))->take_last());
+  }
+
+  void bind(const Field& field, bool& value) {
+    app_.add_flag_callback(names(field), [&value] { value = true; })->disable_flag_override();
+  }
+
+  static void bind(const Field& field, std::optional<bool>&) { nested(field); }
+
+  void bind(const Field& field, std::vector<std::string>& value) {
+    if (field.is_operand()) {
+      add_operand(field, true, [&value](const std::string& text) { value.push_back(text); });
+    } else {
+      app_.add_option(names(field), value)->delimiter(',')->allow_extra_args(false);
+    }
   }
 
   template <class T>
@@ -222,12 +222,13 @@ void store_operands(const std::vector<OperandSlot>& slots, const std::vector<std
 
 }  // namespace
 
-ParseOutcome parse_options(Invocation& invocation, CommonOptions& common, std::vector<std::string> args) {
+ParseOutcome parse_options(const Command& command, Invocation& invocation, CommonOptions& common,
+                           std::vector<std::string> args) {
   CLI::App app;
   app.set_help_flag("-h,--help");
   app.allow_extras();
   Binder binder(app);
-  common.describe(binder);  // first, so that --json is known when a later option is wrong
+  common.describe(binder, &command);  // first, so that --json is known when a later option is wrong
   invocation.describe_options(binder);
   const std::vector<std::string> literal = take_literal_operands(args);
   std::reverse(args.begin(), args.end());  // as App::parse wants them

@@ -14,16 +14,13 @@
 #include <unistd.h>
 
 #include "cli/app.hpp"
-#include "cli/ci_report.hpp"
-#include "cli/documents/help.hpp"
-#include "cli/envelope.hpp"
+#include "cli/documents/documents.hpp"
 #include "cli/messages.hpp"
 #include "cli/output_files.hpp"
 #include "cli/parse.hpp"
 #include "cli/progress.hpp"
-#include "cli/prometheus.hpp"
+#include "cli/report_formats.hpp"
 #include "cli/signal_watch.hpp"
-#include "cli/termination_message.hpp"
 #include "cli/text_report.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -47,10 +44,7 @@ void hide_secrets(std::vector<FieldNode>& nodes) {
 class CommandRun {
  public:
   CommandRun(const App& app, const Command& command, const Io& io)
-      : io_(io), text_(command.text()), invocation_(command.prepare()) {
-    common_.with_prometheus = text_.prometheus;
-    common_.with_findings = command.has_ci_report();
-    common_.with_soft_fail = text_.soft_fail;
+      : io_(io), command_(command), text_(command.text()), invocation_(command.prepare()) {
     report_.program = app.name;
     report_.verb = text_.name;
     report_.started_at = std::chrono::system_clock::now();
@@ -58,7 +52,7 @@ class CommandRun {
 
   ParseOutcome parse(const std::vector<std::string>& args) {
     try {
-      return parse_options(*invocation_, common_, args);
+      return parse_options(command_, *invocation_, common_, args);
     } catch (...) {
       report_.outcome = failed(std::current_exception(), 0);
       return ParseOutcome::run;  // to report the failure, in JSON too
@@ -91,7 +85,7 @@ class CommandRun {
  private:
   void work(Context& context, const std::stop_source& stop, std::optional<SignalWatch>& watch) {
     try {
-      watch.emplace(stop, [this](int signal) { take_leave(signal); });
+      watch.emplace(stop, [this](int signal) { say_forced_end(signal); });
       require_outputs();
       OutputStream output(io_.out, text_.live ? OutputStream::Pace::at_once : OutputStream::Pace::gathered);
       if ((text_.streams || text_.live) && !wants_json_stdout()) context.lend_output(output, common_.json.has_value());
@@ -115,7 +109,7 @@ class CommandRun {
   void require_outputs() {
     CommonOptions reports = common_;
     if (wants_json_stdout()) reports.json.reset();
-    for (const FieldNode& report : field_tree([&](FieldVisitor& v) { reports.describe(v); })) {
+    for (const FieldNode& report : field_tree([&](FieldVisitor& v) { reports.describe(v, &command_); })) {
       const auto* path = std::get_if<std::string>(&report.value);
       if (report.field.role != Role::output_file || path == nullptr) continue;
       refused_output_ = *path;
@@ -124,7 +118,7 @@ class CommandRun {
     }
     places_clash_ = true;
     require_files_apart(field_tree([&](FieldVisitor& v) {
-      reports.describe(v);
+      reports.describe(v, &command_);
       invocation_->describe_options(v);
     }));
     places_clash_ = false;
@@ -149,10 +143,10 @@ class CommandRun {
   }
 
   /// On a thread of the signal watch, just before it ends the process: no stream, which the command may be holding.
-  void take_leave(int signal) const {
-    const std::string words = messages_->farewell(signal);
+  void say_forced_end(int signal) const {
+    const std::string words = messages_->forced_end(signal);
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words.data(), words.size());
-    write_termination(kFarewell, how_to_go_on(text_));
+    write_termination(kForcedEnd, how_to_go_on(text_));
   }
 
   void write_termination(std::string_view end, std::string_view go_on) const {
@@ -163,7 +157,7 @@ class CommandRun {
   /// A wrong command line is not gone on with by repeating it.
   void write_termination(int signal) const {
     const Failure& failure = *report_.outcome.failure;
-    write_termination(failure_text(failure, signal), failure.code == "usage" ? "" : how_to_go_on(text_));
+    write_termination(failure_text(failure, signal), failure.code == ErrorCode::usage ? "" : how_to_go_on(text_));
   }
 
   bool has_error() const { return report_.outcome.failure && !output_closed_; }
@@ -217,6 +211,7 @@ class CommandRun {
   }
 
   const Io& io_;
+  const Command& command_;
   const CommandText& text_;
   bool output_closed_ = false;                 ///< which ended the verb
   bool reader_left_ = false;                   ///< while the verb went on to its end

@@ -40,8 +40,8 @@ int checked(int fd, std::string_view action) {
 
 }  // namespace
 
-SignalWatch::SignalWatch(std::stop_source stop, Farewell farewell)
-    : stop_(std::move(stop)), farewell_(std::move(farewell)) {
+SignalWatch::SignalWatch(std::stop_source stop, LastWords last_words)
+    : stop_(std::move(stop)), last_words_(std::move(last_words)) {
   const sigset_t set = stop_signals();
   signals_ = checked(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "watch");
   end_ = checked(eventfd(0, EFD_CLOEXEC), "watch");
@@ -73,12 +73,12 @@ void SignalWatch::watch() {
   signal_.store(static_cast<int>(info.ssi_signo));
   // A stop callback of the command may hang; the deadline must hold all the same.
   const std::jthread stopper([this] { stop_.request_stop(); });
-  if (wait(kGraceMs) != Wake::end) leave();
+  if (wait(kGraceMs) != Wake::end) end_process();
 }
 
-void SignalWatch::leave() const {
+void SignalWatch::end_process() const {
   try {
-    farewell_(signal_.load());
+    last_words_(signal_.load());
   } catch (...) {  // out of memory: leaving comes before words
   }
   _exit(128 + signal_.load());

@@ -9,16 +9,16 @@
 namespace shardkit::cli {
 
 /// While it lives, SIGINT, SIGTERM and (unless it was ignored) SIGHUP set the stop source instead of ending the
-/// process. If it still lives 1.8 s after the first signal, or at the second, it calls `farewell` and ends the process
-/// with 128 + signal.
+/// process. If it still lives 1.8 s after the first signal, or at the second, it calls `last_words` and ends the
+/// process with 128 + signal.
 ///
 /// Make it before any other thread: it blocks these signals in the calling thread, and new threads inherit that.
 class SignalWatch {
  public:
   /// Says the last words; on a thread of the watch, while the command's may do anything.
-  using Farewell = std::function<void(int signal)>;
+  using LastWords = std::function<void(int signal)>;
 
-  SignalWatch(std::stop_source stop, Farewell farewell);
+  SignalWatch(std::stop_source stop, LastWords last_words);
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
@@ -32,10 +32,10 @@ class SignalWatch {
   void watch();
   /// The first of: a signal, the end of this watch, `timeout_ms` passing (-1: never).
   Wake wait(int timeout_ms) const;
-  [[noreturn]] void leave() const;
+  [[noreturn]] void end_process() const;
 
   std::stop_source stop_;
-  Farewell farewell_;
+  LastWords last_words_;
   std::atomic<int> signal_{0};
   sigset_t before_{};
   int signals_ = -1;  ///< signalfd

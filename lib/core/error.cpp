@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 
+#include <array>
 #include <cerrno>
 #include <system_error>
 
@@ -34,29 +35,10 @@ ErrorCode error_code_of(int error_number) {
 }
 
 std::string_view error_code_name(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::usage:
-      return "usage";
-    case ErrorCode::not_found:
-      return "not_found";
-    case ErrorCode::denied:
-      return "denied";
-    case ErrorCode::io:
-      return "io";
-    case ErrorCode::network:
-      return "network";
-    case ErrorCode::corrupt:
-      return "corrupt";
-    case ErrorCode::conflict:
-      return "conflict";
-    case ErrorCode::no_space:
-      return "no_space";
-    case ErrorCode::unsupported:
-      return "unsupported";
-    case ErrorCode::cancelled:
-      return "cancelled";
-  }
-  return "io";
+  constexpr std::array<std::string_view, 12> kNames = {"usage",       "not_found", "denied",        "io",
+                                                       "network",     "corrupt",   "conflict",      "no_space",
+                                                       "unsupported", "cancelled", "out_of_memory", "internal"};
+  return kNames.at(static_cast<std::size_t>(code));
 }
 
 bool is_bad_file(ErrorCode code) {

@@ -12,16 +12,18 @@ namespace shardkit {
 
 /// What kind of failure an Error is. lib/cli maps each to an exit code, once.
 enum class ErrorCode {
-  usage,        ///< the command line asks for something impossible (exit 2)
-  not_found,    ///< a named file, folder or object is not there (exit 4)
-  denied,       ///< no permission, or a read-only target (exit 4)
-  io,           ///< a read or write failed; a retry may help (exit 1)
-  network,      ///< a connection failed; a retry may help (exit 1)
-  corrupt,      ///< bytes that are not what they claim to be (exit 4)
-  conflict,     ///< the target or source is not what the plan says (exit 4)
-  no_space,     ///< disk full, quota, or a limit below the need (exit 5)
-  unsupported,  ///< an engine or feature that is not there (exit 4)
-  cancelled,    ///< the stop token was set (exit 130 or 143)
+  usage,          ///< the command line asks for something impossible (exit 2)
+  not_found,      ///< a named file, folder or object is not there (exit 4)
+  denied,         ///< no permission, or a read-only target (exit 4)
+  io,             ///< a read or write failed; a retry may help (exit 1)
+  network,        ///< a connection failed; a retry may help (exit 1)
+  corrupt,        ///< bytes that are not what they claim to be (exit 4)
+  conflict,       ///< the target or source is not what the plan says (exit 4)
+  no_space,       ///< disk full, quota, or a limit below the need (exit 5)
+  unsupported,    ///< an engine or feature that is not there (exit 4)
+  cancelled,      ///< the stop token was set (exit 130 or 143)
+  out_of_memory,  ///< (exit 1)
+  internal,       ///< a fault of the program (exit 1)
 };
 
 /// The stable name of a code as it appears in JSON: "not_found", "no_space", ...

@@ -21,36 +21,34 @@ FieldNode& FieldTreeBuilder::add(const Field& field, FieldKind kind, bool option
   return node;
 }
 
-void FieldTreeBuilder::field(const Field& field, bool& value) { add(field, FieldKind::flag).value = value; }
+namespace {
 
-void FieldTreeBuilder::field(const Field& field, std::optional<bool>& value) {
-  FieldNode& node = add(field, FieldKind::flag, true);
+template <class T>
+constexpr FieldKind kKindOf = FieldKind::texts;
+template <>
+constexpr FieldKind kKindOf<bool> = FieldKind::flag;
+template <>
+constexpr FieldKind kKindOf<std::uint64_t> = FieldKind::count;
+template <>
+constexpr FieldKind kKindOf<double> = FieldKind::number;
+template <>
+constexpr FieldKind kKindOf<std::string> = FieldKind::text;
+
+}  // namespace
+
+template <class T>
+void FieldTreeBuilder::store(const Field& field, const T& value) {
+  add(field, kKindOf<T>).value = value;
+}
+
+template <class T>
+void FieldTreeBuilder::store(const Field& field, const std::optional<T>& value) {
+  FieldNode& node = add(field, kKindOf<T>, true);
   if (value) node.value = *value;
 }
 
-void FieldTreeBuilder::field(const Field& field, std::uint64_t& value) { add(field, FieldKind::count).value = value; }
-
-void FieldTreeBuilder::field(const Field& field, std::optional<std::uint64_t>& value) {
-  FieldNode& node = add(field, FieldKind::count, true);
-  if (value) node.value = *value;
-}
-
-void FieldTreeBuilder::field(const Field& field, double& value) { add(field, FieldKind::number).value = value; }
-
-void FieldTreeBuilder::field(const Field& field, std::optional<double>& value) {
-  FieldNode& node = add(field, FieldKind::number, true);
-  if (value) node.value = *value;
-}
-
-void FieldTreeBuilder::field(const Field& field, std::string& value) { add(field, FieldKind::text).value = value; }
-
-void FieldTreeBuilder::field(const Field& field, std::optional<std::string>& value) {
-  FieldNode& node = add(field, FieldKind::text, true);
-  if (value) node.value = *value;
-}
-
-void FieldTreeBuilder::field(const Field& field, std::vector<std::string>& value) {
-  add(field, FieldKind::texts).value = value;
+void FieldTreeBuilder::scalar(const Field& field, FieldValue value) {
+  std::visit([&](const auto* member) { store(field, *member); }, value);
 }
 
 void FieldTreeBuilder::enumeration(const Field& field, Choice choice, Assign, void*) {

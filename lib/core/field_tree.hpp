@@ -39,18 +39,8 @@ class FieldTreeBuilder final : public FieldVisitor {
 
   std::vector<FieldNode> take() { return std::move(root_.children); }
 
-  using FieldVisitor::field;
-  void field(const Field& field, bool& value) override;
-  void field(const Field& field, std::optional<bool>& value) override;
-  void field(const Field& field, std::uint64_t& value) override;
-  void field(const Field& field, std::optional<std::uint64_t>& value) override;
-  void field(const Field& field, double& value) override;
-  void field(const Field& field, std::optional<double>& value) override;
-  void field(const Field& field, std::string& value) override;
-  void field(const Field& field, std::optional<std::string>& value) override;
-  void field(const Field& field, std::vector<std::string>& value) override;
-
  protected:
+  void scalar(const Field& field, FieldValue value) override;
   void enumeration(const Field& field, Choice choice, Assign assign, void* target) override;
   void begin_group(const Field& field, bool optional) override;
   void end_group() override { open_.pop_back(); }
@@ -63,6 +53,10 @@ class FieldTreeBuilder final : public FieldVisitor {
 
  private:
   FieldNode& add(const Field& field, FieldKind kind, bool optional = false);
+  template <class T>
+  void store(const Field& field, const T& value);
+  template <class T>
+  void store(const Field& field, const std::optional<T>& value);
 
   bool prototype_;
   FieldNode root_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "core/units.hpp"
@@ -160,22 +162,20 @@ concept Describable = std::is_class_v<T> && requires(T& value, FieldVisitor& vis
   value.describe(visitor);
 };
 
+/// A member that is no group, list or enum. Only results have an optional flag: an option is given or not.
+using FieldValue =
+    std::variant<bool*, std::optional<bool>*, std::uint64_t*, std::optional<std::uint64_t>*, double*,
+                 std::optional<double>*, std::string*, std::optional<std::string>*, std::vector<std::string>*>;
+
 /// Called once per member by describe(). Members are passed by reference so that a visitor may read or bind them.
 /// A member that is std::optional and empty is null in JSON and "not given" on the command line.
 class FieldVisitor {
  public:
   virtual ~FieldVisitor() = default;
 
-  virtual void field(const Field& field, bool& value) = 0;
-  /// Of results alone: an option that is a flag is given or not.
-  virtual void field(const Field& /*field*/, std::optional<bool>& /*value*/) {}
-  virtual void field(const Field& field, std::uint64_t& value) = 0;
-  virtual void field(const Field& field, std::optional<std::uint64_t>& value) = 0;
-  virtual void field(const Field& field, double& value) = 0;
-  virtual void field(const Field& field, std::optional<double>& value) = 0;
-  virtual void field(const Field& field, std::string& value) = 0;
-  virtual void field(const Field& field, std::optional<std::string>& value) = 0;
-  virtual void field(const Field& field, std::vector<std::string>& value) = 0;
+  template <class T>
+  requires std::constructible_from<FieldValue, T*>
+  void field(const Field& field, T& value) { scalar(field, &value); }
 
   template <NamedEnum E>
   void field(const Field& field, E& value) {
@@ -214,6 +214,7 @@ class FieldVisitor {
   }
 
  protected:
+  virtual void scalar(const Field& field, FieldValue value) = 0;
   /// `assign(target, index)` stores a new value: for visitors that bind.
   using Assign = void (*)(void* target, std::size_t index);
   virtual void enumeration(const Field& field, Choice choice, Assign assign, void* target) = 0;

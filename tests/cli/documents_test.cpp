@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "cli/app.hpp"
-#include "cli/documents/help.hpp"
 #include "cli/fake_app.hpp"
 #include "programs.hpp"
 

@@ -1,5 +1,3 @@
-#include "cli/envelope.hpp"
-
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -9,6 +7,7 @@
 
 #include "cli/documents/documents.hpp"
 #include "cli/fake_app.hpp"
+#include "cli/report_formats.hpp"
 #include "core/error.hpp"
 #include "support/json_schema.hpp"
 #include "support/temp_dir.hpp"

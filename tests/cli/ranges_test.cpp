@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/app.hpp"
-#include "cli/documents/help.hpp"
+#include "cli/documents/documents.hpp"
 #include "core/field_tree.hpp"
 #include "programs.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "cli/fake_app.hpp"
 #include "cli/field_text.hpp"
-#include "cli/prometheus.hpp"
+#include "cli/report_formats.hpp"
 #include "cli/text_report.hpp"
 #include "core/error.hpp"
 #include "support/temp_dir.hpp"

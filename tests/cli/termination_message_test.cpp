@@ -1,11 +1,10 @@
-#include "cli/termination_message.hpp"
-
 #include <filesystem>
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
 #include "cli/fake_app.hpp"
+#include "cli/messages.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/watch/watch.hpp"
-#include "cli/field_json.hpp"
+#include "cli/report_formats.hpp"
 #include "core/field_tree.hpp"
 #include "iobench/verbs.hpp"
 

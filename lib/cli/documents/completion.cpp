@@ -3,7 +3,6 @@
 
 #include "cli/app.hpp"
 #include "cli/documents/documents.hpp"
-#include "cli/documents/help.hpp"
 #include "cli/field_text.hpp"
 #include "core/command_text.hpp"
 

@@ -1,13 +1,55 @@
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/app.hpp"
+#include "core/field_tree.hpp"
 
 /// Documents made from the same descriptions as the command line itself; apps/docgen writes them to files.
 namespace shardkit::cli {
+
+/// What there is to say about a verb, as data: help, manual, reference page, completion and schema are made from it.
+struct CommandDoc {
+  const CommandText& text;
+  bool findings;                   ///< takes --junit and --markdown
+  std::vector<FieldNode> options;  ///< operands and options of the verb
+  std::vector<FieldNode> common;   ///< --json, --quiet, ...
+  std::vector<FieldNode> result;   ///< prototype: every list has one item
+};
+
+/// `command` outlives the document.
+CommandDoc document(const Command& command);
+
+struct ExitCode {
+  int code;
+  std::string_view meaning;
+};
+
+/// The exit codes of both programs, for documents. run_app.cpp maps errors to them.
+inline constexpr std::array kExitCodes = {
+    ExitCode{0, "done"},
+    ExitCode{1, "failed; a retry may help (input/output, network)"},
+    ExitCode{2, "the command line is wrong"},
+    ExitCode{3, "done, with findings (a check found problems, a requirement was missed)"},
+    ExitCode{4, "failed for good (source missing, access denied, corrupt data, a feature that is not there)"},
+    ExitCode{5, "no room (disk full, or a limit below the need)"},
+    ExitCode{129, "stopped by SIGHUP"},
+    ExitCode{130, "stopped by SIGINT"},
+    ExitCode{143, "stopped by SIGTERM"},
+};
+
+/// `shardctl --help`: what the program is and what verbs it has.
+std::string program_help(const App& app);
+
+/// `shardctl cache --help`: the verbs of a group.
+std::string group_help(const App& app, const FirstWord& group);
+
+/// `shardctl convert --help`: synopsis, description, operands, options with defaults, examples, exit codes.
+std::string command_help(const App& app, const Command& command);
 
 /// A file's name and its text.
 using NamedText = std::pair<std::string, std::string>;

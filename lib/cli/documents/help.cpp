@@ -1,22 +1,19 @@
-#include "cli/documents/help.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/documents/documents.hpp"
 #include "cli/field_text.hpp"
 
 namespace shardkit::cli {
 
 CommandDoc document(const Command& command) {
   const auto invocation = command.prepare();
-  CommonOptions common{.with_prometheus = command.text().prometheus,
-                       .with_findings = command.has_ci_report(),
-                       .with_soft_fail = command.text().soft_fail};
+  CommonOptions common;
   return {command.text(), command.has_ci_report(),
           field_tree([&](FieldVisitor& v) { invocation->describe_options(v); }),
-          field_tree([&](FieldVisitor& v) { common.describe(v); }),
+          field_tree([&](FieldVisitor& v) { common.describe(v, &command); }),
           prototype_tree([&](FieldVisitor& v) { invocation->describe_result(v); })};
 }
 

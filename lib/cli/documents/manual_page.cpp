@@ -4,7 +4,6 @@
 
 #include "cli/app.hpp"
 #include "cli/documents/documents.hpp"
-#include "cli/documents/help.hpp"
 #include "cli/field_text.hpp"
 
 /// Manual pages in the man(7) macros.

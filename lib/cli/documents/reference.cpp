@@ -4,7 +4,6 @@
 #include "cli/app.hpp"
 #include "cli/command.hpp"
 #include "cli/documents/documents.hpp"
-#include "cli/documents/help.hpp"
 #include "cli/field_text.hpp"
 
 namespace shardkit::cli {
@@ -126,8 +125,8 @@ std::string common_section() {
       "is\n"
       "written here, `--version` the version and the commit.\n\n"
       "| option | meaning |\n|---|---|\n";
-  CommonOptions common{.with_prometheus = true, .with_findings = true, .with_soft_fail = true};
-  for (const FieldNode& option : field_tree([&](FieldVisitor& v) { common.describe(v); })) {
+  CommonOptions common;
+  for (const FieldNode& option : field_tree([&](FieldVisitor& v) { common.describe(v, nullptr); })) {
     out += fmt::format("| {} | {} |\n", code(option_spelling(option)), cell(option.field.help));
   }
   out +=

@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/documents/documents.hpp"
-#include "cli/documents/help.hpp"
-#include "cli/envelope.hpp"
+#include "cli/report_formats.hpp"
 #include "system/host.hpp"
 
 namespace shardkit::cli {
