@@ -17,28 +17,39 @@ if(SHARDKIT_SANITIZE)
   target_link_options(shardkit_options INTERFACE -fsanitize=${SHARDKIT_SANITIZE})
 endif()
 
-# One precompiled header for all modules, another with doctest for all tests; both are built once.
+# Code that runs once a command, and the tests: a third less time to compile than with -O2.
+set(cold_code "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-O1>")
+
+# Precompiled headers, each built once: for modules, for those of cold code, and with doctest for all tests.
 file(WRITE "${PROJECT_BINARY_DIR}/precompiled.cpp" "")
-add_library(shardkit_precompiled OBJECT "${PROJECT_BINARY_DIR}/precompiled.cpp")
-target_link_libraries(shardkit_precompiled PRIVATE shardkit_options)
-target_precompile_headers(shardkit_precompiled PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${CMAKE_CURRENT_LIST_DIR}/precompiled.hpp>")
+function(shardkit_precompiled name options headers)
+  add_library(${name} OBJECT "${PROJECT_BINARY_DIR}/precompiled.cpp")
+  target_link_libraries(${name} PRIVATE shardkit_options)
+  target_compile_options(${name} PRIVATE "${options}")
+  target_precompile_headers(${name} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:${CMAKE_CURRENT_FUNCTION_LIST_DIR}/precompiled.hpp>" ${headers})
+endfunction()
+shardkit_precompiled(shardkit_precompiled "" "")
+shardkit_precompiled(shardkit_precompiled_cold "${cold_code}" "")
 if(SHARDKIT_TESTS)
-  add_library(shardkit_precompiled_tests OBJECT "${PROJECT_BINARY_DIR}/precompiled.cpp")
-  target_link_libraries(shardkit_precompiled_tests PRIVATE shardkit_options)
-  target_precompile_headers(shardkit_precompiled_tests PRIVATE
-    "$<$<COMPILE_LANGUAGE:CXX>:${CMAKE_CURRENT_LIST_DIR}/precompiled.hpp>" <doctest/doctest.h>)
+  shardkit_precompiled(shardkit_precompiled_tests "${cold_code}" "<doctest/doctest.h>")
 endif()
 
-# shardkit_library(NAME SOURCES ... [DEPENDS module ...] [LINKS target ...])
+# shardkit_library(NAME [COLD] SOURCES ... [DEPENDS module ...] [LINKS target ...])
 # One static library per lib/ folder. DEPENDS names other lib/ folders and is what users of the library see;
-# LINKS names outside libraries, which stay private to it.
+# LINKS names outside libraries, which stay private to it. COLD: nothing in it is worth optimising.
 function(shardkit_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "SOURCES;DEPENDS;LINKS")
   add_library(shardkit_${name} STATIC ${arg_SOURCES})
   add_library(shardkit::${name} ALIAS shardkit_${name})
   list(TRANSFORM arg_DEPENDS PREPEND shardkit::)
   target_link_libraries(shardkit_${name} PUBLIC shardkit_options ${arg_DEPENDS} PRIVATE ${arg_LINKS})
-  target_precompile_headers(shardkit_${name} REUSE_FROM shardkit_precompiled)
+  if(arg_COLD)
+    target_compile_options(shardkit_${name} PRIVATE "${cold_code}")
+    target_precompile_headers(shardkit_${name} REUSE_FROM shardkit_precompiled_cold)
+  else()
+    target_precompile_headers(shardkit_${name} REUSE_FROM shardkit_precompiled)
+  endif()
 endfunction()
 
 # shardkit_test(NAME SOURCES ... DEPENDS module ... [LINKS target ...] [LABELS label ...] [TIMEOUT seconds])
@@ -48,6 +59,7 @@ function(shardkit_test name)
   add_executable(test_${name} ${arg_SOURCES})
   list(TRANSFORM arg_DEPENDS PREPEND shardkit::)
   target_link_libraries(test_${name} PRIVATE shardkit_options shardkit_test_support ${arg_DEPENDS} ${arg_LINKS})
+  target_compile_options(test_${name} PRIVATE "${cold_code}")
   target_precompile_headers(test_${name} REUSE_FROM shardkit_precompiled_tests)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)  # sanitizers take ten times as long
