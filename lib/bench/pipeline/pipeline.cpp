@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/pipeline/pipeline_gpus.hpp"
-#include "bench/pipeline/pipeline_ladder.hpp"
 #include "bench/pipeline/pipeline_report.hpp"
 #include "bench/pipeline/pipeline_setup.hpp"
 #include "bench/timing/timed_run.hpp"

@@ -1,9 +1,8 @@
-#include "bench/pipeline/pipeline_gpus.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "bench/pipeline/pipeline_setup.hpp"
 #include "core/error.hpp"
 #include "gpu/device.hpp"
 #include "system/probe.hpp"

@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 
 #include "bench/input/jpeg_store.hpp"
-#include "bench/pipeline/pipeline_gpus.hpp"
-#include "bench/pipeline/pipeline_ladder.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"

@@ -1,5 +1,3 @@
-#include "bench/transfer/copy_timer.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -7,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/transfer/transfer.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "gpu/pattern.hpp"

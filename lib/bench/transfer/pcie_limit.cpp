@@ -1,11 +1,10 @@
-#include "bench/transfer/pcie_limit.hpp"
-
 #include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/transfer/transfer.hpp"
 #include "core/units.hpp"
 #include "stats/summary.hpp"
 #include "system/numa_binding.hpp"

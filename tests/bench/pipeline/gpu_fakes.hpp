@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
-#include "bench/pipeline/gpu/gpu_sink.hpp"
-#include "bench/pipeline/loader/batch.hpp"
+#include "bench/pipeline/batch.hpp"
+#include "bench/pipeline/gpu_sink.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "support/fake_device.hpp"
 #include "support/recorded_tree.hpp"

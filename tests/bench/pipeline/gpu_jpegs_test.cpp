@@ -3,11 +3,11 @@
 #include <doctest/doctest.h>
 
 #include "bench/decode/decode_images.hpp"
-#include "bench/pipeline/gpu/gpu_sink.hpp"
 #include "bench/pipeline/gpu_fakes.hpp"
-#include "bench/pipeline/loader/loader.hpp"
+#include "bench/pipeline/gpu_sink.hpp"
+#include "bench/pipeline/loader.hpp"
 #include "bench/pipeline/pipeline_fakes.hpp"
-#include "bench/pipeline/steps/step_loop.hpp"
+#include "bench/pipeline/step_loop.hpp"
 #include "support/errors.hpp"
 #include "support/fake_jpeg_decoder.hpp"
 

@@ -1,4 +1,4 @@
-#include "bench/pipeline/gpu/gpu_sink.hpp"
+#include "bench/pipeline/gpu_sink.hpp"
 
 #include <stdexcept>
 
@@ -6,9 +6,9 @@
 
 #include "bench/bench_data.hpp"
 #include "bench/pipeline/gpu_fakes.hpp"
-#include "bench/pipeline/loader/loader.hpp"
+#include "bench/pipeline/loader.hpp"
 #include "bench/pipeline/pipeline_fakes.hpp"
-#include "bench/pipeline/steps/step_loop.hpp"
+#include "bench/pipeline/step_loop.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

@@ -1,4 +1,4 @@
-#include "bench/pipeline/loader/loader.hpp"
+#include "bench/pipeline/loader.hpp"
 
 #include <utility>
 
@@ -7,7 +7,7 @@
 #include "bench/bench_data.hpp"
 #include "bench/pipeline/pipeline_fakes.hpp"
 #include "bench/pipeline/pipeline_setup.hpp"
-#include "bench/pipeline/steps/step_loop.hpp"
+#include "bench/pipeline/step_loop.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/pipeline/loader/batch.hpp"
-#include "bench/pipeline/samples/sample_source.hpp"
+#include "bench/pipeline/batch.hpp"
+#include "bench/pipeline/sample_source.hpp"
 #include "core/error.hpp"
 
 namespace shardkit::test {

@@ -1,10 +1,9 @@
-#include "bench/pipeline/pipeline_gpus.hpp"
-
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
 #include "bench/bench_data.hpp"
+#include "bench/pipeline/pipeline_setup.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"
 #include "support/fake_jpeg_decoder.hpp"

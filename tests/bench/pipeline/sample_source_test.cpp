@@ -1,4 +1,4 @@
-#include "bench/pipeline/samples/sample_source.hpp"
+#include "bench/pipeline/sample_source.hpp"
 
 #include <filesystem>
 #include <set>

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "bench/input/decode_failures.hpp"
-#include "bench/pipeline/loader/batch.hpp"
-#include "bench/pipeline/samples/sample_flow.hpp"
-#include "bench/pipeline/samples/sample_source.hpp"
-#include "bench/pipeline/steps/trace.hpp"
+#include "bench/pipeline/batch.hpp"
+#include "bench/pipeline/sample_source.hpp"
+#include "bench/pipeline/trace.hpp"
 #include "core/context.hpp"
 #include "sync/task_group.hpp"
 

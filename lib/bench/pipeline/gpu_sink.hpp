@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/pipeline/loader/batch.hpp"
+#include "bench/pipeline/batch.hpp"
 #include "core/context.hpp"
 #include "gpu/device.hpp"
 #include "gpu/device_jpeg_decoder.hpp"

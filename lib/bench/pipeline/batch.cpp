@@ -1,4 +1,4 @@
-#include "bench/pipeline/loader/batch.hpp"
+#include "bench/pipeline/batch.hpp"
 
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-#include "bench/pipeline/steps/trace.hpp"
+#include "bench/pipeline/trace.hpp"
 
 #include <algorithm>
 #include <iterator>

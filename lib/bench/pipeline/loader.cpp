@@ -1,4 +1,4 @@
-#include "bench/pipeline/loader/loader.hpp"
+#include "bench/pipeline/loader.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "bench/pipeline/gpu/gpu_sink.hpp"
+#include "bench/pipeline/gpu_sink.hpp"
 
 #include <algorithm>
 #include <array>

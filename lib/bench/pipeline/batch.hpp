@@ -16,8 +16,8 @@
 
 #include "bench/input/decode_failures.hpp"
 #include "bench/input/jpeg_store.hpp"
-#include "bench/pipeline/samples/sample_flow.hpp"
-#include "bench/pipeline/steps/trace.hpp"
+#include "bench/pipeline/sample_source.hpp"
+#include "bench/pipeline/trace.hpp"
 #include "core/bytes.hpp"
 #include "core/fields.hpp"
 #include "gpu/device_jpeg_decoder.hpp"

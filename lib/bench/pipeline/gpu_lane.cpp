@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/pipeline/gpu/gpu_sink.hpp"
+#include "bench/pipeline/gpu_sink.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "gpu/device_tensor.hpp"
 
