@@ -49,7 +49,7 @@ void add_pinning(const bench::TransferResult& result, std::string& out) {
 void add_file(const bench::FileTransfer& file, std::string& out) {
   auto to = std::back_inserter(out);
   for (const bench::FileWay& way : file.rows) {
-    fmt::format_to(to, "{:<10}{:>12} in {}{}\n", way.way, format_rate(way.bytes_per_second),
+    fmt::format_to(to, "{:<10}{:>12} in {}{}\n", enum_name(way.way), format_rate(way.bytes_per_second),
                    format_duration(way.transfer_seconds),
                    way.direct ? ", past the page cache" : ", through the page cache, whatever that held");
   }

@@ -127,8 +127,8 @@ PipelineRun calibrate(const PipelineSetup& setup, Context& context) {
   loader.form = SampleForm::tensor;
   loader.flow.samples.reset();
   loader.flow.shuffle_samples = 0;
-  return run_pipeline({*source, *sink, {}, CacheRequest::any, 1, kCalibrationSeconds, kGuessedSampleBytes}, loader,
-                      {setup.loader.gpus, 0, 0}, nullptr, nullptr, context);
+  return run_pipeline({*source, *sink, {}, CacheRequest::any, 1, kCalibrationSeconds, kGuessedSampleBytes}, loader, {},
+                      nullptr, nullptr, context);
 }
 
 ToolOverhead tool_overhead(const PipelineRun& calibration, const PipelineRun& run) {
@@ -190,11 +190,12 @@ void describe_setup(const PipelineOptions& options, const PipelineRun& run, cons
   }
 }
 
-CopyReport copy_report(const PipelineOptions& options, const std::vector<gpu::Device*>& gpus, const CopyTally& copies) {
+CopyReport copy_report(const PipelineRun& run, const std::vector<gpu::Device*>& gpus) {
   CopyReport report;
   for (const gpu::Device* gpu : gpus)
     report.devices.push_back(fmt::format("{}: {}", gpu->facts().index, gpu->facts().name));
-  report.pinned = options.pinned != PinnedChoice::off;
+  const CopyTally& copies = run.copies;
+  report.pinned = run.loader.pinned;
   report.copies = copies.copies;
   report.bytes = copies.bytes;
   if (copies.seconds > 0) report.bytes_per_second = static_cast<double>(copies.bytes) / copies.seconds;
@@ -218,10 +219,7 @@ JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& 
 }
 
 void add_measurement(const PipelineRun& run, PipelineResult& result) {
-  const PipelineVerdict verdict = judge_pipeline(pipeline_shares(run), run.loader.prefetch);
-  result.limiting_stage = verdict.limiting_stage;
-  result.reason = verdict.reason;
-  result.advice = verdict.advice;
+  static_cast<PipelineVerdict&>(result) = judge_pipeline(pipeline_shares(run), run.loader.prefetch);
   result.steps = run.log.steps();
   result.samples = run.log.samples();
   result.samples_dropped = run.tally.dropped;

@@ -32,12 +32,6 @@ struct PipelineShares {
   double step_waits = 0;    ///< all of the step loop's waits
 };
 
-struct PipelineVerdict {
-  std::string limiting_stage;
-  std::string reason;               ///< one line
-  std::vector<std::string> advice;  ///< settings that would help
-};
-
 /// The threads with the least idle time set the pace: readers, workers, the one that hands over, or the step loop. Of
 /// workers, and of the thread that hands over where GPUs decode, it is what they do most; of the step loop it is
 /// computing, unless checkpoints take more than a twentieth of its time. A prefetch that is too small is never a stage:
@@ -69,7 +63,7 @@ void describe_setup(const PipelineOptions& options, const PipelineRun& run, cons
                     PipelineResult& result);
 
 /// What was copied to these GPUs.
-CopyReport copy_report(const PipelineOptions& options, const std::vector<gpu::Device*>& gpus, const CopyTally& copies);
+CopyReport copy_report(const PipelineRun& run, const std::vector<gpu::Device*>& gpus);
 
 /// Who decoded.
 JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& tally);

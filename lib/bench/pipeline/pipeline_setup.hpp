@@ -96,8 +96,7 @@ std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const Pipelin
 std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu);
 
 /// The sink for them; the host's where they are none. Throws as GpuSink does.
-std::unique_ptr<BatchSink> make_sink(const PipelineOptions& options, const PipelineSetup& setup,
-                                     const std::vector<gpu::Device*>& gpus,
+std::unique_ptr<BatchSink> make_sink(const PipelineSetup& setup, const std::vector<gpu::Device*>& gpus,
                                      const std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>>& decoders,
                                      const PipelineMachine& machine, Context& context);
 

@@ -69,92 +69,54 @@ namespace {
 /// Image files in an order drawn for each epoch, as a map-style data set with a random sampler reads them.
 class FileImages final : public ImageSource {
  public:
-  FileImages(const InputSet& input, const SourceOrder& order);
+  FileImages(const InputSet& input, const SourceOrder& order) : seed_(order.seed), opener_{{}, 0, {}, input.inputs} {
+    for (const InputFile& file : input.files) {
+      if (catalog::is_image_name(file_name(file.path))) paths_.push_back(file.path);
+    }
+    if (!paths_.empty()) return;
+    const std::string& first = input.files.front().path;
+    throw Error(ErrorCode::not_found,
+                fmt::format("none of {} is an image by its name, the first is '{}'",
+                            format_count(input.files.size(), "file"), first),
+                first);
+  }
 
-  std::string_view kind() const override { return "files"; }
+  SourceForm form() const override { return SourceForm::files; }
   std::size_t most_readers() const override { return paths_.size(); }
-  void begin_epoch(std::uint64_t epoch) override;
-  void read(SampleOutlet& outlet, const std::stop_token& stop) override;
+  void begin_epoch(std::uint64_t epoch) override {
+    order_.resize(paths_.size());
+    std::iota(order_.begin(), order_.end(), 0U);
+    Prng prng(seed_ + epoch);
+    shuffle(std::span(order_), prng);
+    next_ = 0;
+  }
+
+  void read(SampleOutlet& outlet, const std::stop_token& stop) override {
+    while (!stop.stop_requested()) {
+      const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
+      if (turn >= order_.size()) return;
+      const std::string& path = paths_[order_[turn]];
+      const auto file = open_file(opener_, path);
+      const std::uint64_t bytes = file->size();
+      if (bytes > kMostImageBytes) {
+        outlet.pass_over();
+        continue;
+      }
+      SampleBuffer image = outlet.buffer(bytes);
+      if (const std::size_t got = file->read_at(0, image.bytes()); got < bytes) {
+        throw Error(ErrorCode::io,
+                    fmt::format("'{}' ended after {} of {} bytes: it changed while it was read", path, got, bytes),
+                    path, got);
+      }
+      if (!outlet.give(std::move(image))) return;
+    }
+  }
 
  private:
   std::vector<std::string> paths_;
   std::uint64_t seed_;
   InputSet opener_;  ///< without files
   std::vector<std::uint32_t> order_;
-  std::atomic<std::size_t> next_{0};
-};
-
-FileImages::FileImages(const InputSet& input, const SourceOrder& order)
-    : seed_(order.seed), opener_{{}, 0, {}, input.inputs} {
-  for (const InputFile& file : input.files) {
-    if (catalog::is_image_name(file_name(file.path))) paths_.push_back(file.path);
-  }
-  if (!paths_.empty()) return;
-  const std::string& first = input.files.front().path;
-  throw Error(ErrorCode::not_found,
-              fmt::format("none of {} is an image by its name, the first is '{}'",
-                          format_count(input.files.size(), "file"), first),
-              first);
-}
-
-void FileImages::begin_epoch(std::uint64_t epoch) {
-  order_.resize(paths_.size());
-  std::iota(order_.begin(), order_.end(), 0U);
-  Prng prng(seed_ + epoch);
-  shuffle(std::span(order_), prng);
-  next_ = 0;
-}
-
-void FileImages::read(SampleOutlet& outlet, const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
-    if (turn >= order_.size()) return;
-    const std::string& path = paths_[order_[turn]];
-    const auto file = open_file(opener_, path);
-    const std::uint64_t bytes = file->size();
-    if (bytes > kMostImageBytes) {
-      outlet.pass_over();
-      continue;
-    }
-    SampleBuffer image = outlet.buffer(bytes);
-    if (const std::size_t got = file->read_at(0, image.bytes()); got < bytes) {
-      throw Error(ErrorCode::io,
-                  fmt::format("'{}' ended after {} of {} bytes: it changed while it was read", path, got, bytes), path,
-                  got);
-    }
-    if (!outlet.give(std::move(image))) return;
-  }
-}
-
-class ImageCutter;
-
-/// Shards, each streamed from start to end by one reader. What is wrong with one is warned of once; what of it can be
-/// read is.
-class ShardImages final : public ImageSource {
- public:
-  ShardImages(const InputSet& input, const SourceOrder& order, Context& context);
-
-  std::string_view kind() const override { return "shards"; }
-  std::size_t most_readers() const override { return shards_.size(); }
-  void begin_epoch(std::uint64_t epoch) override;
-  void read(SampleOutlet& outlet, const std::stop_token& stop) override;
-
- private:
-  void read_shard(std::uint32_t index, SampleOutlet& outlet, io::ReadLane& lane, const std::stop_token& stop,
-                  bool& wanted);
-
-  void read_file(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter, io::ReadLane& lane,
-                 const std::stop_token& stop);
-  void read_object(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter,
-                   const std::stop_token& stop);
-
-  std::vector<InputFile> shards_;
-  InputSet opener_;
-  SourceOrder order_;
-  Context& context_;
-  std::unique_ptr<io::ReadEngine> engine_;
-  std::vector<std::uint32_t> turns_;
-  std::vector<std::atomic<bool>> warned_;  ///< by shard
   std::atomic<std::size_t> next_{0};
 };
 
@@ -208,71 +170,89 @@ class ImageCutter final : public formats::TarHandler {
   bool wanted_ = true;
 };
 
-ShardImages::ShardImages(const InputSet& input, const SourceOrder& order, Context& context)
-    : opener_{{}, 0, {}, input.inputs}, order_(order), context_(context), engine_(io::make_read_engine("pread", {})) {
-  std::ranges::copy_if(input.files, std::back_inserter(shards_), &InputFile::is_shard);
-  warned_ = std::vector<std::atomic<bool>>(shards_.size());
-}
-
-void ShardImages::begin_epoch(std::uint64_t epoch) {
-  turns_.resize(shards_.size());
-  std::iota(turns_.begin(), turns_.end(), 0U);
-  Prng prng(order_.seed + epoch);
-  if (order_.shuffled) shuffle(std::span(turns_), prng);
-  next_ = 0;
-}
-
-void ShardImages::read(SampleOutlet& outlet, const std::stop_token& stop) {
-  const auto lane = engine_->make_lane(kBlock);
-  for (bool wanted = true; wanted && !stop.stop_requested();) {
-    const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
-    if (turn >= turns_.size()) return;
-    read_shard(turns_[turn], outlet, *lane, stop, wanted);
+/// Shards, each streamed from start to end by one reader. What is wrong with one is warned of once; what of it can be
+/// read is.
+class ShardImages final : public ImageSource {
+ public:
+  ShardImages(const InputSet& input, const SourceOrder& order, Context& context)
+      : opener_{{}, 0, {}, input.inputs}, order_(order), context_(context), engine_(io::make_read_engine("pread", {})) {
+    std::ranges::copy_if(input.files, std::back_inserter(shards_), &InputFile::is_shard);
+    warned_ = std::vector<std::atomic<bool>>(shards_.size());
   }
-}
 
-void ShardImages::read_shard(std::uint32_t index, SampleOutlet& outlet, io::ReadLane& lane, const std::stop_token& stop,
-                             bool& wanted) {
-  const InputFile& shard = shards_[index];
-  ImageCutter cutter(shard, outlet, warned_[index], context_);
-  formats::TarFeed feed(cutter, shard.bytes);
-  catalog::is_address(shard.path) ? read_object(shard, feed, cutter, stop) : read_file(shard, feed, cutter, lane, stop);
-  wanted = cutter.wanted();
-  if (wanted && !stop.stop_requested()) feed.finish();
-}
+  SourceForm form() const override { return SourceForm::shards; }
+  std::size_t most_readers() const override { return shards_.size(); }
+  void begin_epoch(std::uint64_t epoch) override {
+    turns_.resize(shards_.size());
+    std::iota(turns_.begin(), turns_.end(), 0U);
+    Prng prng(order_.seed + epoch);
+    if (order_.shuffled) shuffle(std::span(turns_), prng);
+    next_ = 0;
+  }
 
-/// Blocks are read ahead, always of the version that was listed.
-void ShardImages::read_object(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter,
-                              const std::stop_token& stop) {
-  const auto object = open_file(opener_, shard.path);
-  std::vector<std::byte> block(kBlock);
-  for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
-    const std::size_t got = object->read_at(offset, block);
-    feed.feed(Bytes(block).first(got));
-    offset += got;
+  void read(SampleOutlet& outlet, const std::stop_token& stop) override {
+    const auto lane = engine_->make_lane(kBlock);
+    for (bool wanted = true; wanted && !stop.stop_requested();) {
+      const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
+      if (turn >= turns_.size()) return;
+      read_shard(turns_[turn], outlet, *lane, stop, wanted);
+    }
   }
-}
 
-void ShardImages::read_file(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter,
-                            io::ReadLane& lane, const std::stop_token& stop) {
-  const auto file = engine_->open(shard.path);
-  if (file->size() < shard.bytes) {
-    throw Error(ErrorCode::io,
-                fmt::format("'{}' has {} bytes and had {} when it was listed: it changed meanwhile", shard.path,
-                            file->size(), shard.bytes),
-                shard.path, file->size());
+ private:
+  void read_shard(std::uint32_t index, SampleOutlet& outlet, io::ReadLane& lane, const std::stop_token& stop,
+                  bool& wanted) {
+    const InputFile& shard = shards_[index];
+    ImageCutter cutter(shard, outlet, warned_[index], context_);
+    formats::TarFeed feed(cutter, shard.bytes);
+    catalog::is_address(shard.path) ? read_object(shard, feed, cutter, stop)
+                                    : read_file(shard, feed, cutter, lane, stop);
+    wanted = cutter.wanted();
+    if (wanted && !stop.stop_requested()) feed.finish();
   }
-  for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
-    lane.submit({file.get(), offset, std::min(kBlock, shard.bytes - offset), 0});
-    const Bytes block = lane.wait().bytes;
-    feed.feed(block);
-    offset += block.size();
+
+  void read_file(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter, io::ReadLane& lane,
+                 const std::stop_token& stop) {
+    const auto file = engine_->open(shard.path);
+    if (file->size() < shard.bytes) {
+      throw Error(ErrorCode::io,
+                  fmt::format("'{}' has {} bytes and had {} when it was listed: it changed meanwhile", shard.path,
+                              file->size(), shard.bytes),
+                  shard.path, file->size());
+    }
+    for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
+      lane.submit({file.get(), offset, std::min(kBlock, shard.bytes - offset), 0});
+      const Bytes block = lane.wait().bytes;
+      feed.feed(block);
+      offset += block.size();
+    }
   }
-}
+
+  /// Blocks are read ahead, always of the version that was listed.
+  void read_object(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter,
+                   const std::stop_token& stop) {
+    const auto object = open_file(opener_, shard.path);
+    std::vector<std::byte> block(kBlock);
+    for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
+      const std::size_t got = object->read_at(offset, block);
+      feed.feed(Bytes(block).first(got));
+      offset += got;
+    }
+  }
+
+  std::vector<InputFile> shards_;
+  InputSet opener_;
+  SourceOrder order_;
+  Context& context_;
+  std::unique_ptr<io::ReadEngine> engine_;
+  std::vector<std::uint32_t> turns_;
+  std::vector<std::atomic<bool>> warned_;  ///< by shard
+  std::atomic<std::size_t> next_{0};
+};
 
 class NullSource final : public ImageSource {
  public:
-  std::string_view kind() const override { return "null"; }
+  SourceForm form() const override { return SourceForm::null; }
   std::size_t most_readers() const override { return std::numeric_limits<std::size_t>::max(); }
   void begin_epoch(std::uint64_t /*epoch*/) override {}
   void read(SampleOutlet& outlet, const std::stop_token& stop) override {

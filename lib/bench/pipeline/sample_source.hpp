@@ -180,12 +180,15 @@ class SampleOutlet {
   virtual void pass_over() = 0;
 };
 
+/// What images come from.
+enum class SourceForm { shards, files, null };
+constexpr auto enum_names(SourceForm) { return std::to_array<std::string_view>({"shards", "files", "null"}); }
+
 class ImageSource {
  public:
   virtual ~ImageSource() = default;
 
-  /// "shards", "files" or "null".
-  virtual std::string_view kind() const = 0;
+  virtual SourceForm form() const = 0;
   /// Readers beyond this number have nothing to do.
   virtual std::size_t most_readers() const = 0;
 

@@ -132,7 +132,7 @@ void StepLoop::drop(const std::vector<LoadedBatch>& batches) {
 
 std::vector<LoadedBatch> StepLoop::take_batches(Loader& loader, Step& step) {
   std::vector<LoadedBatch> batches;
-  while (batches.size() < settings_.gpus) {
+  while (batches.size() < loader.settings().gpus) {
     const auto batch = loader.next();
     if (!batch) break;
     batches.push_back(*batch);
@@ -166,7 +166,7 @@ bool StepLoop::run_step(Loader& loader, StageClock& clock) {
   step.taken = asked_;
   const std::vector<LoadedBatch> batches = take_batches(loader, step);
   if (batches.empty() || loader.stop_token().stop_requested()) return false;
-  if (settings_.drop_last && batches.size() < settings_.gpus) return drop(batches), false;
+  if (loader.settings().drop_last && batches.size() < loader.settings().gpus) return drop(batches), false;
   clock.enter(Activity::compute);
   if (!compute(batches, loader.stop_token(), step)) return false;
   step.ended = step.computed;

@@ -133,10 +133,8 @@ enum class StepKind {
 constexpr auto enum_names(StepKind) { return std::to_array<std::string_view>({"emulated", "spin"}); }
 
 struct StepSettings {
-  std::uint64_t gpus = 1;
   double step_seconds = 0;
   std::uint64_t checkpoint_every = 0;  ///< steps; 0: never
-  bool drop_last = false;              ///< batches at an epoch's end that are too few for all GPUs make no step
   StepKind kind = StepKind::emulated;
 };
 

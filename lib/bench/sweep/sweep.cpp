@@ -243,14 +243,14 @@ struct Knee {
 };
 
 /// Measures rising values, appends their rows and marks the knee.
-Knee climb(std::string_view parameter, std::span<const std::uint64_t> values,
+Knee climb(SweepParameter parameter, std::span<const std::uint64_t> values,
            const std::function<SweepPoint(std::uint64_t)>& measure, std::optional<double> SweepRow::*rate,
            SweepOutcome& outcome) {
   const std::size_t first = outcome.rows.size();
   std::vector<double> rates;
   for (const std::uint64_t value : values) {
     const SweepPoint point = measure(value);
-    SweepRow row{std::string(parameter), value, {}, {}, point.low, point.high, false};
+    SweepRow row{parameter, value, {}, {}, point.low, point.high, false};
     row.*rate = point.rate;
     outcome.rows.push_back(std::move(row));
     rates.push_back(point.rate);
@@ -269,7 +269,7 @@ void sweep_depth(const SweepProbes& probes, const ReadSetting& pread, double pre
   const std::size_t before = outcome.rows.size();
   try {
     const Knee knee = climb(
-        "depth", kDepths,
+        SweepParameter::depth, kDepths,
         [&](std::uint64_t depth) {
           setting.depth = depth;
           return probes.read(setting);
@@ -290,7 +290,7 @@ void sweep_depth(const SweepProbes& probes, const ReadSetting& pread, double pre
 
 void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {
   ReadSetting setting;
-  const auto try_each = [&](std::string_view parameter, std::span<const std::uint64_t> values,
+  const auto try_each = [&](SweepParameter parameter, std::span<const std::uint64_t> values,
                             std::uint64_t ReadSetting::*member) {
     const Knee knee = climb(
         parameter, values,
@@ -303,10 +303,10 @@ void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {
     return knee.rate;
   };
   const std::uint64_t first_block = setting.block;
-  const double first_rate = try_each("threads", kThreads, &ReadSetting::threads);
-  const double rate = try_each("block", kBlocks, &ReadSetting::block);
+  const double first_rate = try_each(SweepParameter::threads, kThreads, &ReadSetting::threads);
+  const double rate = try_each(SweepParameter::block, kBlocks, &ReadSetting::block);
   for (const SweepRow& row : outcome.rows) {
-    if (row.parameter != "block" || row.value != first_block) continue;
+    if (row.parameter != SweepParameter::block || row.value != first_block) continue;
     outcome.measured_twice = std::pair(first_rate, *row.bytes_per_second);
   }
   outcome.settings.engine = setting.engine;
@@ -321,7 +321,7 @@ void sweep_loading(const SweepProbes& probes, std::uint64_t cores, std::uint64_t
                    std::optional<double> step_seconds, SweepOutcome& outcome) {
   LoadSetting setting;
   const Knee workers = climb(
-      "workers", worker_counts(cores),
+      SweepParameter::workers, worker_counts(cores),
       [&](std::uint64_t value) {
         setting.workers = value;
         return probes.load(setting);
@@ -330,7 +330,7 @@ void sweep_loading(const SweepProbes& probes, std::uint64_t cores, std::uint64_t
   setting.workers = workers.value;
   if (workers.rate > 0) setting.step_seconds = step_seconds.value_or(static_cast<double>(batch) / workers.rate);
   const Knee prefetch = climb(
-      "prefetch", kPrefetches,
+      SweepParameter::prefetch, kPrefetches,
       [&](std::uint64_t value) {
         setting.prefetch = value;
         return probes.load(setting);

@@ -47,8 +47,13 @@ struct SweepProbes {
   std::function<SweepPoint(const LoadSetting&)> load;  ///< samples per second
 };
 
+enum class SweepParameter { threads, block, depth, workers, prefetch };
+constexpr auto enum_names(SweepParameter) {
+  return std::to_array<std::string_view>({"threads", "block", "depth", "workers", "prefetch"});
+}
+
 struct SweepRow {
-  std::string parameter;  ///< threads, block, depth, workers or prefetch
+  SweepParameter parameter = SweepParameter::threads;
   std::uint64_t value = 0;
   std::optional<double> bytes_per_second;
   std::optional<double> samples_per_second;

@@ -215,7 +215,7 @@ std::string file_verdict(const FileTransfer& file) {
   std::string text;
   for (const FileWay& way : file.rows) {
     if (!text.empty()) text += "; ";
-    if (way.way == "cufile") {
+    if (way.way == FileReader::cufile) {
       text += fmt::format("cuFile ({} mode) ", enum_name(file.mode));
     } else {
       text += "pread and pinned copies ";

@@ -100,9 +100,13 @@ struct PinningRow {
   void describe(FieldVisitor& v);
 };
 
+/// What brings a file to the GPU: reading into pinned memory and copying, or cuFile.
+enum class FileReader { pread, cufile };
+constexpr auto enum_names(FileReader) { return std::to_array<std::string_view>({"pread", "cufile"}); }
+
 /// One way from a file to the GPU.
 struct FileWay {
-  std::string way;  ///< "pread" or "cufile"
+  FileReader way = FileReader::pread;
   bool direct = true;
   double transfer_seconds = 0;
   double bytes_per_second = 0;
