@@ -20,11 +20,8 @@
 #include "gpu/device_jpeg_decoder.hpp"
 #include "image/tensor_type.hpp"
 
-/// Augmenting as a stage of its own: flip, normalise, collate, timed without decoding.
-///
-/// `iobench decode`: how many images a second the cores, or a GPU, turn into pixels.
-///
-/// What results of both backends have in common.
+/// `iobench decode`: how many images a second the cores, or a GPU, turn into pixels; and augmenting as a stage of its
+/// own.
 namespace shardkit::bench {
 
 enum class Augmentation {

@@ -13,8 +13,6 @@
 #include "image/tensor_type.hpp"
 
 /// `iobench model`: what a training job needs of its input, and how many GPUs a node can feed. Measures nothing.
-///
-/// Which options of `iobench model` make sense, alone and together.
 namespace shardkit::bench {
 
 /// What a node gives, as far as it is known.

@@ -8,13 +8,8 @@
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/pipeline/pipeline_setup.hpp"
 
-/// Which stage sets a pipeline's pace, by where its threads spend their time. Pure.
-///
-/// From a run's sums to the rows of its result. Pure.
-///
-/// What the pipeline itself costs, apart from what it measures.
-///
-/// From runs to the parts of a PipelineResult. Pure.
+/// From runs to the parts of a PipelineResult, and which stage sets the pace by where its threads spend their time.
+/// Pure.
 namespace shardkit::bench {
 
 /// Shares of the time of each kind of thread.

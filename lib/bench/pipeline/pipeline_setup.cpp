@@ -1,7 +1,7 @@
 #include "bench/pipeline/pipeline_setup.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -12,6 +12,7 @@
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
 #include "system/limits.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -126,18 +127,16 @@ void check_gpu_options(const PipelineOptions& options) {
 }  // namespace
 
 std::vector<std::uint64_t> parse_prefetches(const std::string& text) {
+  const std::string expected =
+      fmt::format("--prefetch: expected numbers of 0 to {} with commas between them, such as 0,1,2,4; got '{}'",
+                  kMostPrefetch, text);
   std::vector<std::uint64_t> values;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::uint64_t value = 0;
-    const char* last = text.data() + end;
-    const auto [stopped, error] = std::from_chars(text.data() + begin, last, value);
-    check(error == std::errc() && stopped == last && value <= kMostPrefetch,
-          fmt::format("--prefetch: expected numbers of 0 to {} with commas between them, such as 0,1,2,4; got '{}'",
-                      kMostPrefetch, text));
-    values.push_back(value);
-    begin = end + 1;
+  for (const auto word : std::views::split(text, ',')) {
+    const auto value = system::parse_number({word.begin(), word.end()});
+    check(value && *value <= kMostPrefetch, expected);
+    values.push_back(*value);
   }
+  check(!values.empty(), expected);
   check(values.size() <= kMostPrefetch, fmt::format("--prefetch: expected at most {} values", kMostPrefetch));
   return values;
 }

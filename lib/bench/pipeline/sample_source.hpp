@@ -19,7 +19,7 @@
 #include "core/prng.hpp"
 #include "sync/bounded_queue.hpp"
 
-/// Where a pipeline's compressed images come from.
+/// Where a pipeline's compressed images come from, and how they go to the workers.
 namespace shardkit::bench {
 
 /// Memory for one compressed image. It only grows and is not cleared.

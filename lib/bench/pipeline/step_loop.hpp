@@ -18,7 +18,7 @@
 #include "io/file_system.hpp"
 #include "stats/latency_histogram.hpp"
 
-/// From the times of single steps to utilisation, stall and rates. Pure; docs/pipeline.md has the formulas.
+/// The consumer of batches, and what comes of the times of its steps; docs/pipeline.md has the formulas.
 namespace shardkit::bench {
 
 /// One step. Times in seconds on a clock of its own.

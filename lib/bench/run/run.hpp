@@ -23,14 +23,8 @@
 #include "core/fields.hpp"
 #include "stats/comparison.hpp"
 
-/// From measured stages to a verdict: which one limits, by how much, and what would close the gap. Pure.
-///
-/// `iobench run --repeat N`: the turns of a run, and what they tell together.
-///
-/// `iobench run`: the whole ladder on one node, ending in a verdict.
-///
-/// What a run warns of once it has measured, each about one thing that keeps its figures from meaning what they seem
-/// to.
+/// `iobench run`: the whole ladder on one node, ending in a verdict. With --repeat several turns of it, and what they
+/// tell together.
 namespace shardkit::bench {
 
 /// How the loader of the job is set up.
@@ -159,7 +153,8 @@ struct DecodeTurn {
   void describe(FieldVisitor& v);
 };
 
-struct PipelineTurn {
+/// Of all stages together: measured, or predicted.
+struct SamplesTurn {
   double samples_per_second = 0;
 
   void describe(FieldVisitor& v);
@@ -171,19 +166,13 @@ struct TransferTurn {
   void describe(FieldVisitor& v);
 };
 
-struct PredictedTurn {
-  double samples_per_second = 0;
-
-  void describe(FieldVisitor& v);
-};
-
 /// One turn: all stages once.
 struct RunTurn {
   ReadTurn read;
   std::optional<DecodeTurn> decode;
-  std::optional<PipelineTurn> pipeline;
+  std::optional<SamplesTurn> pipeline;
   std::optional<TransferTurn> transfer;
-  PredictedTurn predicted;
+  SamplesTurn predicted;
 
   void describe(FieldVisitor& v);
 };
@@ -310,20 +299,7 @@ RunResult run(const RunOptions& options, Context& context);
 /// The same with other GPUs than CUDA's.
 RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context);
 
-/// Hints stay in the result; the room in /dev/shm is judged later, against the loader that comes of it.
-void warn_of_environment(const Environment& environment, Context& context);
-
-/// Loader processes and their batches that the machine has no room for.
-void warn_of_loader(const RunOptions& options, const RunResult& result, Context& context);
-
-/// Stages that are slower together than each alone predicts, or faster, share something that the prediction does not
-/// know, or one of them was not steady.
-void warn_of_pipeline(const RunResult& result, Context& context);
-
 /// Once for all turns, where the pipeline of one made too few steps for a rate, so that none is in the ladder.
 void warn_of_steps(std::span<const RunResult> turns, Context& context);
-
-/// Images that cannot be decoded, with their share.
-void warn_of_failures(const RunResult& result, Context& context);
 
 }  // namespace shardkit::bench

@@ -14,9 +14,8 @@
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"
 
-/// Which settings a sweep tries, when it has seen enough, and what it settles for. Knows no files and no clock.
-///
-/// `iobench sweep`: the best settings on this node, and the knees of the curves.
+/// `iobench sweep`: the best settings on this node, and the knees of the curves. What settings a sweep tries, when it
+/// has seen enough, and what it settles for knows no files and no clock.
 namespace shardkit::bench {
 
 /// How files are read.
