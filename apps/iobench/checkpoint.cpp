@@ -13,8 +13,6 @@
 namespace shardkit::apps {
 namespace {
 
-std::string_view mode_name(const bench::CheckpointRow& row) { return enum_name(row.mode); }
-
 /// What has to be known first.
 std::string_view pile_up(const bench::CheckpointResult& result) {
   if (!result.has_findings()) return "";
@@ -42,11 +40,12 @@ void add_rows(const bench::CheckpointResult& result, std::string& out) {
                  result.rows.front().repetitions < 6 ? "from to" : "95 % interval", "durable", "rate", "fsync",
                  "p99 write", "slowest rank");
   for (const bench::CheckpointRow& row : result.rows) {
-    fmt::format_to(
-        to, "{:<12}{:>10}{:>22}{:>10}{:>12}{:>10}{:>10}{:>14}\n", mode_name(row), format_duration(row.block_seconds),
-        format_duration(row.block_interval.low) + " to " + format_duration(row.block_interval.high),
-        format_duration(row.durable_seconds), format_rate(row.bytes_per_second), format_duration(row.sync_seconds),
-        format_duration(row.write_latency.p99), format_duration(row.slowest_rank_seconds));
+    fmt::format_to(to, "{:<12}{:>10}{:>22}{:>10}{:>12}{:>10}{:>10}{:>14}\n", enum_name(row.mode),
+                   format_duration(row.block_seconds),
+                   format_duration(row.block_interval.low) + " to " + format_duration(row.block_interval.high),
+                   format_duration(row.durable_seconds), format_rate(row.bytes_per_second),
+                   format_duration(row.sync_seconds), format_duration(row.write_latency.p99),
+                   format_duration(row.slowest_rank_seconds));
   }
 }
 
@@ -61,7 +60,7 @@ void add_training(const bench::CheckpointResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   for (const bench::CheckpointRow& row : result.rows) {
     if (!row.share_ratio) continue;
-    fmt::format_to(to, "{}: {} % of the running time goes into checkpoints", mode_name(row),
+    fmt::format_to(to, "{}: {} % of the running time goes into checkpoints", enum_name(row.mode),
                    plain(*row.share_ratio * 100));
     if (row.headroom_ratio) {
       fmt::format_to(to, "; the time between them is {} x what one takes to be durable",

@@ -49,10 +49,7 @@ std::string rate_line(const bench::DecodeResult& result) {
 std::string render_decode(const bench::DecodeResult& result, bool colour) {
   bench::DecodeResult all = result;
   std::vector<shardkit::FieldNode> nodes = shardkit::field_tree([&](FieldVisitor& v) { all.describe(v); });
-  cli::tell_steadiness(nodes, result.decode_seconds);
-  const auto augment = std::ranges::find(nodes, "augment", &shardkit::FieldNode::name);
-  if (result.augment && augment != nodes.end())
-    cli::tell_steadiness(augment->children, result.augment->augment_seconds);
+  cli::explain_unknown_flags(nodes);
   return cli::bold(cli::printable(rate_line(result)), colour) + "\n\n" + cli::text_report(nodes);
 }
 

@@ -21,7 +21,7 @@ std::string percent(const std::optional<double>& ratio) { return ratio ? fmt::fo
 /// "1 shard", "200 images"; "nothing" for a source that reads nothing.
 std::string source_text(const bench::PipelineResult& result) {
   if (result.files == 0) return "nothing";
-  std::string_view noun = result.source;
+  std::string_view noun = enum_name(result.source);
   if (noun.ends_with('s')) noun.remove_suffix(1);
   return format_count(result.files, noun);
 }
@@ -41,7 +41,8 @@ void summary(const bench::PipelineResult& result, std::string& out) {
                  format_duration(result.batch_latency.mean), format_duration(result.batch_latency.p50),
                  format_duration(result.batch_latency.p99), format_duration(result.first_batch_seconds));
   fmt::format_to(to, "source:        {}, cache {}; batches on {}\n", source_text(result),
-                 result.cache.state == bench::CacheState::none ? "-" : enum_name(result.cache.state), result.sink);
+                 result.cache.state == bench::CacheState::none ? "-" : enum_name(result.cache.state),
+                 enum_name(result.sink));
   if (result.copies) {
     const bench::CopyReport& copies = *result.copies;
     fmt::format_to(to, "copies:        {} from {} memory to {}, {} each\n",

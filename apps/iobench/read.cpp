@@ -40,7 +40,7 @@ std::string render_read(const bench::ReadResult& result, bool colour) {
   bench::ReadResult all = result;
   const std::string first = result.store ? verdict_on(*result.store, result.bytes_per_second) : rate_line(result);
   std::vector<shardkit::FieldNode> nodes = shardkit::field_tree([&](FieldVisitor& v) { all.describe(v); });
-  cli::tell_steadiness(nodes, result.read_seconds);
+  cli::explain_unknown_flags(nodes);
   return cli::bold(cli::printable(first), colour) + "\n\n" + cli::text_report(nodes);
 }
 

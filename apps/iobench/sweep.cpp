@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ namespace shardkit::apps {
 namespace {
 
 std::string value_text(const bench::SweepRow& row) {
-  return row.parameter == "block" ? format_size(row.value) : format_count(row.value);
+  return row.parameter == bench::SweepParameter::block ? format_size(row.value) : format_count(row.value);
 }
 
 std::string rate_text(const bench::SweepRow& row, const std::optional<double>& rate) {
@@ -32,11 +33,11 @@ std::string render_sweep(const bench::SweepResult& result, bool colour) {
   for (const std::string& command : result.commands) fmt::format_to(to, "  {}\n", cli::printable(command));
   const bool intervals =
       std::ranges::any_of(result.rows, [](const bench::SweepRow& row) { return row.low.has_value(); });
-  std::string parameter;
+  std::optional<bench::SweepParameter> parameter;
   for (const bench::SweepRow& row : result.rows) {
     if (row.parameter != parameter) {
       parameter = row.parameter;
-      fmt::format_to(to, "\n{:<12}{:>14}", parameter, "rate");
+      fmt::format_to(to, "\n{:<12}{:>14}", enum_name(row.parameter), "rate");
       if (intervals) fmt::format_to(to, "{:>14}{:>14}", "from", "to");
       out += "\n";
     }

@@ -13,11 +13,6 @@
 namespace shardkit::apps {
 namespace {
 
-template <NamedEnum E>
-std::string_view name_of(E value) {
-  return enum_name(value);
-}
-
 std::string percent(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.0f} %", *ratio * 100) : "-"; }
 
 void add_rows(const bench::TransferResult& result, std::string& out) {
@@ -27,8 +22,8 @@ void add_rows(const bench::TransferResult& result, std::string& out) {
   fmt::format_to(to, "{:>3}  {:<15}{:<6}{:>10}{:>9}{:>9}{:>13}{:>26}{:>10}{}\n", "GPU", "memory", "way", "size",
                  "streams", "NUMA", "rate", "from to", "of link", samples ? "     samples/s" : "");
   for (const bench::TransferRow& row : result.rows) {
-    fmt::format_to(to, "{:>3}  {:<15}{:<6}{:>10}{:>9}{:>9}{:>13}{:>26}{:>10}", row.device, name_of(row.kind),
-                   name_of(row.direction), format_size(row.bytes), row.streams, name_of(row.numa),
+    fmt::format_to(to, "{:>3}  {:<15}{:<6}{:>10}{:>9}{:>9}{:>13}{:>26}{:>10}", row.device, enum_name(row.kind),
+                   enum_name(row.direction), format_size(row.bytes), row.streams, enum_name(row.numa),
                    format_rate(row.bytes_per_second),
                    format_rate(row.lowest_bytes_per_second) + " to " + format_rate(row.highest_bytes_per_second),
                    percent(row.wire_share));
@@ -42,14 +37,14 @@ void add_pinning(const bench::TransferResult& result, std::string& out) {
   for (const bench::PinningRow& row : result.pinning) {
     fmt::format_to(std::back_inserter(out), "{} {} of {} memory: {:.3g} s per GiB, and {:.3g} s to give it back\n",
                    row.kind == gpu::HostMemory::registered ? "registering" : "allocating", format_size(row.bytes),
-                   name_of(row.kind), row.prepare_seconds_per_gib, row.release_seconds_per_gib);
+                   enum_name(row.kind), row.prepare_seconds_per_gib, row.release_seconds_per_gib);
   }
 }
 
 void add_file(const bench::FileTransfer& file, std::string& out) {
   auto to = std::back_inserter(out);
   for (const bench::FileWay& way : file.rows) {
-    fmt::format_to(to, "{:<10}{:>12} in {}{}\n", way.way, format_rate(way.bytes_per_second),
+    fmt::format_to(to, "{:<10}{:>12} in {}{}\n", enum_name(way.way), format_rate(way.bytes_per_second),
                    format_duration(way.transfer_seconds),
                    way.direct ? ", past the page cache" : ", through the page cache, whatever that held");
   }

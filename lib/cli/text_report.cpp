@@ -131,11 +131,16 @@ std::string text_report(const std::vector<FieldNode>& result) {
   return out;
 }
 
-void tell_steadiness(std::vector<FieldNode>& nodes, double seconds) {
+void explain_unknown_flags(std::vector<FieldNode>& nodes) {
+  const auto measured = std::ranges::find_if(nodes, [](const FieldNode& node) {
+    return node.unit == Unit::seconds && std::holds_alternative<double>(node.value);
+  });
   for (FieldNode& node : nodes) {
-    if (node.name != "steady" || !std::holds_alternative<std::monostate>(node.value)) continue;
+    if (node.kind == FieldKind::group) explain_unknown_flags(node.children);
+    if (node.kind != FieldKind::flag || !std::holds_alternative<std::monostate>(node.value)) continue;
+    if (measured == nodes.end()) continue;
     node.kind = FieldKind::text;
-    node.value = fmt::format("not known, only {} were measured", format_duration(seconds));
+    node.value = fmt::format("not known, only {} were measured", format_duration(std::get<double>(measured->value)));
   }
 }
 

@@ -19,8 +19,9 @@ namespace shardkit::cli {
 /// and say how many more there are. What is absent is left out. Control characters in values are escaped.
 std::string text_report(const std::vector<FieldNode>& result);
 
-/// Where `nodes` have a "steady" that is not known, says so and why: `seconds` were measured.
-void tell_steadiness(std::vector<FieldNode>& nodes, double seconds);
+/// Where a flag of a measurement is not known, as whether its rate was steady, says so and why: the time that was
+/// measured is too short. That is the first duration beside the flag. Groups likewise.
+void explain_unknown_flags(std::vector<FieldNode>& nodes);
 
 /// Facts of one part of the machine, those that there are, divided by commas.
 class Facts {

@@ -13,7 +13,7 @@ PipelineResult example() {
   PipelineResult result;
   result.limiting_stage = "transfer";
   result.reason = "handing over takes 97 % of its thread's time";
-  result.sink = "gpu";
+  result.sink = bench::SinkKind::gpu;
   result.samples_per_second = 12'000;
   return result;
 }
@@ -32,7 +32,7 @@ TEST_CASE("what sets the pace comes first") {
 
 TEST_CASE("where nothing was read no stage is named") {
   PipelineResult result = example();
-  result.source = "null";
+  result.source = bench::SourceForm::null;
   result.limiting_stage.clear();
   result.reason = "nothing was read";
   CHECK(render_pipeline(result, false).starts_with("nothing was read\n"));
@@ -41,7 +41,7 @@ TEST_CASE("where nothing was read no stage is named") {
 
 TEST_CASE("data are counted in their own noun, and samples that filled no step are told") {
   PipelineResult result = example();
-  result.source = "shards";
+  result.source = bench::SourceForm::shards;
   result.files = 1;
   CHECK(says(result, "source:        1 shard, cache"));
   CHECK_FALSE(says(result, "left out:"));

@@ -85,7 +85,7 @@ TEST_CASE("a file has a line for each way, and says of each whether the page cac
   result.file->bytes = 1U << 30U;
   result.file->block = 8U << 20U;
   result.file->threads = 4;
-  result.file->rows = {{"pread", false, 0.5, 3e9}, {"cufile", true, 0.25, 6e9}};
+  result.file->rows = {{bench::FileReader::pread, false, 0.5, 3e9}, {bench::FileReader::cufile, true, 0.25, 6e9}};
   CHECK(says(result, "pread        3.00 GB/s in 0.50 s, through the page cache, whatever that held\n"));
   CHECK(says(result, "cufile       6.00 GB/s in 0.25 s, past the page cache\n"));
   CHECK(says(result, "1.00 GiB of /nvme/a\\x1b.tar, 8.00 MiB a read, 4 threads; every byte equal\n"));

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/checkpoint/checkpoint_plan.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/command_text.hpp"
@@ -74,20 +73,11 @@ std::vector<CheckpointMode> modes_of(const CheckpointOptions& options, const Che
   return modes;
 }
 
-double median_of(const std::vector<CheckpointTimes>& turns, double CheckpointTimes::*time) {
+stats::Summary summary_of(const std::vector<CheckpointTimes>& turns, double CheckpointTimes::*time) {
   std::vector<double> values;
   for (const CheckpointTimes& turn : turns) values.push_back(turn.*time);
-  return stats::summarize(values).median;
+  return stats::summarize(values);
 }
-
-RateInterval interval_of(const std::vector<CheckpointTimes>& turns, double CheckpointTimes::*time) {
-  std::vector<double> values;
-  for (const CheckpointTimes& turn : turns) values.push_back(turn.*time);
-  const stats::Summary summary = stats::summarize(values);
-  return {summary.low, summary.high};
-}
-
-double rate_of(const CheckpointTimes& turn) { return static_cast<double>(turn.bytes()) / turn.durable; }
 
 CheckpointRow row_of(CheckpointMode mode, const std::vector<CheckpointTimes>& turns, const CheckpointOptions& options,
                      std::uint64_t planned) {
@@ -95,20 +85,23 @@ CheckpointRow row_of(CheckpointMode mode, const std::vector<CheckpointTimes>& tu
   row.mode = mode;
   row.repetitions = turns.size();
   row.bytes = turns.back().bytes();
-  row.block_seconds = median_of(turns, &CheckpointTimes::block);
-  row.block_interval = interval_of(turns, &CheckpointTimes::block);
-  row.durable_seconds = median_of(turns, &CheckpointTimes::durable);
-  row.durable_interval = interval_of(turns, &CheckpointTimes::durable);
-  row.snapshot_seconds = median_of(turns, &CheckpointTimes::snapshot);
-  row.write_seconds = median_of(turns, &CheckpointTimes::written);
-  row.sync_seconds = median_of(turns, &CheckpointTimes::sync);
-  row.publish_seconds = median_of(turns, &CheckpointTimes::publish);
-  row.fastest_rank_seconds = median_of(turns, &CheckpointTimes::fastest_rank);
-  row.slowest_rank_seconds = median_of(turns, &CheckpointTimes::slowest_rank);
+  const stats::Summary block = summary_of(turns, &CheckpointTimes::block);
+  row.block_seconds = block.median;
+  row.block_interval = {block.low, block.high};
+  const stats::Summary durable = summary_of(turns, &CheckpointTimes::durable);
+  row.durable_seconds = durable.median;
+  row.durable_interval = {durable.low, durable.high};
+  const auto median_of = [&](double CheckpointTimes::*time) { return summary_of(turns, time).median; };
+  row.snapshot_seconds = median_of(&CheckpointTimes::snapshot);
+  row.write_seconds = median_of(&CheckpointTimes::written);
+  row.sync_seconds = median_of(&CheckpointTimes::sync);
+  row.publish_seconds = median_of(&CheckpointTimes::publish);
+  row.fastest_rank_seconds = median_of(&CheckpointTimes::fastest_rank);
+  row.slowest_rank_seconds = median_of(&CheckpointTimes::slowest_rank);
   std::vector<double> rates;
   stats::LatencyHistogram writes;
   for (const CheckpointTimes& turn : turns) {
-    rates.push_back(rate_of(turn));
+    rates.push_back(static_cast<double>(turn.bytes()) / turn.durable);
     writes.merge(turn.writes);
   }
   row.bytes_per_second = stats::summarize(rates).median;
@@ -214,7 +207,7 @@ bool CheckpointResult::has_findings() const {
 CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
   const CheckpointOptions options = with_job(given);
   check_options(options);
-  const CheckpointPlan plan = plan_checkpoint({options.model, options.scale, options.bytes, options.writers});
+  const CheckpointPlan plan = plan_checkpoint(options);
   warn_of_others(options.directory, context);
   Bench bench(options, plan, context);
   if (!given.budget) check_room(options.directory, plan.bytes(), options);

@@ -4,25 +4,68 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "bench/checkpoint/checkpoint_plan.hpp"
 #include "bench/machine/cache_state.hpp"
 #include "bench/timing/timed_run.hpp"
+#include "core/bytes.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "io/file.hpp"
 #include "io/file_system.hpp"
 #include "stats/latency_histogram.hpp"
 #include "system/storage.hpp"
 
-/// What is done with a checkpoint that is there: bringing it elsewhere, and reading it back.
-///
-/// One checkpoint, written and timed.
-///
 /// `iobench checkpoint`: how long training waits for a checkpoint, and when it is safe.
 namespace shardkit::bench {
+
+enum class CheckpointModes { both, sync, background };
+constexpr auto enum_names(CheckpointModes) { return std::to_array<std::string_view>({"both", "sync", "background"}); }
+
+struct CheckpointOptions {
+  std::string directory;
+  CheckpointModes mode = CheckpointModes::both;
+  std::optional<std::string> job;
+  std::optional<std::string> model;
+  double scale = 1;
+  std::optional<std::uint64_t> bytes;
+  std::optional<std::uint64_t> writers;
+  std::uint64_t block = 1U << 20U;
+  bool direct = false;
+  std::uint64_t repeat = 3;
+  std::optional<double> budget;
+  std::optional<std::string> drain_to;
+  bool read_back = false;
+  std::optional<double> step_time;
+  std::optional<std::uint64_t> every;
+
+  void describe(FieldVisitor& v);
+};
+
+/// One file a writer. Sizes are whole blocks of 4096 bytes, so that direct I/O takes them.
+struct CheckpointPlan {
+  std::vector<std::uint64_t> rank_bytes;
+
+  std::uint64_t writers() const { return rank_bytes.size(); }
+  std::uint64_t bytes() const;
+};
+
+/// A model's ranks on this node are 8, or as many as it has, unless `writers` says otherwise; each writes
+/// scale * bytes / ranks. Without a model: `bytes`, 1 GiB by default, in equal parts. Throws Error{usage}.
+CheckpointPlan plan_checkpoint(const CheckpointOptions& options);
+
+/// `options` with what --job stands for: fio's own example of a sequential write, as platform teams run it; --scale
+/// makes its files smaller. Throws Error{usage} for a job that there is not, or one beside what it fixes.
+CheckpointOptions with_job(const CheckpointOptions& options);
+
+/// The fio command that the job stands for; empty without one. Of options that with_job() returned.
+std::optional<std::string> fio_command(const CheckpointOptions& options);
+
+/// Throws Error{usage} for what makes no sense.
+void check_options(const CheckpointOptions& options);
 
 /// A folder of its own below one that the user named, for the files of a benchmark's checkpoints. It goes with all that
 /// is in it when the object does, after an error too.
@@ -52,6 +95,26 @@ class CheckpointFolder {
 
 /// Folders in `parent` of other runs: of one that runs now, or that was killed. In order of their names.
 std::vector<std::string> checkpoint_folders(const std::string& parent);
+
+/// What a rank's file holds: noise that no disk can compress, and in every block of it its rank, turn and place, so
+/// that a block which was lost, doubled or left from an earlier turn is noticed when it is read back. A function of
+/// rank, turn and offset alone: nothing needs to be kept for the comparison.
+class CheckpointBytes {
+ public:
+  static constexpr std::uint64_t kBlock = 4096;
+
+  /// `length` is a multiple of kBlock: the most that one call of at() is asked for.
+  CheckpointBytes(std::uint64_t rank, std::uint64_t turn, std::size_t length);
+
+  /// The `length` bytes at `offset`, both multiples of kBlock. Valid until the next call.
+  Bytes at(std::uint64_t offset, std::size_t length);
+
+ private:
+  std::uint64_t rank_;
+  std::uint64_t turn_;
+  io::AlignedBuffer memory_;
+  MutableBytes buffer_;
+};
 
 /// The checkpoint of one turn, in a folder.
 struct WrittenCheckpoint {
@@ -107,29 +170,6 @@ struct CheckpointTimes {
 /// write throws, Error{cancelled} once a stop is asked for.
 CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan& plan,
                                  const CheckpointSettings& settings, std::uint64_t turn, Context& context);
-
-enum class CheckpointModes { both, sync, background };
-constexpr auto enum_names(CheckpointModes) { return std::to_array<std::string_view>({"both", "sync", "background"}); }
-
-struct CheckpointOptions {
-  std::string directory;
-  CheckpointModes mode = CheckpointModes::both;
-  std::optional<std::string> job;
-  std::optional<std::string> model;
-  double scale = 1;
-  std::optional<std::uint64_t> bytes;
-  std::optional<std::uint64_t> writers;
-  std::uint64_t block = 1U << 20U;
-  bool direct = false;
-  std::uint64_t repeat = 3;
-  std::optional<double> budget;
-  std::optional<std::string> drain_to;
-  bool read_back = false;
-  std::optional<double> step_time;
-  std::optional<std::uint64_t> every;
-
-  void describe(FieldVisitor& v);
-};
 
 /// One mode: medians over the repetitions.
 struct CheckpointRow {

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "bench/checkpoint/checkpoint.hpp"
-#include "bench/machine/checkpoint_bytes.hpp"
 #include "core/error.hpp"
+#include "gpu/pattern.hpp"
 #include "io/file.hpp"
 #include "io/page_cache.hpp"
 #include "io/publish.hpp"
@@ -70,6 +70,20 @@ std::vector<std::string> checkpoint_folders(const std::string& parent) {
   }
   std::ranges::sort(folders);
   return folders;
+}
+
+CheckpointBytes::CheckpointBytes(std::uint64_t rank, std::uint64_t turn, std::size_t length)
+    : rank_(rank), turn_(turn), buffer_(memory_.get(length)) {
+  gpu::fill_pattern(buffer_, rank);
+}
+
+Bytes CheckpointBytes::at(std::uint64_t offset, std::size_t length) {
+  const MutableBytes bytes = buffer_.first(length);
+  for (std::size_t i = 0; i < length; i += kBlock) {
+    const std::array<std::uint64_t, 3> stamp{rank_, turn_, offset + i};
+    std::memcpy(bytes.data() + i, stamp.data(), sizeof stamp);
+  }
+  return bytes;
 }
 
 namespace {
@@ -167,8 +181,6 @@ ReadBack read_back_checkpoint(const WrittenCheckpoint& checkpoint, Context& cont
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// What one rank does. Everything that training would have before the checkpoint begins is made by the constructor.
 class RankWriter {
  public:
@@ -259,13 +271,9 @@ CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan&
     ranks.push_back(std::make_unique<RankWriter>(rank, plan.rank_bytes[rank], turn, settings, context.stop_token()));
   }
   const Clock::time_point begin = Clock::now();
-  sync::TaskGroup group(context.stop_token());
-  for (const auto& rank : ranks) {
-    group.spawn([&folder, &context, &rank = *rank, begin](const std::stop_token& stop) {
-      rank.run(folder, begin, context, stop);
-    });
-  }
-  group.wait();
+  for_each_rank(ranks.size(), context, [&](std::uint64_t rank, const std::stop_token& stop) {
+    ranks[rank]->run(folder, begin, context, stop);
+  });
   CheckpointTimes times;
   for (const auto& rank : ranks) rank->add_to(times);
   folder.publish(plan.writers());

@@ -1,5 +1,3 @@
-#include "bench/checkpoint/checkpoint_plan.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,7 +19,14 @@ constexpr std::uint64_t kGiB = 1ULL << 30U;
 constexpr std::uint64_t kTotalByDefault = kGiB;
 constexpr std::uint64_t kGpusOfANode = 8;
 constexpr std::uint64_t kMostBytes = 1ULL << 50U;
-constexpr std::uint64_t kBlock = 4096;
+constexpr std::uint64_t kPage = 4096;
+
+/// A model whose checkpoints MLPerf Storage writes.
+struct CheckpointModel {
+  std::string_view name;
+  std::uint64_t bytes = 0;  ///< of a whole checkpoint: weights and optimizer
+  std::uint64_t ranks = 0;  ///< that write it, each a file of its own
+};
 
 // MLPerf Storage 2.0, checkpointing: 105 GiB, 912 GiB and 5.29 TiB.
 constexpr std::array<CheckpointModel, 3> kModels{{
@@ -41,45 +46,40 @@ const CheckpointModel& find_model(const std::string& name) {
 }
 
 /// Bytes of one rank, from which the size of its file comes.
-double bytes_of_rank(const CheckpointWish& wish, std::uint64_t writers) {
-  if (!wish.model) return static_cast<double>(wish.bytes.value_or(kTotalByDefault)) / static_cast<double>(writers);
-  const CheckpointModel& model = find_model(*wish.model);
-  return wish.scale * static_cast<double>(model.bytes) / static_cast<double>(model.ranks);
+double bytes_of_rank(const CheckpointOptions& options, std::uint64_t writers) {
+  if (!options.model)
+    return static_cast<double>(options.bytes.value_or(kTotalByDefault)) / static_cast<double>(writers);
+  const CheckpointModel& model = find_model(*options.model);
+  return options.scale * static_cast<double>(model.bytes) / static_cast<double>(model.ranks);
 }
 
-void check(const CheckpointWish& wish, std::uint64_t writers) {
-  if (wish.model && wish.bytes)
+void check_size(const CheckpointOptions& options, std::uint64_t writers) {
+  if (options.model && options.bytes)
     refuse("--model and --bytes: give one of them; --scale makes a model's checkpoint smaller");
-  if (!wish.model && wish.scale != 1) refuse("--scale is for --model and --job");
-  if (wish.bytes && (*wish.bytes < writers * kBlock || *wish.bytes > kMostBytes)) {
+  if (!options.model && options.scale != 1) refuse("--scale is for --model and --job");
+  if (options.bytes && (*options.bytes < writers * kPage || *options.bytes > kMostBytes)) {
     refuse(fmt::format("--bytes: expected at least 4096 for each writer and at most {}", format_size(kMostBytes)));
   }
 }
 
 }  // namespace
 
-std::span<const CheckpointModel> checkpoint_models() { return kModels; }
-
 std::uint64_t CheckpointPlan::bytes() const {
   return std::accumulate(rank_bytes.begin(), rank_bytes.end(), std::uint64_t{0});
 }
 
-CheckpointPlan plan_checkpoint(const CheckpointWish& wish) {
-  const std::uint64_t of_node = wish.model ? std::min(find_model(*wish.model).ranks, kGpusOfANode) : 1;
-  const std::uint64_t writers = wish.writers.value_or(of_node);
-  check(wish, writers);
-  if (wish.model && writers > find_model(*wish.model).ranks) {
-    refuse(fmt::format("--writers: '{}' is written by {} ranks", *wish.model, find_model(*wish.model).ranks));
+CheckpointPlan plan_checkpoint(const CheckpointOptions& options) {
+  const std::uint64_t of_node = options.model ? std::min(find_model(*options.model).ranks, kGpusOfANode) : 1;
+  const std::uint64_t writers = options.writers.value_or(of_node);
+  check_size(options, writers);
+  if (options.model && writers > find_model(*options.model).ranks) {
+    refuse(fmt::format("--writers: '{}' is written by {} ranks", *options.model, find_model(*options.model).ranks));
   }
-  const auto blocks = static_cast<std::uint64_t>(std::ceil(bytes_of_rank(wish, writers) / kBlock));
-  return {std::vector<std::uint64_t>(writers, std::max<std::uint64_t>(blocks, 1) * kBlock)};
+  const auto blocks = static_cast<std::uint64_t>(std::ceil(bytes_of_rank(options, writers) / kPage));
+  return {std::vector<std::uint64_t>(writers, std::max<std::uint64_t>(blocks, 1) * kPage)};
 }
 
 namespace {
-
-constexpr std::uint64_t kWriteUnit = 4096;
-constexpr std::uint64_t kMiB = 1ULL << 20U;
-constexpr double kMostSeconds = 1e9;
 
 /// A copy beside the original would time the same storage twice.
 void check_drain(const CheckpointOptions& options) {
@@ -105,10 +105,10 @@ CheckpointOptions with_job(const CheckpointOptions& given) {
   check_ranges(given);
   constexpr std::uint64_t kFiles = 4;
   constexpr std::uint64_t kFileBytes = 10ULL << 30U;
-  const double blocks = std::ceil(options.scale * (kFileBytes / kWriteUnit));
+  const double blocks = std::ceil(options.scale * (kFileBytes / kPage));
   options.mode = CheckpointModes::sync;
   options.writers = kFiles;
-  options.bytes = kFiles * kWriteUnit * static_cast<std::uint64_t>(blocks);
+  options.bytes = kFiles * kPage * static_cast<std::uint64_t>(blocks);
   options.scale = 1;
   options.direct = true;
   options.budget = options.budget.value_or(60);
@@ -119,7 +119,8 @@ std::optional<std::string> fio_command(const CheckpointOptions& options) {
   if (!options.job) return std::nullopt;
   const std::uint64_t size = *options.bytes / *options.writers;
   const std::string block =
-      size < options.block || options.block != kMiB ? fmt::format("{}", std::min(size, options.block)) : "1M";
+      size < options.block || options.block != 1ULL << 20U ? fmt::format("{}", std::min(size, options.block)) : "1M";
+  constexpr double kMostSeconds = 1e9;
   // fio takes whole seconds here unless they have a unit, and 0 for no limit.
   const auto milliseconds = static_cast<std::uint64_t>(std::ceil(std::min(*options.budget, kMostSeconds) * 1000));
   const std::string runtime =
@@ -132,7 +133,7 @@ std::optional<std::string> fio_command(const CheckpointOptions& options) {
 
 void check_options(const CheckpointOptions& options) {
   check_ranges(options);
-  if (options.block % kWriteUnit != 0) refuse("--block: expected a multiple of 4096 bytes");
+  if (options.block % kPage != 0) refuse("--block: expected a multiple of 4096 bytes");
   if (options.step_time.has_value() != options.every.has_value()) refuse("--step-time and --every belong together");
   check_drain(options);
 }

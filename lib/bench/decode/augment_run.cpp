@@ -18,18 +18,20 @@ constexpr std::size_t kMostCrops = 256;
 /// Enough that a tensor leaves the caches of a core before it is written again, as one of a real batch does.
 constexpr std::uint64_t kMostSlots = 16;
 
+std::uint32_t side_of(const DecodeBenchOptions& options) { return static_cast<std::uint32_t>(*options.crop); }
+
 /// Decoded crops, one behind the other.
-std::vector<std::uint8_t> decode_crops(const JpegStore& store, const AugmentSettings& settings, Context& context) {
-  const std::size_t crop_bytes = tensor_bytes(settings.side, 1);
+std::vector<std::uint8_t> decode_crops(const JpegStore& store, const DecodeBenchOptions& options, Context& context) {
+  const std::size_t crop_bytes = tensor_bytes(side_of(options), 1);
   const std::size_t fit = std::max<std::size_t>(system::usable_memory() / 8 / crop_bytes, 1);
   const std::size_t wanted = std::min({store.size(), kMostCrops, fit});
   std::vector<std::uint8_t> crops;
   crops.reserve(wanted * crop_bytes);
   image::JpegDecoder decoder;
-  Prng prng(settings.seed);
+  Prng prng(options.seed);
   for (std::size_t i = 0; i < store.size() && crops.size() < wanted * crop_bytes; ++i) {
     context.throw_if_stopped();
-    const image::Decoded decoded = decoder.decode_random_crop(store.image(i), prng, settings.side);
+    const image::Decoded decoded = decoder.decode_random_crop(store.image(i), prng, side_of(options));
     if (decoded.has_pixels()) crops.insert(crops.end(), decoded.pixels.bytes.begin(), decoded.pixels.bytes.end());
   }
   if (crops.empty()) throw Error(ErrorCode::corrupt, "not one image can be decoded, so there is nothing to augment");
@@ -37,32 +39,34 @@ std::vector<std::uint8_t> decode_crops(const JpegStore& store, const AugmentSett
 }
 
 /// Samples of the batch tensor that each thread has.
-std::uint64_t slots_per_thread(const AugmentSettings& settings, std::uint64_t sample_bytes) {
+std::uint64_t slots_per_thread(const DecodeBenchOptions& options, std::uint64_t sample_bytes) {
   const std::uint64_t memory = system::usable_memory() / 4;
-  const std::uint64_t slots = memory / settings.threads / sample_bytes;
+  const std::uint64_t slots = memory / *options.threads / sample_bytes;
   if (slots > 0) return std::min(slots, kMostSlots);
   throw Error(ErrorCode::no_space,
               fmt::format("tensors of {} for each of {} are more than the {} there is for them; a smaller "
                           "--crop or fewer --threads fit",
-                          format_size(sample_bytes), format_count(settings.threads, "thread"), format_size(memory)));
+                          format_size(sample_bytes), format_count(*options.threads, "thread"), format_size(memory)));
 }
 
 class AugmentWork {
  public:
-  AugmentWork(std::span<const std::uint8_t> crops, const AugmentSettings& settings, Context& context)
+  AugmentWork(std::span<const std::uint8_t> crops, const DecodeBenchOptions& options, Context& context)
       : crops_(crops),
-        settings_(settings),
+        options_(options),
         context_(context),
-        crop_bytes_(tensor_bytes(settings.side, 1)),
-        sample_bytes_(tensor_bytes(settings.side, image::value_bytes(settings.type))),
-        slots_(slots_per_thread(settings, sample_bytes_)),
-        done_(settings.threads) {}
+        side_(side_of(options)),
+        crop_bytes_(tensor_bytes(side_, 1)),
+        sample_bytes_(tensor_bytes(side_, image::value_bytes(options.dtype))),
+        slots_(slots_per_thread(options, sample_bytes_)),
+        done_(*options.threads) {}
 
   Timing run() {
     context_.progress().start("augmenting");
     return timed_run(
-        settings_.threads, [&](unsigned thread, const std::stop_token& stop) { augment_crops(thread, stop); },
-        context_.progress().items, context_.stop_token());
+        static_cast<unsigned>(*options_.threads),
+        [&](unsigned thread, const std::stop_token& stop) { augment_crops(thread, stop); }, context_.progress().items,
+        context_.stop_token());
   }
 
   std::uint64_t crops() const { return crops_.size() / crop_bytes_; }
@@ -81,14 +85,14 @@ class AugmentWork {
   void augment_crops(unsigned thread, const std::stop_token& stop) {
     std::vector<std::byte> memory(slots_ * sample_bytes_);
     const MutableBytes batch(memory);
-    image::Augmenter augmenter(settings_.type, settings_.layout);
-    Prng prng(settings_.seed + thread);
-    const auto earliest_end = moment_in(settings_.min_seconds);  // the clock runs already
+    image::Augmenter augmenter(options_.dtype, options_.layout);
+    Prng prng(options_.seed + thread);
+    const auto earliest_end = moment_in(options_.min_seconds);  // the clock runs already
     for (std::uint64_t slot = 0; !stop.stop_requested(); slot = (slot + 1) % slots_) {
       const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
       if (turn >= crops() && std::chrono::steady_clock::now() >= earliest_end) return;
       const auto crop = crops_.subspan(turn % crops() * crop_bytes_, crop_bytes_);
-      augmenter.augment({crop, settings_.side, settings_.side}, image::draw_flip(prng),
+      augmenter.augment({crop, side_, side_}, image::draw_flip(prng),
                         batch.subspan(slot * sample_bytes_, sample_bytes_));
       ++done_[thread].samples;
       context_.progress().items.fetch_add(1, std::memory_order_relaxed);
@@ -96,8 +100,9 @@ class AugmentWork {
   }
 
   std::span<const std::uint8_t> crops_;
-  const AugmentSettings& settings_;
+  const DecodeBenchOptions& options_;
   Context& context_;
+  std::uint32_t side_;
   std::size_t crop_bytes_;
   std::uint64_t sample_bytes_;
   std::uint64_t slots_;
@@ -107,19 +112,19 @@ class AugmentWork {
 
 }  // namespace
 
-void check_augment(const AugmentSettings& settings) {
-  slots_per_thread(settings, tensor_bytes(settings.side, image::value_bytes(settings.type)));
+void check_augment(const DecodeBenchOptions& options) {
+  slots_per_thread(options, tensor_bytes(side_of(options), image::value_bytes(options.dtype)));
 }
 
-AugmentResult measure_augment(const JpegStore& store, const AugmentSettings& settings, Context& context) {
-  const std::vector<std::uint8_t> crops = decode_crops(store, settings, context);
-  AugmentWork work(crops, settings, context);
+AugmentResult measure_augment(const JpegStore& store, const DecodeBenchOptions& options, Context& context) {
+  const std::vector<std::uint8_t> crops = decode_crops(store, options, context);
+  AugmentWork work(crops, options, context);
   const Timing timing = work.run();
   context.throw_if_stopped();
   AugmentResult result;
   const auto samples = static_cast<double>(work.augmented());
-  result.dtype = settings.type;
-  result.layout = settings.layout;
+  result.dtype = options.dtype;
+  result.layout = options.layout;
   result.crops = work.crops();
   result.augmented = work.augmented();
   result.augment_seconds = timing.seconds;

@@ -100,8 +100,6 @@ bool has_small_chroma(Bytes jpeg) {
   return subsampling != image::Subsampling::s444 && subsampling != image::Subsampling::gray;
 }
 
-std::string_view name_of(gpu::JpegEngine engine) { return enum_name(engine); }
-
 }  // namespace
 
 /// What one thread needs.
@@ -179,7 +177,7 @@ void PixelCheck::note(const RoutedJpeg& image, gpu::JpegEngine engine, double ps
         fmt::format("GPU {} decodes '{}' wrong with its {} engine: {:.1f} dB against libjpeg-turbo, where {:.0f} "
                     "are the least. No rate is told for wrong pixels; another version of nvJPEG or of the "
                     "driver may decode it right",
-                    device_.facts().index, name, name_of(engine), psnr, kLeastPsnr),
+                    device_.facts().index, name, enum_name(engine), psnr, kLeastPsnr),
         name);
   }
   const std::scoped_lock lock(mutex_);

@@ -120,8 +120,9 @@ using Clock = std::chrono::steady_clock;
 /// Decodes the images of a store in turn, again and again.
 class DecodeWork {
  public:
-  DecodeWork(const JpegStore& store, const DecodeBenchOptions& options, Context& context)
-      : store_(store), options_(options), context_(context), failures_(store.size()) {}
+  DecodeWork(const JpegStore& store, const DecodeBenchOptions& options, const std::optional<double>& most_seconds,
+             Context& context)
+      : store_(store), options_(options), most_seconds_(most_seconds), context_(context), failures_(store.size()) {}
 
   /// Decodes until every image was done once and `min_seconds` are over, or `most_seconds` are; each thread one at
   /// least.
@@ -134,7 +135,12 @@ class DecodeWork {
         context_.progress().items, context_.stop_token());
   }
 
-  DecodeFailures failures() const;
+  DecodeFailures failures() const {
+    DecodeFailures counts;
+    for (const auto& failure : failures_) counts.add(failure.load(std::memory_order_relaxed));
+    return counts;
+  }
+
   /// Images of the last run that had their turn.
   std::uint64_t tried() const { return std::min<std::uint64_t>(next_.load(std::memory_order_relaxed), store_.size()); }
 
@@ -144,7 +150,7 @@ class DecodeWork {
     Prng prng(options_.seed + thread);
     // From here on, where the clock runs already: what was set before would be over too early.
     const Clock::time_point earliest_end = moment_in(options_.min_seconds);
-    const auto latest_end = options_.most_seconds ? moment_in(*options_.most_seconds) : Clock::time_point::max();
+    const auto latest_end = most_seconds_ ? moment_in(*most_seconds_) : Clock::time_point::max();
     for (bool first = true; !stop.stop_requested(); first = false) {
       if (!first && Clock::now() >= latest_end) return;
       const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
@@ -166,16 +172,11 @@ class DecodeWork {
 
   const JpegStore& store_;
   const DecodeBenchOptions& options_;
+  const std::optional<double> most_seconds_;
   Context& context_;
   std::vector<std::atomic<image::DecodeFailure>> failures_;  ///< by image
   std::atomic<std::uint64_t> next_{0};
 };
-
-DecodeFailures DecodeWork::failures() const {
-  DecodeFailures counts;
-  for (const auto& failure : failures_) counts.add(failure.load(std::memory_order_relaxed));
-  return counts;
-}
 
 /// 1, 2, 4, ... and `threads` last; only that without --scaling.
 std::vector<unsigned> thread_counts(unsigned threads, bool scaling) {
@@ -192,17 +193,9 @@ void add_scaling(DecodeResult& result) {
   }
 }
 
-AugmentSettings augment_settings(const DecodeBenchOptions& options, std::uint64_t threads) {
-  return {options.dtype,
-          options.layout,
-          static_cast<std::uint32_t>(options.crop.value_or(kUsualCrop)),
-          static_cast<unsigned>(threads),
-          options.min_seconds,
-          options.seed};
-}
-
-/// Only crops are of one size, as a batch wants them.
-DecodeBenchOptions with_crop(DecodeBenchOptions options) {
+/// With what was left out: threads, and of augmenting the crop, since a batch wants images of one size.
+DecodeBenchOptions completed(DecodeBenchOptions options) {
+  options.threads = decode_threads(options);
   if (options.augment != Augmentation::none && !options.crop) options.crop = kUsualCrop;
   return options;
 }
@@ -228,18 +221,18 @@ DecodeResult decode(const DecodeBenchOptions& options, Context& context) {
   return result;
 }
 
-DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Context& context) {
+DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Context& context,
+                    const std::optional<double>& most_seconds) {
   check_decode_options(given);
-  const std::uint64_t threads = decode_threads(given);
-  const DecodeBenchOptions options = with_crop(given);
+  const DecodeBenchOptions options = completed(given);
   const bool augments = options.augment != Augmentation::none;
-  if (augments) check_augment(augment_settings(options, threads));
+  if (augments) check_augment(options);
   const JpegStore store(input, options.samples, system::usable_memory() / 4, context);
-  DecodeWork work(store, options, context);
+  DecodeWork work(store, options, most_seconds, context);
   DecodeResult result = result_of(store);
   result.crop = options.crop;
   result.scale = options.scale;
-  for (const unsigned count : thread_counts(static_cast<unsigned>(threads), options.scaling)) {
+  for (const unsigned count : thread_counts(static_cast<unsigned>(*options.threads), options.scaling)) {
     std::vector<DecodeTally> tallies;
     const Timing timing = work.run(count, tallies);
     context.throw_if_stopped();
@@ -249,7 +242,7 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
   }
   add_scaling(result);
   add_failures(work.failures(), work.tried(), input, result);
-  if (augments) result.augment = measure_augment(store, augment_settings(options, threads), context);
+  if (augments) result.augment = measure_augment(store, options, context);
   return result;
 }
 

@@ -20,11 +20,8 @@
 #include "gpu/device_jpeg_decoder.hpp"
 #include "image/tensor_type.hpp"
 
-/// Augmenting as a stage of its own: flip, normalise, collate, timed without decoding.
-///
-/// `iobench decode`: how many images a second the cores, or a GPU, turn into pixels.
-///
-/// What results of both backends have in common.
+/// `iobench decode`: how many images a second the cores, or a GPU, turn into pixels; and augmenting as a stage of its
+/// own.
 namespace shardkit::bench {
 
 enum class Augmentation {
@@ -33,14 +30,8 @@ enum class Augmentation {
 };
 constexpr auto enum_names(Augmentation) { return std::to_array<std::string_view>({"none", "imagenet"}); }
 
-struct AugmentSettings {
-  image::TensorType type = image::TensorType::f32;
-  image::TensorLayout layout = image::TensorLayout::nchw;
-  std::uint32_t side = 224;
-  unsigned threads = 1;
-  double min_seconds = 2;
-  std::uint64_t seed = 0;
-};
+struct DecodeBenchOptions;
+struct DecodeResult;
 
 struct AugmentResult {
   image::TensorType dtype = image::TensorType::f32;
@@ -59,13 +50,13 @@ struct AugmentResult {
   void describe(FieldVisitor& v);
 };
 
-/// Throws Error{no_space} when the tensors take more memory than may be used.
-void check_augment(const AugmentSettings& settings);
+/// Throws Error{no_space} when the tensors take more memory than may be used. Of options with crop and threads.
+void check_augment(const DecodeBenchOptions& options);
 
 /// Decodes at most 256 random crops of the store's images, then augments them in turn, each thread into batch tensors
 /// of its own of up to 16 samples, for at least `min_seconds` and at least once each. Throws what
 /// check_augment() throws, and Error{corrupt} when no image decodes.
-AugmentResult measure_augment(const JpegStore& store, const AugmentSettings& settings, Context& context);
+AugmentResult measure_augment(const JpegStore& store, const DecodeBenchOptions& options, Context& context);
 
 /// An image of a store, on its way to a GPU.
 struct RoutedJpeg {
@@ -179,9 +170,6 @@ class PixelCheck {
 /// Decodes images that are taken evenly, 512 at most, and compares them. Those that the CPU has to decode are left out.
 void compare_sample(const JpegStore& store, BatchDecoder& batches, PixelCheck& check, Context& context);
 
-struct DecodeBenchOptions;
-struct DecodeResult;
-
 /// Who turned an image into pixels: the engines of a GPU (gpu/device_jpeg_decoder.hpp), in their order, or the CPU.
 enum class DecodePath { hardware, hybrid, gpu_hybrid, cpu };
 constexpr auto enum_names(DecodePath) {
@@ -244,8 +232,6 @@ struct DecodeBenchOptions {
   std::uint64_t seed = 0;
   std::optional<std::uint64_t> batch;   ///< with nvJPEG
   std::optional<std::uint64_t> device;  ///< with nvJPEG
-  /// Set by `run`, not on the command line: stop after this time, though not every image was decoded yet.
-  std::optional<double> most_seconds;
   catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
@@ -296,8 +282,9 @@ struct DecodeResult {
 /// pixels are wrong, Error{unsupported} when nvJPEG is asked for and it, CUDA or a GPU is missing.
 DecodeResult decode(const DecodeBenchOptions& options, Context& context);
 /// The same, on the CPU, over an input that was found already; options.paths is not looked at. Who calls it warns of
-/// the images that failed.
-DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Context& context);
+/// the images that failed. Decoding ends after `most_seconds`, though not every image was decoded yet.
+DecodeResult decode(const DecodeBenchOptions& options, const InputSet& input, Context& context,
+                    const std::optional<double>& most_seconds = {});
 
 /// What one thread, or one engine, decoded. On a cache line of its own.
 struct alignas(64) DecodeTally {

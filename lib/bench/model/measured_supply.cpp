@@ -1,10 +1,9 @@
-#include "bench/model/measured_supply.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/model/model.hpp"
 #include "bench/requirement/job.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"

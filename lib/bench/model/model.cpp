@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/machine/cache_state.hpp"
 #include "bench/requirement/job.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
@@ -61,9 +62,10 @@ Required requirements(const ModelOptions& options, const JobRequirement& require
 /// What came from memory is no promise of storage.
 void warn_of_cache(const Supply& supply, const std::string& path, Context& context) {
   const std::string state = supply.cache_state.value_or("");
-  if (state != "warm" && state != "mixed" && state != "unknown") return;
-  const std::string_view what = state == "unknown" ? "whether it came from the page cache is not known"
-                                                   : "the rate is at least in part that of memory";
+  const bool is_unknown = state == enum_name(CacheState::unknown);
+  if (state != enum_name(CacheState::warm) && state != enum_name(CacheState::mixed) && !is_unknown) return;
+  const std::string_view what =
+      is_unknown ? "whether it came from the page cache is not known" : "the rate is at least in part that of memory";
   context.warn("supply_not_cold",
                fmt::format("reading in '{}' was measured with the cache {}: {}; measure with --cache cold for what "
                            "storage gives",

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/pipeline/pipeline_gpus.hpp"
-#include "bench/pipeline/pipeline_ladder.hpp"
 #include "bench/pipeline/pipeline_report.hpp"
 #include "bench/pipeline/pipeline_setup.hpp"
 #include "bench/timing/timed_run.hpp"
@@ -20,7 +18,7 @@ constexpr std::uint64_t kReadersOfShards = 4;
 constexpr std::uint64_t kReadersOfFiles = 16;
 
 unsigned readers_of(const ImageSource& source, const PipelineOptions& options) {
-  const bool files = source.kind() == "files";
+  const bool files = source.form() == SourceForm::files;
   const std::uint64_t wanted = options.readers.value_or(files ? kReadersOfFiles : kReadersOfShards);
   return static_cast<unsigned>(std::min<std::uint64_t>(wanted, source.most_readers()));
 }
@@ -117,7 +115,7 @@ class PipelineBench {
       setup_.loader.jpegs = decoders_.front().get();
       setup_.loader.largest_device_jpeg = jpeg_memory(setup_, *gpus_.front());
     }
-    return make_sink(options_, setup_, gpus_, decoders_, machine, context_);
+    return make_sink(setup_, gpus_, decoders_, machine, context_);
   }
 
   PipelineRun run(std::uint64_t prefetch, CheckpointWriter* checkpoints, TraceLog* trace) {
@@ -147,12 +145,12 @@ class PipelineBench {
     const PipelineRun last = run(prefetch, writer ? &*writer : nullptr, trace ? &*trace : nullptr);
     check_samples(last, input_, options_.budget, context_);
     result.prefetches.push_back(prefetch_row(last));
-    result.source = source_->kind();
+    result.source = source_->form();
     if (!input_.files.empty()) result.files = source_->most_readers();  // each is read by one
-    result.sink = sink_->name();
+    result.sink = sink_->kind();
     describe_setup(options_, last, setup_, result);
     add_measurement(last, result);
-    if (!gpus_.empty()) result.copies = copy_report(options_, gpus_, last.copies);
+    if (!gpus_.empty()) result.copies = copy_report(last, gpus_);
     if (!decoders_.empty()) result.jpegs = jpeg_report(decoders_.front()->facts(), last.tally);
     if (!input_.files.empty()) {
       const bool is_remote = has_objects(input_.files);
@@ -169,9 +167,7 @@ class PipelineBench {
 
   /// Without data there is nothing that could be short, and nothing to help.
   static void blame_nothing(PipelineResult& result) {
-    result.limiting_stage.clear();
-    result.reason = "nothing was read: what is timed is the tool itself";
-    result.advice.clear();
+    static_cast<PipelineVerdict&>(result) = {{}, "nothing was read: what is timed is the tool itself", {}};
     for (PrefetchRow& row : result.prefetches) row.limiting_stage.clear();
   }
 
@@ -309,52 +305,19 @@ void CheckpointInterference::describe(FieldVisitor& v) {
           lost_ratio);
 }
 
-void CopyReport::describe(FieldVisitor& v) {
-  v.field({"devices", "GPUs that batches were copied to", kCondition}, devices);
-  v.field({"pinned", "from pinned memory"}, pinned);
-  v.field({"copies", Unit::count, "one for each batch"}, copies);
-  v.field({"bytes", Unit::bytes, "in all of them"}, bytes);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the time that copies took"}, bytes_per_second);
-}
-
-void JpegReport::describe(FieldVisitor& v) {
-  v.field({"decoder", "library"}, decoder);
-  v.field({"hardware", Unit::count, "samples decoded by the GPU's decoders in silicon"}, hardware);
-  v.field({"hybrid", Unit::count, "samples decoded by CPU and GPU together"}, hybrid);
-  v.field({"gpu_hybrid", Unit::count, "samples decoded by the GPU's multiprocessors"}, gpu_hybrid);
-  v.field({"cpu", Unit::count, "samples of images that no engine takes, decoded by workers"}, cpu);
-  v.field({"returned", Unit::count, "samples that an engine took and failed at, decoded on the CPU after that"},
-          returned);
-  v.field({"gpu_ratio", Unit::ratio, "share of the samples that a GPU decoded"}, gpu_ratio);
-  v.field({"busy", Unit::ratio, "share of its time that the thread which hands over spent decoding"}, busy_ratio);
-}
-
-void PipelineRung::describe(FieldVisitor& v) {
-  v.field({"rung", "what it adds to the one before"}, rung);
-  v.field({"missing", "why it was not measured; none where it was"}, missing);
-  v.field({"pinned", "host memory is"}, pinned);
-  v.field({"prefetch", "batches per GPU made ahead"}, prefetch);
-  v.field({"decode", "how images became pixels"}, decode);
-  v.field({"normalize", "where samples were flipped and normalised"}, normalize);
-  v.field({"samples_per_second", Unit::per_second, "samples that steps took"}, samples_per_second);
-  v.field({"factor", "that, over the last measured rung's before"}, factor);
-  v.field({"stall_ratio", Unit::ratio, "share of the time that steps waited"}, stall_ratio);
-  v.field({"au_ratio", Unit::ratio, "accelerator utilisation"}, au_ratio);
-  v.field({"process_cpu_seconds_per_sample", Unit::seconds, "processor time of the whole process"},
-          process_cpu_seconds_per_sample);
-  v.field({"limiting_stage", "what sets the pace"}, limiting_stage);
-}
-
 void TraceReport::describe(FieldVisitor& v) {
   v.field({"file", "the trace"}, file);
   v.field({"events", Unit::count, "in it"}, events);
   v.field({"dropped", Unit::count, "older ones that had to make room"}, dropped);
 }
 
-void PipelineResult::describe(FieldVisitor& v) {
+void PipelineVerdict::describe(FieldVisitor& v) {
   v.field({"limiting_stage", "the stage that sets the pace"}, limiting_stage);
   v.field({"reason", "why, in one line"}, reason);
   v.field({"advice", "settings that would help"}, advice);
+}
+
+void PipelineTerms::describe(FieldVisitor& v) {
   v.field({"source", "what was read: shards, files or null"}, source);
   v.field({"files", Unit::count, "shards or image files", kCondition}, files);
   v.field({"decode", "how images became pixels"}, decode);
@@ -371,6 +334,9 @@ void PipelineResult::describe(FieldVisitor& v) {
   v.field({"dtype", "type of the batch's values", kCondition}, dtype);
   v.field({"layout", "planes or pixels first", kCondition}, layout);
   v.field({"batch_memory", Unit::bytes, "memory that holds batches"}, batch_memory);
+}
+
+void PipelineRates::describe(FieldVisitor& v) {
   v.field({"steps", Unit::count, "in all epochs"}, steps);
   v.field({"samples", Unit::count, "that steps took, in all epochs"}, samples);
   v.field({"samples_dropped", Unit::count, "left out at the ends of epochs, with --drop-last"}, samples_dropped);
@@ -390,6 +356,12 @@ void PipelineResult::describe(FieldVisitor& v) {
   v.field({"au_ratio", Unit::ratio, "computing over running time, the first step left out; none without --step-time",
            metric(Better::higher, 0.01)},
           au_ratio);
+}
+
+void PipelineResult::describe(FieldVisitor& v) {
+  PipelineVerdict::describe(v);
+  PipelineTerms::describe(v);
+  PipelineRates::describe(v);
   v.field({"stages", "what each stage's threads did"}, stages);
   v.field({"cpu_seconds_per_sample", Unit::seconds, "of all stages' threads together"}, cpu_seconds_per_sample);
   v.field({"process_cpu_seconds_per_sample", Unit::seconds, "of the whole process, threads of drivers among them"},

@@ -10,9 +10,8 @@
 #include "bench/input/decode_failures.hpp"
 #include "bench/input/input_files.hpp"
 #include "bench/machine/cache_state.hpp"
-#include "bench/pipeline/loader/batch.hpp"
-#include "bench/pipeline/steps/step_log.hpp"
-#include "bench/pipeline/steps/step_loop.hpp"
+#include "bench/pipeline/batch.hpp"
+#include "bench/pipeline/step_loop.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "gpu/device.hpp"
@@ -28,14 +27,6 @@ enum class SourceKind {
   null,  ///< no images at all: what is left is the tool's own work
 };
 constexpr auto enum_names(SourceKind) { return std::to_array<std::string_view>({"data", "null"}); }
-
-/// Where batches go.
-enum class SinkKind {
-  automatic,  ///< to GPUs, where one can be used
-  host,       ///< nowhere: nothing is copied
-  gpu
-};
-constexpr auto enum_names(SinkKind) { return std::to_array<std::string_view>({"auto", "host", "gpu"}); }
 
 /// Whether host memory that GPUs copy from is pinned; automatic: it is, where there is a GPU.
 enum class PinnedChoice { automatic, on, off };
@@ -196,14 +187,21 @@ struct TraceReport {
   void describe(FieldVisitor& v);
 };
 
-struct PipelineResult {
+/// Which stage sets the pace.
+struct PipelineVerdict {
   std::string limiting_stage;
-  std::string reason;
-  std::vector<std::string> advice;
-  std::string source;  ///< shards, files or null
+  std::string reason;               ///< one line
+  std::vector<std::string> advice;  ///< settings that would help
+
+  void describe(FieldVisitor& v);
+};
+
+/// What was run.
+struct PipelineTerms {
+  SourceForm source = SourceForm::shards;
   std::uint64_t files = 0;
   DecodeKind decode = DecodeKind::cpu;
-  std::string sink;
+  SinkKind sink = SinkKind::host;
   NormalizeKind normalize = NormalizeKind::cpu;
   std::uint64_t gpus = 1;
   std::uint64_t batch = 0;
@@ -216,6 +214,12 @@ struct PipelineResult {
   image::TensorType dtype = image::TensorType::f32;
   image::TensorLayout layout = image::TensorLayout::nchw;
   double batch_memory = 0;
+
+  void describe(FieldVisitor& v);
+};
+
+/// What steps got, over all epochs.
+struct PipelineRates {
   std::uint64_t steps = 0;
   std::uint64_t samples = 0;
   std::uint64_t samples_dropped = 0;
@@ -227,6 +231,11 @@ struct PipelineResult {
   double first_batch_seconds = 0;
   std::optional<double> stall_ratio;
   std::optional<double> au_ratio;
+
+  void describe(FieldVisitor& v);
+};
+
+struct PipelineResult : PipelineVerdict, PipelineTerms, PipelineRates {
   std::vector<StageRow> stages;
   double cpu_seconds_per_sample = 0;
   double process_cpu_seconds_per_sample = 0;

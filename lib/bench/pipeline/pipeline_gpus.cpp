@@ -1,9 +1,8 @@
-#include "bench/pipeline/pipeline_gpus.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "bench/pipeline/pipeline_setup.hpp"
 #include "core/error.hpp"
 #include "gpu/device.hpp"
 #include "system/probe.hpp"
@@ -92,25 +91,35 @@ std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu) {
   return std::min(std::clamp(setup.loader.batch * kSample, kLeast, kMost), gpu.free_memory() / 4);
 }
 
-std::unique_ptr<BatchSink> make_sink(const PipelineOptions& options, const PipelineSetup& setup,
-                                     const std::vector<gpu::Device*>& gpus,
+std::unique_ptr<BatchSink> make_sink(const PipelineSetup& setup, const std::vector<gpu::Device*>& gpus,
                                      const std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>>& decoders,
                                      const PipelineMachine& machine, Context& context) {
   if (gpus.empty()) return host_sink();
-  const LoaderSettings& loader = setup.loader;
-  GpuSinkSettings settings;
-  settings.gpus = loader.gpus;
-  settings.places = *std::ranges::max_element(setup.prefetches) + 1;
-  settings.batch = loader.batch;
-  settings.side = loader.crop;
-  settings.type = loader.type;
-  settings.layout = loader.layout;
-  settings.form = loader.form;
-  settings.pinned = options.pinned != PinnedChoice::off;
-  settings.jpeg_memory = loader.largest_device_jpeg;
+  LoaderSettings settings = setup.loader;
+  settings.prefetch = *std::ranges::max_element(setup.prefetches);
   std::vector<gpu::DeviceJpegDecoder*> lent;
   for (const auto& decoder : decoders) lent.push_back(decoder.get());
   return std::make_unique<GpuSink>(settings, gpus, lent, machine.probe, context);
+}
+
+void CopyReport::describe(FieldVisitor& v) {
+  v.field({"devices", "GPUs that batches were copied to", kCondition}, devices);
+  v.field({"pinned", "from pinned memory"}, pinned);
+  v.field({"copies", Unit::count, "one for each batch"}, copies);
+  v.field({"bytes", Unit::bytes, "in all of them"}, bytes);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the time that copies took"}, bytes_per_second);
+}
+
+void JpegReport::describe(FieldVisitor& v) {
+  v.field({"decoder", "library"}, decoder);
+  v.field({"hardware", Unit::count, "samples decoded by the GPU's decoders in silicon"}, hardware);
+  v.field({"hybrid", Unit::count, "samples decoded by CPU and GPU together"}, hybrid);
+  v.field({"gpu_hybrid", Unit::count, "samples decoded by the GPU's multiprocessors"}, gpu_hybrid);
+  v.field({"cpu", Unit::count, "samples of images that no engine takes, decoded by workers"}, cpu);
+  v.field({"returned", Unit::count, "samples that an engine took and failed at, decoded on the CPU after that"},
+          returned);
+  v.field({"gpu_ratio", Unit::ratio, "share of the samples that a GPU decoded"}, gpu_ratio);
+  v.field({"busy", Unit::ratio, "share of its time that the thread which hands over spent decoding"}, busy_ratio);
 }
 
 }  // namespace shardkit::bench

@@ -1,4 +1,3 @@
-#include "bench/pipeline/pipeline_ladder.hpp"
 
 #include <array>
 #include <string_view>
@@ -109,6 +108,22 @@ PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& inpu
   }
   last.ladder = std::move(rows);
   return last;
+}
+
+void PipelineRung::describe(FieldVisitor& v) {
+  v.field({"rung", "what it adds to the one before"}, rung);
+  v.field({"missing", "why it was not measured; none where it was"}, missing);
+  v.field({"pinned", "host memory is"}, pinned);
+  v.field({"prefetch", "batches per GPU made ahead"}, prefetch);
+  v.field({"decode", "how images became pixels"}, decode);
+  v.field({"normalize", "where samples were flipped and normalised"}, normalize);
+  v.field({"samples_per_second", Unit::per_second, "samples that steps took"}, samples_per_second);
+  v.field({"factor", "that, over the last measured rung's before"}, factor);
+  v.field({"stall_ratio", Unit::ratio, "share of the time that steps waited"}, stall_ratio);
+  v.field({"au_ratio", Unit::ratio, "accelerator utilisation"}, au_ratio);
+  v.field({"process_cpu_seconds_per_sample", Unit::seconds, "processor time of the whole process"},
+          process_cpu_seconds_per_sample);
+  v.field({"limiting_stage", "what sets the pace"}, limiting_stage);
 }
 
 }  // namespace shardkit::bench

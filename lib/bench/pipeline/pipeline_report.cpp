@@ -1,8 +1,12 @@
 #include "bench/pipeline/pipeline_report.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include <fmt/format.h>
+
+#include "bench/requirement/job.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -123,8 +127,8 @@ PipelineRun calibrate(const PipelineSetup& setup, Context& context) {
   loader.form = SampleForm::tensor;
   loader.flow.samples.reset();
   loader.flow.shuffle_samples = 0;
-  return run_pipeline({*source, *sink, {}, CacheRequest::any, 1, kCalibrationSeconds, kGuessedSampleBytes}, loader,
-                      {setup.loader.gpus, 0, 0}, nullptr, nullptr, context);
+  return run_pipeline({*source, *sink, {}, CacheRequest::any, 1, kCalibrationSeconds, kGuessedSampleBytes}, loader, {},
+                      nullptr, nullptr, context);
 }
 
 ToolOverhead tool_overhead(const PipelineRun& calibration, const PipelineRun& run) {
@@ -186,11 +190,12 @@ void describe_setup(const PipelineOptions& options, const PipelineRun& run, cons
   }
 }
 
-CopyReport copy_report(const PipelineOptions& options, const std::vector<gpu::Device*>& gpus, const CopyTally& copies) {
+CopyReport copy_report(const PipelineRun& run, const std::vector<gpu::Device*>& gpus) {
   CopyReport report;
   for (const gpu::Device* gpu : gpus)
     report.devices.push_back(fmt::format("{}: {}", gpu->facts().index, gpu->facts().name));
-  report.pinned = options.pinned != PinnedChoice::off;
+  const CopyTally& copies = run.copies;
+  report.pinned = run.loader.pinned;
   report.copies = copies.copies;
   report.bytes = copies.bytes;
   if (copies.seconds > 0) report.bytes_per_second = static_cast<double>(copies.bytes) / copies.seconds;
@@ -214,10 +219,7 @@ JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& 
 }
 
 void add_measurement(const PipelineRun& run, PipelineResult& result) {
-  const PipelineVerdict verdict = judge_pipeline(pipeline_shares(run), run.loader.prefetch);
-  result.limiting_stage = verdict.limiting_stage;
-  result.reason = verdict.reason;
-  result.advice = verdict.advice;
+  static_cast<PipelineVerdict&>(result) = judge_pipeline(pipeline_shares(run), run.loader.prefetch);
   result.steps = run.log.steps();
   result.samples = run.log.samples();
   result.samples_dropped = run.tally.dropped;
@@ -240,6 +242,96 @@ void add_measurement(const PipelineRun& run, PipelineResult& result) {
   result.images_tried = run.tally.decoded + run.tally.failures.total;
   result.cache.residency_before_ratio = run.residency.front();
   result.cache.residency_after_ratio = run.residency_after;
+}
+
+namespace {
+
+constexpr double kNoticeable = 0.05;
+constexpr double kMostOfACore = 0.8;
+constexpr double kHalfACore = 0.5;
+constexpr double kMostlyBusy = 0.5;
+
+struct Candidate {
+  double busy = 0;
+  std::string_view stage;
+  std::string reason;
+  bool on_gpu = false;
+};
+
+/// Where workers queue for cores, readers do too: their time is no sign of slow storage.
+Candidate readers(const PipelineShares& shares) {
+  const bool workers_work = shares.decode + shares.augment >= kMostlyBusy;  // workers that idle wait for no cores
+  const bool cores_are_short = workers_work && shares.worker_core < kHalfACore;
+  return {cores_are_short ? 0 : shares.read, stage::kRead,
+          fmt::format("readers read {:.0f} % of their time", shares.read * 100)};
+}
+
+Candidate workers(const PipelineShares& shares) {
+  const double busy = shares.decode + shares.augment;
+  return {busy, shares.decode >= shares.augment ? stage::kDecode : stage::kAugment,
+          fmt::format("workers are busy {:.0f} % of their time: decode {:.0f} %, augment {:.0f} %", busy * 100,
+                      shares.decode * 100, shares.augment * 100)};
+}
+
+Candidate hand_over(const PipelineShares& shares) {
+  const double busy = shares.transfer + shares.device_decode;
+  if (shares.device_decode > shares.transfer) {
+    return {busy, stage::kDecode,
+            fmt::format("the GPU decodes {:.0f} % of the time, and copies take {:.0f} %", shares.device_decode * 100,
+                        shares.transfer * 100),
+            true};
+  }
+  return {busy, stage::kTransfer, fmt::format("handing over takes {:.0f} % of its thread's time", busy * 100)};
+}
+
+Candidate steps(const PipelineShares& shares) {
+  const bool at_starts = shares.step_waits - shares.step_starved > kNoticeable;
+  return {shares.compute + shares.checkpoint, shares.checkpoint > kNoticeable ? stage::kCheckpoint : stage::kCompute,
+          fmt::format("steps compute {:.0f} % of the time, write checkpoints {:.0f} % and wait {:.0f} %{}",
+                      shares.compute * 100, shares.checkpoint * 100, shares.step_waits * 100,
+                      at_starts ? ", for the first batch of an epoch above all" : "")};
+}
+
+/// What helps whoever sets the pace; nothing for steps that are fed.
+std::string stage_advice(std::string_view stage, bool on_gpu) {
+  if (on_gpu) return "smaller images (shardctl convert --resize) or --decode cpu on more cores would help";
+  if (stage == stage::kRead) {
+    return "faster storage, more --readers, or the data staged on a local disk (shardctl stage) would help";
+  }
+  if (stage == stage::kDecode)
+    return "more cores, smaller images (shardctl convert --resize) or decoding on the GPU would help";
+  if (stage == stage::kAugment) return "more cores, --dtype u8 or normalising on the GPU would help";
+  if (stage == stage::kTransfer) return "--pinned on, --normalize gpu or a smaller --dtype would help";
+  if (stage == stage::kCheckpoint) {
+    return "a faster disk for checkpoints, fewer of them, or writing them behind the training would help (iobench "
+           "checkpoint)";
+  }
+  return {};
+}
+
+}  // namespace
+
+PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefetch) {
+  const std::array candidates{steps(shares), workers(shares), readers(shares), hand_over(shares)};
+  const Candidate& busiest = *std::ranges::max_element(candidates, {}, &Candidate::busy);
+  PipelineVerdict verdict{std::string(busiest.stage), busiest.reason, {}};
+  if (const std::string advice = stage_advice(busiest.stage, busiest.on_gpu); !advice.empty())
+    verdict.advice.push_back(advice);
+  const bool steps_take_time = shares.compute + shares.checkpoint > kNoticeable;  // else there is nothing to overlap
+  if (steps_take_time && shares.workers_blocked > kNoticeable && shares.step_starved > kNoticeable) {
+    verdict.advice.push_back(
+        fmt::format("raise --prefetch above {}: steps wait {:.0f} % of the time for batches, and workers {:.0f} % of "
+                    "theirs for leave to make them",
+                    prefetch, shares.step_starved * 100, shares.workers_blocked * 100));
+  }
+  const bool workers_win = busiest.stage == stage::kDecode || busiest.stage == stage::kAugment;
+  if (workers_win && !busiest.on_gpu && shares.worker_core < kMostOfACore) {
+    verdict.advice.push_back(
+        fmt::format("workers have {:.0f} % of a core each while they decode: other processes, a CPU limit or more "
+                    "--workers than cores take the rest",
+                    shares.worker_core * 100));
+  }
+  return verdict;
 }
 
 }  // namespace shardkit::bench

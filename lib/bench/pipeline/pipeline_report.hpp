@@ -8,13 +8,8 @@
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/pipeline/pipeline_setup.hpp"
 
-/// Which stage sets a pipeline's pace, by where its threads spend their time. Pure.
-///
-/// From a run's sums to the rows of its result. Pure.
-///
-/// What the pipeline itself costs, apart from what it measures.
-///
-/// From runs to the parts of a PipelineResult. Pure.
+/// From runs to the parts of a PipelineResult, and which stage sets the pace by where its threads spend their time.
+/// Pure.
 namespace shardkit::bench {
 
 /// Shares of the time of each kind of thread.
@@ -30,12 +25,6 @@ struct PipelineShares {
   double checkpoint = 0;
   double step_starved = 0;  ///< waits for batches but for the first of an epoch, over the running time
   double step_waits = 0;    ///< all of the step loop's waits
-};
-
-struct PipelineVerdict {
-  std::string limiting_stage;
-  std::string reason;               ///< one line
-  std::vector<std::string> advice;  ///< settings that would help
 };
 
 /// The threads with the least idle time set the pace: readers, workers, the one that hands over, or the step loop. Of
@@ -69,7 +58,7 @@ void describe_setup(const PipelineOptions& options, const PipelineRun& run, cons
                     PipelineResult& result);
 
 /// What was copied to these GPUs.
-CopyReport copy_report(const PipelineOptions& options, const std::vector<gpu::Device*>& gpus, const CopyTally& copies);
+CopyReport copy_report(const PipelineRun& run, const std::vector<gpu::Device*>& gpus);
 
 /// Who decoded.
 JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& tally);

@@ -1,73 +1,95 @@
 #include "bench/pipeline/pipeline_setup.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <ranges>
 
 #include <fmt/format.h>
 
 #include "bench/input/jpeg_store.hpp"
-#include "bench/pipeline/pipeline_gpus.hpp"
-#include "bench/pipeline/pipeline_ladder.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
 #include "system/limits.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::bench {
+namespace {
 
-void PipelineOptions::describe(FieldVisitor& v) {
+void describe_job(PipelineOptions& options, FieldVisitor& v) {
   v.field({"PATH", "shards, image files, or folders of either; none with --source null", Role::optional_positional,
            kMayDiffer},
-          paths);
+          options.paths);
   v.field(
       {"preset", "published workload that says batch and step time (iobench model --list-presets)", "NAME", kMayDiffer},
-      preset);
+      options.preset);
   v.field(
       {"gpus", Unit::count, "GPUs that step together; as many as --device names, else 1", kMayDiffer, between(1, 1024)},
-      gpus);
-  v.field({"batch", Unit::count, "samples per GPU and step; the preset's, else 256", between(1, 1U << 20U)}, batch);
+      options.gpus);
+  v.field({"batch", Unit::count, "samples per GPU and step; the preset's, else 256", between(1, 1U << 20U)},
+          options.batch);
   v.field({"step-time", Unit::seconds, "time a GPU computes on one batch; the preset's, else none", between(0, kDay)},
-          step_time);
+          options.step_time);
+}
+
+void describe_reading(PipelineOptions& options, FieldVisitor& v) {
   v.field(
       {"epochs", Unit::count, "passes over the data; the first has the cache state asked for", between(1, 1'000'000)},
-      epochs);
+      options.epochs);
   v.field({"prefetch", "batches per GPU made ahead of the step; several values are measured in turn", "N[,N...]"},
-          prefetch);
+          options.prefetch);
   v.field({"workers", Unit::count, "threads that decode and augment; as many as the process may keep cores busy",
            between(1, system::kMostThreads)},
-          workers);
+          options.workers);
   v.field({"readers", Unit::count, "threads that read; at most 4 for shards, 16 for files",
            between(1, system::kMostThreads)},
-          readers);
+          options.readers);
   v.field({"shuffle-buffer", Unit::count, "samples of shards among which the next is drawn; 0: in the shards' order",
            between(0, 10'000'000)},
-          shuffle_buffer);
-  v.field({"cache", "state of the page cache before the first epoch", kMayDiffer}, cache);
-  v.field({"source", "null: nothing is read"}, source);
-  v.field({"decode", "nvjpeg: on the GPU what that takes; null: nothing is, to time reading alone"}, decode);
-  v.field({"crop", Unit::count, "side of the random resized crop", "PIXELS", between(1, kMostCrop)}, crop);
-  v.field({"dtype", "type of the batch's values"}, dtype);
-  v.field({"layout", "planes first (nchw) or pixels first (nhwc)"}, layout);
-  v.field({"normalize", "where samples are flipped and normalised; gpu: one byte a level crosses the bus"}, normalize);
-  v.field({"sink", "where batches go; auto: to GPUs where one can be used, else they stay in host memory"}, sink);
-  v.field({"device", "GPUs that take them, by number; the first ones without it", "N[,N...]"}, device);
-  v.field({"pinned", "whether GPUs copy from pinned memory; auto: they do"}, pinned);
-  v.field({"step", "what computing is; spin: a kernel on each GPU"}, step);
-  v.field({"ladder", "measure from a naive loader to one in which all overlaps, rung by rung"}, ladder);
-  v.field({"drop-last", "leave out what is left of an epoch when it does not fill a batch of every GPU"}, drop_last);
+          options.shuffle_buffer);
+  v.field({"cache", "state of the page cache before the first epoch", kMayDiffer}, options.cache);
+  v.field({"source", "null: nothing is read"}, options.source);
+}
+
+void describe_samples(PipelineOptions& options, FieldVisitor& v) {
+  v.field({"decode", "nvjpeg: on the GPU what that takes; null: nothing is, to time reading alone"}, options.decode);
+  v.field({"crop", Unit::count, "side of the random resized crop", "PIXELS", between(1, kMostCrop)}, options.crop);
+  v.field({"dtype", "type of the batch's values"}, options.dtype);
+  v.field({"layout", "planes first (nchw) or pixels first (nhwc)"}, options.layout);
+  v.field({"normalize", "where samples are flipped and normalised; gpu: one byte a level crosses the bus"},
+          options.normalize);
+}
+
+void describe_steps(PipelineOptions& options, FieldVisitor& v) {
+  v.field({"sink", "where batches go; auto: to GPUs where one can be used, else they stay in host memory"},
+          options.sink);
+  v.field({"device", "GPUs that take them, by number; the first ones without it", "N[,N...]"}, options.device);
+  v.field({"pinned", "whether GPUs copy from pinned memory; auto: they do"}, options.pinned);
+  v.field({"step", "what computing is; spin: a kernel on each GPU"}, options.step);
+  v.field({"ladder", "measure from a naive loader to one in which all overlaps, rung by rung"}, options.ladder);
+  v.field({"drop-last", "leave out what is left of an epoch when it does not fill a batch of every GPU"},
+          options.drop_last);
   v.field({"samples", Unit::count, "samples of an epoch at most; all without it", kMayDiffer, between(1, 1ULL << 48U)},
-          samples);
+          options.samples);
   v.field({"budget", Unit::seconds, "read no new samples after this time; for each value of --prefetch", kMayDiffer,
            above(0, kDay)},
-          budget);
+          options.budget);
   v.field({"checkpoint-every", Unit::count, "write a checkpoint after every so many steps", between(1, 1U << 30U)},
-          checkpoint_every);
-  v.field({"checkpoint-bytes", Unit::bytes, "its size", at_least(1)}, checkpoint_bytes);
-  v.field({"checkpoint-dir", "existing folder for it; it is removed at once", "DIR"}, checkpoint_dir);
-  v.field({"trace", "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file, kMayDiffer}, trace);
-  v.field({"seed", "order, crops and flips", kMayDiffer}, seed);
+          options.checkpoint_every);
+  v.field({"checkpoint-bytes", Unit::bytes, "its size", at_least(1)}, options.checkpoint_bytes);
+  v.field({"checkpoint-dir", "existing folder for it; it is removed at once", "DIR"}, options.checkpoint_dir);
+  v.field({"trace", "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file, kMayDiffer}, options.trace);
+  v.field({"seed", "order, crops and flips", kMayDiffer}, options.seed);
+}
+
+}  // namespace
+
+void PipelineOptions::describe(FieldVisitor& v) {
+  describe_job(*this, v);
+  describe_reading(*this, v);
+  describe_samples(*this, v);
+  describe_steps(*this, v);
   access.describe(v);
 }
 
@@ -105,18 +127,16 @@ void check_gpu_options(const PipelineOptions& options) {
 }  // namespace
 
 std::vector<std::uint64_t> parse_prefetches(const std::string& text) {
+  const std::string expected =
+      fmt::format("--prefetch: expected numbers of 0 to {} with commas between them, such as 0,1,2,4; got '{}'",
+                  kMostPrefetch, text);
   std::vector<std::uint64_t> values;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::uint64_t value = 0;
-    const char* last = text.data() + end;
-    const auto [stopped, error] = std::from_chars(text.data() + begin, last, value);
-    check(error == std::errc() && stopped == last && value <= kMostPrefetch,
-          fmt::format("--prefetch: expected numbers of 0 to {} with commas between them, such as 0,1,2,4; got '{}'",
-                      kMostPrefetch, text));
-    values.push_back(value);
-    begin = end + 1;
+  for (const auto word : std::views::split(text, ',')) {
+    const auto value = system::parse_number({word.begin(), word.end()});
+    check(value && *value <= kMostPrefetch, expected);
+    values.push_back(*value);
   }
+  check(!values.empty(), expected);
   check(values.size() <= kMostPrefetch, fmt::format("--prefetch: expected at most {} values", kMostPrefetch));
   return values;
 }
@@ -139,7 +159,6 @@ PipelineSetup set_up(const PipelineOptions& options) {
     loader.batch = options.batch.value_or(preset.batch);
     setup.step.step_seconds = options.step_time.value_or(preset.step_seconds);
   }
-  setup.step.gpus = loader.gpus;
   setup.step.kind = options.step;
   check(options.step == StepKind::emulated || setup.step.step_seconds > 0,
         "--step spin: name the --step-time, or a --preset, for which GPUs compute");
@@ -151,8 +170,8 @@ PipelineSetup set_up(const PipelineOptions& options) {
   loader.layout = options.layout;
   if (options.normalize == NormalizeKind::gpu) loader.form = SampleForm::crop;
   if (options.decode == DecodeKind::nvjpeg) loader.form = SampleForm::encoded;
+  loader.pinned = options.pinned != PinnedChoice::off;
   loader.drop_last = options.drop_last;
-  setup.step.drop_last = options.drop_last;
   loader.seed = options.seed;
   loader.flow.samples = options.samples;
   loader.flow.shuffle_samples = options.shuffle_buffer;

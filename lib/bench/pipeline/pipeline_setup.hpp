@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,10 +10,11 @@
 #include <vector>
 
 #include "bench/machine/cache_state.hpp"
-#include "bench/pipeline/loader/batch.hpp"
+#include "bench/pipeline/batch.hpp"
+#include "bench/pipeline/gpu_sink.hpp"
 #include "bench/pipeline/pipeline.hpp"
-#include "bench/pipeline/steps/step_loop.hpp"
-#include "bench/pipeline/steps/trace.hpp"
+#include "bench/pipeline/step_loop.hpp"
+#include "bench/pipeline/trace.hpp"
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"
 
@@ -71,5 +73,42 @@ struct PipelineWork {
 /// Error{cancelled} on a stop and what the stages throw.
 PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings loader, const StepSettings& step,
                          CheckpointWriter* checkpoints, TraceLog* trace, Context& context);
+
+/// The option that cannot do without a GPU, such as "--sink gpu"; empty where none is given.
+std::optional<std::string_view> option_for_gpu(const PipelineOptions& options);
+
+/// How many GPUs --device lists; none without it. Throws Error{usage} for what is no list of numbers.
+std::vector<std::uint64_t> listed_devices(const PipelineOptions& options);
+
+/// The GPUs that take batches, of those that are there: the listed ones, else the first. None where batches stay in
+/// host memory. Fewer than the job has share its batches in turn, which is warned of once. Throws Error{unsupported}
+/// where one is asked for and not there.
+std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const PipelineSetup& setup,
+                                      const PipelineMachine& machine, Context& context);
+
+/// Decoders for them, where --decode nvjpeg asks for that; else none. They have to be of one model, as workers do not
+/// know where an image will go. Throws Error{unsupported}.
+std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const PipelineSetup& setup,
+                                                                   const std::vector<gpu::Device*>& gpus,
+                                                                   const PipelineMachine& machine);
+
+/// Memory of a GPU for decoded images: 1 MiB a sample, 64 MiB to 1 GiB, at most a quarter of what is free.
+std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu);
+
+/// The sink for them; the host's where they are none. Throws as GpuSink does.
+std::unique_ptr<BatchSink> make_sink(const PipelineSetup& setup, const std::vector<gpu::Device*>& gpus,
+                                     const std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>>& decoders,
+                                     const PipelineMachine& machine, Context& context);
+
+/// Throws Error{usage} for options that the ladder sets itself, or that say nothing over several rungs.
+void check_ladder(const PipelineOptions& options);
+
+/// Measures the same data on each rung, from the same state of the page cache and with the same seed: naive (pageable
+/// memory, nothing made ahead), pinned memory and a batch ahead, normalised on the GPU, decoded there, --prefetch
+/// batches ahead so that each stage overlaps the others. Where the page cache may be in any state it is warmed before
+/// each. A rung whose library is missing says so; the last one then decodes on the CPU. The result is the last rung's,
+/// with all rows.
+PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
+                            Context& context);
 
 }  // namespace shardkit::bench

@@ -39,7 +39,7 @@ RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& deco
   RunTurn turn;
   turn.read = {read.bytes_per_second, read.samples_per_second, read.latency, read.cache.state};
   if (decode) turn.decode = DecodeTurn{decode->samples_per_second, decode->samples_per_second_per_core.value_or(0)};
-  if (pipeline) turn.pipeline = PipelineTurn{pipeline->samples_per_second};
+  if (pipeline) turn.pipeline = SamplesTurn{pipeline->samples_per_second};
   if (transfer.pinned_h2d) turn.transfer = TransferTurn{*transfer.pinned_h2d};
   turn.predicted.samples_per_second = predicted_samples;
   return turn;
@@ -89,16 +89,12 @@ void DecodeTurn::describe(FieldVisitor& v) {
           samples_per_second_per_core);
 }
 
-void PipelineTurn::describe(FieldVisitor& v) {
-  v.field({"samples_per_second", Unit::per_second, "samples of all stages at once"}, samples_per_second);
+void SamplesTurn::describe(FieldVisitor& v) {
+  v.field({"samples_per_second", Unit::per_second, "samples of all stages together"}, samples_per_second);
 }
 
 void TransferTurn::describe(FieldVisitor& v) {
   v.field({"pinned_h2d", Unit::bytes_per_second, "a batch from pinned memory to the slowest GPU"}, pinned_h2d);
-}
-
-void PredictedTurn::describe(FieldVisitor& v) {
-  v.field({"samples_per_second", Unit::per_second, "what the stages give together"}, samples_per_second);
 }
 
 void RunTurn::describe(FieldVisitor& v) {

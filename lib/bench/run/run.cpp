@@ -16,6 +16,21 @@
 
 namespace shardkit::bench {
 
+void warn_of_steps(std::span<const RunResult> turns, Context& context) {
+  for (const RunResult& turn : turns) {
+    if (!turn.pipeline || turn.pipeline->steps >= kLeastSteps) continue;
+    context.warn("pipeline_short",
+                 fmt::format("the pipeline made {} in its time, and {} are needed for a rate: what it gave is in the "
+                             "JSON result alone, not in the ladder and not in the verdict; more data or a longer "
+                             "--budget gives more",
+                             format_count(turn.pipeline->steps, "step"), kLeastSteps));
+    return;
+  }
+}
+
+namespace {
+
+/// Hints stay in the result; the room in /dev/shm is judged later, against the loader that comes of it.
 void warn_of_environment(const Environment& environment, Context& context) {
   for (const Finding& finding : environment.findings) {
     if (finding.severity == FindingSeverity::hint || finding.code == "dev_shm_small") continue;
@@ -23,6 +38,7 @@ void warn_of_environment(const Environment& environment, Context& context) {
   }
 }
 
+/// Loader processes and their batches that the machine has no room for.
 void warn_of_loader(const RunOptions& options, const RunResult& result, Context& context) {
   const std::uint64_t cores = result.environment.usable_threads;
   const DataLoaderAdvice& loader = result.conclusion.loader;
@@ -40,6 +56,8 @@ void warn_of_loader(const RunOptions& options, const RunResult& result, Context&
   }
 }
 
+/// Stages that are slower together than each alone predicts, or faster, share something that the prediction does not
+/// know, or one of them was not steady.
 void warn_of_pipeline(const RunResult& result, Context& context) {
   constexpr double kMost = 1.1;
   if (result.pipeline && !reads_storage_too(result.read, *result.pipeline)) {
@@ -58,24 +76,6 @@ void warn_of_pipeline(const RunResult& result, Context& context) {
                            "others used the machine, or they share more than cores; a longer --budget tells",
                            format_factor(ratio)));
 }
-
-void warn_of_steps(std::span<const RunResult> turns, Context& context) {
-  for (const RunResult& turn : turns) {
-    if (!turn.pipeline || turn.pipeline->steps >= kLeastSteps) continue;
-    context.warn("pipeline_short",
-                 fmt::format("the pipeline made {} in its time, and {} are needed for a rate: what it gave is in the "
-                             "JSON result alone, not in the ladder and not in the verdict; more data or a longer "
-                             "--budget gives more",
-                             format_count(turn.pipeline->steps, "step"), kLeastSteps));
-    return;
-  }
-}
-
-void warn_of_failures(const RunResult& result, Context& context) {
-  if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
-}
-
-namespace {
 
 JobOptions job_of(const RunOptions& options) {
   // Samples weigh what those at hand weigh; only a preset that is about something else than images brings its own.
@@ -215,7 +215,7 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   const std::uint64_t cores = result.environment.usable_threads;
   const MeasuredNode node = measure(options, input, cores, gpus, context, result);
   result.conclusion = conclude(node, requirement, loader_of(options));
-  warn_of_failures(result, context);
+  if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
   warn_of_loader(options, result, context);
   warn_of_pipeline(result, context);
   result.command = command_text("iobench run", options);

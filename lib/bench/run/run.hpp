@@ -17,19 +17,14 @@
 #include "bench/read/read.hpp"
 #include "bench/requirement/job.hpp"
 #include "bench/run/measured_node.hpp"
-#include "bench/run/run_transfer.hpp"
+#include "bench/timing/timed_run.hpp"
+#include "bench/transfer/transfer.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "stats/comparison.hpp"
 
-/// From measured stages to a verdict: which one limits, by how much, and what would close the gap. Pure.
-///
-/// `iobench run --repeat N`: the turns of a run, and what they tell together.
-///
-/// `iobench run`: the whole ladder on one node, ending in a verdict.
-///
-/// What a run warns of once it has measured, each about one thing that keeps its figures from meaning what they seem
-/// to.
+/// `iobench run`: the whole ladder on one node, ending in a verdict. With --repeat several turns of it, and what they
+/// tell together.
 namespace shardkit::bench {
 
 /// How the loader of the job is set up.
@@ -105,6 +100,42 @@ struct Conclusion {
 Conclusion conclude(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                     const LoaderOptions& loader);
 
+/// The GPUs that a run copies to, none with a line that says why. Borrowed.
+struct RunGpus {
+  TransferMachine machine;
+  std::string missing;
+};
+
+/// What is to be copied.
+struct BatchCopies {
+  std::uint64_t gpus = 1;   ///< at most so many of those that are there
+  std::uint64_t batch = 1;  ///< samples of one GPU's batch
+  double sample_bytes = 0;  ///< as they go over the bus
+  double seconds = 0;       ///< time for all GPUs together, about
+};
+
+/// The job's batches on their way to the GPUs, each GPU alone, from pinned memory of its own NUMA node.
+struct TransferStage {
+  bool measured = false;
+  std::string text;
+  std::string gpu;
+  std::uint64_t gpus = 0;
+  std::uint64_t batch = 0;
+  double sample_bytes = 0;
+  std::uint64_t copy_bytes = 0;
+  std::optional<double> pinned_h2d;
+  std::optional<RateInterval> interval;
+  std::vector<TransferDevice> devices;
+  std::vector<TransferRow> rows;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Copies batches and parts of them to one GPU after the other, and checks every byte. What keeps it from measuring is
+/// in the result, with a warning where there are GPUs; only Error{cancelled} and Error{corrupt}, of bytes that arrive
+/// wrong, are thrown.
+TransferStage measure_transfer(const RunGpus& gpus, const BatchCopies& wanted, Context& context);
+
 /// What of a stage's result stands for one turn, under the names that it has there, so that compare finds both alike.
 struct ReadTurn {
   double bytes_per_second = 0;
@@ -122,7 +153,8 @@ struct DecodeTurn {
   void describe(FieldVisitor& v);
 };
 
-struct PipelineTurn {
+/// Of all stages together: measured, or predicted.
+struct SamplesTurn {
   double samples_per_second = 0;
 
   void describe(FieldVisitor& v);
@@ -134,19 +166,13 @@ struct TransferTurn {
   void describe(FieldVisitor& v);
 };
 
-struct PredictedTurn {
-  double samples_per_second = 0;
-
-  void describe(FieldVisitor& v);
-};
-
 /// One turn: all stages once.
 struct RunTurn {
   ReadTurn read;
   std::optional<DecodeTurn> decode;
-  std::optional<PipelineTurn> pipeline;
+  std::optional<SamplesTurn> pipeline;
   std::optional<TransferTurn> transfer;
-  PredictedTurn predicted;
+  SamplesTurn predicted;
 
   void describe(FieldVisitor& v);
 };
@@ -273,20 +299,7 @@ RunResult run(const RunOptions& options, Context& context);
 /// The same with other GPUs than CUDA's.
 RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context);
 
-/// Hints stay in the result; the room in /dev/shm is judged later, against the loader that comes of it.
-void warn_of_environment(const Environment& environment, Context& context);
-
-/// Loader processes and their batches that the machine has no room for.
-void warn_of_loader(const RunOptions& options, const RunResult& result, Context& context);
-
-/// Stages that are slower together than each alone predicts, or faster, share something that the prediction does not
-/// know, or one of them was not steady.
-void warn_of_pipeline(const RunResult& result, Context& context);
-
 /// Once for all turns, where the pipeline of one made too few steps for a rate, so that none is in the ladder.
 void warn_of_steps(std::span<const RunResult> turns, Context& context);
-
-/// Images that cannot be decoded, with their share.
-void warn_of_failures(const RunResult& result, Context& context);
 
 }  // namespace shardkit::bench

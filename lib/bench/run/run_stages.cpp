@@ -214,9 +214,8 @@ std::optional<DecodeResult> measure_decode(const RunOptions& options, const Inpu
     decode_options.dtype = options.dtype;
   }
   decode_options.min_seconds = std::min(options.budget * kShareForDecoding, kLongestDecode);
-  decode_options.most_seconds = decode_options.min_seconds;
   try {
-    return decode(decode_options, input, context);
+    return decode(decode_options, input, context, decode_options.min_seconds);
   } catch (const Error& error) {
     accept_no_decoding(options, input, error, context);
     return std::nullopt;

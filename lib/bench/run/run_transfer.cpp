@@ -1,13 +1,11 @@
-#include "bench/run/run_transfer.hpp"
-
 #include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
 
 #include "bench/machine/placement.hpp"
-#include "bench/transfer/copy_timer.hpp"
-#include "bench/transfer/pcie_limit.hpp"
+#include "bench/run/run.hpp"
+#include "bench/transfer/transfer.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "stats/summary.hpp"

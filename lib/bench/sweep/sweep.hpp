@@ -14,9 +14,8 @@
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"
 
-/// Which settings a sweep tries, when it has seen enough, and what it settles for. Knows no files and no clock.
-///
-/// `iobench sweep`: the best settings on this node, and the knees of the curves.
+/// `iobench sweep`: the best settings on this node, and the knees of the curves. What settings a sweep tries, when it
+/// has seen enough, and what it settles for knows no files and no clock.
 namespace shardkit::bench {
 
 /// How files are read.
@@ -47,8 +46,13 @@ struct SweepProbes {
   std::function<SweepPoint(const LoadSetting&)> load;  ///< samples per second
 };
 
+enum class SweepParameter { threads, block, depth, workers, prefetch };
+constexpr auto enum_names(SweepParameter) {
+  return std::to_array<std::string_view>({"threads", "block", "depth", "workers", "prefetch"});
+}
+
 struct SweepRow {
-  std::string parameter;  ///< threads, block, depth, workers or prefetch
+  SweepParameter parameter = SweepParameter::threads;
   std::uint64_t value = 0;
   std::optional<double> bytes_per_second;
   std::optional<double> samples_per_second;

@@ -51,8 +51,6 @@ bool wait_until(Clock::time_point moment, const std::stop_token& stop) {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::chrono::milliseconds kSlice{100};
 /// A second. Fewer show no trend, and their interval is their range, or nearly so.
 constexpr std::size_t kLeastSlices = 10;

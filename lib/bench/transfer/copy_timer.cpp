@@ -1,5 +1,3 @@
-#include "bench/transfer/copy_timer.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -7,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/transfer/transfer.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "gpu/pattern.hpp"
@@ -44,21 +43,146 @@ struct Lane {
 class CopyRun {
  public:
   CopyRun(gpu::Device& device, MutableBytes host, gpu::DeviceSpan memory, const CopyJob& job, std::uint64_t seed,
-          const std::stop_token& stop);
-  ~CopyRun();
+          const std::stop_token& stop)
+      : device_(device),
+        job_(job),
+        copies_(std::clamp<std::uint64_t>(kMostBytes / (job.bytes * job.streams), 1, kCopies)),
+        stop_(stop) {
+    for (std::uint64_t i = 0; i < job.lanes(); ++i) {
+      const bool to_device =
+          job.direction == CopyDirection::h2d || (job.direction == CopyDirection::both && i % 2 == 0);
+      const std::size_t at = i * job.stride();
+      lanes_.push_back({device.make_stream(), to_device, host.subspan(at, job.bytes), memory.part(at, job.bytes),
+                        gpu::pattern_word(seed, i)});
+    }
+  }
+
+  /// The caller's memory may go away next: nothing copies there any more.
+  ~CopyRun() {
+    for (const Lane& lane : lanes_) {
+      try {
+        lane.stream->synchronize();
+      } catch (const Error&) {  // already on its way, from the call that failed
+      }
+    }
+  }
+
   CopyRun(const CopyRun&) = delete;
   CopyRun& operator=(const CopyRun&) = delete;
 
-  CopyTiming run();
+  CopyTiming run() {
+    write_pattern();
+    warm_up();
+    CopyTiming timing{copies_, {}};
+    for (unsigned i = 0; i < kMeasurements; ++i) {
+      throw_if_stopped();
+      const double seconds = job_.kind == gpu::HostMemory::pageable ? seconds_by_clock() : seconds_by_events();
+      timing.copy_seconds.push_back(seconds / static_cast<double>(copies_));
+    }
+    throw_if_stopped();
+    check();
+    return timing;
+  }
 
  private:
-  void write_pattern();
-  void warm_up();
-  double seconds_by_events();
-  double seconds_by_clock();
-  void copy_by_clock(const Lane& lane, std::atomic<std::size_t>& waiting, const std::stop_token& stop);
-  void check() const;
-  std::uint64_t wrong_bytes(const Lane& lane) const;
+  /// Into the sources. The targets hold other bytes: patterns of an earlier seed, or zeros.
+  void write_pattern() {
+    for (const Lane& lane : lanes_) {
+      if (lane.to_device) {
+        gpu::fill_pattern(lane.host, lane.seed);
+      } else {
+        device_.fill_pattern(lane.memory, lane.seed);
+      }
+    }
+  }
+
+  void warm_up() {
+    for (std::uint64_t i = 0; i < std::min(kWarmUps, copies_); ++i) {
+      throw_if_stopped();
+      for (const Lane& lane : lanes_) lane.copy();
+    }
+    for (const Lane& lane : lanes_) lane.stream->synchronize();
+  }
+
+  double seconds_by_events() {
+    const auto start = device_.make_event();
+    const auto end = device_.make_event();
+    std::vector<std::unique_ptr<gpu::Event>> ends;
+    for (std::size_t i = 1; i < lanes_.size(); ++i) ends.push_back(device_.make_event());
+    const auto gate = device_.make_gate();  // goes first, and opens, when something throws
+
+    gpu::Stream& first = *lanes_.front().stream;
+    first.hold(*gate);
+    first.record(*start);
+    for (std::size_t i = 1; i < lanes_.size(); ++i) lanes_[i].stream->wait(*start);
+    for (std::uint64_t i = 0; i < copies_; ++i) {
+      for (const Lane& lane : lanes_) lane.copy();
+    }
+    for (std::size_t i = 1; i < lanes_.size(); ++i) {
+      lanes_[i].stream->record(*ends[i - 1]);
+      first.wait(*ends[i - 1]);
+    }
+    first.record(*end);
+    gate->open();
+    for (const Lane& lane : lanes_) lane.stream->synchronize();
+    if (!gate->held()) {
+      throw Error(ErrorCode::io,
+                  "the GPU gave up waiting for copies to be enqueued, so that their time cannot be told: is "
+                  "CUDA_LAUNCH_BLOCKING set?");
+    }
+    return end->seconds_since(*start);
+  }
+
+  double seconds_by_clock() {
+    std::atomic<std::size_t> waiting{lanes_.size()};
+    std::vector<Clock::time_point> ends(lanes_.size());
+    sync::TaskGroup others(stop_);
+    for (std::size_t i = 1; i < lanes_.size(); ++i) {
+      others.spawn([&, i](const std::stop_token& stop) {
+        copy_by_clock(lanes_[i], waiting, stop);
+        ends[i] = Clock::now();
+      });
+    }
+    const std::stop_token stop = others.stop_token();
+    while (waiting.load() > 1 && !stop.stop_requested()) std::this_thread::yield();
+    const Clock::time_point start = Clock::now();
+    copy_by_clock(lanes_.front(), waiting, stop);
+    ends.front() = Clock::now();
+    others.wait();
+    throw_if_stopped();
+    return std::chrono::duration<double>(*std::max_element(ends.begin(), ends.end()) - start).count();
+  }
+
+  /// Waits until every lane's thread is there, copies, and finishes.
+  void copy_by_clock(const Lane& lane, std::atomic<std::size_t>& waiting, const std::stop_token& stop) {
+    for (waiting.fetch_sub(1); waiting.load() > 0 && !stop.stop_requested();) std::this_thread::yield();
+    for (std::uint64_t i = 0; i < copies_ && !stop.stop_requested(); ++i) lane.copy();
+    lane.stream->synchronize();
+  }
+
+  void check() const {
+    for (const Lane& lane : lanes_) {
+      const std::uint64_t wrong = wrong_bytes(lane);
+      if (wrong == 0) continue;
+      throw Error(
+          ErrorCode::corrupt,
+          fmt::format("{} of {} arrived wrong {} GPU {} ({}, {} memory, {}): look at the kernel's log for PCIe "
+                      "errors before this machine trains anything",
+                      format_count(wrong, "byte"), format_count(job_.bytes), lane.to_device ? "on" : "from",
+                      device_.facts().index, format_size(job_.bytes), enum_name(job_.kind), enum_name(job_.direction)));
+    }
+  }
+
+  /// On the host, or where it can hardly read its own memory by way of the GPU.
+  std::uint64_t wrong_bytes(const Lane& lane) const {
+    if (lane.to_device) return device_.count_mismatches(lane.memory, lane.seed);
+    if (job_.kind != gpu::HostMemory::write_combined) return gpu::count_mismatches(lane.host, lane.seed);
+    device_.fill_pattern(lane.memory, ~lane.seed);
+    lane.stream->copy_to_device(lane.memory, lane.host);
+    lane.stream->synchronize();
+    return device_.count_mismatches(lane.memory, lane.seed);
+  }
+
   void throw_if_stopped() const {
     if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while copying");
   }
@@ -69,143 +193,6 @@ class CopyRun {
   std::stop_token stop_;
   std::vector<Lane> lanes_;
 };
-
-CopyRun::CopyRun(gpu::Device& device, MutableBytes host, gpu::DeviceSpan memory, const CopyJob& job, std::uint64_t seed,
-                 const std::stop_token& stop)
-    : device_(device),
-      job_(job),
-      copies_(std::clamp<std::uint64_t>(kMostBytes / (job.bytes * job.streams), 1, kCopies)),
-      stop_(stop) {
-  for (std::uint64_t i = 0; i < job.lanes(); ++i) {
-    const bool to_device = job.direction == CopyDirection::h2d || (job.direction == CopyDirection::both && i % 2 == 0);
-    const std::size_t at = i * job.stride();
-    lanes_.push_back({device.make_stream(), to_device, host.subspan(at, job.bytes), memory.part(at, job.bytes),
-                      gpu::pattern_word(seed, i)});
-  }
-}
-
-/// The caller's memory may go away next: nothing copies there any more.
-CopyRun::~CopyRun() {
-  for (const Lane& lane : lanes_) {
-    try {
-      lane.stream->synchronize();
-    } catch (const Error&) {  // already on its way, from the call that failed
-    }
-  }
-}
-
-CopyTiming CopyRun::run() {
-  write_pattern();
-  warm_up();
-  CopyTiming timing{copies_, {}};
-  for (unsigned i = 0; i < kMeasurements; ++i) {
-    throw_if_stopped();
-    const double seconds = job_.kind == gpu::HostMemory::pageable ? seconds_by_clock() : seconds_by_events();
-    timing.copy_seconds.push_back(seconds / static_cast<double>(copies_));
-  }
-  throw_if_stopped();
-  check();
-  return timing;
-}
-
-/// Into the sources. The targets hold other bytes: patterns of an earlier seed, or zeros.
-void CopyRun::write_pattern() {
-  for (const Lane& lane : lanes_) {
-    if (lane.to_device) {
-      gpu::fill_pattern(lane.host, lane.seed);
-    } else {
-      device_.fill_pattern(lane.memory, lane.seed);
-    }
-  }
-}
-
-void CopyRun::warm_up() {
-  for (std::uint64_t i = 0; i < std::min(kWarmUps, copies_); ++i) {
-    throw_if_stopped();
-    for (const Lane& lane : lanes_) lane.copy();
-  }
-  for (const Lane& lane : lanes_) lane.stream->synchronize();
-}
-
-double CopyRun::seconds_by_events() {
-  const auto start = device_.make_event();
-  const auto end = device_.make_event();
-  std::vector<std::unique_ptr<gpu::Event>> ends;
-  for (std::size_t i = 1; i < lanes_.size(); ++i) ends.push_back(device_.make_event());
-  const auto gate = device_.make_gate();  // goes first, and opens, when something throws
-
-  gpu::Stream& first = *lanes_.front().stream;
-  first.hold(*gate);
-  first.record(*start);
-  for (std::size_t i = 1; i < lanes_.size(); ++i) lanes_[i].stream->wait(*start);
-  for (std::uint64_t i = 0; i < copies_; ++i) {
-    for (const Lane& lane : lanes_) lane.copy();
-  }
-  for (std::size_t i = 1; i < lanes_.size(); ++i) {
-    lanes_[i].stream->record(*ends[i - 1]);
-    first.wait(*ends[i - 1]);
-  }
-  first.record(*end);
-  gate->open();
-  for (const Lane& lane : lanes_) lane.stream->synchronize();
-  if (!gate->held()) {
-    throw Error(ErrorCode::io,
-                "the GPU gave up waiting for copies to be enqueued, so that their time cannot be told: is "
-                "CUDA_LAUNCH_BLOCKING set?");
-  }
-  return end->seconds_since(*start);
-}
-
-/// Waits until every lane's thread is there, copies, and finishes.
-void CopyRun::copy_by_clock(const Lane& lane, std::atomic<std::size_t>& waiting, const std::stop_token& stop) {
-  for (waiting.fetch_sub(1); waiting.load() > 0 && !stop.stop_requested();) std::this_thread::yield();
-  for (std::uint64_t i = 0; i < copies_ && !stop.stop_requested(); ++i) lane.copy();
-  lane.stream->synchronize();
-}
-
-double CopyRun::seconds_by_clock() {
-  std::atomic<std::size_t> waiting{lanes_.size()};
-  std::vector<Clock::time_point> ends(lanes_.size());
-  sync::TaskGroup others(stop_);
-  for (std::size_t i = 1; i < lanes_.size(); ++i) {
-    others.spawn([&, i](const std::stop_token& stop) {
-      copy_by_clock(lanes_[i], waiting, stop);
-      ends[i] = Clock::now();
-    });
-  }
-  const std::stop_token stop = others.stop_token();
-  while (waiting.load() > 1 && !stop.stop_requested()) std::this_thread::yield();
-  const Clock::time_point start = Clock::now();
-  copy_by_clock(lanes_.front(), waiting, stop);
-  ends.front() = Clock::now();
-  others.wait();
-  throw_if_stopped();
-  return std::chrono::duration<double>(*std::max_element(ends.begin(), ends.end()) - start).count();
-}
-
-/// On the host, or where it can hardly read its own memory by way of the GPU.
-std::uint64_t CopyRun::wrong_bytes(const Lane& lane) const {
-  if (lane.to_device) return device_.count_mismatches(lane.memory, lane.seed);
-  if (job_.kind != gpu::HostMemory::write_combined) return gpu::count_mismatches(lane.host, lane.seed);
-  device_.fill_pattern(lane.memory, ~lane.seed);
-  lane.stream->copy_to_device(lane.memory, lane.host);
-  lane.stream->synchronize();
-  return device_.count_mismatches(lane.memory, lane.seed);
-}
-
-void CopyRun::check() const {
-  for (const Lane& lane : lanes_) {
-    const std::uint64_t wrong = wrong_bytes(lane);
-    if (wrong == 0) continue;
-    throw Error(
-        ErrorCode::corrupt,
-        fmt::format("{} of {} arrived wrong {} GPU {} ({}, {} memory, {}): look at the kernel's log for PCIe "
-                    "errors before this machine trains anything",
-                    format_count(wrong, "byte"), format_count(job_.bytes), lane.to_device ? "on" : "from",
-                    device_.facts().index, format_size(job_.bytes), enum_name(job_.kind), enum_name(job_.direction)));
-  }
-}
-
 }  // namespace
 
 CopyTiming time_copies(gpu::Device& device, MutableBytes host, gpu::DeviceSpan memory, const CopyJob& job,

@@ -34,38 +34,6 @@ class FileToDevice {
   virtual void finish() = 0;
 };
 
-/// Reads into pinned memory, two blocks of it in turn, and copies one while it reads the other. `file` outlives it.
-class ReadAndCopy final : public FileToDevice {
- public:
-  ReadAndCopy(gpu::Device& device, const io::File& file, std::size_t block);
-  ~ReadAndCopy() override;
-  ReadAndCopy(const ReadAndCopy&) = delete;
-  ReadAndCopy& operator=(const ReadAndCopy&) = delete;
-
-  void bring(gpu::DeviceSpan to, std::uint64_t offset) override;
-  void finish() override;
-
- private:
-  struct Slot {
-    std::unique_ptr<gpu::HostBuffer> host;
-    std::unique_ptr<gpu::Stream> stream;
-  };
-  const io::File& file_;
-  std::vector<Slot> slots_;
-  std::size_t next_ = 0;
-};
-
-/// By cuFile, whose reads return when the bytes are there. `file` outlives it.
-class ReadDirectly final : public FileToDevice {
- public:
-  explicit ReadDirectly(gpu::DirectFile& file) : file_(file) {}
-  void bring(gpu::DeviceSpan to, std::uint64_t offset) override { file_.read(to, offset); }
-  void finish() override {}
-
- private:
-  gpu::DirectFile& file_;
-};
-
 /// Reads all of `buffer` at `offset`. Throws Error{io}, also for a file that has become shorter.
 void read_fully(const io::File& file, std::uint64_t offset, MutableBytes buffer) {
   const std::size_t got = file.read_at(offset, buffer);
@@ -74,33 +42,6 @@ void read_fully(const io::File& file, std::uint64_t offset, MutableBytes buffer)
               fmt::format("'{}' ends at byte {}: it has become shorter while it was read", file.path(), offset + got),
               file.path(), offset + got);
 }
-
-ReadAndCopy::ReadAndCopy(gpu::Device& device, const io::File& file, std::size_t block) : file_(file) {
-  for (int i = 0; i < 2; ++i) {
-    slots_.push_back({std::make_unique<gpu::HostBuffer>(device, gpu::HostMemory::pinned, block), device.make_stream()});
-  }
-}
-
-/// A copy that is on its way still reads the pinned memory.
-ReadAndCopy::~ReadAndCopy() {
-  try {
-    finish();
-  } catch (const Error&) {  // what failed was told before
-  }
-}
-
-void ReadAndCopy::bring(gpu::DeviceSpan to, std::uint64_t offset) {
-  Slot& slot = slots_[next_++ % slots_.size()];
-  slot.stream->synchronize();
-  const MutableBytes bytes = slot.host->bytes().first(to.size);
-  read_fully(file_, offset, bytes);
-  slot.stream->copy_to_device(to, bytes);
-}
-
-void ReadAndCopy::finish() {
-  for (const Slot& slot : slots_) slot.stream->synchronize();
-}
-
 using Clock = std::chrono::steady_clock;
 using MakeReader = std::function<std::unique_ptr<FileToDevice>()>;
 
@@ -123,6 +64,60 @@ io::File open_file(const std::string& path, bool& direct) {
   }
 }
 
+/// Reads into pinned memory, two blocks of it in turn, and copies one while it reads the other. `file` outlives it.
+class ReadAndCopy final : public FileToDevice {
+ public:
+  ReadAndCopy(gpu::Device& device, const io::File& file, std::size_t block) : file_(file) {
+    for (int i = 0; i < 2; ++i) {
+      slots_.push_back(
+          {std::make_unique<gpu::HostBuffer>(device, gpu::HostMemory::pinned, block), device.make_stream()});
+    }
+  }
+
+  /// A copy that is on its way still reads the pinned memory.
+  ~ReadAndCopy() override {
+    try {
+      finish();
+    } catch (const Error&) {  // what failed was told before
+    }
+  }
+
+  ReadAndCopy(const ReadAndCopy&) = delete;
+  ReadAndCopy& operator=(const ReadAndCopy&) = delete;
+
+  void bring(gpu::DeviceSpan to, std::uint64_t offset) override {
+    Slot& slot = slots_[next_++ % slots_.size()];
+    slot.stream->synchronize();
+    const MutableBytes bytes = slot.host->bytes().first(to.size);
+    read_fully(file_, offset, bytes);
+    slot.stream->copy_to_device(to, bytes);
+  }
+
+  void finish() override {
+    for (const Slot& slot : slots_) slot.stream->synchronize();
+  }
+
+ private:
+  struct Slot {
+    std::unique_ptr<gpu::HostBuffer> host;
+    std::unique_ptr<gpu::Stream> stream;
+  };
+  const io::File& file_;
+  std::vector<Slot> slots_;
+  std::size_t next_ = 0;
+};
+
+/// By cuFile, whose reads return when the bytes are there. `file` outlives it.
+class ReadDirectly final : public FileToDevice {
+ public:
+  explicit ReadDirectly(gpu::DirectFile& file) : file_(file) {}
+  void bring(gpu::DeviceSpan to, std::uint64_t offset) override { file_.read(to, offset); }
+  void finish() override {}
+
+ private:
+  gpu::DirectFile& file_;
+};
+
 class FileRun {
  public:
   FileRun(const io::File& file, std::uint64_t bytes, unsigned threads, gpu::Device& device, Context& context)
@@ -131,7 +126,7 @@ class FileRun {
   gpu::DeviceSpan memory() const { return memory_.span(); }
 
   /// Times one way and checks what it brought.
-  FileWay measure(std::string_view way, bool direct, const MakeReader& make_reader) {
+  FileWay measure(FileReader way, bool direct, const MakeReader& make_reader) {
     std::vector<std::unique_ptr<FileToDevice>> readers;
     for (unsigned i = 0; i < threads_; ++i) readers.push_back(make_reader());
     device_.fill_pattern(memory_.span(), kStaleSeed);  // what an earlier way brought must not pass for this one's
@@ -139,7 +134,7 @@ class FileRun {
     for (unsigned i = 0; i < kRepetitions; ++i) seconds.push_back(bring_all(readers));
     check(way);
     const double median = stats::summarize(seconds).median;
-    return {std::string(way), direct, median, static_cast<double>(bytes_) / median};
+    return {way, direct, median, static_cast<double>(bytes_) / median};
   }
 
  private:
@@ -165,7 +160,7 @@ class FileRun {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
-  void check(std::string_view way) {
+  void check(FileReader way) {
     context_.progress().start("checking", 0, bytes_);
     const gpu::HostBuffer expected(device_, gpu::HostMemory::pinned, kBlock);
     const gpu::HostBuffer found(device_, gpu::HostMemory::pinned, kBlock);
@@ -179,7 +174,7 @@ class FileRun {
       if (std::memcmp(found.bytes().data(), expected.bytes().data(), length) != 0) {
         throw Error(ErrorCode::corrupt,
                     fmt::format("bytes of '{}' arrived wrong on GPU {} by {}, within {} from byte {}", file_.path(),
-                                device_.facts().index, way, format_size(length), offset),
+                                device_.facts().index, enum_name(way), format_size(length), offset),
                     file_.path(), offset);
       }
       context_.progress().bytes.fetch_add(length, std::memory_order_relaxed);
@@ -236,7 +231,7 @@ void measure_cufile(FileRun& run, const io::File& file, bool direct, gpu::Device
   }
   const Registration registration(*storage, run.memory());
   result.registered = registration.done();
-  result.rows.push_back(run.measure("cufile", true, [&] { return std::make_unique<ReadDirectly>(*opened); }));
+  result.rows.push_back(run.measure(FileReader::cufile, true, [&] { return std::make_unique<ReadDirectly>(*opened); }));
   result.mode = mode_of(storage->reads());
 }
 
@@ -268,7 +263,7 @@ FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Devic
   result.threads = threads;
   FileRun run(file, bytes, threads, device, context);
   result.rows.push_back(
-      run.measure("pread", direct, [&] { return std::make_unique<ReadAndCopy>(device, file, kBlock); }));
+      run.measure(FileReader::pread, direct, [&] { return std::make_unique<ReadAndCopy>(device, file, kBlock); }));
   measure_cufile(run, file, direct, device, machine, result);
   if (result.missing) context.warn("gds_missing", *result.missing);
   return result;

@@ -1,11 +1,10 @@
-#include "bench/transfer/pcie_limit.hpp"
-
 #include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/transfer/transfer.hpp"
 #include "core/units.hpp"
 #include "stats/summary.hpp"
 #include "system/numa_binding.hpp"
@@ -144,8 +143,6 @@ const TransferRow* best_row(const TransferResult& result, std::uint64_t device, 
   return best;
 }
 
-std::string_view kind_name(gpu::HostMemory kind) { return enum_name(kind); }
-
 std::string_view direction_text(CopyDirection direction) {
   switch (direction) {
     case CopyDirection::h2d:
@@ -199,12 +196,12 @@ std::string copies_verdict(const TransferResult& result) {
   if (result.devices.size() > 1) {
     text = fmt::format("slowest of {} GPUs is number {}: ", result.devices.size(), device.device);
   }
-  text += fmt::format("{} {} {}{}", kind_name(lead.kind), direction_text(lead.direction),
+  text += fmt::format("{} {} {}{}", enum_name(lead.kind), direction_text(lead.direction),
                       format_rate(row.bytes_per_second), share_text(row, device));
   for (std::size_t i = 0; i < kEnumNames<gpu::HostMemory>.size(); ++i) {
     const auto kind = static_cast<gpu::HostMemory>(i);
     const TransferRow* const other = kind == lead.kind ? nullptr : best(kind, lead.remote);
-    if (other) text += fmt::format("; {} {}", kind_name(kind), format_rate(other->bytes_per_second));
+    if (other) text += fmt::format("; {} {}", enum_name(kind), format_rate(other->bytes_per_second));
   }
   if (const TransferRow* const far = lead.remote ? nullptr : best(lead.kind, true)) {
     text += fmt::format("; from NUMA node {} {}", far->numa_node.value_or(0), format_rate(far->bytes_per_second));
@@ -216,7 +213,7 @@ std::string file_verdict(const FileTransfer& file) {
   std::string text;
   for (const FileWay& way : file.rows) {
     if (!text.empty()) text += "; ";
-    if (way.way == "cufile") {
+    if (way.way == FileReader::cufile) {
       text += fmt::format("cuFile ({} mode) ", enum_name(file.mode));
     } else {
       text += "pread and pinned copies ";

@@ -5,9 +5,6 @@
 #include <fmt/format.h>
 
 #include "bench/machine/placement.hpp"
-#include "bench/transfer/copy_timer.hpp"
-#include "bench/transfer/pcie_limit.hpp"
-#include "bench/transfer/transfer_plan.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "system/limits.hpp"

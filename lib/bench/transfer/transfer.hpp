@@ -1,10 +1,13 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,9 +100,13 @@ struct PinningRow {
   void describe(FieldVisitor& v);
 };
 
+/// What brings a file to the GPU: reading into pinned memory and copying, or cuFile.
+enum class FileReader { pread, cufile };
+constexpr auto enum_names(FileReader) { return std::to_array<std::string_view>({"pread", "cufile"}); }
+
 /// One way from a file to the GPU.
 struct FileWay {
-  std::string way;  ///< "pread" or "cufile"
+  FileReader way = FileReader::pread;
   bool direct = true;
   double transfer_seconds = 0;
   double bytes_per_second = 0;
@@ -163,5 +170,85 @@ void check_transfer_file(const std::string& path);
 /// cannot be had the result says why.
 FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Device& device,
                            const TransferMachine& machine, Context& context);
+
+/// The most copies in flight at once in one direction.
+inline constexpr std::uint64_t kMostTransferStreams = 8;
+
+/// One kind of copy that is to be timed.
+struct CopyJob {
+  gpu::HostMemory kind = gpu::HostMemory::pageable;
+  CopyDirection direction = CopyDirection::h2d;
+  std::uint64_t bytes = 0;
+  std::uint64_t streams = 1;
+
+  /// Pieces of memory that it needs on either side: one for each stream and direction.
+  std::uint64_t lanes() const { return streams * (direction == CopyDirection::both ? 2 : 1); }
+  /// From the start of one piece to that of the next, so that each starts on a page.
+  std::uint64_t stride() const { return (bytes + 4095) / 4096 * 4096; }
+  std::uint64_t memory() const { return lanes() * stride(); }
+};
+
+/// What the options ask for, kind by kind.
+struct TransferPlan {
+  std::vector<gpu::HostMemory> kinds;
+  std::vector<CopyJob> jobs;             ///< in order of the kinds, then of sizes, streams, directions
+  std::optional<std::uint64_t> samples;  ///< in each copy, with --batch
+};
+
+/// Throws Error{usage} that names the option.
+TransferPlan plan_transfer(const TransferOptions& options);
+
+/// The GPUs that --device names. Throws Error{usage} for what is no number, and Error{unsupported} for a GPU that is
+/// not there.
+std::vector<gpu::Device*> chosen_devices(const std::string& option, std::span<gpu::Device* const> devices);
+
+struct CopyTiming {
+  std::uint64_t copies = 0;          ///< of each stream and direction in a measurement
+  std::vector<double> copy_seconds;  ///< one a measurement: its time over `copies`
+};
+
+/// Copies between `host` and `memory`, each of at least job.memory() bytes, and then checks every byte of the last
+/// copies against a pattern made from `seed`, which differs from call to call. Throws Error{corrupt} when one is wrong,
+/// Error{cancelled}.
+CopyTiming time_copies(gpu::Device& device, MutableBytes host, gpu::DeviceSpan memory, const CopyJob& job,
+                       std::uint64_t seed, const std::stop_token& stop);
+
+/// What was timed as a row of the result; its device, share of the link and samples are the caller's to fill in.
+TransferRow timed_row(const CopyJob& job, const CopyTiming& timing, const Placement& place);
+
+/// Against the link as it was at its fastest.
+void add_wire_share(const TransferDevice& device, TransferRow& row);
+
+/// Bytes per second that are left for data on a link that carries `wire_rate`: in packets of 256 bytes, the payload
+/// that root ports of servers agree on, each with 24 bytes around it (framing 4, header 16 with 64-bit addresses, check
+/// sum 4; PCI Express Base Specification 5.0, 2.2 and 4.2). Empty above generation 5, which packs them otherwise.
+std::optional<double> payload_rate(double wire_rate, unsigned generation);
+
+/// The GPU's facts, its node and its link: as the driver sees it where `monitor` is given and tells, else as /sys does;
+/// without a link where neither knows.
+TransferDevice look_at_device(const gpu::DeviceFacts& facts, const system::Probe& probe,
+                              const gpu::GpuMonitor* monitor = nullptr);
+
+/// Looks again: keeps the fastest state of the link, and what slowed the GPU down. For right after copies.
+void look_at_link(const system::Probe& probe, const gpu::GpuMonitor* monitor, TransferDevice& device);
+
+/// Warns of a link below what device and slot can do, and of a GPU that was slowed down. For when all is measured.
+void warn_of_device(const TransferDevice& device, Context& context);
+
+/// "PCIe 5 x16"; empty when the link is unknown.
+std::string link_name(const TransferDevice& device);
+/// The same of what device and slot can do.
+std::string max_link_name(const TransferDevice& device);
+
+/// The result in one line: of pinned memory to the GPU (or what was measured in its place) the best rate of all sizes,
+/// its share of the link, then the other kinds. Of several GPUs the slowest. Of a file each way.
+std::string transfer_verdict(const TransferResult& result);
+
+/// The fastest row of this kind and direction that is not from a remote node; of several GPUs that of the slowest.
+std::optional<double> best_rate(const TransferResult& result, gpu::HostMemory kind, CopyDirection direction);
+
+/// Times allocating pinned memory, or registering memory whose pages are there, and giving it back: the median of
+/// three. Empty for pageable memory. The row's device and place are the caller's to fill in.
+std::optional<PinningRow> time_pinning(gpu::Device& device, gpu::HostMemory kind, std::size_t bytes, Context& context);
 
 }  // namespace shardkit::bench

@@ -1,9 +1,8 @@
-#include "bench/transfer/transfer_plan.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "bench/transfer/transfer.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/units.hpp"

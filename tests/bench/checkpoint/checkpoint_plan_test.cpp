@@ -1,7 +1,6 @@
-#include "bench/checkpoint/checkpoint_plan.hpp"
-
 #include <doctest/doctest.h>
 
+#include "bench/checkpoint/checkpoint.hpp"
 #include "core/error.hpp"
 
 using namespace shardkit;
@@ -9,9 +8,19 @@ using namespace shardkit::bench;
 
 namespace {
 
-std::string refusal(const CheckpointWish& wish) {
+CheckpointOptions wish(std::optional<std::string> model, double scale, std::optional<std::uint64_t> bytes,
+                       std::optional<std::uint64_t> writers) {
+  CheckpointOptions options;
+  options.model = std::move(model);
+  options.scale = scale;
+  options.bytes = bytes;
+  options.writers = writers;
+  return options;
+}
+
+std::string refusal(const CheckpointOptions& options) {
   try {
-    plan_checkpoint(wish);
+    plan_checkpoint(options);
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::usage);
     return error.what();
@@ -27,7 +36,7 @@ TEST_CASE("a checkpoint without a model is 1 GiB by one writer") {
 }
 
 TEST_CASE("writers share the bytes in whole blocks of 4096") {
-  const CheckpointPlan plan = plan_checkpoint({{}, 1, 30'000, 3});
+  const CheckpointPlan plan = plan_checkpoint(wish({}, 1, 30'000, 3));
   CHECK(plan.rank_bytes == std::vector<std::uint64_t>(3, 12'288));  // 10,000 rounded up
   CHECK(plan.bytes() == 36'864);
 }
@@ -35,19 +44,20 @@ TEST_CASE("writers share the bytes in whole blocks of 4096") {
 TEST_CASE("of a model each of a node's 8 ranks writes its share: 105 GiB / 8 ranks, 912 GiB / 64, 5.29 TiB / 512") {
   constexpr double kGiB = 1ULL << 30U;
   for (const auto& [model, gib] : {std::pair{"llama3-8b", 13.125}, {"llama3-70b", 14.25}, {"llama3-405b", 10.58}}) {
-    const CheckpointPlan plan = plan_checkpoint({model, 1, {}, {}});
+    const CheckpointPlan plan = plan_checkpoint(wish(model, 1, {}, {}));
     CHECK(plan.writers() == 8);
     CHECK(static_cast<double>(plan.rank_bytes.front()) / kGiB == doctest::Approx(gib).epsilon(1e-4));
   }
-  CHECK(plan_checkpoint({"llama3-8b", 0.01, {}, {}}).rank_bytes.front() == 140'931'072);  // 140,928,614.4 rounded up
-  CHECK(plan_checkpoint({"llama3-70b", 1, {}, 2}).writers() == 2);
+  CHECK(plan_checkpoint(wish("llama3-8b", 0.01, {}, {})).rank_bytes.front() ==
+        140'931'072);  // 140,928,614.4 rounded up
+  CHECK(plan_checkpoint(wish("llama3-70b", 1, {}, 2)).writers() == 2);
 }
 
 TEST_CASE("wishes that contradict themselves say which option to change") {
-  CHECK(refusal({"llama4", 1, {}, {}}).find("llama3-8b, llama3-70b, llama3-405b") != std::string::npos);
-  CHECK(refusal({"llama3-8b", 1, 4096, {}}).find("--scale") != std::string::npos);
-  CHECK(refusal({"llama3-8b", 1, {}, 9}).find("8 ranks") != std::string::npos);
-  CHECK(refusal({{}, 0.5, {}, {}}).find("--model and --job") != std::string::npos);
-  CHECK(refusal({{}, 1, 4096, 2}).find("--bytes") != std::string::npos);
-  CHECK(refusal({{}, 1, ~0ULL, 1}).find("--bytes") != std::string::npos);
+  CHECK(refusal(wish("llama4", 1, {}, {})).find("llama3-8b, llama3-70b, llama3-405b") != std::string::npos);
+  CHECK(refusal(wish("llama3-8b", 1, 4096, {})).find("--scale") != std::string::npos);
+  CHECK(refusal(wish("llama3-8b", 1, {}, 9)).find("8 ranks") != std::string::npos);
+  CHECK(refusal(wish({}, 0.5, {}, {})).find("--model and --job") != std::string::npos);
+  CHECK(refusal(wish({}, 1, 4096, 2)).find("--bytes") != std::string::npos);
+  CHECK(refusal(wish({}, 1, ~0ULL, 1)).find("--bytes") != std::string::npos);
 }

@@ -9,8 +9,6 @@
 
 #include <doctest/doctest.h>
 
-#include "bench/checkpoint/checkpoint_plan.hpp"
-#include "bench/machine/checkpoint_bytes.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
@@ -151,17 +149,6 @@ TEST_CASE("damage is found by the block that has it") {
     std::filesystem::resize_file(written.folder.whole(1), 10'000);
     CHECK_THROWS_AS(read_back_checkpoint(written.checkpoint, written.context), Error);
   }
-}
-
-TEST_CASE("noise fills memory of any length and is the same for the same seed") {
-  std::vector<std::byte> noise(21);
-  std::vector<std::byte> shorter(13);
-  fill_with_noise(noise, 5);
-  fill_with_noise(shorter, 5);
-  CHECK(std::ranges::equal(shorter, std::span(noise).first(13)));
-  CHECK(std::ranges::any_of(std::span(noise).last(5), [](std::byte value) { return value != std::byte{0}; }));
-  fill_with_noise(shorter, 6);
-  CHECK_FALSE(std::ranges::equal(shorter, std::span(noise).first(13)));
 }
 
 TEST_CASE("bytes are a function of rank, turn and offset") {

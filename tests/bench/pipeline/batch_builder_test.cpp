@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "bench/pipeline/loader/batch.hpp"
-#include "bench/pipeline/samples/sample_flow.hpp"
+#include "bench/pipeline/batch.hpp"
+#include "bench/pipeline/sample_source.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;

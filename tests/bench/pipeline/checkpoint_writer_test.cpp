@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "bench/pipeline/steps/step_loop.hpp"
+#include "bench/pipeline/step_loop.hpp"
 #include "support/errors.hpp"
 #include "support/temp_dir.hpp"
 

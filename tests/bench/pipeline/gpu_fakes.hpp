@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
-#include "bench/pipeline/gpu/gpu_sink.hpp"
-#include "bench/pipeline/loader/batch.hpp"
+#include "bench/pipeline/batch.hpp"
+#include "bench/pipeline/gpu_sink.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "support/fake_device.hpp"
 #include "support/recorded_tree.hpp"
@@ -22,28 +22,14 @@ inline bench::LoaderSettings small_loader() {
   return settings;
 }
 
-/// A sink for what such a loader hands over.
-inline bench::GpuSinkSettings sink_for(const bench::LoaderSettings& loader) {
-  bench::GpuSinkSettings settings;
-  settings.gpus = loader.gpus;
-  settings.places = loader.prefetch + 1;
-  settings.batch = loader.batch;
-  settings.side = loader.crop;
-  settings.type = loader.type;
-  settings.layout = loader.layout;
-  settings.form = loader.form;
-  settings.jpeg_memory = loader.largest_device_jpeg;
-  return settings;
-}
-
 /// A sink on GPUs that looks, as a step would, at what lies there once it was waited for.
 class WatchedSink final : public bench::BatchSink {
  public:
-  WatchedSink(const bench::GpuSinkSettings& settings, std::vector<gpu::Device*> devices, Context& context,
+  WatchedSink(const bench::LoaderSettings& settings, std::vector<gpu::Device*> devices, Context& context,
               std::vector<gpu::DeviceJpegDecoder*> decoders = {})
       : settings_(settings), devices_(std::move(devices)), sink_(settings, devices_, decoders, tree_, context) {}
 
-  std::string_view name() const override { return sink_.name(); }
+  bench::SinkKind kind() const override { return sink_.kind(); }
   std::unique_ptr<bench::BatchMemory> make_memory(std::size_t bytes) override { return sink_.make_memory(bytes); }
   bench::HandedBatch hand_over(const bench::OutgoingBatch& batch, bench::StageClock& clock) override {
     const bench::HandedBatch handed = sink_.hand_over(batch, clock);
@@ -58,7 +44,7 @@ class WatchedSink final : public bench::BatchSink {
     const gpu::DeviceTensor tensor = sink_.tensor_at(place);
     const std::scoped_lock lock(mutex_);
     std::vector<std::byte> batch(samples_[place] * bench::tensor_bytes(tensor.side, image::value_bytes(tensor.type)));
-    const auto stream = devices_[place / settings_.places % devices_.size()]->make_stream();
+    const auto stream = devices_[place / settings_.places() % devices_.size()]->make_stream();
     stream->copy_to_host(batch, tensor.values);
     stream->synchronize();
     batches.push_back(std::move(batch));
@@ -73,7 +59,7 @@ class WatchedSink final : public bench::BatchSink {
   std::vector<std::vector<std::byte>> batches;
 
  private:
-  bench::GpuSinkSettings settings_;
+  bench::LoaderSettings settings_;
   std::vector<gpu::Device*> devices_;
   RecordedTree tree_;
   bench::GpuSink sink_;

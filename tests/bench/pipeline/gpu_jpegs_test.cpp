@@ -3,11 +3,11 @@
 #include <doctest/doctest.h>
 
 #include "bench/decode/decode_images.hpp"
-#include "bench/pipeline/gpu/gpu_sink.hpp"
 #include "bench/pipeline/gpu_fakes.hpp"
-#include "bench/pipeline/loader/loader.hpp"
+#include "bench/pipeline/gpu_sink.hpp"
+#include "bench/pipeline/loader.hpp"
 #include "bench/pipeline/pipeline_fakes.hpp"
-#include "bench/pipeline/steps/step_loop.hpp"
+#include "bench/pipeline/step_loop.hpp"
 #include "support/errors.hpp"
 #include "support/fake_jpeg_decoder.hpp"
 
@@ -27,7 +27,7 @@ class MixedSource final : public ImageSource {
  public:
   MixedSource(std::vector<std::string> images, std::size_t samples) : images_(std::move(images)), samples_(samples) {}
 
-  std::string_view kind() const override { return "fake"; }
+  SourceForm form() const override { return SourceForm::files; }
   std::size_t most_readers() const override { return 1; }
   void begin_epoch(std::uint64_t /*epoch*/) override {}
   void read(SampleOutlet& outlet, const std::stop_token& stop) override {
@@ -51,7 +51,7 @@ Outcome run(const LoaderSettings& settings, const std::vector<std::string>& imag
   MixedSource source(images, samples);
   Context context;
   Loader loader(settings, source, sink, nullptr, context);
-  StepLoop loop({settings.gpus, 0, 0}, sink, nullptr, nullptr);
+  StepLoop loop({}, sink, nullptr, nullptr);
   for (std::uint64_t epoch = 0; epoch < 2; ++epoch) loop.run_epoch(loader, epoch);
   return {batches, loader.tally()};
 }
@@ -69,7 +69,7 @@ Outcome on_gpu(LoaderSettings settings, const std::vector<std::string>& images, 
   settings.largest_device_jpeg = memory;
   FakeDevice device;
   Context context;
-  WatchedSink sink(sink_for(settings), {&device}, context, {&decoder});
+  WatchedSink sink(settings, {&device}, context, {&decoder});
   return run(settings, images, sink, sink.batches, samples);
 }
 

@@ -1,4 +1,4 @@
-#include "bench/pipeline/gpu/gpu_sink.hpp"
+#include "bench/pipeline/gpu_sink.hpp"
 
 #include <stdexcept>
 
@@ -6,9 +6,9 @@
 
 #include "bench/bench_data.hpp"
 #include "bench/pipeline/gpu_fakes.hpp"
-#include "bench/pipeline/loader/loader.hpp"
+#include "bench/pipeline/loader.hpp"
 #include "bench/pipeline/pipeline_fakes.hpp"
-#include "bench/pipeline/steps/step_loop.hpp"
+#include "bench/pipeline/step_loop.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;
@@ -31,9 +31,7 @@ void run(const LoaderSettings& settings, BatchSink& sink, const StepSettings& st
   FakeSource source(small_jpeg(), 22);
   Context context;
   Loader loader(settings, source, sink, nullptr, context);
-  StepSettings steps = step;
-  steps.gpus = settings.gpus;
-  StepLoop loop(steps, sink, nullptr, nullptr);
+  StepLoop loop(step, sink, nullptr, nullptr);
   for (std::uint64_t epoch = 0; epoch < 2; ++epoch) loop.run_epoch(loader, epoch);
 }
 
@@ -46,7 +44,7 @@ std::vector<std::vector<std::byte>> batches_of_the_host(LoaderSettings settings)
 }
 
 /// How making a sink fails.
-auto failure_with(const FakeDevice::Settings& device_settings, const GpuSinkSettings& settings) {
+auto failure_with(const FakeDevice::Settings& device_settings, const LoaderSettings& settings) {
   FakeDevice device(device_settings);
   const RecordedTree tree;
   Context context;
@@ -71,7 +69,7 @@ TEST_CASE("batches arrive on the GPU as they are on the host, bit for bit, where
         settings.form = form;
         FakeDevice device;
         Context context;
-        WatchedSink sink(sink_for(settings), {&device}, context);
+        WatchedSink sink(settings, {&device}, context);
         run(settings, sink);
         CAPTURE(static_cast<int>(type));
         CAPTURE(static_cast<int>(form));
@@ -93,7 +91,7 @@ TEST_CASE("places and host memory go round without a batch being written over, w
       FakeDevice other({.index = 1});
       {
         Context context;
-        WatchedSink sink(sink_for(settings), {&one, &other}, context);
+        WatchedSink sink(settings, {&one, &other}, context);
         run(settings, sink);
         CAPTURE(prefetch);
         CAPTURE(gpus);
@@ -110,11 +108,10 @@ TEST_CASE("places and host memory go round without a batch being written over, w
 TEST_CASE("what is copied is counted, at the rate of the GPU's own clock when memory is pinned") {
   for (const bool pinned : {true, false}) {
     LoaderSettings settings = small_loader();
-    GpuSinkSettings sink_settings = sink_for(settings);
-    sink_settings.pinned = pinned;
+    settings.pinned = pinned;
     FakeDevice device({.to_device = 1e9, .copy_seconds = 0});
     Context context;
-    WatchedSink sink(sink_settings, {&device}, context);
+    WatchedSink sink(settings, {&device}, context);
     run(settings, sink);
     CHECK(sink.copies().copies == 12);
     CHECK(sink.copies().bytes == 44 * sample_bytes(settings));
@@ -128,7 +125,7 @@ TEST_CASE("normalised on the GPU, one byte a level and one a flip cross the bus"
   settings.form = SampleForm::crop;
   FakeDevice device;
   Context context;
-  WatchedSink sink(sink_for(settings), {&device}, context);
+  WatchedSink sink(settings, {&device}, context);
   run(settings, sink);
   CHECK(sink.copies().bytes == 44 * 9 * 9 * 3 + 12 * 256);
 }
@@ -138,7 +135,7 @@ TEST_CASE("steps that spin have the GPUs compute for their time") {
   settings.gpus = 2;
   FakeDevice device;
   Context context;
-  WatchedSink sink(sink_for(settings), {&device}, context);
+  WatchedSink sink(settings, {&device}, context);
   run(settings, sink, {.step_seconds = 0.002, .kind = StepKind::spin});
   CHECK(device.spun() == 12 * 2'000'000);
 }
@@ -146,9 +143,9 @@ TEST_CASE("steps that spin have the GPUs compute for their time") {
 TEST_CASE("a stop ends what the GPU computes before its time") {
   FakeDevice device;
   Context context;
-  GpuSinkSettings settings;
+  LoaderSettings settings;
   settings.batch = 1;
-  settings.side = 2;
+  settings.crop = 2;
   WatchedSink sink(settings, {&device}, context);
   const auto memory = sink.make_memory(48);
   const std::uint64_t place = hand_over_one(sink, *memory);
@@ -160,10 +157,10 @@ TEST_CASE("a stop ends what the GPU computes before its time") {
 TEST_CASE("more batches than places are a mistake of ours, and found") {
   FakeDevice device;
   Context context;
-  GpuSinkSettings settings;
+  LoaderSettings settings;
   settings.batch = 1;
-  settings.side = 2;
-  settings.places = 1;
+  settings.crop = 2;
+  settings.prefetch = 0;
   WatchedSink sink(settings, {&device}, context);
   const auto memory = sink.make_memory(48);
   const std::uint64_t place = hand_over_one(sink, *memory);
@@ -173,16 +170,16 @@ TEST_CASE("more batches than places are a mistake of ours, and found") {
 }
 
 TEST_CASE("a GPU that damages what is copied to it is found before anything is measured") {
-  const auto failure = failure_with({.damaged_copy = 0}, sink_for(small_loader()));
+  const auto failure = failure_with({.damaged_copy = 0}, small_loader());
   CHECK(failure == ErrorCode::corrupt);
   CHECK(failure.says("GPU 0 (fake GPU) holds 1 wrong bytes of"));
 }
 
 TEST_CASE("so is one that normalises otherwise than the processor") {
   LoaderSettings settings = small_loader();
-  CHECK_FALSE(failure_with({.damaged_kernel = 0}, sink_for(settings)).failed);
+  CHECK_FALSE(failure_with({.damaged_kernel = 0}, settings).failed);
   settings.form = SampleForm::crop;
-  const auto failure = failure_with({.damaged_kernel = 0}, sink_for(settings));
+  const auto failure = failure_with({.damaged_kernel = 0}, settings);
   CHECK(failure == ErrorCode::corrupt);
   CHECK(failure.says("normalises otherwise than the processor, from byte 0 of"));
 }
@@ -190,7 +187,7 @@ TEST_CASE("so is one that normalises otherwise than the processor") {
 TEST_CASE("batches that the GPU has no room for are refused with the options to change") {
   LoaderSettings settings = small_loader();
   settings.batch = 100'000;
-  const auto failure = failure_with({}, sink_for(settings));
+  const auto failure = failure_with({}, settings);
   CHECK(failure == ErrorCode::no_space);
   for (const char* option : {"GPU 0: 3 batches of 100000 samples", "--batch", "--prefetch", "--dtype", "--sink host"}) {
     CHECK(failure.says(option));
@@ -200,7 +197,7 @@ TEST_CASE("batches that the GPU has no room for are refused with the options to 
 TEST_CASE("a node that cannot be had is warned of, and memory comes from any") {
   FakeDevice device({.numa_node = 4000});
   Context context;
-  WatchedSink sink(sink_for(small_loader()), {&device}, context);
+  WatchedSink sink(small_loader(), {&device}, context);
   CHECK(sink.make_memory(100)->bytes().size() == 100);
   REQUIRE(context.warnings().size() == 1);
   CHECK(context.warnings().front().code == "numa_not_bound");

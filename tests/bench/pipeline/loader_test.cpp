@@ -1,4 +1,4 @@
-#include "bench/pipeline/loader/loader.hpp"
+#include "bench/pipeline/loader.hpp"
 
 #include <utility>
 
@@ -7,7 +7,7 @@
 #include "bench/bench_data.hpp"
 #include "bench/pipeline/pipeline_fakes.hpp"
 #include "bench/pipeline/pipeline_setup.hpp"
-#include "bench/pipeline/steps/step_loop.hpp"
+#include "bench/pipeline/step_loop.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;
@@ -35,7 +35,7 @@ StepLog run(const LoaderSettings& settings, ImageSource& source, BatchSink& sink
             std::uint64_t epochs = 1) {
   Context context;
   Loader loader(settings, source, sink, nullptr, context);
-  StepLoop loop({settings.gpus, 0, 0}, sink, nullptr, nullptr);
+  StepLoop loop({}, sink, nullptr, nullptr);
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) loop.run_epoch(loader, epoch);
   tally = loader.tally();
   return loop.log();
@@ -81,7 +81,7 @@ TEST_CASE("steps whose batches come after the time is over are taken but not cou
   FakeSink sink;
   Context context;
   Loader loader(small_settings(), source, sink, nullptr, context);
-  StepLoop loop({1, 0, 0}, sink, nullptr, nullptr);
+  StepLoop loop({}, sink, nullptr, nullptr);
   loop.count_until(std::chrono::steady_clock::now());
   loop.run_epoch(loader, 0);
   CHECK(sink.released.size() == 10);
@@ -114,7 +114,7 @@ TEST_CASE("where the last is dropped all GPUs have as many batches: what does no
     settings.gpus = 3;
     settings.drop_last = true;
     const PipelineRun done =
-        run_pipeline({*data, sink, {}, CacheRequest::any, 2}, settings, {3, 0, 0, true}, nullptr, nullptr, context);
+        run_pipeline({*data, sink, {}, CacheRequest::any, 2}, settings, {}, nullptr, nullptr, context);
     CHECK(done.log.steps() == 4);  // of two epochs
     CHECK(done.log.samples() == 48);
     CHECK(done.tally.dropped == 2 * left_over);
@@ -208,7 +208,7 @@ TEST_CASE("each thread has a track, also over several epochs") {
   TraceLog trace(7, std::chrono::steady_clock::now());
   Context context;
   Loader loader(small_settings(), source, sink, &trace, context);
-  StepLoop loop({1, 0, 0}, sink, nullptr, &trace);
+  StepLoop loop({}, sink, nullptr, &trace);
   loop.run_epoch(loader, 0);
   const std::uint64_t once = trace.events();
   CHECK(once > 0);

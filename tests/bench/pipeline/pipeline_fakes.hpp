@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/pipeline/loader/batch.hpp"
-#include "bench/pipeline/samples/sample_source.hpp"
+#include "bench/pipeline/batch.hpp"
+#include "bench/pipeline/sample_source.hpp"
 #include "core/error.hpp"
 
 namespace shardkit::test {
@@ -33,7 +33,7 @@ class FakeSource final : public bench::ImageSource {
   std::chrono::milliseconds delay{0};     ///< before each sample
   std::optional<std::uint64_t> fails_at;  ///< throws instead of giving the sample of this number
 
-  std::string_view kind() const override { return "fake"; }
+  bench::SourceForm form() const override { return bench::SourceForm::files; }
   std::size_t most_readers() const override { return 64; }
   void begin_epoch(std::uint64_t /*epoch*/) override { next_ = 0; }
   void read(bench::SampleOutlet& outlet, const std::stop_token& stop) override {
@@ -57,7 +57,7 @@ class FakeSource final : public bench::ImageSource {
 /// Memory on the heap; remembers what it was given and how often places were used at once.
 class FakeSink final : public bench::BatchSink {
  public:
-  std::string_view name() const override { return "fake"; }
+  bench::SinkKind kind() const override { return bench::SinkKind::host; }
   std::unique_ptr<bench::BatchMemory> make_memory(std::size_t bytes) override {
     memory_bytes.push_back(bytes);
     return host_->make_memory(bytes);

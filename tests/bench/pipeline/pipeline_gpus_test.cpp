@@ -1,10 +1,9 @@
-#include "bench/pipeline/pipeline_gpus.hpp"
-
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
 #include "bench/bench_data.hpp"
+#include "bench/pipeline/pipeline_setup.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"
 #include "support/fake_jpeg_decoder.hpp"
@@ -62,7 +61,7 @@ PipelineResult measure(const PipelineOptions& options, std::vector<Device*> devi
 TEST_CASE("batches go to the GPU where there is one, and stay on the host where there is none or that was asked for") {
   FakeDevice device;
   const PipelineResult there = measure(small_options(), {&device});
-  CHECK(there.sink == "gpu");
+  CHECK(there.sink == SinkKind::gpu);
   REQUIRE(there.copies);
   CHECK(there.copies->devices == std::vector<std::string>{"0: fake GPU"});
   CHECK(there.copies->pinned);
@@ -72,9 +71,9 @@ TEST_CASE("batches go to the GPU where there is one, and stay on the host where 
   CHECK(there.normalize == NormalizeKind::cpu);
   CHECK(device.allocations() == 0);
   const PipelineResult here = measure(small_options(), {});
-  CHECK(here.sink == "host");
+  CHECK(here.sink == SinkKind::host);
   CHECK_FALSE(here.copies);
-  CHECK(measure(with([](auto& o) { o.sink = SinkKind::host; }), {&device}).sink == "host");
+  CHECK(measure(with([](auto& o) { o.sink = SinkKind::host; }), {&device}).sink == SinkKind::host);
 }
 
 TEST_CASE("what needs a GPU is refused where there is none") {

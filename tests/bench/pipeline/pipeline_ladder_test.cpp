@@ -1,4 +1,3 @@
-#include "bench/pipeline/pipeline_ladder.hpp"
 
 #include <algorithm>
 

@@ -48,7 +48,7 @@ TEST_CASE("a preset says batch and step time, and either can be replaced") {
   options.gpus = 8;
   CHECK(set_up(options).loader.batch == 400);
   CHECK(set_up(options).step.step_seconds == 0.224);
-  CHECK(set_up(options).step.gpus == 8);
+  CHECK(set_up(options).loader.gpus == 8);
   options.batch = 32;
   options.step_time = 0.1;
   CHECK(set_up(options).loader.batch == 32);

@@ -43,7 +43,7 @@ PipelineRun run_over(FakeSource& source, double step_seconds, unsigned workers =
   loader.crop = 16;
   loader.workers = workers;
   Context context;
-  return run_pipeline({source, *sink, {}}, loader, {1, step_seconds, 0}, nullptr, nullptr, context);
+  return run_pipeline({source, *sink, {}}, loader, {step_seconds, 0}, nullptr, nullptr, context);
 }
 
 std::string limiting_stage(const PipelineRun& done) {
@@ -58,7 +58,7 @@ TEST_CASE("shards and image files go through, and the result says which it was")
   for (int i = 0; i < 10; ++i) folder.write("images/c/" + std::to_string(i) + ".jpg", small_jpeg());
   for (const char* name : {"shards", "images"}) {
     const PipelineResult result = run(options_for(folder.path(name)));
-    CHECK(result.source == (std::string(name) == "shards" ? "shards" : "files"));
+    CHECK(enum_name(result.source) == (std::string(name) == "shards" ? "shards" : "files"));
     CHECK(result.samples == 10);
     CHECK(result.steps == 3);
     CHECK(result.failures.total == 0);
@@ -117,7 +117,7 @@ TEST_CASE("threads that are done before the epoch ends are not those that limit"
   loader.prefetch = 6;
   const auto sink = host_sink();
   Context context;
-  const PipelineRun done = run_pipeline({all_ahead, *sink, {}}, loader, {1, 0.1, 0}, nullptr, nullptr, context);
+  const PipelineRun done = run_pipeline({all_ahead, *sink, {}}, loader, {0.1, 0}, nullptr, nullptr, context);
   CHECK(limiting_stage(done) == "compute");
   CHECK(stage_rows(done).front().starved_ratio > 0.5);
 }
@@ -214,7 +214,7 @@ TEST_CASE("with nothing read and nothing decoded the tool's own cost is left") {
   options.batch = 8;
   options.crop = 16;
   const PipelineResult result = run(options);
-  CHECK(result.source == "null");
+  CHECK(result.source == SourceForm::null);
   CHECK(result.samples == 200 * 8);
   CHECK(result.overhead.cpu_seconds_per_sample > 0);
   CHECK(result.overhead.samples_per_second > 0);

@@ -1,5 +1,3 @@
-#include "bench/pipeline/samples/sample_flow.hpp"
-
 #include <algorithm>
 #include <set>
 #include <string>
@@ -7,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/pipeline/pipeline_fakes.hpp"
+#include "bench/pipeline/sample_source.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;

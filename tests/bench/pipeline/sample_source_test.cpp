@@ -1,4 +1,4 @@
-#include "bench/pipeline/samples/sample_source.hpp"
+#include "bench/pipeline/sample_source.hpp"
 
 #include <filesystem>
 #include <set>
@@ -67,7 +67,7 @@ TEST_CASE("of each sample of a shard its first image comes, in the shard's order
                             .end());
   Found found(folder.path());
   const auto source = make_source(found.input, {}, found.context);
-  CHECK(source->kind() == "shards");
+  CHECK(source->form() == SourceForm::shards);
   CHECK(source->most_readers() == 1);
   CHECK(epoch_of(*source) == std::vector<std::string>{"one", "two"});
   CHECK(epoch_of(*source, 1) == std::vector<std::string>{"one", "two"});
@@ -106,7 +106,7 @@ TEST_CASE("image files come in another order each epoch, and what is no image do
   write_file(dir.path("c/readme.txt"), "no image");
   Found found(dir.path());
   const auto source = make_source(found.input, {}, found.context);
-  CHECK(source->kind() == "files");
+  CHECK(source->form() == SourceForm::files);
   CHECK(source->most_readers() == 20);
   const auto first = epoch_of(*source, 0);
   CHECK(first.size() == 20);

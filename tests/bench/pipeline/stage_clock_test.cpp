@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "bench/pipeline/steps/trace.hpp"
+#include "bench/pipeline/trace.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;

@@ -1,6 +1,6 @@
-#include "bench/pipeline/steps/step_log.hpp"
-
 #include <doctest/doctest.h>
+
+#include "bench/pipeline/step_loop.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/pipeline/steps/trace.hpp"
+#include "bench/pipeline/trace.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"

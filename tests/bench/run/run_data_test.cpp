@@ -134,6 +134,6 @@ TEST_CASE("a pipeline of enough steps, and images that all decode, are warned of
   turn.pipeline.emplace().steps = 5;
   turn.decode.emplace().images = 10;
   warn_of_steps(std::span(&turn, 1), context);
-  warn_of_failures(turn, context);
+  warn_of_failures(turn.decode->failures, turn.decode->tried(), context);
   CHECK(context.warnings().empty());
 }

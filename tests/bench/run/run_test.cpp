@@ -65,7 +65,7 @@ TEST_CASE("a node without a job is told what it feeds") {
   CHECK(result.environment.usable_threads > 0);
   REQUIRE(result.decode->augment);
   REQUIRE(result.pipeline);
-  CHECK(result.pipeline->source == "shards");
+  CHECK(result.pipeline->source == SourceForm::shards);
   CHECK(result.conclusion.predicted.of_measured_ratio);
   CHECK_FALSE(result.file_costs);
   CHECK_FALSE(result.transfer.measured);
@@ -105,7 +105,7 @@ TEST_CASE("of image files it tells what each call takes, and what shards would s
   options.budget = 4;
   const RunResult result = run_quietly(options);
   REQUIRE(result.pipeline);
-  CHECK(result.pipeline->source == "files");
+  CHECK(result.pipeline->source == SourceForm::files);
   CHECK_FALSE(result.conclusion.predicted.of_measured_ratio);  // a single step is no rate
   REQUIRE(result.file_costs);
   CHECK(result.file_costs->files == 20);

@@ -1,7 +1,6 @@
-#include "bench/run/run_transfer.hpp"
-
 #include <doctest/doctest.h>
 
+#include "bench/run/run.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"
 #include "support/fake_gpu_monitor.hpp"

@@ -14,7 +14,7 @@ namespace {
 std::vector<std::uint64_t> values(const SweepOutcome& outcome, const std::string& parameter) {
   std::vector<std::uint64_t> found;
   for (const SweepRow& row : outcome.rows) {
-    if (row.parameter == parameter) found.push_back(row.value);
+    if (enum_name(row.parameter) == parameter) found.push_back(row.value);
   }
   return found;
 }

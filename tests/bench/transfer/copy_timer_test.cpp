@@ -1,7 +1,6 @@
-#include "bench/transfer/copy_timer.hpp"
-
 #include <doctest/doctest.h>
 
+#include "bench/transfer/transfer.hpp"
 #include "gpu/device.hpp"
 #include "gpu/pattern.hpp"
 #include "support/errors.hpp"

@@ -64,14 +64,14 @@ TEST_CASE("a file comes to the GPU by pread and by cuFile, on all threads, every
   CHECK(result.bytes == kBytes);
   CHECK(result.threads == 3);
   REQUIRE_FALSE(result.rows.empty());
-  CHECK(result.rows[0].way == "pread");
+  CHECK(result.rows[0].way == FileReader::pread);
   CHECK(result.rows[0].bytes_per_second > 0);
   if (!result.rows[0].direct) {
     MESSAGE("SKIPPED: the folder for temporary files refuses O_DIRECT: " << result.missing.value_or(""));
     return;
   }
   REQUIRE(result.rows.size() == 2);
-  CHECK(result.rows[1].way == "cufile");
+  CHECK(result.rows[1].way == FileReader::cufile);
   CHECK(result.mode == GdsMode::native);
   CHECK(result.registered);
   CHECK_FALSE(result.missing);
@@ -100,7 +100,7 @@ TEST_CASE("where cuFile is missing one line says why, and the other way is measu
   };
   const FileTransfer result = bench.run(bench.path);
   CHECK(result.rows.size() == 1);
-  CHECK(result.rows.front().way == "pread");
+  CHECK(result.rows.front().way == FileReader::pread);
   REQUIRE(result.missing);
   CHECK(result.missing->starts_with("no GPUDirect Storage"));
   CHECK(bench.context.warnings().front().code == "gds_missing");

@@ -1,7 +1,6 @@
-#include "bench/transfer/pcie_limit.hpp"
-
 #include <doctest/doctest.h>
 
+#include "bench/transfer/transfer.hpp"
 #include "support/fake_gpu_monitor.hpp"
 #include "support/recorded_tree.hpp"
 

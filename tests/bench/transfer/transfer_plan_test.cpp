@@ -1,7 +1,6 @@
-#include "bench/transfer/transfer_plan.hpp"
-
 #include <doctest/doctest.h>
 
+#include "bench/transfer/transfer.hpp"
 #include "support/errors.hpp"
 #include "support/fake_device.hpp"
 

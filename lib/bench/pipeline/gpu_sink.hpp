@@ -10,7 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/pipeline/loader/batch.hpp"
+#include "bench/pipeline/batch.hpp"
+#include "bench/pipeline/loader.hpp"
 #include "core/context.hpp"
 #include "gpu/device.hpp"
 #include "gpu/device_jpeg_decoder.hpp"
@@ -20,18 +21,6 @@
 #include "system/probe.hpp"
 
 namespace shardkit::bench {
-
-struct GpuSinkSettings {
-  std::uint64_t gpus = 1;    ///< that step together; more than there are devices share them in turn
-  std::uint64_t places = 3;  ///< for batches on each: those made ahead, and the one that is computed on
-  std::uint64_t batch = 256;
-  std::uint32_t side = 224;
-  image::TensorType type = image::TensorType::f32;
-  image::TensorLayout layout = image::TensorLayout::nchw;
-  SampleForm form = SampleForm::tensor;
-  bool pinned = true;             ///< host memory; else pageable
-  std::uint64_t jpeg_memory = 0;  ///< on each device, for decoded images; with SampleForm::encoded
-};
 
 class GpuJpegs;
 class GpuLane;
@@ -45,11 +34,11 @@ class GpuSink final : public BatchSink {
   /// memory on the GPUs at once: throws Error{no_space} that names the options to change where it is not there, and
   /// Error{corrupt} where a GPU does not return what was copied to it or normalises otherwise than the processor
   /// (gpu_check.hpp).
-  GpuSink(const GpuSinkSettings& settings, std::span<gpu::Device* const> devices,
+  GpuSink(const LoaderSettings& settings, std::span<gpu::Device* const> devices,
           std::span<gpu::DeviceJpegDecoder* const> decoders, const system::Probe& probe, Context& context);
   ~GpuSink() override;
 
-  std::string_view name() const override { return "gpu"; }
+  SinkKind kind() const override { return SinkKind::gpu; }
   std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) override;
   HandedBatch hand_over(const OutgoingBatch& batch, StageClock& clock) override;
   std::optional<Moment> wait_for(std::uint64_t place) override;
@@ -67,9 +56,9 @@ class GpuSink final : public BatchSink {
     std::optional<std::uint64_t> node;
   };
 
-  GpuLane& lane_of(std::uint64_t place) const { return *lanes_[place / settings_.places]; }
+  GpuLane& lane_of(std::uint64_t place) const { return *lanes_[place / settings_.places()]; }
 
-  const GpuSinkSettings settings_;
+  const LoaderSettings settings_;
   const system::Probe& probe_;
   std::vector<Home> homes_;
   std::vector<std::unique_ptr<GpuJpegs>> jpegs_;  ///< by device
@@ -105,7 +94,7 @@ class GpuJpegs {
 /// samples, so that one copy takes both.
 class GpuBatchMemory final : public BatchMemory {
  public:
-  GpuBatchMemory(gpu::Device& device, const GpuSinkSettings& settings, std::size_t bytes);
+  GpuBatchMemory(gpu::Device& device, const LoaderSettings& settings, std::size_t bytes);
 
   MutableBytes bytes() override { return buffer_.bytes().subspan(head_); }
   MutableBytes flips() { return buffer_.bytes().first(head_); }
@@ -122,10 +111,10 @@ class GpuBatchMemory final : public BatchMemory {
 class GpuLane {
  public:
   /// `jpegs` for SampleForm::encoded, else null; lanes of one device share it.
-  GpuLane(gpu::Device& device, const GpuSinkSettings& settings, GpuJpegs* jpegs);
+  GpuLane(gpu::Device& device, const LoaderSettings& settings, GpuJpegs* jpegs);
 
   /// Device memory that lanes of these settings take.
-  static std::uint64_t memory(const GpuSinkSettings& settings);
+  static std::uint64_t memory(const LoaderSettings& settings);
 
   /// Brings a batch to a free place, has it finished, and returns once the memory may be written again.
   HandedBatch bring(const OutgoingBatch& batch, StageClock& clock);
@@ -143,7 +132,7 @@ class GpuLane {
 
  private:
   struct Place {
-    Place(gpu::Device& device, const GpuSinkSettings& settings);
+    Place(gpu::Device& device, const LoaderSettings& settings);
     gpu::DeviceBuffer tensor;
     std::optional<gpu::DeviceBuffer> crops;  ///< flips, then levels
     std::optional<gpu::DeviceBuffer> jobs;   ///< what is to be cut out of decoded images
@@ -165,7 +154,7 @@ class GpuLane {
   /// Waits for the copies to a place since `started_`, and counts them.
   void finish_copies(Place& place, std::chrono::steady_clock::time_point begin);
 
-  const GpuSinkSettings& settings_;
+  const LoaderSettings& settings_;
   std::vector<std::unique_ptr<Place>> places_;
   std::unique_ptr<gpu::Event> started_;
   std::unique_ptr<gpu::Event> computed_;

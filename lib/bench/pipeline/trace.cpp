@@ -1,4 +1,4 @@
-#include "bench/pipeline/steps/trace.hpp"
+#include "bench/pipeline/trace.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -88,7 +88,7 @@ void TraceLog::write(io::FileSystem& files, const std::string& path, std::string
                    ",\n"
                    R"({{"ph":"X","pid":1,"tid":{},"ts":{:.3f},"dur":{:.3f},"name":"{}","cat":"stage"}})",
                    placed.track + 1, microseconds(event.begin - start_), microseconds(event.end - event.begin),
-                   activity_name(event.activity));
+                   enum_name(event.activity));
     constexpr std::size_t kPiece = 1U << 20U;
     if (text.size() < kPiece) continue;
     file.write(as_bytes(text));
@@ -97,12 +97,6 @@ void TraceLog::write(io::FileSystem& files, const std::string& path, std::string
   text += "\n]}\n";
   file.write(as_bytes(text));
   file.commit();
-}
-
-std::string_view activity_name(Activity activity) {
-  constexpr std::array<std::string_view, kActivities> kNames{"starved", "blocked",  "read",    "decode",
-                                                             "augment", "transfer", "compute", "checkpoint"};
-  return kNames[static_cast<std::size_t>(activity)];
 }
 
 Moment Moment::now() {
@@ -128,7 +122,7 @@ StageClock::StageClock(Activity first, TraceTrack* track, const Moment& now)
 
 void StageClock::begin_range() {
   if (activity_ == Activity::starved || activity_ == Activity::blocked) return;
-  range_.emplace(activity_name(activity_).data());  // a literal, which ends with a 0
+  range_.emplace(enum_name(activity_).data());  // a literal, which ends with a 0
 }
 
 void StageClock::close(const Moment& now) {

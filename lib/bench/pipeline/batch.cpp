@@ -1,4 +1,4 @@
-#include "bench/pipeline/loader/batch.hpp"
+#include "bench/pipeline/batch.hpp"
 
 #include <stdexcept>
 
@@ -18,7 +18,7 @@ class HostMemory final : public BatchMemory {
 
 class HostSink final : public BatchSink {
  public:
-  std::string_view name() const override { return "host"; }
+  SinkKind kind() const override { return SinkKind::host; }
   std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) override { return std::make_unique<HostMemory>(bytes); }
   HandedBatch hand_over(const OutgoingBatch& batch, StageClock& /*clock*/) override { return {0, batch.samples}; }
   void release(std::uint64_t /*place*/) override {}

@@ -9,14 +9,49 @@
 #include <vector>
 
 #include "bench/input/decode_failures.hpp"
-#include "bench/pipeline/loader/batch.hpp"
-#include "bench/pipeline/samples/sample_flow.hpp"
-#include "bench/pipeline/samples/sample_source.hpp"
-#include "bench/pipeline/steps/trace.hpp"
+#include "bench/pipeline/batch.hpp"
+#include "bench/pipeline/sample_source.hpp"
+#include "bench/pipeline/trace.hpp"
 #include "core/context.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit::bench {
+
+/// How images become pixels.
+enum class DecodeKind {
+  cpu,
+  null,   ///< not at all: samples of a batch stay as they were
+  nvjpeg  ///< by the GPU that takes the batch, but those that no engine of it takes
+};
+constexpr auto enum_names(DecodeKind) { return std::to_array<std::string_view>({"cpu", "null", "nvjpeg"}); }
+
+struct LoaderSettings {
+  std::uint64_t gpus = 1;
+  std::uint64_t batch = 256;   ///< samples a GPU and step
+  std::uint64_t prefetch = 2;  ///< batches a GPU that are made ahead of the step; 0: only while it waits
+  unsigned readers = 1;
+  unsigned workers = 1;
+  DecodeKind decode = DecodeKind::cpu;
+  std::uint32_t crop = 224;
+  image::TensorType type = image::TensorType::f32;
+  image::TensorLayout layout = image::TensorLayout::nchw;
+  SampleForm form = SampleForm::tensor;
+  gpu::DeviceJpegDecoder* jpegs = nullptr;  ///< says which images engines take; for DecodeKind::nvjpeg
+  std::uint64_t largest_device_jpeg = 0;    ///< bytes of pixels: larger images are the CPU's
+  bool pinned = true;                       ///< host memory that GPUs copy from; else pageable
+  bool drop_last = false;  ///< an epoch's last samples make no step where they are too few for a batch of every GPU
+  std::uint64_t seed = 0;
+  FlowLimits flow;
+
+  /// Batches on each GPU at once: those made ahead, and the one that is computed on.
+  std::uint64_t places() const { return prefetch + 1; }
+};
+
+/// Batches of all GPUs whose memory is in use at once.
+std::uint64_t batches_in_memory(const LoaderSettings& settings);
+
+/// Of host memory that a sample takes in its batch.
+std::uint64_t sample_bytes(const LoaderSettings& settings);
 
 /// What the loader's threads did, epoch by epoch summed up.
 struct LoaderTally {
@@ -58,6 +93,7 @@ class Loader {
   /// Joins the threads; rethrows the first exception of one.
   void finish_epoch();
 
+  const LoaderSettings& settings() const { return settings_; }
   /// Between epochs.
   const LoaderTally& tally() const { return tally_; }
 

@@ -16,8 +16,8 @@
 
 #include "bench/input/decode_failures.hpp"
 #include "bench/input/jpeg_store.hpp"
-#include "bench/pipeline/samples/sample_flow.hpp"
-#include "bench/pipeline/steps/trace.hpp"
+#include "bench/pipeline/sample_source.hpp"
+#include "bench/pipeline/trace.hpp"
 #include "core/bytes.hpp"
 #include "core/fields.hpp"
 #include "gpu/device_jpeg_decoder.hpp"
@@ -92,6 +92,14 @@ struct CopyTally {
   }
 };
 
+/// Where batches go.
+enum class SinkKind {
+  automatic,  ///< to GPUs, where one can be used
+  host,       ///< nowhere: nothing is copied
+  gpu
+};
+constexpr auto enum_names(SinkKind) { return std::to_array<std::string_view>({"auto", "host", "gpu"}); }
+
 /// Takes batches to where the step computes. make_memory() and hand_over() are called by one thread at a time, what
 /// steps call by another, both at once. Calls may throw; that ends the run.
 class BatchSink {
@@ -100,8 +108,7 @@ class BatchSink {
 
   virtual ~BatchSink() = default;
 
-  /// What it is, for results: "host", "gpu".
-  virtual std::string_view name() const = 0;
+  virtual SinkKind kind() const = 0;
 
   /// Called before any batch is built, so that the price of allocating (and pinning) is not in a batch's time.
   virtual std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) = 0;
@@ -177,37 +184,5 @@ class BatchBuilder {
   std::vector<std::vector<RawSample>> raw_;
   std::uint64_t dropped_ = 0;
 };
-
-/// How images become pixels.
-enum class DecodeKind {
-  cpu,
-  null,   ///< not at all: samples of a batch stay as they were
-  nvjpeg  ///< by the GPU that takes the batch, but those that no engine of it takes
-};
-constexpr auto enum_names(DecodeKind) { return std::to_array<std::string_view>({"cpu", "null", "nvjpeg"}); }
-
-struct LoaderSettings {
-  std::uint64_t gpus = 1;
-  std::uint64_t batch = 256;   ///< samples a GPU and step
-  std::uint64_t prefetch = 2;  ///< batches a GPU that are made ahead of the step; 0: only while it waits
-  unsigned readers = 1;
-  unsigned workers = 1;
-  DecodeKind decode = DecodeKind::cpu;
-  std::uint32_t crop = 224;
-  image::TensorType type = image::TensorType::f32;
-  image::TensorLayout layout = image::TensorLayout::nchw;
-  SampleForm form = SampleForm::tensor;
-  gpu::DeviceJpegDecoder* jpegs = nullptr;  ///< says which images engines take; for DecodeKind::nvjpeg
-  std::uint64_t largest_device_jpeg = 0;    ///< bytes of pixels: larger images are the CPU's
-  bool drop_last = false;
-  std::uint64_t seed = 0;
-  FlowLimits flow;
-};
-
-/// Batches of all GPUs whose memory is in use at once.
-std::uint64_t batches_in_memory(const LoaderSettings& settings);
-
-/// Of host memory that a sample takes in its batch.
-std::uint64_t sample_bytes(const LoaderSettings& settings);
 
 }  // namespace shardkit::bench

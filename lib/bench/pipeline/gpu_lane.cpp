@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/pipeline/gpu/gpu_sink.hpp"
+#include "bench/pipeline/gpu_sink.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "gpu/device_tensor.hpp"
 
@@ -46,34 +46,34 @@ std::size_t GpuJpegs::decode(std::span<RawSample> samples) {
 
 namespace {
 
-gpu::HostMemory kind_of(const GpuSinkSettings& settings) {
+gpu::HostMemory kind_of(const LoaderSettings& settings) {
   return settings.pinned ? gpu::HostMemory::pinned : gpu::HostMemory::pageable;
 }
 
-std::size_t head_of(const GpuSinkSettings& settings) {
+std::size_t head_of(const LoaderSettings& settings) {
   return settings.form == SampleForm::tensor ? 0 : gpu::device_stride(settings.batch);
 }
 
-std::size_t tensor_size(const GpuSinkSettings& settings) {
-  return settings.batch * tensor_bytes(settings.side, image::value_bytes(settings.type));
+std::size_t tensor_size(const LoaderSettings& settings) {
+  return settings.batch * tensor_bytes(settings.crop, image::value_bytes(settings.type));
 }
 
-std::size_t crops_size(const GpuSinkSettings& settings) {
-  return head_of(settings) + settings.batch * tensor_bytes(settings.side, 1);
+std::size_t crops_size(const LoaderSettings& settings) {
+  return head_of(settings) + settings.batch * tensor_bytes(settings.crop, 1);
 }
 
 }  // namespace
 
-GpuBatchMemory::GpuBatchMemory(gpu::Device& device, const GpuSinkSettings& settings, std::size_t bytes)
+GpuBatchMemory::GpuBatchMemory(gpu::Device& device, const LoaderSettings& settings, std::size_t bytes)
     : head_(head_of(settings)), buffer_(device, kind_of(settings), head_ + bytes) {}
 
-GpuLane::Place::Place(gpu::Device& device, const GpuSinkSettings& settings)
+GpuLane::Place::Place(gpu::Device& device, const LoaderSettings& settings)
     : tensor(device, tensor_size(settings)), copied(device.make_event()), ready(device.make_event()) {
   if (settings.form != SampleForm::tensor) crops.emplace(device, crops_size(settings));
   if (settings.form == SampleForm::encoded) jobs.emplace(device, settings.batch * sizeof(gpu::CropJob));
 }
 
-GpuLane::GpuLane(gpu::Device& device, const GpuSinkSettings& settings, GpuJpegs* jpegs)
+GpuLane::GpuLane(gpu::Device& device, const LoaderSettings& settings, GpuJpegs* jpegs)
     : settings_(settings),
       started_(device.make_event()),
       computed_(device.make_event()),
@@ -83,17 +83,17 @@ GpuLane::GpuLane(gpu::Device& device, const GpuSinkSettings& settings, GpuJpegs*
       computing_(device.make_stream()),
       jpegs_(jpegs) {
   if (jpegs_) jobs_.emplace(device, gpu::HostMemory::pinned, settings.batch * sizeof(gpu::CropJob));
-  for (std::size_t i = 0; i < settings.places; ++i) {
+  for (std::size_t i = 0; i < settings.places(); ++i) {
     places_.push_back(std::make_unique<Place>(device, settings));
-    free_.push_back(settings.places - 1 - i);
+    free_.push_back(settings.places() - 1 - i);
   }
 }
 
-std::uint64_t GpuLane::memory(const GpuSinkSettings& settings) {
+std::uint64_t GpuLane::memory(const LoaderSettings& settings) {
   std::uint64_t bytes = tensor_size(settings);
   if (settings.form != SampleForm::tensor) bytes += crops_size(settings);
   if (settings.form == SampleForm::encoded) bytes += settings.batch * sizeof(gpu::CropJob);
-  return settings.places * bytes;
+  return settings.places() * bytes;
 }
 
 std::size_t GpuLane::take_place() {
@@ -110,7 +110,7 @@ void GpuLane::release(std::size_t place) {
 }
 
 gpu::DeviceTensor GpuLane::tensor_at(std::size_t place) const {
-  return {places_[place]->tensor.span(), settings_.side, settings_.type, settings_.layout};
+  return {places_[place]->tensor.span(), settings_.crop, settings_.type, settings_.layout};
 }
 
 void GpuLane::normalise(std::size_t index, std::uint64_t samples) {
@@ -195,7 +195,7 @@ void GpuLane::decode_returned(const OutgoingBatch& batch, std::size_t first, std
   for (std::size_t i = 0; i < count; ++i) {
     RawSample& sample = batch.raw[first + i];
     if (!sample.route || jpegs_->pixels(i) != nullptr) continue;
-    const image::Decoded decoded = decoder_.decode_resized_crop(sample.jpeg.bytes(), sample.box, settings_.side);
+    const image::Decoded decoded = decoder_.decode_resized_crop(sample.jpeg.bytes(), sample.box, settings_.crop);
     handed.failures.add(decoded.failure);
     if (!decoded.has_pixels()) continue;
     std::memcpy(batch.memory.bytes().data() + (first + i) * crop_bytes, decoded.pixels.bytes.data(), crop_bytes);
@@ -207,7 +207,7 @@ void GpuLane::crop(std::size_t index, const OutgoingBatch& batch, std::size_t fi
                    HandedBatch& handed) {
   Place& place = *places_[index];
   const std::size_t crop_bytes = batch.bytes / batch.samples;
-  const std::uint32_t side = settings_.side;
+  const std::uint32_t side = settings_.crop;
   auto* const jobs = reinterpret_cast<gpu::CropJob*>(jobs_->bytes().data());
   const std::uint64_t begin_sample = handed.samples;
   const auto begin = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-#include "bench/pipeline/loader/loader.hpp"
+#include "bench/pipeline/loader.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -20,13 +20,49 @@ namespace {
 class SampleMaker {
  public:
   /// Crops and flips are drawn by `seed`. Settings and buffers, where images go back to, outlive it.
-  SampleMaker(const LoaderSettings& settings, SampleBuffers& buffers, std::uint64_t seed);
+  SampleMaker(const LoaderSettings& settings, SampleBuffers& buffers, std::uint64_t seed)
+      : settings_(settings), buffers_(buffers), augmenter_(settings.type, settings.layout), prng_(seed) {}
 
   /// Takes an image and decodes a random crop of it, or draws the crop that the GPU is to make. False when that failed,
   /// which is counted.
-  bool begin(SampleBuffer image, DecodeFailures& failures);
+  bool begin(SampleBuffer image, DecodeFailures& failures) {
+    decoded_ = {};
+    route_.reset();
+    if (settings_.decode == DecodeKind::nvjpeg) {
+      route_ = route_jpeg(*settings_.jpegs, image.bytes());
+      if (route_ && route_->bytes() > settings_.largest_device_jpeg) route_.reset();
+    }
+    if (route_) {
+      box_ = image::draw_resized_crop(route_->width, route_->height, prng_);
+      jpeg_ = std::move(image);
+      return true;
+    }
+    if (settings_.decode != DecodeKind::null) {
+      decoded_ = decoder_.decode_random_crop(image.bytes(), prng_, settings_.crop);
+      failures.add(decoded_.failure);
+    }
+    buffers_.give_back(std::move(image));
+    return settings_.decode == DecodeKind::null || decoded_.has_pixels();
+  }
+
   /// Augments what begin() left, as far as the settings say, and writes it to its place.
-  void finish(const BatchSlot& slot);
+  void finish(const BatchSlot& slot) {
+    if (settings_.decode == DecodeKind::null) return;
+    const bool flip = image::draw_flip(prng_);
+    if (settings_.form == SampleForm::tensor) {
+      augmenter_.augment(decoded_.pixels, flip, slot.sample);
+      return;
+    }
+    slot.raw->flip = flip;
+    slot.raw->route = route_;
+    if (route_) {
+      slot.raw->box = box_;
+      slot.raw->jpeg = std::move(jpeg_);
+      return;
+    }
+    if (settings_.decode == DecodeKind::nvjpeg) ++refused_;
+    std::memcpy(slot.sample.data(), decoded_.pixels.bytes.data(), decoded_.pixels.bytes.size());
+  }
 
   /// Samples that no engine of the GPU took.
   std::uint64_t refused() const { return refused_; }
@@ -43,48 +79,6 @@ class SampleMaker {
   image::CropBox box_;
   std::uint64_t refused_ = 0;
 };
-
-SampleMaker::SampleMaker(const LoaderSettings& settings, SampleBuffers& buffers, std::uint64_t seed)
-    : settings_(settings), buffers_(buffers), augmenter_(settings.type, settings.layout), prng_(seed) {}
-
-bool SampleMaker::begin(SampleBuffer image, DecodeFailures& failures) {
-  decoded_ = {};
-  route_.reset();
-  if (settings_.decode == DecodeKind::nvjpeg) {
-    route_ = route_jpeg(*settings_.jpegs, image.bytes());
-    if (route_ && route_->bytes() > settings_.largest_device_jpeg) route_.reset();
-  }
-  if (route_) {
-    box_ = image::draw_resized_crop(route_->width, route_->height, prng_);
-    jpeg_ = std::move(image);
-    return true;
-  }
-  if (settings_.decode != DecodeKind::null) {
-    decoded_ = decoder_.decode_random_crop(image.bytes(), prng_, settings_.crop);
-    failures.add(decoded_.failure);
-  }
-  buffers_.give_back(std::move(image));
-  return settings_.decode == DecodeKind::null || decoded_.has_pixels();
-}
-
-void SampleMaker::finish(const BatchSlot& slot) {
-  if (settings_.decode == DecodeKind::null) return;
-  const bool flip = image::draw_flip(prng_);
-  if (settings_.form == SampleForm::tensor) {
-    augmenter_.augment(decoded_.pixels, flip, slot.sample);
-    return;
-  }
-  slot.raw->flip = flip;
-  slot.raw->route = route_;
-  if (route_) {
-    slot.raw->box = box_;
-    slot.raw->jpeg = std::move(jpeg_);
-    return;
-  }
-  if (settings_.decode == DecodeKind::nvjpeg) ++refused_;
-  std::memcpy(slot.sample.data(), decoded_.pixels.bytes.data(), decoded_.pixels.bytes.size());
-}
-
 }  // namespace
 
 struct Loader::Epoch {

@@ -1,13 +1,63 @@
-#include "bench/pipeline/steps/step_loop.hpp"
+#include "bench/pipeline/step_loop.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
-#include "bench/machine/checkpoint_bytes.hpp"
 #include "bench/timing/timed_run.hpp"
+#include "gpu/pattern.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::bench {
+
+void StepLog::add(const Step& step) {
+  ++steps_;
+  samples_ += step.samples;
+  const double wait = step.taken - step.asked;
+  late_ += step.late;
+  most_late_ = std::max(most_late_, step.late);
+  if (steps_ == 1) {
+    first_batch_ = wait;
+  } else {
+    if (new_epoch_) {
+      boundaries_.push_back(wait);
+      at_boundaries_ += wait;
+    }
+    later_samples_ += step.samples;
+    running_ += step.ended - step.asked;
+    production_ += tail_ + wait;
+    waiting_ += wait;
+    checkpointing_ += step.ended - step.computed;
+    waits_.record(std::chrono::nanoseconds(std::llround(wait * 1e9)));
+  }
+  tail_ = step.ended - step.taken;
+  new_epoch_ = false;
+}
+
+double StepLog::samples_per_second() const {
+  if (steps_ == 0) return 0;
+  if (steps_ == 1) return first_batch_ > 0 ? static_cast<double>(samples_) / first_batch_ : 0;
+  return production_ > 0 ? static_cast<double>(later_samples_) / production_ : 0;
+}
+
+std::optional<double> StepLog::au() const {
+  if (steps_ < 2 || running_ <= 0 || step_seconds_ <= 0) return std::nullopt;
+  return std::min(1.0, static_cast<double>(steps_ - 1) * step_seconds_ / running_);
+}
+
+std::optional<double> StepLog::stall() const {
+  if (steps_ < 2 || running_ <= 0) return std::nullopt;
+  return waiting_ / running_;
+}
+
+double StepLog::checkpoint_share() const { return running_ > 0 ? checkpointing_ / running_ : 0; }
+
+BatchLatency StepLog::batch_latency() const {
+  if (waits_.count() == 0) return {first_batch_, first_batch_, first_batch_, first_batch_};
+  return {waiting_ / static_cast<double>(waits_.count()), waits_.quantile(0.5), waits_.quantile(0.99),
+          waits_.quantile(1)};
+}
+
 namespace {
 
 constexpr std::uint64_t kBlock = 8U << 20U;
@@ -18,7 +68,7 @@ constexpr const char* kName = "iobench-checkpoint";
 CheckpointWriter::CheckpointWriter(io::FileSystem& files, std::string folder, std::uint64_t bytes)
     : files_(files), folder_(std::move(folder)), bytes_(bytes), block_(std::min(bytes, kBlock)) {
   io::AtomicFile(files_, io::join_path(folder_, kName));  // that it can be written there
-  fill_with_noise(block_, 0);
+  gpu::fill_pattern(block_, 0);
 }
 
 void CheckpointWriter::write(const std::stop_token& stop) {
@@ -82,7 +132,7 @@ void StepLoop::drop(const std::vector<LoadedBatch>& batches) {
 
 std::vector<LoadedBatch> StepLoop::take_batches(Loader& loader, Step& step) {
   std::vector<LoadedBatch> batches;
-  while (batches.size() < settings_.gpus) {
+  while (batches.size() < loader.settings().gpus) {
     const auto batch = loader.next();
     if (!batch) break;
     batches.push_back(*batch);
@@ -116,7 +166,7 @@ bool StepLoop::run_step(Loader& loader, StageClock& clock) {
   step.taken = asked_;
   const std::vector<LoadedBatch> batches = take_batches(loader, step);
   if (batches.empty() || loader.stop_token().stop_requested()) return false;
-  if (settings_.drop_last && batches.size() < settings_.gpus) return drop(batches), false;
+  if (loader.settings().drop_last && batches.size() < loader.settings().gpus) return drop(batches), false;
   clock.enter(Activity::compute);
   if (!compute(batches, loader.stop_token(), step)) return false;
   step.ended = step.computed;

@@ -1,4 +1,4 @@
-#include "bench/pipeline/gpu/gpu_sink.hpp"
+#include "bench/pipeline/gpu_sink.hpp"
 
 #include <algorithm>
 #include <array>
@@ -80,7 +80,7 @@ void compare(gpu::Device& device, gpu::DeviceSpan made, Bytes expected, std::str
                            what, found - back.begin(), back.size()));
 }
 
-void check_normalising(gpu::Device& device, const GpuSinkSettings& settings) {
+void check_normalising(gpu::Device& device, const LoaderSettings& settings) {
   const Specimen specimen(device);
   const std::size_t sample = kCropBytes * image::value_bytes(settings.type);
   std::vector<std::byte> expected(kSamples * sample);
@@ -97,7 +97,7 @@ void check_normalising(gpu::Device& device, const GpuSinkSettings& settings) {
 }
 
 /// Parts of one image, made larger and smaller.
-void check_cropping(gpu::Device& device, const GpuSinkSettings& settings) {
+void check_cropping(gpu::Device& device, const LoaderSettings& settings) {
   constexpr std::array<image::CropBox, 3> kBoxes{{{0, 0, kSide, kSide}, {3, 5, 30, 11}, {36, 0, 1, kSide}}};
   const Specimen specimen(device);
   const std::size_t sample = kCropBytes * image::value_bytes(settings.type);
@@ -123,7 +123,7 @@ void check_cropping(gpu::Device& device, const GpuSinkSettings& settings) {
 
 /// Copies a pattern to the GPU and looks at it there; and where the GPU is to finish samples, has it finish some and
 /// compares every bit with what the processor makes of them. Throws Error{corrupt} that says what differs.
-void check_gpu(gpu::Device& device, const GpuSinkSettings& settings) {
+void check_gpu(gpu::Device& device, const LoaderSettings& settings) {
   check_copies(device, settings.pinned ? gpu::HostMemory::pinned : gpu::HostMemory::pageable);
   if (settings.form == SampleForm::crop) check_normalising(device, settings);
   if (settings.form == SampleForm::encoded) check_cropping(device, settings);
@@ -136,25 +136,25 @@ std::optional<std::uint64_t> node_of(const gpu::Device& device, const system::Pr
   return place.node;
 }
 
-void check_memory(const GpuSinkSettings& settings, std::span<gpu::Device* const> devices) {
+void check_memory(const LoaderSettings& settings, std::span<gpu::Device* const> devices) {
   std::map<gpu::Device*, std::uint64_t> lanes;
   for (std::uint64_t gpu = 0; gpu < settings.gpus; ++gpu) ++lanes[devices[gpu % devices.size()]];
   for (const auto& [device, count] : lanes) {
     const double needed = static_cast<double>(count) * static_cast<double>(GpuLane::memory(settings)) +
-                          static_cast<double>(settings.jpeg_memory);
+                          static_cast<double>(settings.largest_device_jpeg);
     const std::uint64_t usable = device->free_memory() / 10 * 9;
     if (needed <= static_cast<double>(usable)) continue;
     throw Error(ErrorCode::no_space,
                 fmt::format("GPU {}: {} batches of {} samples take {} there, and {} of its memory are free for them; a "
                             "smaller --batch, --prefetch or --dtype fits, and --sink host needs none",
-                            device->facts().index, count * settings.places, settings.batch, format_rounded_size(needed),
-                            format_size(usable)));
+                            device->facts().index, count * settings.places(), settings.batch,
+                            format_rounded_size(needed), format_size(usable)));
   }
 }
 
 }  // namespace
 
-GpuSink::GpuSink(const GpuSinkSettings& settings, std::span<gpu::Device* const> devices,
+GpuSink::GpuSink(const LoaderSettings& settings, std::span<gpu::Device* const> devices,
                  std::span<gpu::DeviceJpegDecoder* const> decoders, const system::Probe& probe, Context& context)
     : settings_(settings), probe_(probe) {
   check_memory(settings_, devices);
@@ -163,7 +163,7 @@ GpuSink::GpuSink(const GpuSinkSettings& settings, std::span<gpu::Device* const> 
     check_gpu(*devices[i], settings_);
     homes_.push_back({devices[i], node_of(*devices[i], probe, context)});
     if (settings_.form == SampleForm::encoded) {
-      jpegs_.push_back(std::make_unique<GpuJpegs>(*devices[i], *decoders[i], settings_.jpeg_memory));
+      jpegs_.push_back(std::make_unique<GpuJpegs>(*devices[i], *decoders[i], settings_.largest_device_jpeg));
     }
   }
   for (std::uint64_t gpu = 0; gpu < settings.gpus; ++gpu) {
@@ -184,18 +184,18 @@ std::unique_ptr<BatchMemory> GpuSink::make_memory(std::size_t bytes) {
 
 HandedBatch GpuSink::hand_over(const OutgoingBatch& batch, StageClock& clock) {
   HandedBatch handed = lanes_[batch.gpu]->bring(batch, clock);
-  handed.place += batch.gpu * settings_.places;
+  handed.place += batch.gpu * settings_.places();
   return handed;
 }
 
 std::optional<BatchSink::Moment> GpuSink::wait_for(std::uint64_t place) {
-  if (lane_of(place).wait_for(place % settings_.places)) return std::nullopt;
+  if (lane_of(place).wait_for(place % settings_.places())) return std::nullopt;
   return std::chrono::steady_clock::now();
 }
 
 bool GpuSink::compute(std::span<const std::uint64_t> places, double seconds, const std::stop_token& stop) {
   const auto nanoseconds = static_cast<std::uint64_t>(std::llround(seconds * 1e9));
-  for (const std::uint64_t place : places) lane_of(place).start_computing(place % settings_.places, nanoseconds);
+  for (const std::uint64_t place : places) lane_of(place).start_computing(place % settings_.places(), nanoseconds);
   const bool in_time = wait_until(moment_in(seconds), stop);  // asleep, and stoppable
   for (const std::uint64_t place : places) {
     if (!in_time) lane_of(place).abandon();
@@ -204,7 +204,7 @@ bool GpuSink::compute(std::span<const std::uint64_t> places, double seconds, con
   return in_time;
 }
 
-void GpuSink::release(std::uint64_t place) { lane_of(place).release(place % settings_.places); }
+void GpuSink::release(std::uint64_t place) { lane_of(place).release(place % settings_.places()); }
 
 CopyTally GpuSink::copies() const {
   CopyTally sum;
@@ -217,7 +217,7 @@ CopyTally GpuSink::copies() const {
 }
 
 gpu::DeviceTensor GpuSink::tensor_at(std::uint64_t place) const {
-  return lane_of(place).tensor_at(place % settings_.places);
+  return lane_of(place).tensor_at(place % settings_.places());
 }
 
 }  // namespace shardkit::bench

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/fields.hpp"
 #include "gpu/trace_range.hpp"
 #include "io/file_system.hpp"
 
@@ -22,8 +23,11 @@ class TraceTrack;
 
 /// What a thread does at a moment. The first two are waiting: for what comes in, for room where it goes out.
 enum class Activity : std::uint8_t { starved, blocked, read, decode, augment, transfer, compute, checkpoint };
-inline constexpr std::size_t kActivities = 8;
-std::string_view activity_name(Activity activity);
+constexpr auto enum_names(Activity) {
+  return std::to_array<std::string_view>(
+      {"starved", "blocked", "read", "decode", "augment", "transfer", "compute", "checkpoint"});
+}
+inline constexpr std::size_t kActivities = kEnumNames<Activity>.size();
 
 /// A point in time on the wall's clock and on the calling thread's processor clock.
 struct Moment {

@@ -1,0 +1,275 @@
+#include "bench/pipeline/sample_source.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "catalog/image_folder.hpp"
+#include "core/error.hpp"
+#include "core/prng.hpp"
+#include "core/units.hpp"
+#include "formats/sample_name.hpp"
+#include "formats/tar_scanner.hpp"
+#include "io/file.hpp"
+#include "io/read_engine.hpp"
+
+namespace shardkit::bench {
+
+SampleFlow::SampleFlow(const FlowLimits& limits, unsigned readers, std::uint64_t seed)
+    : limits_(limits), queue_(limits.queue_bytes), readers_(readers), prng_(seed) {}
+
+bool SampleFlow::push(SampleBuffer image, const std::stop_token& stop) {
+  constexpr std::uint64_t kLeastCost = 256;  // an entry of the queue takes memory too
+  const std::uint64_t cost = std::max<std::uint64_t>(image.capacity(), kLeastCost);
+  return queue_.push(std::move(image), cost, stop);
+}
+
+std::optional<SampleBuffer> SampleFlow::exchange(SampleBuffer image) {
+  const std::scoped_lock lock(mutex_);
+  shuffled_bytes_ += image.capacity();
+  shuffled_.push_back(std::move(image));
+  if (shuffled_.size() <= limits_.shuffle_samples && shuffled_bytes_ <= limits_.shuffle_bytes) return std::nullopt;
+  std::swap(shuffled_[prng_.below(shuffled_.size())], shuffled_.back());
+  SampleBuffer drawn = std::move(shuffled_.back());
+  shuffled_.pop_back();
+  shuffled_bytes_ -= drawn.capacity();
+  return drawn;
+}
+
+bool SampleFlow::put(SampleBuffer image, const std::stop_token& stop) {
+  if (limits_.deadline && std::chrono::steady_clock::now() >= *limits_.deadline) return false;
+  if (limits_.samples && claimed_.fetch_add(1, std::memory_order_relaxed) >= *limits_.samples) return false;
+  samples_.fetch_add(1, std::memory_order_relaxed);
+  bytes_.fetch_add(image.size(), std::memory_order_relaxed);
+  if (limits_.shuffle_samples == 0) return push(std::move(image), stop);
+  std::optional<SampleBuffer> next = exchange(std::move(image));
+  return !next || push(*std::move(next), stop);
+}
+
+void SampleFlow::reader_ended(const std::stop_token& stop) {
+  if (readers_.fetch_sub(1) > 1) return;
+  shuffle(std::span(shuffled_), prng_);
+  for (SampleBuffer& image : shuffled_) {
+    if (!push(std::move(image), stop)) break;
+  }
+  shuffled_.clear();
+  queue_.close();
+}
+
+namespace {
+
+/// Image files in an order drawn for each epoch, as a map-style data set with a random sampler reads them.
+class FileImages final : public ImageSource {
+ public:
+  FileImages(const InputSet& input, const SourceOrder& order) : seed_(order.seed), opener_{{}, 0, {}, input.inputs} {
+    for (const InputFile& file : input.files) {
+      if (catalog::is_image_name(file_name(file.path))) paths_.push_back(file.path);
+    }
+    if (!paths_.empty()) return;
+    const std::string& first = input.files.front().path;
+    throw Error(ErrorCode::not_found,
+                fmt::format("none of {} is an image by its name, the first is '{}'",
+                            format_count(input.files.size(), "file"), first),
+                first);
+  }
+
+  SourceForm form() const override { return SourceForm::files; }
+  std::size_t most_readers() const override { return paths_.size(); }
+  void begin_epoch(std::uint64_t epoch) override {
+    order_.resize(paths_.size());
+    std::iota(order_.begin(), order_.end(), 0U);
+    Prng prng(seed_ + epoch);
+    shuffle(std::span(order_), prng);
+    next_ = 0;
+  }
+
+  void read(SampleOutlet& outlet, const std::stop_token& stop) override {
+    while (!stop.stop_requested()) {
+      const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
+      if (turn >= order_.size()) return;
+      const std::string& path = paths_[order_[turn]];
+      const auto file = open_file(opener_, path);
+      const std::uint64_t bytes = file->size();
+      if (bytes > kMostImageBytes) {
+        outlet.pass_over();
+        continue;
+      }
+      SampleBuffer image = outlet.buffer(bytes);
+      if (const std::size_t got = file->read_at(0, image.bytes()); got < bytes) {
+        throw Error(ErrorCode::io,
+                    fmt::format("'{}' ended after {} of {} bytes: it changed while it was read", path, got, bytes),
+                    path, got);
+      }
+      if (!outlet.give(std::move(image))) return;
+    }
+  }
+
+ private:
+  std::vector<std::string> paths_;
+  std::uint64_t seed_;
+  InputSet opener_;  ///< without files
+  std::vector<std::uint32_t> order_;
+  std::atomic<std::size_t> next_{0};
+};
+
+constexpr std::uint64_t kBlock = 256U << 10U;
+
+/// Cuts images out of a shard that comes by.
+class ImageCutter final : public formats::TarHandler {
+ public:
+  ImageCutter(const InputFile& shard, SampleOutlet& outlet, std::atomic<bool>& warned, Context& context)
+      : shard_(shard), outlet_(outlet), warned_(warned), context_(context) {}
+
+  bool entry(const formats::TarEntry& entry) override {
+    if (!wanted_ || entry.type != formats::TarType::regular || formats::is_metadata_name(entry.name)) return false;
+    const auto name = formats::split_sample_name(entry.name);
+    if (!name || !formats::is_image_extension(last_extension(name->extension)) || name->key == key_) return false;
+    key_ = name->key;
+    if (entry.size > kMostImageBytes) {
+      outlet_.pass_over();
+      return false;
+    }
+    image_ = outlet_.buffer(entry.size);
+    filled_ = 0;
+    return true;
+  }
+  void content(Bytes piece) override {
+    std::memcpy(image_.bytes().data() + filled_, piece.data(), piece.size());
+    filled_ += piece.size();
+  }
+  void content_end() override { wanted_ = outlet_.give(std::move(image_)); }
+  void finding(const formats::TarFinding& finding) override {
+    if (warned_.exchange(true)) return;
+    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; shardctl verify tells more", shard_.path,
+                                               finding.offset, finding.text));
+  }
+
+  bool wanted() const { return wanted_; }
+
+ private:
+  /// "jpg" of "left.jpg", as a member's name may hold several dots.
+  static std::string_view last_extension(std::string_view extension) {
+    return extension.substr(extension.find_last_of('.') + 1);  // npos + 1 is 0
+  }
+
+  const InputFile& shard_;
+  SampleOutlet& outlet_;
+  std::atomic<bool>& warned_;
+  Context& context_;
+  std::string key_;  ///< of the sample whose image was passed on last
+  SampleBuffer image_;
+  std::size_t filled_ = 0;
+  bool wanted_ = true;
+};
+
+/// Shards, each streamed from start to end by one reader. What is wrong with one is warned of once; what of it can be
+/// read is.
+class ShardImages final : public ImageSource {
+ public:
+  ShardImages(const InputSet& input, const SourceOrder& order, Context& context)
+      : opener_{{}, 0, {}, input.inputs}, order_(order), context_(context), engine_(io::make_read_engine("pread", {})) {
+    std::ranges::copy_if(input.files, std::back_inserter(shards_), &InputFile::is_shard);
+    warned_ = std::vector<std::atomic<bool>>(shards_.size());
+  }
+
+  SourceForm form() const override { return SourceForm::shards; }
+  std::size_t most_readers() const override { return shards_.size(); }
+  void begin_epoch(std::uint64_t epoch) override {
+    turns_.resize(shards_.size());
+    std::iota(turns_.begin(), turns_.end(), 0U);
+    Prng prng(order_.seed + epoch);
+    if (order_.shuffled) shuffle(std::span(turns_), prng);
+    next_ = 0;
+  }
+
+  void read(SampleOutlet& outlet, const std::stop_token& stop) override {
+    const auto lane = engine_->make_lane(kBlock);
+    for (bool wanted = true; wanted && !stop.stop_requested();) {
+      const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
+      if (turn >= turns_.size()) return;
+      read_shard(turns_[turn], outlet, *lane, stop, wanted);
+    }
+  }
+
+ private:
+  void read_shard(std::uint32_t index, SampleOutlet& outlet, io::ReadLane& lane, const std::stop_token& stop,
+                  bool& wanted) {
+    const InputFile& shard = shards_[index];
+    ImageCutter cutter(shard, outlet, warned_[index], context_);
+    formats::TarFeed feed(cutter, shard.bytes);
+    catalog::is_address(shard.path) ? read_object(shard, feed, cutter, stop)
+                                    : read_file(shard, feed, cutter, lane, stop);
+    wanted = cutter.wanted();
+    if (wanted && !stop.stop_requested()) feed.finish();
+  }
+
+  void read_file(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter, io::ReadLane& lane,
+                 const std::stop_token& stop) {
+    const auto file = engine_->open(shard.path);
+    if (file->size() < shard.bytes) {
+      throw Error(ErrorCode::io,
+                  fmt::format("'{}' has {} bytes and had {} when it was listed: it changed meanwhile", shard.path,
+                              file->size(), shard.bytes),
+                  shard.path, file->size());
+    }
+    for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
+      lane.submit({file.get(), offset, std::min(kBlock, shard.bytes - offset), 0});
+      const Bytes block = lane.wait().bytes;
+      feed.feed(block);
+      offset += block.size();
+    }
+  }
+
+  /// Blocks are read ahead, always of the version that was listed.
+  void read_object(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter,
+                   const std::stop_token& stop) {
+    const auto object = open_file(opener_, shard.path);
+    std::vector<std::byte> block(kBlock);
+    for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
+      const std::size_t got = object->read_at(offset, block);
+      feed.feed(Bytes(block).first(got));
+      offset += got;
+    }
+  }
+
+  std::vector<InputFile> shards_;
+  InputSet opener_;
+  SourceOrder order_;
+  Context& context_;
+  std::unique_ptr<io::ReadEngine> engine_;
+  std::vector<std::uint32_t> turns_;
+  std::vector<std::atomic<bool>> warned_;  ///< by shard
+  std::atomic<std::size_t> next_{0};
+};
+
+class NullSource final : public ImageSource {
+ public:
+  SourceForm form() const override { return SourceForm::null; }
+  std::size_t most_readers() const override { return std::numeric_limits<std::size_t>::max(); }
+  void begin_epoch(std::uint64_t /*epoch*/) override {}
+  void read(SampleOutlet& outlet, const std::stop_token& stop) override {
+    while (!stop.stop_requested() && outlet.give(outlet.buffer(0))) {
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<ImageSource> make_source(const InputSet& input, const SourceOrder& order, Context& context) {
+  if (std::ranges::any_of(input.files, &InputFile::is_shard)) {
+    return std::make_unique<ShardImages>(input, order, context);
+  }
+  return std::make_unique<FileImages>(input, order);
+}
+
+std::unique_ptr<ImageSource> null_source() { return std::make_unique<NullSource>(); }
+
+}  // namespace shardkit::bench
