@@ -62,7 +62,8 @@ constexpr std::int64_t kUnreadable = INT64_MIN;
 
 class MetadataReader {
  public:
-  MetadataReader(const std::string& root, ImageFolderScan& scan, Context& ctx) : root_(root), scan_(scan), ctx_(ctx) {}
+  MetadataReader(const ImageSource& source, ImageFolderScan& scan, Context& ctx)
+      : source_(source), scan_(scan), ctx_(ctx) {}
 
   void run(unsigned cores) {
     BatchDealer dealer(scan_.classes);
@@ -80,19 +81,37 @@ class MetadataReader {
  private:
   void read(const StatBatch& batch) {
     ScannedClass& owner = *batch.owner;
-    const io::File folder = io::File::open_read(io::join_path(root_, owner.folder), O_DIRECTORY);
+    io::File folder;
+    if (!source_.store) folder = io::File::open_read(source_.path_of(owner.folder), O_DIRECTORY);
     for (std::size_t i = batch.begin; i < batch.end; ++i) {
       const std::size_t images = owner.files.size();
-      if (i < images) {
-        read(folder, owner, owner.files[i]);
+      const bool is_image = i < images;
+      ScannedFile& file = is_image ? owner.files[i] : owner.sidecars[i - images].file;
+      const bool optional = scan_.listed && !is_image;
+      if (source_.store) {
+        look_up(owner, file, optional);
       } else {
-        read(folder, owner, owner.sidecars[i - images].file, scan_.listed);
+        read(folder, owner, file, optional);
       }
     }
   }
 
+  void look_up(ScannedClass& owner, ScannedFile& file, bool optional) {
+    const std::string name = owner.path_of(file);
+    const std::optional<io::ObjectInfo> object = source_.store->find(name);
+    if (object) {
+      const std::scoped_lock lock(mutex_);
+      owner.note(file, *object);
+    } else if (optional) {
+      file.mtime_ns = kUnreadable;
+    } else {
+      const std::string address = source_.path_of(name);
+      add_problem(owner, file, Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address));
+    }
+  }
+
   /// `optional`: a list does not say which side-cars there are.
-  void read(const io::File& folder, const ScannedClass& owner, ScannedFile& file, bool optional = false) {
+  void read(const io::File& folder, const ScannedClass& owner, ScannedFile& file, bool optional) {
     const char* name = owner.names.data() + file.name_offset;
     struct stat info {};
     if (::fstatat(folder.fd(), name, &info, 0) != 0) {
@@ -117,7 +136,7 @@ class MetadataReader {
     scan_.problems.push_back({owner.path_of(file), std::move(error)});
   }
 
-  const std::string& root_;
+  const ImageSource& source_;
   ImageFolderScan& scan_;
   Context& ctx_;
   std::mutex mutex_;
@@ -151,8 +170,8 @@ sync::InFlightLimits scan_limits(unsigned cores) {
   return {cores, 8, system::most_reads_in_flight(kDescriptorsPerRead)};
 }
 
-void read_metadata(const std::string& root, ImageFolderScan& scan, unsigned cores, Context& ctx) {
-  MetadataReader(root, scan, ctx).run(cores);
+void read_metadata(const ImageSource& source, ImageFolderScan& scan, unsigned cores, Context& ctx) {
+  MetadataReader(source, scan, ctx).run(cores);
   ctx.throw_if_stopped();
   if (!scan.problems.empty() || scan.listed) drop_unreadable(scan);
 }

@@ -108,11 +108,8 @@ namespace {
 /// Turns the rows of a list into classes of files, metadata left out.
 class ListReader {
  public:
-  ListReader(const std::string& root, const ImageListOptions& options, Context& ctx)
-      : options_(options),
-        ctx_(ctx),
-        table_(options.file, options.path_column, root, options.inputs.get()),
-        labels_(options) {
+  ListReader(const ImageSource& source, const ImageListOptions& options, Context& ctx)
+      : options_(options), ctx_(ctx), table_(options.file, options.path_column, source), labels_(options) {
     if (!options.label_column.empty()) table_.require_column(options.label_column, "--label-column");
   }
 
@@ -197,15 +194,15 @@ void add_sidecars(ScannedClass& owner, const std::vector<std::string>& suffixes)
 
 }  // namespace
 
-ImageList scan_image_list(const std::string& root, const ImageListOptions& list, const ScanOptions& options,
+ImageList scan_image_list(const ImageSource& source, const ImageListOptions& list, const ScanOptions& options,
                           Context& ctx) {
   ctx.progress().start("list");
-  ListReader reader(root, list, ctx);
+  ListReader reader(source, list, ctx);
   reader.read();
   ImageList result = reader.take();
   for (ScannedClass& item : result.scan.classes) add_sidecars(item, options.sidecars);
   ctx.progress().start("scan");
-  read_metadata(root, result.scan, options.cores, ctx);
+  read_metadata(source, result.scan, options.cores, ctx);
   return result;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,19 +9,17 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "catalog/image_folder.hpp"
-#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 
 /// Sources that are no tree of class folders: a file lists the images and their labels.
 namespace shardkit::catalog {
 
 struct ImageListOptions {
-  std::string file;                     ///< CSV, TSV or JSON Lines (image_table.hpp)
-  std::string path_column = "path";     ///< the image's path below the source
-  std::string label_column = {};        ///< empty: the images have no labels
-  std::string label_separator = {};     ///< between the labels of one image in CSV and TSV; empty: each has one
-  bool labels_are_names = false;        ///< a class map gives the numbers: labels that are numbers are names, too
-  std::shared_ptr<Inputs> inputs = {};  ///< opens the list where it lies at a URL; null: only a local one
+  std::string file;                  ///< CSV, TSV or JSON Lines (image_table.hpp)
+  std::string path_column = "path";  ///< the image's path below the source
+  std::string label_column = {};     ///< empty: the images have no labels
+  std::string label_separator = {};  ///< between the labels of one image in CSV and TSV; empty: each has one
+  bool labels_are_names = false;     ///< a class map gives the numbers: labels that are numbers are names, too
 };
 
 struct ImageList {
@@ -37,7 +34,7 @@ struct ImageList {
 /// for themselves; otherwise they are class names, and none of them may look like a number. Side-cars are only those
 /// that `scan.sidecars` asks for, where they are there. Throws Error{usage} for columns that are not there,
 /// Error{not_found} for a list without images, and what scan_image_folder() throws for a source that fails.
-ImageList scan_image_list(const std::string& root, const ImageListOptions& list, const ScanOptions& options,
+ImageList scan_image_list(const ImageSource& source, const ImageListOptions& list, const ScanOptions& options,
                           Context& ctx);
 
 /// A label as a list writes it.

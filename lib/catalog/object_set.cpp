@@ -37,7 +37,7 @@ class MergedSource final : public io::ObjectSource {
 
   /// All folders' objects, and the single ones. Throws Error{usage} with both addresses when two have one name,
   /// Error{not_found} for a single one that is not there, and what the sources throw.
-  std::vector<io::ObjectInfo> list() override;
+  std::vector<io::ObjectInfo> list(const std::string& folder) override;
   std::vector<std::string> names_in(const std::string& folder) override;
   /// Where two folders have the name, the one that was added first has it.
   std::optional<io::ObjectInfo> find(const std::string& name) override;
@@ -99,7 +99,7 @@ std::string MergedSource::address_of(const std::string& name) const {
   return owner ? owner->source->address_of(owner->inner) : name;
 }
 
-std::vector<io::ObjectInfo> MergedSource::list() {
+std::vector<io::ObjectInfo> MergedSource::list(const std::string& folder) {
   const auto singles = find_all(*this, names_, kLookUps, stop_);
   std::vector<io::ObjectInfo> found;
   for (std::size_t i = 0; i < names_.size(); ++i) {
@@ -111,13 +111,13 @@ std::vector<io::ObjectInfo> MergedSource::list() {
     throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address);
   }
   std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>> seen;
-  for (const auto& folder : folders_) {
-    for (io::ObjectInfo& object : folder->list()) {
-      const Owner owner{folder, object.name};
+  for (const auto& source : folders_) {
+    for (io::ObjectInfo& object : source->list()) {
+      const Owner owner{source, object.name};
       if (const auto single = objects_.find(object.name); single != objects_.end()) {
         refuse_pair(object.name, single->second, owner);
       }
-      const auto [there, is_new] = seen.try_emplace(object.name, folder);
+      const auto [there, is_new] = seen.try_emplace(object.name, source);
       if (!is_new) refuse_pair(object.name, {there->second, object.name}, owner);
       found.push_back(std::move(object));
     }
@@ -125,6 +125,7 @@ std::vector<io::ObjectInfo> MergedSource::list() {
   std::ranges::sort(found, {}, &io::ObjectInfo::name);
   const std::scoped_lock lock(mutex_);
   in_folders_ = std::move(seen);
+  if (!folder.empty()) std::erase_if(found, [&](const auto& object) { return !object.name.starts_with(folder + '/'); });
   return found;
 }
 
