@@ -1,6 +1,7 @@
 #include "catalog/file_metadata.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <mutex>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "sync/adaptive_workers.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::catalog {
@@ -29,33 +31,16 @@ struct StatBatch {
   std::size_t end = 0;
 };
 
-/// Deals the files of all classes out in batches. Thread-safe.
-class BatchDealer {
- public:
-  explicit BatchDealer(std::vector<ScannedClass>& classes) : classes_(classes) {}
-
-  bool next(StatBatch& batch) {
-    const std::scoped_lock lock(mutex_);
-    while (class_ < classes_.size()) {
-      ScannedClass& owner = classes_[class_];
-      const std::size_t count = owner.files.size() + owner.sidecars.size();
-      if (file_ < count) {
-        batch = {&owner, file_, std::min(file_ + kBatch, count)};
-        file_ = batch.end;
-        return true;
-      }
-      ++class_;
-      file_ = 0;
+std::vector<StatBatch> batches_of(std::vector<ScannedClass>& classes) {
+  std::vector<StatBatch> batches;
+  for (ScannedClass& owner : classes) {
+    const std::size_t count = owner.files.size() + owner.sidecars.size();
+    for (std::size_t begin = 0; begin < count; begin += kBatch) {
+      batches.push_back({&owner, begin, std::min(begin + kBatch, count)});
     }
-    return false;
   }
-
- private:
-  std::mutex mutex_;
-  std::vector<ScannedClass>& classes_;
-  std::size_t class_ = 0;
-  std::size_t file_ = 0;
-};
+  return batches;
+}
 
 /// Marks a file that cannot be read; removed from its class when all are known.
 constexpr std::int64_t kUnreadable = INT64_MIN;
@@ -66,15 +51,10 @@ class MetadataReader {
       : source_(source), scan_(scan), ctx_(ctx) {}
 
   void run(unsigned cores) {
-    BatchDealer dealer(scan_.classes);
-    sync::AdaptiveWorkers workers(scan_limits(cores), ctx_.stop_token());
-    workers.run([&](sync::WaitMeter& meter, const std::stop_token&) {
-      StatBatch batch;
-      if (!dealer.next(batch)) return false;
-      const sync::WaitMeter::Scope waiting(meter);
-      read(batch);
-      ctx_.progress().items += batch.end - batch.begin;
-      return true;
+    const std::vector<StatBatch> batches = batches_of(scan_.classes);
+    for_each_waiting(batches.size(), cores, ctx_, [&](std::size_t at) {
+      read(batches[at]);
+      ctx_.progress().items += batches[at].end - batches[at].begin;
     });
   }
 
@@ -166,13 +146,21 @@ void drop_unreadable(ImageFolderScan& scan) {
 
 }  // namespace
 
-sync::InFlightLimits scan_limits(unsigned cores) {
-  return {cores, 8, system::most_reads_in_flight(kDescriptorsPerRead)};
+void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next{0};
+  sync::AdaptiveWorkers workers({cores, 8, system::most_reads_in_flight(kDescriptorsPerRead)}, ctx.stop_token());
+  workers.run([&](sync::WaitMeter& meter, const std::stop_token&) {
+    const std::size_t mine = next.fetch_add(1);
+    if (mine >= count) return false;
+    const sync::WaitMeter::Scope waiting(meter);
+    work(mine);
+    return true;
+  });
+  ctx.throw_if_stopped();
 }
 
 void read_metadata(const ImageSource& source, ImageFolderScan& scan, unsigned cores, Context& ctx) {
   MetadataReader(source, scan, ctx).run(cores);
-  ctx.throw_if_stopped();
   if (!scan.problems.empty() || scan.listed) drop_unreadable(scan);
 }
 

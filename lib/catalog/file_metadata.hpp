@@ -1,18 +1,19 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "catalog/image_folder.hpp"
 #include "core/context.hpp"
-#include "sync/adaptive_workers.hpp"
 
 /// Asking a source for its files' metadata: what a tree and a list have in common.
 namespace shardkit::catalog {
 
-/// How many threads may list folders or ask for metadata at a time.
-sync::InFlightLimits scan_limits(unsigned cores);
+/// Calls `work` for each index below `count`, on as many threads as listing or asking a slow source takes. Rethrows
+/// its first exception; throws Error{cancelled} on a stop.
+void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std::function<void(std::size_t)>& work);
 
 /// Reads size and time of every file of a scan, many at a time. Files that cannot be read leave it and become problems,
 /// but for side-cars of a list that are not there: those just leave. Throws Error for a source that fails.

@@ -16,12 +16,10 @@
 #include <sys/stat.h>
 
 #include "catalog/file_metadata.hpp"
-#include "catalog/object_set.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/sample_name.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
-#include "sync/adaptive_workers.hpp"
 
 namespace shardkit::catalog {
 namespace {
@@ -161,16 +159,9 @@ std::uint64_t list_class(const ImageSource& source, ScannedClass& item, const st
 
 /// Lists the classes, several at once.
 void list_classes(const ImageSource& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
-  std::atomic<std::size_t> next{0};
   std::atomic<std::uint64_t> ignored{0};
-  sync::AdaptiveWorkers workers(scan_limits(options.cores), ctx.stop_token());
-  workers.run([&](sync::WaitMeter& meter, const std::stop_token&) {
-    const std::size_t mine = next.fetch_add(1);
-    if (mine >= scan.classes.size()) return false;
-    const sync::WaitMeter::Scope waiting(meter);
-    ignored += list_class(source, scan.classes[mine], options.sidecars, ctx);
-    return true;
-  });
+  for_each_waiting(scan.classes.size(), options.cores, ctx,
+                   [&](std::size_t at) { ignored += list_class(source, scan.classes[at], options.sidecars, ctx); });
   scan.ignored += ignored;
 }
 
@@ -260,7 +251,6 @@ ImageFolderScan scan_image_folder(const ImageSource& source, const ScanOptions& 
     item.name = std::move(name);
   }
   list_classes(source, options, ctx, scan);
-  ctx.throw_if_stopped();
   check_classes(scan, source, options);
   if (!source.store) read_metadata(source, scan, options.cores, ctx);
   return scan;

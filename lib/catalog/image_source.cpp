@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "catalog/image_folder.hpp"
-#include "catalog/object_set.hpp"
 #include "core/error.hpp"
 #include "io/publish.hpp"
 

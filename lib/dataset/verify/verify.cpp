@@ -360,8 +360,8 @@ void VerifyOptions::describe(FieldVisitor& v) {
            "there are checksums"},
           depth);
   v.field({"against",
-           "compare every byte and label with the ImageFolder tree that the shards were made from, or with the images "
-           "of --list, and name what is missing, extra or different",
+           "compare every byte and label with the ImageFolder tree that the shards were made from, here or at an s3:// "
+           "URL, or with the images of --list, and name what is missing, extra or different",
            Role::input_file, "SRC"},
           against);
   images.describe(v);
