@@ -47,7 +47,7 @@ constexpr std::int64_t kUnreadable = INT64_MIN;
 
 class MetadataReader {
  public:
-  MetadataReader(const ImageSource& source, ImageFolderScan& scan, Context& ctx)
+  MetadataReader(const SourceFolder& source, ImageFolderScan& scan, Context& ctx)
       : source_(source), scan_(scan), ctx_(ctx) {}
 
   void run(unsigned cores) {
@@ -116,7 +116,7 @@ class MetadataReader {
     scan_.problems.push_back({owner.path_of(file), std::move(error)});
   }
 
-  const ImageSource& source_;
+  const SourceFolder& source_;
   ImageFolderScan& scan_;
   Context& ctx_;
   std::mutex mutex_;
@@ -159,7 +159,7 @@ void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std
   ctx.throw_if_stopped();
 }
 
-void read_metadata(const ImageSource& source, ImageFolderScan& scan, unsigned cores, Context& ctx) {
+void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned cores, Context& ctx) {
   MetadataReader(source, scan, ctx).run(cores);
   if (!scan.problems.empty() || scan.listed) drop_unreadable(scan);
 }

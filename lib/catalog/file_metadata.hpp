@@ -17,7 +17,7 @@ void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std
 
 /// Reads size and time of every file of a scan, many at a time. Files that cannot be read leave it and become problems,
 /// but for side-cars of a list that are not there: those just leave. Throws Error for a source that fails.
-void read_metadata(const ImageSource& source, ImageFolderScan& scan, unsigned cores, Context& ctx);
+void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned cores, Context& ctx);
 
 /// Takes those images out of a scan, with their side-cars, of which `judge` says what is wrong; they become problems.
 using FileJudge = std::function<std::optional<Error>(const ScannedClass&, const ScannedFile&)>;

@@ -53,7 +53,7 @@ class ClassWalker {
                   fmt::format("'{}' leads back into a folder that contains it; remove the link", path), path);
     }
     inside_.push_back(id);
-    for (FolderEntry& entry : list_folder(folder)) {
+    for (ListedEntry& entry : list_folder(folder)) {
       if (entry.kind == EntryKind::file) {
         files_[relative].push_back({std::move(entry.name), 0, {}});
       } else if (entry.name.starts_with('.')) {
@@ -81,7 +81,7 @@ std::string hidden_part(const std::string& folder) {
 }
 
 /// The files of a class in a store, with sizes and versions.
-FilesByFolder list_stored_class(const ImageSource& source, const std::string& name, Context& ctx) {
+FilesByFolder list_stored_class(const SourceFolder& source, const std::string& name, Context& ctx) {
   std::vector<io::ObjectInfo> objects = source.store->list(name);
   std::vector<std::string> names;
   for (const io::ObjectInfo& object : objects) names.push_back(object.name);
@@ -105,7 +105,7 @@ FilesByFolder list_stored_class(const ImageSource& source, const std::string& na
 /// Adds the images of one folder with their side-cars; returns how many files were neither. What ends like a side-car
 /// that was asked for is no image of its own.
 std::uint64_t add_folder(ScannedClass& item, const std::string& folder, const std::vector<io::ObjectInfo>& found,
-                         const ImageSource& source, const std::vector<std::string>& sidecars) {
+                         const SourceFolder& source, const std::vector<std::string>& sidecars) {
   std::vector<std::string_view> suffixes(kUsualSidecars.begin(), kUsualSidecars.end());
   suffixes.insert(suffixes.end(), sidecars.begin(), sidecars.end());
   const auto is_sidecar = [&](std::string_view name) {
@@ -139,7 +139,7 @@ std::uint64_t add_folder(ScannedClass& item, const std::string& folder, const st
 
 /// Fills names, files and side-cars (those of ScanOptions) of one class, of a local one all but sizes and times, and
 /// returns how many files it ignored.
-std::uint64_t list_class(const ImageSource& source, ScannedClass& item, const std::vector<std::string>& sidecars,
+std::uint64_t list_class(const SourceFolder& source, ScannedClass& item, const std::vector<std::string>& sidecars,
                          Context& ctx) {
   FilesByFolder files;
   if (source.store) {
@@ -158,14 +158,14 @@ std::uint64_t list_class(const ImageSource& source, ScannedClass& item, const st
 }
 
 /// Lists the classes, several at once.
-void list_classes(const ImageSource& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
+void list_classes(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
   std::atomic<std::uint64_t> ignored{0};
   for_each_waiting(scan.classes.size(), options.cores, ctx,
                    [&](std::size_t at) { ignored += list_class(source, scan.classes[at], options.sidecars, ctx); });
   scan.ignored += ignored;
 }
 
-void check_classes(const ImageFolderScan& scan, const ImageSource& source, const ScanOptions& options) {
+void check_classes(const ImageFolderScan& scan, const SourceFolder& source, const ScanOptions& options) {
   if (scan.images() == 0 && scan.problems.empty()) {
     throw Error(ErrorCode::not_found,
                 fmt::format("no images below '{}': expected {}/<class>/<image>.jpg with one folder per class",
@@ -236,7 +236,7 @@ bool is_image_name(std::string_view name) {
          formats::is_image_extension(formats::split_extension(name).extension);
 }
 
-ImageFolderScan scan_image_folder(const ImageSource& source, const ScanOptions& options, Context& ctx) {
+ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& ctx) {
   ImageFolderScan scan;
   ctx.progress().start("scan");
   std::vector<std::string> folders = class_folders(source, "", ctx, scan.ignored);

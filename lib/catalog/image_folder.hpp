@@ -76,7 +76,7 @@ struct ScanOptions {
 /// Error{denied} for a folder that cannot be read, Error{io} for a failing source, Error{conflict} for a link that
 /// leads into itself, Error{corrupt} for an empty class unless allowed. Hidden folders are skipped with a warning:
 /// torchvision would count them as classes. In a store each class is one listing, several under way.
-ImageFolderScan scan_image_folder(const ImageSource& source, const ScanOptions& options, Context& ctx);
+ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& ctx);
 
 /// The key that convert gives an image (docs/formats.md, "Names"), with the mark of mark_collisions() where it has one.
 std::string image_key(const ScannedClass& owner, const ScannedFile& file);

@@ -138,7 +138,7 @@ ListedLabel ListLabels::label_of(const nlohmann::ordered_json& value, std::uint6
 /// Turns the rows of a list into classes of files, metadata left out.
 class ListReader {
  public:
-  ListReader(const ImageSource& source, const ImageListOptions& options, Context& ctx)
+  ListReader(const SourceFolder& source, const ImageListOptions& options, Context& ctx)
       : options_(options), ctx_(ctx), table_(options.file, options.path_column, source), labels_(options) {
     if (!options.label_column.empty()) table_.require_column(options.label_column, "--label-column");
   }
@@ -224,7 +224,7 @@ void add_sidecars(ScannedClass& owner, const std::vector<std::string>& suffixes)
 
 }  // namespace
 
-ImageList scan_image_list(const ImageSource& source, const ImageListOptions& list, const ScanOptions& options,
+ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& list, const ScanOptions& options,
                           Context& ctx) {
   ctx.progress().start("list");
   ListReader reader(source, list, ctx);

@@ -34,7 +34,7 @@ struct ImageList {
 /// for themselves; otherwise they are class names, and none of them may look like a number. Side-cars are only those
 /// that `scan.sidecars` asks for, where they are there. Throws Error{usage} for columns that are not there,
 /// Error{not_found} for a list without images, and what scan_image_folder() throws for a source that fails.
-ImageList scan_image_list(const ImageSource& source, const ImageListOptions& list, const ScanOptions& options,
+ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& list, const ScanOptions& options,
                           Context& ctx);
 
 /// The parts of a cell between separators; none of an empty cell.

@@ -28,11 +28,11 @@ EntryKind kind_of(int folder_fd, const dirent& entry) {
 
 }  // namespace
 
-std::vector<FolderEntry> list_folder(const io::File& folder) {
+std::vector<ListedEntry> list_folder(const io::File& folder) {
   const int copy = ::fcntl(folder.fd(), F_DUPFD_CLOEXEC, 0);  // closedir() closes what it is given
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(copy), &::closedir);
   if (!listing) throw system_error(errno, "list", folder.path());
-  std::vector<FolderEntry> entries;
+  std::vector<ListedEntry> entries;
   errno = 0;
   while (const dirent* entry = ::readdir(listing.get())) {
     const std::string_view name = entry->d_name;
@@ -40,7 +40,7 @@ std::vector<FolderEntry> list_folder(const io::File& folder) {
     errno = 0;
   }
   if (errno != 0) throw system_error(errno, "list", folder.path());
-  std::ranges::sort(entries, {}, &FolderEntry::name);
+  std::ranges::sort(entries, {}, &ListedEntry::name);
   return entries;
 }
 
@@ -50,10 +50,10 @@ void warn_hidden(Context& ctx, const std::string& path, std::string_view torchvi
 
 namespace {
 
-std::vector<FolderEntry> entries_in(const ImageSource& source, const std::string& folder) {
+std::vector<ListedEntry> entries_in(const SourceFolder& source, const std::string& folder) {
   if (!source.store) return list_folder(io::File::open_read(source.path_of(folder), O_DIRECTORY));
   std::vector<std::string> names = source.store->names_in(folder);
-  std::vector<FolderEntry> entries;
+  std::vector<ListedEntry> entries;
   for (std::string& name : names) {
     if (!folder.empty()) name.erase(0, folder.size() + 1);
     const bool is_folder = name.ends_with('/');
@@ -61,16 +61,16 @@ std::vector<FolderEntry> entries_in(const ImageSource& source, const std::string
     entries.push_back({name, is_folder ? EntryKind::folder : EntryKind::file});
   }
   check_names(names, source.path_of(folder));
-  std::ranges::sort(entries, {}, &FolderEntry::name);
+  std::ranges::sort(entries, {}, &ListedEntry::name);
   return entries;
 }
 
 }  // namespace
 
-std::vector<std::string> class_folders(const ImageSource& source, const std::string& folder, Context& ctx,
+std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
                                        std::uint64_t& ignored) {
   std::vector<std::string> classes;
-  for (FolderEntry& entry : entries_in(source, folder)) {
+  for (ListedEntry& entry : entries_in(source, folder)) {
     if (entry.kind == EntryKind::file) {
       ++ignored;
     } else if (entry.name.starts_with('.')) {
@@ -91,14 +91,14 @@ constexpr std::string_view kTrain = "train";
 bool is_set_name(std::string_view name) { return std::ranges::find(kSetNames, name) != kSetNames.end(); }
 
 /// The class folders of a set; none where it holds files only. The scan warns of what is hidden.
-std::vector<std::string> class_folders(const ImageSource& source, const std::string& folder) {
+std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder) {
   Context quiet;
   std::uint64_t ignored = 0;
   return class_folders(source, folder, quiet, ignored);
 }
 
-bool holds_images(const ImageSource& source, const std::string& folder) {
-  return std::ranges::any_of(entries_in(source, folder), [](const FolderEntry& entry) {
+bool holds_images(const SourceFolder& source, const std::string& folder) {
+  return std::ranges::any_of(entries_in(source, folder), [](const ListedEntry& entry) {
     return entry.kind == EntryKind::file && is_image_name(entry.name);
   });
 }
@@ -116,7 +116,7 @@ void warn_of_absent_classes(const std::string& set, const std::vector<std::strin
 
 }  // namespace
 
-ImageSource::ImageSource(const std::string& operand, bool listed, std::shared_ptr<Inputs> opener)
+SourceFolder::SourceFolder(const std::string& operand, bool listed, std::shared_ptr<Inputs> opener)
     : path(operand), inputs(std::move(opener)) {
   if (!is_address(operand)) return;
   ObjectPlace place = parse_place(operand);
@@ -131,14 +131,16 @@ ImageSource::ImageSource(const std::string& operand, bool listed, std::shared_pt
               path);
 }
 
-std::string ImageSource::path_of(const std::string& name) const {
+std::string SourceFolder::path_of(const std::string& name) const {
   if (name.empty()) return path;
   return store ? store->address_of(name) : io::join_path(path, name);
 }
 
-ImageSource ImageSource::below(const std::string& folder) const { return {io::join_path(path, folder), false, inputs}; }
+SourceFolder SourceFolder::below(const std::string& folder) const {
+  return {io::join_path(path, folder), false, inputs};
+}
 
-SetFolders find_set_folders(const ImageSource& source, Context& ctx) {
+SetFolders find_set_folders(const SourceFolder& source, Context& ctx) {
   const std::vector<std::string> folders = class_folders(source, "");
   const std::string train(kTrain);
   if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) ||

@@ -14,17 +14,17 @@
 namespace shardkit::catalog {
 
 /// Where images are: a folder here or in a store, with what opens the tables that speak of them.
-struct ImageSource {
+struct SourceFolder {
   /// A local folder.
-  ImageSource(std::string folder) : path(std::move(folder)) {}
+  SourceFolder(std::string folder) : path(std::move(folder)) {}
   /// What SRC names. Nothing is asked yet. Throws Error{usage} for a folder behind HTTP unless something `listed` its
   /// files, and for addresses that are none.
-  ImageSource(const std::string& operand, bool listed, std::shared_ptr<Inputs> opener);
+  SourceFolder(const std::string& operand, bool listed, std::shared_ptr<Inputs> opener);
 
   /// One of its files, for messages and to open it: with no secret in it.
   std::string path_of(const std::string& name) const;
   /// One of its folders.
-  ImageSource below(const std::string& folder) const;
+  SourceFolder below(const std::string& folder) const;
 
   std::string path;                         ///< as the user named it; in a store without secrets
   std::shared_ptr<io::ObjectSource> store;  ///< null: the folder is local
@@ -42,24 +42,24 @@ struct SetFolders {
 /// without class folders, such as the test images of ImageNet, is left out with a warning; so is a set that lacks
 /// classes of another warned of, since torchvision would number its classes anew. Throws as scan_image_folder() does
 /// for what cannot be listed.
-SetFolders find_set_folders(const ImageSource& source, Context& ctx);
+SetFolders find_set_folders(const SourceFolder& source, Context& ctx);
 
 enum class EntryKind { folder, file };
 
-struct FolderEntry {
+struct ListedEntry {
   std::string name;
   EntryKind kind;
 };
 
 /// What lies right in a local folder, by name; links are followed as torchvision does. A broken link counts as a file.
-std::vector<FolderEntry> list_folder(const io::File& folder);
+std::vector<ListedEntry> list_folder(const io::File& folder);
 
 /// Warns of a hidden folder that is passed over; `torchvision` says what it would do instead.
 void warn_hidden(Context& ctx, const std::string& path, std::string_view torchvision);
 
 /// The class folders right in `folder` of a source, by name. Adds files there to `ignored`; warns of hidden folders.
 /// Throws what listing throws, and Error{unsupported} for names in a store that cannot be files.
-std::vector<std::string> class_folders(const ImageSource& source, const std::string& folder, Context& ctx,
+std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
                                        std::uint64_t& ignored);
 
 }  // namespace shardkit::catalog

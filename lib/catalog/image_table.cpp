@@ -31,7 +31,7 @@ std::string normal(const std::filesystem::path& path) {
 }
 
 /// What absolute paths in a table begin with.
-std::string root_of(const ImageSource& source) {
+std::string root_of(const SourceFolder& source) {
   if (!source.store) return normal(std::filesystem::absolute(source.path));
   return source.path.substr(0, source.path.find("?..."));
 }
@@ -42,7 +42,7 @@ void fail_at_line(const std::string& file, std::uint64_t line, std::string_view 
   throw Error(ErrorCode::corrupt, fmt::format("'{}', line {}: {}", file, line, text), file);
 }
 
-ImageTable::ImageTable(const std::string& file, const std::string& path_column, const ImageSource& source)
+ImageTable::ImageTable(const std::string& file, const std::string& path_column, const SourceFolder& source)
     : file_(file),
       path_column_(path_column),
       source_(root_of(source)),
@@ -122,7 +122,7 @@ nlohmann::ordered_json label_value(const std::string& text) {
 
 }  // namespace
 
-RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const ImageSource& source, Context& ctx)
+RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx)
     : table_(file, path_column, source) {
   ctx.progress().start("rows");
   formats::TableRow row;
@@ -150,12 +150,12 @@ nlohmann::ordered_json RowPlaces::fields(std::string_view path, const Place& pla
   return table_.row_at(path, place.offset, place.length);
 }
 
-void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const ImageSource& source,
+void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source,
                               Context& ctx) {
   metadata_ = std::make_unique<RowPlaces>(file, path_column, source, ctx);
 }
 
-void ImageNotes::add_labels(const ImageListOptions& list, const ImageSource& source, Context& ctx) {
+void ImageNotes::add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx) {
   labels_ = std::make_unique<RowPlaces>(list.file, list.path_column, source, ctx);
   label_column_ = list.label_column;
   label_separator_ = list.label_separator;

@@ -27,7 +27,7 @@ class ImageTable {
  public:
   /// Throws Error{usage} for an ending of another kind and for a CSV or TSV without the column, and what reading a file
   /// throws.
-  ImageTable(const std::string& file, const std::string& path_column, const ImageSource& source);
+  ImageTable(const std::string& file, const std::string& path_column, const SourceFolder& source);
 
   /// The next row, its fields and its image's path, relative to the source; false at the end. Throws Error{corrupt}
   /// with file and line for what is no row, or has no path, or one that leaves the source.
@@ -61,7 +61,7 @@ class ImageTable {
 class RowPlaces {
  public:
   /// Reads the whole table. Throws what ImageTable::next() throws, and Error{corrupt} for the second row of an image.
-  RowPlaces(const std::string& file, const std::string& path_column, const ImageSource& source, Context& ctx);
+  RowPlaces(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
 
   struct Place {
     std::uint64_t path_hash = 0;  ///< XXH3-64
@@ -89,9 +89,9 @@ class RowPlaces {
 class ImageNotes {
  public:
   /// Every image is to have a row of the file. Throws as RowPlaces.
-  void add_metadata(const std::string& file, const std::string& path_column, const ImageSource& source, Context& ctx);
+  void add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
   /// The list that the images are of.
-  void add_labels(const ImageListOptions& list, const ImageSource& source, Context& ctx);
+  void add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx);
 
   bool empty() const { return !metadata_ && !labels_; }
   /// Whether the tables know the image, so that json_of() has something to say.

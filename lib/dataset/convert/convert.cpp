@@ -144,11 +144,11 @@ class Conversion {
   }
 
   /// The folder of the set's images.
-  catalog::ImageSource images_of(const TargetSet& set) const {
+  catalog::SourceFolder images_of(const TargetSet& set) const {
     return from_set_folders_ ? images_.below(set.name) : images_;
   }
 
-  ScannedSource scan(const catalog::ImageSource& images, const std::vector<std::string>& classes) {
+  ScannedSource scan(const catalog::SourceFolder& images, const std::vector<std::string>& classes) {
     return scan_source(images, options_.sharding, classes, options_.threads, ctx_);
   }
 
@@ -185,7 +185,7 @@ class Conversion {
   const ConvertOptions& options_;
   Context& ctx_;
   const std::shared_ptr<catalog::Inputs> inputs_;
-  const catalog::ImageSource images_;
+  const catalog::SourceFolder images_;
   const std::string plan_path_;  ///< empty: the source is scanned
   const std::unique_ptr<ByteSource> plan_;
   ShardingJob job_;

@@ -70,7 +70,7 @@ struct SampleReader::Member {
   std::uint64_t size() const { return file ? file->size : text.size(); }
 };
 
-SampleReader::SampleReader(catalog::ImageSource source, const formats::PlanHead& head, unsigned cores)
+SampleReader::SampleReader(catalog::SourceFolder source, const formats::PlanHead& head, unsigned cores)
     : source_(std::move(source)),
       root_(source_.store ? io::File() : io::File::open_read(source_.path, O_DIRECTORY)),
       head_(head),
@@ -238,7 +238,7 @@ class FolderSource::Samples final : public ShardSamples {
   formats::PlanReader::ShardReader samples_;
 };
 
-FolderSource::FolderSource(const formats::PlanReader& plan, const catalog::ImageSource& images, unsigned cores)
+FolderSource::FolderSource(const formats::PlanReader& plan, const catalog::SourceFolder& images, unsigned cores)
     : plan_(plan),
       rules_(image_rules(plan.head())),
       label_digits_(formats::label_digits(plan.head())),

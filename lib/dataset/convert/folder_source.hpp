@@ -43,7 +43,7 @@ struct ImageCounts {
 class SampleReader {
  public:
   /// `cores` decode at a time.
-  SampleReader(catalog::ImageSource source, const formats::PlanHead& head, unsigned cores);
+  SampleReader(catalog::SourceFolder source, const formats::PlanHead& head, unsigned cores);
 
   /// Writes headers, contents and padding to the front of `out`, which has room for sample_tar_bytes(). The members'
   /// offsets count from there. The Error says why there is no sample: a file that is gone, unreadable, another than
@@ -66,7 +66,7 @@ class SampleReader {
   /// Throws for an image that is not good, or counts it where bad images are kept.
   void refuse_image(const formats::PlannedSample& sample, const std::string& why);
 
-  catalog::ImageSource source_;
+  catalog::SourceFolder source_;
   io::File root_;  ///< of a local source
   const formats::PlanHead& head_;
   ImageRules rules_;
@@ -81,7 +81,7 @@ class FolderSource final : public SampleSource {
  public:
   /// `plan` outlives the source. `cores` decode at a time (--validate decode, --resize). Throws what image_rules()
   /// throws.
-  FolderSource(const formats::PlanReader& plan, const catalog::ImageSource& images, unsigned cores);
+  FolderSource(const formats::PlanReader& plan, const catalog::SourceFolder& images, unsigned cores);
 
   std::unique_ptr<ShardSamples> open(std::size_t shard) override;
   bool leaves_out(const Error& error) const override;

@@ -11,7 +11,7 @@ namespace shardkit::dataset {
 namespace {
 
 /// One plan is of one set.
-void refuse_set_folders(const catalog::ImageSource& images, Context& ctx) {
+void refuse_set_folders(const catalog::SourceFolder& images, Context& ctx) {
   const catalog::SetFolders sets = catalog::find_set_folders(images, ctx);
   if (sets.names.empty()) return;
   throw Error(ErrorCode::usage,
@@ -50,8 +50,8 @@ void PlanResult::describe(FieldVisitor& v) {
 PlanResult plan(const PlanOptions& options, Context& ctx) {
   if (options.output.empty()) throw Error(ErrorCode::usage, "say where to write the plan: -o PLAN");
   const bool listed = !options.sharding.images.list.empty();
-  const catalog::ImageSource images(options.source, listed,
-                                    std::make_shared<catalog::Inputs>(options.sharding.access, ctx.stop_token()));
+  const catalog::SourceFolder images(options.source, listed,
+                                     std::make_shared<catalog::Inputs>(options.sharding.access, ctx.stop_token()));
   if (!listed) refuse_set_folders(images, ctx);
   const auto files = io::posix_file_system();
   io::AtomicFile file(*files, io::published_path(options.output));

@@ -95,7 +95,7 @@ std::vector<std::uint64_t> labels_of(const catalog::ImageFolderScan& scan, const
 }
 
 /// Reads --metadata and the labels of a list with several for an image.
-std::shared_ptr<catalog::ImageNotes> read_notes(const catalog::ImageSource& images, const ShardingOptions& options,
+std::shared_ptr<catalog::ImageNotes> read_notes(const catalog::SourceFolder& images, const ShardingOptions& options,
                                                 const std::optional<catalog::ImageListOptions>& labels, Context& ctx) {
   auto notes = std::make_shared<catalog::ImageNotes>();
   if (!options.metadata.empty()) notes->add_metadata(options.metadata, options.images.path_column, images, ctx);
@@ -104,7 +104,7 @@ std::shared_ptr<catalog::ImageNotes> read_notes(const catalog::ImageSource& imag
 }
 
 /// A row and a file would both become the sample's .json.
-void refuse_two_jsons(const catalog::ImageFolderScan& scan, const catalog::ImageSource& images) {
+void refuse_two_jsons(const catalog::ImageFolderScan& scan, const catalog::SourceFolder& images) {
   for (const catalog::ScannedClass& owner : scan.classes) {
     for (const catalog::ScannedSidecar& sidecar : owner.sidecars) {
       const std::string_view name = owner.name_of(sidecar.file);
@@ -160,7 +160,7 @@ catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_
           labels_are_names};
 }
 
-ScannedSource scan_source(const catalog::ImageSource& images, const ShardingOptions& given,
+ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& given,
                           const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx) {
   check(given);
   ShardingOptions options = given;  // with names that may be shown

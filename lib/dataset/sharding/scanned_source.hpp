@@ -17,7 +17,7 @@ namespace shardkit::dataset {
 /// A source whose files and labels are known: what plans are made of. Its samples are numbered class by class, in the
 /// scan's order.
 struct ScannedSource {
-  catalog::ImageSource images;
+  catalog::SourceFolder images;
   catalog::ImageFolderScan scan;               ///< with its collisions marked
   std::vector<std::uint64_t> labels;           ///< of scan.classes; empty where the images have none
   std::shared_ptr<catalog::ImageNotes> notes;  ///< what the .json members say; null: there are none
@@ -31,7 +31,7 @@ catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_
 /// `classes`, which are sorted and have all of them; empty: those of this source. Images without a row in --metadata
 /// become problems of the scan, unless --on-bad keeps them. `threads` empty: usable_threads(). Throws what check() and
 /// scan_image_folder() throw, and Error{not_found} for a class that has no label.
-ScannedSource scan_source(const catalog::ImageSource& images, const ShardingOptions& options,
+ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& options,
                           const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx);
 
 /// Divides all samples, in the scan's order.

@@ -102,7 +102,7 @@ std::vector<std::uint64_t> labels_of(const catalog::ImageFolderScan& scan,
 }
 
 /// Scanned as one tree, its sets would be taken for classes, and every member for one that is not there.
-void refuse_set_folders(const catalog::ImageSource& source) {
+void refuse_set_folders(const catalog::SourceFolder& source) {
   Context quiet;  // what convert warned of
   const catalog::SetFolders sets = catalog::find_set_folders(source, quiet);
   if (sets.names.empty()) return;
@@ -113,7 +113,7 @@ void refuse_set_folders(const catalog::ImageSource& source) {
       source.path);
 }
 
-catalog::ImageFolderScan scan_of(const catalog::ImageSource& source, const ListOptions& images,
+catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const ListOptions& images,
                                  const ConvertFacts& facts, Context& ctx) {
   const catalog::ScanOptions options{
       .allow_empty = true, .cores = system::usable_threads(), .sidecars = facts.sidecars};

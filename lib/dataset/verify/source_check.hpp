@@ -69,7 +69,7 @@ class SourceCheck {
   /// Opens one of the files of a class.
   std::unique_ptr<ByteSource> open(const Place& place, const catalog::ScannedFile& file) const;
 
-  catalog::ImageSource source_;
+  catalog::SourceFolder source_;
   ConvertFacts facts_;
   catalog::ImageFolderScan scan_;
   std::vector<std::uint64_t> labels_;              ///< by class; empty where the images have none
