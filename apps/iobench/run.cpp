@@ -77,13 +77,18 @@ void presets(const std::vector<bench::PresetRow>& rows, std::string& out) {
   }
 }
 
-void environment(const bench::Environment& machine, std::string& out) {
+void environment(const bench::RunResult& result, std::string& out) {
+  const bench::Environment& machine = result.environment;
   auto to = std::back_inserter(out);
   const std::string limit = machine.cpu_limit ? fmt::format(" (limit {:.2f})", *machine.cpu_limit) : "";
   fmt::format_to(to, "\n{}{}, {} memory, {} free in /dev/shm\n", format_count(machine.usable_threads, "core"), limit,
                  format_rounded_size(static_cast<double>(machine.usable_memory)),
                  format_rounded_size(static_cast<double>(machine.dev_shm.value_or(0))));
   const system::StorageFacts& storage = machine.storage;
+  if (result.read.store) {
+    fmt::format_to(to, "data at {}\n", result.read.store->location);
+    return;
+  }
   if (storage.file_system.empty()) {
     out += "data on an unknown file system\n";  // such as in a chroot, whose / no mount table lists
     return;
@@ -119,7 +124,7 @@ std::string render_run(const bench::RunResult& result, bool colour) {
   presets(conclusion.presets, out);
   fmt::format_to(to, "\n{}\n  keeps {} in /dev/shm\n", conclusion.loader.line,
                  format_rounded_size(conclusion.loader.dev_shm_needed));
-  environment(result.environment, out);
+  environment(result, out);
   file_costs(result, out);
   for (const std::string& hint : result.read.hints) fmt::format_to(to, "hint: {}\n", hint);
   const bool is_fed = conclusion.requirement && conclusion.verdict.ok;  // and needs no advice

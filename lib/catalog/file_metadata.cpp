@@ -1,6 +1,7 @@
 #include "catalog/file_metadata.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <mutex>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "sync/adaptive_workers.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::catalog {
@@ -29,70 +31,67 @@ struct StatBatch {
   std::size_t end = 0;
 };
 
-/// Deals the files of all classes out in batches. Thread-safe.
-class BatchDealer {
- public:
-  explicit BatchDealer(std::vector<ScannedClass>& classes) : classes_(classes) {}
-
-  bool next(StatBatch& batch) {
-    const std::scoped_lock lock(mutex_);
-    while (class_ < classes_.size()) {
-      ScannedClass& owner = classes_[class_];
-      const std::size_t count = owner.files.size() + owner.sidecars.size();
-      if (file_ < count) {
-        batch = {&owner, file_, std::min(file_ + kBatch, count)};
-        file_ = batch.end;
-        return true;
-      }
-      ++class_;
-      file_ = 0;
+std::vector<StatBatch> batches_of(std::vector<ScannedClass>& classes) {
+  std::vector<StatBatch> batches;
+  for (ScannedClass& owner : classes) {
+    const std::size_t count = owner.files.size() + owner.sidecars.size();
+    for (std::size_t begin = 0; begin < count; begin += kBatch) {
+      batches.push_back({&owner, begin, std::min(begin + kBatch, count)});
     }
-    return false;
   }
-
- private:
-  std::mutex mutex_;
-  std::vector<ScannedClass>& classes_;
-  std::size_t class_ = 0;
-  std::size_t file_ = 0;
-};
+  return batches;
+}
 
 /// Marks a file that cannot be read; removed from its class when all are known.
 constexpr std::int64_t kUnreadable = INT64_MIN;
 
 class MetadataReader {
  public:
-  MetadataReader(const std::string& root, ImageFolderScan& scan, Context& ctx) : root_(root), scan_(scan), ctx_(ctx) {}
+  MetadataReader(const SourceFolder& source, ImageFolderScan& scan, Context& ctx)
+      : source_(source), scan_(scan), ctx_(ctx) {}
 
   void run(unsigned cores) {
-    BatchDealer dealer(scan_.classes);
-    sync::AdaptiveWorkers workers(scan_limits(cores), ctx_.stop_token());
-    workers.run([&](sync::WaitMeter& meter, const std::stop_token&) {
-      StatBatch batch;
-      if (!dealer.next(batch)) return false;
-      const sync::WaitMeter::Scope waiting(meter);
-      read(batch);
-      ctx_.progress().items += batch.end - batch.begin;
-      return true;
+    const std::vector<StatBatch> batches = batches_of(scan_.classes);
+    for_each_waiting(batches.size(), cores, ctx_, [&](std::size_t at) {
+      read(batches[at]);
+      ctx_.progress().items += batches[at].end - batches[at].begin;
     });
   }
 
  private:
   void read(const StatBatch& batch) {
     ScannedClass& owner = *batch.owner;
-    const io::File folder = io::File::open_read(io::join_path(root_, owner.folder), O_DIRECTORY);
+    io::File folder;
+    if (!source_.store) folder = io::File::open_read(source_.path_of(owner.folder), O_DIRECTORY);
     for (std::size_t i = batch.begin; i < batch.end; ++i) {
       const std::size_t images = owner.files.size();
-      if (i < images) {
-        read(folder, owner, owner.files[i]);
+      const bool is_image = i < images;
+      ScannedFile& file = is_image ? owner.files[i] : owner.sidecars[i - images].file;
+      const bool optional = scan_.listed && !is_image;
+      if (source_.store) {
+        look_up(owner, file, optional);
       } else {
-        read(folder, owner, owner.sidecars[i - images].file, scan_.listed);
+        read(folder, owner, file, optional);
       }
     }
   }
 
+  void look_up(ScannedClass& owner, ScannedFile& file, bool optional) {
+    const std::string name = owner.path_of(file);
+    const std::optional<io::ObjectInfo> object = source_.store->find(name);
+    if (object) {
+      const std::scoped_lock lock(mutex_);
+      owner.note(file, *object);
+    } else if (optional) {
+      file.mtime_ns = kUnreadable;
+    } else {
+      const std::string address = source_.path_of(name);
+      add_problem(owner, file, Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address));
+    }
+  }
+
   /// `optional`: a list does not say which side-cars there are.
-  void read(const io::File& folder, const ScannedClass& owner, ScannedFile& file, bool optional = false) {
+  void read(const io::File& folder, const ScannedClass& owner, ScannedFile& file, bool optional) {
     const char* name = owner.names.data() + file.name_offset;
     struct stat info {};
     if (::fstatat(folder.fd(), name, &info, 0) != 0) {
@@ -117,7 +116,7 @@ class MetadataReader {
     scan_.problems.push_back({owner.path_of(file), std::move(error)});
   }
 
-  const std::string& root_;
+  const SourceFolder& source_;
   ImageFolderScan& scan_;
   Context& ctx_;
   std::mutex mutex_;
@@ -147,13 +146,21 @@ void drop_unreadable(ImageFolderScan& scan) {
 
 }  // namespace
 
-sync::InFlightLimits scan_limits(unsigned cores) {
-  return {cores, 8, system::most_reads_in_flight(kDescriptorsPerRead)};
+void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next{0};
+  sync::AdaptiveWorkers workers({cores, 8, system::most_reads_in_flight(kDescriptorsPerRead)}, ctx.stop_token());
+  workers.run([&](sync::WaitMeter& meter, const std::stop_token&) {
+    const std::size_t mine = next.fetch_add(1);
+    if (mine >= count) return false;
+    const sync::WaitMeter::Scope waiting(meter);
+    work(mine);
+    return true;
+  });
+  ctx.throw_if_stopped();
 }
 
-void read_metadata(const std::string& root, ImageFolderScan& scan, unsigned cores, Context& ctx) {
-  MetadataReader(root, scan, ctx).run(cores);
-  ctx.throw_if_stopped();
+void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned cores, Context& ctx) {
+  MetadataReader(source, scan, ctx).run(cores);
   if (!scan.problems.empty() || scan.listed) drop_unreadable(scan);
 }
 

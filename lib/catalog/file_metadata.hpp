@@ -1,22 +1,23 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "catalog/image_folder.hpp"
 #include "core/context.hpp"
-#include "sync/adaptive_workers.hpp"
 
 /// Asking a source for its files' metadata: what a tree and a list have in common.
 namespace shardkit::catalog {
 
-/// How many threads may list folders or ask for metadata at a time.
-sync::InFlightLimits scan_limits(unsigned cores);
+/// Calls `work` for each index below `count`, on as many threads as listing or asking a slow source takes. Rethrows
+/// its first exception; throws Error{cancelled} on a stop.
+void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std::function<void(std::size_t)>& work);
 
 /// Reads size and time of every file of a scan, many at a time. Files that cannot be read leave it and become problems,
 /// but for side-cars of a list that are not there: those just leave. Throws Error for a source that fails.
-void read_metadata(const std::string& root, ImageFolderScan& scan, unsigned cores, Context& ctx);
+void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned cores, Context& ctx);
 
 /// Takes those images out of a scan, with their side-cars, of which `judge` says what is wrong; they become problems.
 using FileJudge = std::function<std::optional<Error>(const ScannedClass&, const ScannedFile&)>;

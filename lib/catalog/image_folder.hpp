@@ -6,32 +6,19 @@
 #include <string_view>
 #include <vector>
 
+#include "catalog/image_source.hpp"
 #include "core/context.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 
-/// Sources that hold several sets: train/, val/ and the like, each an ImageFolder tree of its own.
-///
 /// Scanning a tree as torchvision's ImageFolder reads it (torchvision/datasets/folder.py, find_classes and
 /// make_dataset): sorted class folders, recursion below them, links followed, extensions without regard to case.
 namespace shardkit::catalog {
 
-struct SetFolders {
-  std::vector<std::string> names;    ///< such as {"train", "val"}; empty where the source is one set
-  std::vector<std::string> classes;  ///< class folders of all sets together, sorted bytewise: one label for each
-};
-
-/// Looks whether all visible folders of `root` are called train, val, valid, validation, dev or test, with train and at
-/// least one other, and train holds folders. Taken for classes they would give every image of a set one label. A set
-/// without class folders, such as the test images of ImageNet, is left out with a warning; so is a set that lacks
-/// classes of another warned of, since torchvision would number its classes anew. Throws as scan_image_folder() does
-/// for what cannot be listed.
-SetFolders find_set_folders(const std::string& root, Context& ctx);
-
 /// One file. 24 bytes and its name, so that tens of millions fit in memory.
 struct ScannedFile {
   std::uint64_t size = 0;
-  std::int64_t mtime_ns = 0;
+  std::int64_t mtime_ns = 0;      ///< of an object: where its version begins within ScannedClass::versions
   std::uint32_t name_offset = 0;  ///< of its NUL-terminated path within ScannedClass::names
   bool marked = false;            ///< its key collides with another's; set by mark_collisions()
 };
@@ -47,10 +34,15 @@ struct ScannedClass {
   std::string folder;                    ///< that the names are relative to, below the source; empty: the source
   std::optional<std::uint64_t> label;    ///< where a list gives numbers
   std::string names;                     ///< NUL-terminated paths relative to `folder`
+  std::string versions;                  ///< NUL-terminated, of objects; empty for local files
   std::vector<ScannedFile> files;        ///< images, by folder and then name
   std::vector<ScannedSidecar> sidecars;  ///< by image, then extension
 
   std::string_view name_of(const ScannedFile& file) const { return names.data() + file.name_offset; }
+  /// Of an object, which may have an empty one; none of a local file.
+  std::optional<std::string> version_of(const ScannedFile& file) const;
+  /// Keeps what a store says of a file.
+  void note(ScannedFile& file, const io::ObjectInfo& object);
   /// Relative to the source.
   std::string path_of(const ScannedFile& file) const;
   /// Keeps a path relative to `folder`, for ScannedFile::name_offset. Throws Error{unsupported} past 4 GiB of names.
@@ -80,11 +72,11 @@ struct ScanOptions {
   std::vector<std::string> sidecars = {};  ///< suffixes besides ".json" and ".txt", such as "_mask.png"
 };
 
-/// Scans `root`. Throws Error{not_found} when the folder is missing or has no class folders or no images at all,
+/// Scans a source. Throws Error{not_found} when the folder is missing or has no class folders or no images at all,
 /// Error{denied} for a folder that cannot be read, Error{io} for a failing source, Error{conflict} for a link that
 /// leads into itself, Error{corrupt} for an empty class unless allowed. Hidden folders are skipped with a warning:
-/// torchvision would count them as classes.
-ImageFolderScan scan_image_folder(const std::string& root, const ScanOptions& options, Context& ctx);
+/// torchvision would count them as classes. In a store each class is one listing, several under way.
+ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& ctx);
 
 /// The key that convert gives an image (docs/formats.md, "Names"), with the mark of mark_collisions() where it has one.
 std::string image_key(const ScannedClass& owner, const ScannedFile& file);

@@ -40,7 +40,39 @@ std::vector<std::string> split_labels(std::string_view cell, std::string_view se
   }
 }
 
-ListLabels::ListLabels(const ImageListOptions& options) : options_(options) {}
+namespace {
+
+/// A label as a list writes it.
+struct ListedLabel {
+  std::string text;
+  std::optional<std::uint64_t> number;  ///< where it is a whole number, then `text` is its shortest form
+};
+
+/// The labels of a list, read row by row, with what has to hold over all rows: each image has exactly one label, and
+/// all are whole numbers or all are names; or each has any number of any labels.
+class ListLabels {
+ public:
+  /// `options` outlive it.
+  explicit ListLabels(const ImageListOptions& options) : options_(options) {}
+
+  /// The labels in a row's cell. Throws Error{corrupt} that names file and line for what is no label, or is of another
+  /// kind than in the rows before.
+  std::vector<ListedLabel> read(const nlohmann::ordered_json& fields, std::uint64_t line);
+
+  /// Whether images have any number of labels: lists of JSON, or text with the separator given.
+  bool several() const { return several_.value_or(false); }
+
+ private:
+  void note_count(bool several, std::uint64_t line);
+  ListedLabel label_of(const nlohmann::ordered_json& value, std::uint64_t line);
+  [[noreturn]] void fail(std::uint64_t line, std::string_view text) const;
+
+  const ImageListOptions& options_;
+  std::optional<bool> several_;
+  std::optional<bool> numbers_;
+  std::uint64_t first_line_ = 0;   ///< that decided several_
+  std::uint64_t number_line_ = 0;  ///< that decided numbers_
+};
 
 void ListLabels::fail(std::uint64_t line, std::string_view text) const { fail_at_line(options_.file, line, text); }
 
@@ -103,16 +135,11 @@ ListedLabel ListLabels::label_of(const nlohmann::ordered_json& value, std::uint6
   return label;
 }
 
-namespace {
-
 /// Turns the rows of a list into classes of files, metadata left out.
 class ListReader {
  public:
-  ListReader(const std::string& root, const ImageListOptions& options, Context& ctx)
-      : options_(options),
-        ctx_(ctx),
-        table_(options.file, options.path_column, root, options.inputs.get()),
-        labels_(options) {
+  ListReader(const SourceFolder& source, const ImageListOptions& options, Context& ctx)
+      : options_(options), ctx_(ctx), table_(options.file, options.path_column, source), labels_(options) {
     if (!options.label_column.empty()) table_.require_column(options.label_column, "--label-column");
   }
 
@@ -197,15 +224,15 @@ void add_sidecars(ScannedClass& owner, const std::vector<std::string>& suffixes)
 
 }  // namespace
 
-ImageList scan_image_list(const std::string& root, const ImageListOptions& list, const ScanOptions& options,
+ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& list, const ScanOptions& options,
                           Context& ctx) {
   ctx.progress().start("list");
-  ListReader reader(root, list, ctx);
+  ListReader reader(source, list, ctx);
   reader.read();
   ImageList result = reader.take();
   for (ScannedClass& item : result.scan.classes) add_sidecars(item, options.sidecars);
   ctx.progress().start("scan");
-  read_metadata(root, result.scan, options.cores, ctx);
+  read_metadata(source, result.scan, options.cores, ctx);
   return result;
 }
 

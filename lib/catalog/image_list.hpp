@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,19 +9,17 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "catalog/image_folder.hpp"
-#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 
 /// Sources that are no tree of class folders: a file lists the images and their labels.
 namespace shardkit::catalog {
 
 struct ImageListOptions {
-  std::string file;                     ///< CSV, TSV or JSON Lines (image_table.hpp)
-  std::string path_column = "path";     ///< the image's path below the source
-  std::string label_column = {};        ///< empty: the images have no labels
-  std::string label_separator = {};     ///< between the labels of one image in CSV and TSV; empty: each has one
-  bool labels_are_names = false;        ///< a class map gives the numbers: labels that are numbers are names, too
-  std::shared_ptr<Inputs> inputs = {};  ///< opens the list where it lies at a URL; null: only a local one
+  std::string file;                  ///< CSV, TSV or JSON Lines (image_table.hpp)
+  std::string path_column = "path";  ///< the image's path below the source
+  std::string label_column = {};     ///< empty: the images have no labels
+  std::string label_separator = {};  ///< between the labels of one image in CSV and TSV; empty: each has one
+  bool labels_are_names = false;     ///< a class map gives the numbers: labels that are numbers are names, too
 };
 
 struct ImageList {
@@ -37,40 +34,8 @@ struct ImageList {
 /// for themselves; otherwise they are class names, and none of them may look like a number. Side-cars are only those
 /// that `scan.sidecars` asks for, where they are there. Throws Error{usage} for columns that are not there,
 /// Error{not_found} for a list without images, and what scan_image_folder() throws for a source that fails.
-ImageList scan_image_list(const std::string& root, const ImageListOptions& list, const ScanOptions& options,
+ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& list, const ScanOptions& options,
                           Context& ctx);
-
-/// A label as a list writes it.
-struct ListedLabel {
-  std::string text;
-  std::optional<std::uint64_t> number;  ///< where it is a whole number, then `text` is its shortest form
-};
-
-/// The labels of a list, read row by row, with what has to hold over all rows: each image has exactly one label, and
-/// all are whole numbers or all are names; or each has any number of any labels.
-class ListLabels {
- public:
-  /// `options` outlive it.
-  explicit ListLabels(const ImageListOptions& options);
-
-  /// The labels in a row's cell. Throws Error{corrupt} that names file and line for what is no label, or is of another
-  /// kind than in the rows before.
-  std::vector<ListedLabel> read(const nlohmann::ordered_json& fields, std::uint64_t line);
-
-  /// Whether images have any number of labels: lists of JSON, or text with the separator given.
-  bool several() const { return several_.value_or(false); }
-
- private:
-  void note_count(bool several, std::uint64_t line);
-  ListedLabel label_of(const nlohmann::ordered_json& value, std::uint64_t line);
-  [[noreturn]] void fail(std::uint64_t line, std::string_view text) const;
-
-  const ImageListOptions& options_;
-  std::optional<bool> several_;
-  std::optional<bool> numbers_;
-  std::uint64_t first_line_ = 0;   ///< that decided several_
-  std::uint64_t number_line_ = 0;  ///< that decided numbers_
-};
 
 /// The parts of a cell between separators; none of an empty cell.
 std::vector<std::string> split_labels(std::string_view cell, std::string_view separator);

@@ -30,18 +30,23 @@ std::string normal(const std::filesystem::path& path) {
   return text;
 }
 
+/// What absolute paths in a table begin with.
+std::string root_of(const SourceFolder& source) {
+  if (!source.store) return normal(std::filesystem::absolute(source.path));
+  return source.path.substr(0, source.path.find("?..."));
+}
+
 }  // namespace
 
 void fail_at_line(const std::string& file, std::uint64_t line, std::string_view text) {
   throw Error(ErrorCode::corrupt, fmt::format("'{}', line {}: {}", file, line, text), file);
 }
 
-ImageTable::ImageTable(const std::string& file, const std::string& path_column, const std::string& source,
-                       Inputs* inputs)
+ImageTable::ImageTable(const std::string& file, const std::string& path_column, const SourceFolder& source)
     : file_(file),
       path_column_(path_column),
-      source_(normal(std::filesystem::absolute(source))),
-      bytes_(inputs ? inputs->open(file) : std::make_unique<io::FileSource>(file)),
+      source_(root_of(source)),
+      bytes_(source.inputs->open(file)),
       rows_(*bytes_, kind_of(file), file) {
   require_column(path_column, "--path-column");
 }
@@ -73,9 +78,16 @@ bool ImageTable::next(formats::TableRow& row, nlohmann::ordered_json& fields, st
 }
 
 std::string ImageTable::below_source(std::string_view path) const {
-  std::string text = normal(path);
+  const std::string root = source_.ends_with('/') ? source_ : source_ + '/';
+  const net::StoreScheme* store = net::find_store_scheme(root);
+  std::string text(path);
+  if (store && is_address(path)) {
+    if (!path.starts_with(root)) return {};
+    text = path.substr(root.size());
+    if (store->is_web) text = net::percent_decode(text);
+  }
+  text = normal(text);
   if (text.starts_with('/')) {
-    const std::string root = source_.ends_with('/') ? source_ : source_ + '/';
     if (!text.starts_with(root)) return {};
     text.erase(0, root.size());
   }
@@ -110,9 +122,8 @@ nlohmann::ordered_json label_value(const std::string& text) {
 
 }  // namespace
 
-RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx,
-                     Inputs* inputs)
-    : table_(file, path_column, source, inputs) {
+RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx)
+    : table_(file, path_column, source) {
   ctx.progress().start("rows");
   formats::TableRow row;
   nlohmann::ordered_json fields;
@@ -139,13 +150,13 @@ nlohmann::ordered_json RowPlaces::fields(std::string_view path, const Place& pla
   return table_.row_at(path, place.offset, place.length);
 }
 
-void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const std::string& source,
-                              Context& ctx, Inputs* inputs) {
-  metadata_ = std::make_unique<RowPlaces>(file, path_column, source, ctx, inputs);
+void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source,
+                              Context& ctx) {
+  metadata_ = std::make_unique<RowPlaces>(file, path_column, source, ctx);
 }
 
-void ImageNotes::add_labels(const ImageListOptions& list, const std::string& source, Context& ctx) {
-  labels_ = std::make_unique<RowPlaces>(list.file, list.path_column, source, ctx, list.inputs.get());
+void ImageNotes::add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx) {
+  labels_ = std::make_unique<RowPlaces>(list.file, list.path_column, source, ctx);
   label_column_ = list.label_column;
   label_separator_ = list.label_separator;
 }

@@ -21,15 +21,13 @@ namespace shardkit::catalog {
 
 /// A file with one row for each image and a column that holds its path: CSV, TSV or JSON Lines, told by its ending.
 ///
-/// Paths are relative to the source, or absolute and below it; "." and ".." are resolved in the text, without looking
-/// at links. One thread at a time, but row_at().
+/// Paths are relative to the source, or absolute (of a store: addresses) and below it; "." and ".." are resolved in the
+/// text, without looking at links. One thread at a time, but row_at().
 class ImageTable {
  public:
   /// Throws Error{usage} for an ending of another kind and for a CSV or TSV without the column, and what reading a file
   /// throws.
-  /// `inputs` opens the file where it lies at a URL; null: only local ones.
-  ImageTable(const std::string& file, const std::string& path_column, const std::string& source,
-             Inputs* inputs = nullptr);
+  ImageTable(const std::string& file, const std::string& path_column, const SourceFolder& source);
 
   /// The next row, its fields and its image's path, relative to the source; false at the end. Throws Error{corrupt}
   /// with file and line for what is no row, or has no path, or one that leaves the source.
@@ -54,7 +52,7 @@ class ImageTable {
 
   std::string file_;
   std::string path_column_;
-  std::string source_;  ///< absolute, normal, without a slash at its end
+  std::string source_;  ///< an absolute, normal path or an address, without a slash at its end
   std::unique_ptr<ByteSource> bytes_;
   formats::TableReader rows_;
 };
@@ -63,8 +61,7 @@ class ImageTable {
 class RowPlaces {
  public:
   /// Reads the whole table. Throws what ImageTable::next() throws, and Error{corrupt} for the second row of an image.
-  RowPlaces(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx,
-            Inputs* inputs = nullptr);
+  RowPlaces(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
 
   struct Place {
     std::uint64_t path_hash = 0;  ///< XXH3-64
@@ -92,10 +89,9 @@ class RowPlaces {
 class ImageNotes {
  public:
   /// Every image is to have a row of the file. Throws as RowPlaces.
-  void add_metadata(const std::string& file, const std::string& path_column, const std::string& source, Context& ctx,
-                    Inputs* inputs = nullptr);
+  void add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
   /// The list that the images are of.
-  void add_labels(const ImageListOptions& list, const std::string& source, Context& ctx);
+  void add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx);
 
   bool empty() const { return !metadata_ && !labels_; }
   /// Whether the tables know the image, so that json_of() has something to say.

@@ -48,7 +48,7 @@ std::unique_ptr<ByteSource> Inputs::open(const std::string& path) {
   if (!is_address(path)) return std::make_unique<io::FileSource>(path);
   const Known known = look_up(path);
   if (!known.object) refuse_absent(path);
-  return std::make_unique<io::ObjectReader>(known.open.source, *known.object, stop_);
+  return std::make_unique<io::ObjectReader>(known.source, *known.object, stop_);
 }
 
 bool Inputs::exists(const std::string& path) {
@@ -66,7 +66,7 @@ std::string Inputs::text(const std::string& path, std::uint64_t limit) {
   if (!is_address(path)) return io::read_text_file(path, limit);
   const Known known = look_up(path);
   if (!known.object) refuse_absent(path);
-  return io::fetch_text(*known.open.source, *known.object, limit, stop_);
+  return io::fetch_text(*known.source, *known.object, limit, stop_);
 }
 
 std::optional<io::ObjectInfo> Inputs::find(const std::string& address) { return look_up(address).object; }
@@ -92,7 +92,7 @@ Inputs::Known Inputs::look_up(const std::string& address) {
   }
   auto found = open.source->find(open.name);
   const std::scoped_lock lock(mutex_);
-  return known_.try_emplace(address, Known{std::move(open), std::move(found)}).first->second;
+  return known_.try_emplace(address, Known{std::move(open.source), std::move(found)}).first->second;
 }
 
 /// Called with the lock held. What lies beside an object is opened as the object is.
@@ -139,7 +139,7 @@ std::vector<io::ObjectInfo> Inputs::list(const ObjectPlace& place, bool deep) {
   std::vector<io::ObjectInfo> objects = source->list();
   if (!deep) std::erase_if(objects, [](const io::ObjectInfo& object) { return !is_near(object.name); });
   for (const io::ObjectInfo& object : objects) {
-    known_.insert_or_assign(source->address_of(object.name), Known{{source, object.name}, object});
+    known_.insert_or_assign(source->address_of(object.name), Known{source, object});
   }
   listed_.push_back(place.display());
   if (!deep) std::erase_if(objects, [](const auto& object) { return object.name.find('/') != std::string::npos; });

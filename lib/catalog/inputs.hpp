@@ -73,8 +73,10 @@ class Inputs {
   const std::stop_token& stop() const { return stop_; }
 
  private:
+  /// What is remembered of each object that was listed or asked for, some 250 bytes with its address: it is read in
+  /// that version later, and nobody asks for it again.
   struct Known {
-    OpenObject open;
+    std::shared_ptr<io::ObjectSource> source;
     std::optional<io::ObjectInfo> object;
   };
 

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/url.hpp"
 
@@ -53,5 +54,11 @@ ObjectPlace place_in_list(const ObjectPlace& list, const std::string& entry);
 std::string decoded(const ObjectPlace& place, std::string_view path);
 /// Whether the decoded part, encoded again, is what it was: if not, its object must be asked for by its very URL.
 bool encodes_again(const ObjectPlace& place, std::string_view path);
+
+/// Refuses names that cannot be files below one folder, as keys of a bucket may be: one with an empty component (a
+/// slash in front or behind, two in a row), with "." or "..", with a NUL, with a component over 255 bytes, or one that
+/// is also the folder of another name ("a" beside "a/b"). Throws Error{unsupported} with the first such name, how many
+/// there are and what to do; `location` is theirs, for the message.
+void check_names(const std::vector<std::string>& names, const std::string& location);
 
 }  // namespace shardkit::catalog

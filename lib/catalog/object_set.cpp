@@ -11,9 +11,7 @@
 
 #include "catalog/operand_places.hpp"
 #include "core/error.hpp"
-#include "core/units.hpp"
 #include "formats/manifest.hpp"
-#include "formats/tsv.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit::catalog {
@@ -37,7 +35,7 @@ class MergedSource final : public io::ObjectSource {
 
   /// All folders' objects, and the single ones. Throws Error{usage} with both addresses when two have one name,
   /// Error{not_found} for a single one that is not there, and what the sources throw.
-  std::vector<io::ObjectInfo> list() override;
+  std::vector<io::ObjectInfo> list(const std::string& folder) override;
   std::vector<std::string> names_in(const std::string& folder) override;
   /// Where two folders have the name, the one that was added first has it.
   std::optional<io::ObjectInfo> find(const std::string& name) override;
@@ -99,7 +97,7 @@ std::string MergedSource::address_of(const std::string& name) const {
   return owner ? owner->source->address_of(owner->inner) : name;
 }
 
-std::vector<io::ObjectInfo> MergedSource::list() {
+std::vector<io::ObjectInfo> MergedSource::list(const std::string& folder) {
   const auto singles = find_all(*this, names_, kLookUps, stop_);
   std::vector<io::ObjectInfo> found;
   for (std::size_t i = 0; i < names_.size(); ++i) {
@@ -111,13 +109,13 @@ std::vector<io::ObjectInfo> MergedSource::list() {
     throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address);
   }
   std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>> seen;
-  for (const auto& folder : folders_) {
-    for (io::ObjectInfo& object : folder->list()) {
-      const Owner owner{folder, object.name};
+  for (const auto& source : folders_) {
+    for (io::ObjectInfo& object : source->list()) {
+      const Owner owner{source, object.name};
       if (const auto single = objects_.find(object.name); single != objects_.end()) {
         refuse_pair(object.name, single->second, owner);
       }
-      const auto [there, is_new] = seen.try_emplace(object.name, folder);
+      const auto [there, is_new] = seen.try_emplace(object.name, source);
       if (!is_new) refuse_pair(object.name, {there->second, object.name}, owner);
       found.push_back(std::move(object));
     }
@@ -125,6 +123,7 @@ std::vector<io::ObjectInfo> MergedSource::list() {
   std::ranges::sort(found, {}, &io::ObjectInfo::name);
   const std::scoped_lock lock(mutex_);
   in_folders_ = std::move(seen);
+  if (!folder.empty()) std::erase_if(found, [&](const auto& object) { return !object.name.starts_with(folder + '/'); });
   return found;
 }
 
@@ -201,66 +200,6 @@ std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, co
                        [&](std::size_t at, std::size_t) { found[at] = source.find(names[at]); });
   if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for objects");
   return found;
-}
-
-namespace {
-
-constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every file system in use
-
-std::string_view trouble_of_component(std::string_view component) {
-  if (component.empty()) return "a part between its slashes is empty";
-  if (component == "." || component == "..") return "a part of it is '.' or '..'";
-  if (component.find('\0') != std::string_view::npos) return "it holds a NUL";
-  if (component.size() > kLongestComponent) return "a part of it is longer than 255 bytes";
-  return {};
-}
-
-/// Why `name` can be no file; empty when it can.
-std::string_view trouble_of(std::string_view name) {
-  while (true) {
-    const std::size_t slash = name.find('/');
-    const std::string_view trouble = trouble_of_component(name.substr(0, slash));
-    if (!trouble.empty() || slash == std::string_view::npos) return trouble;
-    name.remove_prefix(slash + 1);
-  }
-}
-
-/// For a message, whose text ends at a NUL.
-std::string readable(std::string_view name) {
-  std::string text;
-  formats::append_escaped(text, name.substr(0, name.find('\0')));
-  return name.find('\0') == std::string_view::npos ? text : text + "\\0...";
-}
-
-std::unordered_set<std::string_view> folders_of(const std::vector<std::string>& names) {
-  std::unordered_set<std::string_view> folders;
-  for (const std::string_view name : names) {
-    for (std::size_t slash = name.rfind('/'); slash != std::string_view::npos && slash > 0;
-         slash = name.rfind('/', slash - 1)) {
-      if (!folders.insert(name.substr(0, slash)).second) break;  // those above it are in as well
-    }
-  }
-  return folders;
-}
-
-}  // namespace
-
-void check_names(const std::vector<std::string>& names, const std::string& location) {
-  const auto folders = folders_of(names);
-  std::size_t bad = 0;
-  std::string first;
-  for (const std::string& name : names) {
-    std::string_view trouble = trouble_of(name);
-    if (trouble.empty() && folders.contains(name)) trouble = "other names have it as their folder";
-    if (trouble.empty()) continue;
-    if (bad++ == 0) first = fmt::format("'{}' ({})", readable(name), trouble);
-  }
-  if (bad == 0) return;
-  throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' holds {} that cannot be files of a folder, first {}; rename them there, or name the "
-                          "objects that are wanted: by a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index",
-                          location, format_count(bad, "name"), first),
-              location);
 }
 
 namespace {

@@ -17,12 +17,6 @@ namespace shardkit::catalog {
 std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, const std::vector<std::string>& names,
                                                     unsigned concurrency, const std::stop_token& stop);
 
-/// Refuses names that cannot be files below one folder, as keys of a bucket may be: one with an empty component (a
-/// slash in front or behind, two in a row), with "." or "..", with a NUL, with a component over 255 bytes, or one that
-/// is also the folder of another name ("a" beside "a/b"). Throws Error{unsupported} with the first such name, how many
-/// there are and what to do; `location` is theirs, for the message.
-void check_names(const std::vector<std::string>& names, const std::string& location);
-
 /// What SRC operands name, wherever it lies.
 struct ObjectSet {
   std::unique_ptr<io::ObjectSource> source;  ///< its names are what the objects will be called below a target

@@ -22,14 +22,17 @@ bool parse_signed(std::string_view column, std::int64_t& value) {
   return error == std::errc() && stop == end;
 }
 
-/// "ext:size:mtime"
+/// "ext:size:mtime", or of an object "ext:size:@version"
 bool parse_file(std::string_view column, PlannedFile& file) {
+  file.mtime_ns = 0;
+  file.version.reset();
   const std::size_t first = column.find(':');
   const std::size_t second = column.find(':', first + 1);
   return first != std::string_view::npos && second != std::string_view::npos &&
          unescape(column.substr(0, first), file.extension) &&
          parse_number(column.substr(first + 1, second - first - 1), file.size) &&
-         parse_signed(column.substr(second + 1), file.mtime_ns);
+         (column.substr(second + 1).starts_with('@') ? unescape(column.substr(second + 2), file.version.emplace())
+                                                     : parse_signed(column.substr(second + 1), file.mtime_ns));
 }
 
 /// "-" where the sample has no class.
@@ -282,7 +285,8 @@ void PlanWriter::add(const PlannedSample& sample) {
     column += fmt::format(":{}", file.size);
     identity_text_ += column;
     line_ += column;
-    line_ += fmt::format(":{}", file.mtime_ns);
+    line_ += file.version ? ":@" : fmt::format(":{}", file.mtime_ns);
+    if (file.version) append_escaped(line_, *file.version);
   };
   add_file(sample.image);
   for (const PlannedFile& file : sample.sidecars) add_file(file);

@@ -22,11 +22,13 @@ namespace shardkit::formats {
 inline constexpr std::string_view kPlanMagic = "shardkit-plan\t1";
 inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
 
-/// A source file as the scan found it. Size and mtime are how convert recognises that it has changed.
+/// A source file as the scan found it. Size and mtime, or of an object its version, are how convert recognises that it
+/// has changed.
 struct PlannedFile {
   std::string extension;      ///< what follows stem and dot in the source, or, starting with '_' or '-', the stem alone
   std::uint64_t size = 0;     ///< bytes
-  std::int64_t mtime_ns = 0;  ///< since 1970
+  std::int64_t mtime_ns = 0;  ///< since 1970; of an object 0
+  std::optional<std::string> version = {};  ///< of an object of a store; may be empty
   bool operator==(const PlannedFile&) const = default;
 };
 
@@ -87,8 +89,8 @@ class PlanWriter {
   /// takes in its shard.
   void add_line(std::string_view line, std::string_view identity, std::uint64_t tar_bytes);
 
-  /// Writes the table and returns the plan's hash: XXH3-128 over everything but mtimes, so that a copy of the same tree
-  /// has the same plan.
+  /// Writes the table and returns the plan's hash: XXH3-128 over everything but mtimes and versions, so that a copy of
+  /// the same tree has the same plan.
   Hash128 finish();
   const std::vector<PlanShard>& shards() const { return shards_; }
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -55,10 +56,10 @@ class FolderObjects final : public ObjectSource {
 
   const std::string& location() const override { return folder_; }
 
-  std::vector<ObjectInfo> list() override {
+  std::vector<ObjectInfo> list(const std::string& folder) override {
     std::vector<ObjectInfo> found;
     std::set<FolderId> above;
-    list_below("", above, found);
+    list_below(folder.empty() ? "" : folder + '/', above, found);
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     return found;
   }
@@ -69,6 +70,8 @@ class FolderObjects final : public ObjectSource {
     for (std::filesystem::directory_iterator entry(join_path(folder_, folder), error), end; !error && entry != end;
          entry.increment(error)) {
       names.push_back(join_path(folder, entry->path().filename().string()));
+      std::error_code ignored;
+      if (entry->is_directory(ignored)) names.back() += '/';
     }
     const bool absent = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
     if (error && !absent) throw system_error(error.value(), "list", join_path(folder_, folder));
@@ -263,18 +266,30 @@ Fetched ObjectReader::stream_whole(std::uint64_t offset, std::uint64_t length, c
   return source_->fetch_whole(object_, start, stop_);
 }
 
+Fetched fetch_bytes(ObjectSource& source, const ObjectInfo& object, MutableBytes out, const std::stop_token& stop) {
+  std::size_t filled = 0;
+  bool fits = true;
+  const auto start = [&]() -> BodyWriter {
+    filled = 0;
+    return [&](Bytes piece) {
+      fits = fits && piece.size() <= out.size() - filled;
+      if (!fits) return;
+      std::ranges::copy(piece, out.subspan(filled).begin());
+      filled += piece.size();
+    };
+  };
+  if (out.empty()) return Fetched::whole;
+  Fetched fetched = source.fetch(object, 0, object.size, start(), stop);
+  if (fetched == Fetched::no_ranges) fetched = source.fetch_whole(object, start, stop);
+  return fits && filled == out.size() ? fetched : Fetched::changed;
+}
+
 std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint64_t limit,
                        const std::stop_token& stop) {
   const std::string path = source.address_of(object.name);
   if (object.size > limit) throw Error(ErrorCode::corrupt, fmt::format("'{}' is too large", path), path);
-  std::string text;
-  const auto start = [&]() -> BodyWriter {
-    text.clear();
-    return [&](Bytes bytes) { text += as_text(bytes); };
-  };
-  Fetched fetched = source.fetch(object, 0, object.size, start(), stop);
-  if (fetched == Fetched::no_ranges) fetched = source.fetch_whole(object, start, stop);
-  if (fetched == Fetched::whole) return text;
+  std::string text(object.size, '\0');
+  if (fetch_bytes(source, object, std::as_writable_bytes(std::span(text)), stop) == Fetched::whole) return text;
   refuse_changed(path);
 }
 

@@ -38,13 +38,14 @@ class ObjectSource {
   /// One object in full, for messages, with no secret in it: what location() is to the whole.
   virtual std::string address_of(const std::string& name) const;
 
-  /// Everything below the source, by name. Throws Error{not_found, denied, io}; Error{conflict} for a folder link that
-  /// leads into itself, Error{unsupported} for what is no file, such as a pipe.
-  virtual std::vector<ObjectInfo> list() = 0;
+  /// Everything below `folder` ("" for the source itself), by name. Names are relative to the source. Throws
+  /// Error{not_found, denied, io}; Error{conflict} for a folder link that leads into itself, Error{unsupported} for
+  /// what is no file, such as a pipe.
+  virtual std::vector<ObjectInfo> list(const std::string& folder = {}) = 0;
 
-  /// Names, relative to the source, of what lies right below `folder` ("" for the source itself), in any order; folders
-  /// may be among them. One listing, and nothing is asked of single objects. Empty when there is no such folder, and
-  /// where the source cannot list.
+  /// Names, relative to the source, of what lies right below `folder` ("" for the source itself), in any order; those
+  /// of folders end with '/'. One listing, and nothing is asked of single objects. Empty when there is no such folder,
+  /// and where the source cannot list.
   virtual std::vector<std::string> names_in(const std::string& folder) = 0;
 
   /// One object as it is now; empty when it is not there, or is a folder. Throws Error{unsupported} for what is
@@ -97,6 +98,9 @@ class ObjectReader final : public ByteSource {
   std::uint64_t ahead_ = 0;  ///< size of the next block
   std::uint64_t last_ = 0;   ///< where the last request ended
 };
+
+/// Fills `out`, which has the object's size, with all bytes of that very version. Never Fetched::no_ranges.
+Fetched fetch_bytes(ObjectSource& source, const ObjectInfo& object, MutableBytes out, const std::stop_token& stop);
 
 /// A small object as text, of that very version. Throws Error{corrupt} when it is larger than `limit`, Error{io} when
 /// it has changed.

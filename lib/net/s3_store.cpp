@@ -198,7 +198,11 @@ S3Store::Exchange S3Store::exchange(const Request& request, const HeadHandler& o
   const S3Settings settings = this->settings();
   result.region = settings.region;
   result.skew_seconds = skew_seconds_;
-  if (credentials_ != nullptr) result.credentials = credentials_->get(stop);
+  try {
+    if (credentials_ != nullptr) result.credentials = credentials_->get(stop);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("'{}': {}", name_of(request.key), error.what()), name_of(request.key));
+  }
   HttpRequest message;
   message.method = request.method;
   message.url = s3_url(settings, bucket_, request.key);

@@ -26,25 +26,25 @@ class StoreSource final : public io::ObjectSource {
   const std::string& location() const override { return location_; }
   std::string address_of(const std::string& name) const override { return open_.store->name_of(open_.key + name); }
 
-  std::vector<io::ObjectInfo> list() override {
+  std::vector<io::ObjectInfo> list(const std::string& folder) override {
+    const std::string prefix = prefix_of(folder);
     std::vector<io::ObjectInfo> found;
     const auto add = [&](const ObjectPage& page) {
       for (const io::ObjectInfo& object : page.objects) {
-        if (object.name.ends_with('/') || !object.name.starts_with(open_.key)) continue;
+        if (object.name.ends_with('/') || !object.name.starts_with(prefix)) continue;
         found.push_back({object.name.substr(open_.key.size()), object.size, object.version});
       }
     };
-    open_.store->list(open_.key, "", add, stop_);
+    open_.store->list(prefix, "", add, stop_);
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     return found;
   }
 
   std::vector<std::string> names_in(const std::string& folder) override {
-    const std::string prefix = folder.empty() ? open_.key : open_.key + folder + '/';
+    const std::string prefix = prefix_of(folder);
     std::vector<std::string> names;
-    const auto add = [&](std::string_view key) {
-      if (key.ends_with('/')) key.remove_suffix(1);
-      if (key.size() > prefix.size()) names.emplace_back(key.substr(open_.key.size()));
+    const auto add = [&](const std::string& key) {
+      if (key.size() > prefix.size()) names.push_back(key.substr(open_.key.size()));
     };
     const auto add_page = [&](const ObjectPage& page) {
       for (const io::ObjectInfo& object : page.objects) add(object.name);
@@ -75,6 +75,9 @@ class StoreSource final : public io::ObjectSource {
   }
 
  private:
+  std::string prefix_of(const std::string& folder) const {
+    return folder.empty() ? open_.key : open_.key + folder + '/';
+  }
   io::ObjectInfo in_store(const io::ObjectInfo& object) const {
     return {open_.key + object.name, object.size, object.version};
   }
@@ -148,11 +151,6 @@ OpenStore open_store(const std::string& address, const StoreOptions& options) {
 
 std::unique_ptr<io::ObjectSource> store_source(OpenStore store, std::stop_token stop) {
   return std::make_unique<StoreSource>(std::move(store), std::move(stop));
-}
-
-std::unique_ptr<io::ObjectSource> open_store_source(const std::string& address, const StoreOptions& options,
-                                                    std::stop_token stop) {
-  return store_source(open_store(address, options), std::move(stop));
 }
 
 }  // namespace shardkit::net

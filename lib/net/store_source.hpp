@@ -75,8 +75,4 @@ OpenStore open_store(const std::string& address, const StoreOptions& options);
 /// consoles make to show empty folders, are left out. What waits ends when `stop` is requested.
 std::unique_ptr<io::ObjectSource> store_source(OpenStore store, std::stop_token stop);
 
-/// The same for an address.
-std::unique_ptr<io::ObjectSource> open_store_source(const std::string& address, const StoreOptions& options,
-                                                    std::stop_token stop);
-
 }  // namespace shardkit::net

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "catalog/object_place.hpp"
 #include "catalog/object_set.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -25,7 +26,7 @@ constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 constexpr unsigned kLookups = 32;  // at a time
 
 std::string text_of_manifest(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
-  if (!wanted.manifest_path.empty()) return io::read_text_file(wanted.manifest_path, kLargestManifest);
+  if (!wanted.manifest_path.empty()) return wanted.manifest_text;
   if (wanted.manifest_name.empty()) return {};
   const auto object = source.find(wanted.manifest_name);
   const std::string path = source.address_of(wanted.manifest_name);

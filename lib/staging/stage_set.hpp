@@ -32,7 +32,8 @@ struct ExpectedFile {
 struct StageWanted {
   std::optional<std::vector<std::string>> names;  ///< these objects; without them all
   std::string manifest_name;                      ///< the source's own manifest; empty for none
-  std::string manifest_path;                      ///< a local manifest in its place; empty for none
+  std::string manifest_path;                      ///< of another manifest in its place, for messages; empty for none
+  std::string manifest_text = {};                 ///< of that one
 };
 
 /// What a source asks to be staged: the shards of a manifest with their indexes, or files as they are.

@@ -87,7 +87,7 @@ TEST_CASE("folders and objects are merged, and are found and read under their na
   CHECK(content(set, "s.tar") == "s3");
   CHECK(content(set, "w.tar") == "web");
   CHECK(content(set, "none") == "-");
-  CHECK(set.source->names_in("") == Texts{"a", "s.tar", "w.tar"});
+  CHECK(set.source->names_in("") == Texts{"a/", "s.tar", "w.tar"});
   CHECK(set.source->names_in("a") == Texts{"a/l.tar"});
   CHECK(set.source->address_of("s.tar") == "s3://bucket/x/s.tar");
 }

@@ -66,5 +66,5 @@ TEST_CASE("hidden folders do not hide the sets") {
 
 TEST_CASE("a source that is not there is an error") {
   Context ctx;
-  CHECK_THROWS_AS(find_set_folders("/nonexistent/src", ctx), Error);
+  CHECK_THROWS_AS(find_set_folders(std::string("/nonexistent/src"), ctx), Error);
 }

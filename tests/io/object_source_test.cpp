@@ -70,8 +70,8 @@ TEST_CASE("names right below a folder are told by one listing") {
     std::ranges::sort(found);
     return found;
   };
-  CHECK(sorted(source->names_in("")) == std::vector<std::string>{"a", "b"});
-  CHECK(sorted(source->names_in("a")) == std::vector<std::string>{"a/c", "a/d"});
+  CHECK(sorted(source->names_in("")) == std::vector<std::string>{"a/", "b"});
+  CHECK(sorted(source->names_in("a")) == std::vector<std::string>{"a/c", "a/d/"});
   CHECK(source->names_in("none").empty());
   CHECK(source->names_in("b").empty());
 }

@@ -49,7 +49,8 @@ class MemoryStore final : public shardkit::net::ObjectStore {
       if (end == std::string::npos) {
         page.objects.push_back({key, content.size(), content});
       } else {
-        page.prefixes.push_back(key.substr(0, end + 1));
+        const std::string below = key.substr(0, end + 1);
+        if (page.prefixes.empty() || page.prefixes.back() != below) page.prefixes.push_back(below);
       }
     }
     each(page);

@@ -9,6 +9,7 @@
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "gpu/device.hpp"
 #include "stats/comparison.hpp"
@@ -204,13 +205,8 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   const auto requirement = requirement_of(options);
   warn_of_step_time(job_of(options), context);
   RunResult result;
-  if (std::ranges::any_of(options.paths, lies_in_store)) {
-    throw Error(ErrorCode::usage,
-                "run judges the storage of this machine, so it takes no URL: `iobench read URL` measures the store and "
-                "`iobench pipeline URL` the training input from it; or bring the data here with `shardctl stage`");
-  }
-  const InputSet input = spread(find_input(options.paths, context));
-  result.environment = look_at_environment(input.files.front().path, std::nullopt);
+  const InputSet input = spread(find_input(options.paths, context, options.access));
+  result.environment = look_at_environment(has_objects(input.files) ? "" : input.files.front().path, std::nullopt);
   warn_of_environment(result.environment, context);
   const std::uint64_t cores = result.environment.usable_threads;
   const MeasuredNode node = measure(options, input, cores, gpus, context, result);
@@ -218,12 +214,16 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
   if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
   warn_of_loader(options, result, context);
   warn_of_pipeline(result, context);
-  result.command = command_text("iobench run", options);
+  RunOptions shown = options;
+  for (std::string& path : shown.paths) path = without_secrets(path);
+  result.command = command_text("iobench run", shown);
   return result;
 }
 
 void RunOptions::describe(FieldVisitor& v) {
-  v.field({"PATH", "shards, files, or folders of either", Role::positional, kMayDiffer}, paths);
+  v.field({"PATH", "shards, files, or folders of either, here or at s3:// or http(s):// URLs", Role::positional,
+           kMayDiffer},
+          paths);
   v.field({"preset", "a published workload to feed, such as resnet50-h100", "NAME", kMayDiffer}, preset);
   v.field({"gpus", Unit::count, "GPUs that train together on this node", kMayDiffer, at_least(1)}, gpus);
   v.field({"batch", Unit::count, "samples per GPU and step", at_least(1)}, batch);
@@ -250,6 +250,7 @@ void RunOptions::describe(FieldVisitor& v) {
   v.field({"repeat", Unit::count, "measure so many times: for intervals, and for compare, which wants ten", kMayDiffer,
            between(1, stats::kMostRankedValues)},
           repeat);
+  access.describe(v);
 }
 
 void LadderRow::describe(FieldVisitor& v) {

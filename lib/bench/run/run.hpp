@@ -269,6 +269,7 @@ struct RunOptions {
   RunCache cache = RunCache::automatic;
   double budget = 60;
   std::uint64_t repeat = 1;
+  catalog::StoreAccess access = {};
 
   void describe(FieldVisitor& v);
 };

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "bench/decode/decode.hpp"
+#include "bench/input/sample_listing.hpp"
 #include "bench/read/folder_walk.hpp"
 #include "bench/read/read.hpp"
 #include "bench/read/read_hints.hpp"
@@ -78,7 +79,7 @@ FileCosts costs_of(const FolderTally& tally) {
 
 std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest cache, std::uint64_t threads,
                                             double seconds, Context& context) {
-  if (std::ranges::any_of(input.files, &InputFile::is_shard)) return std::nullopt;
+  if (std::ranges::any_of(input.files, &InputFile::is_shard) || has_objects(input.files)) return std::nullopt;
   const std::vector<InputFile> files = last_files(input);
   const std::size_t prepared = prepare_cache(files, cache, seconds, context);
   std::vector<std::string> paths;
@@ -126,6 +127,8 @@ constexpr std::uint64_t kLeastReadersNear = 4;
 constexpr std::uint64_t kDirectBlock = 1U << 20U;
 /// Direct reads may be made again, so that little data gives a rate too, in seconds.
 constexpr double kLeastDirect = 1;
+/// A store's connections take so long to show what they give, in seconds.
+constexpr double kLeastOfStore = 1;
 /// Batches of the pipeline, whatever the job's: their size hardly matters to the rate, but to the memory.
 constexpr std::uint64_t kPipelineBatch = 32;
 
@@ -178,7 +181,44 @@ ReadResult read_from_best(const RunOptions& options, const InputSet& input, std:
   return read_from(RunCache::any, options, input, readers, context);
 }
 
+/// Mean bytes of a sample of a set in a store: what is stored over the samples that manifests and indexes count, else
+/// that of a few shards.
+double mean_sample(const InputSet& input, Context& context) {
+  constexpr std::size_t kShards = 4;
+  std::uint64_t bytes = input.bytes;
+  std::uint64_t samples = 0;
+  for (const InputFile& file : input.files) samples += file.samples.value_or(0);
+  if (!std::ranges::all_of(input.files, [](const InputFile& file) { return file.samples.has_value(); })) {
+    const std::vector<SampleRef> listed = list_samples(input, kShards, context);
+    samples = listed.size();
+    bytes = 0;
+    for (const SampleRef& sample : listed) bytes += sample.bytes;
+  }
+  return samples == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(samples);
+}
+
+/// From a store: at the number of connections from which more bring nothing. It has no page cache.
+ReadResult read_from_store(const RunOptions& options, const InputSet& input, Context& context) {
+  if (options.cache != RunCache::automatic && options.cache != RunCache::any) {
+    throw Error(ErrorCode::usage,
+                "--cache is for files: what lies at a URL is not in this machine's page cache. Leave it out, or bring "
+                "the data here with `shardctl stage`");
+  }
+  ReadOptions read_options;
+  read_options.paths = options.paths;
+  read_options.budget = std::max(options.budget * kShareForReading, kLeastOfStore);
+  read_options.store.access = options.access;
+  ReadResult result = read(read_options, context);
+  const double sample = mean_sample(input, context);
+  if (sample <= 0) return result;
+  result.mean_sample = sample;
+  result.samples = static_cast<std::uint64_t>(static_cast<double>(result.bytes) / sample);
+  result.samples_per_second = result.bytes_per_second / sample;
+  return result;
+}
+
 ReadResult measure_read(const RunOptions& options, const InputSet& input, std::uint64_t readers, Context& context) {
+  if (has_objects(input.files)) return read_from_store(options, input, context);
   if (options.cache == RunCache::automatic) return read_from_best(options, input, readers, context);
   return read_from(options.cache, options, input, readers, context);
 }
@@ -224,7 +264,7 @@ std::optional<DecodeResult> measure_decode(const RunOptions& options, const Inpu
 
 /// Whether data went away since it was listed: no verdict is about half of it.
 bool is_gone(const InputSet& input) {
-  return std::ranges::any_of(input.files, [](const auto& file) {
+  return !has_objects(input.files) && std::ranges::any_of(input.files, [](const auto& file) {
     std::error_code error;
     return std::filesystem::status(file.path, error).type() == std::filesystem::file_type::not_found;
   });
@@ -236,6 +276,7 @@ InputSet input_of_pipeline(const InputSet& input, const ReadResult& read, double
   constexpr double kReserve = 1.5;
   const double most = std::max(read.bytes_per_second * seconds * kReserve, 1.0);
   InputSet part;
+  part.inputs = input.inputs;
   for (const InputFile& file : input.files) {
     if (static_cast<double>(part.bytes) >= most && part.files.size() >= read.threads) break;
     part.files.push_back(file);

@@ -20,6 +20,7 @@ namespace {
 
 /// A target inside the source would be scanned as a class by the next run.
 void refuse_target_in_source(const std::string& source, const std::string& target) {
+  if (catalog::is_address(source)) return;
   namespace fs = std::filesystem;
   const fs::path from = fs::weakly_canonical(source);
   const fs::path to = fs::weakly_canonical(target);
@@ -42,21 +43,21 @@ void refuse_options_beside_plan(const ConvertOptions& options) {
   }
 }
 
-void copy_plan(const std::string& path, ByteSink& sink) {
-  io::FileSource source(path);
+void copy_plan(ByteSource& source, const std::string& path, ByteSink& sink) {
   formats::PlanReader(source, path).check_bytes();
-  std::vector<std::byte> block(1U << 20U);
-  std::uint64_t offset = 0;
-  while (const std::size_t got = source.read_at(offset, block)) {
-    sink.write(Bytes(block).first(got));
-    offset += got;
-  }
+  source.stream_all([&](Bytes piece) { sink.write(piece); });
 }
 
 class Conversion {
  public:
   Conversion(const ConvertOptions& options, Context& ctx, io::FileSystem& files)
-      : options_(options), ctx_(ctx), job_("convert", options.target, options, options.plan, files, ctx) {}
+      : options_(options),
+        ctx_(ctx),
+        inputs_(std::make_shared<catalog::Inputs>(options.sharding.access, ctx.stop_token())),
+        images_(options.source, !options.sharding.images.list.empty() || !options.plan.empty(), inputs_),
+        plan_path_(inputs_->add_named(options.plan)),
+        plan_(open_plan()),
+        job_("convert", options.target, options, planned_parts(), files, ctx) {}
 
   ConvertResult run() {
     plan_sets();
@@ -78,23 +79,31 @@ class Conversion {
     if (options_.seed != 0 && rule.shares.empty()) {
       throw Error(ErrorCode::usage, "--seed is that of --split, and there is none; the order's is --shuffle SEED");
     }
-    if (!options_.plan.empty()) {
-      refuse_options_beside_plan(options_);
-      add_set("").target.adopt_plan([this](ByteSink& sink) { copy_plan(options_.plan, sink); });
+    if (plan_) {
+      add_set("").target.adopt_plan([this](ByteSink& sink) { copy_plan(*plan_, plan_path_, sink); });
     } else if (const catalog::SetFolders folders = set_folders(); !folders.names.empty()) {
       plan_folders(folders);
     } else if (!rule.shares.empty()) {
       plan_shares(rule);
     } else {
       TargetSet& set = add_set("");
-      adopt(set, scan(options_.source, {}), {});
+      adopt(set, scan(images_, {}), {});
     }
+  }
+
+  std::unique_ptr<ByteSource> open_plan() const {
+    if (plan_path_.empty()) return nullptr;
+    refuse_options_beside_plan(options_);
+    return inputs_->open(plan_path_);
+  }
+
+  std::optional<std::uint64_t> planned_parts() const {
+    return plan_ ? formats::PlanReader(*plan_, plan_path_).head().parts : std::nullopt;
   }
 
   catalog::SetFolders set_folders() {
     // A list says itself which images there are; rows of metadata are of one set.
-    return options_.sharding.images.list.empty() ? catalog::find_set_folders(options_.source, ctx_)
-                                                 : catalog::SetFolders{};
+    return options_.sharding.images.list.empty() ? catalog::find_set_folders(images_, ctx_) : catalog::SetFolders{};
   }
 
   void plan_folders(const catalog::SetFolders& folders) {
@@ -113,13 +122,13 @@ class Conversion {
     from_set_folders_ = true;
     for (const std::string& name : folders.names) {
       TargetSet& set = add_set(name);
-      adopt(set, scan(source_of(set), folders.classes), {.options = {{"set", name}}});
+      adopt(set, scan(images_of(set), folders.classes), {.options = {{"set", name}}});
     }
   }
 
   void plan_shares(const SplitRule& rule) {
     for (const SplitShare& share : rule.shares) add_set(share.name);
-    const ScannedSource source = scan(options_.source, {});
+    const ScannedSource source = scan(images_, {});
     const std::vector<SampleOrder> orders = split_source(source, rule, ctx_);
     for (std::size_t i = 0; i < orders.size(); ++i) refuse_empty_set(job_.sets()[i].name, orders[i]);
     for (std::size_t i = 0; i < orders.size(); ++i) {
@@ -135,12 +144,12 @@ class Conversion {
   }
 
   /// The folder of the set's images.
-  std::string source_of(const TargetSet& set) const {
-    return from_set_folders_ ? io::join_path(options_.source, set.name) : options_.source;
+  catalog::SourceFolder images_of(const TargetSet& set) const {
+    return from_set_folders_ ? images_.below(set.name) : images_;
   }
 
-  ScannedSource scan(const std::string& root, const std::vector<std::string>& classes) {
-    return scan_source(root, options_.sharding, classes, options_.threads, ctx_);
+  ScannedSource scan(const catalog::SourceFolder& images, const std::vector<std::string>& classes) {
+    return scan_source(images, options_.sharding, classes, options_.threads, ctx_);
   }
 
   void adopt(TargetSet& set, const ScannedSource& source, const PlanScope& scope) {
@@ -148,7 +157,7 @@ class Conversion {
   }
 
   void write_set(TargetSet& set) {
-    FolderSource source(set.target.plan(), source_of(set), job_.cores());
+    FolderSource source(set.target.plan(), images_of(set), job_.cores());
     const std::vector<formats::IndexSkip> skipped = job_.write(set, source, result_);
     result_.kept_bad += source.counts().kept_bad;
     result_.resized += source.counts().resized;
@@ -175,6 +184,10 @@ class Conversion {
 
   const ConvertOptions& options_;
   Context& ctx_;
+  const std::shared_ptr<catalog::Inputs> inputs_;
+  const catalog::SourceFolder images_;
+  const std::string plan_path_;  ///< empty: the source is scanned
+  const std::unique_ptr<ByteSource> plan_;
   ShardingJob job_;
   bool from_set_folders_ = false;  ///< the source has train/ and val/ folders of its own
   ConvertResult result_;
@@ -193,9 +206,12 @@ ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, C
 }
 
 void ConvertOptions::describe(FieldVisitor& v) {
-  v.field({"SRC", "folder with one sub-folder of images per class, or with train/, val/ or test/ folders of that kind",
-           Role::positional},
-          source);
+  v.field(
+      {"SRC",
+       "folder with one sub-folder of images per class, or with train/, val/ or test/ folders of that kind, here or "
+       "at an s3:// URL; with --list or --plan also at http(s)://",
+       Role::positional},
+      source);
   v.field({"DST", "folder for the shards: empty, or of the same convert to go on with", Role::positional}, target);
   sharding.describe(v);
   SplitOptions::describe(v);

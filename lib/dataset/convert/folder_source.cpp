@@ -14,8 +14,6 @@
 #include "formats/tar_header.hpp"
 #include "formats/tsv.hpp"
 #include "image/image_header.hpp"
-#include "io/publish.hpp"
-#include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -42,6 +40,16 @@ std::uint64_t number(const formats::PlanHead& head, const std::string& name, std
   return value;
 }
 
+[[noreturn]] void refuse_changed(const std::string& path, std::string_view what) {
+  throw Error(ErrorCode::conflict,
+              fmt::format("'{}' has changed since the plan was made ({}); plan again into an empty target", path, what),
+              path);
+}
+
+std::string other_size(const formats::PlannedFile& file, std::uint64_t now) {
+  return fmt::format("{} bytes then, {} now", file.size, now);
+}
+
 }  // namespace
 
 ImageRules image_rules(const formats::PlanHead& head) {
@@ -53,36 +61,6 @@ ImageRules image_rules(const formats::PlanHead& head) {
   return rules;
 }
 
-ClassFolders::ClassFolders(const std::string& source, const formats::PlanHead& head, std::size_t most_open)
-    : source_(source), root_(io::File::open_read(source, O_DIRECTORY)), listed_(head.listed), most_open_(most_open) {
-  for (const formats::PlanClass& item : head.classes) names_.push_back(item.name);
-  folders_.resize(names_.size());
-}
-
-const io::File* ClassFolders::folder(std::uint32_t class_index) {
-  const std::unique_ptr<io::File>& slot = folders_[class_index];
-  {
-    const std::scoped_lock lock(mutex_);
-    if (slot || open_ == most_open_) return slot.get();
-  }
-  // Outside of the lock: on a slow source the others would wait for this one.
-  auto opened =
-      std::make_unique<io::File>(io::File::open_read(io::join_path(source_, names_[class_index]), O_DIRECTORY));
-  const std::scoped_lock lock(mutex_);
-  if (!slot && open_ < most_open_) {
-    folders_[class_index] = std::move(opened);
-    ++open_;
-  }
-  return slot.get();
-}
-
-io::File ClassFolders::open(std::optional<std::uint32_t> class_index, const std::string& path) {
-  const io::File* opened = listed_ ? nullptr : folder(class_index.value());
-  const std::string full = io::join_path(source_, path);
-  return opened ? io::File::open_read_at(opened->fd(), path.c_str() + names_[*class_index].size() + 1, full)
-                : io::File::open_read_at(root_.fd(), path.c_str(), full);
-}
-
 /// One member of a sample on its way into the tar: a file, or text where `file` is null.
 struct SampleReader::Member {
   std::string extension;
@@ -92,14 +70,13 @@ struct SampleReader::Member {
   std::uint64_t size() const { return file ? file->size : text.size(); }
 };
 
-SampleReader::SampleReader(const std::string& source, const formats::PlanHead& head, const Limits& limits)
-    : source_(source),
+SampleReader::SampleReader(catalog::SourceFolder source, const formats::PlanHead& head, unsigned cores)
+    : source_(std::move(source)),
+      root_(source_.store ? io::File() : io::File::open_read(source_.path, O_DIRECTORY)),
       head_(head),
       rules_(image_rules(head)),
-      folders_(source, head, limits.open_folders),
-      judge_(rules_.validate == Validate::decode ? limits.cores : 0),
-      resizers_(rules_.resize ? limits.cores : 0,
-                [this] { return std::make_unique<image::JpegResizer>(*rules_.resize); }) {}
+      judge_(rules_.validate == Validate::decode ? cores : 0),
+      resizers_(rules_.resize ? cores : 0, [this] { return std::make_unique<image::JpegResizer>(*rules_.resize); }) {}
 
 Result<formats::IndexSample> SampleReader::read(const formats::PlannedSample& sample, MutableBytes out,
                                                 sync::WaitMeter& meter) {
@@ -122,7 +99,7 @@ Result<formats::IndexSample> SampleReader::read(const formats::PlannedSample& sa
       at += formats::kTarBlock;
       MutableBytes content = out.subspan(at, member.size());
       if (member.file) {
-        read_file(sample, *member.file, content, meter);
+        read_file(formats::file_path(head_, sample, *member.file), *member.file, content, meter);
       } else {
         std::ranges::copy(as_bytes(member.text), content.begin());
       }
@@ -139,28 +116,41 @@ Result<formats::IndexSample> SampleReader::read(const formats::PlannedSample& sa
   return result;
 }
 
-void SampleReader::read_file(const formats::PlannedSample& sample, const formats::PlannedFile& file, MutableBytes out,
+void SampleReader::read_file(const std::string& path, const formats::PlannedFile& file, MutableBytes out,
                              sync::WaitMeter& meter) {
   const auto start = std::chrono::steady_clock::now();
   const sync::WaitMeter::Scope waiting(meter);
-  const io::File opened = folders_.open(sample.class_index, formats::file_path(head_, sample, file));
+  if (file.version.has_value() != (source_.store != nullptr)) {
+    refuse_changed(source_.path_of(path), file.version ? "it was an object of a store" : "it was a local file");
+  }
+  if (source_.store) {
+    read_object(path, file, out);
+  } else {
+    read_local(path, file, out);
+  }
+  read_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+}
+
+void SampleReader::read_local(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
+  const io::File opened = io::File::open_read_at(root_.fd(), path.c_str(), source_.path_of(path));
   struct stat info {};
   if (::fstat(opened.fd(), &info) != 0) throw system_error(errno, "stat", opened.path());
-  const auto changed = [&](std::string_view what) {
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' has changed since the plan was made ({}); plan again into an empty target",
-                            opened.path(), what),
-                opened.path());
-  };
-  if (static_cast<std::uint64_t>(info.st_size) != file.size) {
-    changed(fmt::format("{} bytes then, {} now", file.size, info.st_size));
-  }
-  if (io::mtime_ns(info) != file.mtime_ns) {
-    changed("modified since");
-  }
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (size != file.size) refuse_changed(opened.path(), other_size(file, size));
+  if (io::mtime_ns(info) != file.mtime_ns) refuse_changed(opened.path(), "modified since");
   const std::size_t got = opened.read_at(0, out);
-  if (got != out.size()) changed(fmt::format("it ended after {} of {} bytes while it was read", got, out.size()));
-  read_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+  if (got == out.size()) return;
+  refuse_changed(opened.path(), fmt::format("it ended after {} of {} bytes while it was read", got, out.size()));
+}
+
+/// One request for the version that was planned: who looks first asks twice.
+void SampleReader::read_object(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
+  const io::ObjectInfo object{path, file.size, *file.version};
+  if (io::fetch_bytes(*source_.store, object, out, source_.inputs->stop()) == io::Fetched::whole) return;
+  const std::string address = source_.path_of(path);
+  const std::optional<io::ObjectInfo> now = source_.store->find(path);
+  if (!now) throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address);
+  refuse_changed(address, now->size == file.size ? "another version" : other_size(file, now->size));
 }
 
 std::size_t SampleReader::treat_image(const formats::PlannedSample& sample, MutableBytes content) {
@@ -207,7 +197,7 @@ void SampleReader::refuse_image(const formats::PlannedSample& sample, const std:
     ++counts_.kept_bad;
     return;
   }
-  const std::string path = io::join_path(source_, formats::image_path(head_, sample));
+  const std::string path = source_.path_of(formats::image_path(head_, sample));
   throw Error(ErrorCode::corrupt,
               fmt::format("'{}' is not a good image: {}; mend it, or leave it out with --on-bad skip", path, why),
               path);
@@ -248,11 +238,11 @@ class FolderSource::Samples final : public ShardSamples {
   formats::PlanReader::ShardReader samples_;
 };
 
-FolderSource::FolderSource(const formats::PlanReader& plan, const std::string& folder, unsigned cores)
+FolderSource::FolderSource(const formats::PlanReader& plan, const catalog::SourceFolder& images, unsigned cores)
     : plan_(plan),
       rules_(image_rules(plan.head())),
       label_digits_(formats::label_digits(plan.head())),
-      reader_(folder, plan.head(), {cores, std::min(system::usable_descriptors() / 4, 512U)}) {}
+      reader_(images, plan.head(), cores) {}
 
 std::unique_ptr<ShardSamples> FolderSource::open(std::size_t shard) { return std::make_unique<Samples>(*this, shard); }
 

@@ -3,11 +3,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "catalog/image_source.hpp"
 #include "core/context.hpp"
 #include "core/error.hpp"
 #include "dataset/checks/image_fault.hpp"
@@ -31,29 +31,6 @@ struct ImageRules {
 /// Throws Error{corrupt} for a plan whose options say nothing or nonsense about it.
 ImageRules image_rules(const formats::PlanHead& head);
 
-/// Open class folders, so that a file is opened by its last name alone. Each is opened when it is first needed, up to a
-/// limit; past that, and for the files of a list, the source folder serves. Thread-safe.
-class ClassFolders {
- public:
-  ClassFolders(const std::string& source, const formats::PlanHead& head, std::size_t most_open);
-
-  /// Opens the file at `path`, which is relative to the source.
-  io::File open(std::optional<std::uint32_t> class_index, const std::string& path);
-
- private:
-  /// The open folder of a class, or null when too many are open.
-  const io::File* folder(std::uint32_t class_index);
-
-  std::string source_;
-  io::File root_;
-  bool listed_;
-  std::vector<std::string> names_;
-  std::size_t most_open_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<io::File>> folders_;
-  std::size_t open_ = 0;
-};
-
 /// What became of images on their way. Written by many threads.
 struct ImageCounts {
   std::atomic<std::uint64_t> kept_bad{0};       ///< failed validation or would not be resized, and kept (--on-bad keep)
@@ -65,11 +42,8 @@ struct ImageCounts {
 /// Reads the files of one sample into their place in a tar. Thread-safe.
 class SampleReader {
  public:
-  struct Limits {
-    unsigned cores = 1;
-    std::size_t open_folders = 256;
-  };
-  SampleReader(const std::string& source, const formats::PlanHead& head, const Limits& limits);
+  /// `cores` decode at a time.
+  SampleReader(catalog::SourceFolder source, const formats::PlanHead& head, unsigned cores);
 
   /// Writes headers, contents and padding to the front of `out`, which has room for sample_tar_bytes(). The members'
   /// offsets count from there. The Error says why there is no sample: a file that is gone, unreadable, another than
@@ -82,8 +56,9 @@ class SampleReader {
 
  private:
   struct Member;
-  void read_file(const formats::PlannedSample& sample, const formats::PlannedFile& file, MutableBytes out,
-                 sync::WaitMeter& meter);
+  void read_file(const std::string& path, const formats::PlannedFile& file, MutableBytes out, sync::WaitMeter& meter);
+  void read_local(const std::string& path, const formats::PlannedFile& file, MutableBytes out);
+  void read_object(const std::string& path, const formats::PlannedFile& file, MutableBytes out);
   /// Applies the rules to an image in its place; returns how many of its bytes are left.
   std::size_t treat_image(const formats::PlannedSample& sample, MutableBytes content);
   std::string image_problem(const formats::PlannedSample& sample, Bytes content);
@@ -91,22 +66,22 @@ class SampleReader {
   /// Throws for an image that is not good, or counts it where bad images are kept.
   void refuse_image(const formats::PlannedSample& sample, const std::string& why);
 
-  std::string source_;
+  catalog::SourceFolder source_;
+  io::File root_;  ///< of a local source
   const formats::PlanHead& head_;
   ImageRules rules_;
-  ClassFolders folders_;
   ImageJudge judge_;
   sync::LoanPool<image::JpegResizer> resizers_;
   std::atomic<std::int64_t> read_ns_{0};
   ImageCounts counts_;
 };
 
-/// The samples of a convert's plan, read from the files of an ImageFolder tree.
+/// The samples of a convert's plan, read from the files of their source.
 class FolderSource final : public SampleSource {
  public:
   /// `plan` outlives the source. `cores` decode at a time (--validate decode, --resize). Throws what image_rules()
   /// throws.
-  FolderSource(const formats::PlanReader& plan, const std::string& folder, unsigned cores);
+  FolderSource(const formats::PlanReader& plan, const catalog::SourceFolder& images, unsigned cores);
 
   std::unique_ptr<ShardSamples> open(std::size_t shard) override;
   bool leaves_out(const Error& error) const override;

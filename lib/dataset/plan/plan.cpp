@@ -11,19 +11,22 @@ namespace shardkit::dataset {
 namespace {
 
 /// One plan is of one set.
-void refuse_set_folders(const std::string& root, Context& ctx) {
-  const catalog::SetFolders sets = catalog::find_set_folders(root, ctx);
+void refuse_set_folders(const catalog::SourceFolder& images, Context& ctx) {
+  const catalog::SetFolders sets = catalog::find_set_folders(images, ctx);
   if (sets.names.empty()) return;
   throw Error(ErrorCode::usage,
-              fmt::format("'{}' holds the sets {}; plan each: shardctl plan {}", root, fmt::join(sets.names, ", "),
-                          io::join_path(root, sets.names.front())),
-              root);
+              fmt::format("'{}' holds the sets {}; plan each: shardctl plan {}", images.path,
+                          fmt::join(sets.names, ", "), images.path_of(sets.names.front())),
+              images.path);
 }
 
 }  // namespace
 
 void PlanOptions::describe(FieldVisitor& v) {
-  v.field({"SRC", "folder with one sub-folder of images per class", Role::positional}, source);
+  v.field(
+      {"SRC", "folder with one sub-folder of images per class, here or at an s3:// URL; with --list also at http(s)://",
+       Role::positional},
+      source);
   v.field({"output", "where to write the plan", Role::output_file, "PLAN", 'o'}, output);
   sharding.describe(v);
   v.field({"parts", Unit::count,
@@ -46,10 +49,13 @@ void PlanResult::describe(FieldVisitor& v) {
 
 PlanResult plan(const PlanOptions& options, Context& ctx) {
   if (options.output.empty()) throw Error(ErrorCode::usage, "say where to write the plan: -o PLAN");
-  if (options.sharding.images.list.empty()) refuse_set_folders(options.source, ctx);
+  const bool listed = !options.sharding.images.list.empty();
+  const catalog::SourceFolder images(options.source, listed,
+                                     std::make_shared<catalog::Inputs>(options.sharding.access, ctx.stop_token()));
+  if (!listed) refuse_set_folders(images, ctx);
   const auto files = io::posix_file_system();
   io::AtomicFile file(*files, io::published_path(options.output));
-  const ScannedSource source = scan_source(options.source, options.sharding, {}, options.threads, ctx);
+  const ScannedSource source = scan_source(images, options.sharding, {}, options.threads, ctx);
   PlanResult result{write_plan(source, options.sharding, {.parts = options.parts}, file, ctx), options.output,
                     source.scan_seconds};
   file.commit();

@@ -128,7 +128,8 @@ void Planner::make_head() {
   }
   label_digits_ = formats::label_digits(head_);
   if (order_.empty()) {
-    throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_.root), source_.root);
+    throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_.images.path),
+                source_.images.path);
   }
   if (!head_.classes.empty()) {
     for (const Position& position : order_) ++head_.classes[position.class_index()].samples;
@@ -153,8 +154,9 @@ formats::PlannedSample Planner::sample_at(const Position& position) const {
                   path);
     }
     const std::string_view suffix = name.substr(stem.size());
+    std::optional<std::string> version = owner.version_of(member);
     return formats::PlannedFile{std::string(suffix.starts_with('.') ? suffix.substr(1) : suffix), member.size,
-                                member.mtime_ns};
+                                version ? 0 : member.mtime_ns, std::move(version)};
   };
   formats::PlannedSample sample{class_index, file.marked, std::string(stem), planned(file), {}};
   const auto index = static_cast<std::uint32_t>(position.file());

@@ -12,7 +12,6 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
-#include "io/publish.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -96,22 +95,21 @@ std::vector<std::uint64_t> labels_of(const catalog::ImageFolderScan& scan, const
 }
 
 /// Reads --metadata and the labels of a list with several for an image.
-std::shared_ptr<catalog::ImageNotes> read_notes(const std::string& root, const ShardingOptions& options,
-                                                const std::optional<catalog::ImageListOptions>& labels,
-                                                catalog::Inputs& inputs, Context& ctx) {
+std::shared_ptr<catalog::ImageNotes> read_notes(const catalog::SourceFolder& images, const ShardingOptions& options,
+                                                const std::optional<catalog::ImageListOptions>& labels, Context& ctx) {
   auto notes = std::make_shared<catalog::ImageNotes>();
-  if (!options.metadata.empty()) notes->add_metadata(options.metadata, options.images.path_column, root, ctx, &inputs);
-  if (labels) notes->add_labels(*labels, root, ctx);
+  if (!options.metadata.empty()) notes->add_metadata(options.metadata, options.images.path_column, images, ctx);
+  if (labels) notes->add_labels(*labels, images, ctx);
   return notes->empty() ? nullptr : notes;
 }
 
 /// A row and a file would both become the sample's .json.
-void refuse_two_jsons(const catalog::ImageFolderScan& scan, const std::string& root) {
+void refuse_two_jsons(const catalog::ImageFolderScan& scan, const catalog::SourceFolder& images) {
   for (const catalog::ScannedClass& owner : scan.classes) {
     for (const catalog::ScannedSidecar& sidecar : owner.sidecars) {
       const std::string_view name = owner.name_of(sidecar.file);
       if (formats::portable_extension(formats::split_extension(name).extension) != "json") continue;
-      const std::string path = io::join_path(root, owner.path_of(sidecar.file));
+      const std::string path = images.path_of(owner.path_of(sidecar.file));
       throw Error(
           ErrorCode::conflict,
           fmt::format("'{}' lies beside its image, and the sample's .json is to hold a row; leave out one", path),
@@ -134,7 +132,7 @@ void warn_of_images_without_rows(const ScannedSource& source, const ShardingOpti
 }
 
 void hold_against_notes(ScannedSource& source, const ShardingOptions& options, Context& ctx) {
-  refuse_two_jsons(source.scan, source.root);
+  refuse_two_jsons(source.scan, source.images);
   if (options.metadata.empty()) return;
   const catalog::ImageNotes::Unused unused = source.notes->unused(source.scan);
   if (unused.rows > 0) {
@@ -157,35 +155,33 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
 
 }  // namespace
 
-catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names,
-                                     std::shared_ptr<catalog::Inputs> inputs) {
-  const std::string file = inputs->add_named(images.list);
-  return {file, images.path_column, images.label_column, images.label_separator, labels_are_names, std::move(inputs)};
+catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names, catalog::Inputs& inputs) {
+  return {inputs.add_named(images.list), images.path_column, images.label_column, images.label_separator,
+          labels_are_names};
 }
 
-ScannedSource scan_source(const std::string& root, const ShardingOptions& given,
+ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& given,
                           const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx) {
   check(given);
-  const auto inputs = std::make_shared<catalog::Inputs>(given.access, ctx.stop_token());
   ShardingOptions options = given;  // with names that may be shown
-  options.metadata = inputs->add_named(given.metadata);
-  options.class_map = inputs->add_named(given.class_map);
+  options.metadata = images.inputs->add_named(given.metadata);
+  options.class_map = images.inputs->add_named(given.class_map);
   const auto start = std::chrono::steady_clock::now();
   const catalog::ScanOptions scanning{options.allow_empty, system::thread_count(threads), options.sidecars};
-  ScannedSource source{root, {}, {}, nullptr, 0};
+  ScannedSource source{images, {}, {}, nullptr, 0};
   std::optional<catalog::ImageListOptions> several;
   if (options.images.list.empty()) {
-    source.scan = catalog::scan_image_folder(root, scanning, ctx);
+    source.scan = catalog::scan_image_folder(images, scanning, ctx);
   } else {
-    const catalog::ImageListOptions rows = image_list(options.images, !options.class_map.empty(), inputs);
-    catalog::ImageList list = catalog::scan_image_list(root, rows, scanning, ctx);
+    const catalog::ImageListOptions rows = image_list(options.images, !options.class_map.empty(), *images.inputs);
+    catalog::ImageList list = catalog::scan_image_list(images, rows, scanning, ctx);
     source.scan = std::move(list.scan);
     if (list.several_labels) several = rows;
   }
-  source.notes = read_notes(root, options, several, *inputs, ctx);
+  source.notes = read_notes(images, options, several, ctx);
   if (source.notes) hold_against_notes(source, options, ctx);
   catalog::mark_collisions(source.scan);
-  source.labels = labels_of(source.scan, options.class_map, classes, *inputs);
+  source.labels = labels_of(source.scan, options.class_map, classes, *images.inputs);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return source;
 }

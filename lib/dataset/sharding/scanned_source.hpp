@@ -17,7 +17,7 @@ namespace shardkit::dataset {
 /// A source whose files and labels are known: what plans are made of. Its samples are numbered class by class, in the
 /// scan's order.
 struct ScannedSource {
-  std::string root;
+  catalog::SourceFolder images;
   catalog::ImageFolderScan scan;               ///< with its collisions marked
   std::vector<std::uint64_t> labels;           ///< of scan.classes; empty where the images have none
   std::shared_ptr<catalog::ImageNotes> notes;  ///< what the .json members say; null: there are none
@@ -25,15 +25,13 @@ struct ScannedSource {
 };
 
 /// A list as the catalog reads it. `labels_are_names`: a class map numbers them.
-catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names,
-                                     std::shared_ptr<catalog::Inputs> inputs);
+catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names, catalog::Inputs& inputs);
 
-/// Scans `root`, or takes the images of --list. A class gets its label from --class-map or else its place among
+/// Scans a source, or takes the images of --list. A class gets its label from --class-map or else its place among
 /// `classes`, which are sorted and have all of them; empty: those of this source. Images without a row in --metadata
-/// become problems of the scan, unless
-/// --on-bad keeps them. `threads` empty: usable_threads(). Throws what check() and
+/// become problems of the scan, unless --on-bad keeps them. `threads` empty: usable_threads(). Throws what check() and
 /// scan_image_folder() throw, and Error{not_found} for a class that has no label.
-ScannedSource scan_source(const std::string& root, const ShardingOptions& options,
+ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& options,
                           const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx);
 
 /// Divides all samples, in the scan's order.

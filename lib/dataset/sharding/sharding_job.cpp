@@ -16,14 +16,10 @@ namespace {
 constexpr std::size_t kMostListed = 1000;
 
 /// Where the scheduler knows a number but not how many there are, the plan may.
-std::optional<Part> choose_part(const WriteOptions& options, const std::string& plan) {
+std::optional<Part> choose_part(const WriteOptions& options, std::optional<std::uint64_t> planned) {
   if (!options.in_parts()) return std::nullopt;
   const bool automatic = options.part.empty() || options.part == "auto";
-  std::optional<std::uint64_t> parts = options.parts;
-  if (automatic && !parts && !plan.empty()) {
-    io::FileSource source(plan);
-    parts = formats::PlanReader(source, plan).head().parts;
-  }
+  const std::optional<std::uint64_t> parts = options.parts || !automatic ? options.parts : planned;
   return parse_part(automatic ? "auto" : options.part, parts, system::process_environment());
 }
 
@@ -39,12 +35,12 @@ void check_room(const std::string& folder, std::uint64_t bytes, const std::strin
 
 }  // namespace
 
-ShardingJob::ShardingJob(const char* verb, std::string target, const WriteOptions& options, const std::string& plan,
-                         io::FileSystem& files, Context& ctx)
+ShardingJob::ShardingJob(const char* verb, std::string target, const WriteOptions& options,
+                         std::optional<std::uint64_t> parts, io::FileSystem& files, Context& ctx)
     : verb_(verb),
       target_(std::move(target)),
       kinds_(parse_index_kinds(options.index)),
-      part_(choose_part(options, plan)),
+      part_(choose_part(options, parts)),
       recheck_(options.recheck),
       cores_(system::thread_count(options.threads)),
       files_(files),

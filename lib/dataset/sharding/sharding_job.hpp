@@ -82,10 +82,10 @@ struct TargetSet {
 /// the sets and adopt a plan for each, resume(), then write() each set. Used by one thread; borrows files and context.
 class ShardingJob {
  public:
-  /// `verb` names the progress while shards are written: a literal. `target` is the folder of the set or sets. `plan`
-  /// is a plan file that may know the number of parts; empty: none. Throws Error{usage} for parts and index kinds that
-  /// do not exist.
-  ShardingJob(const char* verb, std::string target, const WriteOptions& options, const std::string& plan,
+  /// `verb` names the progress while shards are written: a literal. `target` is the folder of the set or sets. `parts`
+  /// is the number of parts that a plan names, for schedulers that know none. Throws Error{usage} for parts and index
+  /// kinds that do not exist.
+  ShardingJob(const char* verb, std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
               io::FileSystem& files, Context& ctx);
 
   /// Adds the target itself (`name` is empty) or a set below it. Throws Error{conflict} when a target of several sets

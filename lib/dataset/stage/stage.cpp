@@ -247,12 +247,14 @@ class Stage {
   std::vector<staging::StageFile> wanted_;
 };
 
-staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions& options) {
+staging::StageWanted wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx) {
   staging::StageWanted wanted;
   if (set.listed) wanted.names = set.names;
   if (options.manifest == "none") return wanted;
   if (!options.manifest.empty()) {
-    wanted.manifest_path = options.manifest;
+    catalog::Inputs inputs(options.access, ctx.stop_token());
+    wanted.manifest_path = inputs.add_named(options.manifest);
+    wanted.manifest_text = inputs.text(wanted.manifest_path);
     return wanted;
   }
   wanted.manifest_name = set.manifest;
@@ -273,7 +275,8 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
   const bool remote = set.source->location().find("://") != std::string::npos;
   const auto files = io::posix_file_system();
-  return Stage(*files, *set.source, wanted_of(set, options), options, copy_limits(options, remote), retries, ctx).run();
+  return Stage(*files, *set.source, wanted_of(set, options, ctx), options, copy_limits(options, remote), retries, ctx)
+      .run();
 }
 
 StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageWanted& wanted,

@@ -102,23 +102,23 @@ std::vector<std::uint64_t> labels_of(const catalog::ImageFolderScan& scan,
 }
 
 /// Scanned as one tree, its sets would be taken for classes, and every member for one that is not there.
-void refuse_set_folders(const std::string& source) {
+void refuse_set_folders(const catalog::SourceFolder& source) {
   Context quiet;  // what convert warned of
   const catalog::SetFolders sets = catalog::find_set_folders(source, quiet);
   if (sets.names.empty()) return;
   throw Error(
       ErrorCode::usage,
       fmt::format("'{}' holds the sets {}: compare the shards of each with its own folder, such as --against {}",
-                  source, fmt::join(sets.names, ", "), io::join_path(source, sets.names.front())),
-      source);
+                  source.path, fmt::join(sets.names, ", "), source.path_of(sets.names.front())),
+      source.path);
 }
 
-catalog::ImageFolderScan scan_of(const std::string& source, const ListOptions& images, const ConvertFacts& facts,
-                                 std::shared_ptr<catalog::Inputs> inputs, Context& ctx) {
+catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const ListOptions& images,
+                                 const ConvertFacts& facts, Context& ctx) {
   const catalog::ScanOptions options{
       .allow_empty = true, .cores = system::usable_threads(), .sidecars = facts.sidecars};
   if (!images.list.empty()) {
-    return catalog::scan_image_list(source, image_list(images, facts.class_map, std::move(inputs)), options, ctx).scan;
+    return catalog::scan_image_list(source, image_list(images, facts.class_map, *source.inputs), options, ctx).scan;
   }
   if (facts.listed) {
     throw Error(ErrorCode::usage,
@@ -132,7 +132,9 @@ catalog::ImageFolderScan scan_of(const std::string& source, const ListOptions& i
 
 SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards,
                          Context& ctx)
-    : source_(source), facts_(convert_facts(shards)), scan_(scan_of(source, images, facts_, shards.inputs, ctx)) {
+    : source_(source, !images.list.empty(), shards.inputs),
+      facts_(convert_facts(shards)),
+      scan_(scan_of(source_, images, facts_, ctx)) {
   if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
   catalog::mark_collisions(scan_);
   const bool labelled = scan_.labelled();
@@ -182,24 +184,28 @@ const SourceCheck::Place* SourceCheck::find(std::string_view key) const {
   return found == keys_.end() ? nullptr : &found->second;
 }
 
-std::string SourceCheck::path_of(const Place& place, std::string_view extension) const {
+const catalog::ScannedFile* SourceCheck::file_of(const Place& place, std::string_view extension) const {
   const catalog::ScannedClass& owner = scan_.classes[place.class_index];
-  const std::string_view image = owner.name_of(owner.files[place.file]);
+  const catalog::ScannedFile& file = owner.files[place.file];
+  const std::string_view image = owner.name_of(file);
   const std::string wanted = formats::portable_extension(extension);
-  if (formats::portable_extension(formats::split_extension(image).extension) == wanted)
-    return owner.path_of(owner.files[place.file]);
+  if (formats::portable_extension(formats::split_extension(image).extension) == wanted) return &file;
   auto sidecar = std::ranges::lower_bound(owner.sidecars, place.file, {}, &catalog::ScannedSidecar::image);
   for (; sidecar != owner.sidecars.end() && sidecar->image == place.file; ++sidecar) {
     const std::string_view name = owner.name_of(sidecar->file);
     if (formats::portable_extension(name.substr(formats::split_extension(image).stem.size())) == wanted)
-      return owner.path_of(sidecar->file);
+      return &sidecar->file;
   }
-  return {};
+  return nullptr;
 }
 
-std::string SourceCheck::image_path(const Place& place) const {
+std::unique_ptr<ByteSource> SourceCheck::open(const Place& place, const catalog::ScannedFile& file) const {
   const catalog::ScannedClass& owner = scan_.classes[place.class_index];
-  return owner.path_of(owner.files[place.file]);
+  std::string path = owner.path_of(file);
+  if (!source_.store) return std::make_unique<io::FileSource>(source_.path_of(path));
+  return std::make_unique<io::ObjectReader>(
+      source_.store, io::ObjectInfo{std::move(path), file.size, owner.version_of(file).value_or("")},
+      source_.inputs->stop());
 }
 
 /// Compares the members of one shard with their files, piece by piece.
@@ -216,22 +222,23 @@ class SourceCheck::Comparer final : public MemberWatcher {
       label_.start();
       return true;
     }
-    const std::string path = place_ ? owner_.path_of(*place_, name.extension) : std::string();
-    if (path.empty() && place_ && owner_.facts_.noted && lower_case(name.extension) == "json") return false;
-    if (path.empty()) {
+    const catalog::ScannedFile* file = place_ ? owner_.file_of(*place_, name.extension) : nullptr;
+    if (!file && place_ && owner_.facts_.noted && lower_case(name.extension) == "json") return false;
+    if (!file) {
       log_.add(ProblemCode::not_in_source, offset_, name_);
       return false;
     }
     owner_.seen_[owner_.first_[place_->class_index] + place_->file] = true;
-    if (owner_.facts_.resized && path == owner_.image_path(*place_)) return false;
-    return open(path, entry.size);
+    const catalog::ScannedClass& in_class = owner_.scan_.classes[place_->class_index];
+    if (owner_.facts_.resized && file == &in_class.files[place_->file]) return false;
+    return open(in_class, *file, entry.size);
   }
 
   void piece(Bytes bytes) override {
     if (is_label_) return label_.add(bytes);
     while (!bytes.empty() && same_) {
       const std::size_t want = std::min(bytes.size(), block_.size());
-      const std::size_t got = file_.read_at(done_, MutableBytes(block_).first(want));
+      const std::size_t got = file_->read_at(done_, MutableBytes(block_).first(want));
       same_ =
           got == want && std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(want), block_.begin());
       if (!same_) note_difference(fmt::format("bytes differ in or after byte {}", done_));
@@ -251,16 +258,19 @@ class SourceCheck::Comparer final : public MemberWatcher {
 
  private:
   /// False when the sizes tell the difference already.
-  bool open(const std::string& path, std::uint64_t size) {
+  bool open(const catalog::ScannedClass& in_class, const catalog::ScannedFile& file, std::uint64_t size) {
     try {
-      file_ = io::File::open_read(io::join_path(owner_.source_, path));
+      file_ = owner_.open(*place_, file);
     } catch (const Error& error) {  // the shard is not to blame
       note_difference(error.what());
       return false;
     }
     done_ = 0;
-    same_ = file_.size() == size;
-    if (!same_) note_difference(fmt::format("{} bytes, '{}' has {}", size, file_.path(), file_.size()));
+    same_ = file_->size() == size;
+    if (!same_) {
+      note_difference(
+          fmt::format("{} bytes, '{}' has {}", size, owner_.source_.path_of(in_class.path_of(file)), file_->size()));
+    }
     return same_;
   }
 
@@ -272,7 +282,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
   const Place* place_ = nullptr;
   bool is_label_ = false;
   LabelReader label_;
-  io::File file_;
+  std::unique_ptr<ByteSource> file_;
   std::uint64_t offset_ = 0;
   std::uint64_t done_ = 0;
   std::string name_;

@@ -41,6 +41,9 @@ class SourceCheck {
   /// convert left such out.
   SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards, Context& ctx);
 
+  /// Whether images come over the network: then many shards are to be compared at a time.
+  bool is_remote() const { return source_.store != nullptr; }
+
   /// What compares one shard's members; to be used by the one thread that reads it. `log` stays the caller's.
   std::unique_ptr<MemberWatcher> comparer(ProblemLog& log);
 
@@ -61,11 +64,12 @@ class SourceCheck {
   void add_keys();
   void add_key(std::string_view key, const Place& place);
   const Place* find(std::string_view key) const;
-  std::string image_path(const Place& place) const;
-  /// Path below the source of the file that a member was made from; empty when there is none.
-  std::string path_of(const Place& place, std::string_view extension) const;
+  /// The file that a member was made from; null when there is none.
+  const catalog::ScannedFile* file_of(const Place& place, std::string_view extension) const;
+  /// Opens one of the files of a class.
+  std::unique_ptr<ByteSource> open(const Place& place, const catalog::ScannedFile& file) const;
 
-  std::string source_;
+  catalog::SourceFolder source_;
   ConvertFacts facts_;
   catalog::ImageFolderScan scan_;
   std::vector<std::uint64_t> labels_;              ///< by class; empty where the images have none

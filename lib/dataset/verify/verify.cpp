@@ -31,6 +31,9 @@
 namespace shardkit::dataset {
 namespace {
 
+/// Shards that are compared at a time with images that come over the network.
+constexpr unsigned kRemoteReaders = 32;
+
 /// Decodes the images of many shards on threads of its own while others read the shards: a set of one shard keeps all
 /// cores busy too. At most 128 MiB of images wait, and one more for each reader and each decoder; of what is found in a
 /// shard no more is kept than its ProblemLog lists.
@@ -244,7 +247,9 @@ void Verification::check_shards() {
   std::optional<ImageCheck> images;
   if (result_.depth == VerifyDepth::decode) images.emplace(set_.shards.size(), group.stop_token());
   ImageCheck* const check = images ? &*images : nullptr;
-  const auto readers = static_cast<unsigned>(std::min<std::size_t>(threads_, set_.shards.size()));
+  // Over the network each of them waits for one image at a time.
+  const unsigned wanted = source_ && source_->is_remote() ? std::max(threads_, kRemoteReaders) : threads_;
+  const auto readers = static_cast<unsigned>(std::min<std::size_t>(wanted, set_.shards.size()));
   std::atomic<std::size_t> next{0};
   std::atomic<unsigned> reading{readers};
   for (unsigned i = 0; i < readers; ++i) {
@@ -355,8 +360,8 @@ void VerifyOptions::describe(FieldVisitor& v) {
            "there are checksums"},
           depth);
   v.field({"against",
-           "compare every byte and label with the ImageFolder tree that the shards were made from, or with the images "
-           "of --list, and name what is missing, extra or different",
+           "compare every byte and label with the ImageFolder tree that the shards were made from, here or at an s3:// "
+           "URL, or with the images of --list, and name what is missing, extra or different",
            Role::input_file, "SRC"},
           against);
   images.describe(v);

@@ -84,6 +84,35 @@ class UrlTest(FolderTest):
         self.assertEqual((self.folder / "b/shard-000000.tar").read_bytes(),
                          (self.folder / "a/shard-000000.tar").read_bytes())
 
+    def test_images_behind_http_are_converted_by_a_list_or_a_plan(self):
+        rows = self.folder / "rows.csv"
+        rows.write_text("path,label\n" + "".join(
+            f"{path.relative_to(self.images)},{path.parent.name}\n" for path in sorted(self.images.rglob("*.jpg"))))
+        listed = ["--list", rows, "--label-column", "label"]
+        away = f"{self.server.url}/{self.images.name}"
+        self.ok("shardctl", "convert", self.images, self.folder / "here", *listed, "--samples", 40)
+        self.ok("shardctl", "convert", away, self.folder / "there", *listed, "--samples", 40)
+        self.ok("shardctl", "plan", away, "-o", self.folder / "plan", *listed, "--samples", 40)
+        self.ok("shardctl", "convert", away, self.folder / "planned", "--plan", f"{self.server.url}/plan")
+        for name in ("manifest.json", "shard-000000.tar", "shard-000002.tar", ".shardkit/shard-000001.tar.index"):
+            for to in ("there", "planned"):
+                self.assertEqual((self.folder / to / name).read_bytes(), (self.folder / "here" / name).read_bytes())
+        self.ok("shardctl", "verify", self.folder / "here", "--against", away, *listed)
+        for verb in (["plan", away, "-o", self.folder / "p"], ["convert", away, self.folder / "no"],
+                     ["verify", self.folder / "shards", "--against", away]):
+            self.assert_error(self.go("shardctl", *verb), 2, "no listing", "--list FILE")
+        (self.images / "class_0/img_001.jpg").write_bytes(b"another")
+        self.assert_error(self.go("shardctl", "convert", away, self.folder / "late", "--plan", self.folder / "plan"),
+                          4, "/class_0/img_001.jpg' has changed since the plan was made")
+
+    def test_a_set_is_held_against_a_manifest_at_a_url(self):
+        staged = self.folder / "staged"
+        self.ok("shardctl", "stage", self.url, staged, "--manifest", f"{self.url}/manifest.json")
+        self.assertEqual((staged / "shard-000000.tar").read_bytes(), (self.shards / "shard-000000.tar").read_bytes())
+        refused = self.go("shardctl", "stage", self.url, self.folder / "x", "--manifest", f"{self.url}/none.json?s=hidden")
+        self.assert_error(refused, 4, "/none.json?...")
+        self.assertNotIn("hidden", refused.stderr)
+
     def test_images_are_decoded_and_fed_from_a_url(self):
         self.ok("shardctl", "synth", self.folder / "photos", "--classes", 2, "--per-class", 6)
         self.ok("shardctl", "convert", self.folder / "photos", self.folder / "jpegs", "--samples", 4)
@@ -94,13 +123,17 @@ class UrlTest(FolderTest):
         fed = result_of(self.ok("iobench", "pipeline", url, "--batch", 4, "--json", "-"))["result"]
         self.assertGreater(fed["samples_per_second"], 0)
         self.assertEqual(fed["cache"]["residency_before_ratio"], None)
-        refused = self.go("iobench", "pipeline", self.url, "--cache", "cold")
-        self.assertEqual(refused.returncode, 2)
-        self.assertIn("page cache", refused.stderr)
+        for verb in ("pipeline", "run"):
+            self.assert_error(self.go("iobench", verb, url, "--cache", "cold"), 2, "page cache")
+        judged = result_of(self.ok("iobench", "run", url, "--budget", 8, "--json", "-"))["result"]
+        self.assertEqual(judged["read"]["store"]["location"], url)
+        self.assertGreater(judged["read"]["samples_per_second"], 0)
+        self.assertGreater(judged["decode"]["samples_per_second"], 0)
+        self.assertEqual([row["stage"] for row in judged["ladder"]][:2], ["read", "decode"])
 
     def test_what_looks_at_this_machine_takes_no_url(self):
         secret = self.url.replace("://", "://me:hidden@") + "?sig=hidden"
-        for verb in ("env", "watch", "run", "sweep"):
+        for verb in ("env", "watch", "sweep"):
             refused = self.go("iobench", verb, secret)
             self.assertEqual(refused.returncode, 2, refused.stderr)
             self.assertNotIn("hidden", refused.stderr)

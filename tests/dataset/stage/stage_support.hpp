@@ -52,9 +52,11 @@ class FakeSource final : public ObjectSource {
   std::uint64_t bytes_read = 0;
 
   const std::string& location() const override { return location_; }
-  std::vector<ObjectInfo> list() override {
+  std::vector<ObjectInfo> list(const std::string& folder) override {
     std::vector<ObjectInfo> found;
-    for (const auto& [name, bytes] : content) found.push_back(*find(name));
+    for (const auto& [name, bytes] : content) {
+      if (name.starts_with(folder)) found.push_back(*find(name));
+    }
     return found;
   }
   std::vector<std::string> names_in(const std::string& folder) override {
@@ -159,7 +161,9 @@ inline StageOptions into(const std::string& target) {
 inline StageWanted wanted(const StageOptions& options) {
   StageWanted wanted;
   if (options.manifest.empty()) wanted.manifest_name = "manifest.json";
-  if (!options.manifest.empty() && options.manifest != "none") wanted.manifest_path = options.manifest;
+  if (options.manifest.empty() || options.manifest == "none") return wanted;
+  wanted.manifest_path = options.manifest;
+  wanted.manifest_text = read_file(options.manifest);
   return wanted;
 }
 

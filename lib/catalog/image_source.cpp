@@ -1,0 +1,173 @@
+#include "catalog/image_source.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <iterator>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "catalog/image_folder.hpp"
+#include "core/error.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit::catalog {
+namespace {
+
+/// What an entry is, links followed as torchvision does. A broken link counts as a file: reading it will tell.
+EntryKind kind_of(int folder_fd, const dirent& entry) {
+  if (entry.d_type == DT_DIR) return EntryKind::folder;
+  if (entry.d_type != DT_LNK && entry.d_type != DT_UNKNOWN) return EntryKind::file;
+  struct stat info {};
+  if (::fstatat(folder_fd, entry.d_name, &info, 0) != 0) return EntryKind::file;
+  return S_ISDIR(info.st_mode) ? EntryKind::folder : EntryKind::file;
+}
+
+}  // namespace
+
+std::vector<ListedEntry> list_folder(const io::File& folder) {
+  const int copy = ::fcntl(folder.fd(), F_DUPFD_CLOEXEC, 0);  // closedir() closes what it is given
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(copy), &::closedir);
+  if (!listing) throw system_error(errno, "list", folder.path());
+  std::vector<ListedEntry> entries;
+  errno = 0;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") entries.push_back({std::string(name), kind_of(folder.fd(), *entry)});
+    errno = 0;
+  }
+  if (errno != 0) throw system_error(errno, "list", folder.path());
+  std::ranges::sort(entries, {}, &ListedEntry::name);
+  return entries;
+}
+
+void warn_hidden(Context& ctx, const std::string& path, std::string_view torchvision) {
+  ctx.warn("hidden_folder_skipped", fmt::format("hidden folder '{}' skipped; torchvision {}", path, torchvision));
+}
+
+namespace {
+
+std::vector<ListedEntry> entries_in(const SourceFolder& source, const std::string& folder) {
+  if (!source.store) return list_folder(io::File::open_read(source.path_of(folder), O_DIRECTORY));
+  std::vector<std::string> names = source.store->names_in(folder);
+  std::vector<ListedEntry> entries;
+  for (std::string& name : names) {
+    if (!folder.empty()) name.erase(0, folder.size() + 1);
+    const bool is_folder = name.ends_with('/');
+    if (is_folder) name.pop_back();
+    entries.push_back({name, is_folder ? EntryKind::folder : EntryKind::file});
+  }
+  check_names(names, source.path_of(folder));
+  std::ranges::sort(entries, {}, &ListedEntry::name);
+  return entries;
+}
+
+}  // namespace
+
+std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
+                                       std::uint64_t& ignored) {
+  std::vector<std::string> classes;
+  for (ListedEntry& entry : entries_in(source, folder)) {
+    if (entry.kind == EntryKind::file) {
+      ++ignored;
+    } else if (entry.name.starts_with('.')) {
+      warn_hidden(ctx, source.path_of(io::join_path(folder, entry.name)),
+                  "would count it and shift every label after it");
+    } else {
+      classes.push_back(std::move(entry.name));
+    }
+  }
+  return classes;
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 6> kSetNames = {"dev", "test", "train", "val", "valid", "validation"};
+constexpr std::string_view kTrain = "train";
+
+bool is_set_name(std::string_view name) { return std::ranges::find(kSetNames, name) != kSetNames.end(); }
+
+/// The class folders of a set; none where it holds files only. The scan warns of what is hidden.
+std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder) {
+  Context quiet;
+  std::uint64_t ignored = 0;
+  return class_folders(source, folder, quiet, ignored);
+}
+
+bool holds_images(const SourceFolder& source, const std::string& folder) {
+  return std::ranges::any_of(entries_in(source, folder), [](const ListedEntry& entry) {
+    return entry.kind == EntryKind::file && is_image_name(entry.name);
+  });
+}
+
+void warn_of_absent_classes(const std::string& set, const std::vector<std::string>& here,
+                            const std::vector<std::string>& all, Context& ctx) {
+  std::vector<std::string> absent;
+  std::ranges::set_difference(all, here, std::back_inserter(absent));
+  if (absent.empty()) return;
+  ctx.warn("set_lacks_classes",
+           fmt::format("'{}' lacks {} of the {} class folders, the first being '{}': labels are those of all sets "
+                       "together, where torchvision's ImageFolder would number the classes of this one anew",
+                       set, absent.size(), all.size(), absent.front()));
+}
+
+}  // namespace
+
+SourceFolder::SourceFolder(const std::string& operand, bool listed, std::shared_ptr<Inputs> opener)
+    : path(operand), inputs(std::move(opener)) {
+  if (!is_address(operand)) return;
+  ObjectPlace place = parse_place(operand);
+  if (!place.is_folder()) place.path += '/';
+  store = inputs->folder(place);
+  path = store->location();
+  if (listed || place.kind != ObjectPlace::Kind::web) return;
+  throw Error(ErrorCode::usage,
+              fmt::format("'{}' is behind HTTP, which has no listing: name its images with --list FILE, or give the "
+                          "folder by its s3:// address",
+                          path),
+              path);
+}
+
+std::string SourceFolder::path_of(const std::string& name) const {
+  if (name.empty()) return path;
+  return store ? store->address_of(name) : io::join_path(path, name);
+}
+
+SourceFolder SourceFolder::below(const std::string& folder) const {
+  return {io::join_path(path, folder), false, inputs};
+}
+
+SetFolders find_set_folders(const SourceFolder& source, Context& ctx) {
+  const std::vector<std::string> folders = class_folders(source, "");
+  const std::string train(kTrain);
+  if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) ||
+      !std::ranges::binary_search(folders, kTrain) || class_folders(source, train).empty() ||
+      holds_images(source, train)) {
+    return {};
+  }
+  SetFolders sets;
+  std::vector<std::vector<std::string>> classes;
+  for (const std::string& name : folders) {
+    std::vector<std::string> here = class_folders(source, name);
+    if (here.empty()) {
+      ctx.warn(
+          "set_without_classes",
+          fmt::format("'{}' left out: it has no class folders, so its images have no labels", source.path_of(name)));
+      continue;
+    }
+    std::vector<std::string> all;
+    std::ranges::set_union(sets.classes, here, std::back_inserter(all));
+    sets.classes = std::move(all);
+    sets.names.push_back(name);
+    classes.push_back(std::move(here));
+  }
+  for (std::size_t i = 0; i < sets.names.size(); ++i) {
+    warn_of_absent_classes(source.path_of(sets.names[i]), classes[i], sets.classes, ctx);
+  }
+  return sets;
+}
+
+}  // namespace shardkit::catalog

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "catalog/inputs.hpp"
+#include "core/context.hpp"
+#include "io/file.hpp"
+
+namespace shardkit::catalog {
+
+/// Where images are: a folder here or in a store, with what opens the tables that speak of them.
+struct SourceFolder {
+  /// A local folder.
+  SourceFolder(std::string folder) : path(std::move(folder)) {}
+  /// What SRC names. Nothing is asked yet. Throws Error{usage} for a folder behind HTTP unless something `listed` its
+  /// files, and for addresses that are none.
+  SourceFolder(const std::string& operand, bool listed, std::shared_ptr<Inputs> opener);
+
+  /// One of its files, for messages and to open it: with no secret in it.
+  std::string path_of(const std::string& name) const;
+  /// One of its folders.
+  SourceFolder below(const std::string& folder) const;
+
+  std::string path;                         ///< as the user named it; in a store without secrets
+  std::shared_ptr<io::ObjectSource> store;  ///< null: the folder is local
+  std::shared_ptr<Inputs> inputs = std::make_shared<Inputs>();
+};
+
+/// Sources that hold several sets: train/, val/ and the like, each an ImageFolder tree of its own.
+struct SetFolders {
+  std::vector<std::string> names;    ///< such as {"train", "val"}; empty where the source is one set
+  std::vector<std::string> classes;  ///< class folders of all sets together, sorted bytewise: one label for each
+};
+
+/// Looks whether all visible folders of `root` are called train, val, valid, validation, dev or test, with train and at
+/// least one other, and train holds folders. Taken for classes they would give every image of a set one label. A set
+/// without class folders, such as the test images of ImageNet, is left out with a warning; so is a set that lacks
+/// classes of another warned of, since torchvision would number its classes anew. Throws as scan_image_folder() does
+/// for what cannot be listed.
+SetFolders find_set_folders(const SourceFolder& source, Context& ctx);
+
+enum class EntryKind { folder, file };
+
+struct ListedEntry {
+  std::string name;
+  EntryKind kind;
+};
+
+/// What lies right in a local folder, by name; links are followed as torchvision does. A broken link counts as a file.
+std::vector<ListedEntry> list_folder(const io::File& folder);
+
+/// Warns of a hidden folder that is passed over; `torchvision` says what it would do instead.
+void warn_hidden(Context& ctx, const std::string& path, std::string_view torchvision);
+
+/// The class folders right in `folder` of a source, by name. Adds files there to `ignored`; warns of hidden folders.
+/// Throws what listing throws, and Error{unsupported} for names in a store that cannot be files.
+std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
+                                       std::uint64_t& ignored);
+
+}  // namespace shardkit::catalog
