@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/requirement/job.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 

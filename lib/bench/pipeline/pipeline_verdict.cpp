@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/pipeline/pipeline_report.hpp"
-#include "bench/requirement/job.hpp"
+#include "bench/requirement/requirement.hpp"
 
 namespace shardkit::bench {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/requirement/job.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "core/error.hpp"
 
 namespace shardkit::bench {

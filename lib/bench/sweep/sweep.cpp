@@ -8,7 +8,7 @@
 #include "bench/input/input_files.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
-#include "bench/requirement/job.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
