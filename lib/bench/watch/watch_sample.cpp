@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/watch/shortage.hpp"
 #include "bench/watch/watch.hpp"
 #include "core/error.hpp"
 #include "io/page_cache.hpp"

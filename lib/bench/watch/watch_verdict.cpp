@@ -1,10 +1,9 @@
-#include "bench/watch/watch_verdict.hpp"
-
 #include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/watch/watch_summary.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::bench {
