@@ -8,8 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/compare/compare_metrics.hpp"
-#include "bench/compare/conditions.hpp"
+#include "bench/compare/compared_fields.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -56,7 +55,7 @@ std::vector<const Json*> turns_of(const Json& result) {
 
 void take_values(const Json& result, const std::string& path, Measurements& measured) {
   for (const Json* turn : turns_of(result)) {
-    for (const CompareMetric& metric : compare_metrics()) {
+    for (const ComparedField& metric : compare_metrics()) {
       const auto value = metric_value(metric, measured.verb, *turn);
       if (!value) continue;
       std::vector<double>& values = measured.values[metric.name()];
