@@ -91,6 +91,7 @@ Inputs::Known Inputs::look_up(const std::string& address) {
     open = object(place_of(address));
   }
   auto found = open.source->find(open.name);
+  if (found) open.version = found->version;
   const std::scoped_lock lock(mutex_);
   return known_.try_emplace(address, Known{std::move(open), std::move(found)}).first->second;
 }
@@ -139,7 +140,7 @@ std::vector<io::ObjectInfo> Inputs::list(const ObjectPlace& place, bool deep) {
   std::vector<io::ObjectInfo> objects = source->list();
   if (!deep) std::erase_if(objects, [](const io::ObjectInfo& object) { return !is_near(object.name); });
   for (const io::ObjectInfo& object : objects) {
-    known_.insert_or_assign(source->address_of(object.name), Known{{source, object.name}, object});
+    known_.insert_or_assign(source->address_of(object.name), Known{{source, object.name, object.version}, object});
   }
   listed_.push_back(place.display());
   if (!deep) std::erase_if(objects, [](const auto& object) { return object.name.find('/') != std::string::npos; });
@@ -156,8 +157,14 @@ OpenObject Inputs::object(const ObjectPlace& place) {
   ObjectPlace root = place.folder();
   if (root.kind == ObjectPlace::Kind::bucket) root.path.clear();
   const std::string name = place.path.substr(root.path.size());
-  if (encodes_again(place, name)) return {shared_source(root), decoded(place, name)};
-  return {shared_source(place), ""};
+  if (encodes_again(place, name)) return {shared_source(root), decoded(place, name), ""};
+  return {shared_source(place), "", ""};
+}
+
+OpenObject Inputs::known_object(const std::string& address) {
+  const std::scoped_lock lock(mutex_);
+  if (const auto known = known_.find(address); known != known_.end()) return known->second.open;
+  return object(place_of(address));
 }
 
 std::shared_ptr<io::ObjectSource> Inputs::shared_source(const ObjectPlace& root) {

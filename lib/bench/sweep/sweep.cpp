@@ -65,7 +65,7 @@ SweepPoint measure_read(const SweepOptions& options, const PointWork& work, cons
   read_options.engine = setting.engine;
   read_options.threads = setting.threads;
   read_options.block = setting.block;
-  if (setting.engine == "uring") read_options.depth = setting.depth;
+  if (setting.engine == io::EngineKind::uring) read_options.depth = setting.depth;
   read_options.direct = options.direct;
   read_options.cache = options.direct ? CacheRequest::any : options.cache;
   read_options.budget = work.seconds;
@@ -99,7 +99,8 @@ SweepPoint measure_load(const SweepOptions& options, const PointWork& work, cons
 std::string reading_text(const SweepSettings& settings) {
   std::string text = fmt::format("reading: {} by {} with {} a read", format_rate(*settings.bytes_per_second),
                                  format_count(*settings.threads, "thread"), format_size(*settings.block));
-  if (settings.engine == "uring") text += fmt::format(" and {} under way for each (io_uring)", *settings.depth);
+  if (settings.engine == io::EngineKind::uring)
+    text += fmt::format(" and {} under way for each (io_uring)", *settings.depth);
   return text;
 }
 
@@ -113,11 +114,12 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
   const SweepSettings& settings = outcome.settings;
   if (settings.threads) {
     result.text = reading_text(settings);
-    const std::string depth = settings.engine == "uring" ? fmt::format(" --depth {}", *settings.depth) : "";
+    const std::string depth =
+        settings.engine == io::EngineKind::uring ? fmt::format(" --depth {}", *settings.depth) : "";
     const std::string cache = fmt::format(" --cache {}", enum_name(options.cache));
-    result.commands.push_back(fmt::format("iobench read {} --engine {} --threads {} --block {}{}{}",
-                                          shell_word(options.paths.front()), *settings.engine, *settings.threads,
-                                          *settings.block, depth, options.direct ? " --direct" : cache));
+    result.commands.push_back(fmt::format(
+        "iobench read {} --engine {} --threads {} --block {}{}{}", shell_word(options.paths.front()),
+        enum_name(*settings.engine), *settings.threads, *settings.block, depth, options.direct ? " --direct" : cache));
   }
   if (!settings.workers) return;
   result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);

@@ -52,7 +52,7 @@ Knee climb(std::string_view parameter, std::span<const std::uint64_t> values,
 /// With io_uring, when the kernel lets it.
 void sweep_depth(const SweepProbes& probes, const ReadSetting& pread, double pread_rate, SweepOutcome& outcome) {
   ReadSetting setting = pread;
-  setting.engine = "uring";
+  setting.engine = io::EngineKind::uring;
   setting.threads = std::min<std::uint64_t>(pread.threads, 2);  // depth stands in for the other threads
   const std::size_t before = outcome.rows.size();
   try {
