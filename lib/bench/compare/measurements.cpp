@@ -168,25 +168,6 @@ const Json& entry(const Json& object, const std::string& name, const std::string
   return *found;
 }
 
-void take_conditions(const Json& stored, const std::string& path, Measurements& measured) {
-  for (const auto& [key, value] : stored.items()) {
-    if (!value.is_string()) throw_damaged(path, fmt::format("condition '{}' is no text", key));
-    measured.conditions[key] = value.get<std::string>();
-  }
-}
-
-void take_stored_values(const Json& stored, const std::string& path, Measurements& measured) {
-  for (const auto& [name, list] : stored.items()) {
-    if (!list.is_array() || list.size() > stats::kMostRankedValues) {
-      throw_damaged(path, fmt::format("'{}' is no list of at most {} numbers", name, stats::kMostRankedValues));
-    }
-    for (const Json& value : list) {
-      if (!value.is_number()) throw_damaged(path, fmt::format("'{}' holds what is no number", name));
-      measured.values[name].push_back(value.get<double>());
-    }
-  }
-}
-
 }  // namespace
 
 bool is_baseline(const std::string& path) {
@@ -202,11 +183,16 @@ Measurements read_baseline(const std::string& path, const std::string& machine_c
   measured.verb = verb;
   measured.machine_class = machine_class;
   measured.files = {path};
-  for (const char* part : {"conditions", "values"}) {
-    if (!stored.contains(part) || !stored[part].is_object()) throw_damaged(path, fmt::format("no \"{}\"", part));
+  try {
+    stored.at("conditions").get_to(measured.conditions);
+    stored.at("values").get_to(measured.values);
+  } catch (const Json::exception&) {
+    throw_damaged(path, "expected \"conditions\", texts by key, and \"values\", lists of numbers by metric");
   }
-  take_conditions(stored["conditions"], path, measured);
-  take_stored_values(stored["values"], path, measured);
+  for (const auto& [name, values] : measured.values) {
+    if (values.size() <= stats::kMostRankedValues) continue;
+    throw_damaged(path, fmt::format("'{}' has more than {} values", name, stats::kMostRankedValues));
+  }
   return measured;
 }
 

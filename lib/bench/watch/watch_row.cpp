@@ -213,10 +213,8 @@ WatchRow watch_row(const WatchTarget& target, const WatchSample& before, const W
   if (!before.processes.empty() && !after.processes.empty()) row.job = job_row(target, before, after, row.seconds);
   if (before.disk && after.disk) row.disk = disk_row(target.storage.device, *before.disk, *after.disk, row.seconds);
   if (before.nfs && after.nfs) row.nfs = nfs_row(*before.nfs, *after.nfs, row.seconds);
-  if (after.cached) {
-    row.cached = share(static_cast<double>(after.cached->cached_bytes), static_cast<double>(after.cached->bytes));
-  }
-  for (const GpuSample& gpu : after.gpus) row.gpus.push_back({gpu.state, gpu.intake});
+  row.cached = after.cached;
+  row.gpus = after.gpus;
   row.short_of = shortage_of(row);
   return row;
 }

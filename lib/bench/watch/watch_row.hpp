@@ -110,13 +110,6 @@ struct NfsRow {
   void describe(FieldVisitor& v);
 };
 
-struct GpuRow {
-  gpu::GpuState state;           ///< at its end
-  std::optional<double> intake;  ///< bytes per second over its link, of the last 20 ms
-
-  void describe(FieldVisitor& v);
-};
-
 struct WatchRow {
   std::string time;    ///< of its end, RFC 3339, UTC
   double seconds = 0;  ///< how long it was
