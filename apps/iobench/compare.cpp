@@ -17,16 +17,16 @@ namespace {
 
 std::string value_or_none(const std::string& value) { return value.empty() ? "-" : cli::printable(value); }
 
-template <class E>
-std::string_view word(E verdict) {
-  return enum_name(verdict);
-}
-
-const char* colour_of(std::string_view verdict) {
-  if (verdict.starts_with("regressed") || verdict.starts_with("incomparable") || verdict.starts_with("gate missed")) {
+const char* colour_of(const bench::CompareResult& result) {
+  const auto gate_is = [&](bench::GateVerdict verdict) {
+    return std::ranges::find(result.gate, verdict, &bench::GateRow::verdict) != result.gate.end();
+  };
+  using enum stats::ChangeVerdict;
+  if (result.verdict == regressed || result.verdict == incomparable || gate_is(bench::GateVerdict::missed) ||
+      gate_is(bench::GateVerdict::absent)) {
     return "\x1b[1;31m";
   }
-  if (verdict.starts_with("inconclusive") || verdict.starts_with("gate inconclusive")) return "\x1b[1;33m";
+  if (result.verdict == inconclusive || gate_is(bench::GateVerdict::inconclusive)) return "\x1b[1;33m";
   return "\x1b[1;32m";
 }
 
@@ -48,14 +48,22 @@ void print_rows(const std::vector<Row>& rows, const VerdictOf& verdict_of, std::
   for (const Row& row : rows) width = std::max(width, row.metric.size());
   out += '\n';
   for (const Row& row : rows) {
-    fmt::format_to(std::back_inserter(out), "{:<12}  {:<{}}  {}\n", word(verdict_of(row)), row.metric, width, row.text);
+    fmt::format_to(std::back_inserter(out), "{:<12}  {:<{}}  {}\n", enum_name(verdict_of(row)), row.metric, width,
+                   row.text);
   }
 }
 
-cli::CiCase::Outcome outcome_of(std::string_view verdict, bool fail_on_inconclusive) {
-  if (verdict == "pass" || verdict == "improved" || verdict == "met") return cli::CiCase::Outcome::passed;
-  if (verdict == "inconclusive" && !fail_on_inconclusive) return cli::CiCase::Outcome::skipped;
-  if (verdict == "incomparable") return cli::CiCase::Outcome::skipped;  // the difference is what failed
+cli::CiCase::Outcome outcome_of(stats::ChangeVerdict verdict, bool fail_on_inconclusive) {
+  using enum stats::ChangeVerdict;
+  if (verdict == pass || verdict == improved) return cli::CiCase::Outcome::passed;
+  if (verdict == inconclusive && !fail_on_inconclusive) return cli::CiCase::Outcome::skipped;
+  if (verdict == incomparable) return cli::CiCase::Outcome::skipped;  // the difference is what failed
+  return cli::CiCase::Outcome::failed;
+}
+
+cli::CiCase::Outcome outcome_of(bench::GateVerdict verdict, bool fail_on_inconclusive) {
+  if (verdict == bench::GateVerdict::met) return cli::CiCase::Outcome::passed;
+  if (verdict == bench::GateVerdict::inconclusive && !fail_on_inconclusive) return cli::CiCase::Outcome::skipped;
   return cli::CiCase::Outcome::failed;
 }
 
@@ -71,15 +79,14 @@ std::vector<cli::CiCase> ci_cases(const bench::CompareResult& result) {
                      fmt::format("{} in BASE, {} in NEW", value_or_none(d.base), value_or_none(d.changed))});
   }
   for (const bench::CompareRow& row : result.rows) {
-    const std::string_view verdict = word(row.change.verdict);
+    const stats::ChangeVerdict verdict = row.change.verdict;
     cases.push_back({"metrics", cli::printable(row.metric),
                      row.derived ? cli::CiCase::Outcome::skipped : outcome_of(verdict, strict),
-                     fmt::format("{}: {}", verdict, cli::printable(row.text))});
+                     fmt::format("{}: {}", enum_name(verdict), cli::printable(row.text))});
   }
   for (const bench::GateRow& row : result.gate) {
-    const std::string_view verdict = word(row.verdict);
-    cases.push_back({"gate", cli::printable(row.metric), outcome_of(verdict, strict),
-                     fmt::format("{}: {}", verdict, cli::printable(row.text))});
+    cases.push_back({"gate", cli::printable(row.metric), outcome_of(row.verdict, strict),
+                     fmt::format("{}: {}", enum_name(row.verdict), cli::printable(row.text))});
   }
   return cases;
 }
@@ -89,8 +96,8 @@ void add_table(const std::vector<Row>& rows, const VerdictOf& verdict_of, std::s
   if (rows.empty()) return;
   out += "\n| verdict | metric | what was measured |\n|---|---|---|\n";
   for (const Row& row : rows) {
-    fmt::format_to(std::back_inserter(out), "| {} | `{}` | {} |\n", word(verdict_of(row)), cli::printable(row.metric),
-                   cli::markdown_text(cli::printable(row.text)));
+    fmt::format_to(std::back_inserter(out), "| {} | `{}` | {} |\n", enum_name(verdict_of(row)),
+                   cli::printable(row.metric), cli::markdown_text(cli::printable(row.text)));
   }
 }
 
@@ -113,8 +120,8 @@ cli::CiReport compare_ci(const bench::CompareResult& result) {
 
 /// The verdict, what differs between how both sides were measured, then each metric: signed change and medians.
 std::string render_compare(const bench::CompareResult& result, bool colour) {
-  std::string out = fmt::format("{}{}{}\n", colour ? colour_of(result.text) : "", cli::printable(result.text),
-                                colour ? "\x1b[0m" : "");
+  std::string out =
+      fmt::format("{}{}{}\n", colour ? colour_of(result) : "", cli::printable(result.text), colour ? "\x1b[0m" : "");
   print_differences(result.differences, out);
   print_rows(
       result.rows, [](const bench::CompareRow& row) { return row.change.verdict; }, out);

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "bench/env/environment.hpp"
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
 #include "cli/text_report.hpp"
@@ -56,7 +55,7 @@ void remote(const bench::Environment& machine, std::string& out) {
   }
   if (const auto& fuse = machine.fuse) {
     cli::Facts facts;
-    facts.add(fuse->client).add(fuse->kind);
+    facts.add(fuse->client).add(std::string(enum_name(fuse->kind)));
     if (!fuse->cache_folders.empty()) facts.add(fmt::format("cache in {}", fmt::join(fuse->cache_folders, " ")));
     facts.add_size(fuse->cached, " cached").add_size(fuse->cache_limit, " of cache at most");
     cli::line(out, "fuse", facts.text());

@@ -174,15 +174,8 @@ bench::WatchResult watch_to_output(const bench::WatchOptions& options, Context& 
 
 namespace {
 
-template <NamedEnum E>
-std::string_view name_of(E value) {
-  return enum_name(value);
-}
-
 std::string verdict_line(bench::WatchResult result) {
-  auto tree = shardkit::field_tree([&](FieldVisitor& v) { result.describe(v); });
-  std::erase_if(tree, [](const shardkit::FieldNode& node) { return node.name == "rows"; });
-  return cli::json_line("verdict", tree);
+  return cli::json_line("verdict", shardkit::field_tree([&](FieldVisitor& v) { result.describe_end(v); }));
 }
 
 void verdict(const bench::WatchResult& result, bool colour, std::string& out) {
@@ -219,7 +212,7 @@ std::string shares(const bench::WatchSummary& summary) {
   for (std::size_t i = 0; i < kEnumNames<bench::Shortage>.size(); ++i) {
     const auto shortage = static_cast<bench::Shortage>(i);
     const double share = summary.share(shortage);
-    if (share > 0) facts.add(fmt::format("{} {:.0f} %", name_of(shortage), share * 100));
+    if (share > 0) facts.add(fmt::format("{} {:.0f} %", enum_name(shortage), share * 100));
   }
   return facts.text();
 }
@@ -240,7 +233,7 @@ void about(const bench::WatchResult& result, std::string& out) {
 
 void findings(const bench::WatchResult& result, std::string& out) {
   for (const bench::Finding& finding : result.findings) {
-    fmt::format_to(std::back_inserter(out), "{}: {}\n  do      {}\n", name_of(finding.severity),
+    fmt::format_to(std::back_inserter(out), "{}: {}\n  do      {}\n", enum_name(finding.severity),
                    cli::printable(finding.text), cli::printable(finding.remedy));
   }
 }

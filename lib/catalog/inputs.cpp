@@ -156,8 +156,16 @@ OpenObject Inputs::object(const ObjectPlace& place) {
   ObjectPlace root = place.folder();
   if (root.kind == ObjectPlace::Kind::bucket) root.path.clear();
   const std::string name = place.path.substr(root.path.size());
-  if (encodes_again(place, name)) return {shared_source(root), decoded(place, name)};
-  return {shared_source(place), ""};
+  if (encodes_again(place, name)) return {shared_source(root), decoded(place, name), ""};
+  return {shared_source(place), "", ""};
+}
+
+OpenObject Inputs::known_object(const std::string& address) {
+  const std::scoped_lock lock(mutex_);
+  if (const auto known = known_.find(address); known != known_.end() && known->second.object) {
+    return {known->second.source, known->second.object->name, known->second.object->version};
+  }
+  return object(place_of(address));
 }
 
 std::shared_ptr<io::ObjectSource> Inputs::shared_source(const ObjectPlace& root) {

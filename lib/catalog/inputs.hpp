@@ -32,7 +32,8 @@ struct StoreAccess {
 /// An object of a source.
 struct OpenObject {
   std::shared_ptr<io::ObjectSource> source;
-  std::string name;  ///< in the source
+  std::string name;     ///< in the source
+  std::string version;  ///< as it was found; empty: not looked for, any
 };
 
 /// Opens what operands and options name, wherever it lies: local files by their path, objects by the address that
@@ -69,6 +70,8 @@ class Inputs {
   std::unique_ptr<io::ObjectSource> folder(const ObjectPlace& place);
   /// A source that has the object. Nothing is asked yet.
   OpenObject object(const ObjectPlace& place);
+  /// The same by its address, with the version that a listing or look-up told of.
+  OpenObject known_object(const std::string& address);
 
   const std::stop_token& stop() const { return stop_; }
 

@@ -52,8 +52,8 @@ void FieldTreeBuilder::scalar(const Field& field, FieldValue value) {
 }
 
 void FieldTreeBuilder::enumeration(const Field& field, Choice choice, Assign, void*) {
-  FieldNode& node = add(field, FieldKind::choice);
-  node.value = std::string(choice.names[choice.index]);
+  FieldNode& node = add(field, FieldKind::choice, choice.optional);
+  if (choice.index) node.value = std::string(choice.names[*choice.index]);
   node.choices = choice.names;
 }
 

@@ -151,8 +151,9 @@ constexpr std::string_view enum_name(E value) {
 
 /// An enum as index and names, as visitors see it.
 struct Choice {
-  std::size_t index;
+  std::optional<std::size_t> index;  ///< empty: an optional one without a value
   std::span<const std::string_view> names;
+  bool optional = false;
 };
 
 class FieldVisitor;
@@ -179,8 +180,14 @@ class FieldVisitor {
 
   template <NamedEnum E>
   void field(const Field& field, E& value) {
-    Choice choice{static_cast<std::size_t>(value), kEnumNames<E>};
-    enumeration(field, choice, &assign<E>, &value);
+    enumeration(field, {static_cast<std::size_t>(value), kEnumNames<E>}, &assign<E, E>, &value);
+  }
+
+  template <NamedEnum E>
+  void field(const Field& field, std::optional<E>& value) {
+    Choice choice{std::nullopt, kEnumNames<E>, true};
+    if (value) choice.index = static_cast<std::size_t>(*value);
+    enumeration(field, choice, &assign<E, std::optional<E>>, &value);
   }
 
   template <Describable T>
@@ -232,9 +239,9 @@ class FieldVisitor {
   virtual bool wants_prototype() const { return false; }
 
  private:
-  template <class E>
+  template <class E, class Target>
   static void assign(void* target, std::size_t index) {
-    *static_cast<E*>(target) = static_cast<E>(index);
+    *static_cast<Target*>(target) = static_cast<E>(index);
   }
 
   template <class T>

@@ -123,7 +123,6 @@ std::uint64_t copy_window(const ReadFile& file, const ReadWindow& window, Mutabl
 class MmapEngine final : public ReadEngine {
  public:
   explicit MmapEngine(bool random) : random_(random) {}
-  std::string_view name() const override { return "mmap"; }
   unsigned depth() const override { return 1; }
   std::shared_ptr<const ReadFile> open(const std::string& path) const override {
     return std::make_shared<MappedFile>(File::open_read(path), random_);

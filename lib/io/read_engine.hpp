@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "core/bytes.hpp"
+#include "core/fields.hpp"
 #include "io/file.hpp"
 
 /// Ways to read files whose speed is to be compared. An engine does what its name says or refuses; none falls back on
@@ -118,7 +119,6 @@ class ReadLane {
 class ReadEngine {
  public:
   virtual ~ReadEngine() = default;
-  virtual std::string_view name() const = 0;
   /// Reads that each lane may have under way.
   virtual unsigned depth() const = 0;
   /// Throws Error{unsupported} when this file cannot be read the way that was asked for.
@@ -135,14 +135,15 @@ struct ReadEngineOptions {
   unsigned depth = 1;   ///< reads under way for each lane; only uring takes more than one
 };
 
-inline constexpr std::array<std::string_view, 3> kReadEngines{"pread", "mmap", "uring"};
+enum class EngineKind { pread, mmap, uring };
+constexpr auto enum_names(EngineKind) { return std::to_array<std::string_view>({"pread", "mmap", "uring"}); }
 
 /// True for engines that may have more than one read of a lane under way.
-bool engine_takes_depth(std::string_view name);
+constexpr bool engine_takes_depth(EngineKind kind) { return kind == EngineKind::uring; }
 
-/// The engine called `name`. Throws Error{usage} for a name that no engine has, Error{unsupported} for an engine that
-/// the kernel or a filter refuses (naming the cause and the remedy), or that cannot be had with these options.
-std::unique_ptr<ReadEngine> make_read_engine(std::string_view name, const ReadEngineOptions& options);
+/// An engine of that kind. Throws Error{unsupported} for one that the kernel or a filter refuses (naming the cause and
+/// the remedy), or that cannot be had with these options.
+std::unique_ptr<ReadEngine> make_read_engine(EngineKind kind, const ReadEngineOptions& options);
 
 /// Opens files as options ask: directly, or through the page cache with advice about reading ahead. Thread-safe.
 class FileOpener {

@@ -278,7 +278,6 @@ class UringEngine final : public ReadEngine {
   explicit UringEngine(const ReadEngineOptions& options) : opener_(options), depth_(options.depth) {
     const Uring trial(1);  // throws before caches are touched
   }
-  std::string_view name() const override { return "uring"; }
   unsigned depth() const override { return depth_; }
   std::shared_ptr<const ReadFile> open(const std::string& path) const override { return opener_.open(path); }
 

@@ -16,8 +16,6 @@ constexpr std::size_t kMostExact = 50;
 /// P(Z > z) of the normal distribution.
 double normal_tail(double z) { return std::erfc(z / std::sqrt(2.0)) / 2; }
 
-double normal_deviation(double m, double n) { return std::sqrt(m * n * (m + n + 1) / 12); }
-
 /// probabilities[u] of U being u when nothing differs: of all ways to choose m of m + n ranks, how many have the rank
 /// sum u + m (m + 1) / 2. Counted rank by rank; doubles hold it, because nothing is subtracted.
 std::vector<double> u_probabilities(std::size_t m, std::size_t n) {
@@ -92,7 +90,7 @@ std::size_t cut_differences(std::size_t m, std::size_t n, double tail) {
     return probabilities.size() / 2;
   }
   const auto pairs = static_cast<double>(m) * static_cast<double>(n);
-  const double deviation = normal_deviation(static_cast<double>(m), static_cast<double>(n));
+  const double deviation = std::sqrt(pairs * static_cast<double>(m + n + 1) / 12);
   std::size_t cut = 0;
   while (normal_tail((pairs / 2 - static_cast<double>(cut) - 0.5) / deviation) <= tail) ++cut;
   return cut;

@@ -63,8 +63,6 @@ inline constexpr double kDriftBetweenRuns = 0.03;
 /// and not below 0 where no value is: rates and times are none. Empty for fewer than 2 values.
 std::optional<PredictionInterval> prediction_interval(std::span<const double> values);
 
-using shardkit::Better;
-
 enum class ChangeVerdict {
   pass,          ///< whatever changed, it did not become worse by more than the threshold
   regressed,     ///< it became worse by more than the threshold

@@ -87,4 +87,12 @@ LatencyQuantiles LatencyHistogram::quantiles() const {
   return {quantile(0.5), quantile(0.9), quantile(0.99), static_cast<double>(nanoseconds_.max()) * 1e-9};
 }
 
+std::vector<LatencyStep> LatencyHistogram::steps() const {
+  std::vector<LatencyStep> steps;
+  for (const LogHistogram::Octave& octave : nanoseconds_.octaves()) {
+    steps.push_back({static_cast<double>(octave.from) * 1e-9, static_cast<double>(octave.to) * 1e-9, octave.count});
+  }
+  return steps;
+}
+
 }  // namespace shardkit::stats

@@ -58,6 +58,19 @@ struct LatencyQuantiles {
   }
 };
 
+/// How many durations, in seconds, lie in `from` to `to`.
+struct LatencyStep {
+  double from = 0;
+  double to = 0;
+  std::uint64_t count = 0;
+
+  void describe(FieldVisitor& v) {
+    v.field({"from", Unit::seconds, "at least so long"}, from);
+    v.field({"to", Unit::seconds, "at most so long"}, to);
+    v.field({"count", Unit::count, "reads"}, count);
+  }
+};
+
 /// A LogHistogram of durations in nanoseconds: quantiles are off by less than 1 %. One thread at a time: give each
 /// thread its own and merge them.
 class LatencyHistogram {
@@ -74,8 +87,8 @@ class LatencyHistogram {
   /// nothing was recorded.
   double quantile(double share) const;
   LatencyQuantiles quantiles() const;
-  /// Counts by powers of two, in nanoseconds.
-  std::vector<LogHistogram::Octave> octaves() const { return nanoseconds_.octaves(); }
+  /// Counts by powers of two of nanoseconds.
+  std::vector<LatencyStep> steps() const;
   /// Of all durations, in seconds.
   double total() const { return static_cast<double>(total_) * 1e-9; }
 

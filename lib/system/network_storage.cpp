@@ -190,22 +190,22 @@ namespace {
 struct Client {
   std::string_view mark;
   std::string_view name;
-  std::string_view kind;
+  FuseKind kind;
 };
 constexpr std::array kClients{
-    Client{"juicefs", "JuiceFS", "object store"},
-    Client{"alluxio", "Alluxio", "cache"},
-    Client{"mountpoint-s3", "Mountpoint for S3", "object store"},
-    Client{"s3fs", "s3fs", "object store"},
-    Client{"gcsfuse", "gcsfuse", "object store"},
-    Client{"goofys", "goofys", "object store"},
-    Client{"geesefs", "GeeseFS", "object store"},
-    Client{"blobfuse", "BlobFuse", "object store"},
-    Client{"rclone", "rclone", "object store"},
-    Client{"sshfs", "SSHFS", "remote shell"},
-    Client{"ceph", "CephFS", "cluster"},
-    Client{"glusterfs", "GlusterFS", "cluster"},
-    Client{"dfuse", "DAOS", "cluster"},
+    Client{"juicefs", "JuiceFS", FuseKind::object_store},
+    Client{"alluxio", "Alluxio", FuseKind::cache},
+    Client{"mountpoint-s3", "Mountpoint for S3", FuseKind::object_store},
+    Client{"s3fs", "s3fs", FuseKind::object_store},
+    Client{"gcsfuse", "gcsfuse", FuseKind::object_store},
+    Client{"goofys", "goofys", FuseKind::object_store},
+    Client{"geesefs", "GeeseFS", FuseKind::object_store},
+    Client{"blobfuse", "BlobFuse", FuseKind::object_store},
+    Client{"rclone", "rclone", FuseKind::object_store},
+    Client{"sshfs", "SSHFS", FuseKind::remote_shell},
+    Client{"ceph", "CephFS", FuseKind::cluster},
+    Client{"glusterfs", "GlusterFS", FuseKind::cluster},
+    Client{"dfuse", "DAOS", FuseKind::cluster},
 };
 
 /// Sizes of JuiceFS's cache are mebibytes in versions up to 1.1 and bytes in later ones. No cache is as large as 2^30

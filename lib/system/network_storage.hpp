@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -98,10 +99,16 @@ struct LustreFacts {
 
 LustreFacts read_lustre(const Mount& mount, const std::string& path, const Probe& probe);
 
+/// What lies behind a file system that a program serves.
+enum class FuseKind { unknown, object_store, remote_shell, cluster, cache };
+constexpr auto enum_names(FuseKind) {
+  return std::to_array<std::string_view>({"", "object store", "remote shell", "cluster", "cache"});
+}
+
 /// A file system that a program serves through FUSE.
 struct FuseFacts {
   std::string client;  ///< "JuiceFS", "s3fs", ...; the type of the mount when we do not know it
-  std::string kind;    ///< "object store", "remote shell", "cluster", "cache"; empty when we do not know it
+  FuseKind kind = FuseKind::unknown;
   std::vector<std::string> cache_folders;    ///< JuiceFS's, where they can be read
   std::optional<std::uint64_t> cache_limit;  ///< bytes that it may hold
   std::optional<std::uint64_t> cached;       ///< bytes that it holds

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/read/read.hpp"
+#include "bench/read/store_read.hpp"
 #include "iobench/verbs.hpp"
 
 using namespace shardkit;

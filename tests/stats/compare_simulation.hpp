@@ -13,7 +13,7 @@ namespace shardkit::test {
 
 struct Scenario {
   Noise noise;
-  stats::Better better = stats::Better::higher;
+  Better better = Better::higher;
   double shift = 0;         ///< by how much metrics became worse: 0.1 is a tenth
   std::size_t shifted = 6;  ///< in so many of the metrics
   std::size_t metrics = 6;
@@ -36,7 +36,7 @@ struct Values {
 
 inline Values draw_values(const Scenario& scenario, bool shifted, Prng& prng) {
   Values values;
-  const double worse = scenario.better == stats::Better::higher ? 1 - scenario.shift : 1 + scenario.shift;
+  const double worse = scenario.better == Better::higher ? 1 - scenario.shift : 1 + scenario.shift;
   for (std::size_t i = 0; i < 2 * scenario.repetitions; ++i) {
     const double time = static_cast<double>(i) / static_cast<double>(2 * scenario.repetitions);
     const double measured = (1 + scenario.noise.draw(prng)) * (1 + scenario.drift * time);

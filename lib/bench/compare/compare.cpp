@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "bench/compare/compare_metrics.hpp"
-#include "bench/compare/measurements.hpp"
+#include "bench/compare/compared_fields.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 
 /// A metric that both sides measured.
 struct Pair {
-  const CompareMetric* metric;
+  const ComparedField* metric;
   std::span<const double> base;
   std::span<const double> changed;
   bool counts = true;  ///< towards the verdict of the call
@@ -63,12 +63,12 @@ ComparedSide side_of(const std::string& source, const Measurements& measured) {
   return side;
 }
 
-bool is_wanted(const CompareMetric& metric, const CompareOptions& options) {
+bool is_wanted(const ComparedField& metric, const CompareOptions& options) {
   return options.metric.empty() || std::ranges::find(options.metric, metric.name()) != options.metric.end();
 }
 
 /// Results of two verbs have only the last part of the name in common: "samples_per_second".
-std::string name_in_base(const CompareMetric& metric, const Measurements& base, const Measurements& changed) {
+std::string name_in_base(const ComparedField& metric, const Measurements& base, const Measurements& changed) {
   const std::string name = metric.name();
   if (base.verb == changed.verb || base.values.contains(name)) return name;
   const std::string predicted = fmt::format("{}.predicted.{}", base.verb, metric.path);  // what a node could feed
@@ -83,7 +83,7 @@ std::vector<Pair> common_metrics(const CompareOptions& options, const Measuremen
                 options.changed);
   }
   std::vector<Pair> pairs;
-  for (const CompareMetric& metric : compare_metrics()) {
+  for (const ComparedField& metric : compare_metrics()) {
     const auto found = changed.values.find(metric.name());
     if (found == changed.values.end() || !is_wanted(metric, options)) continue;
     const auto other = base.values.find(name_in_base(metric, base, changed));
@@ -122,7 +122,7 @@ std::vector<stats::Change> changes_of(const std::vector<Pair>& pairs,
 std::vector<CompareRow> judged_rows(const std::vector<Pair>& pairs, const Thresholds& thresholds, bool comparable) {
   std::vector<stats::MetricSamples> samples;
   for (const Pair& pair : pairs) {
-    const CompareMetric& metric = *pair.metric;
+    const ComparedField& metric = *pair.metric;
     samples.push_back({pair.base, pair.changed, metric.role.better, thresholds.of(metric.name()), metric.role.floor});
   }
   const std::vector<stats::Change> changes = changes_of(pairs, samples);
@@ -173,20 +173,18 @@ void add_drift_hint(const char* side, const std::vector<Pair>& pairs, std::span<
   }
 }
 
-/// Says so when decoding slowed down and a core's did not: then the cores were busy with something else.
-void add_cores_hint(CompareResult& result) {
-  const auto find = [&](std::string_view metric) {
-    return std::ranges::find(result.rows, metric, &CompareRow::metric);
-  };
-  const auto all = find("decode.samples_per_second");
-  const auto each = find("decode.samples_per_second_per_core");
-  if (all == result.rows.end() || each == result.rows.end()) return;
-  if (all->change.verdict != stats::ChangeVerdict::regressed || !each->change.ratio) return;
-  if (*each->change.ratio < -each->threshold) return;
-  result.hints.push_back(
-      fmt::format("a core decodes as fast as before; decoding had {:.1f} cores in BASE and {:.1f} in NEW: other "
-                  "processes or a CPU limit took the rest. Measure on an idle node, or BASE and NEW in turns",
-                  all->base / each->base, all->changed / each->changed));
+/// Says so when a rate fell and the same rate per core did not: then the cores were busy with something else.
+void add_cores_hint(const std::vector<Pair>& pairs, CompareResult& result) {
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const CompareRow& all = result.rows[i];
+    const auto each = std::ranges::find(result.rows, all.metric + "_per_core", &CompareRow::metric);
+    if (each == result.rows.end() || !each->change.ratio) continue;
+    if (all.change.verdict != stats::ChangeVerdict::regressed || *each->change.ratio < -each->threshold) continue;
+    result.hints.push_back(
+        fmt::format("a core is as fast as before; {} had {:.1f} cores in BASE and {:.1f} in NEW: other processes or a "
+                    "CPU limit took the rest. Measure on an idle node, or BASE and NEW in turns",
+                    stage_activity(pairs[i].metric->verb), all.base / each->base, all.changed / each->changed));
+  }
 }
 
 /// What a reader of an unclear verdict should know.
@@ -205,7 +203,7 @@ void add_hints(const std::vector<Pair>& pairs, CompareResult& result) {
       })) {
     result.hints.push_back("values that are 0 or less have no ratio and are not judged");
   }
-  add_cores_hint(result);
+  add_cores_hint(pairs, result);
 }
 
 void judge(const CompareOptions& options, const Measurements& changed, Context& context, CompareResult& result) {
@@ -224,16 +222,16 @@ void judge(const CompareOptions& options, const Measurements& changed, Context& 
   }
   set_what_counts(options, thresholds, pairs);
   result.rows = judged_rows(pairs, thresholds, comparable);
-  const stats::ChangeVerdict verdict = overall(result.rows, comparable);
-  result.verdict = enum_name(verdict);
+  result.verdict = overall(result.rows, comparable);
   if (comparable) add_hints(pairs, result);
 }
 
 }  // namespace
 
 bool CompareResult::has_findings() const {
-  if (verdict == "regressed" || verdict == "incomparable") return true;
-  if (verdict == "inconclusive" && fail_on_inconclusive) return true;
+  using enum stats::ChangeVerdict;
+  if (verdict == regressed || verdict == incomparable) return true;
+  if (verdict == inconclusive && fail_on_inconclusive) return true;
   return std::ranges::any_of(gate, [&](const GateRow& row) {
     return row.verdict == GateVerdict::missed || row.verdict == GateVerdict::absent ||
            (row.verdict == GateVerdict::inconclusive && fail_on_inconclusive);
@@ -311,9 +309,7 @@ void CompareRow::describe(FieldVisitor& v) {
 }
 
 void CompareResult::describe(FieldVisitor& v) {
-  v.field({"verdict",
-           "pass, regressed, improved, inconclusive or incomparable, of all metrics together; none without BASE"},
-          verdict);
+  v.field({"verdict", "of all metrics together; none without BASE"}, verdict);
   v.field({"text", "the verdict in a line"}, text);
   v.field({"base", "what was compared with"}, base);
   v.field({"new", "what was judged"}, changed);

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/compare/conditions.hpp"
 #include "bench/compare/gate.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
@@ -57,8 +56,8 @@ struct CompareRow {
 };
 
 struct CompareResult {
-  std::optional<std::string> verdict;  ///< a name of ChangeVerdict; empty when there is no BASE
-  std::string text;                    ///< the verdict in a line
+  std::optional<stats::ChangeVerdict> verdict;  ///< empty when there is no BASE
+  std::string text;                             ///< the verdict in a line
   std::optional<ComparedSide> base;
   ComparedSide changed;
   std::vector<Difference> differences;
@@ -74,6 +73,12 @@ struct CompareResult {
 /// Reads results and judges them; measures nothing. Writes the file of `save_baseline` alone. Throws Error{usage} for
 /// options that make no sense together, and what read_measurements(), read_baseline() and read_gate() throw.
 CompareResult compare(const CompareOptions& options, Context& context);
+
+/// "-9.8 %: 1.20 GB/s to 1.08 GB/s, between -12.1 % and -7.4 %, p 0.0002".
+std::string change_text(const CompareRow& row, Unit unit);
+
+/// The line that stands first in every report: the verdict, and what it comes from.
+std::string verdict_text(const CompareResult& result, const std::optional<std::string>& saved);
 
 /// The default of `threshold` and what the user set for single metrics: "5%", "read.bytes_per_second=3%", "0.05".
 /// Throws Error{usage}.

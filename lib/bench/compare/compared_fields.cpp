@@ -5,13 +5,19 @@
 #include <optional>
 #include <set>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
 #include "bench/checkpoint/checkpoint.hpp"
 #include "bench/decode/decode.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
+#include "bench/results/result_file.hpp"
 #include "bench/run/run.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "bench/transfer/transfer.hpp"
+#include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "system/host.hpp"
 
@@ -121,6 +127,34 @@ const std::vector<ComparedField>& compared_fields() {
 bool is_free_option(std::string_view name) {
   static const auto names = free_options();
   return names.contains(name);
+}
+
+std::span<const ComparedField> compare_metrics() {
+  static const std::vector<ComparedField> metrics = [] {
+    std::vector<ComparedField> all;
+    for (const ComparedField& field : compared_fields()) {
+      if (field.role.part == Comparison::Part::metric) all.push_back(field);
+    }
+    return all;
+  }();
+  return metrics;
+}
+
+const ComparedField& compare_metric(std::string_view name, std::string_view option, const std::string& file) {
+  const auto found = std::ranges::find(compare_metrics(), name, &ComparedField::name);
+  if (found != compare_metrics().end()) return *found;
+  std::vector<std::string> names;
+  for (const ComparedField& metric : compare_metrics()) names.push_back(metric.name());
+  throw Error(ErrorCode::usage,
+              fmt::format("{}: there is no metric '{}'; there are {}", option, name, fmt::join(names, ", ")), file);
+}
+
+std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const nlohmann::json& result) {
+  const bool own = metric.verb == verb;
+  if (!own && verb != "run") return std::nullopt;
+  const nlohmann::json* value = member(result, own ? metric.path : metric.name());
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  return value->get<double>();
 }
 
 }  // namespace shardkit::bench

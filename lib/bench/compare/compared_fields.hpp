@@ -1,8 +1,12 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/fields.hpp"
 
@@ -25,5 +29,15 @@ const std::vector<ComparedField>& compared_fields();
 
 /// True for an option of any verb, by its name in JSON, in which results may differ.
 bool is_free_option(std::string_view name);
+
+/// Those by which two results are held against each other.
+std::span<const ComparedField> compare_metrics();
+
+/// By name; throws Error{usage} that lists them for any other, naming `option`, or the `file` that says it.
+const ComparedField& compare_metric(std::string_view name, std::string_view option, const std::string& file = {});
+
+/// Its value in the `result` of an envelope of `verb`, or in one of that result's repetitions. Empty when it is not
+/// there, which is the rule for metrics of other verbs.
+std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const nlohmann::json& result);
 
 }  // namespace shardkit::bench

@@ -1,5 +1,3 @@
-#include "bench/compare/conditions.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -10,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/compare/compared_fields.hpp"
+#include "bench/compare/measurements.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 

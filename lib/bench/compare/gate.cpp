@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/compare/compare_metrics.hpp"
+#include "bench/compare/compared_fields.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -195,7 +195,7 @@ OrderedJson limit(const char* what) {
 
 OrderedJson metric_names() {
   OrderedJson names = OrderedJson::array();
-  for (const CompareMetric& metric : compare_metrics()) names.push_back(metric.name());
+  for (const ComparedField& metric : compare_metrics()) names.push_back(metric.name());
   return names;
 }
 

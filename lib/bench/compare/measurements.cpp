@@ -8,8 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/compare/compare_metrics.hpp"
-#include "bench/compare/conditions.hpp"
+#include "bench/compare/compared_fields.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -56,7 +55,7 @@ std::vector<const Json*> turns_of(const Json& result) {
 
 void take_values(const Json& result, const std::string& path, Measurements& measured) {
   for (const Json* turn : turns_of(result)) {
-    for (const CompareMetric& metric : compare_metrics()) {
+    for (const ComparedField& metric : compare_metrics()) {
       const auto value = metric_value(metric, measured.verb, *turn);
       if (!value) continue;
       std::vector<double>& values = measured.values[metric.name()];
@@ -169,25 +168,6 @@ const Json& entry(const Json& object, const std::string& name, const std::string
   return *found;
 }
 
-void take_conditions(const Json& stored, const std::string& path, Measurements& measured) {
-  for (const auto& [key, value] : stored.items()) {
-    if (!value.is_string()) throw_damaged(path, fmt::format("condition '{}' is no text", key));
-    measured.conditions[key] = value.get<std::string>();
-  }
-}
-
-void take_stored_values(const Json& stored, const std::string& path, Measurements& measured) {
-  for (const auto& [name, list] : stored.items()) {
-    if (!list.is_array() || list.size() > stats::kMostRankedValues) {
-      throw_damaged(path, fmt::format("'{}' is no list of at most {} numbers", name, stats::kMostRankedValues));
-    }
-    for (const Json& value : list) {
-      if (!value.is_number()) throw_damaged(path, fmt::format("'{}' holds what is no number", name));
-      measured.values[name].push_back(value.get<double>());
-    }
-  }
-}
-
 }  // namespace
 
 bool is_baseline(const std::string& path) {
@@ -203,11 +183,16 @@ Measurements read_baseline(const std::string& path, const std::string& machine_c
   measured.verb = verb;
   measured.machine_class = machine_class;
   measured.files = {path};
-  for (const char* part : {"conditions", "values"}) {
-    if (!stored.contains(part) || !stored[part].is_object()) throw_damaged(path, fmt::format("no \"{}\"", part));
+  try {
+    stored.at("conditions").get_to(measured.conditions);
+    stored.at("values").get_to(measured.values);
+  } catch (const Json::exception&) {
+    throw_damaged(path, "expected \"conditions\", texts by key, and \"values\", lists of numbers by metric");
   }
-  take_conditions(stored["conditions"], path, measured);
-  take_stored_values(stored["values"], path, measured);
+  for (const auto& [name, values] : measured.values) {
+    if (values.size() <= stats::kMostRankedValues) continue;
+    throw_damaged(path, fmt::format("'{}' has more than {} values", name, stats::kMostRankedValues));
+  }
   return measured;
 }
 

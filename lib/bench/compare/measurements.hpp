@@ -1,22 +1,59 @@
 #pragma once
 
 #include <map>
-#include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
 
-#include "core/context.hpp"
+#include <nlohmann/json_fwd.hpp>
 
-/// Baselines: what machines of each class gave once, in one file that a repository can hold (docs/comparing.md).
+#include "core/context.hpp"
+#include "core/fields.hpp"
+
+/// What was measured, under which conditions, and whether two measurements can be compared. Baselines: what machines of
+/// each class gave once, in one file that a repository can hold (docs/comparing.md).
 namespace shardkit::bench {
+
+using Conditions = std::map<std::string, std::string>;
+
+/// What is not the same on both sides.
+struct Difference {
+  std::string key;
+  std::string base;
+  std::string changed;
+  bool decisive = false;  ///< measurements that differ in it tell nothing about each other
+  bool allowed = false;   ///< the user wants them compared all the same
+
+  void describe(FieldVisitor& v) {
+    v.field({"key", "what differs"}, key);
+    v.field({"base", "in BASE"}, base);
+    v.field({"new", "in NEW"}, changed);
+    v.field({"decisive", "true when results that differ in this cannot be compared"}, decisive);
+    v.field({"allowed", "true when --allow-different names it"}, allowed);
+  }
+};
+
+/// The conditions that an envelope tells: tool, host, options, and of each stage what it really used.
+Conditions conditions_of(const nlohmann::json& envelope);
+
+/// A name for machines of a kind: "8cpu-32gib-nvme".
+std::string machine_class_of(const nlohmann::json& envelope);
+
+/// What differs, decisive ones first, then by key. `allow` holds keys: "engine" allows every key that ends in
+/// ".engine", "host" every one that starts with "host.".
+std::vector<Difference> differences(const Conditions& base, const Conditions& changed,
+                                    std::span<const std::string> allow);
+
+/// Throws Error{usage} when one of `allow` fits no condition of either side, as a typing error would.
+void check_allowed(const Conditions& base, const Conditions& changed, std::span<const std::string> allow);
 
 /// One side of a comparison: what was measured, how often, and under which conditions.
 struct Measurements {
   std::string verb;                                   ///< "read", "run", ...
   std::string machine_class;                          ///< named by its processors, memory and storage
   std::vector<std::string> files;                     ///< that it was read from
-  std::map<std::string, std::string> conditions;      ///< by key: "read.cache.state" is "cold"
+  Conditions conditions;                              ///< by key: "read.cache.state" is "cold"
   std::map<std::string, std::vector<double>> values;  ///< by name of the metric, one for each repetition
 };
 

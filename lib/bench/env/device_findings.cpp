@@ -163,8 +163,6 @@ void judge_devices(const Environment& environment, Findings& findings) {
 
 namespace {
 
-using Findings = std::vector<Finding>;
-
 std::string name_of(const gpu::GpuState& gpu) { return fmt::format("GPU {} at {}", gpu.index, gpu.pci_address); }
 
 bool holds(const std::vector<std::string>& limits, std::string_view part) {

@@ -1,13 +1,219 @@
 #include "bench/env/env.hpp"
 
 #include <algorithm>
+#include <limits>
 
+#include <fmt/format.h>
+
+#include "bench/env/findings.hpp"
 #include "catalog/object_place.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/text.hpp"
+#include "system/limits.hpp"
+#include "system/mounts.hpp"
 
 namespace shardkit::bench {
+namespace {
+
+/// Data is read from files, folders and block devices; anything else would block or has none.
+void check_kind(const std::string& path, const std::optional<system::PathFacts>& facts) {
+  if (!facts || facts->kind != system::PathFacts::Kind::other) return;
+  throw Error(ErrorCode::usage,
+              "'" + path +
+                  "' is a FIFO, socket or character device, which holds no data; give a folder, a file or a "
+                  "block device",
+              path);
+}
+
+void look_at_path(const std::string& path, const system::Probe& probe, Environment& environment) {
+  environment.storage = system::storage_of(path, probe);
+  environment.path = probe.resolve(path).value_or(path);
+  const auto facts = probe.stat(environment.path);
+  check_kind(environment.path, facts);
+  if (facts && facts->kind == system::PathFacts::Kind::file) environment.file_size = facts->size;
+  environment.space = probe.space(environment.path);
+  if (environment.storage.mount_point.empty() && !environment.storage.device.empty()) {  // the path is a device
+    environment.block_device = system::read_block_device(probe, "/sys/class/block/" + environment.storage.device);
+    environment.space.reset();
+  }
+  const auto mounts = system::read_mounts(probe);
+  const system::Mount* mount = system::find_mount(mounts, environment.path);
+  if (mount == nullptr || environment.storage.mount_point.empty()) return;
+  if (auto device = system::device_of(*mount, probe); !device.name.empty())
+    environment.block_device = std::move(device);
+  if (mount->type.starts_with("nfs")) environment.nfs = system::read_nfs(*mount, probe);
+  if (mount->type == "lustre") environment.lustre = system::read_lustre(*mount, environment.path, probe);
+  if (environment.storage.storage_class == system::StorageClass::fuse)
+    environment.fuse = system::read_fuse(*mount, probe);
+}
+
+void look_at_limits(const system::Probe& probe, Environment& environment) {
+  environment.usable_threads = system::usable_threads(probe);
+  environment.control_group = system::read_cgroup_limits(probe);
+  environment.cpu_limit = environment.control_group.cpus;
+  environment.throttled_periods = environment.control_group.throttled_periods;
+  const std::uint64_t memory = system::usable_memory(probe);
+  environment.usable_memory = memory == std::numeric_limits<std::uint64_t>::max() ? 0 : memory;
+  if (const auto space = probe.space("/dev/shm")) {
+    environment.dev_shm = space->free_bytes;
+    environment.dev_shm_size = space->total_bytes;
+  }
+}
+
+/// What the driver says of GPUs beside what /sys does, or of those that /sys does not show, as in many containers.
+void add_drivers_word(const gpu::GpuSight& sight, std::vector<system::GpuDevice>& devices) {
+  for (const gpu::GpuState& gpu : sight.gpus) {
+    auto device =
+        std::ranges::find(devices, gpu.pci_address, [](const system::GpuDevice& d) { return d.pcie.address; });
+    if (device == devices.end()) device = devices.insert(device, {gpu.name, "nvidia", {}});
+    if (!gpu.name.empty()) device->model = gpu.name;
+    device->pcie = gpu::driver_link(gpu, device->pcie);
+  }
+}
+
+void look_at_gpus_of(const system::Probe& probe, const gpu::GpuSight& sight, Environment& environment) {
+  system::GpuPresence gpus = system::find_gpus(probe);
+  add_drivers_word(sight, gpus.bus);
+  environment.gpus = std::max<std::uint64_t>(gpus.devices, sight.gpus.size());
+  environment.gpu_driver = gpus.driver_version.empty() ? sight.driver_version : gpus.driver_version;
+  environment.gpu_devices = std::move(gpus.bus);
+  environment.gpu_monitor = sight;
+}
+
+void look_at_devices(const system::Probe& probe, Environment& environment) {
+  environment.cpu = system::read_cpu(probe);
+  environment.memory = system::read_memory(probe);
+  environment.numa_nodes = system::read_numa_nodes(probe);
+  environment.network = system::read_network_cards(probe);
+  environment.rdma = system::read_rdma_ports(probe);
+  environment.kernel = system::read_kernel(probe);
+}
+
+}  // namespace
+
+Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job) {
+  return look_at_environment(path, job, system::live_probe(), gpu::look_at_gpus());
+}
+
+Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job,
+                                const system::Probe& probe, const gpu::GpuSight& gpus) {
+  Environment environment;
+  if (!path.empty()) look_at_path(path, probe, environment);
+  look_at_limits(probe, environment);
+  look_at_devices(probe, environment);
+  look_at_gpus_of(probe, gpus, environment);
+  if (!probe.text("/proc/self/status")) environment.hidden.emplace_back("/proc");
+  if (probe.names("/sys/class").empty()) environment.hidden.emplace_back("/sys");
+  environment.normal = normal_rates(environment);
+  environment.findings = find_findings(environment, job);
+  return environment;
+}
+
+void Environment::describe(FieldVisitor& v) {
+  v.field({"usable_threads", Unit::count, "cores that this process may keep busy"}, usable_threads);
+  v.field({"cpu_limit", "cores that the control group allows"}, cpu_limit);
+  v.field({"throttled_periods", Unit::count, "periods in which that limit has cut in so far"}, throttled_periods);
+  v.field({"usable_memory", Unit::bytes, "memory that this process may use; 0 when that cannot be seen"},
+          usable_memory);
+  v.field({"dev_shm", Unit::bytes, "room left in /dev/shm"}, dev_shm);
+  v.field({"dev_shm_size", Unit::bytes, "size of /dev/shm"}, dev_shm_size);
+  v.field({"gpus", Unit::count, "NVIDIA devices that this process sees"}, gpus);
+  v.field({"gpu_driver", "version of the NVIDIA driver"}, gpu_driver);
+  v.field({"path", "the data, links followed"}, path);
+  v.field({"storage", "what the data lies on"}, storage);
+  v.field({"file", Unit::bytes, "size of the data, when the path is a single file"}, file_size);
+  std::optional<std::uint64_t> size;
+  std::optional<std::uint64_t> free;
+  if (space) {
+    size = space->total_bytes;
+    free = space->free_bytes;
+  }
+  v.field({"file_system_size", Unit::bytes, "size of that file system"}, size);
+  v.field({"file_system_free", Unit::bytes, "room left on it for this user"}, free);
+  v.field({"block_device", "block device below it"}, block_device);
+  v.field({"nfs", "the mount, when it is of NFS"}, nfs);
+  v.field({"lustre", "the mount, when it is of Lustre"}, lustre);
+  v.field({"fuse", "the mount, when a program serves it through FUSE"}, fuse);
+  v.field({"cpu", "processors of the machine"}, cpu);
+  v.field({"control_group", "what the control groups allow"}, control_group);
+  v.field({"memory", "memory of the machine and the kernel's settings for it"}, memory);
+  v.field({"numa_nodes", "NUMA nodes"}, numa_nodes);
+  v.field({"network", "network cards"}, network);
+  v.field({"rdma", "ports of RDMA devices"}, rdma);
+  v.field({"gpu_devices", "NVIDIA GPUs on the PCI bus, seen by this process or not"}, gpu_devices);
+  v.field({"gpu_monitor", "what the GPUs' driver says of them now (NVML)"}, gpu_monitor);
+  v.field({"kernel", "what kernel, container and limits let this process do"}, kernel);
+  v.field({"hidden", "parts of the machine that cannot be looked at from here"}, hidden);
+  v.field({"normal", "rates that are normal for these parts"}, normal);
+  v.field({"findings", "what a good engineer would point at, the worst first"}, findings);
+}
+
+namespace {
+
+constexpr double kMega = 1e6;
+
+/// By what the drive can do itself: 3000-7000 MB/s up to generation 4, 14000 with generation 5 (docs/measuring.md).
+NormalRate nvme_rate(const system::BlockDevice& drive) {
+  NormalRate rate{"nvme", 3000 * kMega, 7000 * kMega, "an NVMe drive, many requests in flight"};
+  if (drive.links.empty() || !drive.links.front().pcie.max_speed) return rate;
+  const system::PcieLink& link = drive.links.front().pcie;
+  if (*link.max_speed >= 32) rate = {"nvme", 10000 * kMega, 14000 * kMega, "an NVMe drive of PCIe generation 5"};
+  if (*link.max_speed <= 8) rate = {"nvme", 2000 * kMega, 3500 * kMega, "an NVMe drive of PCIe generation 3"};
+  return rate;
+}
+
+std::optional<NormalRate> storage_rate(const Environment& environment) {
+  std::optional<NormalRate> rate;
+  const system::BlockDevice drive = environment.block_device.value_or(system::BlockDevice{});
+  switch (environment.storage.storage_class) {
+    case system::StorageClass::hdd:
+      rate = NormalRate{"hdd", 150 * kMega, 250 * kMega, "a spinning disk; random reads 100 to 200 a second"};
+      break;
+    case system::StorageClass::ssd:
+      rate = NormalRate{"ssd", 450 * kMega, 550 * kMega, "an SSD behind SATA"};
+      break;
+    case system::StorageClass::nvme:
+      rate = nvme_rate(drive);
+      break;
+    default:
+      return std::nullopt;
+  }
+  if (drive.members.size() > 1) rate->note += fmt::format("; each of {} members", drive.members.size());
+  return rate;
+}
+
+}  // namespace
+
+std::optional<double> fastest_network(const Environment& environment) {
+  std::optional<double> fastest;
+  for (const system::NetworkCard& card : environment.network) {
+    if (card.state == "up" && card.bytes_per_second) fastest = std::max(fastest.value_or(0), *card.bytes_per_second);
+  }
+  for (const system::RdmaPort& port : environment.rdma) {
+    if (port.state == "ACTIVE" && port.bytes_per_second)
+      fastest = std::max(fastest.value_or(0), *port.bytes_per_second);
+  }
+  return fastest;
+}
+
+std::vector<NormalRate> normal_rates(const Environment& environment) {
+  std::vector<NormalRate> rates;
+  if (const auto rate = storage_rate(environment)) rates.push_back(*rate);
+  const auto network = fastest_network(environment);
+  if (system::has_remote_cache(environment.storage.storage_class) && network) {
+    rates.push_back({"network", std::nullopt, *network, "limit of the fastest link that is up"});
+  }
+  for (const system::GpuDevice& gpu : environment.gpu_devices) {
+    if (!gpu.pcie.max_speed || !gpu.pcie.max_width) continue;
+    const double link = system::pcie_rate(std::min(*gpu.pcie.max_speed, gpu.pcie.slot_speed.value_or(1e9)),
+                                          std::min(*gpu.pcie.max_width, gpu.pcie.slot_width.value_or(1000)));
+    rates.push_back({"gpu", 0.8 * link, 0.9 * link, "host to one GPU from pinned memory, in large copies"});
+    break;
+  }
+  return rates;
+}
+
 namespace {
 
 void check_options(const EnvOptions& options) {
@@ -41,9 +247,7 @@ EnvResult env(const EnvOptions& options, Context& context) {
   result.strict = options.strict;
   result.environment = look_at_environment(options.path.value_or(""), job_of(options));
   const auto count = [&](FindingSeverity severity) {
-    const auto& findings = result.environment.findings;
-    return static_cast<std::uint64_t>(std::count_if(
-        findings.begin(), findings.end(), [&](const Finding& finding) { return finding.severity == severity; }));
+    return static_cast<std::uint64_t>(std::ranges::count(result.environment.findings, severity, &Finding::severity));
   };
   result.errors = count(FindingSeverity::error);
   result.warnings = count(FindingSeverity::warning);

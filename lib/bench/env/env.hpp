@@ -3,14 +3,105 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "bench/env/environment.hpp"
+#include "bench/requirement/requirement.hpp"
+#include "bench/results/result_file.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "gpu/gpu_monitor.hpp"
 #include "image/tensor_type.hpp"
+#include "system/block_device.hpp"
+#include "system/cgroup.hpp"
+#include "system/cpu.hpp"
+#include "system/kernel.hpp"
+#include "system/memory.hpp"
+#include "system/network.hpp"
+#include "system/network_storage.hpp"
+#include "system/pcie.hpp"
+#include "system/probe.hpp"
+#include "system/storage.hpp"
 
 /// `iobench env`: what this machine is, and what about it would slow training down. Measures nothing.
 namespace shardkit::bench {
+
+/// A PyTorch DataLoader as this node has to carry it.
+struct LoaderJob {
+  std::uint64_t gpus = 1;
+  std::uint64_t workers = 8;  ///< per GPU
+  std::uint64_t prefetch = 2;
+  std::uint64_t batch = 256;
+  double sample_bytes = 0;  ///< decoded
+
+  std::uint64_t processes() const { return gpus * workers; }
+  /// What it keeps in /dev/shm, at least.
+  double shared_memory() const { return prefetch_bytes(gpus, workers, prefetch, batch, sample_bytes); }
+};
+
+/// What a part of a machine commonly gives, to hold a measurement against: sequential reads in large blocks, one
+/// direction.
+struct NormalRate {
+  std::string part;  ///< "hdd", "nvme", "network", "gpu"
+  std::optional<double> low;
+  double high = 0;
+  std::string note;
+
+  void describe(FieldVisitor& v) {
+    v.field({"part", "storage class, network or gpu"}, part);
+    v.field({"low_bytes_per_second", Unit::bytes_per_second, "the low end"}, low);
+    v.field({"high_bytes_per_second", Unit::bytes_per_second, "the high end, or the limit of a link"}, high);
+    v.field({"note", "what that holds for"}, note);
+  }
+};
+
+/// What a run has to work with: the machine, what this process may use of it, and what the data lies on.
+struct Environment {
+  std::uint64_t usable_threads = 0;
+  std::optional<double> cpu_limit;
+  std::uint64_t throttled_periods = 0;
+  std::uint64_t usable_memory = 0;       ///< 0 when nothing tells
+  std::optional<std::uint64_t> dev_shm;  ///< free
+  std::optional<std::uint64_t> dev_shm_size;
+  std::uint64_t gpus = 0;
+  std::string gpu_driver;
+  std::string path;              ///< of the data, without links; empty when none was named
+  system::StorageFacts storage;  ///< empty without a path
+  std::optional<system::SpaceFacts> space;
+  std::optional<std::uint64_t> file_size;  ///< bytes, when the path is a file
+  std::optional<system::BlockDevice> block_device;
+  std::optional<system::NfsFacts> nfs;
+  std::optional<system::LustreFacts> lustre;
+  std::optional<system::FuseFacts> fuse;
+  system::CpuFacts cpu;
+  system::CgroupLimits control_group;
+  system::MemoryFacts memory;
+  std::vector<system::NumaNode> numa_nodes;
+  std::vector<system::NetworkCard> network;
+  std::vector<system::RdmaPort> rdma;
+  std::vector<system::GpuDevice> gpu_devices;
+  gpu::GpuSight gpu_monitor;
+  system::KernelFacts kernel;
+  std::vector<std::string> hidden;  ///< "/proc", "/sys": what could not be read here
+  std::vector<NormalRate> normal;
+  std::vector<Finding> findings;
+
+  void describe(FieldVisitor& v);
+};
+
+/// For the storage below the path, the network where it is remote, and the link of the GPUs; what has no normal rate,
+/// such as a rented disk, is left out.
+std::vector<NormalRate> normal_rates(const Environment& environment);
+
+/// The fastest link that is up, of cards and RDMA ports; empty when none tells.
+std::optional<double> fastest_network(const Environment& environment);
+
+/// Looks at this machine and at what `path` lies on, and judges both; `path` is empty when there is no data, `job` when
+/// it is not known how the loader is set up. Throws Error{not_found, denied} for a path that is not there, and
+/// Error{usage} for one that holds no data by its kind, such as a FIFO.
+Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job);
+/// The same of any machine, and of what the driver of its GPUs says.
+Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job,
+                                const system::Probe& probe, const gpu::GpuSight& gpus = {});
 
 struct EnvOptions {
   std::optional<std::string> path;

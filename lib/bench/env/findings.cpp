@@ -18,8 +18,7 @@ std::vector<Finding> find_findings(const Environment& environment, const std::op
   judge_remote_storage(environment, findings);
   judge_devices(environment, findings);
   judge_gpus(environment, findings);
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.severity < b.severity; });
+  std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;
 }
 
@@ -156,7 +155,6 @@ void judge_limits(const Environment& environment, const std::optional<LoaderJob>
 
 namespace {
 
-using Findings = std::vector<Finding>;
 constexpr double kGiB = 1U << 30U;
 
 /// What mounts a /dev/shm of at least so many bytes.

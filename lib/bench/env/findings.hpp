@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/env/environment.hpp"
+#include "bench/env/env.hpp"
 #include "bench/results/result_file.hpp"
 
 /// The rules by which a machine is judged. Each looks at one fact and says nothing where that fact is unknown. Pure

@@ -115,7 +115,6 @@ void judge_storage(const Environment& environment, Findings& findings) {
 
 namespace {
 
-using Findings = std::vector<Finding>;
 constexpr std::uint64_t kKi = 1024;
 constexpr double kTenGigabit = 10e9 / 8;
 
@@ -211,12 +210,12 @@ void lustre(const Environment& environment, const system::LustreFacts& facts, Fi
 
 void fuse(const Environment& environment, const system::FuseFacts& facts, Findings& findings) {
   constexpr std::uint64_t kSmall = 128 * kKi;
-  if (facts.kind == "remote shell") {
+  if (facts.kind == system::FuseKind::remote_shell) {
     findings.push_back({"sshfs", kWarning, facts.client, "NFS, an object store, or staged data",
                         "stage the data to a local disk",
                         "SSHFS carries all data through one encrypted connection and one program"});
   }
-  if (facts.kind == "object store") {
+  if (facts.kind == system::FuseKind::object_store) {
     findings.push_back({"fuse_object_store", kHint, facts.client,
                         "20-100 ms to the first byte, 50-100 MB/s a connection",
                         "read shards, not single files; iobench read s3://... shows what the store itself gives",
@@ -227,7 +226,7 @@ void fuse(const Environment& environment, const system::FuseFacts& facts, Findin
                         "juicefs mount --cache-size",
                         "nothing is cached on this node: every epoch comes from the store"});
   }
-  if (environment.storage.read_ahead && *environment.storage.read_ahead <= kSmall && facts.kind != "remote shell") {
+  if (environment.storage.read_ahead && *environment.storage.read_ahead <= kSmall && facts.kind != system::FuseKind::remote_shell) {
     findings.push_back({"fuse_read_ahead", kHint, format_size(*environment.storage.read_ahead), "1 MiB or more",
                         "read_ahead_kb of its /sys/class/bdi entry, if the client does not read ahead itself",
                         "the kernel asks the program behind the mount for small pieces"});

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <span>
@@ -10,9 +9,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <linux/magic.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "catalog/operand_places.hpp"
 #include "catalog/shard_set.hpp"
@@ -20,6 +16,7 @@
 #include "core/prng.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/wids_index.hpp"
 #include "io/file.hpp"
@@ -30,72 +27,6 @@
 namespace fs = std::filesystem;
 
 namespace shardkit::bench {
-namespace {
-
-/// A folder's identity, to notice a link that leads back into a folder that we are inside of.
-using FolderId = std::pair<dev_t, ino_t>;
-
-FolderId folder_id(const std::string& folder) {
-  struct stat info {};
-  if (::stat(folder.c_str(), &info) != 0) throw system_error(errno, "list", folder);
-  return {info.st_dev, info.st_ino};
-}
-
-class FolderWalk {
- public:
-  explicit FolderWalk(Context& context) : context_(context) {}
-
-  void walk(const std::string& folder) {
-    const FolderId id = folder_id(folder);
-    if (std::ranges::find(inside_, id) != inside_.end()) return;
-    if (inside_.empty() || inside_.back().first != id.first) refuse_made_up_files(folder);
-    inside_.push_back(id);
-    std::error_code error;
-    for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
-      context_.throw_if_stopped();
-      take(*item, folder);
-    }
-    if (error) throw system_error(error.value(), "list", folder);
-    inside_.pop_back();
-  }
-
-  std::vector<std::string> take_files() { return std::move(files_); }
-
- private:
-  void take(const fs::directory_entry& entry, const std::string& folder) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with('.')) return;
-    std::error_code dangling;
-    if (entry.is_directory(dangling)) return walk(io::join_path(folder, name));
-    if (!entry.is_regular_file(dangling)) return;
-    files_.push_back(io::join_path(folder, name));
-    context_.progress().items.fetch_add(1, std::memory_order_relaxed);
-  }
-
-  Context& context_;
-  std::vector<FolderId> inside_;
-  std::vector<std::string> files_;
-};
-
-}  // namespace
-
-void refuse_made_up_files(const std::string& folder) {
-  struct statfs info {};
-  if (::statfs(folder.c_str(), &info) != 0) return;
-  if (info.f_type != PROC_SUPER_MAGIC && info.f_type != SYSFS_MAGIC) return;
-  throw Error(ErrorCode::unsupported,
-              fmt::format("'{}' lies on {}, whose files the kernel makes up; name the data's folder", folder,
-                          info.f_type == SYSFS_MAGIC ? "sysfs" : "proc"),
-              folder);
-}
-
-std::vector<std::string> list_files(const std::string& folder, Context& context) {
-  FolderWalk walk(context);
-  walk.walk(folder);
-  std::vector<std::string> files = walk.take_files();
-  std::ranges::sort(files);
-  return files;
-}
 
 std::size_t for_each_file(std::size_t count, Context& context, const std::function<void(std::size_t)>& work,
                           const std::optional<std::chrono::steady_clock::time_point>& deadline) {
@@ -168,8 +99,10 @@ std::uint64_t file_bytes(const std::string& path) {
 
 class InputFinder {
  public:
-  InputFinder(Context& context, const catalog::StoreAccess& access) : context_(context) {
-    input_.inputs = std::make_shared<catalog::Inputs>(access, context.stop_token());
+  /// Without `counts_samples` nothing is asked of shards but their sizes.
+  InputFinder(Context& context, std::shared_ptr<catalog::Inputs> inputs, bool counts_samples)
+      : context_(context), counts_samples_(counts_samples) {
+    input_.inputs = std::move(inputs);
   }
 
   void add(const std::string& operand) {
@@ -206,9 +139,22 @@ class InputFinder {
         objects_.push_back(named.path);
       } else if (named.place.kind == catalog::ObjectPlace::Kind::bucket) {
         add_bucket_folder(named);
-      } else {
+      } else if (counts_samples_) {
         shard_operands_.push_back(operand);
+      } else {
+        add_by_manifest(named);
       }
+    }
+  }
+
+  /// One request, however many shards it lists. They are read in any version.
+  void add_by_manifest(const catalog::NamedPlace& named) {
+    const std::string folder = named.path.substr(0, named.path.find("?..."));
+    const std::string path = folder + formats::kManifestName;
+    if (!input_.inputs->exists(path))
+      input_.inputs->list(named.place);  // says that there is no listing, and what to do
+    for (const formats::ManifestShard& shard : formats::read_manifest(input_.inputs->text(path), path).shards) {
+      input_.files.push_back({folder + shard.name, shard.bytes, true, {}});
     }
   }
 
@@ -240,7 +186,7 @@ class InputFinder {
 
   /// Where there are shards at any depth, what lies beside them (manifests, lists) is no data.
   void add_folder(const std::string& folder) {
-    const std::vector<std::string> paths = list_files(folder, context_);
+    const std::vector<std::string> paths = walk_folders({folder}, context_).files;
     const std::size_t shards = shard_operands_.size();
     std::ranges::copy_if(paths, std::back_inserter(shard_operands_),
                          [](const std::string& path) { return path.ends_with(".tar"); });
@@ -273,6 +219,7 @@ class InputFinder {
   }
 
   Context& context_;
+  const bool counts_samples_;
   std::vector<std::string> shard_operands_;
   std::vector<std::string> objects_;
   InputSet input_;
@@ -324,9 +271,10 @@ bool has_objects(std::span<const InputFile> files) {
   return std::ranges::any_of(files, [](const InputFile& file) { return catalog::is_address(file.path); });
 }
 
-InputSet find_input(const std::vector<std::string>& operands, Context& context, const catalog::StoreAccess& access) {
+namespace {
+
+InputSet find_files(const std::vector<std::string>& operands, Context& context, InputFinder finder) {
   context.progress().start("listing files");
-  InputFinder finder(context, access);
   for (const std::string& operand : operands) finder.add(operand);
   InputSet input = finder.take();
   for (const std::string& operand : operands) input.operands.push_back(without_secrets(operand));
@@ -339,6 +287,18 @@ InputSet find_input(const std::vector<std::string>& operands, Context& context, 
         input.files.front().path);
   }
   return input;
+}
+
+}  // namespace
+
+InputSet find_input(const std::vector<std::string>& operands, Context& context, const catalog::StoreAccess& access) {
+  auto inputs = std::make_shared<catalog::Inputs>(access, context.stop_token());
+  return find_files(operands, context, InputFinder(context, std::move(inputs), true));
+}
+
+InputSet find_objects(const std::vector<std::string>& operands, Context& context,
+                      std::shared_ptr<catalog::Inputs> inputs) {
+  return find_files(operands, context, InputFinder(context, std::move(inputs), false));
 }
 
 const std::string& first_named(const InputSet& input) {

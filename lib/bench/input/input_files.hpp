@@ -12,19 +12,22 @@
 
 #include "catalog/inputs.hpp"
 #include "core/context.hpp"
+#include "stats/latency_histogram.hpp"
 
 /// What a measurement reads: shards, or any files.
 namespace shardkit::bench {
 
-/// Paths of the files below `folder` at any depth, sorted. Links are followed, as loaders do, but not back into a
-/// folder that leads to them; hidden files and folders are passed over. Raises the progress's items. Throws
-/// Error{not_found, denied, io} for a folder that cannot be listed, Error{cancelled} on a stop.
-/// Error{unsupported} for /proc and /sys, which have no end.
-std::vector<std::string> list_files(const std::string& folder, Context& context);
+/// What listing folders found and took.
+struct FolderListing {
+  std::vector<std::string> files;   ///< sorted; hidden ones are left out
+  stats::LatencyHistogram latency;  ///< of each folder: opened, all of it read, closed
+};
 
-/// Throws Error{unsupported} when `folder` lies on a file system whose files the kernel makes up: their links lead
-/// everywhere, and nothing of them is stored. Passes over what cannot be asked.
-void refuse_made_up_files(const std::string& folder);
+/// Lists `roots` and what is below them, one folder after another, as torchvision's walk does; nothing is asked of the
+/// files but what the folders say. Links are followed, but not back into a folder that leads to them. Raises the
+/// progress's items. Throws Error{not_found, denied, io} for a folder that cannot be listed, Error{unsupported} for
+/// /proc and /sys, which have no end, Error{cancelled} on a stop.
+FolderListing walk_folders(const std::vector<std::string>& roots, Context& context);
 
 /// Calls `work` for the indices from 0 in their order, on as many threads at once as the files' latency takes to keep
 /// the cores busy (AdaptiveWorkers). Returns how many were done when all `count` were or the deadline had passed: at
@@ -66,6 +69,11 @@ bool lies_in_store(const std::string& operand);
 /// pipes, devices and sockets, Error{cancelled} on a stop.
 InputSet find_input(const std::vector<std::string>& operands, Context& context,
                     const catalog::StoreAccess& access = {});
+
+/// The same of what lies behind URLs alone, by stores that are set up already and for what reads no more than bytes:
+/// how many samples shards hold is not asked, and of a folder behind HTTP only its manifest.
+InputSet find_objects(const std::vector<std::string>& operands, Context& context,
+                      std::shared_ptr<catalog::Inputs> inputs);
 
 /// "'/data/train'", or "'/data/train' and what was named beside it": the user's own words, for messages.
 std::string named_text(const InputSet& input);

@@ -17,48 +17,32 @@
 namespace shardkit::bench {
 namespace {
 
-/// A sample as DALI's index has it.
-struct DaliSample {
-  std::vector<formats::DaliMember> members;
-};
-
-/// Collects the samples of one shard from either of its descriptions.
-class SampleCollector {
- public:
-  SampleCollector(std::uint32_t file, std::uint64_t shard_bytes, std::vector<SampleRef>& samples)
-      : file_(file), shard_bytes_(shard_bytes), samples_(samples) {}
-
-  /// Leaves out what the end of the shard cuts: it cannot be read whole.
-  template <class Sample>
-  void add(const Sample& sample) {
-    const auto cut = [&](const auto& member) {
-      return member.offset > shard_bytes_ || member.size > shard_bytes_ - member.offset;
-    };
-    if (std::ranges::any_of(sample.members, cut)) return;
-    SampleRef ref;
-    ref.file = file_;
-    ref.offset = sample.members.front().offset;
-    ref.bytes = sample.members.back().offset + sample.members.back().size - ref.offset;
-    for (const auto& member : sample.members) {
-      if (!catalog::is_image_name("." + member.extension)) continue;
-      ref.has_image = true;
-      ref.image_offset = member.offset;
-      ref.image_bytes = member.size;
-      break;
-    }
-    samples_.push_back(ref);
+/// Adds a sample of input.files[file] that has these members. Leaves out what the end of the shard cuts: it cannot be
+/// read whole.
+template <class Member>
+void add_sample(const InputSet& input, std::uint32_t file, const std::vector<Member>& members,
+                std::vector<SampleRef>& samples) {
+  const std::uint64_t bytes = input.files[file].bytes;
+  const auto cut = [&](const Member& member) { return member.offset > bytes || member.size > bytes - member.offset; };
+  if (std::ranges::any_of(members, cut)) return;
+  SampleRef ref;
+  ref.file = file;
+  ref.offset = members.front().offset;
+  ref.bytes = members.back().offset + members.back().size - ref.offset;
+  const auto image = std::ranges::find_if(
+      members, [](const Member& member) { return catalog::is_image_name("." + member.extension); });
+  if (image != members.end()) {
+    ref.has_image = true;
+    ref.image_offset = image->offset;
+    ref.image_bytes = image->size;
   }
+  samples.push_back(ref);
+}
 
- private:
-  std::uint32_t file_;
-  std::uint64_t shard_bytes_;
-  std::vector<SampleRef>& samples_;
-};
-
-void list_indexed(const InputSet& input, const InputFile& shard, SampleCollector& collector) {
-  const std::string path = index_path(shard);
+void list_indexed(const InputSet& input, std::uint32_t file, std::vector<SampleRef>& samples) {
+  const std::string path = index_path(input.files[file]);
   formats::ShardIndexVisitor visitor;
-  visitor.sample = [&](formats::IndexSample&& sample) { collector.add(sample); };
+  visitor.sample = [&](formats::IndexSample&& sample) { add_sample(input, file, sample.members, samples); };
   formats::read_shard_index(*open_file(input, path), path, visitor);
 }
 
@@ -78,42 +62,44 @@ bool is_member(ByteSource& shard, const formats::DaliMember& member) {
 
 /// By DALI's index beside the shard. False where there is none, or it is of another shard: its first or last member is
 /// not where it says.
-bool list_by_dali(const InputSet& input, const InputFile& shard, SampleCollector& collector, Context& context) {
+bool list_by_dali(const InputSet& input, std::uint32_t file, std::vector<SampleRef>& samples, Context& context) {
+  const InputFile& shard = input.files[file];
   const std::string path = dali_index_path(shard);
   if (!file_exists(input, path)) return false;
-  std::vector<DaliSample> samples;
+  std::vector<std::vector<formats::DaliMember>> indexed;
   try {
     formats::read_dali_index(*open_file(input, path), path,
-                             [&](const std::vector<formats::DaliMember>& members) { samples.push_back({members}); });
+                             [&](const std::vector<formats::DaliMember>& members) { indexed.push_back(members); });
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
     context.warn("stale_index", fmt::format("{}; the shard's headers are read instead", error.what()));
     return false;
   }
-  const auto file = open_file(input, shard.path);
-  const bool fits = samples.empty() || (is_member(*file, samples.front().members.front()) &&
-                                        is_member(*file, samples.back().members.back()));
+  const auto source = open_file(input, shard.path);
+  const bool fits = indexed.empty() || (is_member(*source, indexed.front().front()) &&  //
+                                        is_member(*source, indexed.back().back()));
   if (!fits) {
     context.warn("stale_index",
                  fmt::format("'{}' speaks of another shard than '{}'; its headers are read instead", path, shard.path));
     return false;
   }
-  for (const DaliSample& sample : samples) collector.add(sample);
+  for (const auto& members : indexed) add_sample(input, file, members, samples);
   return true;
 }
 
-void list_scanned(const InputSet& input, const InputFile& shard, SampleCollector& collector, Context& context) {
-  const auto source = open_file(input, shard.path);
+void list_scanned(const InputSet& input, std::uint32_t file, std::vector<SampleRef>& samples, Context& context) {
+  const std::string& path = input.files[file].path;
+  const auto source = open_file(input, path);
   formats::TarScanner scanner(*source, [&](const formats::TarFinding& finding) {
-    context.warn("damaged_shard", fmt::format("'{}' at byte {}: {}", shard.path, finding.offset, finding.text));
+    context.warn("damaged_shard", fmt::format("'{}' at byte {}: {}", path, finding.offset, finding.text));
   });
   formats::SampleGrouper grouper;
   formats::TarEntry entry;
   while (scanner.next(entry)) {
     context.throw_if_stopped();
-    if (const auto sample = grouper.add(entry)) collector.add(*sample);
+    if (const auto sample = grouper.add(entry)) add_sample(input, file, sample->members, samples);
   }
-  if (const auto sample = grouper.finish()) collector.add(*sample);
+  if (const auto sample = grouper.finish()) add_sample(input, file, sample->members, samples);
 }
 
 void list_plain(const InputFile& file, std::uint32_t index, std::vector<SampleRef>& samples) {
@@ -121,14 +107,12 @@ void list_plain(const InputFile& file, std::uint32_t index, std::vector<SampleRe
   samples.push_back({index, 0, file.bytes, image, 0, image ? file.bytes : 0});
 }
 
-std::vector<SampleRef> list_shard(const InputSet& input, std::uint32_t index, Context& context) {
-  const InputFile& shard = input.files[index];
+std::vector<SampleRef> list_shard(const InputSet& input, std::uint32_t file, Context& context) {
   std::vector<SampleRef> samples;
-  SampleCollector collector(index, shard.bytes, samples);
-  if (shard.samples) {
-    list_indexed(input, shard, collector);
-  } else if (!list_by_dali(input, shard, collector, context)) {
-    list_scanned(input, shard, collector, context);
+  if (input.files[file].samples) {
+    list_indexed(input, file, samples);
+  } else if (!list_by_dali(input, file, samples, context)) {
+    list_scanned(input, file, samples, context);
   }
   return samples;
 }

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/model/model.hpp"
-#include "bench/requirement/job.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 

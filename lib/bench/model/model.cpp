@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "bench/machine/cache_state.hpp"
-#include "bench/requirement/job.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
@@ -166,7 +166,9 @@ void judge_supply(const JobRequirement& requirement, const Supply& supply, Model
   result.predicted_au_ratio = judgement.overlapped_au;
   result.predicted_au_serial_ratio = judgement.serial_au;
   result.gpus_fed = judgement.gpus_fed;
-  result.requirement = undecided ? "undecided" : judgement.ok ? "met" : "missed";
+  result.requirement = undecided      ? RequirementState::undecided
+                       : judgement.ok ? RequirementState::met
+                                      : RequirementState::missed;
 }
 
 void add_costs(const ModelOptions& options, const JobRequirement& requirement, ModelResult& result) {

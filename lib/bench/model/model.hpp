@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/requirement/job.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
@@ -154,14 +153,13 @@ struct ModelResult {
   std::optional<double> predicted_au_ratio;
   std::optional<double> predicted_au_serial_ratio;
   std::optional<std::uint64_t> gpus_fed;
-  /// "met" or "missed" by a given supply; "undecided" where what was measured is enough and stages are not_measured.
-  std::optional<std::string> requirement;
+  std::optional<RequirementState> requirement;  ///< empty without a supply
   std::vector<std::string> not_measured;  ///< stages that the job has and the supply says nothing of
   std::optional<double> idle_cost_per_hour;
   std::optional<double> egress_cost_per_hour;
   std::vector<PresetRow> presets;
 
-  bool has_findings() const { return requirement == "missed"; }
+  bool has_findings() const { return requirement == RequirementState::missed; }
   void describe(FieldVisitor& v);
 };
 

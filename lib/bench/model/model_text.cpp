@@ -95,14 +95,14 @@ std::string rates_text(const ModelResult& result, double sample_bytes) {
 /// Supply against demand, as the verdict of a run says it.
 std::string verdict_text(const ModelResult& result, double sample_bytes) {
   const std::string rates = rates_text(result, sample_bytes);
-  if (result.requirement == "undecided") {
+  if (result.requirement == RequirementState::undecided) {
     return fmt::format("{} is enough: {}; {}", measured_supplier(result), rates, gap_text(result));
   }
   const std::string numbers =
       fmt::format("{}, predicted AU {:.0f} % ({:.0f} % when each step waits for its batch)", rates,
                   *result.predicted_au_ratio * 100, *result.predicted_au_serial_ratio * 100);
   if (result.limiting_stage == stage::kCompute) return "the GPUs are fed: " + numbers;
-  const bool met = result.requirement == "met";
+  const bool met = result.requirement == RequirementState::met;
   return fmt::format("{}{} limits: {}", met ? "enough, though " : "", *result.limiting_stage, numbers);
 }
 

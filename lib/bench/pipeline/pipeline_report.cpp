@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/requirement/job.hpp"
+#include "bench/requirement/requirement.hpp"
 
 namespace shardkit::bench {
 namespace {

@@ -175,7 +175,7 @@ class ImageCutter final : public formats::TarHandler {
 class ShardImages final : public ImageSource {
  public:
   ShardImages(const InputSet& input, const SourceOrder& order, Context& context)
-      : opener_{{}, 0, {}, input.inputs}, order_(order), context_(context), engine_(io::make_read_engine("pread", {})) {
+      : opener_{{}, 0, {}, input.inputs}, order_(order), context_(context), engine_(io::make_read_engine(io::EngineKind::pread, {})) {
     std::ranges::copy_if(input.files, std::back_inserter(shards_), &InputFile::is_shard);
     warned_ = std::vector<std::atomic<bool>>(shards_.size());
   }

@@ -2,49 +2,119 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
-#include <limits>
+#include <chrono>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench/read/folder_walk.hpp"
-#include "bench/read/read.hpp"
 #include "bench/read/read_options.hpp"
 #include "bench/read/read_passes.hpp"
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
+#include "io/page_cache.hpp"
 #include "system/block_device.hpp"
 
 namespace shardkit::bench {
+namespace {
 
-void FolderOperation::describe(FieldVisitor& v) {
-  v.field({"name", "list (a folder), open, stat, read (a whole file) or close"}, name);
-  v.field({"count", Unit::count, "how many were made"}, count);
-  v.field({"per_second", Unit::per_second, "how many the threads make that do nothing else"}, per_second);
-  v.field({"p50", Unit::seconds, "half took no longer"}, p50);
-  v.field({"p99", Unit::seconds, "99 of 100 took no longer"}, p99);
-  v.field({"time_ratio", Unit::ratio, "share of the time of an epoch; of list 0, as loaders list once"}, time_ratio);
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kBlock = 256U << 10U;  // bytes per read
+/// Residency is asked of one file in so many: it costs a call that loaders do not make. It is not timed.
+constexpr std::uint64_t kAskOneIn = 16;
+
+/// What the threads share that each take the next file.
+class FileCaller {
+ public:
+  FileCaller(const std::vector<std::string>& files, std::uint64_t most, std::optional<double> seconds, Context& context)
+      : files_(files), most_(std::min<std::uint64_t>(most, files.size())), context_(context) {
+    if (seconds) deadline_ = moment_in(*seconds);
+  }
+
+  void run(FileCalls& calls, const std::stop_token& stop) {
+    io::AlignedBuffer buffer;
+    while (!stop.stop_requested() && !(deadline_ && SteadyClock::now() >= *deadline_)) {
+      const std::uint64_t index = next_.fetch_add(1, std::memory_order_relaxed);
+      if (index >= most_) return;
+      call(index, buffer.get(kBlock), calls);
+      context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  void call(std::uint64_t index, MutableBytes buffer, FileCalls& calls);
+
+  const std::vector<std::string>& files_;
+  std::uint64_t most_;
+  std::optional<SteadyClock::time_point> deadline_;
+  Context& context_;
+  std::atomic<std::uint64_t> next_{0};
+};
+
+void FileCaller::call(std::uint64_t index, MutableBytes buffer, FileCalls& calls) {
+  const std::string& path = files_[index];
+  const auto begin = SteadyClock::now();
+  io::File file = io::File::open_read(path);
+  const auto opened = SteadyClock::now();
+  const std::uint64_t size = file.size();
+  const auto stated = SteadyClock::now();
+  if (index % kAskOneIn == 0) {
+    const auto cached = io::cached_bytes(file);
+    calls.residency_unknown = calls.residency_unknown || !cached;
+    calls.cached_bytes += cached.value_or(0);
+    calls.asked_bytes += size;
+  }
+  const auto asked = SteadyClock::now();
+  std::uint64_t done = 0;
+  for (std::size_t got = 1; done < size && got > 0; done += got) {
+    got = file.read_at(done, buffer.first(std::min<std::uint64_t>(buffer.size(), size - done)));
+    ++calls.kernel_reads;
+    context_.progress().bytes.fetch_add(got, std::memory_order_relaxed);
+  }
+  const auto read = SteadyClock::now();
+  if (done < size) {
+    throw Error(ErrorCode::io, fmt::format("'{}' ends at byte {} of {}: it changes while it is read", path, done, size),
+                path, done);
+  }
+  file = io::File();
+  const auto closed = SteadyClock::now();
+  calls.open.record(opened - begin);
+  calls.stat.record(stated - opened);
+  calls.read.record(read - asked);
+  calls.close.record(closed - read);
+  calls.whole.record((stated - begin) + (closed - asked));
+  calls.bytes += done;
 }
 
-void FolderReport::describe(FieldVisitor& v) {
-  v.field({"folders", Unit::count, "folders listed"}, folders);
-  v.field({"files", Unit::count, "files found; hidden ones are left out"}, files);
-  v.field({"list_seconds", Unit::seconds, "time to list them, one folder after another as torchvision does"},
-          list_seconds);
-  v.field({"files_per_second", Unit::per_second, "files opened, read and closed, by all threads"}, files_per_second);
-  v.field({"metadata_operations_per_second", Unit::per_second,
-           "opens, stats and closes that the threads make that read nothing"},
-          metadata_operations_per_second);
-  v.field({"epoch", Unit::seconds, "time to read each file once at that rate"}, epoch_seconds);
-  v.field({"epoch_hours", "the same in hours"}, epoch_hours);
-  v.field(
-      {"metadata_cache", "whether names and attributes were in memory: cold, warm, or as_found: whatever was there"},
-      metadata_cache);
-  v.field({"operations", "each kind of call apart"}, operations);
+}  // namespace
+
+void FileCalls::merge(const FileCalls& other) {
+  open.merge(other.open);
+  stat.merge(other.stat);
+  read.merge(other.read);
+  close.merge(other.close);
+  whole.merge(other.whole);
+  bytes += other.bytes;
+  kernel_reads += other.kernel_reads;
+  asked_bytes += other.asked_bytes;
+  cached_bytes += other.cached_bytes;
+  residency_unknown = residency_unknown || other.residency_unknown;
+}
+
+Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
+                       std::optional<double> seconds, FileCalls& calls, Context& context) {
+  FileCaller caller(files, most.value_or(files.size()), seconds, context);
+  std::vector<FileCalls> of_threads(threads);
+  Timing timing = timed_run(
+      static_cast<unsigned>(threads),
+      [&](unsigned thread, const std::stop_token& stop) { caller.run(of_threads[thread], stop); },
+      context.progress().bytes, context.stop_token());
+  context.throw_if_stopped();
+  for (const FileCalls& some : of_threads) calls.merge(some);
+  return timing;
 }
 
 namespace {
@@ -98,51 +168,49 @@ FolderOperation operation(std::string name, const stats::LatencyHistogram& laten
           latency.quantile(0.5), latency.quantile(0.99), all > 0 ? total / all : 0};
 }
 
-FolderReport report_of(const FolderListing& listing, const FolderTally& tally, std::uint64_t threads, double seconds) {
+FolderReport report_of(const FolderListing& listing, const FileCalls& calls, std::uint64_t threads, double seconds) {
   FolderReport report;
   report.folders = listing.latency.count();
   report.files = listing.files.size();
   report.list_seconds = listing.latency.total();
-  report.files_per_second = static_cast<double>(tally.close.count()) / seconds;
-  const double metadata = tally.open.total() + tally.stat.total() + tally.close.total();
-  const double all = metadata + tally.read.total();
-  const auto calls = static_cast<double>(tally.open.count() + tally.stat.count() + tally.close.count());
-  if (metadata > 0) report.metadata_operations_per_second = calls * static_cast<double>(threads) / metadata;
+  report.files_per_second = static_cast<double>(calls.close.count()) / seconds;
+  const double metadata = calls.open.total() + calls.stat.total() + calls.close.total();
+  const double all = metadata + calls.read.total();
+  const auto made = static_cast<double>(calls.open.count() + calls.stat.count() + calls.close.count());
+  if (metadata > 0) report.metadata_operations_per_second = made * static_cast<double>(threads) / metadata;
   if (report.files_per_second > 0) {
     report.epoch_seconds = static_cast<double>(report.files) / report.files_per_second;
   }
   report.epoch_hours = report.epoch_seconds / 3600;
-  report.operations = {operation("list", listing.latency, 1, 0), operation("open", tally.open, threads, all),
-                       operation("stat", tally.stat, threads, all), operation("read", tally.read, threads, all),
-                       operation("close", tally.close, threads, all)};
+  report.operations = {operation("list", listing.latency, 1, 0), operation("open", calls.open, threads, all),
+                       operation("stat", calls.stat, threads, all), operation("read", calls.read, threads, all),
+                       operation("close", calls.close, threads, all)};
   return report;
 }
 
-void add_totals(const FolderTally& tally, const Timing& timing, ReadResult& result) {
-  result.bytes = tally.bytes;
-  result.samples = tally.close.count();
-  result.operations = tally.read.count();
-  result.kernel_reads = tally.kernel_reads;
+void add_totals(const FileCalls& calls, const Timing& timing, ReadResult& result) {
+  result.bytes = calls.bytes;
+  result.samples = calls.close.count();
+  result.operations = calls.read.count();
+  result.kernel_reads = calls.kernel_reads;
   result.read_seconds = timing.seconds;
   result.cpu_seconds = timing.cpu_seconds;
-  result.bytes_per_second = static_cast<double>(tally.bytes) / timing.seconds;
+  result.bytes_per_second = static_cast<double>(calls.bytes) / timing.seconds;
   result.bytes_per_second_interval = rate_interval(timing, result.bytes_per_second);
   result.steady = is_steady(timing);
   result.samples_per_second = static_cast<double>(*result.samples) / timing.seconds;
   result.mean_sample =
-      *result.samples > 0 ? static_cast<double>(tally.bytes) / static_cast<double>(*result.samples) : 0;
-  result.latency = tally.whole.quantiles();
-  result.latency_histogram = latency_steps(tally.whole);
-  if (tally.asked_bytes > 0 && !tally.residency_unknown) {
+      *result.samples > 0 ? static_cast<double>(calls.bytes) / static_cast<double>(*result.samples) : 0;
+  result.latency = calls.whole.quantiles();
+  result.latency_histogram = calls.whole.steps();
+  if (calls.asked_bytes > 0 && !calls.residency_unknown) {
     result.cache.residency_before_ratio =
-        static_cast<double>(tally.cached_bytes) / static_cast<double>(tally.asked_bytes);
+        static_cast<double>(calls.cached_bytes) / static_cast<double>(calls.asked_bytes);
   }
 }
 
 void hint_at_others(const std::vector<std::string>& files, ReadResult& result) {
-  const auto is_other = [](const std::string& path) {
-    return !catalog::is_image_name(path.substr(path.rfind('/') + 1));
-  };
+  const auto is_other = [](const std::string& path) { return !catalog::is_image_name(file_name(path)); };
   const auto others = std::ranges::count_if(files, is_other);
   if (others == 0) return;
   result.hints.push_back(
@@ -173,10 +241,10 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   check_folders(options.paths);
   ReadResult result;
   result.mode = options.mode;
-  result.engine = "pread";
+  result.engine = enum_name(io::EngineKind::pread);
   result.threads = threads_of(options);
   result.depth = 1;
-  result.block = FolderWork::kBlock;
+  result.block = kBlock;
   result.storage = system::storage_of(options.paths.front());
   result.cache.requested = options.cache;
   const MetadataCache metadata = prepare(options, context);
@@ -184,25 +252,18 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   hint_at_others(listing.files, result);
   Prng prng(options.seed);
   shuffle(std::span(listing.files), prng);
-  FolderWork work(listing.files, options, context);
   const auto before = system::read_disk_counters(result.storage.device);
   context.progress().start("reading", listing.files.size());
-  std::vector<FolderTally> tallies(result.threads);
-  const Timing timing = timed_run(
-      static_cast<unsigned>(result.threads),
-      [&](unsigned thread, const std::stop_token& stop) { work.run(tallies[thread], stop); }, context.progress().bytes,
-      context.stop_token());
-  context.throw_if_stopped();
-  FolderTally all;
-  for (const FolderTally& tally : tallies) all.merge(tally);
-  add_totals(all, timing, result);
+  FileCalls calls;
+  const Timing timing = time_file_calls(listing.files, result.threads, options.samples, options.budget, calls, context);
+  add_totals(calls, timing, result);
   result.files = listing.files.size();
   ReadMeasurement device;
   device.add(timing, {});
   device.add_device(before, system::read_disk_counters(result.storage.device));
   result.device = device.device();
   result.cache.state = cache_state(result.cache, result.storage.storage_class);
-  result.imagefolder = report_of(listing, all, result.threads, timing.seconds);
+  result.imagefolder = report_of(listing, calls, result.threads, timing.seconds);
   result.imagefolder->metadata_cache = metadata;
   add_hints(options, result);
   return result;

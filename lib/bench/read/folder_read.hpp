@@ -1,49 +1,34 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "bench/read/read.hpp"
 #include "core/context.hpp"
-#include "core/fields.hpp"
+#include "stats/latency_histogram.hpp"
 
-/// Parts of the result of `iobench read --mode imagefolder`.
+/// Files as image loaders read them: opened by their whole paths, one after another in each thread.
 namespace shardkit::bench {
 
-struct ReadOptions;
-struct ReadResult;
+/// What the calls of one thread took, or of all. On a cache line of its own.
+struct alignas(64) FileCalls {
+  stats::LatencyHistogram open, stat, read, close;
+  stats::LatencyHistogram whole;  ///< all four of a file
+  std::uint64_t bytes = 0;
+  std::uint64_t kernel_reads = 0;
+  std::uint64_t asked_bytes = 0;   ///< of the files whose residency was asked, once open and before they were read
+  std::uint64_t cached_bytes = 0;  ///< of them
+  bool residency_unknown = false;
 
-/// What was in memory of names and attributes (dentries, inodes) when they were asked for.
-enum class MetadataCache { as_found, cold, warm };
-constexpr auto enum_names(MetadataCache) { return std::to_array<std::string_view>({"as_found", "cold", "warm"}); }
-
-/// One kind of call.
-struct FolderOperation {
-  std::string name;  ///< list (a folder), open, stat, read (a whole file), close
-  std::uint64_t count = 0;
-  double per_second = 0;  ///< count x threads / time of all of them: what the threads reach that do nothing else
-  double p50 = 0;
-  double p99 = 0;
-  double time_ratio = 0;  ///< share of the time of an epoch; 0 for list
-
-  void describe(FieldVisitor& v);
+  void merge(const FileCalls& other);
 };
 
-struct FolderReport {
-  std::uint64_t folders = 0;
-  std::uint64_t files = 0;
-  double list_seconds = 0;
-  double files_per_second = 0;
-  double metadata_operations_per_second = 0;
-  double epoch_seconds = 0;
-  double epoch_hours = 0;
-  MetadataCache metadata_cache = MetadataCache::as_found;
-  std::vector<FolderOperation> operations;
-
-  void describe(FieldVisitor& v);
-};
+/// Opens, stats, reads and closes the first `most` files on `threads` threads, for at most `seconds`; empty: all of
+/// them, and for as long as it takes. Adds what the calls took to `calls`. Throws Error{cancelled} on a stop.
+Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
+                       std::optional<double> seconds, FileCalls& calls, Context& context);
 
 /// `iobench read --mode imagefolder`: lists the folders of options.paths, then opens, stats, reads and closes each file
 /// once, in an order drawn by the seed, and says what each kind of call took. The options are checked. Throws

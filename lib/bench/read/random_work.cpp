@@ -1,9 +1,8 @@
-#include "bench/read/random_work.hpp"
-
 #include <algorithm>
 
 #include <sys/resource.h>
 
+#include "bench/read/read_work.hpp"
 #include "core/prng.hpp"
 
 namespace shardkit::bench {
@@ -183,9 +182,7 @@ std::unique_ptr<io::ReadLane> RandomWork::prepare() const {
 void RandomWork::run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) {
   turns_.begin();
   Thread thread(*this, tally);
-  keep_reading(
-      lane, engine_.depth(), stop, [&](io::ReadRequest& request) { return thread.next(request); },
-      [&](const io::ReadCompletion& done) { thread.take(done); });
+  keep_reading(lane, engine_.depth(), stop, thread);
 }
 
 std::string RandomWork::hint(std::uint64_t) const {

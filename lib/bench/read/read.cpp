@@ -7,53 +7,15 @@
 
 #include <fmt/format.h>
 
-#include "bench/read/random_work.hpp"
-#include "bench/read/read_hints.hpp"
+#include "bench/read/folder_read.hpp"
 #include "bench/read/read_options.hpp"
 #include "bench/read/read_passes.hpp"
-#include "bench/read/store_objects.hpp"
 #include "bench/read/store_read.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::bench {
-
-std::vector<LatencyStep> latency_steps(const stats::LatencyHistogram& latency) {
-  std::vector<LatencyStep> steps;
-  for (const stats::LogHistogram::Octave& octave : latency.octaves()) {
-    steps.push_back({static_cast<double>(octave.from) * 1e-9, static_cast<double>(octave.to) * 1e-9, octave.count});
-  }
-  return steps;
-}
-
-void LatencyStep::describe(FieldVisitor& v) {
-  v.field({"from", Unit::seconds, "at least so long"}, from);
-  v.field({"to", Unit::seconds, "at most so long"}, to);
-  v.field({"count", Unit::count, "reads"}, count);
-}
-
-void DeviceActivity::describe(FieldVisitor& v) {
-  v.field({"read_bytes", Unit::bytes, "bytes read from the device"}, read_bytes);
-  v.field({"read_bytes_per_second", Unit::bytes_per_second, "the same over time"}, read_bytes_per_second);
-  v.field({"requests_per_second", Unit::per_second, "requests answered"}, requests_per_second);
-  v.field({"mean_request", Unit::bytes, "mean size of a request"}, mean_request);
-  v.field({"mean_wait", Unit::seconds, "mean time from request to answer"}, mean_wait);
-  v.field({"mean_queue", "mean number of requests under way"}, mean_queue);
-}
-
-void ReadRepetition::describe(FieldVisitor& v) {
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over time"}, bytes_per_second);
-  v.field({"bytes", Unit::bytes, "bytes read"}, bytes);
-  v.field({"read_seconds", Unit::seconds, "time they took"}, read_seconds);
-  v.field({"passes", Unit::count, "times that caches were made ready and the data read"}, passes);
-  v.field(
-      {"steady",
-       "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
-      steady);
-  v.field({"p50", Unit::seconds, "half of the reads took no longer"}, p50);
-  v.field({"p99", Unit::seconds, "99 of 100 took no longer"}, p99);
-}
 
 namespace {
 
@@ -100,7 +62,7 @@ ReadResult describe_run(const ReadOptions& options, std::span<const InputFile> f
   ReadResult result;
   result.mode = options.mode;
   if (options.job) result.job = describe_job(options);
-  result.engine = engine_of(options);
+  result.engine = enum_name(engine_of(options));
   result.direct = options.direct;
   result.threads = threads_of(options);
   result.depth = depth_of(options);
@@ -166,7 +128,7 @@ void add_measurement(const ReadPlan& plan, const std::vector<RepetitionRun>& run
   result.operations = total.latency.count();
   result.kernel_reads = total.kernel_reads;
   result.latency = total.latency.quantiles();
-  result.latency_histogram = latency_steps(total.latency);
+  result.latency_histogram = total.latency.steps();
   result.read_seconds = all.seconds();
   result.cpu_seconds = all.timing().cpu_seconds;
   result.device = all.device();
@@ -237,100 +199,6 @@ ReadResult read(const ReadOptions& options, const InputSet& input, Context& cont
   check_read_options(full);
   if (!full.store.sample_bytes) return read_files(full, input, context);
   return read_files(full, in_rows(input, *full.store.sample_bytes), context);
-}
-
-void ReadOptions::describe(FieldVisitor& v) {
-  v.field({"PATH",
-           "shards, files, or folders of either; or URLs: s3://bucket/prefix, http(s)://host/file, patterns and lists "
-           "of them",
-           Role::positional, kMayDiffer},
-          paths);
-  v.field({"mode",
-           "whole files in blocks; samples in random order (blocks with --block); or folders of images, each call "
-           "timed apart"},
-          mode);
-  v.field({"job", "read as the fio job of this name: seq-read or rand-read; other options change it", "NAME"}, job);
-  v.field(
-      {"threads", Unit::count,
-       "threads that read; default: as many as the process may keep cores busy; of a store the most connections, 64",
-       between(1, system::kMostThreads)},
-      threads);
-  v.field({"block", Unit::bytes, "bytes per read; sequential default: 256KiB, of a store 8MiB; random: samples without",
-           between(512, 1U << 30U)},
-          block);
-  v.field({"engine", "how files are read: pread (default), mmap or uring", "NAME"}, engine);
-  v.field({"depth", Unit::count, "reads in flight of each thread; default of engine uring 32, of others always 1",
-           between(1, 4096)},
-          depth);
-  v.field({"direct", "read past the page cache (O_DIRECT)"}, direct);
-  v.field({"cache", "state of the page cache to start from; fails when it cannot be had", kMayDiffer}, cache);
-  v.field({"samples", Unit::count, "stop after this many samples", kMayDiffer, at_least(1)}, samples);
-  v.field({"budget", Unit::seconds, "stop after this time; of a store default 28s", kMayDiffer, above(0)}, budget);
-  v.field({"min-time", Unit::seconds,
-           "read the data again until it was read for so long; not what a first reading left in memory", above(0)},
-          min_time);
-  v.field({"repeat", Unit::count, "measure so many times, caches prepared anew, and say the median and its interval",
-           kMayDiffer, between(1, 1000)},
-          repeat);
-  v.field({"seed", "order of the random samples, or of the requests to a store", kMayDiffer}, seed);
-  store.describe(v);
-}
-
-void ReadResult::describe(FieldVisitor& v) {
-  v.field({"store",
-           "of a store: stream or stage, and what each number of connections gave; the figures beside it are those of "
-           "the knee"},
-          store);
-  v.field({"mode", "how files were read", kCondition}, mode);
-  v.field({"job", "what --job stood for"}, job);
-  v.field({"engine", "what read them", kCondition}, engine);
-  v.field({"direct", "past the page cache", kCondition}, direct);
-  v.field({"threads", Unit::count, "threads that read", kCondition}, threads);
-  v.field({"depth", Unit::count, "reads in flight of each; none: of a store", kCondition}, depth);
-  v.field({"block", Unit::bytes, "bytes per read of files in sequential mode, of blocks in random mode", kCondition},
-          block);
-  v.field({"files", Unit::count, "files or shards named", kCondition}, files);
-  v.field({"bytes", Unit::bytes, "bytes read"}, bytes);
-  v.field({"samples", Unit::count,
-           "samples read; a file that is no shard is one; none: those of a store, of random blocks, and of shards "
-           "without index at a depth above 1 are not counted"},
-          samples);
-  v.field({"operations", Unit::count, "reads"}, operations);
-  v.field(
-      {"kernel_reads", Unit::count, "reads that the kernel made of them: more where it gave fewer bytes than asked"},
-      kernel_reads);
-  v.field(
-      {"passes", Unit::count, "times that caches were made ready and the data read; within one they may come again"},
-      passes);
-  v.field({"read_seconds", Unit::seconds, "time they took"}, read_seconds);
-  v.field({"cpu_seconds", Unit::seconds, "processor time they took"}, cpu_seconds);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over time; of repetitions the median",
-           metric(Better::higher)},
-          bytes_per_second);
-  v.field({"bytes_per_second_interval", Unit::bytes_per_second,
-           "95 % interval of the median over slices of 0.1 s, none of less than 1 s or where the rate lies outside; or "
-           "over repetitions, of fewer than 6 of them their range"},
-          bytes_per_second_interval);
-  v.field(
-      {"steady",
-       "false when the rate drifted by more than a tenth from start to end; null: less than 1 s, too short to tell"},
-      steady);
-  v.field({"samples_per_second", Unit::per_second, "samples over time", derived_metric(Better::higher)},
-          samples_per_second);
-  v.field({"mean_sample", Unit::bytes, "mean size of those as stored, a shard's headers and padding included",
-           condition_within(0.05)},
-          mean_sample);
-  v.field({"latency", Unit::seconds, "time of one read: a block, or a sample in random mode", metric(Better::lower)},
-          latency);
-  v.field({"latency_histogram", "how many reads took how long, by powers of two"}, latency_histogram);
-  v.field({"repetitions", "each by itself, where there was more than one"}, repetitions);
-  v.field({"cache", "state of the page cache", kCondition}, cache);
-  v.field({"storage", "what the first path lies on", kCondition}, storage);
-  v.field({"on_disk", "what of the data is not on the disk byte for byte"}, on_disk);
-  v.field({"device", "the block device meanwhile, as iostat sees it"}, device);
-  v.field({"imagefolder", "of folders: each kind of call apart, and what an epoch costs"}, imagefolder);
-  v.field({"fio", "the command that has fio read the same in the same way; none where it cannot"}, fio);
-  v.field({"hints", "what a reader of these numbers should know"}, hints);
 }
 
 }  // namespace shardkit::bench

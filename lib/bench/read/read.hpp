@@ -8,29 +8,81 @@
 #include <vector>
 
 #include "bench/machine/cache_state.hpp"
-#include "bench/read/folder_read.hpp"
-#include "bench/read/store_report.hpp"
 #include "bench/timing/timed_run.hpp"
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "io/read_engine.hpp"
 #include "stats/latency_histogram.hpp"
 #include "system/storage.hpp"
 
-/// Parts of the result of `iobench read`.
-///
 /// `iobench read`: how fast shards or files come from storage or the page cache, or objects from a store.
 namespace shardkit::bench {
 
-/// How many reads took so long: `from` to `to`.
-struct LatencyStep {
-  double from = 0;
-  double to = 0;
-  std::uint64_t count = 0;
+enum class ReadMode {
+  sequential,   ///< whole files in blocks, as loaders stream shards
+  random,       ///< single samples in random order, as map-style data sets read; or blocks, as fio does
+  imagefolder,  ///< list, open, stat, read, close, each timed apart
+};
+constexpr auto enum_names(ReadMode) { return std::to_array<std::string_view>({"sequential", "random", "imagefolder"}); }
+
+enum class StreamOrStage { stream, stage };
+constexpr auto enum_names(StreamOrStage) { return std::to_array<std::string_view>({"stream", "stage"}); }
+
+/// Whether training can read straight from the store.
+struct StreamingVerdict {
+  StreamOrStage verdict = StreamOrStage::stream;
+  std::string text;  ///< one line
+  double required_bytes_per_second = 0;
+  double headroom_ratio = 0;                ///< supply over requirement
+  double staging_seconds = 0;               ///< to bring the whole set to this node once
+  double epoch_seconds = 0;                 ///< of training at the required rate
+  double epoch_stall_seconds = 0;           ///< that streaming adds to each epoch
+  std::optional<double> break_even_epochs;  ///< after which staging has cost less; empty: never
 
   void describe(FieldVisitor& v);
 };
 
-std::vector<LatencyStep> latency_steps(const stats::LatencyHistogram& latency);
+/// Options of `iobench read` for what lies behind a URL alone: the way there, and the job that would read from it.
+struct StoreReadOptions {
+  catalog::StoreAccess access;
+  std::optional<double> required_rate;
+  std::optional<std::string> preset;
+  std::optional<std::uint64_t> gpus;
+  std::optional<std::uint64_t> batch;
+  std::optional<double> step_time;
+  std::optional<std::uint64_t> sample_bytes;
+  std::optional<double> min_au;
+
+  void describe(FieldVisitor& v);
+
+  /// Bytes per second that the job needs; empty without a job. Throws Error{usage} for half of one, or two.
+  std::optional<double> required() const;
+};
+
+struct ReadOptions {
+  std::vector<std::string> paths;
+  ReadMode mode = ReadMode::sequential;
+  std::optional<std::string> job;
+  std::optional<std::uint64_t> threads;
+  std::optional<std::uint64_t> block;
+  std::optional<io::EngineKind> engine;
+  std::optional<std::uint64_t> depth;
+  bool direct = false;
+  CacheRequest cache = CacheRequest::any;
+  std::optional<std::uint64_t> samples;
+  std::optional<double> budget;
+  std::optional<double> min_time;
+  std::uint64_t repeat = 1;
+  std::uint64_t seed = 0;
+  StoreReadOptions store;  ///< its sample_bytes are of local files too: each is a row of samples of that size
+  /// Set by `run` and `sweep`, not on the command line, in sequential mode alone: how many seconds the bringing of
+  /// caches into the state asked for may take. The files that are ready by then are those that are read, and once
+  /// dropping them between passes has taken as long there is no further pass.
+  std::optional<double> prepare_seconds;
+
+  void describe(FieldVisitor& v);
+};
 
 /// What the kernel's counters say of the device meanwhile, other readers included.
 struct DeviceActivity {
@@ -57,33 +109,66 @@ struct ReadRepetition {
   void describe(FieldVisitor& v);
 };
 
-enum class ReadMode {
-  sequential,   ///< whole files in blocks, as loaders stream shards
-  random,       ///< single samples in random order, as map-style data sets read; or blocks, as fio does
-  imagefolder,  ///< list, open, stat, read, close, each timed apart
-};
-constexpr auto enum_names(ReadMode) { return std::to_array<std::string_view>({"sequential", "random", "imagefolder"}); }
+/// What was in memory of names and attributes (dentries, inodes) when they were asked for.
+enum class MetadataCache { as_found, cold, warm };
+constexpr auto enum_names(MetadataCache) { return std::to_array<std::string_view>({"as_found", "cold", "warm"}); }
 
-struct ReadOptions {
-  std::vector<std::string> paths;
-  ReadMode mode = ReadMode::sequential;
-  std::optional<std::string> job;
-  std::optional<std::uint64_t> threads;
-  std::optional<std::uint64_t> block;
-  std::optional<std::string> engine;
-  std::optional<std::uint64_t> depth;
-  bool direct = false;
-  CacheRequest cache = CacheRequest::any;
-  std::optional<std::uint64_t> samples;
-  std::optional<double> budget;
-  std::optional<double> min_time;
-  std::uint64_t repeat = 1;
-  std::uint64_t seed = 0;
-  StoreReadOptions store;  ///< its sample_bytes are of local files too: each is a row of samples of that size
-  /// Set by `run` and `sweep`, not on the command line, in sequential mode alone: how many seconds the bringing of
-  /// caches into the state asked for may take. The files that are ready by then are those that are read, and once
-  /// dropping them between passes has taken as long there is no further pass.
-  std::optional<double> prepare_seconds;
+/// One kind of call.
+struct FolderOperation {
+  std::string name;  ///< list (a folder), open, stat, read (a whole file), close
+  std::uint64_t count = 0;
+  double per_second = 0;  ///< count x threads / time of all of them: what the threads reach that do nothing else
+  double p50 = 0;
+  double p99 = 0;
+  double time_ratio = 0;  ///< share of the time of an epoch; 0 for list
+
+  void describe(FieldVisitor& v);
+};
+
+struct FolderReport {
+  std::uint64_t folders = 0;
+  std::uint64_t files = 0;
+  double list_seconds = 0;
+  double files_per_second = 0;
+  double metadata_operations_per_second = 0;
+  double epoch_seconds = 0;
+  double epoch_hours = 0;
+  MetadataCache metadata_cache = MetadataCache::as_found;
+  std::vector<FolderOperation> operations;
+
+  void describe(FieldVisitor& v);
+};
+
+/// One number of connections.
+struct StoreLevel {
+  std::uint64_t connections = 0;
+  double bytes_per_second = 0;
+  double bytes_per_second_per_connection = 0;
+  std::optional<double> ttfb_p50;
+  std::optional<double> ttfb_p99;
+  std::uint64_t requests = 0;
+  std::uint64_t retries = 0;
+  std::uint64_t throttled = 0;
+  std::optional<bool> steady;  ///< empty: too short to tell
+
+  void describe(FieldVisitor& v);
+};
+
+/// What `iobench read` has to say of a store beyond the figures of any read.
+struct StoreReport {
+  std::optional<StreamingVerdict> streaming;  ///< empty without a requirement
+  std::string location;
+  std::uint64_t set_bytes = 0;
+  std::uint64_t objects_without_ranges = 0;
+  std::uint64_t objects_changed = 0;
+  std::uint64_t knee_connections = 0;
+  double best_bytes_per_second = 0;
+  double bytes_per_second_per_connection = 0;
+  std::optional<stats::LatencyQuantiles> ttfb;
+  double cpu_seconds_per_gb = 0;
+  std::uint64_t retries = 0;
+  std::uint64_t throttled = 0;
+  std::vector<StoreLevel> levels;
 
   void describe(FieldVisitor& v);
 };
@@ -91,7 +176,7 @@ struct ReadOptions {
 struct ReadResult {
   ReadMode mode = ReadMode::sequential;
   std::optional<std::string> job;  ///< what --job stands for, in words
-  std::string engine;
+  std::string engine;              ///< "http" for a store
   bool direct = false;
   std::uint64_t threads = 0;
   std::optional<std::uint64_t> depth;
@@ -110,7 +195,7 @@ struct ReadResult {
   std::optional<double> samples_per_second;
   std::optional<double> mean_sample;
   stats::LatencyQuantiles latency;
-  std::vector<LatencyStep> latency_histogram;
+  std::vector<stats::LatencyStep> latency_histogram;
   std::vector<ReadRepetition> repetitions;  ///< empty for a single one
   CacheReport cache;
   system::StorageFacts storage;
@@ -127,7 +212,7 @@ struct ReadResult {
   void describe(FieldVisitor& v);
 };
 
-/// Measures options.paths, all local or all behind URLs (bench/store_read.hpp). Writes nothing. Throws
+/// Measures options.paths, all local or all behind URLs (store_read.hpp). Writes nothing. Throws
 /// Error{unsupported} when the engine, O_DIRECT or the cache state asked for cannot be had.
 ReadResult read(const ReadOptions& options, Context& context);
 /// The same over local files that were found already; options.paths is not looked at.

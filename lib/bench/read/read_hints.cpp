@@ -1,10 +1,9 @@
-#include "bench/read/read_hints.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "bench/read/read_options.hpp"
+#include "bench/read/read_passes.hpp"
 
 namespace shardkit::bench {
 namespace {

@@ -21,18 +21,12 @@ constexpr std::uint64_t kBlock = 256U << 10U;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
-/// Whether this machine has it is seen later.
-void check_engine(const std::string& engine) {
-  if (std::ranges::find(io::kReadEngines, engine) != io::kReadEngines.end()) return;
-  refuse(fmt::format("--engine: there is no engine '{}'; there are: {}", engine, fmt::join(io::kReadEngines, ", ")));
-}
-
 void check_depth(const ReadOptions& options) {
   if (depth_of(options) == 1 || io::engine_takes_depth(engine_of(options))) return;
   refuse(
       fmt::format("--depth: engine '{}' has one read under way for each thread; --engine uring takes more, and so "
                   "do more --threads",
-                  engine_of(options)));
+                  enum_name(engine_of(options))));
 }
 
 void check_sizes(const ReadOptions& options) {
@@ -62,7 +56,7 @@ void check_folder_mode(const ReadOptions& options) {
   const auto check = [](bool given, const char* name) {
     if (given) refuse(fmt::format("{} means nothing to --mode imagefolder, which reads whole files by pread", name));
   };
-  check(options.engine && *options.engine != "pread", "--engine");
+  check(engine_of(options) != io::EngineKind::pread, "--engine");
   check(options.direct, "--direct");
   check(options.block.has_value(), "--block");
   check(options.min_time.has_value(), "--min-time");
@@ -70,9 +64,19 @@ void check_folder_mode(const ReadOptions& options) {
   check(options.store.sample_bytes.has_value(), "--sample-bytes");
 }
 
+/// Of the options of a store local files have only the size of their samples.
+void check_store_options(StoreReadOptions options) {
+  options.sample_bytes.reset();
+  for (const FieldNode& option : field_tree([&](FieldVisitor& v) { options.describe(v); })) {
+    if (plain_text(option).empty()) continue;
+    refuse(fmt::format("{} is for what lies behind s3:// and http(s)://; `iobench run` holds local data against a job",
+                       option.field.spelling()));
+  }
+}
+
 }  // namespace
 
-std::string engine_of(const ReadOptions& options) { return options.engine.value_or("pread"); }
+io::EngineKind engine_of(const ReadOptions& options) { return options.engine.value_or(io::EngineKind::pread); }
 
 std::uint64_t depth_of(const ReadOptions& options) {
   return options.depth.value_or(io::engine_takes_depth(engine_of(options)) ? kDepth : 1);
@@ -94,15 +98,11 @@ bool may_read_again(const ReadOptions& options) { return options.direct || optio
 
 void check_read_options(const ReadOptions& options) {
   check_ranges(options);
-  check_engine(engine_of(options));
   check_depth(options);
   check_sizes(options);
   check_times(options);
   check_folder_mode(options);
-  if (const std::string given = options.store.given(); !given.empty()) {
-    refuse(fmt::format("{} is for what lies behind s3:// and http(s)://; `iobench run` holds local data against a job",
-                       given));
-  }
+  check_store_options(options.store);
 }
 
 void check_read_memory(const ReadOptions& options, std::uint64_t largest) {
@@ -120,14 +120,14 @@ struct ReadJob {
   ReadMode mode;
   std::uint64_t block;
   std::uint64_t threads;
-  std::string_view engine;
+  io::EngineKind engine;
   std::uint64_t depth;
 };
 
 constexpr double kJobSeconds = 60;
 constexpr std::array<ReadJob, 2> kJobs{{
-    {"seq-read", ReadMode::sequential, 1U << 20U, 4, "pread", 1},
-    {"rand-read", ReadMode::random, 256U << 10U, 8, "uring", 32},
+    {"seq-read", ReadMode::sequential, 1U << 20U, 4, io::EngineKind::pread, 1},
+    {"rand-read", ReadMode::random, 256U << 10U, 8, io::EngineKind::uring, 32},
 }};
 
 const ReadJob& job_called(const std::string& name) {
@@ -139,9 +139,9 @@ const ReadJob& job_called(const std::string& name) {
                           name));
 }
 
-std::string_view fio_engine(std::string_view engine) {
-  if (engine == "uring") return "io_uring";
-  return engine == "mmap" ? "mmap" : "psync";
+std::string_view fio_engine(io::EngineKind engine) {
+  if (engine == io::EngineKind::uring) return "io_uring";
+  return engine == io::EngineKind::mmap ? "mmap" : "psync";
 }
 
 /// As fio takes it, which parts names at colons.
@@ -175,7 +175,7 @@ ReadOptions with_job(const ReadOptions& options) {
   full.direct = true;
   full.block = options.block.value_or(job.block);
   full.threads = options.threads.value_or(job.threads);
-  full.engine = options.engine.value_or(std::string(job.engine));
+  full.engine = options.engine.value_or(job.engine);
   if (!options.depth) full.depth = io::engine_takes_depth(*full.engine) ? job.depth : 1;
   if (!options.min_time && !options.budget) full.min_time = kJobSeconds;
   if (!options.budget) full.budget = full.min_time;
@@ -187,7 +187,7 @@ std::string describe_job(const ReadOptions& options) {
   if (!options.job) return {};
   return fmt::format("fio's {}: {} reads of {}, {} of them at once in each of {}, by {}, direct, for {}", *options.job,
                      enum_name(options.mode), format_size(block_of(options)), depth_of(options),
-                     format_count(*options.threads, "job"), engine_of(options),
+                     format_count(*options.threads, "job"), enum_name(engine_of(options)),
                      format_duration(options.budget.value_or(kJobSeconds)));
 }
 
@@ -202,7 +202,7 @@ std::string fio_command(const ReadOptions& options, std::span<const InputFile> f
   // Our threads share the data; jobs of fio would each read all of it.
   if (threads > 1 && threads <= 100) text += fmt::format(" --size={0}% --offset_increment={0}%", 100 / threads);
   text += fmt::format(" --direct={}", options.direct ? 1 : 0);
-  if (engine_of(options) == "uring") text += " --fixedbufs=1";
+  if (engine_of(options) == io::EngineKind::uring) text += " --fixedbufs=1";
   const bool drops = !options.direct && options.cache == CacheRequest::cold;
   if (!options.direct) text += fmt::format(" --invalidate={}", drops ? 1 : 0);
   if (options.min_time) {

@@ -11,7 +11,7 @@
 /// The fio jobs that platform teams know, and what fio would be asked for to read as we do.
 namespace shardkit::bench {
 
-std::string engine_of(const ReadOptions& options);
+io::EngineKind engine_of(const ReadOptions& options);
 std::uint64_t depth_of(const ReadOptions& options);
 std::uint64_t threads_of(const ReadOptions& options);
 std::uint64_t block_of(const ReadOptions& options);

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/read/random_work.hpp"
 #include "bench/read/read.hpp"
 #include "bench/read/read_work.hpp"
 #include "system/block_device.hpp"
@@ -53,5 +52,12 @@ struct RepetitionRun {
 /// dropped again, which is not timed. Reads that may not be made again (may_read_again()) end after one pass, unless
 /// `is_warm`: everything was in memory.
 RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::string& device, Context& context);
+
+/// Adds to result.hints what a reader of its numbers should know; `input` is what was found, of which the plan's files
+/// are those that were read.
+void add_read_hints(const ReadOptions& options, const InputSet& input, const ReadPlan& plan, ReadResult& result);
+
+/// Why reading `files` counted no sample, and what to do: nothing was read, nothing whole, or there are none.
+std::string why_no_samples(const ReadOptions& options, std::span<const InputFile> files, const ReadResult& result);
 
 }  // namespace shardkit::bench

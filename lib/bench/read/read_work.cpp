@@ -1,6 +1,7 @@
 #include "bench/read/read_work.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,21 +16,37 @@ namespace {
 class SampleCounter final : public formats::TarHandler {
  public:
   /// Both outlive it.
-  SampleCounter(const InputFile& shard, Context& context);
+  SampleCounter(const InputFile& shard, Context& context)
+      : shard_(shard), context_(context), feed_(*this, shard.bytes) {}
 
   void feed(Bytes bytes) { feed_.feed(bytes); }
   /// All bytes have come.
-  void finish();
+  void finish() {
+    feed_.finish();
+    if (grouper_.finish()) count(shard_.bytes);
+  }
 
   std::uint64_t samples() const { return samples_; }
   /// From the shard's start to the end of the last one counted.
   std::uint64_t sample_bytes() const { return sample_bytes_; }
 
-  bool entry(const formats::TarEntry& entry) override;
-  void finding(const formats::TarFinding& finding) override;
+  bool entry(const formats::TarEntry& entry) override {
+    if (grouper_.add(entry)) count(entry.record_offset);
+    return false;
+  }
+
+  void finding(const formats::TarFinding& finding) override {
+    if (std::exchange(warned_, true)) return;
+    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; shardctl verify tells more", shard_.path,
+                                               finding.offset, finding.text));
+  }
 
  private:
-  void count(std::uint64_t end);
+  void count(std::uint64_t end) {
+    ++samples_;
+    sample_bytes_ = end;
+    context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+  }
 
   const InputFile& shard_;
   Context& context_;
@@ -39,32 +56,6 @@ class SampleCounter final : public formats::TarHandler {
   std::uint64_t sample_bytes_ = 0;
   bool warned_ = false;
 };
-
-SampleCounter::SampleCounter(const InputFile& shard, Context& context)
-    : shard_(shard), context_(context), feed_(*this, shard.bytes) {}
-
-void SampleCounter::finish() {
-  feed_.finish();
-  if (grouper_.finish()) count(shard_.bytes);
-}
-
-bool SampleCounter::entry(const formats::TarEntry& entry) {
-  if (grouper_.add(entry)) count(entry.record_offset);
-  return false;
-}
-
-void SampleCounter::finding(const formats::TarFinding& finding) {
-  if (warned_) return;
-  warned_ = true;
-  context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; shardctl verify tells more", shard_.path,
-                                             finding.offset, finding.text));
-}
-
-void SampleCounter::count(std::uint64_t end) {
-  ++samples_;
-  sample_bytes_ = end;
-  context_.progress().items.fetch_add(1, std::memory_order_relaxed);
-}
 
 using Clock = std::chrono::steady_clock;
 
@@ -112,15 +103,25 @@ bool Turns::over() const { return limits_.most_seconds && Clock::now() >= deadli
 
 SequentialWork::SequentialWork(std::span<const InputFile> files, const io::ReadEngine& engine, std::uint64_t block,
                                const ReadLimits& limits, Context& context)
-    : files_(files), engine_(engine), block_(block), limits_(limits), context_(context), turns_(0, limits) {
+    : files_(files),
+      engine_(engine),
+      block_(block),
+      limits_(limits),
+      context_(context),
+      parts_(parts_of(files, engine)),
+      turns_(parts_.size(), limits) {}
+
+std::vector<SequentialWork::Part> SequentialWork::parts_of(std::span<const InputFile> files,
+                                                           const io::ReadEngine& engine) {
+  std::vector<Part> parts;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const bool whole = !files[i].samples && engine.depth() == 1;
     const std::uint64_t length = whole ? files[i].bytes : kPart;
     for (std::uint64_t begin = 0; begin < files[i].bytes; begin += length) {
-      parts_.push_back({i, begin, std::min(begin + length, files[i].bytes)});
+      parts.push_back({i, begin, std::min(begin + length, files[i].bytes)});
     }
   }
-  turns_.set_count(parts_.size());
+  return parts;
 }
 
 bool SequentialWork::limit_reached() const {
@@ -209,9 +210,7 @@ class SequentialWork::Thread {
 void SequentialWork::run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) {
   turns_.begin();
   Thread thread(*this, tally);
-  keep_reading(
-      lane, engine_.depth(), stop, [&](io::ReadRequest& request) { return thread.next(request); },
-      [&](const io::ReadCompletion& done) { thread.take(done); });
+  keep_reading(lane, engine_.depth(), stop, thread);
 }
 
 std::string SequentialWork::hint(std::uint64_t threads) const {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/input/input_files.hpp"
+#include "bench/input/sample_listing.hpp"
 #include "core/context.hpp"
 #include "io/read_engine.hpp"
 #include "stats/latency_histogram.hpp"
@@ -41,8 +41,6 @@ struct alignas(64) ReadTally {
 class Turns {
  public:
   Turns(std::uint64_t count, const ReadLimits& limits) : count_(count), limits_(limits) {}
-  /// Before the first turn.
-  void set_count(std::uint64_t count) { count_ = count; }
   /// Called by each thread before its first turn: time counts from the first of these calls.
   void begin();
 
@@ -70,19 +68,19 @@ class ReadWork {
   virtual std::string hint(std::uint64_t threads) const = 0;
 };
 
-/// Keeps as many reads under way as the engine takes: `next(request)` fills the next one or says false at the end,
-/// `take(completion)` has what came. After a stop nothing new is begun.
-template <class Next, class Take>
-void keep_reading(io::ReadLane& lane, unsigned depth, const std::stop_token& stop, const Next& next, const Take& take) {
+/// Keeps as many reads under way as the engine takes: `thread.next(request)` fills the next one or says false at the
+/// end, `thread.take(completion)` has what came. After a stop nothing new is begun.
+template <class Thread>
+void keep_reading(io::ReadLane& lane, unsigned depth, const std::stop_token& stop, Thread& thread) {
   io::ReadRequest request;
   bool more = true;
   while (true) {
     while (more && lane.under_way() < depth) {
-      more = !stop.stop_requested() && next(request);
+      more = !stop.stop_requested() && thread.next(request);
       if (more) lane.submit(request);
     }
     if (lane.under_way() == 0) return;
-    take(lane.wait());
+    thread.take(lane.wait());
   }
 }
 
@@ -107,6 +105,7 @@ class SequentialWork final : public ReadWork {
   };
   class Thread;
 
+  static std::vector<Part> parts_of(std::span<const InputFile> files, const io::ReadEngine& engine);
   bool limit_reached() const;
 
   std::span<const InputFile> files_;
@@ -115,6 +114,91 @@ class SequentialWork final : public ReadWork {
   ReadLimits limits_;
   Context& context_;
   std::vector<Part> parts_;
+  Turns turns_;
+};
+
+/// In which order pieces of files are read at random. None comes twice before all have come, as with fio's random map.
+/// Thread-safe.
+class RandomOrder {
+ public:
+  virtual ~RandomOrder() = default;
+  virtual std::uint64_t size() const = 0;
+  /// The piece to be read as number `index` of size().
+  virtual SampleRef at(std::uint64_t index) const = 0;
+  /// The largest piece.
+  virtual std::uint64_t largest() const = 0;
+};
+
+/// Samples, shuffled by the seed; of them the first `most`.
+class ShuffledSamples final : public RandomOrder {
+ public:
+  ShuffledSamples(std::vector<SampleRef> samples, std::uint64_t seed, std::uint64_t most);
+  std::uint64_t size() const override { return samples_.size(); }
+  SampleRef at(std::uint64_t index) const override { return samples_[index]; }
+  std::uint64_t largest() const override { return largest_; }
+
+ private:
+  std::vector<SampleRef> samples_;
+  std::uint64_t largest_ = 0;
+};
+
+/// A one-to-one mapping of [0, size) drawn by a seed, which takes no memory however large it is: a Feistel network of
+/// four rounds over the next power of four, walked until a value falls within (Black and Rogaway, "Ciphers with
+/// Arbitrary Finite Domains", 2002).
+class Permutation {
+ public:
+  Permutation(std::uint64_t size, std::uint64_t seed);
+  std::uint64_t operator()(std::uint64_t index) const;
+
+ private:
+  std::uint64_t size_;
+  std::uint64_t seed_;
+  unsigned half_bits_ = 1;
+};
+
+/// Pieces of `unit` bytes at multiples of it; what a file has behind its last whole piece is left out.
+class GridOrder final : public RandomOrder {
+ public:
+  /// The first `most` of them.
+  GridOrder(std::span<const InputFile> files, std::uint64_t unit, std::uint64_t seed, std::uint64_t most);
+  std::uint64_t size() const override { return size_; }
+  SampleRef at(std::uint64_t index) const override;
+  std::uint64_t largest() const override { return unit_; }
+
+ private:
+  static std::vector<std::uint64_t> first_of_files(std::span<const InputFile> files, std::uint64_t unit);
+
+  std::uint64_t unit_;
+  std::vector<std::uint64_t> first_;  ///< by file, the number of its first piece; then that of all
+  Permutation permutation_;
+  std::uint64_t size_;
+};
+
+/// Reads pieces of files (samples, or blocks) in a random order; each thread takes the next ones.
+class RandomWork final : public ReadWork {
+ public:
+  /// A larger piece is read in several reads of this size, so that a thread's memory is bounded.
+  static constexpr std::uint64_t kMostPerRead = 8U << 20U;
+
+  /// Opens the shards, and with `keep_files_open` all other files too, or where there are more of them than descriptors
+  /// to spare leaves that to each read.
+  RandomWork(std::span<const InputFile> files, const io::ReadEngine& engine, const RandomOrder& order,
+             bool counts_samples, bool keep_files_open, const ReadLimits& limits, Context& context);
+
+  std::unique_ptr<io::ReadLane> prepare() const override;
+  void run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) override;
+  std::string hint(std::uint64_t threads) const override;
+
+ private:
+  class Thread;
+
+  std::span<const InputFile> files_;
+  const io::ReadEngine& engine_;
+  const RandomOrder& order_;
+  bool counts_samples_;
+  bool keeps_open_ = true;
+  Context& context_;
+  std::vector<std::shared_ptr<const io::ReadFile>> open_;  ///< by file; empty for those opened per read
   Turns turns_;
 };
 

@@ -1,5 +1,3 @@
-#include "bench/read/store_level.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -10,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/read/store_read.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
 #include "core/units.hpp"
@@ -19,8 +18,8 @@
 namespace shardkit::bench {
 namespace {
 
-std::vector<io::ObjectInfo> shuffled(std::vector<io::ObjectInfo> objects, std::uint64_t seed) {
-  std::erase_if(objects, [](const io::ObjectInfo& object) { return object.size == 0; });
+std::vector<StoreObject> shuffled(std::vector<StoreObject> objects, std::uint64_t seed) {
+  std::erase_if(objects, [](const StoreObject& object) { return object.info.size == 0; });
   Prng prng(seed);
   shuffle(std::span(objects), prng);
   return objects;
@@ -28,7 +27,7 @@ std::vector<io::ObjectInfo> shuffled(std::vector<io::ObjectInfo> objects, std::u
 
 }  // namespace
 
-StoreRequests::StoreRequests(std::vector<io::ObjectInfo> objects, std::uint64_t block, std::uint64_t seed)
+StoreRequests::StoreRequests(std::vector<StoreObject> objects, std::uint64_t block, std::uint64_t seed)
     : objects_(shuffled(std::move(objects), seed)), states_(objects_.size()), block_(block), seed_(seed) {}
 
 StoreRequest StoreRequests::next() {
@@ -37,7 +36,7 @@ StoreRequest StoreRequests::next() {
     StoreRequest request{.object = static_cast<std::size_t>((number + skipped) % objects_.size())};
     const State state = states_[request.object];
     if (state == State::changed) continue;
-    const std::uint64_t size = objects_[request.object].size;
+    const std::uint64_t size = objects_[request.object].info.size;
     request.whole = state == State::whole;
     if (!request.whole) {
       const std::uint64_t blocks = (size + block_ - 1) / block_;
@@ -70,9 +69,8 @@ struct alignas(64) ConnectionTally {
 
 class LevelRun {
  public:
-  LevelRun(io::ObjectSource& source, StoreRequests& requests, RetryCount& retries, std::uint64_t connections,
-           Context& context)
-      : source_(source), requests_(requests), retries_(retries), context_(context), tallies_(connections) {}
+  LevelRun(StoreRequests& requests, RetryCount& retries, std::uint64_t connections, Context& context)
+      : requests_(requests), retries_(retries), context_(context), tallies_(connections) {}
 
   LevelMeasurement run(const LevelTimes& times) {
     sync::TaskGroup group(context_.stop_token());
@@ -112,7 +110,7 @@ class LevelRun {
 
   void request(ConnectionTally* tally, const std::stop_token& stop) {
     const StoreRequest request = requests_.next();
-    const io::ObjectInfo& object = requests_.object(request);
+    const auto& [source, object] = requests_.object(request);
     Clock::time_point begin = Clock::now();
     std::optional<Clock::time_point> first;
     const BodyWriter take = [&](Bytes bytes) {
@@ -120,11 +118,11 @@ class LevelRun {
       context_.progress().bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
     };
     io::Fetched fetched = io::Fetched::no_ranges;
-    if (!request.whole) fetched = source_.fetch(object, request.offset, request.length, take, stop);
+    if (!request.whole) fetched = source->fetch(object, request.offset, request.length, take, stop);
     if (fetched == io::Fetched::no_ranges) {
       requests_.note_no_ranges(request);
       begin = Clock::now();
-      fetched = source_.fetch_whole(
+      fetched = source->fetch_whole(
           object, [&] { return take; }, stop);
     }
     if (fetched == io::Fetched::changed) return requests_.note_changed(request);
@@ -178,7 +176,6 @@ class LevelRun {
     changed_.wait_until(lock, stop, moment_in(seconds), condition);
   }
 
-  io::ObjectSource& source_;
   StoreRequests& requests_;
   RetryCount& retries_;
   Context& context_;
@@ -209,9 +206,9 @@ std::string RetryCount::reason() const {
   return reason_;
 }
 
-LevelMeasurement measure_level(io::ObjectSource& source, StoreRequests& requests, RetryCount& retries,
-                               std::uint64_t connections, const LevelTimes& times, Context& context) {
-  LevelMeasurement measured = LevelRun(source, requests, retries, connections, context).run(times);
+LevelMeasurement measure_level(StoreRequests& requests, RetryCount& retries, std::uint64_t connections,
+                               const LevelTimes& times, Context& context) {
+  LevelMeasurement measured = LevelRun(requests, retries, connections, context).run(times);
   StoreLevel& level = measured.level;
   level.connections = connections;
   level.bytes_per_second = static_cast<double>(measured.bytes) / measured.timing.seconds;

@@ -6,8 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "bench/read/store_level.hpp"
-#include "bench/read/store_objects.hpp"
+#include "bench/input/input_files.hpp"
+#include "bench/requirement/requirement.hpp"
+#include "catalog/object_place.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "stats/summary.hpp"
@@ -68,14 +69,14 @@ std::vector<double> rates_of(const std::vector<LevelMeasurement>& curve) {
   return rates;
 }
 
-std::vector<LevelMeasurement> measure_curve(io::ObjectSource& source, StoreRequests& requests, RetryCount& retries,
-                                            const ReadOptions& options, Context& context) {
+std::vector<LevelMeasurement> measure_curve(StoreRequests& requests, RetryCount& retries, const ReadOptions& options,
+                                            Context& context) {
   const auto levels = connections_up_to(options.threads.value_or(kConnections));
   const LevelTimes times = times_of(options.budget.value_or(kBudget), levels.size());
   std::vector<LevelMeasurement> curve;
   context.progress().start("measuring", levels.size());
   for (const std::uint64_t connections : levels) {
-    curve.push_back(measure_level(source, requests, retries, connections, times, context));
+    curve.push_back(measure_level(requests, retries, connections, times, context));
     ++context.progress().items;
     if (stats::has_levelled_off(rates_of(curve))) break;
   }
@@ -83,7 +84,7 @@ std::vector<LevelMeasurement> measure_curve(io::ObjectSource& source, StoreReque
 }
 
 /// The figures that any read has: those of the knee.
-ReadResult describe_knee(const LevelMeasurement& knee, const ReadOptions& options, const io::ObjectSource& source) {
+ReadResult describe_knee(const LevelMeasurement& knee, const ReadOptions& options, const std::string& location) {
   ReadResult result;
   result.engine = "http";
   result.threads = knee.level.connections;
@@ -98,7 +99,7 @@ ReadResult describe_knee(const LevelMeasurement& knee, const ReadOptions& option
   result.latency = knee.latency.quantiles();
   result.cache.state = CacheState::client_cold;
   result.storage.storage_class = system::StorageClass::network;
-  result.storage.source = source.location();
+  result.storage.source = location;
   return result;
 }
 
@@ -150,27 +151,27 @@ void add_hints(const StoreReport& store, const ReadOptions& options, std::uint64
 
 }  // namespace
 
-ReadResult read_objects(io::ObjectSource& source, std::vector<io::ObjectInfo> objects, RetryCount& retries,
+ReadResult read_objects(std::vector<StoreObject> objects, const std::string& location, RetryCount& retries,
                         const ReadOptions& options, Context& context) {
   check_options(options);
   const auto required = options.store.required();
   std::uint64_t set_bytes = 0;
-  for (const io::ObjectInfo& object : objects) set_bytes += object.size;
+  for (const StoreObject& object : objects) set_bytes += object.info.size;
   const std::size_t files = objects.size();
   StoreRequests requests(std::move(objects), options.block.value_or(kBlock), options.seed);
-  const auto curve = measure_curve(source, requests, retries, options, context);
+  const auto curve = measure_curve(requests, retries, options, context);
   const LevelMeasurement& knee = curve[stats::knee_of(rates_of(curve))];
   if (knee.bytes == 0) {
     const std::string reason = retries.reason();
     throw Error(ErrorCode::network,
-                fmt::format("nothing came from '{}' while it was measured{}; a longer --budget may help",
-                            source.location(), reason.empty() ? "" : fmt::format(" ({})", reason)),
-                source.location());
+                fmt::format("nothing came from '{}' while it was measured{}; a longer --budget may help", location,
+                            reason.empty() ? "" : fmt::format(" ({})", reason)),
+                location);
   }
-  ReadResult result = describe_knee(knee, options, source);
+  ReadResult result = describe_knee(knee, options, location);
   result.files = files;
   StoreReport report = describe_curve(curve, knee, requests, retries);
-  report.location = source.location();
+  report.location = location;
   report.set_bytes = set_bytes;
   if (required) report.streaming = judge_streaming(result.bytes_per_second, *required, set_bytes);
   if (report.objects_changed > 0) {
@@ -189,17 +190,131 @@ ReadResult read_store(const ReadOptions& options, Context& context) {
   store.retry.on_retry = [&retries](const net::RetryEvent& event) { retries.note(event); };
   StorePatience patience(options.budget.value_or(kBudget), *store.retry.clock);
   patience.apply(store);
-  catalog::ObjectSet set;
-  std::vector<io::ObjectInfo> objects;
+  const auto inputs = std::make_shared<catalog::Inputs>(store, context.stop_token());
+  InputSet input;
   try {
-    set = catalog::open_objects(options.paths, store, context.stop_token());
-    objects = data_objects(set, context);
+    input = find_objects(options.paths, context, inputs);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::network) throw unreachable(error, options.paths);
     throw;
   }
   patience.found();
-  return read_objects(*set.source, std::move(objects), retries, options, context);
+  std::vector<StoreObject> objects;
+  for (const InputFile& file : input.files) {
+    const catalog::OpenObject open = inputs->known_object(file.path);
+    objects.push_back({open.source, {open.name, file.bytes, open.version}});
+  }
+  const std::size_t more = input.operands.size() - 1;
+  const std::string location = first_named(input) + (more > 0 ? fmt::format(" and {} more", more) : "");
+  return read_objects(std::move(objects), location, retries, options, context);
+}
+
+namespace {
+
+constexpr unsigned kMostUnanswered = 3;
+constexpr system::Seconds kLeastWait{1};
+
+/// The operand that the error is about, by the server that it names, else the first one; without login and query.
+std::string concerned(const Error& error, const std::vector<std::string>& operands) {
+  std::vector<catalog::ObjectPlace> places;
+  for (const std::string& operand : operands) {
+    if (catalog::is_address(operand)) places.push_back(catalog::parse_place(operand));
+  }
+  if (places.empty()) return operands.front();
+  const auto of_store = [&](const catalog::ObjectPlace& place) { return error.path().starts_with(place.store()); };
+  const auto found = std::ranges::find_if(places, of_store);
+  return (found == places.end() ? places.front() : *found).display();
+}
+
+/// What happened, without the address in front: it may be of a file that only we look for.
+std::string reason_of(const Error& error) {
+  const std::string text = error.what();
+  const std::string address = fmt::format("'{}': ", error.path());
+  return text.starts_with(address) ? text.substr(address.size()) : text;
+}
+
+}  // namespace
+
+StorePatience::StorePatience(double budget, system::Clock& clock)
+    : clock_(clock), budget_(budget), end_(clock.monotonic() + budget_) {}
+
+void StorePatience::apply(net::StoreOptions& options) {
+  const system::Seconds most = std::max(budget_ / 4, kLeastWait);  // one silent server does not take the whole budget
+  options.http.connect_timeout = std::min(options.http.connect_timeout, most);
+  options.http.stall.window = std::min(options.http.stall.window, most);
+  options.retry.may_retry = [this](const net::RetryEvent& event) { return may_retry(event); };
+}
+
+bool StorePatience::may_retry(const net::RetryEvent& event) const {
+  if (!finding_) return true;
+  if (!event.answered && event.failures >= kMostUnanswered) return false;
+  return clock_.monotonic() + event.wait < end_;
+}
+
+Error unreachable(const Error& error, const std::vector<std::string>& operands) {
+  const std::string address = concerned(error, operands);
+  const std::string reason = catalog::is_address(address) ? reason_of(error) : error.what();
+  return {error.code(),
+          fmt::format("'{}' cannot be read: {}; check the address, and that its server runs and answers this machine",
+                      address, reason),
+          address};
+}
+
+namespace {
+
+/// "500 MB/s, 0.50 times the 1.00 GB/s required"
+std::string comparison(double supply, const StreamingVerdict& verdict) {
+  return fmt::format("{}, {} times the {} required", format_rate(supply), format_factor(verdict.headroom_ratio),
+                     format_rate(verdict.required_bytes_per_second));
+}
+
+std::string text_of(double supply, const StreamingVerdict& verdict) {
+  if (verdict.verdict == StreamOrStage::stream) {
+    return fmt::format("stream: the store gives {}; staging would win no time", comparison(supply, verdict));
+  }
+  if (!verdict.break_even_epochs) {
+    return fmt::format(
+        "stage: the store gives {}, which leaves too little reserve ({} times are asked for); staging "
+        "takes {} once",
+        comparison(supply, verdict), kStreamingReserve, format_duration(verdict.staging_seconds));
+  }
+  return fmt::format(
+      "stage: the store gives {}; streaming adds {} to each epoch, staging takes {} once and has paid "
+      "after {:.1f} epochs, where the local disk gives what is required",
+      comparison(supply, verdict), format_duration(verdict.epoch_stall_seconds),
+      format_duration(verdict.staging_seconds), *verdict.break_even_epochs);
+}
+
+}  // namespace
+
+StreamingVerdict judge_streaming(double supply, double required, std::uint64_t set_bytes) {
+  const auto bytes = static_cast<double>(set_bytes);
+  StreamingVerdict verdict;
+  verdict.required_bytes_per_second = required;
+  verdict.headroom_ratio = supply / required;
+  verdict.staging_seconds = bytes / supply;
+  verdict.epoch_seconds = bytes / required;
+  verdict.verdict = supply >= kStreamingReserve * required ? StreamOrStage::stream : StreamOrStage::stage;
+  if (supply < required) {
+    verdict.epoch_stall_seconds = verdict.staging_seconds - verdict.epoch_seconds;
+    verdict.break_even_epochs = verdict.staging_seconds / verdict.epoch_stall_seconds;
+  }
+  verdict.text = text_of(supply, verdict);
+  return verdict;
+}
+
+std::optional<double> StoreReadOptions::required() const {
+  std::optional<double> bytes;
+  if (sample_bytes) bytes = static_cast<double>(*sample_bytes);
+  const auto requirement = job_requirement({preset, gpus, batch, step_time, bytes, min_au});
+  if (requirement && required_rate) {
+    throw Error(ErrorCode::usage, "--required-rate and a job (--preset, --batch, --step-time) are two requirements");
+  }
+  if (!requirement && sample_bytes) {
+    throw Error(ErrorCode::usage, "--sample-bytes says nothing alone: add --batch and --step-time");
+  }
+  if (!requirement) return required_rate;
+  return bytes_per_second(requirement->job) * requirement->min_au;
 }
 
 }  // namespace shardkit::bench

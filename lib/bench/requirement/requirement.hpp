@@ -1,15 +1,18 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/context.hpp"
 #include "core/fields.hpp"
 
-/// The arithmetic of what training asks of its input, and of what it gets. Pure functions; every formula stands in
-/// docs/model.md with its source and an example. Sizes in bytes, times in seconds, rates per second. Inputs are taken
+/// The arithmetic of what training asks of its input, of what it gets, and whether that is enough. Every formula stands
+/// in docs/model.md with its source and an example. Sizes in bytes, times in seconds, rates per second. Inputs are taken
 /// to be positive unless a comment says otherwise.
 namespace shardkit::bench {
 
@@ -91,5 +94,78 @@ struct CoresNeeded {
 
 /// A row for every JPEG preset: its samples per second over those that one core does. None when `per_core` is 0.
 std::vector<CoresNeeded> cores_needed(double per_core);
+
+/// Whether a supply meets a requirement.
+enum class RequirementState {
+  met,
+  missed,
+  undecided,  ///< what was measured is enough, but a stage was not measured
+};
+constexpr auto enum_names(RequirementState) {
+  return std::to_array<std::string_view>({"met", "missed", "undecided"});
+}
+
+/// Stages have these names in every result.
+namespace stage {
+inline constexpr std::string_view kRead = "read";
+inline constexpr std::string_view kDecode = "decode";
+inline constexpr std::string_view kAugment = "augment";
+inline constexpr std::string_view kTransfer = "transfer";
+inline constexpr std::string_view kCompute = "compute";
+inline constexpr std::string_view kCheckpoint = "checkpoint";
+}  // namespace stage
+
+/// How many samples a second a stage gives when nothing else holds it back.
+struct StageRate {
+  std::string_view stage;
+  double samples_per_second = 0;
+};
+
+/// What comes of a job on a node.
+struct Judgement {
+  std::string limiting_stage;    ///< the slowest stage; "compute" when every stage is fast enough
+  double supply_per_second = 0;  ///< samples, of the slowest stage
+  double headroom_ratio = 0;     ///< supply over demand; below 1 something is short
+  double overlapped_au = 0;      ///< utilisation when fetching runs wholly beside computing
+  double serial_au = 0;          ///< utilisation when each step waits for its batch
+  std::uint64_t gpus_fed = 0;    ///< at `min_au`
+  bool ok = false;               ///< overlapped_au reaches `min_au`
+};
+
+/// What a stage does, as a sentence begins with it: "decoding" of "decode".
+std::string_view stage_activity(std::string_view stage);
+
+/// "1 sample/s", "1,200 samples/s", rounded.
+std::string sample_rate_text(double samples_per_second);
+
+/// Judges stages that overlap, so that the slowest sets the pace. `rates` is not empty; min_au in (0, 1].
+Judgement judge(const TrainingJob& job, double min_au, std::span<const StageRate> rates);
+
+/// A job and how much of its GPUs' time it wants used.
+struct JobRequirement {
+  TrainingJob job;
+  double min_au = 1;               ///< 1: every GPU busy all the time
+  const Preset* preset = nullptr;  ///< where the job came from, if from one
+
+  /// False for workloads whose samples are no images: they are neither decoded nor cropped.
+  bool is_of_images() const { return preset == nullptr || preset->jpeg; }
+};
+
+/// What a command line says of a job: a preset, single values, or a preset with values replaced.
+struct JobOptions {
+  std::optional<std::string> preset;
+  std::optional<std::uint64_t> gpus;
+  std::optional<std::uint64_t> batch;
+  std::optional<double> step_time;
+  std::optional<double> sample_bytes;  ///< given or measured; needed only without a preset
+  std::optional<double> min_au;
+};
+
+/// Empty when the options describe no job at all. Throws Error{usage} when something is missing or impossible; a number
+/// of GPUs or a utilisation without a job is such.
+std::optional<JobRequirement> job_requirement(const JobOptions& options);
+
+/// Warns where the batch of a preset was replaced and its step time, which is that of its own batch, was not.
+void warn_of_step_time(const JobOptions& options, Context& context);
 
 }  // namespace shardkit::bench

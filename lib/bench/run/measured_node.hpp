@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/machine/cache_state.hpp"
-#include "bench/requirement/job.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 
 /// What was measured on a node, and the rates that follow from it. Pure; docs/model.md has the formulas.

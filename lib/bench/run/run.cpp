@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/requirement/job.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "bench/run/measured_node.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"

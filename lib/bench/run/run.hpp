@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "bench/decode/decode.hpp"
-#include "bench/env/environment.hpp"
+#include "bench/env/env.hpp"
 #include "bench/input/input_files.hpp"
 #include "bench/machine/cache_state.hpp"
 #include "bench/model/model.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
-#include "bench/requirement/job.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "bench/run/measured_node.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "bench/transfer/transfer.hpp"

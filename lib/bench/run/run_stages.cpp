@@ -10,9 +10,9 @@
 
 #include "bench/decode/decode.hpp"
 #include "bench/input/sample_listing.hpp"
-#include "bench/read/folder_walk.hpp"
+#include "bench/read/folder_read.hpp"
 #include "bench/read/read.hpp"
-#include "bench/read/read_hints.hpp"
+#include "bench/read/read_passes.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/run/run.hpp"
 #include "bench/timing/timed_run.hpp"
@@ -68,8 +68,8 @@ double mean(const stats::LatencyHistogram& latency) {
   return latency.count() > 0 ? latency.total() / static_cast<double>(latency.count()) : 0;
 }
 
-FileCosts costs_of(const FolderTally& tally) {
-  FileCosts costs{tally.close.count(), mean(tally.open), mean(tally.stat), mean(tally.read), mean(tally.close), 1};
+FileCosts costs_of(const FileCalls& calls) {
+  FileCosts costs{calls.close.count(), mean(calls.open), mean(calls.stat), mean(calls.read), mean(calls.close), 1};
   const double all = costs.open_seconds + costs.stat_seconds + costs.read_seconds + costs.close_seconds;
   if (costs.read_seconds > 0) costs.shards_gain_ratio = all / costs.read_seconds;
   return costs;
@@ -84,20 +84,11 @@ std::optional<FileCosts> measure_file_costs(const InputSet& input, CacheRequest 
   const std::size_t prepared = prepare_cache(files, cache, seconds, context);
   std::vector<std::string> paths;
   for (std::size_t i = 0; i < prepared; ++i) paths.push_back(files[i].path);
-  ReadOptions options;
-  options.budget = seconds;
-  FolderWork work(paths, options, context);
+  FileCalls calls;
   context.progress().start("opening files", paths.size());
-  std::vector<FolderTally> tallies(threads);
-  timed_run(
-      static_cast<unsigned>(threads),
-      [&](unsigned thread, const std::stop_token& stop) { work.run(tallies[thread], stop); }, context.progress().bytes,
-      context.stop_token());
-  context.throw_if_stopped();
-  FolderTally all;
-  for (const FolderTally& tally : tallies) all.merge(tally);
-  if (all.close.count() == 0) return std::nullopt;
-  return costs_of(all);
+  time_file_calls(paths, threads, {}, seconds, calls, context);
+  if (calls.close.count() == 0) return std::nullopt;
+  return costs_of(calls);
 }
 
 void FileCosts::describe(FieldVisitor& v) {

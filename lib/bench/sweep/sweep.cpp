@@ -10,7 +10,7 @@
 #include "bench/input/input_files.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
-#include "bench/requirement/job.hpp"
+#include "bench/requirement/requirement.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
@@ -68,7 +68,7 @@ SweepPoint measure_read(const SweepOptions& options, const PointWork& work, cons
   read_options.engine = setting.engine;
   read_options.threads = setting.threads;
   read_options.block = setting.block;
-  if (setting.engine == "uring") read_options.depth = setting.depth;
+  if (setting.engine == io::EngineKind::uring) read_options.depth = setting.depth;
   read_options.direct = options.direct;
   read_options.cache = options.direct ? CacheRequest::any : options.cache;
   read_options.budget = work.seconds;
@@ -102,7 +102,8 @@ SweepPoint measure_load(const SweepOptions& options, const PointWork& work, cons
 std::string reading_text(const SweepSettings& settings) {
   std::string text = fmt::format("reading: {} by {} with {} a read", format_rate(*settings.bytes_per_second),
                                  format_count(*settings.threads, "thread"), format_size(*settings.block));
-  if (settings.engine == "uring") text += fmt::format(" and {} under way for each (io_uring)", *settings.depth);
+  if (settings.engine == io::EngineKind::uring)
+    text += fmt::format(" and {} under way for each (io_uring)", *settings.depth);
   return text;
 }
 
@@ -116,11 +117,12 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
   const SweepSettings& settings = outcome.settings;
   if (settings.threads) {
     result.text = reading_text(settings);
-    const std::string depth = settings.engine == "uring" ? fmt::format(" --depth {}", *settings.depth) : "";
+    const std::string depth =
+        settings.engine == io::EngineKind::uring ? fmt::format(" --depth {}", *settings.depth) : "";
     const std::string cache = fmt::format(" --cache {}", enum_name(options.cache));
-    result.commands.push_back(fmt::format("iobench read {} --engine {} --threads {} --block {}{}{}",
-                                          shell_word(options.paths.front()), *settings.engine, *settings.threads,
-                                          *settings.block, depth, options.direct ? " --direct" : cache));
+    result.commands.push_back(fmt::format(
+        "iobench read {} --engine {} --threads {} --block {}{}{}", shell_word(options.paths.front()),
+        enum_name(*settings.engine), *settings.threads, *settings.block, depth, options.direct ? " --direct" : cache));
   }
   if (!settings.workers) return;
   result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);
@@ -264,7 +266,7 @@ Knee climb(SweepParameter parameter, std::span<const std::uint64_t> values,
 /// With io_uring, when the kernel lets it.
 void sweep_depth(const SweepProbes& probes, const ReadSetting& pread, double pread_rate, SweepOutcome& outcome) {
   ReadSetting setting = pread;
-  setting.engine = "uring";
+  setting.engine = io::EngineKind::uring;
   setting.threads = std::min<std::uint64_t>(pread.threads, 2);  // depth stands in for the other threads
   const std::size_t before = outcome.rows.size();
   try {

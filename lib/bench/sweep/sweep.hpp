@@ -13,6 +13,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"
+#include "io/read_engine.hpp"
 
 /// `iobench sweep`: the best settings on this node, and the knees of the curves. What settings a sweep tries, when it
 /// has seen enough, and what it settles for knows no files and no clock.
@@ -20,7 +21,7 @@ namespace shardkit::bench {
 
 /// How files are read.
 struct ReadSetting {
-  std::string engine = "pread";
+  io::EngineKind engine = io::EngineKind::pread;
   std::uint64_t threads = 1;
   std::uint64_t block = 256U << 10U;  ///< bytes
   std::uint64_t depth = 1;            ///< reads under way for each thread
@@ -65,7 +66,7 @@ struct SweepRow {
 
 /// The settings at the knees.
 struct SweepSettings {
-  std::optional<std::string> engine;
+  std::optional<io::EngineKind> engine;
   std::optional<std::uint64_t> threads;
   std::optional<std::uint64_t> block;
   std::optional<std::uint64_t> depth;

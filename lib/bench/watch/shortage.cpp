@@ -1,5 +1,3 @@
-#include "bench/watch/shortage.hpp"
-
 #include <algorithm>
 
 #include "bench/watch/watch_row.hpp"

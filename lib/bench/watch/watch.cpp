@@ -11,20 +11,15 @@
 #include "core/text.hpp"
 
 namespace shardkit::bench {
-namespace {
-
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
-}  // namespace
 
 void check_watch_options(const WatchOptions& options) {
   check_ranges(options);
   if (options.duration && *options.duration < options.interval) {
-    refuse("--duration: shorter than one --interval, there would be nothing to tell");
+    throw Error(ErrorCode::usage, "--duration: shorter than one --interval, there would be nothing to tell");
   }
   if (options.path && catalog::is_address(*options.path)) {
-    refuse("watch looks at what is mounted on this machine; 'iobench read " + without_secrets(*options.path) +
-           "' measures a store");
+    throw Error(ErrorCode::usage, "watch looks at what is mounted on this machine; 'iobench read " +
+                                      without_secrets(*options.path) + "' measures a store");
   }
 }
 
@@ -45,13 +40,13 @@ bool sleep_until(double moment, system::Clock& clock, const std::stop_token& sto
 
 }  // namespace
 
-WatchEnd watch_loop(const WatchBounds& bounds, system::Clock& clock, const std::stop_token& stop, const WatchLook& look,
-                    const WatchInterval& take) {
+WatchEnd watch_loop(const WatchOptions& options, system::Clock& clock, const std::stop_token& stop,
+                    const WatchLook& look, const WatchInterval& take) {
   WatchSample before = look();
-  const double end = before.moment + bounds.duration.value_or(1e12);
+  const double end = before.moment + options.duration.value_or(1e12);
   double next = before.moment;
   for (std::uint64_t taken = 1;; ++taken) {
-    next = std::max(next + bounds.interval, clock.monotonic().count());
+    next = std::max(next + options.interval, clock.monotonic().count());
     const bool last = next > end - kLeastInterval;
     const bool slept = sleep_until(std::min(next, end), clock, stop);
     if (!slept && clock.monotonic().count() - before.moment < kLeastInterval) return WatchEnd::stopped;
@@ -61,7 +56,7 @@ WatchEnd watch_loop(const WatchBounds& bounds, system::Clock& clock, const std::
     before = std::move(after);
     if (!slept) return WatchEnd::stopped;
     if (last) return WatchEnd::duration;
-    if (taken == bounds.count) return WatchEnd::count;
+    if (taken == options.count) return WatchEnd::count;
   }
 }
 
@@ -126,8 +121,7 @@ WatchResult watch(const WatchOptions& options, Context& context, const WatchRowS
     context.progress().items.fetch_add(1, std::memory_order_relaxed);
     return sink(row);
   };
-  result.ended =
-      watch_loop({options.interval, options.duration, options.count}, sources.clock, context.stop_token(), look, take);
+  result.ended = watch_loop(options, sources.clock, context.stop_token(), look, take);
   result.verdict = judge_watch(target, result.summary);
   result.findings = watch_findings(result.summary);
   warn_of_hidden_bytes(result, context);
@@ -135,6 +129,11 @@ WatchResult watch(const WatchOptions& options, Context& context, const WatchRowS
 }
 
 void WatchResult::describe(FieldVisitor& v) {
+  describe_end(v);
+  v.field({"rows", "the last 1800 intervals"}, rows);
+}
+
+void WatchResult::describe_end(FieldVisitor& v) {
   v.field({"verdict", "what is short"}, verdict);
   v.field({"ended", "stopped by a signal, by the process's end, --duration or --count"}, ended);
   v.field({"pid", Unit::count, "process that was watched"}, pid);
@@ -145,7 +144,6 @@ void WatchResult::describe(FieldVisitor& v) {
   v.field({"gpus_missing", "why GPUs were not looked at; null when they were"}, gpus_missing);
   v.field({"summary", "all intervals together"}, summary);
   v.field({"findings", "figures that a good engineer would point at, the worst first"}, findings);
-  v.field({"rows", "the last 1800 intervals"}, rows);
 }
 
 }  // namespace shardkit::bench

@@ -9,10 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/watch/watch_row.hpp"
-#include "bench/watch/watch_sample.hpp"
 #include "bench/watch/watch_summary.hpp"
-#include "bench/watch/watch_verdict.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "system/clock.hpp"
@@ -25,11 +22,11 @@ enum class WatchLines { text, json, none };
 constexpr auto enum_names(WatchLines) { return std::to_array<std::string_view>({"text", "json", "none"}); }
 
 struct WatchOptions {
-  std::optional<std::string> path;
-  std::optional<std::uint64_t> pid;
-  double interval = 2;             ///< seconds
-  std::optional<double> duration;  ///< seconds; empty: until it is stopped
-  std::optional<std::uint64_t> count;
+  std::optional<std::string> path = {};
+  std::optional<std::uint64_t> pid = {};
+  double interval = 2;                  ///< seconds
+  std::optional<double> duration = {};  ///< seconds; empty: until it is stopped
+  std::optional<std::uint64_t> count = {};
   WatchLines lines = WatchLines::text;
 
   void describe(FieldVisitor& v) {
@@ -54,23 +51,17 @@ constexpr auto enum_names(WatchEnd) {
   return std::to_array<std::string_view>({"stopped", "process", "duration", "count"});
 }
 
-/// How long it may go on.
-struct WatchBounds {
-  double interval = 2;             ///< seconds
-  std::optional<double> duration;  ///< seconds
-  std::optional<std::uint64_t> count;
-};
-
 using WatchLook = std::function<WatchSample()>;
 /// False when no more intervals are wanted.
 using WatchInterval = std::function<bool(const WatchSample& before, const WatchSample& after)>;
 
-/// Looks at once and then every interval, at the times that the first look sets, so that delays do not add up; a look
-/// that takes longer than an interval lets intervals be longer. Each pair of looks is handed to `take`, but not the one
-/// in which the process ended. A stop ends it as well: what came since the last look is an interval of its own when it
-/// is a tenth of a second or more. So does `take`, which is a stop as well. Throws what `look` and `take` throw.
-WatchEnd watch_loop(const WatchBounds& bounds, system::Clock& clock, const std::stop_token& stop, const WatchLook& look,
-                    const WatchInterval& take);
+/// Looks at once and then every interval of the options, at the times that the first look sets, so that delays do not
+/// add up; a look that takes longer than an interval lets intervals be longer. Each pair of looks is handed to `take`,
+/// but not the one in which the process ended. A stop ends it as well: what came since the last look is an interval of
+/// its own when it is a tenth of a second or more. So does `take`, which is a stop as well. Throws what `look` and
+/// `take` throw.
+WatchEnd watch_loop(const WatchOptions& options, system::Clock& clock, const std::stop_token& stop,
+                    const WatchLook& look, const WatchInterval& take);
 
 struct WatchResult {
   WatchVerdict verdict;
@@ -89,6 +80,8 @@ struct WatchResult {
   static constexpr std::size_t kMostRows = 1800;
 
   void describe(FieldVisitor& v);
+  /// All but the rows.
+  void describe_end(FieldVisitor& v);
 };
 
 /// Takes each interval as it ends; false when no more are wanted, which is a stop.

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/watch/watch_verdict.hpp"
+#include "bench/watch/watch_summary.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::bench {
@@ -132,8 +132,7 @@ std::vector<Finding> watch_findings(const WatchSummary& summary) {
   retransmissions(summary, findings);
   group_memory(summary, findings);
   few_processes(summary, findings);
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.severity < b.severity; });
+  std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;
 }
 

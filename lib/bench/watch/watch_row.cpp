@@ -32,19 +32,20 @@ Number share(Number part, Number whole) {
   return ratio ? Number(std::min(*ratio, 1.0)) : std::nullopt;
 }
 
-struct PressureShare {
-  Number some;
-  Number full;
-};
-PressureShare pressure_share(const std::optional<system::Pressure>& before,
-                             const std::optional<system::Pressure>& after, double seconds) {
-  if (!before || !after) return {};
-  return {share(growth(before->some_seconds, after->some_seconds), seconds),
-          share(growth(before->full_seconds, after->full_seconds), seconds)};
-}
-
-PressureShares pressure_shares(const PressureShare& cpu, const PressureShare& io, const PressureShare& memory) {
-  return {cpu.some, io.some, io.full, memory.some, memory.full};
+/// Of the node or of a control group.
+template <class Counters>
+PressureShares pressure_shares(const Counters& before, const Counters& after, double seconds) {
+  using Waiting = std::optional<system::Pressure> Counters::*;
+  const auto waited = [&](Waiting of, double system::Pressure::*part) {
+    const auto& first = before.*of;
+    const auto& last = after.*of;
+    return first && last ? share(growth((*first).*part, (*last).*part), seconds) : Number();
+  };
+  return {waited(&Counters::cpu_pressure, &system::Pressure::some_seconds),
+          waited(&Counters::io_pressure, &system::Pressure::some_seconds),
+          waited(&Counters::io_pressure, &system::Pressure::full_seconds),
+          waited(&Counters::memory_pressure, &system::Pressure::some_seconds),
+          waited(&Counters::memory_pressure, &system::Pressure::full_seconds)};
 }
 
 void add_processors(const system::CpuTimes& before, const system::CpuTimes& after, NodeRow& row) {
@@ -69,9 +70,7 @@ void add_memory(const std::optional<system::MemoryUse>& before, const system::Me
 NodeRow node_row(const WatchSample& before, const WatchSample& after, double seconds) {
   NodeRow row;
   if (before.cpu && after.cpu) add_processors(*before.cpu, *after.cpu, row);
-  row.pressure = pressure_shares(pressure_share(before.cpu_pressure, after.cpu_pressure, seconds),
-                                 pressure_share(before.io_pressure, after.io_pressure, seconds),
-                                 pressure_share(before.memory_pressure, after.memory_pressure, seconds));
+  row.pressure = pressure_shares(before, after, seconds);
   if (after.memory) add_memory(before.memory, *after.memory, seconds, row);
   if (after.dev_shm) {
     row.dev_shm_size = after.dev_shm->total_bytes;
@@ -86,9 +85,7 @@ GroupRow group_row(const system::CgroupUse& before, const system::CgroupUse& aft
   row.throttled =
       share(growth(before.throttled_periods, after.throttled_periods), growth(before.periods, after.periods));
   row.cores = per(growth(before.cpu_seconds, after.cpu_seconds), seconds);
-  row.pressure = pressure_shares(pressure_share(before.cpu_pressure, after.cpu_pressure, seconds),
-                                 pressure_share(before.io_pressure, after.io_pressure, seconds),
-                                 pressure_share(before.memory_pressure, after.memory_pressure, seconds));
+  row.pressure = pressure_shares(before, after, seconds);
   row.memory = after.memory;
   row.memory_limit = after.memory_limit;
   return row;
@@ -216,10 +213,8 @@ WatchRow watch_row(const WatchTarget& target, const WatchSample& before, const W
   if (!before.processes.empty() && !after.processes.empty()) row.job = job_row(target, before, after, row.seconds);
   if (before.disk && after.disk) row.disk = disk_row(target.storage.device, *before.disk, *after.disk, row.seconds);
   if (before.nfs && after.nfs) row.nfs = nfs_row(*before.nfs, *after.nfs, row.seconds);
-  if (after.cached) {
-    row.cached = share(static_cast<double>(after.cached->cached_bytes), static_cast<double>(after.cached->bytes));
-  }
-  for (const GpuSample& gpu : after.gpus) row.gpus.push_back({gpu.state, gpu.intake});
+  row.cached = after.cached;
+  row.gpus = after.gpus;
   row.short_of = shortage_of(row);
   return row;
 }

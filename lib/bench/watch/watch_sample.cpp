@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/watch/shortage.hpp"
 #include "bench/watch/watch.hpp"
 #include "core/error.hpp"
 #include "io/page_cache.hpp"
@@ -105,19 +104,20 @@ WatchedFiles::WatchedFiles(const std::string& path) {
   files_ = taken_evenly(std::move(files_), std::max<std::size_t>(1, most));
 }
 
-std::optional<CachedShare> WatchedFiles::look() const {
-  CachedShare share;
+std::optional<double> WatchedFiles::look() const {
+  double bytes = 0;
+  double cached = 0;
   try {
     for (const io::File& file : files_) {
-      const auto cached = io::cached_bytes(file);
-      if (!cached) return std::nullopt;
-      share.cached_bytes += *cached;
-      share.bytes += file.size();
+      const auto in_cache = io::cached_bytes(file);
+      if (!in_cache) return std::nullopt;
+      cached += static_cast<double>(*in_cache);
+      bytes += static_cast<double>(file.size());
     }
   } catch (const Error&) {  // a server that forgot the file
     return std::nullopt;
   }
-  return share.bytes > 0 ? std::optional(share) : std::nullopt;
+  return bytes > 0 ? std::optional(std::min(cached / bytes, 1.0)) : std::nullopt;
 }
 
 namespace {
@@ -145,8 +145,8 @@ void look_at_data(const WatchTarget& target, const WatchSources& sources, WatchS
   sample.cached = sources.files.look();
 }
 
-std::vector<GpuSample> look_at_gpus_of(const gpu::GpuMonitor* monitor) {
-  std::vector<GpuSample> gpus;
+std::vector<GpuRow> look_at_gpus_of(const gpu::GpuMonitor* monitor) {
+  std::vector<GpuRow> gpus;
   if (monitor == nullptr) return gpus;
   for (gpu::GpuState& state : monitor->look()) {
     const auto intake = is_in_use(state) ? monitor->pcie_intake(state.pci_address) : std::nullopt;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/fields.hpp"
 #include "gpu/gpu_monitor.hpp"
 #include "io/file.hpp"
 #include "system/block_device.hpp"
@@ -38,12 +39,6 @@ struct WatchTarget {
 /// Error{usage} for one that holds no data by its kind.
 WatchTarget find_watch_target(const WatchOptions& options, const system::Probe& probe);
 
-/// What of some files lies in the page cache.
-struct CachedShare {
-  std::uint64_t bytes = 0;
-  std::uint64_t cached_bytes = 0;
-};
-
 /// Some files of the watched data, open for as long as they are watched, so that a look at them costs neither lookups
 /// nor requests to a server: at most 64 and 4 GiB, taken evenly from the first 4096 entries that a walk meets. A look
 /// visits each cached page of them. One thread at a time.
@@ -56,17 +51,20 @@ class WatchedFiles {
   WatchedFiles() = default;
 
   std::size_t count() const { return files_.size(); }
-  /// Empty without files, and where the system does not tell this user (io/page_cache.hpp).
-  std::optional<CachedShare> look() const;
+  /// What share of their bytes lies in the page cache. Empty without files, and where the system does not tell this
+  /// user (io/page_cache.hpp).
+  std::optional<double> look() const;
 
  private:
   std::vector<io::File> files_;
 };
 
 /// A GPU at a moment.
-struct GpuSample {
+struct GpuRow {
   gpu::GpuState state;
   std::optional<double> intake;  ///< bytes per second over its link; asked of GPUs in use alone, as it takes 20 ms each
+
+  void describe(FieldVisitor& v);
 };
 
 /// Counters and levels at a moment, as the machine tells them. What it does not tell is empty.
@@ -84,8 +82,8 @@ struct WatchSample {
   bool process_ended = false;
   std::optional<system::DiskCounters> disk;
   std::optional<system::NfsCounters> nfs;
-  std::optional<CachedShare> cached;
-  std::vector<GpuSample> gpus;
+  std::optional<double> cached;  ///< share of some files of the data
+  std::vector<GpuRow> gpus;
 };
 
 /// Whom to ask. They outlive who holds this.

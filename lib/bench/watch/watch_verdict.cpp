@@ -1,10 +1,10 @@
-#include "bench/watch/watch_verdict.hpp"
-
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/watch/watch_summary.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::bench {
@@ -27,26 +27,10 @@ Shortage worst_shortage(const WatchSummary& summary) {
   return summary.share(Shortage::compute) >= kMostly ? Shortage::compute : Shortage::nothing;
 }
 
-std::string_view thing(Shortage shortage) {
-  switch (shortage) {
-    case Shortage::cpu_limit:
-      return "the CPU limit";
-    case Shortage::memory:
-      return "memory";
-    case Shortage::cores:
-      return "processor cores are";
-    case Shortage::gpu_link:
-      return "the link from host to GPU";
-    case Shortage::storage:
-      return "storage";
-    case Shortage::dev_shm:
-      return "room in /dev/shm";
-    case Shortage::nothing:
-    case Shortage::compute:
-      break;
-  }
-  return "nothing";
-}
+/// By Shortage.
+constexpr std::array<std::string_view, kEnumNames<Shortage>.size()> kThings{
+    "nothing", "nothing",         "the CPU limit", "memory", "processor cores are", "the link from host to GPU",
+    "storage", "room in /dev/shm"};
 
 /// The job was not fed, and nothing that the node tells of says why.
 std::string idle_text(const WatchSummary& summary) {
@@ -62,7 +46,7 @@ std::string verdict_text(const WatchSummary& summary, Shortage shortage) {
     return fmt::format("nothing is short: GPUs are busy {} of the time", percent(summary.gpu_busy.value().value_or(0)));
   }
   if (shortage == Shortage::nothing) return idle_text(summary);
-  const std::string_view subject = thing(shortage);
+  const std::string_view subject = kThings[static_cast<std::size_t>(shortage)];
   return fmt::format("{}{} short in {} of the time", subject, subject.ends_with(" are") ? "" : " is",
                      percent(summary.share(shortage)));
 }

@@ -9,9 +9,12 @@
 #include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
 #include "io/publish.hpp"
+#include "sync/task_group.hpp"
 
 namespace shardkit::dataset {
 namespace {
+
+constexpr std::size_t kLookUps = 32;  // at a time
 
 /// Runs `work`; an Error other than a stop becomes a problem.
 template <class Work>
@@ -105,19 +108,22 @@ std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set) {
   if (set.manifest) {
     for (const formats::ManifestShard& shard : set.manifest->shards) listed.emplace(shard.name, &shard);
   }
-  std::vector<ExpectedShard> result;
-  for (const catalog::ShardFile& shard : set.shards) {
-    ExpectedShard& expected = result.emplace_back();
+  std::vector<ExpectedShard> result(set.shards.size());
+  const auto look_up = [&](std::size_t at, std::size_t) {
+    const catalog::ShardFile& shard = set.shards[at];
+    ExpectedShard& expected = result[at];
     if (const auto entry = listed.find(shard.name); entry != listed.end()) expected.manifest = entry->second;
     const std::string path = io::join_path(io::parent_folder(shard.path), formats::shard_index_path(shard.name));
-    if (!set.inputs->exists(path)) continue;
+    if (!set.inputs->exists(path)) return;
     expected.index_path = path;
     try {
       expected.index = formats::read_shard_summary(*set.inputs->open(path), path);
     } catch (const Error& error) {  // verify_shard() reads it in full and says what is wrong with it
       if (error.code() == ErrorCode::cancelled) throw;
     }
-  }
+  };
+  sync::for_each_index(set.shards.size(), kLookUps, set.inputs->stop(), look_up);
+  if (set.inputs->stop().stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for indexes");
   return result;
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("a node is kept as baseline of its class, and others are held against 
   CHECK(saved.text.find("class 'h100-nvme'") != std::string::npos);
   const std::string slow = write_repetitions(dir, "slow", {.rate = 0.8e9, .host = "node7"});
   const CompareResult result = compare_paths(file, slow, {.machine_class = "h100-nvme"});
-  CHECK(result.verdict == "regressed");
+  CHECK(result.verdict == stats::ChangeVerdict::regressed);
   CHECK(result.base->machine_class == "h100-nvme");
   CHECK(result.base->repetitions == 10);
 }
@@ -59,7 +59,7 @@ TEST_CASE("without a name the class follows from processors, memory and storage"
   const TempDir dir;
   const std::string file = dir.path("fleet.json");
   CHECK(save(write_repetitions(dir, "good", {}), file).changed.machine_class == "16cpu-32gib-nvme");
-  CHECK(compare_paths(file, dir.path("good")).verdict == "pass");
+  CHECK(compare_paths(file, dir.path("good")).verdict == stats::ChangeVerdict::pass);
   CompareOptions options;
   options.base = file;
   options.changed = write_repetitions(dir, "other", {.cpus = 64});
@@ -86,7 +86,7 @@ TEST_CASE("a node that was measured under other conditions than the baseline is 
   const std::string file = dir.path("fleet.json");
   save(write_repetitions(dir, "good", {}), file, "x");
   const std::string warm = write_repetitions(dir, "warm", {.cache = "warm"});
-  CHECK(compare_paths(file, warm, {.machine_class = "x"}).verdict == "incomparable");
+  CHECK(compare_paths(file, warm, {.machine_class = "x"}).verdict == stats::ChangeVerdict::incomparable);
 }
 
 TEST_CASE("damaged baselines are errors and are not overwritten") {

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "bench/compare/compare_metrics.hpp"
+#include "bench/compare/compared_fields.hpp"
 #include "bench/results/result_file.hpp"
 #include "compare_support.hpp"
 #include "io/file.hpp"
@@ -30,7 +30,7 @@ TEST_CASE("a folder that reads a tenth slower regressed, the other metrics of it
   const TempDir dir;
   const std::string base = write_repetitions(dir, "base", {});
   const CompareResult result = compare_paths(base, write_repetitions(dir, "new", {.rate = 0.9e9}));
-  CHECK(result.verdict == "regressed");
+  CHECK(result.verdict == ChangeVerdict::regressed);
   CHECK(result.has_findings());
   const CompareRow& rate = row_of(result, "read.bytes_per_second");
   CHECK(rate.change.verdict == ChangeVerdict::regressed);
@@ -50,8 +50,8 @@ TEST_CASE("a longer latency is worse, a shorter one better") {
   const TempDir dir;
   const std::string base = write_repetitions(dir, "base", {});
   const std::string slow = write_repetitions(dir, "slow", {.p99 = 0.0023});
-  CHECK(compare_paths(base, slow).verdict == "regressed");
-  CHECK(compare_paths(slow, base).verdict == "improved");
+  CHECK(compare_paths(base, slow).verdict == ChangeVerdict::regressed);
+  CHECK(compare_paths(slow, base).verdict == ChangeVerdict::improved);
   CHECK_FALSE(compare_paths(slow, base).has_findings());
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("the same again passes") {
   const TempDir dir;
   const CompareResult result =
       compare_paths(write_repetitions(dir, "base", {}), write_repetitions(dir, "new", {.rate = 1.001e9}));
-  CHECK(result.verdict == "pass");
+  CHECK(result.verdict == ChangeVerdict::pass);
   CHECK(says(result.text, "2 metrics"));
   CHECK_FALSE(result.has_findings());
 }
@@ -68,11 +68,13 @@ TEST_CASE("thresholds are for all metrics, or for one") {
   const TempDir dir;
   const std::string base = write_repetitions(dir, "base", {});
   const std::string changed = write_repetitions(dir, "new", {.rate = 0.96e9});
-  CHECK(compare_paths(base, changed).verdict == "pass");
-  CHECK(compare_paths(base, changed, {.threshold = {"2%"}}).verdict == "regressed");
-  CHECK(compare_paths(base, changed, {.threshold = {"read.bytes_per_second=2%"}}).verdict == "regressed");
-  CHECK(compare_paths(base, changed, {.threshold = {"0.02", "read.bytes_per_second=10%"}}).verdict == "pass");
-  CHECK(compare_paths(base, changed, {.threshold = {"2 %"}, .metric = {"read.latency_seconds.p99"}}).verdict == "pass");
+  CHECK(compare_paths(base, changed).verdict == ChangeVerdict::pass);
+  CHECK(compare_paths(base, changed, {.threshold = {"2%"}}).verdict == ChangeVerdict::regressed);
+  CHECK(compare_paths(base, changed, {.threshold = {"read.bytes_per_second=2%"}}).verdict == ChangeVerdict::regressed);
+  CHECK(compare_paths(base, changed, {.threshold = {"0.02", "read.bytes_per_second=10%"}}).verdict ==
+        ChangeVerdict::pass);
+  CHECK(compare_paths(base, changed, {.threshold = {"2 %"}, .metric = {"read.latency_seconds.p99"}}).verdict ==
+        ChangeVerdict::pass);
 }
 
 TEST_CASE("single results are inconclusive, whatever they say; a flag makes that a finding") {
@@ -80,7 +82,7 @@ TEST_CASE("single results are inconclusive, whatever they say; a flag makes that
   write_file(dir.path("base.json"), read_envelope());
   write_file(dir.path("new.json"), read_envelope({.rate = 0.5e9}));
   CompareResult result = compare_paths(dir.path("base.json"), dir.path("new.json"));
-  CHECK(result.verdict == "inconclusive");
+  CHECK(result.verdict == ChangeVerdict::inconclusive);
   CHECK(row_of(result, "read.bytes_per_second").change.ratio.value() == Approx(-0.5));
   CHECK_FALSE(row_of(result, "read.bytes_per_second").change.interval);
   REQUIRE(result.hints.size() == 1);
@@ -101,7 +103,7 @@ TEST_CASE("repetitions within one result count each, not the figures beside them
   write_file(dir.path("base.json"), run_envelope(base));
   write_file(dir.path("new.json"), run_envelope(changed, "0.2.0"));
   const CompareResult result = compare_paths(dir.path("base.json"), dir.path("new.json"));
-  CHECK(result.verdict == "regressed");
+  CHECK(result.verdict == ChangeVerdict::regressed);
   CHECK(result.rows.size() == 3);
   CHECK(row_of(result, "run.predicted.samples_per_second").base == Approx(502.25));
   CHECK(result.base->repetitions == 10);
@@ -126,7 +128,7 @@ TEST_CASE("what follows from other metrics is shown and decides nothing, unless 
   const std::string base = write("base.json", 2000, 1000);
   const std::string predicted = "run.predicted.samples_per_second";
   const CompareResult worse = compare_paths(base, write("worse.json", 1000, 500));
-  CHECK(worse.verdict == "regressed");
+  CHECK(worse.verdict == ChangeVerdict::regressed);
   CHECK(worse.text.find("more") == std::string::npos);  // one change, told once
   CHECK(row_of(worse, predicted).derived);
   CHECK(row_of(worse, predicted).change.verdict == ChangeVerdict::regressed);
@@ -134,11 +136,11 @@ TEST_CASE("what follows from other metrics is shown and decides nothing, unless 
   CHECK(row_of(worse, "decode.samples_per_second").change.interval->confidence == Approx(0.98));
   const std::string only_predicted = write("odd.json", 2000, 500);
   const CompareResult same = compare_paths(base, only_predicted);
-  CHECK(same.verdict == "pass");
+  CHECK(same.verdict == ChangeVerdict::pass);
   CHECK(says(same.text, "in 1 metric"));
   CHECK(says(row_of(same, predicted).text, "follows from the others and does not count"));
-  CHECK(compare_paths(base, only_predicted, {.metric = {predicted}}).verdict == "regressed");
-  CHECK(compare_paths(base, only_predicted, {.threshold = {predicted + "=10%"}}).verdict == "regressed");
+  CHECK(compare_paths(base, only_predicted, {.metric = {predicted}}).verdict == ChangeVerdict::regressed);
+  CHECK(compare_paths(base, only_predicted, {.threshold = {predicted + "=10%"}}).verdict == ChangeVerdict::regressed);
 }
 
 TEST_CASE("a drift within a side is told") {
@@ -164,7 +166,7 @@ TEST_CASE("decoding that slowed down because it had fewer cores is told") {
   };
   const std::string base = write("base", 1900, 1080);
   const CompareResult busy = compare_paths(base, write("busy", 750, 1040));
-  CHECK(busy.verdict == "regressed");
+  CHECK(busy.verdict == ChangeVerdict::regressed);
   REQUIRE(busy.hints.size() == 1);
   CHECK(says(busy.hints.front(), "decoding had 1.8 cores in BASE and 0.7 in NEW"));
   CHECK(compare_paths(base, write("slow", 1000, 570)).hints.empty());
@@ -174,7 +176,7 @@ TEST_CASE("a rate of 0 has no ratio and is inconclusive") {
   const TempDir dir;
   const CompareResult result =
       compare_paths(write_repetitions(dir, "base", {}), write_repetitions(dir, "new", {.rate = 0}));
-  CHECK(result.verdict == "inconclusive");
+  CHECK(result.verdict == ChangeVerdict::inconclusive);
   CHECK_FALSE(row_of(result, "read.bytes_per_second").change.ratio);
 }
 
@@ -193,12 +195,12 @@ TEST_CASE("waits that were 0 and are half a second regressed, and a microsecond 
   };
   const std::string fed = write("fed", 0);
   const CompareResult late = compare_paths(fed, write("late", 0.5));
-  CHECK(late.verdict == "regressed");
+  CHECK(late.verdict == ChangeVerdict::regressed);
   const CompareRow& row = row_of(late, "pipeline.batch_latency_seconds.p99");
   CHECK(row.change.verdict == ChangeVerdict::regressed);
   CHECK(row.floor == 0.001);
   CHECK(says(row.text, "; less than 1 ms counts as 1 ms"));
-  CHECK(compare_paths(fed, write("hardly", 1e-6)).verdict == "pass");
+  CHECK(compare_paths(fed, write("hardly", 1e-6)).verdict == ChangeVerdict::pass);
 }
 
 TEST_CASE("a result that is held against itself is warned of") {
@@ -250,7 +252,7 @@ TEST_CASE("what a field means for a comparison comes from the verb that describe
 TEST_CASE("docs/comparing.md lists every metric, and in which direction it is good") {
   const std::string page = io::read_text_file(CHECKOUT "/docs/comparing.md");
   CHECK(compare_metrics().size() > 5);
-  for (const CompareMetric& metric : compare_metrics()) {
+  for (const ComparedField& metric : compare_metrics()) {
     const char* better = metric.role.better == Better::higher ? "higher" : "lower";
     const std::string row = fmt::format("| `{}` | {} | ", metric.name(), better);
     CAPTURE(row);
@@ -261,7 +263,7 @@ TEST_CASE("docs/comparing.md lists every metric, and in which direction it is go
 
 TEST_CASE("names of metrics are unique, and a value is shown in its unit") {
   std::vector<std::string> names;
-  for (const CompareMetric& metric : compare_metrics()) names.push_back(metric.name());
+  for (const ComparedField& metric : compare_metrics()) names.push_back(metric.name());
   std::ranges::sort(names);
   CHECK(std::ranges::adjacent_find(names) == names.end());
   CHECK(metric_text(1.234e9, Unit::bytes_per_second) == "1.23 GB/s");

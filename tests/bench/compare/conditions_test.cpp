@@ -1,7 +1,6 @@
-#include "bench/compare/conditions.hpp"
-
 #include <doctest/doctest.h>
 
+#include "bench/compare/measurements.hpp"
 #include "compare_support.hpp"
 
 using namespace shardkit;
@@ -13,7 +12,7 @@ namespace {
 
 /// The verdict on two folders that differ in what `change` does, and the first difference.
 struct Seen {
-  std::string verdict;
+  ChangeVerdict verdict = ChangeVerdict::pass;
   std::string key;
   bool decisive = false;
   std::string text;
@@ -47,7 +46,7 @@ TEST_CASE("another state of the cache, number of threads, data or machine makes 
   for (const Row& row : rows) {
     CAPTURE(row.key);
     const Seen seen = compare_with(row.facts);
-    CHECK(seen.verdict == "incomparable");
+    CHECK(seen.verdict == ChangeVerdict::incomparable);
     CHECK(seen.key == row.key);
     CHECK(seen.decisive);
     CHECK(seen.text.starts_with("incomparable: " + row.key + " is "));
@@ -59,7 +58,7 @@ TEST_CASE("another version, host name or path is listed and hinders nothing") {
   for (const ReadFacts& facts :
        {ReadFacts{.version = "0.2.0"}, ReadFacts{.host = "node2"}, ReadFacts{.path = "/mnt/other"}}) {
     const Seen seen = compare_with(facts);
-    CHECK(seen.verdict == "pass");
+    CHECK(seen.verdict == ChangeVerdict::pass);
     CHECK_FALSE(seen.key.empty());
     CHECK_FALSE(seen.decisive);
   }
@@ -67,17 +66,19 @@ TEST_CASE("another version, host name or path is listed and hinders nothing") {
 
 TEST_CASE("sizes of samples may differ a little, because each run reads other files") {
   const Seen seen = compare_with({.mean_sample = 111'000});
-  CHECK(seen.verdict == "pass");
+  CHECK(seen.verdict == ChangeVerdict::pass);
   CHECK(seen.key.empty());
 }
 
 TEST_CASE("what the user allows to differ is compared, by whole key, first part or last part") {
   for (const char* allowed : {"host.cpus", "host", "cpus"}) {
     CAPTURE(allowed);
-    CHECK(compare_with({.cpus = 32}, {.allow_different = {allowed}}).verdict == "pass");
+    CHECK(compare_with({.cpus = 32}, {.allow_different = {allowed}}).verdict == ChangeVerdict::pass);
   }
-  CHECK(compare_with({.cache = "warm", .cpus = 32}, {.allow_different = {"host"}}).verdict == "incomparable");
-  CHECK(compare_with({.rate = 0.8e9, .cache = "warm"}, {.allow_different = {"cache.state"}}).verdict == "regressed");
+  CHECK(compare_with({.cache = "warm", .cpus = 32}, {.allow_different = {"host"}}).verdict ==
+        ChangeVerdict::incomparable);
+  CHECK(compare_with({.rate = 0.8e9, .cache = "warm"}, {.allow_different = {"cache.state"}}).verdict ==
+        ChangeVerdict::regressed);
 }
 
 TEST_CASE("rows of incomparable results show their medians and judge nothing") {
@@ -105,9 +106,9 @@ TEST_CASE("results of two verbs are incomparable, unless the user says so: then 
   };
   const std::string node = write("pipeline", 1180);
   const std::string loader = write("loader-probe", 640);
-  CHECK(compare_paths(node, loader).verdict == "incomparable");
+  CHECK(compare_paths(node, loader).verdict == ChangeVerdict::incomparable);
   const CompareResult result = compare_paths(node, loader, {.allow_different = {"verb"}});
-  CHECK(result.verdict == "regressed");
+  CHECK(result.verdict == ChangeVerdict::regressed);
   REQUIRE(result.rows.size() == 1);
   CHECK(result.rows.front().metric == "loader-probe.samples_per_second");
 }
@@ -138,7 +139,7 @@ std::string transfer_envelope(const std::string& verb, const std::string& gpu) {
                      verb == "run" ? fmt::format(R"({{"transfer":{}}})", transfer) : transfer);
 }
 
-std::string verdict_on_transfers(const std::string& verb, const std::string& base, const std::string& changed) {
+ChangeVerdict verdict_on_transfers(const std::string& verb, const std::string& base, const std::string& changed) {
   const TempDir dir;
   write_file(dir.path("base.json"), transfer_envelope(verb, base));
   write_file(dir.path("new.json"), transfer_envelope(verb, changed));
@@ -149,16 +150,16 @@ std::string verdict_on_transfers(const std::string& verb, const std::string& bas
 
 TEST_CASE("copies to another GPU are incomparable; a run that saw no GPU is only without that metric") {
   for (const char* verb : {"transfer", "run"}) {
-    CHECK(verdict_on_transfers(verb, "NVIDIA H100", "NVIDIA A100") == "incomparable");
-    CHECK(verdict_on_transfers(verb, "NVIDIA H100", "NVIDIA H100") == "inconclusive");
-    CHECK(verdict_on_transfers(verb, "NVIDIA H100", "") == "inconclusive");
+    CHECK(verdict_on_transfers(verb, "NVIDIA H100", "NVIDIA A100") == ChangeVerdict::incomparable);
+    CHECK(verdict_on_transfers(verb, "NVIDIA H100", "NVIDIA H100") == ChangeVerdict::inconclusive);
+    CHECK(verdict_on_transfers(verb, "NVIDIA H100", "") == ChangeVerdict::inconclusive);
   }
 }
 
 namespace {
 
 /// What is compared against a pipeline whose batches stay in host memory, with a difference in its result.
-std::string verdict_on_pipelines(const std::string& changed) {
+ChangeVerdict verdict_on_pipelines(const std::string& changed) {
   const TempDir dir;
   const auto write = [&](const char* name, const std::string& facts) {
     write_file(dir.path(name), fmt::format(R"({{"schema":"shardkit/pipeline","result":{{{},"samples_per_second":900}},)"
@@ -175,9 +176,10 @@ std::string verdict_on_pipelines(const std::string& changed) {
 TEST_CASE(
     "a pipeline to a GPU, of another step or for more GPUs is no measure of one without, though the options are the "
     "same") {
-  CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.1)") == "inconclusive");
-  CHECK(verdict_on_pipelines(R"("sink":"gpu","normalize":"cpu","step_seconds":0.1)") == "incomparable");
-  CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"gpu","step_seconds":0.1)") == "incomparable");
-  CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.2)") == "incomparable");
-  CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.1,"gpus":8)") == "incomparable");
+  CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.1)") == ChangeVerdict::inconclusive);
+  CHECK(verdict_on_pipelines(R"("sink":"gpu","normalize":"cpu","step_seconds":0.1)") == ChangeVerdict::incomparable);
+  CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"gpu","step_seconds":0.1)") == ChangeVerdict::incomparable);
+  CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.2)") == ChangeVerdict::incomparable);
+  CHECK(verdict_on_pipelines(R"("sink":"host","normalize":"cpu","step_seconds":0.1,"gpus":8)") ==
+        ChangeVerdict::incomparable);
 }

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "bench/compare/compare_metrics.hpp"
+#include "bench/compare/compared_fields.hpp"
 #include "bench/compare/gate.hpp"
 #include "compare_support.hpp"
 #include "support/json_schema.hpp"
@@ -32,7 +32,7 @@ TEST_CASE("the gate of samples/ci fits its schema and can be read") {
 }
 
 TEST_CASE("a gate fits its schema exactly when it can be read") {
-  for (const CompareMetric& metric : compare_metrics()) {
+  for (const ComparedField& metric : compare_metrics()) {
     CHECK(schema_faults(gate_schema(), gate_of(fmt::format(R"({{"metric":"{}","min":1}})", metric.name()))).empty());
   }
   for (const char* requirement :

@@ -81,7 +81,7 @@ TEST_CASE("a gate stands beside a comparison: either fails the call") {
   const std::string base = write_repetitions(dir, "base", {});
   write_file(dir.path("gate.json"), gate_text(R"({"metric":"read.bytes_per_second","min":"2GB/s"})"));
   const CompareResult result = compare_paths(base, base, {.gate = dir.path("gate.json")});
-  CHECK(result.verdict == "pass");
+  CHECK(result.verdict == stats::ChangeVerdict::pass);
   CHECK(result.has_findings());
   CHECK(result.text.find("gate missed") != std::string::npos);
 }

@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "bench/env/environment.hpp"
+#include "bench/env/env.hpp"
 #include "support/recorded_tree.hpp"
 
 /// Recorded machines as iobench env sees them.

@@ -1,5 +1,3 @@
-#include "bench/env/environment.hpp"
-
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "bench/bench_data.hpp"
-#include "bench/requirement/job.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
@@ -222,7 +221,7 @@ TEST_CASE("images larger than those that were measured decode the slower, in pro
   options.read_rate = 100e9;
   write_file(*options.from,
              R"({"schema":"shardkit/decode","result":{"samples_per_second":20480,"mix":{"mean_bytes":130000}}})");
-  CHECK(model(options, context).requirement == "met");
+  CHECK(model(options, context).requirement == RequirementState::met);
   options.sample_bytes = 520'000;
   const ModelResult larger = model(options, context);
   CHECK(larger.limiting_stage == "decode");
@@ -421,7 +420,7 @@ TEST_CASE("one stage that is enough feeds no GPU: the others were not measured")
     Context own;
     const ModelResult result = modelled_from(job, text, own);
     CHECK(result.text == line);
-    CHECK(result.requirement == "undecided");
+    CHECK(result.requirement == RequirementState::undecided);
     CHECK_FALSE(result.limiting_stage);
     CHECK(result.not_measured == std::vector<std::string>{missing});
     CHECK_FALSE(result.has_findings());
@@ -435,7 +434,7 @@ TEST_CASE("one stage that is enough feeds no GPU: the others were not measured")
   check(R"({"schema":"shardkit/decode","result":{"samples_per_second":20000}})",
         "decoding is enough: 20,000 of 10,240 samples/s; reading was not measured", "read");
   job.decode_rate = 20'000;
-  CHECK(modelled_from(job, kRead, context).requirement == "met");
+  CHECK(modelled_from(job, kRead, context).requirement == RequirementState::met);
   CHECK_FALSE(has_warning(context, "not_measured"));
 }
 
@@ -454,7 +453,7 @@ TEST_CASE("what is no image needs no decoding to be fed") {
   ModelOptions job;
   job.preset = "cosmoflow-a100";
   const ModelResult result = modelled_from(job, kRead, context);
-  CHECK(result.requirement == "met");
+  CHECK(result.requirement == RequirementState::met);
   CHECK(result.not_measured.empty());
   CHECK_FALSE(has_warning(context, "not_measured"));
 }

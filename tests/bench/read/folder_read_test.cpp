@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench/read/folder_walk.hpp"
+#include "bench/input/input_files.hpp"
 #include "bench/read/read_data.hpp"
 
 using namespace shardkit;
@@ -131,7 +131,7 @@ TEST_CASE("what is no folder of files, or makes no sense for one, is a clear err
     return code_of(options) == ErrorCode::usage;
   };
   CHECK(broken([](ReadOptions& o) { o.direct = true; }));
-  CHECK(broken([](ReadOptions& o) { o.engine = "uring"; }));
+  CHECK(broken([](ReadOptions& o) { o.engine = io::EngineKind::uring; }));
   CHECK(broken([](ReadOptions& o) { o.block = 4096; }));
   CHECK(broken([](ReadOptions& o) { o.min_time = 1; }));
   CHECK(broken([](ReadOptions& o) { o.store.sample_bytes = 100; }));

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "bench/read/random_work.hpp"
+#include "bench/read/read_work.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;

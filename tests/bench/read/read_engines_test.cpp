@@ -22,8 +22,8 @@ std::string random_text(std::size_t bytes) {
 
 /// Calls `test` with options for each engine, where the kernel has it.
 void for_each_engine(const std::string& path, const std::function<void(ReadOptions)>& test) {
-  for (const std::string_view engine : kReadEngines) {
-    CAPTURE(engine);
+  for (const EngineKind engine : {EngineKind::pread, EngineKind::mmap, EngineKind::uring}) {
+    CAPTURE(enum_name(engine));
     try {
       make_read_engine(engine, {});
     } catch (const Error& error) {
@@ -47,7 +47,7 @@ TEST_CASE("every engine reads every byte once, sequentially and in random blocks
   for_each_engine(dir.path("x"), [&](ReadOptions options) {
     options.block = 64U << 10U;
     const ReadResult result = read_quietly(options);
-    CHECK(result.engine == *options.engine);
+    CHECK(result.engine == enum_name(*options.engine));
     CHECK(result.bytes == kBytes + 5010);
     CHECK(result.samples == 3);
     CHECK(result.operations == 51);
@@ -178,7 +178,7 @@ TEST_CASE("the histogram counts every read once") {
   write_shards(folder);
   const ReadResult result = read_quietly(read_options(folder.path()));
   std::uint64_t reads = 0;
-  for (const LatencyStep& step : result.latency_histogram) {
+  for (const stats::LatencyStep& step : result.latency_histogram) {
     CHECK(step.from < step.to);
     reads += step.count;
   }
@@ -208,11 +208,11 @@ TEST_CASE("options that say nothing together are usage errors") {
   CHECK(broken([](ReadOptions& o) { o.depth = 0; }));
   CHECK(broken([](ReadOptions& o) { o.depth = 2; }));  // pread
   CHECK(broken([](ReadOptions& o) {
-    o.engine = "uring";
+    o.engine = EngineKind::uring;
     o.depth = 1'000'000'000;
   }));
   CHECK(broken([](ReadOptions& o) {
-    o.engine = "uring";
+    o.engine = EngineKind::uring;
     o.block = 1U << 30U;
     o.threads = 4096;
   }));

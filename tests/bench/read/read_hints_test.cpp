@@ -1,11 +1,10 @@
-#include "bench/read/read_hints.hpp"
-
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "bench/read/read_data.hpp"
+#include "bench/read/read_passes.hpp"
 #include "io/read_engine.hpp"
 
 using namespace shardkit;
@@ -25,7 +24,7 @@ ReadResult with_hints(const DeviceActivity& device, std::uint64_t block = 256U <
   result.block = block;
   result.read_seconds = 10;
   result.device = device;
-  const auto engine = make_read_engine("pread", {});
+  const auto engine = make_read_engine(EngineKind::pread, {});
   const ReadOptions options;
   add_read_hints(options, {}, {{}, *engine, options, nullptr}, result);
   return result;
@@ -60,7 +59,7 @@ TEST_CASE("what the device did for others is not held against it") {
 }
 
 TEST_CASE("a reading too short for a steady rate is told the options of its command: run has no --min-time") {
-  const auto engine = make_read_engine("pread", {});
+  const auto engine = make_read_engine(EngineKind::pread, {});
   const auto hints_of = [&](const ReadOptions& options) {
     ReadResult result;
     result.read_seconds = 0.5;

@@ -27,7 +27,7 @@ TEST_CASE("seq-read stands for 1 MiB reads of 4 jobs, direct, for a minute") {
   CHECK(full.mode == ReadMode::sequential);
   CHECK(block_of(full) == 1U << 20U);
   CHECK(threads_of(full) == 4);
-  CHECK(engine_of(full) == "pread");
+  CHECK(engine_of(full) == io::EngineKind::pread);
   CHECK(depth_of(full) == 1);
   CHECK(full.direct);
   CHECK(full.min_time == 60.0);
@@ -40,14 +40,14 @@ TEST_CASE("rand-read stands for 256 KiB reads, 32 in flight in each of 8 jobs") 
   CHECK(full.mode == ReadMode::random);
   CHECK(grid_of(full) == 256U << 10U);
   CHECK(threads_of(full) == 8);
-  CHECK(engine_of(full) == "uring");
+  CHECK(engine_of(full) == io::EngineKind::uring);
   CHECK(depth_of(full) == 32);
   CHECK(full.direct);
 }
 
 TEST_CASE("rand-read by pread is what people run who give fio no ioengine: a depth of 1") {
   ReadOptions options = job("rand-read");
-  options.engine = "pread";
+  options.engine = io::EngineKind::pread;
   CHECK(depth_of(with_job(options)) == 1);
   CHECK(threads_of(with_job(options)) == 8);
 }

@@ -223,7 +223,7 @@ TEST_CASE("what is not there or no file is a clear error") {
   CHECK(code_of(ReadOptions{}) == ErrorCode::usage);
 }
 
-TEST_CASE("absurd options are usage errors, an engine that is not there is unsupported") {
+TEST_CASE("absurd options are usage errors") {
   const ShardFolder folder;
   write_shards(folder);
   const auto broken = [&](auto change) {
@@ -237,7 +237,6 @@ TEST_CASE("absurd options are usage errors, an engine that is not there is unsup
   CHECK(broken([](ReadOptions& o) { o.block = 1ULL << 40U; }) == ErrorCode::usage);
   CHECK(broken([](ReadOptions& o) { o.samples = 0; }) == ErrorCode::usage);
   CHECK(broken([](ReadOptions& o) { o.budget = 0; }) == ErrorCode::usage);
-  CHECK(broken([](ReadOptions& o) { o.engine = "posixaio"; }) == ErrorCode::usage);
   CHECK(broken([](ReadOptions& o) {
           o.direct = true;
           o.block = 1000;

@@ -161,7 +161,7 @@ TEST_CASE("where the cache cannot be dropped storage is read past it, named so, 
   const std::string path = folder.path("a.tar");
   const File file = File::open_read(path);
   try {
-    make_read_engine("pread", {.direct = true})->open(path);
+    make_read_engine(EngineKind::pread, {.direct = true})->open(path);
   } catch (const Error& error) {
     MESSAGE("SKIPPED: ", error.what());
     return;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -61,6 +62,13 @@ inline bench::ReadOptions store_options(const std::string& path) {
   return options;
 }
 
+inline std::vector<bench::StoreObject> of_source(const std::shared_ptr<io::ObjectSource>& source,
+                                                 const std::vector<io::ObjectInfo>& objects) {
+  std::vector<bench::StoreObject> all;
+  for (const io::ObjectInfo& object : objects) all.push_back({source, object});
+  return all;
+}
+
 /// Measures `objects` below the server, by a client that hardly waits before it repeats.
 inline bench::ReadResult read_impatiently(const FaultyStore& server, const std::vector<io::ObjectInfo>& objects,
                                           Context& context) {
@@ -69,7 +77,7 @@ inline bench::ReadResult read_impatiently(const FaultyStore& server, const std::
   store.retry.random = [] { return 0.001; };
   store.retry.on_retry = [&retries](const net::RetryEvent& event) { retries.note(event); };
   const auto source = net::store_source(net::open_store(server.url(), store), context.stop_token());
-  return bench::read_objects(*source, objects, retries, store_options(server.url()), context);
+  return bench::read_objects(of_source(source, objects), server.url(), retries, store_options(server.url()), context);
 }
 
 }  // namespace shardkit::test

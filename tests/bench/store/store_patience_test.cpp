@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 
-#include "bench/read/store_objects.hpp"
 #include "bench/store/store_data.hpp"
 #include "support/errors.hpp"
 #include "support/fake_clock.hpp"

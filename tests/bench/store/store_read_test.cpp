@@ -106,7 +106,7 @@ TEST_CASE("a server that never gives anything is an error that says why") {
   options.retry.on_retry = [&](const RetryEvent& event) { retries.note(event); };
   const auto source = store_source(open_store(server.url(), options), {});
   try {
-    read_objects(*source, {{"a.tar", 200'000, ""}}, retries, store_options(""), context);
+    read_objects(of_source(source, {{"a.tar", 200'000, ""}}), "store", retries, store_options(""), context);
     FAIL("nothing came, and that is no error");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::network);
@@ -183,7 +183,7 @@ TEST_CASE("options of local files are refused for a store, those of a store for 
     return code_of(options);
   };
   CHECK(store([](auto& o) { o.mode = ReadMode::random; }) == ErrorCode::usage);
-  CHECK(store([](auto& o) { o.engine = "pread"; }) == ErrorCode::usage);
+  CHECK(store([](auto& o) { o.engine = io::EngineKind::pread; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.direct = true; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.job = "seq-read"; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.depth = 4; }) == ErrorCode::usage);
@@ -245,9 +245,9 @@ TEST_CASE("a level at which no request ended is not steady") {
   StoreOptions options;
   options.retry.on_retry = [&](const RetryEvent& event) { retries.note(event); };
   const auto source = store_source(open_store(server.url(), options), {});
-  StoreRequests requests({{"a.tar", 200'000, ""}}, 64U << 10U, 0);
+  StoreRequests requests(of_source(source, {{"a.tar", 200'000, ""}}), 64U << 10U, 0);
   const LevelTimes times{.warm_up = 0.1, .least = 0.2, .most = 0.3, .ending = 0.1};
-  const LevelMeasurement measured = measure_level(*source, requests, retries, 2, times, context);
+  const LevelMeasurement measured = measure_level(requests, retries, 2, times, context);
   CHECK(measured.level.requests == 0);
   CHECK(measured.level.steady == false);
 }

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/bench_data.hpp"
-#include "bench/read/store_level.hpp"
+#include "bench/store/store_data.hpp"
 #include "sync/task_group.hpp"
 
 using namespace shardkit;
@@ -18,13 +18,13 @@ using namespace shardkit::sync;
 using namespace shardkit::test;
 
 TEST_CASE("requests take the objects in turn, each time a whole block of it or its tail") {
-  StoreRequests requests({{"a", 25, "1"}, {"empty", 0, "1"}, {"b", 10, "1"}, {"c", 3, "1"}}, 10, 7);
+  StoreRequests requests(of_source(nullptr, {{"a", 25, "1"}, {"empty", 0, "1"}, {"b", 10, "1"}, {"c", 3, "1"}}), 10, 7);
   CHECK(requests.objects() == 3);
   std::map<std::string, int> times;
   std::map<std::string, std::set<std::uint64_t>> offsets;
   for (int i = 0; i < 300; ++i) {
     const StoreRequest request = requests.next();
-    const ObjectInfo& object = requests.object(request);
+    const ObjectInfo& object = requests.object(request).info;
     ++times[object.name];
     offsets[object.name].insert(request.offset);
     CHECK(request.length == std::min<std::uint64_t>(10, object.size - request.offset));
@@ -37,7 +37,7 @@ TEST_CASE("requests take the objects in turn, each time a whole block of it or i
 
 TEST_CASE("a seed gives the same requests again, another one others") {
   const auto offsets = [](std::uint64_t seed) {
-    StoreRequests requests({{"a", 1'000'000, ""}}, 1, seed);
+    StoreRequests requests(of_source(nullptr, {{"a", 1'000'000, ""}}), 1, seed);
     std::vector<std::uint64_t> found;
     for (int i = 0; i < 5; ++i) found.push_back(requests.next().offset);
     return found;
@@ -47,7 +47,7 @@ TEST_CASE("a seed gives the same requests again, another one others") {
 }
 
 TEST_CASE("an object without ranges is asked for whole from then on, a changed one no more") {
-  StoreRequests requests({{"a", 25, "1"}, {"b", 25, "1"}}, 10, 0);
+  StoreRequests requests(of_source(nullptr, {{"a", 25, "1"}, {"b", 25, "1"}}), 10, 0);
   const StoreRequest first = requests.next();
   const StoreRequest second = requests.next();
   requests.note_no_ranges(first);
@@ -66,7 +66,7 @@ TEST_CASE("an object without ranges is asked for whole from then on, a changed o
 }
 
 TEST_CASE("as long as one object is left, each of several threads finds it") {
-  StoreRequests requests({{"a", 1, ""}, {"b", 1, ""}, {"c", 1, ""}}, 10, 0);
+  StoreRequests requests(of_source(nullptr, {{"a", 1, ""}, {"b", 1, ""}, {"c", 1, ""}}), 10, 0);
   const StoreRequest kept = requests.next();
   requests.note_changed(requests.next());
   requests.note_changed(requests.next());

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "bench/read/store_report.hpp"
+#include "bench/read/store_read.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;

@@ -41,7 +41,7 @@ TEST_CASE("threads rise until two more bring nothing, then blocks at their knee"
   const SweepOutcome outcome = reading(storage(100, 800));
   CHECK(values(outcome, "threads") == std::vector<std::uint64_t>{1, 2, 4, 8, 16, 32});
   CHECK(values(outcome, "block") == std::vector<std::uint64_t>{65536, 262144, 1 << 20, 4 << 20, 16 << 20});
-  CHECK(outcome.settings.engine == "pread");
+  CHECK(outcome.settings.engine == io::EngineKind::pread);
   CHECK(outcome.settings.threads == 8U);
   CHECK(outcome.settings.block == 1U << 20U);
   CHECK(*outcome.settings.bytes_per_second == 800);
@@ -69,13 +69,13 @@ TEST_CASE("io_uring is settled for only where it gives 5 % more") {
   double advantage = 1.04;
   probes.read = [&](const ReadSetting& setting) {
     SweepPoint point = pread(setting);
-    if (setting.engine == "uring") point.rate *= advantage;
+    if (setting.engine == io::EngineKind::uring) point.rate *= advantage;
     return point;
   };
-  CHECK(reading(probes).settings.engine == "pread");
+  CHECK(reading(probes).settings.engine == io::EngineKind::pread);
   advantage = 1.06;
   const SweepSettings settings = reading(probes).settings;
-  CHECK(settings.engine == "uring");
+  CHECK(settings.engine == io::EngineKind::uring);
   CHECK(settings.threads == 2U);
   CHECK(settings.depth == 4U);  // 2 threads with 4 reads each are the 8 that this storage can use
   CHECK(*settings.bytes_per_second == Approx(848));
@@ -85,12 +85,12 @@ TEST_CASE("where io_uring is refused pread is settled for, and why is told") {
   SweepProbes probes = storage(100, 800);
   const auto pread = probes.read;
   probes.read = [&](const ReadSetting& setting) {
-    if (setting.engine == "uring") throw Error(ErrorCode::unsupported, "a seccomp filter");
+    if (setting.engine == io::EngineKind::uring) throw Error(ErrorCode::unsupported, "a seccomp filter");
     return pread(setting);
   };
   const SweepOutcome outcome = reading(probes);
   CHECK(outcome.uring_refused == "a seccomp filter");
-  CHECK(outcome.settings.engine == "pread");
+  CHECK(outcome.settings.engine == io::EngineKind::pread);
   CHECK(values(outcome, "depth").empty());
 }
 

@@ -1,7 +1,5 @@
 // What was short in one interval.
 
-#include "bench/watch/shortage.hpp"
-
 #include <doctest/doctest.h>
 
 #include "bench/watch/watch_row.hpp"

@@ -24,7 +24,7 @@ struct Loop {
   std::size_t most_intervals = 1000;
   std::vector<double> intervals;
 
-  WatchEnd run(const WatchBounds& bounds) {
+  WatchEnd run(const WatchOptions& options) {
     const auto look = [&] {
       ++looks;
       WatchSample sample;
@@ -38,7 +38,7 @@ struct Loop {
       intervals.push_back(after.moment - before.moment);
       return intervals.size() < most_intervals;
     };
-    return watch_loop(bounds, clock, stop.get_token(), look, take);
+    return watch_loop(options, clock, stop.get_token(), look, take);
   }
 };
 

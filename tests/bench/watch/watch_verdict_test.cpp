@@ -1,11 +1,10 @@
 // From intervals to a verdict, its figures and findings.
 
-#include "bench/watch/watch_verdict.hpp"
-
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
+#include "bench/watch/watch_summary.hpp"
 #include "support/fake_gpu_monitor.hpp"
 
 using namespace shardkit;

@@ -1,5 +1,3 @@
-#include "bench/compare/compare_metrics.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -7,41 +5,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
+#include "bench/compare/compare.hpp"
+#include "bench/compare/compared_fields.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 
 namespace shardkit::bench {
-
-std::span<const CompareMetric> compare_metrics() {
-  static const std::vector<CompareMetric> metrics = [] {
-    std::vector<CompareMetric> all;
-    for (const ComparedField& field : compared_fields()) {
-      if (field.role.part == Comparison::Part::metric) all.push_back(field);
-    }
-    return all;
-  }();
-  return metrics;
-}
-
-const CompareMetric& compare_metric(std::string_view name, std::string_view option, const std::string& file) {
-  const auto found = std::ranges::find(compare_metrics(), name, &CompareMetric::name);
-  if (found != compare_metrics().end()) return *found;
-  std::vector<std::string> names;
-  for (const CompareMetric& metric : compare_metrics()) names.push_back(metric.name());
-  throw Error(ErrorCode::usage,
-              fmt::format("{}: there is no metric '{}'; there are {}", option, name, fmt::join(names, ", ")), file);
-}
-
-std::optional<double> metric_value(const CompareMetric& metric, std::string_view verb, const nlohmann::json& result) {
-  const bool own = metric.verb == verb;
-  if (!own && verb != "run") return std::nullopt;
-  const nlohmann::json* value = member(result, own ? metric.path : metric.name());
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  return value->get<double>();
-}
-
 namespace {
 
 std::string percent(double ratio) { return fmt::format("{:+.1f} %", ratio * 100); }
@@ -70,15 +40,12 @@ std::string incomparable_text(const CompareResult& result) {
                      more, fmt::join(keys, ","));
 }
 
-std::string comparison_text(const CompareResult& result) {
-  const std::string& verdict = *result.verdict;
-  if (verdict == "incomparable") return verdict + ": " + incomparable_text(result);
-  if (verdict == "regressed") return verdict + ": " + rows_text(result, stats::ChangeVerdict::regressed);
-  if (verdict == "improved") return verdict + ": " + rows_text(result, stats::ChangeVerdict::improved);
-  if (verdict == "inconclusive") return verdict + ": " + rows_text(result, stats::ChangeVerdict::inconclusive);
+std::string reason_of(stats::ChangeVerdict verdict, const CompareResult& result) {
+  if (verdict == stats::ChangeVerdict::incomparable) return incomparable_text(result);
+  if (verdict != stats::ChangeVerdict::pass) return rows_text(result, verdict);
   const auto counted = std::ranges::count(result.rows, false, &CompareRow::derived);
-  return fmt::format("{}: nothing is worse by more than its threshold, in {}", verdict,
-                     format_count(static_cast<std::uint64_t>(counted), "metric"));
+  return "nothing is worse by more than its threshold, in " +
+         format_count(static_cast<std::uint64_t>(counted), "metric");
 }
 
 std::string gate_text(const CompareResult& result) {
@@ -112,7 +79,7 @@ std::string change_text(const CompareRow& row, Unit unit) {
 std::string verdict_text(const CompareResult& result, const std::optional<std::string>& saved) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
-  if (result.verdict) add(comparison_text(result));
+  if (result.verdict) add(fmt::format("{}: {}", enum_name(*result.verdict), reason_of(*result.verdict, result)));
   if (!result.gate.empty()) add(gate_text(result));
   if (saved) {
     add(fmt::format("kept {} of {} as baseline of class '{}' in {}",
