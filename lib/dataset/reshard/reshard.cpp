@@ -15,7 +15,6 @@
 #include "core/units.hpp"
 #include "dataset/reshard/sample_gatherer.hpp"
 #include "dataset/reshard/sample_table.hpp"
-#include "dataset/reshard/shard_source.hpp"
 #include "dataset/sharding/shard_cutter.hpp"
 #include "formats/plan_file.hpp"
 #include "system/limits.hpp"
@@ -239,8 +238,8 @@ class Resharding {
   }
 
   void write_set(TargetSet& set) {
-    ShardSource source(set.target.plan(), inputs_, options_.drop_bad, job_.cores());
-    const std::vector<formats::IndexSkip> dropped = job_.write(set, source, result_);
+    const auto source = shard_source(set.target.plan(), inputs_, options_.drop_bad, job_.cores());
+    const std::vector<formats::IndexSkip> dropped = job_.write(set, *source, result_);
     result_.dropped += dropped.size();
     list_skipped(result_.dropped_samples, dropped);
   }

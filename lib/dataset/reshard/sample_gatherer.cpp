@@ -109,52 +109,82 @@ std::string ExtensionMap::operator()(const std::string& extension) const {
 
 namespace {
 
-/// Makes samples of a tar's headers and labels, for scan_shard(). Keys and extensions are those of the tar, the latter
-/// in lower case; members of no sample are counted.
-class TarSamples final : public formats::TarHandler {
- public:
-  using OnSample = std::function<void(formats::MovedSample&&)>;
-
-  /// `tar` is where the bytes lie, `name` what errors call it, `links` what resolve_hard_links() found. All stay the
-  /// caller's.
-  TarSamples(ByteSource& tar, const std::string& name, const std::map<std::uint64_t, LinkedContent>& links,
-             OnSample on_sample)
-      : tar_(tar), name_(name), links_(links), on_sample_(std::move(on_sample)) {}
-
-  bool entry(const formats::TarEntry& entry) override;
-  void content(Bytes piece) override { label_reader_.add(piece); }
-  void content_end() override { label_ = label_reader_.label(); }
-  /// Throws Error{corrupt} for what makes readers lose members.
-  void finding(const formats::TarFinding& finding) override;
-  /// No member follows.
-  void finish();
-
-  /// The tar has hard links that `links` lacks: resolve them and read it again.
-  bool needs_links() const { return needs_links_; }
-  bool lacks_end() const { return lacks_end_; }
-  std::uint64_t ignored() const { return ignored_; }
-
- private:
-  [[noreturn]] void fail(ErrorCode code, std::uint64_t offset, const std::string& text) const;
-  void add(const formats::TarEntry& member);
-  void read_linked_label(const LinkedContent& content);
-  void give(formats::Sample&& found);
-
-  ByteSource& tar_;
-  const std::string& name_;
-  const std::map<std::uint64_t, LinkedContent>& links_;
-  OnSample on_sample_;
-  formats::SampleGrouper grouper_;
-  std::size_t members_ = 0;  ///< of the current sample
-  LabelReader label_reader_;
-  std::optional<std::uint64_t> label_;
-  bool needs_links_ = false;
-  bool lacks_end_ = false;
-  std::uint64_t ignored_ = 0;
+/// Where the content lies that a hard link in a tar stands for.
+struct LinkedContent {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
 };
 
+struct Link {
+  std::string name;
+  std::string target;
+  std::uint64_t offset;
+};
+
+class LinkFinder final : public formats::TarHandler {
+ public:
+  bool entry(const formats::TarEntry& entry) override {
+    if (entry.type == formats::TarType::hard_link)
+      links.push_back({entry.name, entry.link_target, entry.header_offset});
+    return false;
+  }
+  void finding(const formats::TarFinding&) override {}
+
+  std::vector<Link> links;
+};
+
+/// Finds the files among names that links name.
+class TargetFinder final : public formats::TarHandler {
+ public:
+  explicit TargetFinder(const std::vector<Link>& links) {
+    for (const Link& link : links) contents.emplace(link.target, std::nullopt);
+  }
+  bool entry(const formats::TarEntry& entry) override {
+    if (entry.type != formats::TarType::regular) return false;
+    const auto found = contents.find(entry.name);
+    if (found != contents.end() && !found->second) found->second = LinkedContent{entry.data_offset, entry.size};
+    return false;
+  }
+  void finding(const formats::TarFinding&) override {}
+
+  std::map<std::string, std::optional<LinkedContent>, std::less<>> contents;
+};
+
+/// The contents of a tar's hard links, by the offset of the link's header. GNU tar writes such links for files that
+/// share an inode; readers of shards see nothing there. Reads the tar's headers twice; memory grows with the links
+/// alone. Throws Error{corrupt} with the place of a link that leads to no file of the tar, or back to itself.
+std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name, Context& ctx) {
+  LinkFinder finder;
+  catalog::scan_shard(tar, finder, ctx);
+  TargetFinder targets(finder.links);
+  catalog::scan_shard(tar, targets, ctx);
+  std::map<std::string_view, std::string_view> next;
+  for (const Link& link : finder.links) next.emplace(link.name, link.target);
+
+  std::map<std::uint64_t, LinkedContent> resolved;
+  for (const Link& link : finder.links) {
+    std::string_view target = link.target;
+    // A chain without a cycle is no longer than there are links.
+    for (std::size_t steps = 0; steps < finder.links.size() && !targets.contents.find(target)->second; ++steps) {
+      const auto onward = next.find(target);
+      if (onward == next.end()) break;
+      target = onward->second;
+    }
+    const auto content = targets.contents.find(target);
+    if (!content->second) {
+      throw Error(
+          ErrorCode::corrupt,
+          fmt::format("shard '{}', at byte {}: '{}' is a hard link to '{}', which leads to no file in this tar; "
+                      "pack it again without links (tar --hard-dereference)",
+                      name, link.offset, link.name, link.target),
+          name, link.offset);
+    }
+    resolved.emplace(link.offset, *content->second);
+  }
+  return resolved;
+}
+
 constexpr std::size_t kMostMembers = 4096;
-constexpr std::uint64_t kLabelRead = 64;  // longer than any label
 
 /// True for names of files that an operating system put beside samples (".DS_Store", "__MACOSX/x"), of hidden ones, and
 /// of none: readers disagree about them.
@@ -164,89 +194,47 @@ bool is_stray_name(std::string_view name) {
          name.find("/__MACOSX/") != std::string_view::npos;
 }
 
-bool TarSamples::entry(const formats::TarEntry& entry) {
-  if (needs_links_ || entry.type == formats::TarType::directory) return false;
-  const auto link = links_.find(entry.header_offset);
-  if (entry.type == formats::TarType::hard_link && link == links_.end()) {
-    needs_links_ = true;
-    return false;
-  }
-  const bool linked = link != links_.end();
-  const auto name = formats::split_sample_name(entry.name);
-  if (!(linked || entry.type == formats::TarType::regular) || formats::is_metadata_name(entry.name) ||
-      is_stray_name(entry.name) || !name || name->extension.empty()) {
-    ++ignored_;
-    return false;
-  }
-  if (entry.facts.has(formats::TarFact::sparse)) {
-    fail(ErrorCode::unsupported, entry.header_offset,
-         fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", entry.name));
-  }
-  formats::TarEntry member = entry;
-  if (linked) {
-    member.type = formats::TarType::regular;
-    member.data_offset = link->second.offset;
-    member.size = link->second.size;
-  }
-  add(member);
-  if (lower_case(name->extension) != kLabelExtension) return false;
-  label_reader_.start();
-  if (linked) read_linked_label(link->second);
-  return !linked;
-}
+constexpr unsigned kFewestReaders = 8;         // on a slow source one waits most of the time
+constexpr std::size_t kLongestExtension = 60;  // leaves a key room for a hash and a mark
 
-void TarSamples::finding(const formats::TarFinding& finding) {
-  if (finding.fault == formats::TarFault::short_end) return;
-  if (finding.fault == formats::TarFault::missing_end) {
-    lacks_end_ = true;
-    return;
-  }
-  fail(ErrorCode::corrupt, finding.offset, finding.text);
-}
-
-void TarSamples::finish() {
-  if (auto last = grouper_.finish()) give(std::move(*last));
-}
-
-void TarSamples::fail(ErrorCode code, std::uint64_t offset, const std::string& text) const {
+[[noreturn]] void refuse_tar(ErrorCode code, const std::string& path, std::uint64_t offset, const std::string& text) {
   throw Error(code,
               fmt::format("shard '{}' cannot be read, at byte {}: {}; `shardctl verify` tells all that is wrong with a "
                           "tar",
-                          name_, offset, text),
-              name_, offset);
+                          path, offset, text),
+              path, offset);
 }
 
-void TarSamples::add(const formats::TarEntry& member) {
-  if (auto done = grouper_.add(member)) {
-    give(std::move(*done));
-    members_ = 0;
+/// Makes a link the file that it stands for; false when its content is not known.
+bool follow_link(const std::map<std::uint64_t, LinkedContent>& links, formats::TarEntry& entry) {
+  const auto link = links.find(entry.header_offset);
+  if (link == links.end()) return false;
+  entry.type = formats::TarType::regular;
+  entry.data_offset = link->second.offset;
+  entry.size = link->second.size;
+  return true;
+}
+
+/// A sample of the tar at `path`, with its key and extensions as they are there, the latter in lower case.
+formats::MovedSample moved_sample(ListedSample&& listed, std::size_t input, const std::string& path) {
+  if (listed.members.size() > kMostMembers) {
+    refuse_tar(ErrorCode::unsupported, path, listed.members.front().offset,
+               fmt::format("more than {} members in a row share the key '{}'; is this a tar of samples?", kMostMembers,
+                           listed.key));
   }
-  if (++members_ > kMostMembers) {
-    fail(ErrorCode::unsupported, member.header_offset,
-         fmt::format("more than {} members in a row share the key of '{}'; is this a tar of samples?", kMostMembers,
-                     member.name));
-  }
-}
-
-void TarSamples::read_linked_label(const LinkedContent& content) {
-  std::vector<std::byte> bytes(std::min(content.size, kLabelRead));
-  bytes.resize(tar_.read_at(content.offset, bytes));
-  label_reader_.add(bytes);
-  label_ = label_reader_.label();
-}
-
-void TarSamples::give(formats::Sample&& found) {
   formats::MovedSample sample;
-  sample.source_key = std::move(found.key);
-  sample.label = std::exchange(label_, std::nullopt);
-  for (formats::SampleMember& member : found.members) {
+  sample.input = input;
+  sample.source_key = std::move(listed.key);
+  sample.label = listed.label;
+  for (ListedMember& member : listed.members) {
+    if (!member.plain) {
+      refuse_tar(ErrorCode::unsupported, path, member.offset,
+                 fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", member.name));
+    }
     sample.members.push_back({std::move(member.extension), member.offset, member.size, std::nullopt});
   }
-  on_sample_(std::move(sample));
+  return sample;
 }
-
-constexpr unsigned kFewestReaders = 8;         // on a slow source one waits most of the time
-constexpr std::size_t kLongestExtension = 60;  // leaves a key room for a hash and a mark
 
 /// Where in its tar the sample starts, for messages.
 std::uint64_t first_offset(const formats::MovedSample& sample) {
@@ -305,23 +293,32 @@ bool SampleGatherer::read_index(std::size_t input) {
 }
 
 void SampleGatherer::read_headers(std::size_t input) {
-  const ReshardInput& tar = inputs_.tars[input];
-  const auto source = inputs_.files->open(tar.tar());
+  const std::string& path = inputs_.tars[input].path;
+  const auto source = inputs_.files->open(inputs_.tars[input].tar());
   std::map<std::uint64_t, LinkedContent> links;
   while (true) {
     Gathered gathered(table_);
-    TarSamples samples(*source, tar.path, links, [&](formats::MovedSample&& sample) {
-      sample.input = input;
-      keep(std::move(sample), gathered);
-    });
-    catalog::scan_shard(*source, samples, ctx_);
-    if (!samples.needs_links()) {
-      samples.finish();
-      gathered.ignored += samples.ignored();
-      gathered.lacks_end = samples.lacks_end();
-      return take(input, std::move(gathered));
-    }
-    links = resolve_hard_links(*source, tar.path, ctx_);
+    bool needs_links = false;
+    ListingVisitor visitor;
+    visitor.admit = [&](formats::TarEntry& entry) {
+      const bool resolved = entry.type == formats::TarType::hard_link && follow_link(links, entry);
+      needs_links = needs_links || (entry.type == formats::TarType::hard_link && !resolved);
+      const auto name = formats::split_sample_name(entry.name);
+      return !is_stray_name(entry.name) && !(name && name->extension.empty());
+    };
+    visitor.sample = [&](ListedSample&& listed) {
+      if (!needs_links) keep(moved_sample(std::move(listed), input, path), gathered);
+      return !needs_links;
+    };
+    visitor.other = [&](formats::TarEntry&& entry) {
+      gathered.ignored += entry.type == formats::TarType::directory ? 0 : 1;
+    };
+    visitor.finding = [&](const formats::TarFinding& finding) {
+      refuse_tar(ErrorCode::corrupt, path, finding.offset, finding.text);
+    };
+    gathered.lacks_end = !list_headers(*source, path, visitor, ctx_);
+    if (!needs_links) return take(input, std::move(gathered));
+    links = resolve_hard_links(*source, path, ctx_);
   }
 }
 

@@ -260,12 +260,12 @@ struct ShardJob::OpenShard {
       : number(position),
         samples(setup.source.open(shard)),
         writer(files, setup.target, setup.plan.shard_name(shard), to_hex(setup.plan.hash()), pool, setup.md5),
-        next(samples->next()) {}
+        next(samples()) {}
 
   std::size_t number;  ///< among those asked for
-  std::unique_ptr<ShardSamples> samples;
+  NextSample samples;
   ShardWriter writer;
-  std::unique_ptr<PendingSample> next;  ///< the first sample not yet dealt; null after the last
+  std::optional<PendingSample> next;  ///< the first sample not yet dealt; empty after the last
   std::uint64_t chunks = 0;
 };
 
@@ -273,7 +273,7 @@ struct ShardJob::OpenShard {
 struct ShardJob::Claim {
   std::shared_ptr<OpenShard> shard;
   std::uint64_t number = 0;
-  std::vector<std::unique_ptr<PendingSample>> samples;
+  std::vector<PendingSample> samples;
   Chunk chunk;
 };
 
@@ -326,11 +326,11 @@ std::optional<ShardJob::Claim> ShardJob::claim(const std::stop_token& stop) {
   std::size_t bytes = 0;
   const std::size_t limit = chunk_bytes();
   while (shard.next && (bytes == 0 || bytes < limit)) {
-    const std::size_t sample_bytes = shard.next->tar_bytes();
+    const std::size_t sample_bytes = shard.next->tar_bytes;
     if (bytes > 0 && bytes + sample_bytes > kLargestChunk) break;
     bytes += sample_bytes;
-    claim.samples.push_back(std::move(shard.next));
-    shard.next = shard.samples->next();
+    claim.samples.push_back(std::move(*shard.next));
+    shard.next = shard.samples();
   }
   claim.chunk.last = !shard.next;
   if (claim.chunk.last) open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(turn_));
@@ -350,8 +350,8 @@ bool ShardJob::open_next() {
 Chunk ShardJob::read_chunk(Claim& claim, sync::WaitMeter& meter) {
   Chunk chunk = std::move(claim.chunk);
   const MutableBytes room = chunk.buffer.bytes();
-  for (const auto& pending : claim.samples) {
-    Result<formats::IndexSample> sample = pending->read(room.subspan(chunk.used, pending->tar_bytes()), meter);
+  for (const PendingSample& pending : claim.samples) {
+    Result<formats::IndexSample> sample = pending.read(room.subspan(chunk.used, pending.tar_bytes), meter);
     if (sample) {
       const formats::IndexMember& last = sample->members.back();
       const std::size_t taken = last.offset + formats::tar_padded(last.size);
@@ -359,7 +359,7 @@ Chunk ShardJob::read_chunk(Claim& claim, sync::WaitMeter& meter) {
       chunk.entries.emplace_back(std::move(*sample));
       chunk.used += taken;
     } else if (setup_.source.leaves_out(sample.error())) {
-      chunk.entries.emplace_back(formats::IndexSkip{pending->path(), sample.error().what()});
+      chunk.entries.emplace_back(formats::IndexSkip{pending.path(), sample.error().what()});
     } else {
       throw Error(sample.error());
     }
