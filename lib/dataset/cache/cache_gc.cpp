@@ -6,7 +6,6 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/cache/cache.hpp"
-#include "dataset/cache/cache_files.hpp"
 #include "staging/node_cache.hpp"
 #include "system/clock.hpp"
 

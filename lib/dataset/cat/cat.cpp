@@ -12,7 +12,6 @@
 #include "core/text.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
-#include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -30,34 +29,28 @@ class Search {
       : set_(set), key_(key), ctx_(ctx), lister_(set, ctx), first_(set.shards.size()), nearest_(key) {}
 
   KeySearch run(unsigned threads) {
-    sync::TaskGroup group(ctx_.stop_token());
-    for (std::size_t i = 0; i < std::min<std::size_t>(threads, set_.shards.size()); ++i) {
-      group.spawn([this](const std::stop_token& stop) { work(stop); });
-    }
-    group.wait();
-    ctx_.throw_if_stopped();
+    for_each_shard(set_.shards.size(), threads, ctx_, [this](std::size_t at, std::size_t) { look_through(at); });
     return {first_, std::move(sample_), nearest_.key()};
   }
 
  private:
-  /// Shards are taken in their order, so all before the first that has the key were looked through.
-  void work(const std::stop_token& stop) {
+  /// Shards are taken in their order, so all before the first that has the key are looked through.
+  void look_through(std::size_t at) {
+    if (at >= first_) return;
     NearestKey nearest(key_);
-    for (std::size_t at = next_++; at < first_ && !stop.stop_requested(); at = next_++) {
-      const catalog::ShardFile& shard = set_.shards[at];
-      ListingVisitor visitor;
-      visitor.sample = [&](ListedSample&& sample) {
-        if (sample.key == key_) {
-          found(at, std::move(sample));
-          return false;
-        }
-        nearest.consider(sample.key);
-        return at < first_;
-      };
-      visitor.finding = warn_of_damage(shard, ctx_);
-      lister_.list(shard, visitor);
-      ++ctx_.progress().items;
-    }
+    const catalog::ShardFile& shard = set_.shards[at];
+    ListingVisitor visitor;
+    visitor.sample = [&](ListedSample&& sample) {
+      if (sample.key == key_) {
+        found(at, std::move(sample));
+        return false;
+      }
+      nearest.consider(sample.key);
+      return at < first_;
+    };
+    visitor.finding = warn_of_damage(shard, ctx_);
+    lister_.list(shard, visitor);
+    ++ctx_.progress().items;
     const std::scoped_lock lock(mutex_);
     nearest_.merge(nearest);
   }
@@ -73,7 +66,6 @@ class Search {
   const std::string& key_;
   Context& ctx_;
   const SampleLister lister_;
-  std::atomic<std::size_t> next_{0};
   std::atomic<std::size_t> first_;
   std::mutex mutex_;
   std::optional<ListedSample> sample_;
