@@ -121,56 +121,44 @@ struct Link {
   std::uint64_t offset;
 };
 
-class LinkFinder final : public formats::TarHandler {
- public:
-  bool entry(const formats::TarEntry& entry) override {
-    if (entry.type == formats::TarType::hard_link)
-      links.push_back({entry.name, entry.link_target, entry.header_offset});
-    return false;
+void for_each_entry(ByteSource& tar, const Context& ctx, const std::function<void(const formats::TarEntry&)>& take) {
+  formats::TarScanner scanner(tar, [](const formats::TarFinding&) {});
+  for (formats::TarEntry entry; scanner.next(entry);) {
+    ctx.throw_if_stopped();
+    take(entry);
   }
-  void finding(const formats::TarFinding&) override {}
-
-  std::vector<Link> links;
-};
-
-/// Finds the files among names that links name.
-class TargetFinder final : public formats::TarHandler {
- public:
-  explicit TargetFinder(const std::vector<Link>& links) {
-    for (const Link& link : links) contents.emplace(link.target, std::nullopt);
-  }
-  bool entry(const formats::TarEntry& entry) override {
-    if (entry.type != formats::TarType::regular) return false;
-    const auto found = contents.find(entry.name);
-    if (found != contents.end() && !found->second) found->second = LinkedContent{entry.data_offset, entry.size};
-    return false;
-  }
-  void finding(const formats::TarFinding&) override {}
-
-  std::map<std::string, std::optional<LinkedContent>, std::less<>> contents;
-};
+}
 
 /// The contents of a tar's hard links, by the offset of the link's header. GNU tar writes such links for files that
 /// share an inode; readers of shards see nothing there. Reads the tar's headers twice; memory grows with the links
 /// alone. Throws Error{corrupt} with the place of a link that leads to no file of the tar, or back to itself.
-std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name, Context& ctx) {
-  LinkFinder finder;
-  catalog::scan_shard(tar, finder, ctx);
-  TargetFinder targets(finder.links);
-  catalog::scan_shard(tar, targets, ctx);
+std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name,
+                                                          const Context& ctx) {
+  std::vector<Link> links;
+  std::map<std::string_view, std::optional<LinkedContent>> contents;  // of what links name
+  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
+    if (entry.type == formats::TarType::hard_link)
+      links.push_back({entry.name, entry.link_target, entry.header_offset});
+  });
+  for (const Link& link : links) contents.emplace(link.target, std::nullopt);
+  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
+    const auto found = contents.find(entry.name);
+    if (entry.type != formats::TarType::regular || found == contents.end() || found->second) return;
+    found->second = LinkedContent{entry.data_offset, entry.size};
+  });
   std::map<std::string_view, std::string_view> next;
-  for (const Link& link : finder.links) next.emplace(link.name, link.target);
+  for (const Link& link : links) next.emplace(link.name, link.target);
 
   std::map<std::uint64_t, LinkedContent> resolved;
-  for (const Link& link : finder.links) {
+  for (const Link& link : links) {
     std::string_view target = link.target;
     // A chain without a cycle is no longer than there are links.
-    for (std::size_t steps = 0; steps < finder.links.size() && !targets.contents.find(target)->second; ++steps) {
+    for (std::size_t steps = 0; steps < links.size() && !contents.at(target); ++steps) {
       const auto onward = next.find(target);
       if (onward == next.end()) break;
       target = onward->second;
     }
-    const auto content = targets.contents.find(target);
+    const auto content = contents.find(target);
     if (!content->second) {
       throw Error(
           ErrorCode::corrupt,
