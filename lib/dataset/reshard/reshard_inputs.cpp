@@ -20,12 +20,27 @@
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/moved_sample.hpp"
 #include "formats/tar_header.hpp"
+#include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
+
+struct Link {
+  std::string name;
+  std::string target;
+  std::uint64_t offset;
+};
+
+void for_each_entry(ByteSource& tar, const Context& ctx, const std::function<void(const formats::TarEntry&)>& take) {
+  formats::TarScanner scanner(tar, [](const formats::TarFinding&) {});
+  for (formats::TarEntry entry; scanner.next(entry);) {
+    ctx.throw_if_stopped();
+    take(entry);
+  }
+}
 
 namespace fs = std::filesystem;
 
@@ -94,6 +109,46 @@ void note_options(const formats::Manifest& manifest, std::map<std::string, std::
 }
 
 }  // namespace
+
+std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name,
+                                                          const Context& ctx) {
+  std::vector<Link> links;
+  std::map<std::string_view, std::optional<LinkedContent>> contents;  // of what links name
+  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
+    if (entry.type == formats::TarType::hard_link)
+      links.push_back({entry.name, entry.link_target, entry.header_offset});
+  });
+  for (const Link& link : links) contents.emplace(link.target, std::nullopt);
+  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
+    const auto found = contents.find(entry.name);
+    if (entry.type != formats::TarType::regular || found == contents.end() || found->second) return;
+    found->second = LinkedContent{entry.data_offset, entry.size};
+  });
+  std::map<std::string_view, std::string_view> next;
+  for (const Link& link : links) next.emplace(link.name, link.target);
+
+  std::map<std::uint64_t, LinkedContent> resolved;
+  for (const Link& link : links) {
+    std::string_view target = link.target;
+    // A chain without a cycle is no longer than there are links.
+    for (std::size_t steps = 0; steps < links.size() && !contents.at(target); ++steps) {
+      const auto onward = next.find(target);
+      if (onward == next.end()) break;
+      target = onward->second;
+    }
+    const auto content = contents.find(target);
+    if (!content->second) {
+      throw Error(
+          ErrorCode::corrupt,
+          fmt::format("shard '{}', at byte {}: '{}' is a hard link to '{}', which leads to no file in this tar; "
+                      "pack it again without links (tar --hard-dereference)",
+                      name, link.offset, link.name, link.target),
+          name, link.offset);
+    }
+    resolved.emplace(link.offset, *content->second);
+  }
+  return resolved;
+}
 
 std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<formats::ManifestClass>& classes) {
   std::map<std::uint64_t, std::vector<std::string>> names;
