@@ -40,19 +40,13 @@ void SmallFiles::flush() {
 
 namespace {
 
-constexpr std::size_t kBlock = 1U << 20U;
-
 Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
-  const io::File file = io::File::open_read(path);
-  std::vector<std::byte> block(kBlock);
   Xxh3Stream hash;
-  for (std::uint64_t done = 0;;) {
+  io::FileSource(path).stream_all([&](Bytes piece) {
     if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while checking", path);
-    const std::size_t got = file.read_at(done, block);
-    if (got == 0) return hash.digest();
-    hash.update(Bytes(block).first(got));
-    done += got;
-  }
+    hash.update(piece);
+  });
+  return hash.digest();
 }
 
 /// A link counts, wherever it leads.

@@ -188,22 +188,10 @@ Survey survey_of(const std::string& root, const RoomWanted& wanted, system::Wall
   return survey;
 }
 
-/// The folders that stay whatever is done, in words.
-std::string uses(const std::vector<StagedFolder>& folders, system::WallTime now) {
-  std::string text;
-  std::size_t named = 0;
-  for (const StagedFolder& folder : folders) {
-    if (is_evictable(folder, now)) continue;
-    if (++named <= kMostNamed) text += (text.empty() ? "" : "; ") + describe_use(folder, now);
-  }
-  if (named > kMostNamed) text += fmt::format("; and {} more", named - kMostNamed);
-  return text;
-}
-
 Error no_room(const std::string& root, const RoomWanted& wanted, const Survey& survey, system::WallTime now) {
   const std::string bound = survey.by_disk ? fmt::format("its file system has room for {}", format_size(survey.bound))
                                            : fmt::format("--limit allows {}", format_size(survey.bound));
-  const std::string used = uses(survey.others, now);
+  const std::string used = describe_uses(survey.others, now);
   return Error(
       ErrorCode::no_space,
       fmt::format("{} are needed in '{}', and in '{}' {}{}{}; end leases that nobody needs with 'shardctl cache "
@@ -311,6 +299,17 @@ std::string describe_use(const StagedFolder& folder, system::WallTime now) {
   }
   if (folder.state == StagedState::unreadable) return fmt::format("{} is beyond this user ({})", start, folder.fault);
   return start + " has no journal of its files and where they come from";
+}
+
+std::string describe_uses(const std::vector<StagedFolder>& folders, system::WallTime now) {
+  std::string text;
+  std::size_t named = 0;
+  for (const StagedFolder& folder : folders) {
+    if (is_evictable(folder, now)) continue;
+    if (++named <= kMostNamed) text += (text.empty() ? "" : "; ") + describe_use(folder, now);
+  }
+  if (named > kMostNamed) text += fmt::format("; and {} more", named - kMostNamed);
+  return text;
 }
 
 std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, system::WallTime now) {

@@ -82,6 +82,9 @@ bool is_evictable(const StagedFolder& folder, system::WallTime now);
 /// Why a folder stays: "'/cache/a' (1.2 GiB) is leased by job-7 until 2026-01-02T03:04:05Z".
 std::string describe_use(const StagedFolder& folder, system::WallTime now);
 
+/// The same of all that may not be evicted: of the first five, and how many more there are.
+std::string describe_uses(const std::vector<StagedFolder>& folders, system::WallTime now);
+
 /// Bytes that count against a limit, of all.
 std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, system::WallTime now);
 

@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "shardkit-staged";
 constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kLongestMarker = 1U << 20U;
 
 }  // namespace
 
@@ -52,6 +53,16 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
     throw Error(ErrorCode::corrupt, fmt::format("'{}' is damaged ({}); remove it", path, error.what()), path);
   }
   return marker;
+}
+
+std::optional<StagedMarker> find_staged_marker(const std::string& folder) {
+  const std::string path = io::join_path(folder, kStagedMarkerPath);
+  try {
+    return read_staged_marker(io::read_text_file(path, kLongestMarker), path);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::not_found || error.code() == ErrorCode::corrupt) return std::nullopt;
+    throw;
+  }
 }
 
 namespace {

@@ -45,6 +45,9 @@ std::string write_staged_marker(const StagedMarker& marker);
 /// Parses `text`. Throws Error{corrupt} for anything but a marker of this version. `path` is for messages.
 StagedMarker read_staged_marker(std::string_view text, const std::string& path);
 
+/// The marker of the staged folder `folder`; empty where there is none, or a damaged one, which marks nothing.
+std::optional<StagedMarker> find_staged_marker(const std::string& folder);
+
 /// The set that a folder is for.
 struct StagedSetId {
   Hash128 hash;             ///< StageSet::hash()

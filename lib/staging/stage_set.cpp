@@ -130,32 +130,29 @@ void StageSet::select(const std::vector<std::string>& names, const std::string& 
               manifest);
 }
 
-std::vector<std::uint64_t> StageSet::samples_per_shard() const {
-  std::vector<std::uint64_t> samples;
-  if (has_manifest()) {
-    std::vector<formats::ManifestShard> sorted = shards_;
-    std::ranges::sort(sorted, {}, &formats::ManifestShard::name);
-    for (const formats::ManifestShard& shard : sorted) samples.push_back(shard.samples);
-  }
+std::map<std::string, std::uint64_t> StageSet::samples_by_shard() const {
+  std::map<std::string, std::uint64_t> samples;
+  for (const formats::ManifestShard& shard : shards_) samples.emplace(shard.name, shard.samples);
   for (const io::ObjectInfo& object : objects_) {
-    if (is_shard(object.name)) samples.push_back(1);
+    if (is_shard(object.name)) samples.emplace(object.name, 1);
   }
   return samples;
 }
 
+std::vector<std::uint64_t> StageSet::samples_per_shard() const {
+  std::vector<std::uint64_t> samples;
+  for (const auto& [shard, count] : samples_by_shard()) samples.push_back(count);
+  return samples;
+}
+
 void StageSet::keep_shards(const std::vector<std::size_t>& numbers) {
-  std::vector<std::string> shards;
-  for (const formats::ManifestShard& shard : shards_) shards.push_back(shard.name);
-  for (const io::ObjectInfo& object : objects_) {
-    if (is_shard(object.name)) shards.push_back(object.name);
-  }
-  std::ranges::sort(shards);
   std::set<std::string> gone;
   const std::set<std::size_t> kept(numbers.begin(), numbers.end());
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    if (kept.contains(i)) continue;
-    gone.insert(shards[i]);
-    for (std::string& companion : companions(shards[i])) gone.insert(std::move(companion));
+  std::size_t number = 0;
+  for (const auto& [shard, samples] : samples_by_shard()) {
+    if (kept.contains(number++)) continue;
+    gone.insert(shard);
+    for (std::string& companion : companions(shard)) gone.insert(std::move(companion));
   }
   std::erase_if(shards_, [&](const formats::ManifestShard& shard) { return gone.contains(shard.name); });
   std::erase_if(objects_, [&](const io::ObjectInfo& object) { return gone.contains(object.name); });

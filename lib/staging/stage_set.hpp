@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -71,6 +72,7 @@ class StageSet {
                                const std::stop_token& stop) const;
 
  private:
+  std::map<std::string, std::uint64_t> samples_by_shard() const;
   void select(const std::vector<std::string>& names, const std::string& location);
 
   std::string manifest_text_;

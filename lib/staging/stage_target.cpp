@@ -61,32 +61,17 @@ std::string StageTarget::part_log_path(const std::string& name) const {
   return io::join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + ".parts");
 }
 
-std::optional<StagedMarker> StageTarget::marker() const {
-  const std::string path = path_of(kStagedMarkerPath);
-  if (!size_on_disk(path)) return std::nullopt;
-  try {
-    return read_staged_marker(io::read_text_file(path, 1U << 20U), path);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::not_found) throw;
-    return std::nullopt;  // what is no marker marks nothing
-  }
-}
-
 bool StageTarget::holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected,
                         const std::vector<io::ObjectInfo>& foreign) const {
   const auto found = marker();
   if (!found || !(found->manifest == set.hash)) return false;
   const StageJournal::State state = StageJournal::read(path_of(kStageJournalPath));
-  const auto is_there = [&](const std::string& name) {
-    const auto entry = state.files.find(name);
-    return entry != state.files.end() && size_on_disk(path_of(name)) == entry->second.bytes;
-  };
   const auto is_right = [&](const ExpectedFile& file) {
-    return is_there(file.name) && (!file.pin || state.files.at(file.name).pin == *file.pin);
+    return is_there(file.name, state) && (!file.pin || state.files.at(file.name).pin == *file.pin);
   };
   if (!state.set || !state.set->is(set) || !std::ranges::all_of(expected, is_right)) return false;
   return std::ranges::all_of(foreign, [&](const io::ObjectInfo& index) {
-    return is_there(index.name) && (index.version.empty() || state.files.at(index.name).pin == index.version);
+    return is_there(index.name, state) && (index.version.empty() || state.files.at(index.name).pin == index.version);
   });
 }
 
@@ -158,17 +143,22 @@ void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<
   });
 }
 
-/// Whether every file that the journal names is in place, by its size.
+/// Whether a file is in place, by its size.
+bool StageTarget::is_there(const std::string& name, const StageJournal::State& state) const {
+  const auto entry = state.files.find(name);
+  return entry != state.files.end() && size_on_disk(path_of(name)) == entry->second.bytes;
+}
+
+/// Whether every file that the journal names is.
 bool StageTarget::all_there(const StageJournal::State& state) const {
-  return std::ranges::all_of(state.files,
-                             [&](const auto& item) { return size_on_disk(path_of(item.first)) == item.second.bytes; });
+  return std::ranges::all_of(state.files, [&](const auto& item) { return is_there(item.first, state); });
 }
 
 /// Removes partial files and logs of files that are in place, and, when `kept` is given, all but those.
 void StageTarget::remove_partials(const StageJournal::State& state, const std::set<std::string>* kept) {
   std::set<std::string> in_place;
   for (const auto& [name, file] : state.files) {
-    if (size_on_disk(path_of(name)) == file.bytes) in_place.insert(stem_of(partial_path(name)));
+    if (is_there(name, state)) in_place.insert(stem_of(partial_path(name)));
   }
   for (const auto& entry : std::filesystem::directory_iterator(path_of(kPartialFolderPath))) {
     const std::string stem = stem_of(entry.path());
@@ -212,18 +202,14 @@ void StageTarget::finish(const std::string& manifest_text, StagedMarker marker, 
   const StageJournal::State state = journal_->state();
   const auto before = this->marker();
   if (before && before->manifest == marker.manifest && all_there(state)) add_once(marker.subsets, before->subsets);
-  if (std::ranges::all_of(whole, [&](const std::string& name) {
-        const auto file = state.files.find(name);
-        return file != state.files.end() && size_on_disk(path_of(name)) == file->second.bytes;
-      })) {
+  if (std::ranges::all_of(whole, [&](const std::string& name) { return is_there(name, state); })) {
     marker.subsets.clear();
   }
   for (const auto& [name, file] : state.files) {
     ++marker.files;
     marker.bytes += file.bytes;
   }
-  const std::string text = write_staged_marker(marker);
-  io::publish(files_, path_of(kStagedMarkerPath), as_bytes(text));
+  io::publish(files_, path_of(kStagedMarkerPath), as_bytes(write_staged_marker(marker)));
 }
 
 std::optional<std::uint64_t> size_on_disk(const std::string& path) {

@@ -31,7 +31,7 @@ class StageTarget {
   /// `foreign`, in their version where they have one. Reads no data and changes nothing.
   bool holds(const StagedSetId& set, const std::vector<ExpectedFile>& expected,
              const std::vector<io::ObjectInfo>& foreign) const;
-  std::optional<StagedMarker> marker() const;
+  std::optional<StagedMarker> marker() const { return find_staged_marker(folder_); }
 
   /// Makes the folder and joins those that fill it with `set`, or takes it for that set: removes what an unfinished
   /// copy of another left and `wanted` does not replace, and a marker that says more than is there. Waits while it is
@@ -65,6 +65,7 @@ class StageTarget {
  private:
   bool take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);
   void adopt(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);
+  bool is_there(const std::string& name, const StageJournal::State& state) const;
   bool all_there(const StageJournal::State& state) const;
   void forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted);
   void remove_partials(const StageJournal::State& state, const std::set<std::string>* kept);

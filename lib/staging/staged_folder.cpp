@@ -10,7 +10,6 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "io/file.hpp"
 #include "io/folder_lock.hpp"
 #include "io/publish.hpp"
 #include "staging/stage_journal.hpp"
@@ -22,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kDiskBlock = 512;
-constexpr std::uint64_t kLongestMarker = 1U << 20U;
 
 /// Throws Error{denied} where this user may not look.
 std::optional<system::WallTime> time_of(const std::string& path) {
@@ -55,16 +53,6 @@ std::uint64_t disk_bytes(const std::string& folder) {
   return sum;
 }
 
-std::optional<StagedMarker> marker_of(const std::string& folder) {
-  const std::string path = io::join_path(folder, kStagedMarkerPath);
-  try {
-    return read_staged_marker(io::read_text_file(path, kLongestMarker), path);
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::not_found || error.code() == ErrorCode::corrupt) return std::nullopt;
-    throw;
-  }
-}
-
 /// What the marker says and the journal does not; empty when they agree. A journal may name more: of a part of the set
 /// that a stage was killed over.
 std::string disagreement(const StagedMarker& marker, const StagedFolder& folder) {
@@ -86,7 +74,7 @@ void take_journal(const StageJournal::State& journal, StagedFolder& folder) {
 /// State and fault of a folder that was read.
 void judge(const std::optional<StagedMarker>& marker, StagedFolder& folder) {
   folder.state = marker ? StagedState::complete : folder.at_work ? StagedState::in_progress : StagedState::partial;
-  if (!marker || folder.at_work || !marker_of(folder.path)) return;  // the last: it is evicted just now
+  if (!marker || folder.at_work || !find_staged_marker(folder.path)) return;  // the last: it is evicted just now
   folder.fault = disagreement(*marker, folder);
   if (!folder.fault.empty()) folder.state = StagedState::partial;
 }
@@ -137,7 +125,7 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
   folder.last_used = marked.value_or(written.value_or(system::WallTime()));
   // Before the marker: it is removed under the lock and published under it.
   look([&] { folder.at_work = io::is_locked(io::join_path(path, kStageLockPath)); });
-  look([&] { marker = marker_of(path); });
+  look([&] { marker = find_staged_marker(path); });
   look([&] { take_journal(StageJournal::read(io::join_path(path, kStageJournalPath)), folder); });
   look([&] { folder.leases = read_leases(path); });
   folder.partial_bytes = disk_bytes(io::join_path(path, kPartialFolderPath));

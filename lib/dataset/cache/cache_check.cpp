@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -11,7 +10,6 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/cache/cache.hpp"
-#include "dataset/cache/cache_files.hpp"
 #include "io/file.hpp"
 #include "staging/node_cache.hpp"
 #include "sync/task_group.hpp"
@@ -21,8 +19,6 @@ namespace shardkit::dataset {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kBlock = 1U << 20U;
 
 /// One check from found folders to result.
 class CacheCheck {
@@ -56,13 +52,120 @@ class CacheCheck {
   }
 
  private:
-  void look_at_folders();
-  void check_files();
-  void check_file(const CacheFile& file, const std::stop_token& stop);
-  void look_for_strays();
-  void repair();
-  void add(std::string code, Severity severity, const std::string& path, std::string text);
-  std::string source_of(const std::string& folder) const;
+  void look_at_folders() {
+    result_.folders = folders_.size();
+    for (const staging::StagedFolder& folder : folders_) {
+      for (const staging::LeaseFile& lease : folder.leases) {
+        if (!lease.lease) add("bad_lease", Severity::warning, folder.path, staging::describe(lease));
+      }
+      if (folder.at_work) {
+        add("in_progress", Severity::warning, folder.path, "it is being staged or evicted now: not checked");
+      } else if (folder.state == staging::StagedState::unreadable) {
+        add("unreadable", Severity::error, folder.path, folder.fault + ": not checked");
+      } else if (!folder.fault.empty()) {
+        add("marker_mismatch", Severity::error, folder.path, folder.fault + ": what is not named cannot be checked");
+        to_stage_again_[folder.path] = source_of(folder.path);
+        damaged_[folder.path];
+      } else if (folder.state != staging::StagedState::complete) {
+        add("incomplete", Severity::error, folder.path,
+            "no marker says that it is whole: its stage failed, was stopped or is still to come back");
+        to_stage_again_[folder.path] = source_of(folder.path);
+      }
+    }
+    std::erase_if(folders_, [](const staging::StagedFolder& folder) {
+      return folder.at_work || folder.state == staging::StagedState::unreadable;
+    });
+  }
+
+  void check_files() {
+    sync::for_each_index(files_.size(), threads_, ctx_.stop_token(), [&](std::size_t at, std::size_t) {
+      check_file(files_[at]);
+      ++ctx_.progress().items;
+    });
+    ctx_.throw_if_stopped();
+  }
+
+  void check_file(const CacheFile& file) {
+    const auto found = [&](std::string code, bool is_there, std::string text) {
+      add(std::move(code), Severity::error, file.path(), std::move(text));
+      const std::scoped_lock lock(mutex_);
+      to_stage_again_[file.folder] = source_of(file.folder);
+      auto& names = damaged_[file.folder];
+      if (is_there) names.push_back(file.name);
+    };
+    try {
+      io::FileSource open(file.path());
+      if (const std::uint64_t size = open.size(); size != file.staged.bytes) {
+        return found("wrong_size", true, fmt::format("it has {} bytes; {} were staged", size, file.staged.bytes));
+      }
+      if (options_.quick) return;
+      Xxh3Stream hash;
+      open.stream_all([&](Bytes piece) {
+        ctx_.throw_if_stopped();
+        hash.update(piece);
+        ctx_.progress().bytes += piece.size();
+      });
+      if (hash.digest() == file.staged.hash) return;
+      found("wrong_bytes", true,
+            fmt::format("its bytes have XXH3-128 {}; those that were staged had {}", to_hex(hash.digest()),
+                        to_hex(file.staged.hash)));
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::not_found)
+        return found("missing", false, "it was staged and is not there any more");
+      if (error.code() == ErrorCode::cancelled) throw;
+      add("unreadable", Severity::error, file.path(), error.what());
+    }
+  }
+
+  /// Shards that a reader of *.tar would take for a part of the set.
+  void look_for_strays() {
+    std::set<std::string> known;
+    for (const CacheFile& file : files_) known.insert(file.path());
+    for (const staging::StagedFolder& folder : folders_) {
+      std::error_code error;  // a folder that went meanwhile has no strays
+      for (const auto& entry : fs::directory_iterator(folder.path, error)) {
+        const std::string name = entry.path().filename();
+        if (name.starts_with('.') || entry.is_directory(error) || known.contains(entry.path())) continue;
+        add("stray", Severity::warning, entry.path(), "no stage brought it, but readers of this folder may take it");
+      }
+    }
+  }
+
+  void repair() {
+    const auto files = io::posix_file_system();
+    const system::WallTime now = system::system_clock().now();
+    for (auto& [folder, names] : damaged_) {
+      ctx_.throw_if_stopped();
+      try {
+        if (staging::discard(*files, folder, names, now)) {
+          result_.discarded += names.size();
+          continue;
+        }
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::denied) throw;
+        ctx_.warn("not_repaired", error.what());
+        continue;
+      }
+      const auto use = staging::look_at_staged(folder);
+      ctx_.warn("not_repaired",
+                fmt::format("{}: its marker and damaged files stay", use ? staging::describe_use(*use, now) : folder));
+    }
+    damaged_.clear();
+  }
+
+  void add(std::string code, Severity severity, const std::string& path, std::string text) {
+    const std::scoped_lock lock(mutex_);
+    ++result_.problems_total;
+    ++(severity == Severity::error ? result_.errors : result_.warnings);
+    if (result_.problems.size() == CacheCheckResult::kMostProblems) return;
+    const std::string place = fs::path(path).lexically_relative(options_.folder);
+    result_.problems.push_back({std::move(code), severity, place, {}, {}, std::move(text), 1});
+  }
+
+  std::string source_of(const std::string& folder) const {
+    const auto found = std::ranges::find(folders_, folder, &staging::StagedFolder::path);
+    return found == folders_.end() || found->source.empty() ? "SRC" : found->source;
+  }
 
   const CacheCheckOptions& options_;
   Context& ctx_;
@@ -74,136 +177,6 @@ class CacheCheck {
   std::map<std::string, std::vector<std::string>> damaged_;  ///< names to remove, by folder that is not whole
   std::map<std::string, std::string> to_stage_again_;        ///< source by folder
 };
-
-void CacheCheck::add(std::string code, Severity severity, const std::string& path, std::string text) {
-  const std::scoped_lock lock(mutex_);
-  ++result_.problems_total;
-  ++(severity == Severity::error ? result_.errors : result_.warnings);
-  if (result_.problems.size() == CacheCheckResult::kMostProblems) return;
-  const std::string place = fs::path(path).lexically_relative(options_.folder);
-  result_.problems.push_back({std::move(code), severity, place, {}, {}, std::move(text), 1});
-}
-
-std::string CacheCheck::source_of(const std::string& folder) const {
-  const auto found = std::ranges::find(folders_, folder, &staging::StagedFolder::path);
-  return found == folders_.end() || found->source.empty() ? "SRC" : found->source;
-}
-
-void CacheCheck::look_at_folders() {
-  result_.folders = folders_.size();
-  for (const staging::StagedFolder& folder : folders_) {
-    for (const staging::LeaseFile& lease : folder.leases) {
-      if (!lease.lease) add("bad_lease", Severity::warning, folder.path, staging::describe(lease));
-    }
-    if (folder.at_work) {
-      add("in_progress", Severity::warning, folder.path, "it is being staged or evicted now: not checked");
-    } else if (folder.state == staging::StagedState::unreadable) {
-      add("unreadable", Severity::error, folder.path, folder.fault + ": not checked");
-    } else if (!folder.fault.empty()) {
-      add("marker_mismatch", Severity::error, folder.path, folder.fault + ": what is not named cannot be checked");
-      to_stage_again_[folder.path] = source_of(folder.path);
-      damaged_[folder.path];
-    } else if (folder.state != staging::StagedState::complete) {
-      add("incomplete", Severity::error, folder.path,
-          "no marker says that it is whole: its stage failed, was stopped or is still to come back");
-      to_stage_again_[folder.path] = source_of(folder.path);
-    }
-  }
-  std::erase_if(folders_, [](const staging::StagedFolder& folder) {
-    return folder.at_work || folder.state == staging::StagedState::unreadable;
-  });
-}
-
-void CacheCheck::check_files() {
-  std::atomic<std::size_t> next{0};
-  sync::TaskGroup group(ctx_.stop_token());
-  for (unsigned i = 0; i < std::min<std::size_t>(threads_, files_.size()); ++i) {
-    group.spawn([&](const std::stop_token& stop) {
-      for (std::size_t at = next++; at < files_.size() && !stop.stop_requested(); at = next++) {
-        check_file(files_[at], stop);
-        ++ctx_.progress().items;
-      }
-    });
-  }
-  group.wait();
-  ctx_.throw_if_stopped();
-}
-
-/// Empty when a stop came first.
-std::optional<Hash128> hash_of(const io::File& file, Context& ctx, const std::stop_token& stop) {
-  std::vector<std::byte> block(kBlock);
-  Xxh3Stream hash;
-  for (std::uint64_t done = 0; !stop.stop_requested();) {
-    const std::size_t got = file.read_at(done, block);
-    if (got == 0) return hash.digest();
-    hash.update(Bytes(block).first(got));
-    done += got;
-    ctx.progress().bytes += got;
-  }
-  return std::nullopt;
-}
-
-void CacheCheck::check_file(const CacheFile& file, const std::stop_token& stop) {
-  const auto found = [&](std::string code, bool is_there, std::string text) {
-    add(std::move(code), Severity::error, file.path(), std::move(text));
-    const std::scoped_lock lock(mutex_);
-    to_stage_again_[file.folder] = source_of(file.folder);
-    auto& names = damaged_[file.folder];
-    if (is_there) names.push_back(file.name);
-  };
-  try {
-    const io::File open = io::File::open_read(file.path());
-    if (const std::uint64_t size = open.size(); size != file.staged.bytes) {
-      return found("wrong_size", true, fmt::format("it has {} bytes; {} were staged", size, file.staged.bytes));
-    }
-    if (options_.quick) return;
-    const auto hash = hash_of(open, ctx_, stop);
-    if (!hash || *hash == file.staged.hash) return;
-    found("wrong_bytes", true,
-          fmt::format("its bytes have XXH3-128 {}; those that were staged had {}", to_hex(*hash),
-                      to_hex(file.staged.hash)));
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::not_found) return found("missing", false, "it was staged and is not there any more");
-    if (error.code() == ErrorCode::cancelled) throw;
-    add("unreadable", Severity::error, file.path(), error.what());
-  }
-}
-
-/// Shards that a reader of *.tar would take for a part of the set.
-void CacheCheck::look_for_strays() {
-  std::set<std::string> known;
-  for (const CacheFile& file : files_) known.insert(file.path());
-  for (const staging::StagedFolder& folder : folders_) {
-    std::error_code error;  // a folder that went meanwhile has no strays
-    for (const auto& entry : fs::directory_iterator(folder.path, error)) {
-      const std::string name = entry.path().filename();
-      if (name.starts_with('.') || entry.is_directory(error) || known.contains(entry.path())) continue;
-      add("stray", Severity::warning, entry.path(), "no stage brought it, but readers of this folder may take it");
-    }
-  }
-}
-
-void CacheCheck::repair() {
-  const auto files = io::posix_file_system();
-  const system::WallTime now = system::system_clock().now();
-  for (auto& [folder, names] : damaged_) {
-    ctx_.throw_if_stopped();
-    try {
-      if (staging::discard(*files, folder, names, now)) {
-        result_.discarded += names.size();
-        continue;
-      }
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::denied) throw;
-      ctx_.warn("not_repaired", error.what());
-      continue;
-    }
-    const auto use = staging::look_at_staged(folder);
-    ctx_.warn("not_repaired",
-              fmt::format("{}: its marker and damaged files stay", use ? staging::describe_use(*use, now) : folder));
-  }
-  damaged_.clear();
-}
 
 }  // namespace
 

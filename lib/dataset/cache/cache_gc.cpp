@@ -6,7 +6,6 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/cache/cache.hpp"
-#include "dataset/cache/cache_files.hpp"
 #include "staging/node_cache.hpp"
 #include "system/clock.hpp"
 
@@ -79,18 +78,13 @@ class Collection {
   }
 
   Error limit_not_reached() const {
-    std::string uses;
-    for (const staging::StagedFolder& folder : folders_) {
-      if (!staging::is_evictable(folder, now_))
-        uses += (uses.empty() ? "" : "; ") + staging::describe_use(folder, now_);
-    }
     return Error(
         ErrorCode::no_space,
         fmt::format("{} {} of {}, and {} are left, more than --limit {}: {}; end leases that nobody needs with "
                     "'shardctl cache release', or give a higher --limit",
                     options_.dry_run ? "would evict" : "evicted", format_count(result_.evicted.size(), "folder"),
                     format_size(result_.evicted_bytes), format_size(result_.bytes_left), format_size(*options_.limit),
-                    uses),
+                    staging::describe_uses(folders_, now_)),
         options_.folder);
   }
 

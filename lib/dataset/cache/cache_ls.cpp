@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "dataset/cache/cache.hpp"
-#include "dataset/cache/cache_files.hpp"
 #include "system/clock.hpp"
 
 namespace shardkit::dataset {

@@ -6,7 +6,6 @@
 
 #include "core/error.hpp"
 #include "dataset/cache/cache.hpp"
-#include "dataset/cache/cache_files.hpp"
 #include "io/page_cache.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
@@ -40,24 +39,18 @@ bool is_warm(const Residency& residency) { return residency.known && residency.c
 
 /// Reads what is not in memory; the bytes read.
 std::uint64_t read_all(const std::vector<WarmFile>& files, unsigned threads, Context& ctx) {
-  std::atomic<std::size_t> next{0};
   std::atomic<std::uint64_t> bytes{0};
-  sync::TaskGroup group(ctx.stop_token());
-  for (unsigned i = 0; i < std::min<std::size_t>(threads, files.size()); ++i) {
-    group.spawn([&](const std::stop_token& stop) {
-      for (std::size_t at = next++; at < files.size() && !stop.stop_requested(); at = next++) {
-        const auto& [file, before] = files[at];
-        if (!is_warm(before) && before.bytes > 0) {
-          const io::File open = io::File::open_read(file.path());
-          io::warm_cache(open, [&] { return !stop.stop_requested(); });
-          bytes += before.bytes;
-        }
-        ctx.progress().bytes += before.bytes;
-        ++ctx.progress().items;
-      }
-    });
-  }
-  group.wait();
+  const std::stop_token& stop = ctx.stop_token();
+  sync::for_each_index(files.size(), threads, stop, [&](std::size_t at, std::size_t) {
+    const auto& [file, before] = files[at];
+    if (!is_warm(before) && before.bytes > 0) {
+      const io::File open = io::File::open_read(file.path());
+      io::warm_cache(open, [&] { return !stop.stop_requested(); });
+      bytes += before.bytes;
+    }
+    ctx.progress().bytes += before.bytes;
+    ++ctx.progress().items;
+  });
   ctx.throw_if_stopped();
   return bytes;
 }

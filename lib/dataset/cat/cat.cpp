@@ -12,52 +12,49 @@
 #include "core/text.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
-#include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
 
-struct KeySearch {
-  std::size_t shard = 0;               ///< within the set
-  std::optional<ListedSample> sample;  ///< empty when there is none
-  std::string nearest;                 ///< set without a sample; may be empty
-};
-
+/// The first sample of a key in the order of shards.
 class Search {
  public:
   Search(const catalog::ShardSet& set, const std::string& key, Context& ctx)
       : set_(set), key_(key), ctx_(ctx), lister_(set, ctx), first_(set.shards.size()), nearest_(key) {}
 
-  KeySearch run(unsigned threads) {
-    sync::TaskGroup group(ctx_.stop_token());
-    for (std::size_t i = 0; i < std::min<std::size_t>(threads, set_.shards.size()); ++i) {
-      group.spawn([this](const std::stop_token& stop) { work(stop); });
-    }
-    group.wait();
-    ctx_.throw_if_stopped();
-    return {first_, std::move(sample_), nearest_.key()};
+  /// Looks through `threads` shards at a time.
+  void run(unsigned threads) {
+    std::uint64_t bytes = 0;
+    for (const catalog::ShardFile& shard : set_.shards) bytes += shard.bytes;
+    ctx_.progress().start("search", set_.shards.size(), bytes);
+    for_each_shard(set_.shards.size(), threads, ctx_, [this](std::size_t at, std::size_t) { look_through(at); });
   }
 
+  const std::optional<ListedSample>& sample() const { return sample_; }
+  /// That has the sample.
+  const catalog::ShardFile& shard() const { return set_.shards[first_]; }
+  /// Where there is no sample; may be empty.
+  const std::string& nearest() const { return nearest_.key(); }
+
  private:
-  /// Shards are taken in their order, so all before the first that has the key were looked through.
-  void work(const std::stop_token& stop) {
+  /// Shards are taken in their order, so all before the first that has the key are looked through.
+  void look_through(std::size_t at) {
+    if (at >= first_) return;
     NearestKey nearest(key_);
-    for (std::size_t at = next_++; at < first_ && !stop.stop_requested(); at = next_++) {
-      const catalog::ShardFile& shard = set_.shards[at];
-      ListingVisitor visitor;
-      visitor.sample = [&](ListedSample&& sample) {
-        if (sample.key == key_) {
-          found(at, std::move(sample));
-          return false;
-        }
-        nearest.consider(sample.key);
-        return at < first_;
-      };
-      visitor.finding = warn_of_damage(shard, ctx_);
-      lister_.list(shard, visitor);
-      ++ctx_.progress().items;
-    }
+    const catalog::ShardFile& shard = set_.shards[at];
+    ListingVisitor visitor;
+    visitor.sample = [&](ListedSample&& sample) {
+      if (sample.key == key_) {
+        found(at, std::move(sample));
+        return false;
+      }
+      nearest.consider(sample.key);
+      return at < first_;
+    };
+    visitor.finding = warn_of_damage(shard, ctx_);
+    lister_.list(shard, visitor);
+    ++ctx_.progress().items;
     const std::scoped_lock lock(mutex_);
     nearest_.merge(nearest);
   }
@@ -73,20 +70,11 @@ class Search {
   const std::string& key_;
   Context& ctx_;
   const SampleLister lister_;
-  std::atomic<std::size_t> next_{0};
   std::atomic<std::size_t> first_;
   std::mutex mutex_;
   std::optional<ListedSample> sample_;
   NearestKey nearest_;
 };
-
-/// The first sample of that key in the order of shards, looked for in `threads` shards at a time.
-KeySearch find_key(const catalog::ShardSet& set, const std::string& key, unsigned threads, Context& ctx) {
-  std::uint64_t bytes = 0;
-  for (const catalog::ShardFile& shard : set.shards) bytes += shard.bytes;
-  ctx.progress().start("search", set.shards.size(), bytes);
-  return Search(set, key, ctx).run(threads);
-}
 
 std::string extensions_of(const ListedSample& sample) {
   std::vector<std::string_view> extensions;
@@ -130,11 +118,12 @@ CatResult cat(const CatOptions& options, Context& ctx) {
   const auto name = formats::split_sample_name(options.name);
   const std::string key(name ? name->key : options.name);
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
-  const KeySearch search = find_key(set, key, system::thread_count(options.threads), ctx);
-  if (!search.sample) refuse_absent(key, set, search.nearest);
-  const ListedSample& sample = *search.sample;
+  Search search(set, key, ctx);
+  search.run(system::thread_count(options.threads));
+  if (!search.sample()) refuse_absent(key, set, search.nearest());
+  const ListedSample& sample = *search.sample();
   const ListedMember& member = name ? named_content(sample, options.name, name->extension) : only_content(sample);
-  const catalog::ShardFile& shard = set.shards[search.shard];
+  const catalog::ShardFile& shard = search.shard();
   read_member(*set.inputs->open(shard.path), shard.path, member, ctx, [&](Bytes piece) { ctx.output()->write(piece); });
   return {shard.name, member.name, member.offset, member.size, sample.label};
 }

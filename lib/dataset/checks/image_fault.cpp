@@ -1,5 +1,6 @@
 #include "dataset/checks/image_fault.hpp"
 
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,26 +23,13 @@ ProblemCode code_of_header(std::string_view code) {
   return ProblemCode::image_corrupt;
 }
 
-ProblemCode code_of(image::DecodeFailure failure) {
-  switch (failure) {
-    case image::DecodeFailure::warned:
-      return ProblemCode::image_damaged;
-    case image::DecodeFailure::truncated:
-      return ProblemCode::image_truncated;
-    case image::DecodeFailure::not_jpeg:
-      return ProblemCode::image_other_format;
-    case image::DecodeFailure::zero_pixels:
-      return ProblemCode::image_zero_pixels;
-    case image::DecodeFailure::too_large:
-      return ProblemCode::image_too_large;
-    case image::DecodeFailure::too_many_scans:
-      return ProblemCode::image_too_many_scans;
-    case image::DecodeFailure::none:
-    case image::DecodeFailure::corrupt:
-      break;
-  }
-  return ProblemCode::image_corrupt;
-}
+/// By image::DecodeFailure, in its order.
+constexpr std::array kDecodeCodes{
+    ProblemCode::image_corrupt,   ProblemCode::image_damaged,        ProblemCode::image_truncated,
+    ProblemCode::image_corrupt,   ProblemCode::image_other_format,   ProblemCode::image_zero_pixels,
+    ProblemCode::image_too_large, ProblemCode::image_too_many_scans,
+};
+static_assert(kDecodeCodes.size() == kEnumNames<image::DecodeFailure>.size());
 
 }  // namespace
 
@@ -64,7 +52,7 @@ std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, 
   if (image::sniff_image(image) != image::ImageKind::jpeg) return std::nullopt;
   const image::Decoded decoded = decoder.decode(image);
   if (decoded.failure != image::DecodeFailure::none) {
-    return ImageFault{code_of(decoded.failure), std::string(decoded.message)};
+    return ImageFault{kDecodeCodes[static_cast<std::size_t>(decoded.failure)], std::string(decoded.message)};
   }
   if (image::read_jpeg_header(image).header.is_cmyk()) return ImageFault{ProblemCode::image_cmyk, {}};
   return std::nullopt;

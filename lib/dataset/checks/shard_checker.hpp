@@ -2,18 +2,22 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "catalog/shard_set.hpp"
 #include "core/bytes.hpp"
+#include "core/context.hpp"
+#include "core/hash.hpp"
 #include "dataset/checks/problem.hpp"
-#include "dataset/samples/sample_lister.hpp"
+#include "formats/manifest.hpp"
 #include "formats/sample_name.hpp"
+#include "formats/shard_index.hpp"
 #include "formats/tar_parser.hpp"
-#include "formats/tar_scanner.hpp"
 
 namespace shardkit::dataset {
 
@@ -52,41 +56,24 @@ struct ShardReport {
   std::uint64_t first_unlabelled_offset = 0;
 };
 
-/// Checks a shard's members, names and samples while they are read. One shard, one thread.
-class ShardChecker final : public formats::TarHandler {
- public:
-  /// `report` stays the caller's. `labels` are those that the manifest knows, sorted; empty when any will do.
-  /// `contents` look at members' contents; they outlive the checker.
-  ShardChecker(ShardReport& report, const std::vector<std::uint64_t>& labels, std::vector<MemberWatcher*> contents)
-      : report_(report), labels_(labels), contents_(std::move(contents)) {}
-
-  bool entry(const formats::TarEntry& entry) override;
-  void content(Bytes piece) override;
-  void content_end() override;
-  void finding(const formats::TarFinding& finding) override;
-
-  /// No member follows. To be called when the whole shard could be read.
-  void finish();
-
- private:
-  void check_facts(const formats::TarEntry& entry);
-  void check_type(const formats::TarEntry& entry);
-  void finish_sample(const formats::Sample& sample);
-  void check_extensions(const formats::Sample& sample);
-  void note_kind(const std::vector<std::string_view>& extensions, const formats::Sample& sample);
-
-  ShardReport& report_;
-  const std::vector<std::uint64_t>& labels_;
-  const std::vector<MemberWatcher*> contents_;
-  std::vector<MemberWatcher*> reading_;  ///< those that asked for the current member
-  bool reading_label_ = false;
-  formats::SampleGrouper grouper_;
-  LabelReader label_reader_;
-  bool has_label_ = false;  ///< the current sample has a .cls
-  std::uint64_t label_offset_ = 0;
-  std::optional<std::uint64_t> label_;  ///< of the current sample, once read
-  bool bad_label_ = false;
-  bool damaged_ = false;  ///< the archive itself is broken, so that an empty one is no finding of its own
+/// What a shard should be.
+struct ExpectedShard {
+  const formats::ManifestShard* manifest = nullptr;  ///< its entry; null when there is none
+  std::string index_path;                            ///< empty when it has no index
+  std::optional<formats::ShardSummary> index;        ///< empty when it has no index that can be read
 };
+
+/// Looks up manifest entry and index of every shard of the set, in its order.
+std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set);
+
+/// The whole tar's hash by the manifest, or else by the index; empty when neither has it.
+std::optional<Hash128> expected_hash(const ExpectedShard& expected);
+
+/// Reads and checks one shard against itself and against what it should be. `read_all` compares every byte; `contents`
+/// look at members' contents on the way. What goes wrong with this shard is noted in `report`; throws Error{cancelled}
+/// only.
+void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
+                  bool read_all, const std::vector<std::uint64_t>& labels,
+                  const std::vector<std::unique_ptr<MemberWatcher>>& contents, ShardReport& report, Context& ctx);
 
 }  // namespace shardkit::dataset

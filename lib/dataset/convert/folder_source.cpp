@@ -203,48 +203,23 @@ void SampleReader::refuse_image(const formats::PlannedSample& sample, const std:
               path);
 }
 
-class FolderSource::Pending final : public PendingSample {
- public:
-  Pending(FolderSource& source, formats::PlannedSample sample)
-      : source_(source),
-        sample_(std::move(sample)),
-        tar_bytes_(
-            formats::sample_tar_bytes(sample_, sample_.class_index ? source.label_digits_[*sample_.class_index] : 0)) {}
-
-  std::size_t tar_bytes() const override { return tar_bytes_; }
-  Result<formats::IndexSample> read(MutableBytes out, sync::WaitMeter& meter) override {
-    return source_.reader_.read(sample_, out, meter);
-  }
-  std::string path() const override { return formats::image_path(source_.plan_.head(), sample_); }
-
- private:
-  FolderSource& source_;
-  formats::PlannedSample sample_;
-  std::size_t tar_bytes_;
-};
-
-class FolderSource::Samples final : public ShardSamples {
- public:
-  Samples(FolderSource& source, std::size_t shard) : source_(source), samples_(source.plan_.read_shard(shard)) {}
-
-  std::unique_ptr<PendingSample> next() override {
-    formats::PlannedSample sample;
-    if (!samples_.next(sample)) return nullptr;
-    return std::make_unique<Pending>(source_, std::move(sample));
-  }
-
- private:
-  FolderSource& source_;
-  formats::PlanReader::ShardReader samples_;
-};
-
 FolderSource::FolderSource(const formats::PlanReader& plan, const catalog::SourceFolder& images, unsigned cores)
     : plan_(plan),
       rules_(image_rules(plan.head())),
       label_digits_(formats::label_digits(plan.head())),
       reader_(images, plan.head(), cores) {}
 
-std::unique_ptr<ShardSamples> FolderSource::open(std::size_t shard) { return std::make_unique<Samples>(*this, shard); }
+NextSample FolderSource::open(std::size_t shard) {
+  return [this, samples = plan_.read_shard(shard)]() mutable -> std::optional<PendingSample> {
+    const auto sample = std::make_shared<formats::PlannedSample>();
+    if (!samples.next(*sample)) return std::nullopt;
+    const std::size_t label_digits = sample->class_index ? label_digits_[*sample->class_index] : 0;
+    return PendingSample{
+        formats::sample_tar_bytes(*sample, label_digits),
+        [this, sample](MutableBytes out, sync::WaitMeter& meter) { return reader_.read(*sample, out, meter); },
+        [this, sample] { return formats::image_path(plan_.head(), *sample); }};
+  };
+}
 
 bool FolderSource::leaves_out(const Error& error) const {
   return rules_.on_bad == OnBad::skip && is_bad_file(error.code());

@@ -83,15 +83,12 @@ class FolderSource final : public SampleSource {
   /// throws.
   FolderSource(const formats::PlanReader& plan, const catalog::SourceFolder& images, unsigned cores);
 
-  std::unique_ptr<ShardSamples> open(std::size_t shard) override;
+  NextSample open(std::size_t shard) override;
   bool leaves_out(const Error& error) const override;
   std::int64_t read_ns() const override { return reader_.read_ns(); }
   const ImageCounts& counts() const { return reader_.counts(); }
 
  private:
-  class Samples;
-  class Pending;
-
   const formats::PlanReader& plan_;
   ImageRules rules_;
   std::vector<std::size_t> label_digits_;

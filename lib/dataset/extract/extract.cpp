@@ -22,6 +22,8 @@
 namespace shardkit::dataset {
 namespace {
 
+constexpr std::uint64_t kDiskBlock = 4096;
+
 struct ExtractNeed {
   std::uint64_t samples = 0;
   std::uint64_t files = 0;
@@ -31,14 +33,25 @@ struct ExtractNeed {
   std::uint64_t unnamed = 0;     ///< samples whose class has a label but no name
   std::uint64_t left_out = 0;    ///< members that belong to no sample
 
-  void add_file(std::uint64_t size);
-  void add(const ExtractNeed& other);
+  void add_file(std::uint64_t size) {
+    ++files;
+    bytes += size;
+    disk_bytes += (size + kDiskBlock - 1) / kDiskBlock * kDiskBlock;
+  }
+
+  void add(const ExtractNeed& other) {
+    samples += other.samples;
+    files += other.files;
+    bytes += other.bytes;
+    disk_bytes += other.disk_bytes;
+    unlabelled += other.unlabelled;
+    unnamed += other.unnamed;
+    left_out += other.left_out;
+  }
 };
 
 /// Called for each file that the shard gives.
 using ExtractFile = std::function<void(const ListedMember& member, const std::string& place)>;
-
-constexpr std::uint64_t kDiskBlock = 4096;
 
 [[noreturn]] void refuse(const catalog::ShardFile& shard, const std::string& name, std::uint64_t offset,
                          std::string_view why) {
@@ -66,22 +79,6 @@ std::filesystem::path nearest_existing(const std::string& path) {
 }
 
 std::uint64_t left_after(std::uint64_t need, std::uint64_t present) { return need - std::min(need, present); }
-
-void ExtractNeed::add_file(std::uint64_t size) {
-  ++files;
-  bytes += size;
-  disk_bytes += (size + kDiskBlock - 1) / kDiskBlock * kDiskBlock;
-}
-
-void ExtractNeed::add(const ExtractNeed& other) {
-  samples += other.samples;
-  files += other.files;
-  bytes += other.bytes;
-  disk_bytes += other.disk_bytes;
-  unlabelled += other.unlabelled;
-  unnamed += other.unnamed;
-  left_out += other.left_out;
-}
 
 /// Goes through one shard. Throws Error{corrupt}, with the member's name, for one that must not be written.
 ExtractNeed survey_shard(const SampleLister& lister, const MemberPlaces& places, const catalog::ShardFile& shard,
@@ -187,39 +184,41 @@ class Extraction {
     }
   }
 
+  /// The sum of what `look` says of each shard, several at a time.
+  ExtractNeed sum_over_shards(const std::function<ExtractNeed(const catalog::ShardFile&)>& look) {
+    ExtractNeed sum;
+    std::mutex mutex;
+    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t) {
+      const ExtractNeed of_shard = look(set_.shards[at]);
+      ++ctx_.progress().items;
+      const std::scoped_lock lock(mutex);
+      sum.add(of_shard);
+    });
+    return sum;
+  }
+
   /// Names and sizes of all shards, so that a bad one ends it before the first is written.
   ExtractNeed survey() {
     std::uint64_t bytes = 0;
     for (const catalog::ShardFile& shard : set_.shards) bytes += shard.bytes;
     ctx_.progress().start("check names", set_.shards.size(), bytes);
-    ExtractNeed need;
-    std::mutex mutex;
-    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t) {
-      const ExtractNeed of_shard =
-          survey_shard(lister_, places_, set_.shards[at], [](const ListedMember&, const std::string&) {});
-      ++ctx_.progress().items;
-      const std::scoped_lock lock(mutex);
-      need.add(of_shard);
+    return sum_over_shards([this](const catalog::ShardFile& shard) {
+      return survey_shard(lister_, places_, shard, [](const ListedMember&, const std::string&) {});
     });
-    return need;
   }
 
   /// How much of it stands in the target by name and size.
   ExtractNeed present() {
-    ExtractNeed there;
-    if (!std::filesystem::is_directory(options_.target)) return there;
+    if (!std::filesystem::is_directory(options_.target)) return {};
     const io::ContainedFolder root(options_.target);
     ctx_.progress().start("look for what is there", set_.shards.size());
-    std::mutex mutex;
-    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t) {
+    return sum_over_shards([&](const catalog::ShardFile& shard) {
       ExtractNeed found;
-      survey_shard(lister_, places_, set_.shards[at], [&](const ListedMember& member, const std::string& place) {
+      survey_shard(lister_, places_, shard, [&](const ListedMember& member, const std::string& place) {
         if (has_size_at(root, place, member.size)) found.add_file(member.size);
       });
-      const std::scoped_lock lock(mutex);
-      there.add(found);
+      return found;
     });
-    return there;
   }
 
   void write_all_shards() {

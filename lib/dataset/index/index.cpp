@@ -15,7 +15,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
-#include "dataset/checks/shard_verifier.hpp"
+#include "dataset/checks/shard_checker.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
@@ -67,25 +67,62 @@ bool is_described(const catalog::ShardSet& set) {
   return true;
 }
 
-/// Makes the index of a tar that somebody else wrote, while it is read: any dialect, offsets as they really are.
+/// Makes the index of a tar that somebody else wrote, and those of other readers, while it is read: any dialect,
+/// offsets as they really are.
 class ShardIndexer final : public formats::TarHandler {
  public:
-  /// Samples go to `index`; it and `path`, which is for messages, stay the caller's.
-  ShardIndexer(formats::ShardIndexWriter& index, const std::string& path) : index_(index), path_(path) {}
+  /// Samples go to `index`, headers to `others`; they and `path`, which is for messages, stay the caller's.
+  ShardIndexer(formats::ShardIndexWriter& index, ReaderIndexScan& others, const std::string& path)
+      : index_(index), others_(others), path_(path) {}
 
-  bool entry(const formats::TarEntry& entry) override;
-  void content(Bytes piece) override;
-  void content_end() override;
-  /// As refuse_unreadable().
-  void finding(const formats::TarFinding& finding) override { refuse_unreadable(finding, path_); }
+  bool entry(const formats::TarEntry& entry) override {
+    others_.entry(entry);
+    if (auto done = grouper_.add(entry)) write(std::move(*done));
+    if (entry.type != formats::TarType::regular || formats::is_metadata_name(entry.name)) return false;
+    const auto name = formats::split_sample_name(entry.name);
+    if (!name) return false;
+    hash_.reset();
+    in_label_ = lower_case(name->extension) == kLabelExtension;
+    if (in_label_) label_reader_.start();
+    return true;
+  }
+
+  void content(Bytes piece) override {
+    hash_.update(piece);
+    if (in_label_) label_reader_.add(piece);
+  }
+
+  void content_end() override {
+    hashes_.push_back(hash_.digest());
+    if (in_label_) label_ = label_reader_.label();
+  }
+
+  void finding(const formats::TarFinding& finding) override { others_.finding(finding); }
 
   /// No member follows.
-  void finish();
+  void finish() {
+    if (auto last = grouper_.finish()) write(std::move(*last));
+  }
 
  private:
-  void write(formats::Sample&& sample);
+  void write(formats::Sample&& sample) {
+    // A file that shrinks while it is read ends in a finding, but not before its last member was counted.
+    if (hashes_.size() != sample.members.size()) {
+      throw Error(ErrorCode::io, fmt::format("shard '{}' changed while it was read", path_), path_);
+    }
+    formats::IndexSample line;
+    line.key = std::move(sample.key);
+    line.label = std::exchange(label_, std::nullopt);
+    for (std::size_t i = 0; i < sample.members.size(); ++i) {
+      formats::SampleMember& member = sample.members[i];
+      line.members.push_back({std::move(member.extension), member.offset, member.size, hashes_[i]});
+    }
+    hashes_.clear();
+    index_.add(line);
+  }
 
   formats::ShardIndexWriter& index_;
+  ReaderIndexScan& others_;
   const std::string& path_;
   formats::SampleGrouper grouper_;
   Xxh3Stream64 hash_;
@@ -93,67 +130,6 @@ class ShardIndexer final : public formats::TarHandler {
   bool in_label_ = false;              ///< the current member is a .cls
   LabelReader label_reader_;
   std::optional<std::uint64_t> label_;
-};
-
-bool ShardIndexer::entry(const formats::TarEntry& entry) {
-  if (auto done = grouper_.add(entry)) write(std::move(*done));
-  if (entry.type != formats::TarType::regular || formats::is_metadata_name(entry.name)) return false;
-  const auto name = formats::split_sample_name(entry.name);
-  if (!name) return false;
-  hash_.reset();
-  in_label_ = lower_case(name->extension) == kLabelExtension;
-  if (in_label_) label_reader_.start();
-  return true;
-}
-
-void ShardIndexer::content(Bytes piece) {
-  hash_.update(piece);
-  if (in_label_) label_reader_.add(piece);
-}
-
-void ShardIndexer::content_end() {
-  hashes_.push_back(hash_.digest());
-  if (in_label_) label_ = label_reader_.label();
-}
-
-void ShardIndexer::finish() {
-  if (auto last = grouper_.finish()) write(std::move(*last));
-}
-
-void ShardIndexer::write(formats::Sample&& sample) {
-  // A file that shrinks while it is read ends in a finding, but not before its last member was counted.
-  if (hashes_.size() != sample.members.size()) {
-    throw Error(ErrorCode::io, fmt::format("shard '{}' changed while it was read", path_), path_);
-  }
-  formats::IndexSample line;
-  line.key = std::move(sample.key);
-  line.label = std::exchange(label_, std::nullopt);
-  for (std::size_t i = 0; i < sample.members.size(); ++i) {
-    formats::SampleMember& member = sample.members[i];
-    line.members.push_back({std::move(member.extension), member.offset, member.size, hashes_[i]});
-  }
-  hashes_.clear();
-  index_.add(line);
-}
-
-/// Gives headers to two handlers, and content to the first of them.
-class TwoHandlers final : public formats::TarHandler {
- public:
-  TwoHandlers(formats::TarHandler& first, formats::TarHandler& second) : first_(first), second_(second) {}
-  bool entry(const formats::TarEntry& entry) override {
-    second_.entry(entry);
-    return first_.entry(entry);
-  }
-  void content(Bytes piece) override { first_.content(piece); }
-  void content_end() override { first_.content_end(); }
-  void finding(const formats::TarFinding& finding) override {
-    first_.finding(finding);
-    second_.finding(finding);
-  }
-
- private:
-  formats::TarHandler& first_;
-  formats::TarHandler& second_;
 };
 
 /// The readers that are asked for.
@@ -229,14 +205,13 @@ class Indexing {
   formats::ManifestShard read_whole(const catalog::ShardFile& shard, formats::IndexedShard& foreign) {
     io::AtomicFile file(*files_, io::join_path(folder_, formats::shard_index_path(shard.name)));
     formats::ShardIndexWriter index(file, shard.name, "");
-    ShardIndexer indexer(index, shard.path);
     ReaderIndexWriter others(*files_, folder_, shard.name, kinds_);
     ReaderIndexScan scan(others);
-    TwoHandlers both(indexer, scan);
+    ShardIndexer indexer(index, scan, shard.path);
     std::optional<Md5Stream> md5;
     if (need_md5(kinds_)) md5.emplace();
     const catalog::ShardContent content =
-        catalog::read_shard(*set_.inputs->open(shard.path), both, ctx_, md5 ? &*md5 : nullptr);
+        catalog::read_shard(*set_.inputs->open(shard.path), indexer, ctx_, md5 ? &*md5 : nullptr);
     indexer.finish();
     const formats::ShardSummary summary = index.finish(content.bytes, content.xxh3_128);
     scan.finish();
@@ -263,10 +238,6 @@ class Indexing {
   const std::unique_ptr<io::FileSystem> files_;
   IndexResult result_;
 };
-
-}  // namespace
-
-namespace {
 
 void check_output(const IndexOptions& options, const catalog::ShardSet& set) {
   if (options.output.empty() && catalog::is_address(set.folder)) {

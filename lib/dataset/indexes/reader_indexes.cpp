@@ -27,17 +27,6 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
-void append_file(const std::string& path, ByteSink& sink) {
-  const io::FileSource source(path);
-  std::vector<std::byte> block(256U * 1024U);
-  for (std::uint64_t offset = 0; offset < source.size();) {
-    const std::size_t got = source.file().read_at(offset, block);
-    if (got == 0) throw Error(ErrorCode::io, fmt::format("'{}' was cut while it was read", path), path, offset);
-    sink.write(Bytes(block).first(got));
-    offset += got;
-  }
-}
-
 }  // namespace
 
 IndexKinds parse_index_kinds(const std::vector<std::string>& names) {
@@ -107,7 +96,7 @@ void ReaderIndexWriter::publish(std::uint64_t end) {
     open.file.flush();
     io::AtomicFile whole(files_, open.file.path());
     whole.write(as_bytes(head));
-    append_file(open.file.temp_path(), whole);
+    io::FileSource(open.file.temp_path()).stream_all([&](Bytes piece) { whole.write(piece); });
     whole.commit();
   }
 }
@@ -214,13 +203,6 @@ formats::IndexedShard index_by_headers(io::FileSystem& files, const std::string&
   return std::move(writer.facts());
 }
 
-/// Passes over everything.
-class NoHandler final : public formats::TarHandler {
- public:
-  bool entry(const formats::TarEntry&) override { return false; }
-  void finding(const formats::TarFinding&) override {}
-};
-
 std::string md5_of(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
                    Context& ctx) {
   const std::string kept = io::join_path(folder, formats::shard_md5_path(shard.name));
@@ -229,9 +211,14 @@ std::string md5_of(io::FileSystem& files, const std::string& folder, const forma
   }
   const std::string path = io::join_path(folder, shard.name);
   Md5Stream md5;
-  NoHandler handler;
-  const catalog::ShardContent content = catalog::read_shard(path, handler, ctx, &md5);
-  if (content.bytes != shard.bytes || !(content.xxh3_128 == shard.xxh3_128)) {
+  Xxh3Stream hash;
+  io::FileSource(path).stream_all([&](Bytes piece) {
+    ctx.throw_if_stopped();
+    hash.update(piece);
+    md5.update(piece);
+    ctx.progress().bytes.fetch_add(piece.size(), std::memory_order_relaxed);
+  });
+  if (!(hash.digest() == shard.xxh3_128)) {
     throw Error(
         ErrorCode::corrupt,
         fmt::format("shard '{}' does not have the bytes that {} says; `shardctl verify` tells what is wrong with it",

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "dataset/indexes/reader_indexes.hpp"
-#include "dataset/sharding/shard_target.hpp"
+#include "dataset/sharding/sharding_job.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -69,6 +67,14 @@ void refuse_without_plan(const ShardTarget& target) {
       target.folder());
 }
 
+void refuse_missing_shard(const TargetSet& set) {
+  const auto missing = std::ranges::find_if(set.shards, [](const auto& shard) { return !shard; });
+  if (missing == set.shards.end()) return;
+  const auto number = static_cast<std::size_t>(missing - set.shards.begin());
+  const std::string path = set.target.path_of(set.target.plan().shard_name(number));
+  throw Error(ErrorCode::not_found, fmt::format("shard '{}' is missing or damaged; run its part again", path), path);
+}
+
 }  // namespace
 
 void MergeOptions::describe(FieldVisitor& v) {
@@ -87,37 +93,28 @@ void MergeResult::describe(FieldVisitor& v) {
 
 MergeResult merge(const MergeOptions& options, Context& ctx) {
   const auto files = io::posix_file_system();
-  ShardTarget target(*files, options.target);
-  refuse_without_plan(target);
-  target.open_plan();
-  const std::vector<FoundPart> parts = find_parts(target);
-  if (is_merged(target)) {
+  WriteOptions whole_set;
+  whole_set.recheck = options.recheck;
+  ShardingJob job("merge", options.target, whole_set, {}, *files, ctx);
+  TargetSet& set = job.add_set("");
+  refuse_without_plan(set.target);
+  set.target.open_plan();
+  const std::vector<FoundPart> parts = find_parts(set.target);
+  if (is_merged(set.target)) {
     // The parts that are left are those that an earlier merge had not removed yet when it ended.
   } else if (!parts.empty()) {
-    check_split(parts, to_hex(target.plan().hash()), options.target);
+    check_split(parts, to_hex(set.target.plan().hash()), options.target);
   } else {
     throw Error(ErrorCode::not_found,
                 fmt::format("'{}' has no parts to merge; run convert or reshard with --part I/N first", options.target),
                 options.target);
   }
-  std::vector<formats::ShardSummary> summaries;
-  ctx.progress().start("merge", target.plan().shards().size());
-  for (std::size_t shard = 0; shard < target.plan().shards().size(); ++shard) {
-    ctx.throw_if_stopped();
-    const std::optional<formats::ShardSummary> summary = target.finished(shard, options.recheck);
-    if (!summary) {
-      const std::string name = target.plan().shard_name(shard);
-      throw Error(
-          ErrorCode::not_found,
-          fmt::format("shard '{}' is missing or damaged; run its part again", io::join_path(options.target, name)),
-          io::join_path(options.target, name));
-    }
-    summaries.push_back(*summary);
-    ++ctx.progress().items;
-  }
-  const formats::Manifest manifest = target.manifest_of(summaries, target.skipped_in(summaries));
+  job.find_finished();
+  refuse_missing_shard(set);
+  std::vector<formats::IndexSkip> skipped;
+  const formats::Manifest manifest = set.target.manifest_of(set.shards, skipped);
   merge_reader_indexes(*files, options.target, manifest.shards, ctx);
-  const std::string path = target.publish_manifest(manifest);
+  const std::string path = job.publish(set, manifest);
   for (const FoundPart& found : parts) files->remove(found.path);
   return {parts.size(), manifest.shards.size(), manifest.samples, manifest.bytes, manifest.skipped, path};
 }

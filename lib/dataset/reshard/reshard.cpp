@@ -13,9 +13,7 @@
 #include "core/field_tree.hpp"
 #include "core/prng.hpp"
 #include "core/units.hpp"
-#include "dataset/reshard/sample_gatherer.hpp"
 #include "dataset/reshard/sample_table.hpp"
-#include "dataset/reshard/shard_source.hpp"
 #include "dataset/sharding/shard_cutter.hpp"
 #include "formats/plan_file.hpp"
 #include "system/limits.hpp"
@@ -132,16 +130,15 @@ class Resharding {
   }
 
   ReshardResult run() {
-    const ExtensionMap extensions(options_.rename);
     std::optional<SampleDraw> draw;
     if (options_.sample) draw.emplace(*options_.sample);
     find_inputs();
-    const SampleFilter filter(options_, inputs_.classes);
+    const GatherSamples gather = sample_gatherer(options_, inputs_, ctx_);
     for (TargetSet& set : job_.sets()) set.target.prepare();
     // What is only needed until the end of the run: unpacked inputs and, until plans are made, the list of samples.
     const std::string scratch = job_.sets().front().target.state_path("");
     unpack_inputs(inputs_, scratch, job_.cores(), files_, ctx_);
-    make_plans(filter, extensions, draw, scratch);
+    make_plans(gather, draw, scratch);
 
     resume();
     for (TargetSet& set : job_.sets()) write_set(set);
@@ -158,12 +155,10 @@ class Resharding {
     result_.inputs = inputs_.tars.size();
   }
 
-  void make_plans(const SampleFilter& filter, const ExtensionMap& extensions, const std::optional<SampleDraw>& draw,
-                  const std::string& scratch) {
+  void make_plans(const GatherSamples& gather, const std::optional<SampleDraw>& draw, const std::string& scratch) {
     SampleTable table(files_, scratch);
-    SampleGatherer gatherer(inputs_, filter, extensions, table, ctx_);
-    gatherer.run(job_.cores());
-    report_ignored(gatherer.ignored());
+    const GatheredSamples gathered = gather(table, job_.cores());
+    report_ignored(gathered.ignored);
     settle_duplicate_keys(table, inputs_, options_.mark_duplicates, ctx_);
 
     SampleOrder order = input_order(table);
@@ -175,8 +170,8 @@ class Resharding {
       }
       order = draw_samples(table, std::move(order), count, options_.seed);
     }
-    result_.input_samples = gatherer.found();
-    result_.skipped = gatherer.found() - order.size();
+    result_.input_samples = gathered.found;
+    result_.skipped = gathered.found - order.size();
     ctx_.progress().start("plan", order.size());
     divide(table, std::move(order));
     ReshardPlanned sum;
@@ -239,8 +234,8 @@ class Resharding {
   }
 
   void write_set(TargetSet& set) {
-    ShardSource source(set.target.plan(), inputs_, options_.drop_bad, job_.cores());
-    const std::vector<formats::IndexSkip> dropped = job_.write(set, source, result_);
+    const auto source = shard_source(set.target.plan(), inputs_, options_.drop_bad, job_.cores());
+    const std::vector<formats::IndexSkip> dropped = job_.write(set, *source, result_);
     result_.dropped += dropped.size();
     list_skipped(result_.dropped_samples, dropped);
   }

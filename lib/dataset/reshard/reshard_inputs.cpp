@@ -1,22 +1,29 @@
 #include "dataset/reshard/reshard_inputs.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/image_fault.hpp"
 #include "dataset/samples/sample_lister.hpp"
+#include "formats/moved_sample.hpp"
+#include "formats/tar_header.hpp"
+#include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
+#include "io/publish.hpp"
+#include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -27,69 +34,13 @@ struct Link {
   std::uint64_t offset;
 };
 
-class LinkFinder final : public formats::TarHandler {
- public:
-  bool entry(const formats::TarEntry& entry) override {
-    if (entry.type == formats::TarType::hard_link)
-      links.push_back({entry.name, entry.link_target, entry.header_offset});
-    return false;
+void for_each_entry(ByteSource& tar, const Context& ctx, const std::function<void(const formats::TarEntry&)>& take) {
+  formats::TarScanner scanner(tar, [](const formats::TarFinding&) {});
+  for (formats::TarEntry entry; scanner.next(entry);) {
+    ctx.throw_if_stopped();
+    take(entry);
   }
-  void finding(const formats::TarFinding&) override {}
-
-  std::vector<Link> links;
-};
-
-/// Finds the files among names that links name.
-class TargetFinder final : public formats::TarHandler {
- public:
-  explicit TargetFinder(const std::vector<Link>& links) {
-    for (const Link& link : links) contents.emplace(link.target, std::nullopt);
-  }
-  bool entry(const formats::TarEntry& entry) override {
-    if (entry.type != formats::TarType::regular) return false;
-    const auto found = contents.find(entry.name);
-    if (found != contents.end() && !found->second) found->second = LinkedContent{entry.data_offset, entry.size};
-    return false;
-  }
-  void finding(const formats::TarFinding&) override {}
-
-  std::map<std::string, std::optional<LinkedContent>, std::less<>> contents;
-};
-
-}  // namespace
-
-std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name, Context& ctx) {
-  LinkFinder finder;
-  catalog::scan_shard(tar, finder, ctx);
-  TargetFinder targets(finder.links);
-  catalog::scan_shard(tar, targets, ctx);
-  std::map<std::string_view, std::string_view> next;
-  for (const Link& link : finder.links) next.emplace(link.name, link.target);
-
-  std::map<std::uint64_t, LinkedContent> resolved;
-  for (const Link& link : finder.links) {
-    std::string_view target = link.target;
-    // A chain without a cycle is no longer than there are links.
-    for (std::size_t steps = 0; steps < finder.links.size() && !targets.contents.find(target)->second; ++steps) {
-      const auto onward = next.find(target);
-      if (onward == next.end()) break;
-      target = onward->second;
-    }
-    const auto content = targets.contents.find(target);
-    if (!content->second) {
-      throw Error(
-          ErrorCode::corrupt,
-          fmt::format("shard '{}', at byte {}: '{}' is a hard link to '{}', which leads to no file in this tar; "
-                      "pack it again without links (tar --hard-dereference)",
-                      name, link.offset, link.name, link.target),
-          name, link.offset);
-    }
-    resolved.emplace(link.offset, *content->second);
-  }
-  return resolved;
 }
-
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -159,6 +110,46 @@ void note_options(const formats::Manifest& manifest, std::map<std::string, std::
 
 }  // namespace
 
+std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name,
+                                                          const Context& ctx) {
+  std::vector<Link> links;
+  std::map<std::string_view, std::optional<LinkedContent>> contents;  // of what links name
+  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
+    if (entry.type == formats::TarType::hard_link)
+      links.push_back({entry.name, entry.link_target, entry.header_offset});
+  });
+  for (const Link& link : links) contents.emplace(link.target, std::nullopt);
+  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
+    const auto found = contents.find(entry.name);
+    if (entry.type != formats::TarType::regular || found == contents.end() || found->second) return;
+    found->second = LinkedContent{entry.data_offset, entry.size};
+  });
+  std::map<std::string_view, std::string_view> next;
+  for (const Link& link : links) next.emplace(link.name, link.target);
+
+  std::map<std::uint64_t, LinkedContent> resolved;
+  for (const Link& link : links) {
+    std::string_view target = link.target;
+    // A chain without a cycle is no longer than there are links.
+    for (std::size_t steps = 0; steps < links.size() && !contents.at(target); ++steps) {
+      const auto onward = next.find(target);
+      if (onward == next.end()) break;
+      target = onward->second;
+    }
+    const auto content = contents.find(target);
+    if (!content->second) {
+      throw Error(
+          ErrorCode::corrupt,
+          fmt::format("shard '{}', at byte {}: '{}' is a hard link to '{}', which leads to no file in this tar; "
+                      "pack it again without links (tar --hard-dereference)",
+                      name, link.offset, link.name, link.target),
+          name, link.offset);
+    }
+    resolved.emplace(link.offset, *content->second);
+  }
+  return resolved;
+}
+
 std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<formats::ManifestClass>& classes) {
   std::map<std::uint64_t, std::vector<std::string>> names;
   for (const formats::ManifestClass& item : classes) names[item.label].push_back(item.name);
@@ -204,6 +195,189 @@ void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned th
                                                                       compressed[at]->path, folder, files, ctx);
     ++ctx.progress().items;
   });
+}
+
+namespace {
+
+/// Throws Error{conflict} when the tar is not what it was.
+std::shared_ptr<ByteSource> open_unchanged(const ReshardInput& tar, catalog::Inputs& inputs) {
+  if (catalog::is_address(tar.tar())) return inputs.open(tar.tar());  // it is read in the version of its identity
+  auto file = std::make_shared<io::FileSource>(tar.tar());
+  if (tar.unpacked) return file;  // nobody else knows it
+  struct stat info {};
+  if (::fstat(file->file().fd(), &info) != 0) throw system_error(errno, "stat", tar.path);
+  if (static_cast<std::uint64_t>(info.st_size) == tar.identity.bytes && io::mtime_ns(info) == tar.identity.mtime_ns) {
+    return file;
+  }
+  throw Error(
+      ErrorCode::conflict,
+      fmt::format("'{}' has changed since its samples were listed; reshard again into an empty folder", tar.path),
+      tar.path);
+}
+
+/// The input tars of a reshard, each opened when it is first needed and kept open up to a limit; past that one is
+/// opened for each read. Thread-safe.
+class InputFiles {
+ public:
+  explicit InputFiles(const ReshardInputs& inputs) : inputs_(inputs), files_(inputs.tars.size()) {}
+
+  /// Fills `out` from the tar's byte `offset`. Throws Error{conflict} for a tar that is not what it was when the plan
+  /// was made.
+  void read(std::size_t input, std::uint64_t offset, MutableBytes out) {
+    const std::size_t got = open(input)->read_at(offset, out);
+    if (got == out.size()) return;
+    const std::string& path = inputs_.tars[input].path;
+    throw Error(
+        ErrorCode::conflict,
+        fmt::format("'{}' ends {} bytes into a member at byte {}: it has changed since its samples were listed or "
+                    "indexed; if it has an index in .shardkit, make that again, and reshard into an empty folder",
+                    path, got, offset),
+        path, offset);
+  }
+
+ private:
+  std::shared_ptr<ByteSource> open(std::size_t input) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (files_[input]) return files_[input];
+    }
+    // Not under the lock: it may take long.
+    std::shared_ptr<ByteSource> file = open_unchanged(inputs_.tars[input], *inputs_.files);
+    const std::scoped_lock lock(mutex_);
+    if (files_[input]) return files_[input];
+    if (open_ < most_open_) {
+      files_[input] = file;
+      ++open_;
+    }
+    return file;
+  }
+
+  const ReshardInputs& inputs_;
+  const std::size_t most_open_ = std::min(system::usable_descriptors() / 4, 512U);
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<ByteSource>> files_;
+  std::size_t open_ = 0;
+};
+
+class ShardSource final : public SampleSource {
+ public:
+  ShardSource(const formats::PlanReader& plan, const ReshardInputs& inputs, bool drop_bad, unsigned cores)
+      : plan_(plan), inputs_(inputs), drop_bad_(drop_bad), files_(inputs), judge_(drop_bad ? cores : 0) {
+    for (const formats::PlanClass& item : plan.head().classes) classes_[item.label].push_back(item.name);
+  }
+
+  NextSample open(std::size_t shard) override {
+    return [this, lines = formats::PlanReader::ShardLines(plan_, shard)]() mutable -> std::optional<PendingSample> {
+      if (!lines.next()) return std::nullopt;
+      const auto sample = std::make_shared<formats::MovedSample>();
+      if (!formats::parse_moved_sample(lines.columns(), *sample) || sample->input >= inputs_.tars.size()) {
+        lines.unreadable();
+      }
+      return PendingSample{
+          formats::moved_sample_tar_bytes(*sample),
+          [this, sample](MutableBytes out, sync::WaitMeter& meter) { return try_read(*sample, out, meter); },
+          [this, sample] { return skipped_path(*sample); }};
+    };
+  }
+  bool leaves_out(const Error& error) const override { return drop_bad_ && error.code() == ErrorCode::corrupt; }
+  std::int64_t read_ns() const override { return read_ns_; }
+
+ private:
+  Result<formats::IndexSample> try_read(const formats::MovedSample& sample, MutableBytes out, sync::WaitMeter& meter) {
+    try {
+      return read(sample, out, meter);
+    } catch (const Error& error) {
+      return error;
+    }
+  }
+
+  /// Starts with the class that the plan counts the sample in, because the manifest takes it off there.
+  std::string skipped_path(const formats::MovedSample& sample) const {
+    const auto of_label = sample.label ? classes_.find(*sample.label) : classes_.end();
+    if (of_label == classes_.end()) {
+      return sample.path.empty() ? fmt::format("{}/{}", inputs_.tars[sample.input].identity.name, sample.source_key)
+                                 : sample.path;
+    }
+    const std::string& counted = of_label->second[formats::class_of_path(sample, of_label->second)];
+    return sample.path.starts_with(counted + '/') ? sample.path : fmt::format("{}/{}", counted, sample.source_key);
+  }
+
+  formats::IndexSample read(const formats::MovedSample& sample, MutableBytes out, sync::WaitMeter& meter) {
+    if (drop_bad_) check_not_orphan(sample);
+    formats::IndexSample result{sample.key, sample.label, sample.path, {}};
+    std::uint64_t at = 0;
+    for (const formats::MovedMember& member : sample.members) {
+      formats::write_ustar_header(out.subspan(at, formats::kTarBlock),
+                                  fmt::format("{}.{}", sample.key, member.extension), member.size);
+      at += formats::kTarBlock;
+      const MutableBytes content = out.subspan(at, member.size);
+      read_member(sample, member, content, meter);
+      if (drop_bad_) check_image(sample, member, content);
+      const std::uint64_t hash = xxh3_64(content);
+      if (member.xxh3 && *member.xxh3 != hash) {
+        const std::string& path = inputs_.tars[sample.input].path;
+        throw Error(ErrorCode::conflict,
+                    fmt::format("'{}' at byte {}: the content of '{}.{}' is not what the shard's index says; `shardctl "
+                                "verify` tells more; if the tar was replaced, make its index again",
+                                path, member.offset, sample.source_key, member.extension),
+                    path, member.offset);
+      }
+      result.members.push_back({member.extension, at, member.size, hash});
+      const MutableBytes padding = out.subspan(at + member.size, formats::tar_padded(member.size) - member.size);
+      std::ranges::fill(padding, std::byte{0});
+      at += formats::tar_padded(member.size);
+    }
+    return result;
+  }
+
+  void read_member(const formats::MovedSample& sample, const formats::MovedMember& member, MutableBytes out,
+                   sync::WaitMeter& meter) {
+    const auto start = std::chrono::steady_clock::now();
+    {
+      const sync::WaitMeter::Scope waiting(meter);
+      files_.read(sample.input, member.offset, out);
+    }
+    read_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+  }
+
+  /// Throws Error{corrupt}, which starts with the code of verify, for an image that verify counts as an error.
+  void check_image(const formats::MovedSample& sample, const formats::MovedMember& member, Bytes content) {
+    if (!is_image_member(member.extension)) return;
+    const std::optional<ImageFault> fault = judge_.fault(content, member.extension);
+    if (fault && fault->is_error()) {
+      drop(sample, member, fault->describe());
+    }
+  }
+
+  void check_not_orphan(const formats::MovedSample& sample) const {
+    if (!std::ranges::all_of(sample.members, is_side_member, &formats::MovedMember::extension)) return;
+    const ProblemKind& kind = problem_kind(ProblemCode::orphan_member);
+    drop(sample, sample.members.front(), fmt::format("{}: {}", kind.name, kind.meaning));
+  }
+
+  [[noreturn]] void drop(const formats::MovedSample& sample, const formats::MovedMember& member,
+                         const std::string& why) const {
+    const formats::PlanInput& input = inputs_.tars[sample.input].identity;
+    throw Error(ErrorCode::corrupt,
+                fmt::format("{} ('{}.{}' in '{}' at byte {})", why, sample.source_key, member.extension, input.name,
+                            member.offset),
+                inputs_.tars[sample.input].path, member.offset);
+  }
+
+  const formats::PlanReader& plan_;
+  const ReshardInputs& inputs_;
+  const bool drop_bad_;
+  InputFiles files_;
+  ImageJudge judge_;
+  std::map<std::uint64_t, std::vector<std::string>> classes_;  ///< by label
+  std::atomic<std::int64_t> read_ns_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<SampleSource> shard_source(const formats::PlanReader& plan, const ReshardInputs& inputs, bool drop_bad,
+                                           unsigned cores) {
+  return std::make_unique<ShardSource>(plan, inputs, drop_bad, cores);
 }
 
 }  // namespace shardkit::dataset

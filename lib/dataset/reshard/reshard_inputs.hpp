@@ -9,22 +9,11 @@
 #include "catalog/shard_set.hpp"
 #include "catalog/unpacked_tar.hpp"
 #include "core/context.hpp"
+#include "dataset/sharding/shard_writer.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
-#include "formats/tar_parser.hpp"
 
 namespace shardkit::dataset {
-
-/// Where the content lies that a hard link in a tar stands for.
-struct LinkedContent {
-  std::uint64_t offset = 0;
-  std::uint64_t size = 0;
-};
-
-/// The contents of a tar's hard links, by the offset of the link's header. GNU tar writes such links for files that
-/// share an inode; readers of shards see nothing there. Reads the tar's headers twice; memory grows with the links
-/// alone. Throws Error{corrupt} with the place of a link that leads to no file of the tar, or back to itself.
-std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name, Context& ctx);
 
 /// A tar that samples are taken from.
 struct ReshardInput {
@@ -60,5 +49,22 @@ ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, cons
 /// even their packed bytes would fit, later as UnpackedTar does.
 void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, io::FileSystem& files,
                    Context& ctx);
+
+/// Where the content lies that a hard link in a tar stands for.
+struct LinkedContent {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+/// The contents of a tar's hard links, by the offset of the link's header. GNU tar writes such links for files that
+/// share an inode; readers of shards see nothing there. Reads the tar's headers twice; memory grows with the links
+/// alone. Throws Error{corrupt} with the place of a link that leads to no file of the tar, or back to itself.
+std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name, const Context& ctx);
+
+/// The samples of a reshard's plan, read from its input tars; `plan` and `inputs` outlive it. `drop_bad`: samples with
+/// an image that verify counts as an error (image_fault()), and labels and texts without data, are left out; `cores`
+/// decode at a time.
+std::unique_ptr<SampleSource> shard_source(const formats::PlanReader& plan, const ReshardInputs& inputs, bool drop_bad,
+                                           unsigned cores);
 
 }  // namespace shardkit::dataset

@@ -219,8 +219,7 @@ class Settler {
 
   /// True when samples were marked.
   bool run(Context& ctx) {
-    std::vector<std::uint32_t> order(table_.size());
-    std::iota(order.begin(), order.end(), 0U);
+    SampleOrder order = input_order(table_);
     const auto hash = [this](std::uint32_t sample) { return table_.record(sample).key_hash; };
     unsigned compared = 0;
     std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -75,6 +76,24 @@ class SampleTable {
   std::deque<SampleRecord> records_;                        // grows without copying what is there
   std::vector<bool> marked_;
 };
+
+/// What the first pass of a reshard found.
+struct GatheredSamples {
+  std::uint64_t found = 0;    ///< samples, kept or not
+  std::uint64_t ignored = 0;  ///< members that belong to no sample
+};
+
+/// The first pass: reads each tar's index where it has one that fits its size, otherwise the tar's headers and labels,
+/// and puts what the options keep into the table, which is closed then. Throws Error{corrupt} with tar and offset for a
+/// tar that readers do not read whole or a sample with two members of one extension, Error{unsupported} for members
+/// that portable shards cannot hold, Error{not_found} when there is no sample at all.
+using GatherSamples = std::function<GatheredSamples(SampleTable& table, unsigned threads)>;
+
+struct ReshardOptions;
+/// Checks --class, --key, sizes and --rename at once: throws Error{usage} for a class that is neither a name in the
+/// inputs' manifests nor a number, for sizes that exclude each other, and for extensions that no portable member can
+/// have. What is given outlives the result.
+GatherSamples sample_gatherer(const ReshardOptions& options, const ReshardInputs& inputs, Context& ctx);
 
 /// Makes sure that no two samples of the table have one key. Samples of several tars that share one get a mark each
 /// when `mark` says so (SampleTable::mark); otherwise, and within one tar, Error{conflict} names both places. Takes 4

@@ -50,15 +50,15 @@ class HeaderLister {
   bool wants_more() const { return wants_more_; }
 
   void add(formats::TarEntry&& entry) {
-    const auto name = entry.type == formats::TarType::regular && !formats::is_metadata_name(entry.name)
-                          ? formats::split_sample_name(entry.name)
-                          : std::nullopt;
+    const bool admitted = visitor_.admit(entry) && entry.type == formats::TarType::regular;
+    const auto name =
+        admitted && !formats::is_metadata_name(entry.name) ? formats::split_sample_name(entry.name) : std::nullopt;
     if (!name) return hold(std::move(entry));
     if (sample_.members.empty() || sample_.key != name->key) {
       finish();
       sample_.key = name->key;
     }
-    if (sample_.members.size() == SampleLister::kMostMembers) refuse_sample(entry);
+    if (sample_.members.size() == kMostSampleMembers) refuse_sample(entry);
     std::string extension = lower_case(name->extension);
     if (extension == kLabelExtension) sample_.label = read_label(entry);
     const bool plain = !entry.facts.has(formats::TarFact::sparse);
@@ -95,10 +95,9 @@ class HeaderLister {
   }
 
   [[noreturn]] void refuse_sample(const formats::TarEntry& entry) const {
-    throw Error(
-        ErrorCode::corrupt,
-        fmt::format("shard '{}': sample '{}' has more than {} members", path_, sample_.key, SampleLister::kMostMembers),
-        path_, entry.header_offset);
+    throw Error(ErrorCode::corrupt,
+                fmt::format("shard '{}': sample '{}' has more than {} members", path_, sample_.key, kMostSampleMembers),
+                path_, entry.header_offset);
   }
 
   ByteSource& source_;
@@ -109,10 +108,6 @@ class HeaderLister {
   bool wants_more_ = true;
 };
 
-bool is_harmless(formats::TarFault fault) {
-  return fault == formats::TarFault::missing_end || fault == formats::TarFault::short_end;
-}
-
 /// There is nothing to list in a file that is no tar: that it lists as nothing would be no answer.
 bool is_no_tar(formats::TarFault fault) {
   return fault == formats::TarFault::empty || fault == formats::TarFault::compressed ||
@@ -120,6 +115,30 @@ bool is_no_tar(formats::TarFault fault) {
 }
 
 }  // namespace
+
+bool list_headers(ByteSource& shard, const std::string& path, const ListingVisitor& visitor, Context& ctx) {
+  bool has_end = true;
+  formats::TarScanner scanner(shard, [&](const formats::TarFinding& finding) {
+    if (is_no_tar(finding.fault)) {
+      throw Error(ErrorCode::corrupt, fmt::format("'{}' is no tar that can be read: {}", path, finding.text), path,
+                  finding.offset);
+    }
+    if (finding.fault == formats::TarFault::missing_end) {
+      has_end = false;
+    } else if (finding.fault != formats::TarFault::short_end) {
+      visitor.finding(finding);
+    }
+  });
+  HeaderLister lister(shard, path, visitor);
+  formats::TarEntry entry;
+  while (lister.wants_more() && scanner.next(entry)) {
+    ctx.throw_if_stopped();
+    lister.add(std::move(entry));
+  }
+  lister.finish();
+  ctx.progress().bytes.fetch_add(shard.size(), std::memory_order_relaxed);
+  return has_end;
+}
 
 SampleLister::SampleLister(const catalog::ShardSet& set, Context& ctx) : set_(set), ctx_(ctx) {
   if (!set_.manifest) return;
@@ -169,22 +188,7 @@ void SampleLister::list_by_index(const catalog::ShardFile& shard, const Index& i
 }
 
 void SampleLister::list_by_headers(const catalog::ShardFile& shard, const ListingVisitor& visitor) const {
-  const auto source = set_.inputs->open(shard.path);
-  formats::TarScanner scanner(*source, [&](const formats::TarFinding& finding) {
-    if (is_no_tar(finding.fault)) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is no tar that can be read: {}", shard.path, finding.text),
-                  shard.path, finding.offset);
-    }
-    if (!is_harmless(finding.fault)) visitor.finding(finding);
-  });
-  HeaderLister lister(*source, shard.path, visitor);
-  formats::TarEntry entry;
-  while (lister.wants_more() && scanner.next(entry)) {
-    ctx_.throw_if_stopped();
-    lister.add(std::move(entry));
-  }
-  lister.finish();
-  ctx_.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
+  list_headers(*set_.inputs->open(shard.path), shard.path, visitor, ctx_);
 }
 
 std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& ctx) {

@@ -62,6 +62,8 @@ struct ListedSample {
 
 /// Is told of one shard's samples, in order.
 struct ListingVisitor {
+  /// Looks at each header before all else and may change it; false: the member belongs to no sample. Not for indexes.
+  std::function<bool(formats::TarEntry&)> admit = [](formats::TarEntry&) { return true; };
   /// False when no more are needed; then what follows is passed over.
   std::function<bool(ListedSample&&)> sample;
   /// A member that belongs to no sample: folder, link, metadata, without extension. Only headers tell of those. One
@@ -71,12 +73,18 @@ struct ListingVisitor {
   std::function<void(const formats::TarFinding&)> finding = [](const formats::TarFinding&) {};
 };
 
-/// Lists shards of one set. Memory does not grow with a shard: a sample at a time, of at most 65,536 members.
-/// Thread-safe; borrows the set and the context.
+/// A sample of more members is refused, so that memory does not grow with a shard.
+inline constexpr std::size_t kMostSampleMembers = 65'536;
+
+/// Lists a shard by its headers, by the rules of formats::SampleGrouper; `path` is for messages. Raises the progress's
+/// bytes by the shard's. False when it has no end-of-archive blocks, which no reader minds. Throws Error{corrupt} for a
+/// file that is not a tar and a sample of too many members, Error{io, cancelled}, and what the visitor throws.
+bool list_headers(ByteSource& shard, const std::string& path, const ListingVisitor& visitor, Context& ctx);
+
+/// Lists shards of one set. Memory does not grow with a shard: a sample at a time. Thread-safe; borrows the set and the
+/// context.
 class SampleLister {
  public:
-  static constexpr std::size_t kMostMembers = 65'536;
-
   SampleLister(const catalog::ShardSet& set, Context& ctx);
 
   struct Index {

@@ -9,209 +9,27 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
-#include "formats/tsv.hpp"
 
 namespace shardkit::dataset {
 namespace {
 
 constexpr const char* kPlanName = "plan";
 
-bool same_bytes(ByteSource& a, ByteSource& b) {
-  if (a.size() != b.size()) return false;
-  std::vector<std::byte> left(1U << 20U);
-  std::vector<std::byte> right(left.size());
-  for (std::uint64_t offset = 0; offset < a.size();) {
-    const std::size_t got = a.read_at(offset, left);
-    if (got == 0 || b.read_at(offset, right) != got) return false;
-    if (!std::equal(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(got), right.begin())) return false;
-    offset += got;
-  }
-  return true;
-}
-
-/// Hashes a whole file in blocks.
+/// Of a whole file.
 Hash128 file_hash(const std::string& path) {
-  const io::File file = io::File::open_read(path);
-  std::vector<std::byte> block(1U << 20U);
   Xxh3Stream hash;
-  std::uint64_t offset = 0;
-  while (const std::size_t got = file.read_at(offset, block)) {
-    hash.update(Bytes(block).first(got));
-    offset += got;
-  }
+  io::FileSource(path).stream_all([&](Bytes piece) { hash.update(piece); });
   return hash.digest();
 }
 
-}  // namespace
-
-ShardTarget::ShardTarget(io::FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
-
-void ShardTarget::prepare() {
-  files_.create_directories(io::join_path(folder_, formats::kStateFolder));
-  io::remove_stale_temps(files_, folder_);
-  io::remove_stale_temps(files_, io::join_path(folder_, formats::kStateFolder));
-  if (has_plan()) return;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with('.') || name == "lost+found") continue;
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' holds '{}', which no convert or reshard of this plan made; choose an empty folder",
-                            folder_, name),
-                folder_);
-  }
-}
-
-void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write) {
-  const std::string path = state_path(kPlanName);
-  if (!has_plan()) {
-    io::AtomicFile file(files_, path);
-    write(file);
-    if (file.commit_new()) return open_plan();
-  }
-  open_plan();
-  io::AtomicFile scratch(files_, path);  // never committed
-  write(scratch);
-  scratch.flush();
-  io::FileSource now(scratch.temp_path());
-  if (same_bytes(*plan_file_, now)) return;
-  throw Error(ErrorCode::conflict,
-              fmt::format("'{}' holds shards of another plan: {}; choose an empty folder, or remove this one", folder_,
-                          plan_difference(*plan_, formats::PlanReader(now, scratch.temp_path()))),
-              folder_);
-}
-
-bool ShardTarget::has_plan() const { return std::filesystem::exists(state_path(kPlanName)); }
-
-void ShardTarget::open_plan() {
-  plan_file_ = std::make_unique<io::FileSource>(state_path(kPlanName));
-  plan_ = std::make_unique<formats::PlanReader>(*plan_file_, state_path(kPlanName));
-}
-
-std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, bool recheck) const {
-  const std::string name = plan_->shard_name(shard);
-  const std::string index_path = io::join_path(folder_, formats::shard_index_path(name));
-  struct stat info {};
-  if (::stat(index_path.c_str(), &info) != 0) return std::nullopt;
-  formats::ShardSummary summary;
-  try {
-    io::FileSource index(index_path);
-    summary =
-        recheck ? formats::read_shard_index(index, index_path, {}) : formats::read_shard_summary(index, index_path);
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::corrupt) return std::nullopt;  // written again
-    throw;
-  }
-  if (summary.plan != to_hex(plan_->hash()) || summary.shard != name) return std::nullopt;
-  if (summary.samples == 0) return summary;
-  const std::string path = path_of(name);
-  if (::stat(path.c_str(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) != summary.bytes)
-    return std::nullopt;
-  if (recheck && !(file_hash(path) == summary.xxh3_128)) return std::nullopt;
-  return summary;
-}
-
-std::vector<formats::IndexSkip> ShardTarget::skipped_in(const std::vector<formats::ShardSummary>& shards) const {
-  std::vector<formats::IndexSkip> skipped = plan_->head().skipped;
-  for (const formats::ShardSummary& shard : shards) {
-    if (shard.skipped == 0) continue;
-    const std::string path = io::join_path(folder_, formats::shard_index_path(shard.shard));
-    io::FileSource index(path);
-    formats::ShardIndexVisitor visitor;
-    visitor.skip = [&](formats::IndexSkip&& skip) { skipped.push_back(std::move(skip)); };
-    formats::read_shard_index(index, path, visitor);
-  }
-  return skipped;
-}
-
-std::map<std::string, std::uint64_t> ShardTarget::left_out_by_class(
-    const std::vector<formats::ShardSummary>& shards, const std::vector<formats::IndexSkip>& skipped) const {
-  const formats::PlanHead& head = plan_->head();
-  std::map<std::string, std::uint64_t> left_out;
-  std::set<std::string_view> paths;
-  for (std::size_t i = head.skipped.size(); i < skipped.size(); ++i) {
-    const std::string_view path = skipped[i].path;
-    paths.insert(path);
-    if (!head.listed) ++left_out[std::string(path.substr(0, path.find('/')))];
-  }
-  if (!head.listed || paths.empty()) return left_out;
-  // Paths in a list do not name the class: the plan's lines do.
-  std::set<std::string_view> shorter;
-  for (const formats::ShardSummary& shard : shards) {
-    if (shard.skipped > 0) shorter.insert(shard.shard);
-  }
-  for (std::size_t shard = 0; shard < plan_->shards().size(); ++shard) {
-    if (!shorter.contains(plan_->shard_name(shard))) continue;
-    formats::PlanReader::ShardReader reader = plan_->read_shard(shard);
-    for (formats::PlannedSample sample; reader.next(sample);) {
-      if (sample.class_index && paths.contains(formats::image_path(head, sample)))
-        ++left_out[head.classes[*sample.class_index].name];
-    }
-  }
-  return left_out;
-}
-
-formats::Manifest ShardTarget::manifest_of(const std::vector<formats::ShardSummary>& shards,
-                                           const std::vector<formats::IndexSkip>& skipped) const {
-  const formats::PlanHead& head = plan_->head();
-  formats::Manifest manifest;
-  manifest.options = head.options;
-  manifest.plan_hash = to_hex(plan_->hash());
-  manifest.skipped = skipped.size();
-  const std::map<std::string, std::uint64_t> left_out = left_out_by_class(shards, skipped);
-  for (const formats::PlanClass& item : head.classes) {
-    const auto found = left_out.find(item.name);
-    manifest.classes.push_back({item.name, item.label, item.samples - (found == left_out.end() ? 0 : found->second)});
-  }
-  for (const formats::ShardSummary& shard : shards) {
-    if (shard.samples == 0) continue;
-    manifest.shards.push_back({shard.shard, shard.samples, shard.bytes, shard.xxh3_128});
-    manifest.samples += shard.samples;
-    manifest.bytes += shard.bytes;
-  }
-  return manifest;
-}
-
-std::string ShardTarget::publish_manifest(const formats::Manifest& manifest) {
-  const std::string path = path_of(formats::kManifestName);
-  io::publish(files_, path, as_bytes(formats::write_manifest(manifest)));
-  return path;
-}
-
-std::string ShardTarget::publish_part(const Part& part, const formats::Manifest& manifest) {
-  const std::string path = state_path(part_file_name(part));
-  io::publish(files_, path, as_bytes(formats::write_manifest(manifest)));
-  return path;
-}
-
-std::string part_file_name(const Part& part) { return fmt::format("part-{:05}-of-{:05}.json", part.index, part.count); }
-
-std::optional<Part> parse_part_file_name(std::string_view name) {
-  constexpr std::string_view middle = "-of-";
-  const std::size_t at = name.find(middle);
-  if (!name.starts_with("part-") || !name.ends_with(".json") || at == std::string_view::npos || at < 5) {
-    return std::nullopt;
-  }
-  Part part;
-  const std::string_view count = name.substr(at + middle.size(), name.size() - 5 - at - middle.size());
-  if (!formats::parse_number(name.substr(5, at - 5), part.index) || !formats::parse_number(count, part.count))
-    return std::nullopt;
-  return part;
-}
-
-namespace {
-
 std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
-  const auto text = [](const std::map<std::string, std::string>& options, const std::string& name) {
-    const auto found = options.find(name);
-    return found == options.end() ? std::string("not given") : found->second;
-  };
-  if (before.name != now.name) return fmt::format("option name was {}, is {}", before.name, now.name);
-  for (const auto& [name, value] : now.options) {
-    const std::string old = text(before.options, name);
-    if (old != value) return fmt::format("option {} was {}, is {}", name, old, value);
-  }
-  for (const auto& [name, value] : before.options) {
-    if (!now.options.contains(name)) return fmt::format("option {} was {}, is not given", name, value);
+  const std::string absent = "not given";
+  std::map<std::string, std::pair<std::string, std::string>> values;
+  for (const auto& [name, value] : before.options) values[name] = {value, absent};
+  for (const auto& [name, value] : now.options) values.try_emplace(name, absent, "").first->second.second = value;
+  values["name"] = {before.name, now.name};
+  for (const auto& [name, value] : values) {
+    if (value.first != value.second) return fmt::format("option {} was {}, is {}", name, value.first, value.second);
   }
   return {};
 }
@@ -270,8 +88,7 @@ std::string input_difference(const formats::PlanHead& before, const formats::Pla
   return {};
 }
 
-}  // namespace
-
+/// One line that says in what two plans differ, first of all in options.
 std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now) {
   std::string text = option_difference(before.head(), now.head());
   if (text.empty()) text = input_difference(before.head(), now.head());
@@ -280,6 +97,130 @@ std::string plan_difference(const formats::PlanReader& before, const formats::Pl
   if (text.empty() && !now.head().inputs.empty()) text = "an input's index now tells something else";
   if (text.empty()) text = sample_difference(before, now);
   return text.empty() ? "the plan file is damaged" : text;
+}
+
+void append_skipped(const std::string& index_path, std::vector<formats::IndexSkip>& skipped) {
+  io::FileSource index(index_path);
+  formats::ShardIndexVisitor visitor;
+  visitor.skip = [&](formats::IndexSkip&& skip) { skipped.push_back(std::move(skip)); };
+  formats::read_shard_index(index, index_path, visitor);
+}
+
+}  // namespace
+
+ShardTarget::ShardTarget(io::FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
+
+void ShardTarget::prepare() {
+  files_.create_directories(io::join_path(folder_, formats::kStateFolder));
+  io::remove_stale_temps(files_, folder_);
+  io::remove_stale_temps(files_, io::join_path(folder_, formats::kStateFolder));
+  if (has_plan()) return;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with('.') || name == "lost+found") continue;
+    throw Error(ErrorCode::conflict,
+                fmt::format("'{}' holds '{}', which no convert or reshard of this plan made; choose an empty folder",
+                            folder_, name),
+                folder_);
+  }
+}
+
+void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write) {
+  const std::string path = state_path(kPlanName);
+  if (!has_plan()) {
+    io::AtomicFile file(files_, path);
+    write(file);
+    if (file.commit_new()) return open_plan();
+  }
+  open_plan();
+  io::AtomicFile scratch(files_, path);  // never committed
+  write(scratch);
+  scratch.flush();
+  if (file_hash(path) == file_hash(scratch.temp_path())) return;
+  io::FileSource now(scratch.temp_path());
+  throw Error(ErrorCode::conflict,
+              fmt::format("'{}' holds shards of another plan: {}; choose an empty folder, or remove this one", folder_,
+                          plan_difference(*plan_, formats::PlanReader(now, scratch.temp_path()))),
+              folder_);
+}
+
+bool ShardTarget::has_plan() const { return std::filesystem::exists(state_path(kPlanName)); }
+
+void ShardTarget::open_plan() {
+  plan_file_ = std::make_unique<io::FileSource>(state_path(kPlanName));
+  plan_ = std::make_unique<formats::PlanReader>(*plan_file_, state_path(kPlanName));
+}
+
+std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, bool recheck) const {
+  const std::string name = plan_->shard_name(shard);
+  const std::string index_path = io::join_path(folder_, formats::shard_index_path(name));
+  struct stat info {};
+  if (::stat(index_path.c_str(), &info) != 0) return std::nullopt;
+  formats::ShardSummary summary;
+  try {
+    io::FileSource index(index_path);
+    summary =
+        recheck ? formats::read_shard_index(index, index_path, {}) : formats::read_shard_summary(index, index_path);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::corrupt) return std::nullopt;  // written again
+    throw;
+  }
+  if (summary.plan != to_hex(plan_->hash()) || summary.shard != name) return std::nullopt;
+  if (summary.samples == 0) return summary;
+  const std::string path = path_of(name);
+  if (::stat(path.c_str(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) != summary.bytes)
+    return std::nullopt;
+  if (recheck && !(file_hash(path) == summary.xxh3_128)) return std::nullopt;
+  return summary;
+}
+
+std::map<std::string, std::uint64_t> ShardTarget::left_out_by_class(
+    const std::set<std::string_view>& shorter, const std::vector<formats::IndexSkip>& skipped) const {
+  const formats::PlanHead& head = plan_->head();
+  std::map<std::string, std::uint64_t> left_out;
+  std::set<std::string_view> paths;
+  for (std::size_t i = head.skipped.size(); i < skipped.size(); ++i) {
+    const std::string_view path = skipped[i].path;
+    paths.insert(path);
+    if (!head.listed) ++left_out[std::string(path.substr(0, path.find('/')))];
+  }
+  if (!head.listed || paths.empty()) return left_out;
+  // Paths in a list do not name the class: the plan's lines do.
+  for (std::size_t shard = 0; shard < plan_->shards().size(); ++shard) {
+    if (!shorter.contains(plan_->shard_name(shard))) continue;
+    formats::PlanReader::ShardReader reader = plan_->read_shard(shard);
+    for (formats::PlannedSample sample; reader.next(sample);) {
+      if (sample.class_index && paths.contains(formats::image_path(head, sample)))
+        ++left_out[head.classes[*sample.class_index].name];
+    }
+  }
+  return left_out;
+}
+
+formats::Manifest ShardTarget::manifest_of(const std::vector<std::optional<formats::ShardSummary>>& shards,
+                                           std::vector<formats::IndexSkip>& skipped) const {
+  const formats::PlanHead& head = plan_->head();
+  formats::Manifest manifest;
+  manifest.options = head.options;
+  manifest.plan_hash = to_hex(plan_->hash());
+  skipped = head.skipped;
+  std::set<std::string_view> shorter;
+  for (const std::optional<formats::ShardSummary>& shard : shards) {
+    if (shard->skipped > 0) {
+      shorter.insert(shard->shard);
+      append_skipped(io::join_path(folder_, formats::shard_index_path(shard->shard)), skipped);
+    }
+    if (shard->samples == 0) continue;
+    manifest.shards.push_back({shard->shard, shard->samples, shard->bytes, shard->xxh3_128});
+    manifest.samples += shard->samples;
+    manifest.bytes += shard->bytes;
+  }
+  manifest.skipped = skipped.size();
+  std::map<std::string, std::uint64_t> left_out = left_out_by_class(shorter, skipped);
+  for (const formats::PlanClass& item : head.classes) {
+    manifest.classes.push_back({item.name, item.label, item.samples - left_out[item.name]});
+  }
+  return manifest;
 }
 
 }  // namespace shardkit::dataset

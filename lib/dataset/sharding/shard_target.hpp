@@ -5,11 +5,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/context.hpp"
-#include "dataset/sharding/part.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
 #include "io/file.hpp"
@@ -39,17 +40,10 @@ class ShardTarget {
   /// `recheck` also compares the tar's bytes with its checksum.
   std::optional<formats::ShardSummary> finished(std::size_t shard, bool recheck) const;
 
-  /// A manifest over finished shards, of which skipped_in() gave `skipped`. The classes count what really became
-  /// samples.
-  formats::Manifest manifest_of(const std::vector<formats::ShardSummary>& shards,
-                                const std::vector<formats::IndexSkip>& skipped) const;
-  /// Source files left out: by the scan, then those of `shards`, in order.
-  std::vector<formats::IndexSkip> skipped_in(const std::vector<formats::ShardSummary>& shards) const;
-
-  /// Publishes `manifest.json`, byte for byte the same for any number of parts; returns its path.
-  std::string publish_manifest(const formats::Manifest& manifest);
-  /// Publishes what a part did, for merge to find; returns its path. The folder is durable when either returns.
-  std::string publish_part(const Part& part, const formats::Manifest& manifest);
+  /// A manifest over finished shards. The classes count what really became samples. `skipped` becomes the source files
+  /// left out: by the scan, then those of `shards`, in order.
+  formats::Manifest manifest_of(const std::vector<std::optional<formats::ShardSummary>>& shards,
+                                std::vector<formats::IndexSkip>& skipped) const;
 
   const std::string& folder() const { return folder_; }
   std::string path_of(const std::string& name) const { return io::join_path(folder_, name); }
@@ -58,8 +52,8 @@ class ShardTarget {
   }
 
  private:
-  /// Samples that the plan has and the shards left out.
-  std::map<std::string, std::uint64_t> left_out_by_class(const std::vector<formats::ShardSummary>& shards,
+  /// Samples that the plan has and the shards left out; `shorter`: names of these shards.
+  std::map<std::string, std::uint64_t> left_out_by_class(const std::set<std::string_view>& shorter,
                                                          const std::vector<formats::IndexSkip>& skipped) const;
 
   io::FileSystem& files_;
@@ -67,12 +61,5 @@ class ShardTarget {
   std::unique_ptr<io::FileSource> plan_file_;
   std::unique_ptr<formats::PlanReader> plan_;
 };
-
-/// ".shardkit/part-00000-of-00003.json" and back.
-std::string part_file_name(const Part& part);
-std::optional<Part> parse_part_file_name(std::string_view name);
-
-/// One line that says in what two plans differ, first of all in options. Both are open.
-std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now);
 
 }  // namespace shardkit::dataset

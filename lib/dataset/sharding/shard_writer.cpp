@@ -56,8 +56,39 @@ class BufferPool {
 
   /// Waits for room; a buffer larger than the whole budget is lent when nothing else is. Empty when the stop comes
   /// first.
-  std::optional<Buffer> take(std::size_t size, const std::stop_token& stop);
-  void give_back(Buffer buffer);
+  std::optional<Buffer> take(std::size_t size, const std::stop_token& stop) {
+    const std::size_t capacity = (size + kGrain - 1) / kGrain * kGrain;
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, stop, [&] { return lent_ == 0 || lent_ + capacity <= budget_; });
+    if (stop.stop_requested()) return std::nullopt;
+    const auto fit = std::ranges::find_if(
+        spares_, [&](const Buffer& spare) { return spare.capacity >= capacity && spare.capacity <= 2 * capacity; });
+    if (fit != spares_.end()) {
+      Buffer buffer = std::move(*fit);
+      *fit = std::move(spares_.back());
+      spares_.pop_back();
+      spare_ -= buffer.capacity;
+      lent_ += buffer.capacity;
+      return buffer;
+    }
+    while (!spares_.empty() && lent_ + spare_ + capacity > budget_) {
+      spare_ -= spares_.back().capacity;
+      spares_.pop_back();
+    }
+    lent_ += capacity;
+    lock.unlock();
+    return Buffer{std::make_unique_for_overwrite<std::byte[]>(capacity), capacity};
+  }
+
+  void give_back(Buffer buffer) {
+    const std::scoped_lock lock(mutex_);
+    lent_ -= buffer.capacity;
+    if (lent_ + spare_ + buffer.capacity <= budget_) {
+      spare_ += buffer.capacity;
+      spares_.push_back(std::move(buffer));
+    }
+    changed_.notify_all();
+  }
 
  private:
   const std::uint64_t budget_;
@@ -87,18 +118,74 @@ class ShardWriter {
   /// `folder` holds the shards and has a .shardkit folder. Buffers of written chunks go back to `pool`. `md5`: keep the
   /// shard's MD5 beside its index.
   ShardWriter(io::FileSystem& files, const std::string& folder, const std::string& shard, std::string_view plan_hash,
-              BufferPool& pool, bool md5);
+              BufferPool& pool, bool md5)
+      : files_(files),
+        folder_(folder),
+        pool_(pool),
+        tar_(files, io::join_path(folder, shard)),
+        index_file_(files, io::join_path(folder, formats::shard_index_path(shard))),
+        index_(index_file_, shard, plan_hash) {
+    if (md5) md5_.emplace();
+  }
 
   /// Takes a chunk; true for the one call that completed the shard. Thread-safe.
-  bool submit(std::uint64_t number, Chunk chunk);
+  bool submit(std::uint64_t number, Chunk chunk) {
+    std::unique_lock lock(mutex_);
+    waiting_.emplace(number, std::move(chunk));
+    if (writing_) return false;  // the thread that writes will find it
+    while (!waiting_.empty() && waiting_.begin()->first == next_) {
+      Chunk current = std::move(waiting_.extract(waiting_.begin()).mapped());
+      ++next_;
+      writing_ = true;
+      lock.unlock();
+      write(current);
+      if (current.last) {
+        finish();
+        return true;
+      }
+      lock.lock();
+      writing_ = false;
+    }
+    return false;
+  }
 
   /// Makes index and shard durable under their names, the index first: a shard that is there always has its index. A
   /// shard of which every sample was left out gets only an index. After submit() returned true, once.
-  formats::ShardSummary publish();
+  formats::ShardSummary publish() {
+    index_file_.commit();
+    if (summary_.samples == 0) return std::move(summary_);
+    if (md5_)
+      keep_md5(files_, folder_, {summary_.shard, summary_.samples, summary_.bytes, summary_.xxh3_128}, md5_->finish());
+    tar_.commit();
+    return std::move(summary_);
+  }
 
  private:
-  void write(Chunk& chunk);
-  void finish();
+  void write(Chunk& chunk) {
+    const Bytes bytes = chunk.buffer.bytes().first(chunk.used);
+    hash_.update(bytes);
+    if (md5_) md5_->update(bytes);
+    tar_.write(bytes);
+    for (auto& entry : chunk.entries) {
+      if (auto* sample = std::get_if<formats::IndexSample>(&entry)) {
+        for (formats::IndexMember& member : sample->members) member.offset += offset_;
+        index_.add(*sample);
+      } else {
+        index_.add(std::get<formats::IndexSkip>(entry));
+      }
+    }
+    offset_ += chunk.used;
+    pool_.give_back(std::move(chunk.buffer));
+    if (offset_ - written_back_ >= kWritebackStep) tar_.file().start_writeback(written_back_ = offset_);
+  }
+
+  void finish() {
+    constexpr std::array<std::byte, formats::kTarEnd> end{};
+    hash_.update(end);
+    if (md5_) md5_->update(end);
+    tar_.write(end);
+    summary_ = index_.finish(offset_ + formats::kTarEnd, hash_.digest());
+  }
 
   io::FileSystem& files_;
   const std::string folder_;
@@ -118,122 +205,131 @@ class ShardWriter {
   bool writing_ = false;
 };
 
-std::optional<Buffer> BufferPool::take(std::size_t size, const std::stop_token& stop) {
-  const std::size_t capacity = (size + kGrain - 1) / kGrain * kGrain;
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, stop, [&] { return lent_ == 0 || lent_ + capacity <= budget_; });
-  if (stop.stop_requested()) return std::nullopt;
-  const auto fit = std::ranges::find_if(
-      spares_, [&](const Buffer& spare) { return spare.capacity >= capacity && spare.capacity <= 2 * capacity; });
-  if (fit != spares_.end()) {
-    Buffer buffer = std::move(*fit);
-    *fit = std::move(spares_.back());
-    spares_.pop_back();
-    spare_ -= buffer.capacity;
-    lent_ += buffer.capacity;
-    return buffer;
-  }
-  while (!spares_.empty() && lent_ + spare_ + capacity > budget_) {
-    spare_ -= spares_.back().capacity;
-    spares_.pop_back();
-  }
-  lent_ += capacity;
-  lock.unlock();
-  return Buffer{std::make_unique_for_overwrite<std::byte[]>(capacity), capacity};
-}
-
-void BufferPool::give_back(Buffer buffer) {
-  const std::scoped_lock lock(mutex_);
-  lent_ -= buffer.capacity;
-  if (lent_ + spare_ + buffer.capacity <= budget_) {
-    spare_ += buffer.capacity;
-    spares_.push_back(std::move(buffer));
-  }
-  changed_.notify_all();
-}
-
-ShardWriter::ShardWriter(io::FileSystem& files, const std::string& folder, const std::string& shard,
-                         std::string_view plan_hash, BufferPool& pool, bool md5)
-    : files_(files),
-      folder_(folder),
-      pool_(pool),
-      tar_(files, io::join_path(folder, shard)),
-      index_file_(files, io::join_path(folder, formats::shard_index_path(shard))),
-      index_(index_file_, shard, plan_hash) {
-  if (md5) md5_.emplace();
-}
-
-bool ShardWriter::submit(std::uint64_t number, Chunk chunk) {
-  std::unique_lock lock(mutex_);
-  waiting_.emplace(number, std::move(chunk));
-  if (writing_) return false;  // the thread that writes will find it
-  while (!waiting_.empty() && waiting_.begin()->first == next_) {
-    Chunk current = std::move(waiting_.extract(waiting_.begin()).mapped());
-    ++next_;
-    writing_ = true;
-    lock.unlock();
-    write(current);
-    if (current.last) {
-      finish();
-      return true;
-    }
-    lock.lock();
-    writing_ = false;
-  }
-  return false;
-}
-
-void ShardWriter::write(Chunk& chunk) {
-  const Bytes bytes = chunk.buffer.bytes().first(chunk.used);
-  hash_.update(bytes);
-  if (md5_) md5_->update(bytes);
-  tar_.write(bytes);
-  for (auto& entry : chunk.entries) {
-    if (auto* sample = std::get_if<formats::IndexSample>(&entry)) {
-      for (formats::IndexMember& member : sample->members) member.offset += offset_;
-      index_.add(*sample);
-    } else {
-      index_.add(std::get<formats::IndexSkip>(entry));
-    }
-  }
-  offset_ += chunk.used;
-  pool_.give_back(std::move(chunk.buffer));
-  if (offset_ - written_back_ >= kWritebackStep) tar_.file().start_writeback(written_back_ = offset_);
-}
-
-void ShardWriter::finish() {
-  constexpr std::array<std::byte, formats::kTarEnd> end{};
-  hash_.update(end);
-  if (md5_) md5_->update(end);
-  tar_.write(end);
-  summary_ = index_.finish(offset_ + formats::kTarEnd, hash_.digest());
-}
-
-formats::ShardSummary ShardWriter::publish() {
-  index_file_.commit();
-  if (summary_.samples == 0) return std::move(summary_);
-  if (md5_)
-    keep_md5(files_, folder_, {summary_.shard, summary_.samples, summary_.bytes, summary_.xxh3_128}, md5_->finish());
-  tar_.commit();
-  return std::move(summary_);
-}
-
+/// One call of write_shards().
 class ShardJob {
  public:
-  ShardJob(const ShardWriting& setup, io::FileSystem& files, Context& ctx);
+  ShardJob(const ShardWriting& setup, io::FileSystem& files, Context& ctx)
+      : setup_(setup), files_(files), ctx_(ctx), pool_(kMemory), finished_(16) {}
 
-  ShardsWritten run(const std::vector<std::size_t>& shards);
+  ShardsWritten run(const std::vector<std::size_t>& shards) {
+    todo_ = shards;
+    summaries_.resize(shards.size());
+    sync::TaskGroup publisher(ctx_.stop_token());
+    sync::AdaptiveWorkers workers({setup_.cores, kFewestInFlight, system::most_reads_in_flight(kDescriptorsPerRead)},
+                                  publisher.stop_token());
+    workers_ = &workers;
+    publisher.spawn([this](const std::stop_token& stop) { publish_finished(stop); });
+    workers.run([this](sync::WaitMeter& meter, const std::stop_token& stop) { return step(meter, stop); });
+    finished_.close();
+    publisher.wait();
+    ctx_.throw_if_stopped();
+    return {std::move(summaries_), to_seconds(setup_.source.read_ns()), to_seconds(write_ns_), to_seconds(sync_ns_),
+            workers.in_flight()};
+  }
 
  private:
-  struct OpenShard;
-  struct Claim;
+  /// A shard that is being dealt out and written.
+  struct OpenShard {
+    OpenShard(io::FileSystem& files, const ShardWriting& setup, std::size_t shard, std::size_t position,
+              BufferPool& pool)
+        : number(position),
+          samples(setup.source.open(shard)),
+          writer(files, setup.target, setup.plan.shard_name(shard), to_hex(setup.plan.hash()), pool, setup.md5),
+          next(samples()) {}
 
-  bool step(sync::WaitMeter& meter, const std::stop_token& stop);
-  std::optional<Claim> claim(const std::stop_token& stop);
-  bool open_next();
-  Chunk read_chunk(Claim& claim, sync::WaitMeter& meter);
-  void publish_finished(const std::stop_token& stop);
-  std::size_t chunk_bytes() const;
+    std::size_t number;  ///< among those asked for
+    NextSample samples;
+    ShardWriter writer;
+    std::optional<PendingSample> next;  ///< the first sample not yet dealt; empty after the last
+    std::uint64_t chunks = 0;
+  };
+
+  /// Samples that one worker turns into a chunk.
+  struct Claim {
+    std::shared_ptr<OpenShard> shard;
+    std::uint64_t number = 0;
+    std::vector<PendingSample> samples;
+    Chunk chunk;
+  };
+
+  bool step(sync::WaitMeter& meter, const std::stop_token& stop) {
+    std::optional<Claim> work = claim(stop);
+    if (!work) return false;
+    Chunk chunk = read_chunk(*work, meter);
+    ctx_.progress().items += work->samples.size();
+    ctx_.progress().bytes += chunk.used;
+    const auto start = std::chrono::steady_clock::now();
+    const bool complete = work->shard->writer.submit(work->number, std::move(chunk));
+    write_ns_ += since(start);
+    return !complete || finished_.push(std::move(work->shard), 1, stop);
+  }
+
+  std::optional<Claim> claim(const std::stop_token& stop) {
+    const std::scoped_lock lock(mutex_);
+    // Two cores write two files at a time, as fast as the page cache takes them; more than eight gain nothing.
+    const std::size_t wanted_open = std::min(setup_.cores, 8U);
+    while (open_.size() < wanted_open && open_next()) {
+    }
+    if (open_.empty()) return std::nullopt;
+    turn_ = (turn_ + 1) % open_.size();
+    Claim claim{open_[turn_], open_[turn_]->chunks++, {}, {}};
+    OpenShard& shard = *claim.shard;
+    std::size_t bytes = 0;
+    const std::size_t limit = chunk_bytes();
+    while (shard.next && (bytes == 0 || bytes < limit)) {
+      const std::size_t sample_bytes = shard.next->tar_bytes;
+      if (bytes > 0 && bytes + sample_bytes > kLargestChunk) break;
+      bytes += sample_bytes;
+      claim.samples.push_back(std::move(*shard.next));
+      shard.next = shard.samples();
+    }
+    claim.chunk.last = !shard.next;
+    if (claim.chunk.last) open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(turn_));
+    std::optional<Buffer> buffer = pool_.take(bytes, stop);
+    if (!buffer) return std::nullopt;
+    claim.chunk.buffer = std::move(*buffer);
+    return claim;
+  }
+
+  bool open_next() {
+    if (next_todo_ == todo_.size()) return false;
+    open_.push_back(std::make_shared<OpenShard>(files_, setup_, todo_[next_todo_], next_todo_, pool_));
+    ++next_todo_;
+    return true;
+  }
+
+  Chunk read_chunk(Claim& claim, sync::WaitMeter& meter) {
+    Chunk chunk = std::move(claim.chunk);
+    const MutableBytes room = chunk.buffer.bytes();
+    for (const PendingSample& pending : claim.samples) {
+      Result<formats::IndexSample> sample = pending.read(room.subspan(chunk.used, pending.tar_bytes), meter);
+      if (sample) {
+        const formats::IndexMember& last = sample->members.back();
+        const std::size_t taken = last.offset + formats::tar_padded(last.size);
+        for (formats::IndexMember& member : sample->members) member.offset += chunk.used;
+        chunk.entries.emplace_back(std::move(*sample));
+        chunk.used += taken;
+      } else if (setup_.source.leaves_out(sample.error())) {
+        chunk.entries.emplace_back(formats::IndexSkip{pending.path(), sample.error().what()});
+      } else {
+        throw Error(sample.error());
+      }
+    }
+    return chunk;
+  }
+
+  void publish_finished(const std::stop_token& stop) {
+    while (std::optional<std::shared_ptr<OpenShard>> shard = finished_.pop(stop)) {
+      const auto start = std::chrono::steady_clock::now();
+      summaries_[(*shard)->number] = (*shard)->writer.publish();
+      sync_ns_ += since(start);
+    }
+  }
+
+  std::size_t chunk_bytes() const {
+    // A quarter of the memory is being read into; the rest waits for its turn to be written.
+    return std::clamp<std::size_t>(kMemory / 4 / std::max(workers_->in_flight(), 1U), kSmallestChunk, kLargestChunk);
+  }
 
   const ShardWriting& setup_;
   io::FileSystem& files_;
@@ -253,127 +349,6 @@ class ShardJob {
   std::atomic<std::int64_t> write_ns_{0};
   std::atomic<std::int64_t> sync_ns_{0};
 };
-
-/// A shard that is being dealt out and written.
-struct ShardJob::OpenShard {
-  OpenShard(io::FileSystem& files, const ShardWriting& setup, std::size_t shard, std::size_t position, BufferPool& pool)
-      : number(position),
-        samples(setup.source.open(shard)),
-        writer(files, setup.target, setup.plan.shard_name(shard), to_hex(setup.plan.hash()), pool, setup.md5),
-        next(samples->next()) {}
-
-  std::size_t number;  ///< among those asked for
-  std::unique_ptr<ShardSamples> samples;
-  ShardWriter writer;
-  std::unique_ptr<PendingSample> next;  ///< the first sample not yet dealt; null after the last
-  std::uint64_t chunks = 0;
-};
-
-/// Samples that one worker turns into a chunk.
-struct ShardJob::Claim {
-  std::shared_ptr<OpenShard> shard;
-  std::uint64_t number = 0;
-  std::vector<std::unique_ptr<PendingSample>> samples;
-  Chunk chunk;
-};
-
-ShardJob::ShardJob(const ShardWriting& setup, io::FileSystem& files, Context& ctx)
-    : setup_(setup), files_(files), ctx_(ctx), pool_(kMemory), finished_(16) {}
-
-ShardsWritten ShardJob::run(const std::vector<std::size_t>& shards) {
-  todo_ = shards;
-  summaries_.resize(shards.size());
-  sync::TaskGroup publisher(ctx_.stop_token());
-  sync::AdaptiveWorkers workers({setup_.cores, kFewestInFlight, system::most_reads_in_flight(kDescriptorsPerRead)},
-                                publisher.stop_token());
-  workers_ = &workers;
-  publisher.spawn([this](const std::stop_token& stop) { publish_finished(stop); });
-  workers.run([this](sync::WaitMeter& meter, const std::stop_token& stop) { return step(meter, stop); });
-  finished_.close();
-  publisher.wait();
-  ctx_.throw_if_stopped();
-  return {std::move(summaries_), to_seconds(setup_.source.read_ns()), to_seconds(write_ns_), to_seconds(sync_ns_),
-          workers.in_flight()};
-}
-
-bool ShardJob::step(sync::WaitMeter& meter, const std::stop_token& stop) {
-  std::optional<Claim> work = claim(stop);
-  if (!work) return false;
-  Chunk chunk = read_chunk(*work, meter);
-  ctx_.progress().items += work->samples.size();
-  ctx_.progress().bytes += chunk.used;
-  const auto start = std::chrono::steady_clock::now();
-  const bool complete = work->shard->writer.submit(work->number, std::move(chunk));
-  write_ns_ += since(start);
-  return !complete || finished_.push(std::move(work->shard), 1, stop);
-}
-
-std::size_t ShardJob::chunk_bytes() const {
-  // A quarter of the memory is being read into; the rest waits for its turn to be written.
-  return std::clamp<std::size_t>(kMemory / 4 / std::max(workers_->in_flight(), 1U), kSmallestChunk, kLargestChunk);
-}
-
-std::optional<ShardJob::Claim> ShardJob::claim(const std::stop_token& stop) {
-  const std::scoped_lock lock(mutex_);
-  // Two cores write two files at a time, as fast as the page cache takes them; more than eight gain nothing.
-  const std::size_t wanted_open = std::min(setup_.cores, 8U);
-  while (open_.size() < wanted_open && open_next()) {
-  }
-  if (open_.empty()) return std::nullopt;
-  turn_ = (turn_ + 1) % open_.size();
-  Claim claim{open_[turn_], open_[turn_]->chunks++, {}, {}};
-  OpenShard& shard = *claim.shard;
-  std::size_t bytes = 0;
-  const std::size_t limit = chunk_bytes();
-  while (shard.next && (bytes == 0 || bytes < limit)) {
-    const std::size_t sample_bytes = shard.next->tar_bytes();
-    if (bytes > 0 && bytes + sample_bytes > kLargestChunk) break;
-    bytes += sample_bytes;
-    claim.samples.push_back(std::move(shard.next));
-    shard.next = shard.samples->next();
-  }
-  claim.chunk.last = !shard.next;
-  if (claim.chunk.last) open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(turn_));
-  std::optional<Buffer> buffer = pool_.take(bytes, stop);
-  if (!buffer) return std::nullopt;
-  claim.chunk.buffer = std::move(*buffer);
-  return claim;
-}
-
-bool ShardJob::open_next() {
-  if (next_todo_ == todo_.size()) return false;
-  open_.push_back(std::make_shared<OpenShard>(files_, setup_, todo_[next_todo_], next_todo_, pool_));
-  ++next_todo_;
-  return true;
-}
-
-Chunk ShardJob::read_chunk(Claim& claim, sync::WaitMeter& meter) {
-  Chunk chunk = std::move(claim.chunk);
-  const MutableBytes room = chunk.buffer.bytes();
-  for (const auto& pending : claim.samples) {
-    Result<formats::IndexSample> sample = pending->read(room.subspan(chunk.used, pending->tar_bytes()), meter);
-    if (sample) {
-      const formats::IndexMember& last = sample->members.back();
-      const std::size_t taken = last.offset + formats::tar_padded(last.size);
-      for (formats::IndexMember& member : sample->members) member.offset += chunk.used;
-      chunk.entries.emplace_back(std::move(*sample));
-      chunk.used += taken;
-    } else if (setup_.source.leaves_out(sample.error())) {
-      chunk.entries.emplace_back(formats::IndexSkip{pending->path(), sample.error().what()});
-    } else {
-      throw Error(sample.error());
-    }
-  }
-  return chunk;
-}
-
-void ShardJob::publish_finished(const std::stop_token& stop) {
-  while (std::optional<std::shared_ptr<OpenShard>> shard = finished_.pop(stop)) {
-    const auto start = std::chrono::steady_clock::now();
-    summaries_[(*shard)->number] = (*shard)->writer.publish();
-    sync_ns_ += since(start);
-  }
-}
 
 }  // namespace
 

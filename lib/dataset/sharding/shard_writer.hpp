@@ -2,7 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,36 +19,26 @@
 namespace shardkit::dataset {
 
 /// One sample on its way. Used by one thread at a time, but not by the same all along.
-class PendingSample {
- public:
-  virtual ~PendingSample() = default;
-
+struct PendingSample {
   /// Bytes that it takes in its tar at the most.
-  virtual std::size_t tar_bytes() const = 0;
-
-  /// Writes headers, contents and padding to the front of `out`, which has tar_bytes(). The members' offsets count from
+  std::size_t tar_bytes = 0;
+  /// Writes headers, contents and padding to the front of `out`, which has `tar_bytes`. The members' offsets count from
   /// there; the sample ends with the padding of the last. The Error says why there is no sample. Blocking reads are
   /// timed by `meter`.
-  virtual Result<formats::IndexSample> read(MutableBytes out, sync::WaitMeter& meter) = 0;
-
+  std::function<Result<formats::IndexSample>(MutableBytes out, sync::WaitMeter& meter)> read;
   /// What the index names when the sample is left out.
-  virtual std::string path() const = 0;
+  std::function<std::string()> path;
 };
 
-/// The samples that the plan gives one shard, in order. One thread at a time.
-class ShardSamples {
- public:
-  virtual ~ShardSamples() = default;
-  /// Null after the last one.
-  virtual std::unique_ptr<PendingSample> next() = 0;
-};
+/// Gives the samples of one shard of the plan, in order; empty after the last one. One thread at a time.
+using NextSample = std::function<std::optional<PendingSample>()>;
 
 /// Where samples come from. Thread-safe; outlives what it gave.
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
 
-  virtual std::unique_ptr<ShardSamples> open(std::size_t shard) = 0;
+  virtual NextSample open(std::size_t shard) = 0;
   /// Whether a sample that failed so is left out; otherwise the job fails.
   virtual bool leaves_out(const Error& error) const = 0;
   /// Nanoseconds that all threads together spent reading.

@@ -1,6 +1,8 @@
 #include "dataset/sharding/sharding_job.hpp"
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 #include <filesystem>
 #include <utility>
 
@@ -8,12 +10,95 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "formats/tsv.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
 
 constexpr std::size_t kMostListed = 1000;
+
+std::optional<std::uint64_t> number(const system::EnvironmentLookup& environment, const char* name) {
+  const std::optional<std::string> text = environment(name);
+  if (!text || text->empty()) return std::nullopt;
+  std::uint64_t value = 0;
+  if (!formats::parse_number(*text, value)) {
+    throw Error(ErrorCode::usage, fmt::format("--part auto: {}='{}' is not a number", name, *text));
+  }
+  return value;
+}
+
+std::optional<Part> rank_and_size(const system::EnvironmentLookup& environment, const char* rank, const char* size) {
+  const auto index = number(environment, rank);
+  const auto count = number(environment, size);
+  if (!index || !count) return std::nullopt;
+  return Part{*index, *count};
+}
+
+/// A batch script has SLURM_PROCID=0 and SLURM_NTASKS of its whole job, but runs once; a step that srun started runs
+/// once per task.
+bool is_batch_script(const system::EnvironmentLookup& environment) {
+  return environment("SLURM_JOB_ID") && !environment("SLURM_STEP_ID") && !environment("SLURM_STEP_NUM_TASKS");
+}
+
+std::optional<Part> slurm_step(const system::EnvironmentLookup& environment) {
+  if (const auto step = rank_and_size(environment, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")) return step;
+  const auto step = rank_and_size(environment, "SLURM_PROCID", "SLURM_NTASKS");
+  if (!step || step->count == 1 || !is_batch_script(environment)) return step;
+  if (environment("SLURM_ARRAY_TASK_ID")) return std::nullopt;  // one process per array task
+  throw Error(ErrorCode::usage,
+              fmt::format("--part auto: this batch script has {} tasks but runs once; start the command with srun",
+                          step->count));
+}
+
+std::optional<Part> slurm(const system::EnvironmentLookup& environment) {
+  const std::optional<Part> step = slurm_step(environment);
+  const auto task = number(environment, "SLURM_ARRAY_TASK_ID");
+  if (!task) return step;
+  const std::uint64_t first = number(environment, "SLURM_ARRAY_TASK_MIN").value_or(0);
+  const std::uint64_t stride = number(environment, "SLURM_ARRAY_TASK_STEP").value_or(1);
+  const auto count = number(environment, "SLURM_ARRAY_TASK_COUNT");
+  if (!count || stride == 0 || *task < first || (*task - first) % stride != 0) {
+    throw Error(ErrorCode::usage,
+                "--part auto: SLURM_ARRAY_TASK_ID, _MIN, _STEP and _COUNT do not fit together; say "
+                "--part I/N");
+  }
+  const Part array{(*task - first) / stride, *count};
+  if (!step) return array;
+  return Part{array.index * step->count + step->index, array.count * step->count};
+}
+
+std::optional<Part> kubernetes(const system::EnvironmentLookup& environment, std::optional<std::uint64_t> parts) {
+  const auto index = number(environment, "JOB_COMPLETION_INDEX");
+  if (!index) return std::nullopt;
+  if (!parts) {
+    throw Error(ErrorCode::usage,
+                "--part auto: Kubernetes tells JOB_COMPLETION_INDEX but not how many there are; add "
+                "--parts N (the Job's completions), here or to `shardctl plan`");
+  }
+  return Part{*index, *parts};
+}
+
+Part from_environment(const system::EnvironmentLookup& environment, std::optional<std::uint64_t> parts) {
+  if (const auto part = rank_and_size(environment, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")) return *part;
+  if (const auto part = slurm(environment)) return *part;
+  if (const auto part = rank_and_size(environment, "PMI_RANK", "PMI_SIZE")) return *part;
+  if (const auto part = kubernetes(environment, parts)) return *part;
+  if (const auto part = rank_and_size(environment, "RANK", "WORLD_SIZE")) return *part;
+  throw Error(ErrorCode::usage,
+              "--part auto: no scheduler's variables are set (Open MPI, Slurm, PMI, Kubernetes "
+              "Indexed Job, RANK and WORLD_SIZE); say --part I/N");
+}
+
+Part from_text(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  Part part;
+  if (slash == std::string::npos || !formats::parse_number(std::string_view(text).substr(0, slash), part.index) ||
+      !formats::parse_number(std::string_view(text).substr(slash + 1), part.count)) {
+    throw Error(ErrorCode::usage, fmt::format("--part '{}': expected I/N, such as 0/4, or auto", text));
+  }
+  return part;
+}
 
 /// Where the scheduler knows a number but not how many there are, the plan may.
 std::optional<Part> choose_part(const WriteOptions& options, std::optional<std::uint64_t> planned) {
@@ -34,6 +119,37 @@ void check_room(const std::string& folder, std::uint64_t bytes, const std::strin
 }
 
 }  // namespace
+
+Part parse_part(const std::string& text, std::optional<std::uint64_t> parts,
+                const system::EnvironmentLookup& environment) {
+  const Part part = text == "auto" ? from_environment(environment, parts) : from_text(text);
+  if (part.index >= part.count) {
+    throw Error(ErrorCode::usage,
+                fmt::format("part {} of {}: {}", part.index, part.count,
+                            part.count == 0 ? "there is at least 1 part"
+                                            : fmt::format("parts count from 0, so the last is {}", part.count - 1)));
+  }
+  if (parts && *parts != part.count) {
+    throw Error(ErrorCode::usage,
+                fmt::format("{} parts are asked for (--parts, or the plan), but --part says {}", *parts, part.count));
+  }
+  return part;
+}
+
+std::pair<std::size_t, std::size_t> shards_of(const Part& part, std::size_t shards) {
+  const std::size_t each = shards / part.count;
+  const std::size_t extra = shards % part.count;
+  const auto start = [&](std::uint64_t index) { return index * each + std::min<std::size_t>(index, extra); };
+  return {start(part.index), start(part.index + 1)};
+}
+
+std::string part_file_name(const Part& part) { return fmt::format("part-{:05}-of-{:05}.json", part.index, part.count); }
+
+std::optional<Part> parse_part_file_name(const std::string& name) {
+  Part part;
+  const bool read = std::sscanf(name.c_str(), "part-%" SCNu64 "-of-%" SCNu64, &part.index, &part.count) == 2;
+  return read && name == part_file_name(part) ? std::optional(part) : std::nullopt;
+}
 
 ShardingJob::ShardingJob(const char* verb, std::string target, const WriteOptions& options,
                          std::optional<std::uint64_t> parts, io::FileSystem& files, Context& ctx)
@@ -58,19 +174,24 @@ TargetSet& ShardingJob::add_set(const std::string& name) {
   return sets_.emplace_back(files_, name, io::join_path(target_, name));
 }
 
-void ShardingJob::resume(WrittenSets& result, const std::string& beside) {
-  result.phases_seconds.scan = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+std::uint64_t ShardingJob::find_finished() {
   std::uint64_t bytes = 0;
   for (TargetSet& set : sets_) {
     const std::vector<formats::PlanShard>& planned = set.target.plan().shards();
     const auto [begin, end] = shards_of(part_.value_or(Part{}), planned.size());
-    ctx_.progress().start("check");
+    ctx_.progress().start("check", end - begin);
     for (std::size_t shard = begin; shard < end; ++shard) {
       ctx_.throw_if_stopped();
       if (!set.shards.emplace_back(set.target.finished(shard, recheck_))) bytes += planned[shard].bytes;
+      ++ctx_.progress().items;
     }
   }
-  check_room(target_, bytes, beside);
+  return bytes;
+}
+
+void ShardingJob::resume(WrittenSets& result, const std::string& beside) {
+  result.phases_seconds.scan = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  check_room(target_, find_finished(), beside);
 }
 
 /// Fills in the summaries that the set lacks.
@@ -101,12 +222,10 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
 
 std::vector<formats::IndexSkip> ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets& result) {
   const ShardsWritten written = write_shards_of(set, source, result);
-  std::vector<formats::ShardSummary> summaries;
-  for (std::optional<formats::ShardSummary>& shard : set.shards) summaries.push_back(std::move(*shard));
-  std::vector<formats::IndexSkip> skipped = set.target.skipped_in(summaries);
-  const formats::Manifest manifest = set.target.manifest_of(summaries, skipped);
+  std::vector<formats::IndexSkip> skipped;
+  const formats::Manifest manifest = set.target.manifest_of(set.shards, skipped);
   write_reader_indexes(files_, set.target.folder(), manifest.shards, kinds_, !part_, cores_, ctx_);
-  const std::string path = part_ ? set.target.publish_part(*part_, manifest) : set.target.publish_manifest(manifest);
+  const std::string path = publish(set, manifest);
 
   result.sets.push_back({set.name, manifest.samples, manifest.shards.size(), manifest.bytes, path, manifest.plan_hash});
   result.samples += manifest.samples;
@@ -120,6 +239,13 @@ std::vector<formats::IndexSkip> ShardingJob::write(TargetSet& set, SampleSource&
   result.files_per_second = static_cast<double>(samples_written_) / elapsed;
   result.bytes_per_second = static_cast<double>(bytes_written_) / elapsed;
   return skipped;
+}
+
+std::string ShardingJob::publish(const TargetSet& set, const formats::Manifest& manifest) {
+  const std::string path =
+      part_ ? set.target.state_path(part_file_name(*part_)) : set.target.path_of(formats::kManifestName);
+  io::publish(files_, path, as_bytes(formats::write_manifest(manifest)));
+  return path;
 }
 
 void list_skipped(std::vector<SkippedFile>& listed, const std::vector<formats::IndexSkip>& skipped,

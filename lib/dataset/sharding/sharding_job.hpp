@@ -5,17 +5,43 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
-#include "dataset/sharding/part.hpp"
 #include "dataset/sharding/shard_target.hpp"
 #include "dataset/sharding/shard_writer.hpp"
 #include "dataset/sharding/sharding_options.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::dataset {
+
+/// Part `index` of `count`; parts count from 0.
+struct Part {
+  std::uint64_t index = 0;
+  std::uint64_t count = 1;
+  bool operator==(const Part&) const = default;
+};
+
+/// Reads "I/N", or for "auto" what the scheduler says, in this order:
+///   OMPI_COMM_WORLD_RANK, _SIZE (Open MPI; right also inside sbatch, where Slurm's own variables are not);
+///   SLURM_ARRAY_TASK_ID, _MIN, _STEP, _COUNT, combined with SLURM_PROCID and SLURM_NTASKS inside a step;
+///   SLURM_PROCID, SLURM_NTASKS;  PMI_RANK, PMI_SIZE;
+///   JOB_COMPLETION_INDEX with N from `parts` (Kubernetes does not set it);  RANK, WORLD_SIZE (torchrun).
+/// Throws Error{usage} for text that is not a part, when nothing says which part this is, or when `parts` contradicts
+/// it.
+Part parse_part(const std::string& text, std::optional<std::uint64_t> parts,
+                const system::EnvironmentLookup& environment);
+
+/// The shards of a part: a contiguous run, [first, second) of `shards`; the runs of all parts differ by one at the
+/// most.
+std::pair<std::size_t, std::size_t> shards_of(const Part& part, std::size_t shards);
+
+/// The name in .shardkit of the manifest of a part, "part-00000-of-00003.json", and back; empty for another name.
+std::string part_file_name(const Part& part);
+std::optional<Part> parse_part_file_name(const std::string& name);
 
 /// Seconds per phase. Scan is wall time; the others are summed over threads and overlap.
 struct WritePhases {
@@ -74,12 +100,13 @@ struct TargetSet {
 
   std::string name;  ///< such as train; empty where the target is the only one
   ShardTarget target;
-  /// Of the shards of this part, in their order; empty: not finished. Known after ShardingJob::resume().
+  /// Of the shards of this part, in their order; empty: not finished. Known after ShardingJob::find_finished().
   std::vector<std::optional<formats::ShardSummary>> shards;
 };
 
-/// What convert and reshard share: they differ in how plans are made and where samples come from. In this order: add
-/// the sets and adopt a plan for each, resume(), then write() each set. Used by one thread; borrows files and context.
+/// What convert, reshard and merge share: they differ in how plans are made and where samples come from. In this order:
+/// add the sets and adopt a plan for each, resume(), then write() each set. merge looks for finished shards and
+/// publishes. Used by one thread; borrows files and context.
 class ShardingJob {
  public:
   /// `verb` names the progress while shards are written: a literal. `target` is the folder of the set or sets. `parts`
@@ -96,7 +123,10 @@ class ShardingJob {
   /// Threads that work at the same time.
   unsigned cores() const { return cores_; }
 
-  /// Ends the planning: finds the shards that are finished. Throws Error{no_space} when the file system of the target
+  /// Finds the shards of this part that are finished; returns the bytes of the others.
+  std::uint64_t find_finished();
+
+  /// Ends the planning: find_finished(). Throws Error{no_space} when the file system of the target
   /// lacks room for the others, before the first byte; `beside` is put behind it in the message: what takes room there
   /// already.
   void resume(WrittenSets& result, const std::string& beside = {});
@@ -104,6 +134,10 @@ class ShardingJob {
   /// Writes the shards of the set that are not finished, then its indexes and the manifest of the whole or the part,
   /// and adds all that to `result`. Returns what was left out, by the plan and while writing.
   std::vector<formats::IndexSkip> write(TargetSet& set, SampleSource& source, WrittenSets& result);
+
+  /// Publishes the manifest of a set or of this part of it, byte for byte the same for any number of parts; returns its
+  /// path. The folder is durable then.
+  std::string publish(const TargetSet& set, const formats::Manifest& manifest);
 
  private:
   ShardsWritten write_shards_of(TargetSet& set, SampleSource& source, WrittenSets& result);

@@ -3,58 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <memory>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
-#include "dataset/stage/stage.hpp"
 #include "formats/manifest.hpp"
 #include "io/publish.hpp"
-#include "net/retry.hpp"
 #include "staging/lease.hpp"
 #include "staging/node_cache.hpp"
-#include "system/limits.hpp"
 
 namespace shardkit::dataset {
-namespace {
-
-constexpr std::uint64_t kMostMemory = 256ULL << 20U;
-constexpr unsigned kMostFolderReads = 32;
-
-/// Requests that memory and descriptors allow: each has a connection or a source file, and a partial file.
-unsigned most_requests(const StageOptions& options, bool remote) {
-  const std::uint64_t memory = options.memory.value_or(std::min(kMostMemory, system::usable_memory() / 4));
-  const std::uint64_t by_memory = std::max<std::uint64_t>(1, memory / kConnectionBytes);
-  const std::uint64_t asked = options.concurrency.value_or(remote ? staging::CopyLimits{}.maximum : kMostFolderReads);
-  return static_cast<unsigned>(std::min({asked, by_memory, std::uint64_t{system::most_reads_in_flight(2)}}));
-}
-
-}  // namespace
-
-void check(const StageOptions& options) {
-  if (options.target.empty()) throw Error(ErrorCode::usage, "DST is empty; name a folder on a local disk");
-  check_ranges(options);
-  parse_ranks(options.rank, options.world);
-  parse_rank_split(options.split);
-  if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split says how --rank divides; give both");
-}
-
-staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
-  staging::CopyLimits limits;
-  limits.maximum = most_requests(options, remote);
-  const unsigned first = remote ? limits.start : std::max(4U, system::usable_threads());
-  limits.start = std::min(first, limits.maximum);
-  limits.steps.keep_cached = options.keep_cached;
-  if (options.bandwidth) {
-    const auto rate = std::make_shared<net::RateLimit>(*options.bandwidth);
-    limits.pace = [rate](std::uint64_t bytes, const std::stop_token& stop) { rate->take(bytes, stop); };
-  }
-  return limits;
-}
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -8,26 +8,12 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
-#include "staging/stage_copier.hpp"
 #include "staging/stage_journal.hpp"
 #include "staging/stage_target.hpp"
 #include "system/clock.hpp"
 
-/// What the options of stage and this machine allow.
-///
 /// What a stage does because its target is shared with others, and its disk with other sets: room and leases.
 namespace shardkit::dataset {
-
-struct StageOptions;
-
-/// Of memory: libcurl's buffers, TLS, a block, the touched part of a stack.
-inline constexpr std::uint64_t kConnectionBytes = 2ULL << 20U;
-
-/// Throws Error{usage} for options that no stage can follow.
-void check(const StageOptions& options);
-
-/// How many requests, how large and how fast, to a source that is `remote` or a folder.
-staging::CopyLimits copy_limits(const StageOptions& options, bool remote);
 
 /// A part of the options of stage.
 struct CacheShareOptions {

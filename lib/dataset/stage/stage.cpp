@@ -11,15 +11,54 @@
 
 #include "catalog/object_set.hpp"
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "io/publish.hpp"
+#include "net/retry.hpp"
 #include "staging/stage_journal.hpp"
 #include "staging/stage_target.hpp"
 #include "staging/staged_folder.hpp"
 #include "system/clock.hpp"
+#include "system/limits.hpp"
 #include "system/mounts.hpp"
 
 namespace shardkit::dataset {
 namespace {
+
+/// Of memory: libcurl's buffers, TLS, a block, the touched part of a stack.
+constexpr std::uint64_t kConnectionBytes = 2ULL << 20U;
+constexpr std::uint64_t kMostMemory = 256ULL << 20U;
+constexpr unsigned kMostFolderReads = 32;
+
+/// Requests that memory and descriptors allow: each has a connection or a source file, and a partial file.
+unsigned most_requests(const StageOptions& options, bool remote) {
+  const std::uint64_t memory = options.memory.value_or(std::min(kMostMemory, system::usable_memory() / 4));
+  const std::uint64_t by_memory = std::max<std::uint64_t>(1, memory / kConnectionBytes);
+  const std::uint64_t asked = options.concurrency.value_or(remote ? staging::CopyLimits{}.maximum : kMostFolderReads);
+  return static_cast<unsigned>(std::min({asked, by_memory, std::uint64_t{system::most_reads_in_flight(2)}}));
+}
+
+/// How many requests, how large and how fast, to a source that is `remote` or a folder.
+staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
+  staging::CopyLimits limits;
+  limits.maximum = most_requests(options, remote);
+  const unsigned first = remote ? limits.start : std::max(4U, system::usable_threads());
+  limits.start = std::min(first, limits.maximum);
+  limits.steps.keep_cached = options.keep_cached;
+  if (options.bandwidth) {
+    const auto rate = std::make_shared<net::RateLimit>(*options.bandwidth);
+    limits.pace = [rate](std::uint64_t bytes, const std::stop_token& stop) { rate->take(bytes, stop); };
+  }
+  return limits;
+}
+
+/// Throws Error{usage} for options that no stage can follow.
+void check(const StageOptions& options) {
+  if (options.target.empty()) throw Error(ErrorCode::usage, "DST is empty; name a folder on a local disk");
+  check_ranges(options);
+  parse_ranks(options.rank, options.world);
+  parse_rank_split(options.split);
+  if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split says how --rank divides; give both");
+}
 
 /// Throws Error{no_space} when what is still to come exceeds the disk.
 void check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
@@ -73,16 +112,28 @@ class RetryWatch {
     ++retries_;
     if (event.throttled && copier_ != nullptr) copier_->throttled();
   }
-  void watch(staging::StageCopier* copier) {
-    const std::scoped_lock lock(mutex_);
-    copier_ = copier;
-  }
+  /// Tells a copier for as long as it lives.
+  class Listener {
+   public:
+    Listener(RetryWatch& watch, staging::StageCopier& copier) : watch_(watch) { watch_.tell(&copier); }
+    ~Listener() { watch_.tell(nullptr); }
+    Listener(const Listener&) = delete;
+    Listener& operator=(const Listener&) = delete;
+
+   private:
+    RetryWatch& watch_;
+  };
   std::uint64_t retries() const {
     const std::scoped_lock lock(mutex_);
     return retries_;
   }
 
  private:
+  void tell(staging::StageCopier* copier) {
+    const std::scoped_lock lock(mutex_);
+    copier_ = copier;
+  }
+
   mutable std::mutex mutex_;
   std::uint64_t retries_ = 0;
   staging::StageCopier* copier_ = nullptr;
@@ -175,14 +226,8 @@ class Stage {
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
     staging::StageCopier copier(files_, source_, target_, limits_, ctx_);
-    retries_.watch(&copier);
-    try {
-      copier.bring(wanted_);
-    } catch (...) {
-      retries_.watch(nullptr);
-      throw;
-    }
-    retries_.watch(nullptr);
+    const RetryWatch::Listener listener(retries_, copier);
+    copier.bring(wanted_);
     warn_of_strangers(target_, ctx_);
     set_.update(copier.changed());
     target_.finish(set_.manifest_text(), marker(), wanted_, set_.whole());

@@ -87,11 +87,14 @@ class Maker {
       : options_(options), files_(files), context_(context), tile_(noise(options.seed)) {}
 
   void run(unsigned threads) {
-    sync::TaskGroup group(context_.stop_token());
-    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(threads, images()); ++i) {
-      group.spawn([this](const std::stop_token& stop) { work(stop); });
-    }
-    group.wait();
+    std::vector<std::unique_ptr<SynthPainter>> painters(threads);
+    sync::for_each_index(images(), threads, context_.stop_token(), [&](std::size_t index, std::size_t thread) {
+      if (!painters[thread]) painters[thread] = std::make_unique<SynthPainter>(tile_);
+      const std::uint64_t size = make(*painters[thread], index / options_.per_class, index % options_.per_class);
+      bytes_.fetch_add(size, std::memory_order_relaxed);
+      context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+      context_.progress().bytes.fetch_add(size, std::memory_order_relaxed);
+    });
     context_.throw_if_stopped();
   }
 
@@ -103,18 +106,6 @@ class Maker {
   static NoiseTile noise(std::uint64_t seed) {
     Prng prng(seed);
     return NoiseTile(prng);
-  }
-
-  void work(const std::stop_token& stop) {
-    SynthPainter painter(tile_);
-    while (!stop.stop_requested()) {
-      const std::uint64_t index = next_.fetch_add(1, std::memory_order_relaxed);
-      if (index >= images()) return;
-      const std::uint64_t size = make(painter, index / options_.per_class, index % options_.per_class);
-      bytes_.fetch_add(size, std::memory_order_relaxed);
-      context_.progress().items.fetch_add(1, std::memory_order_relaxed);
-      context_.progress().bytes.fetch_add(size, std::memory_order_relaxed);
-    }
   }
 
   std::uint64_t make(SynthPainter& painter, std::uint64_t class_index, std::uint64_t number) {
@@ -137,7 +128,6 @@ class Maker {
   io::FileSystem& files_;
   Context& context_;
   const NoiseTile tile_;
-  std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::uint64_t> kept_{0};
 };

@@ -149,36 +149,33 @@ struct SynthPainter::Region {
   std::uint32_t tile_x = 0;
   std::uint32_t tile_y = 0;
 
-  static Region draw(Prng& prng, std::uint32_t width, std::uint32_t height);
+  static Region draw(Prng& prng, std::uint32_t width, std::uint32_t height) {
+    Region region;
+    region.x = prng.uniform() * width;
+    region.y = prng.uniform() * height;
+    region.radius_x = width * (0.03 + 0.3 * prng.uniform());
+    region.radius_y = height * (0.03 + 0.3 * prng.uniform());
+    region.light = static_cast<int>(40 + prng.below(176));
+    region.blue = static_cast<int>(18 * prng.normal());
+    region.red = static_cast<int>(18 * prng.normal());
+    region.slope_x = static_cast<int>(120 * prng.normal());
+    region.slope_y = static_cast<int>(120 * prng.normal());
+    region.texture = static_cast<int>(64 * std::exp(0.9 * prng.normal()));
+    region.colour_texture = region.texture * 5 / 16;
+    region.tile_x = static_cast<std::uint32_t>(prng.below(NoiseTile::kSide));
+    region.tile_y = static_cast<std::uint32_t>(prng.below(NoiseTile::kSide));
+    return region;
+  }
+
   /// The columns [first, second) that row `row` of the region covers.
-  std::pair<std::uint32_t, std::uint32_t> span(std::uint32_t row, std::uint32_t width) const;
+  std::pair<std::uint32_t, std::uint32_t> span(std::uint32_t row, std::uint32_t width) const {
+    const double height = (row - y) / radius_y;
+    if (height * height >= 1) return {0, 0};
+    const double half = radius_x * std::sqrt(1 - height * height);
+    const auto column = [&](double at) { return static_cast<std::uint32_t>(std::clamp(at, 0.0, double(width))); };
+    return {column(x - half), column(x + half)};
+  }
 };
-
-SynthPainter::Region SynthPainter::Region::draw(Prng& prng, std::uint32_t width, std::uint32_t height) {
-  Region region;
-  region.x = prng.uniform() * width;
-  region.y = prng.uniform() * height;
-  region.radius_x = width * (0.03 + 0.3 * prng.uniform());
-  region.radius_y = height * (0.03 + 0.3 * prng.uniform());
-  region.light = static_cast<int>(40 + prng.below(176));
-  region.blue = static_cast<int>(18 * prng.normal());
-  region.red = static_cast<int>(18 * prng.normal());
-  region.slope_x = static_cast<int>(120 * prng.normal());
-  region.slope_y = static_cast<int>(120 * prng.normal());
-  region.texture = static_cast<int>(64 * std::exp(0.9 * prng.normal()));
-  region.colour_texture = region.texture * 5 / 16;
-  region.tile_x = static_cast<std::uint32_t>(prng.below(NoiseTile::kSide));
-  region.tile_y = static_cast<std::uint32_t>(prng.below(NoiseTile::kSide));
-  return region;
-}
-
-std::pair<std::uint32_t, std::uint32_t> SynthPainter::Region::span(std::uint32_t row, std::uint32_t width) const {
-  const double height = (row - y) / radius_y;
-  if (height * height >= 1) return {0, 0};
-  const double half = radius_x * std::sqrt(1 - height * height);
-  const auto column = [&](double at) { return static_cast<std::uint32_t>(std::clamp(at, 0.0, double(width))); };
-  return {column(x - half), column(x + half)};
-}
 
 void SynthPainter::fill(const Region& region) {
   // Light and the two colours look at far apart places of the one tile, where its noise is unrelated.

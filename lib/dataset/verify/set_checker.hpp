@@ -13,7 +13,6 @@
 #include "catalog/shard_set.hpp"
 #include "core/context.hpp"
 #include "dataset/checks/shard_checker.hpp"
-#include "dataset/checks/shard_verifier.hpp"
 #include "formats/index_kinds.hpp"
 
 namespace shardkit::dataset {

@@ -21,7 +21,6 @@
 #include "core/units.hpp"
 #include "dataset/checks/image_fault.hpp"
 #include "dataset/checks/shard_checker.hpp"
-#include "dataset/checks/shard_verifier.hpp"
 #include "dataset/verify/set_checker.hpp"
 #include "dataset/verify/source_check.hpp"
 #include "sync/bounded_queue.hpp"

@@ -160,7 +160,7 @@ TEST_CASE("content that is no label gives none") {
 TEST_CASE("a sample of endlessly many members is refused") {
   ShardFolder folder;
   TarBuilder builder;
-  for (std::size_t i = 0; i <= SampleLister::kMostMembers; ++i) builder.file("a.x" + std::to_string(i), "");
+  for (std::size_t i = 0; i <= kMostSampleMembers; ++i) builder.file("a.x" + std::to_string(i), "");
   folder.write("s.tar", builder.end());
   CHECK_THROWS_WITH_AS(list_folder(folder), doctest::Contains("'a' has more than 65536 members"), Error);
 }

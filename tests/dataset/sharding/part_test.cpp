@@ -1,4 +1,4 @@
-#include "dataset/sharding/part.hpp"
+#include "dataset/sharding/sharding_job.hpp"
 
 #include <map>
 
