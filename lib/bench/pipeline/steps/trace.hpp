@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/trace_range.hpp"
+#include "gpu/device.hpp"
 #include "io/file_system.hpp"
 
 /// Where the threads of a pipeline spend their time.
