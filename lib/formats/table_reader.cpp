@@ -1,10 +1,7 @@
 #include "formats/table_reader.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <set>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,23 +12,6 @@
 #include "core/units.hpp"
 
 namespace shardkit::formats {
-
-bool SourceWindow::grow() {
-  constexpr std::size_t kBlock = 256U * 1024U;
-  buffer_.erase(0, passed_);
-  passed_ = 0;
-  const std::size_t kept = buffer_.size();
-  const std::uint64_t left = source_.size() - std::min(source_.size(), offset_ + kept);
-  buffer_.resize(kept + static_cast<std::size_t>(std::min<std::uint64_t>(std::max(kBlock, kept), left)));
-  const std::size_t got = source_.read_at(offset_ + kept, std::as_writable_bytes(std::span(buffer_)).subspan(kept));
-  buffer_.resize(kept + got);
-  return got > 0;
-}
-
-void SourceWindow::pass(std::size_t count) {
-  passed_ += count;
-  offset_ += count;
-}
 
 CsvScanner::Outcome CsvScanner::scan(std::string_view text, bool last) {
   text_ = text;
@@ -128,115 +108,37 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kDeepest = 100;
+constexpr std::size_t kLongestRow = 16U * 1024U * 1024U;
+constexpr std::size_t kMostColumns = 10'000;
+constexpr int kDeepest = 100;
 
-/// Builds the row from the parser's events. nlohmann's own builder takes the last of equal names and any depth, and
+/// Looks at a row while it is parsed and throws a RowFault. The parser takes the last of equal names and any depth, and
 /// looks for a name among all before it: quadratic for an object of many.
-class RowBuilder final : public nlohmann::json_sax<Json> {
+class RowCheck {
  public:
-  explicit RowBuilder(Json& root) : root_(root) {}
-  const RowFault& fault() const { return fault_; }
-
-  bool null() override { return add(nullptr); }
-  bool boolean(bool value) override { return add(value); }
-  bool number_integer(Json::number_integer_t value) override { return add(value); }
-  bool number_unsigned(Json::number_unsigned_t value) override { return add(value); }
-  bool number_float(Json::number_float_t value, const std::string& /*text*/) override { return add(value); }
-  bool string(std::string& value) override { return add(std::move(value)); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // JSON text has none
-  bool start_object(std::size_t /*count*/) override { return open(Json::object()); }
-  bool start_array(std::size_t /*count*/) override { return open(Json::array()); }
-  bool end_array() override { return close(); }
-
-  bool key(std::string& name) override {
-    name_ = std::move(name);
+  bool operator()(int depth, Json::parse_event_t event, const Json& value) {
+    using Event = Json::parse_event_t;
+    if ((event == Event::object_start || event == Event::array_start) && depth >= kDeepest) {
+      throw RowFault{fmt::format("objects or lists stand more than {} deep; flatten the row", kDeepest)};
+    }
+    if (event == Event::object_start) names_.emplace_back();
+    if (event == Event::object_end) names_.pop_back();
+    if (event == Event::key) add(value.get_ref<const std::string&>());
     return true;
-  }
-
-  bool end_object() override {
-    const Json& object = *open_.back();
-    names_.clear();
-    for (const auto& item : object.get_ref<const Json::object_t&>()) names_.push_back(item.first);
-    std::sort(names_.begin(), names_.end());
-    const auto twice = std::adjacent_find(names_.begin(), names_.end());
-    if (twice == names_.end()) return close();
-    return failed(fmt::format("the name '{}' stands twice in one object; keep one", twice->substr(0, 100)), 0);
-  }
-
-  bool parse_error(std::size_t position, const std::string& /*token*/, const Json::exception& error) override {
-    constexpr int kOutOfRange = 406;
-    const std::size_t at = position == 0 ? 0 : position - 1;  // the parser counts the byte that it stopped at
-    if (error.id == kOutOfRange) return failed("a number is too large to be kept; write it as a string", at);
-    return failed(fmt::format("not JSON from byte {} of the line on; a line holds one whole object", position), at);
   }
 
  private:
-  bool add(Json&& value) {
-    place(std::move(value));
-    return true;
-  }
-
-  bool open(Json&& value) {
-    if (open_.size() == kDeepest) {
-      return failed(fmt::format("objects or lists stand more than {} deep; flatten the row", kDeepest), 0);
+  void add(const std::string& name) {
+    if (!names_.back().insert(name).second) {
+      throw RowFault{fmt::format("the name '{}' stands twice in one object; keep one", name.substr(0, 100))};
     }
-    open_.push_back(&place(std::move(value)));
-    return true;
-  }
-
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
-  /// Puts a value where the row has come to. Only the innermost open object or list grows, so those around it stay put.
-  Json& place(Json&& value) {
-    if (open_.empty()) return root_ = std::move(value);
-    Json& around = *open_.back();
-    if (around.is_array()) {
-      around.push_back(std::move(value));
-      return around.back();
+    if (names_.back().size() > kMostColumns) {
+      throw RowFault{fmt::format("an object of more than {}; split it", format_count(kMostColumns, "name"))};
     }
-    auto& members = around.get_ref<Json::object_t&>();
-    members.emplace_back(std::move(name_), std::move(value));
-    return members.back().second;
   }
 
-  bool failed(std::string text, std::size_t at) {
-    fault_ = {std::move(text), at};
-    return false;
-  }
-
-  Json& root_;
-  std::vector<Json*> open_;
-  std::string name_;
-  std::vector<std::string_view> names_;
-  RowFault fault_;
+  std::vector<std::set<std::string>> names_;  ///< of the objects that are open
 };
-
-}  // namespace
-
-std::optional<RowFault> read_json_row(std::string_view text, Json& row) {
-  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
-    return RowFault{"bytes that are not UTF-8; JSON is written in UTF-8", bad};
-  }
-  row = nullptr;
-  RowBuilder builder(row);
-  if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
-    RowFault fault = builder.fault();
-    fault.at = std::min(fault.at, text.size());
-    return fault;
-  }
-  if (!row.is_object()) return RowFault{"not a JSON object; a line holds one object, {\"name\": value, ...}", 0};
-  return std::nullopt;
-}
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kLongestRow = 16U * 1024U * 1024U;
-constexpr std::size_t kMostColumns = 10'000;
 
 char separator_of(TableKind kind) { return kind == TableKind::tsv ? '\t' : ','; }
 
@@ -268,26 +170,28 @@ std::optional<RowFault> wrong_count(TableKind kind, std::size_t fields, std::siz
                   0};
 }
 
-/// As many bytes as the source has there, `length` at most.
-std::string read_text(ByteSource& source, std::uint64_t offset, std::uint64_t length) {
-  std::string text(length, '\0');
-  std::size_t filled = 0;
-  while (filled < text.size()) {
-    const auto rest = std::as_writable_bytes(std::span(text)).subspan(filled);
-    const std::size_t got = source.read_at(offset + filled, rest);
-    if (got == 0) break;
-    filled += got;
-  }
-  text.resize(filled);
-  return text;
-}
-
 }  // namespace
 
+std::optional<RowFault> read_json_row(std::string_view text, Json& row) {
+  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
+    return RowFault{"bytes that are not UTF-8; JSON is written in UTF-8", bad};
+  }
+  try {
+    row = Json::parse(text, RowCheck());
+  } catch (const RowFault& fault) {
+    return fault;
+  } catch (const Json::out_of_range&) {
+    return RowFault{"a number is too large to be kept; write it as a string"};
+  } catch (const Json::parse_error& error) {  // counts the byte that it stopped at
+    const std::size_t at = std::clamp<std::size_t>(error.byte, 1, text.size() + 1) - 1;
+    return RowFault{fmt::format("not JSON from byte {} of the line on; a line holds one whole object", error.byte), at};
+  }
+  if (!row.is_object()) return RowFault{"not a JSON object; a line holds one object, {\"name\": value, ...}"};
+  return std::nullopt;
+}
+
 std::optional<TableKind> table_kind(std::string_view file_name) {
-  std::string lower(file_name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(file_name);
   if (lower.ends_with(".csv")) return TableKind::csv;
   if (lower.ends_with(".tsv")) return TableKind::tsv;
   if (lower.ends_with(".jsonl") || lower.ends_with(".ndjson")) return TableKind::jsonl;

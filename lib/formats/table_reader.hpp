@@ -10,32 +10,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/bytes.hpp"
+#include "formats/tsv.hpp"
 
 namespace shardkit::formats {
-
-/// A stretch of a ByteSource in memory that moves from its start to its end: for formats whose records are parsed from
-/// one piece of text. Whoever finds a record cut grows the window and parses it again from its start: the window
-/// doubles then, so that the work stays linear.
-class SourceWindow {
- public:
-  explicit SourceWindow(ByteSource& source) : source_(source) {}
-
-  /// The bytes in memory that were not passed; valid until grow().
-  std::string_view text() const { return std::string_view(buffer_).substr(passed_); }
-  /// Where text() starts in the source.
-  std::uint64_t offset() const { return offset_; }
-
-  /// Takes more bytes in behind text(); false when the source has none.
-  bool grow();
-  /// Leaves the first `count` bytes of text() behind.
-  void pass(std::size_t count);
-
- private:
-  ByteSource& source_;
-  std::string buffer_;
-  std::size_t passed_ = 0;
-  std::uint64_t offset_ = 0;
-};
 
 /// Why bytes are no row of a table. The reader adds file and line.
 struct RowFault {
@@ -50,7 +27,7 @@ struct CsvField {
   bool doubled_quotes = false;  ///< holds quotes, each written twice
 };
 
-/// Splits text into the records of a CSV file (RFC 4180; TableKind in table_reader.hpp says what else goes). Reuses its
+/// Splits text into the records of a CSV file (RFC 4180; TableKind says what else goes). Reuses its
 /// memory.
 class CsvScanner {
  public:
@@ -96,8 +73,9 @@ class CsvScanner {
 };
 
 /// Reads `text` as one JSON object (RFC 8259) into `row`, whose names keep their order. More is refused than by the
-/// parser alone: what is no object, a name twice in one object, bytes that are not UTF-8, a number beyond a double's
-/// range, and more than 100 objects and lists within each other. Returns what is wrong, or nothing.
+/// parser alone: what is no object, a name twice in one object, more than 10,000 names in one, bytes that are not
+/// UTF-8, a number beyond a double's range, and more than 100 objects and lists within each other. Returns what is
+/// wrong, or nothing.
 std::optional<RowFault> read_json_row(std::string_view text, nlohmann::ordered_json& row);
 
 /// How a table of rows is written.
@@ -107,7 +85,7 @@ std::optional<RowFault> read_json_row(std::string_view text, nlohmann::ordered_j
 /// hold separators, line ends and, each written twice, quotes; a quote within any other field is text (as Python's csv
 /// module reads it). Lines end with LF or CR LF; a CR alone outside quotes is an error. Spaces belong to the value.
 ///
-/// jsonl: JSON Lines, one object a line: json_row.hpp says what goes.
+/// jsonl: JSON Lines, one object a line: read_json_row() says what goes.
 ///
 /// All: a byte-order mark of UTF-8 is skipped, empty lines too (in a CSV of one column a row whose value is empty is
 /// written ""), the last line end may be missing. NUL bytes and UTF-16 are errors. A row has at most 16 MiB.
@@ -127,8 +105,8 @@ struct TableRow {
 ///
 /// The fields of a row are an object in the order of the columns, or of the line. Of csv and tsv all values are strings
 /// and their bytes are those of the file, UTF-8 or not, for paths may be any bytes: dump() throws for one that is not,
-/// so whoever writes JSON looks first (is_utf8 in utf8.hpp) or replaces (dump's error handler). Of jsonl values keep
-/// their types; whole numbers beyond 64 bits become doubles.
+/// so whoever writes JSON looks first (is_utf8 in core/text.hpp) or replaces (dump's error handler). Of jsonl values
+/// keep their types; whole numbers beyond 64 bits become doubles.
 ///
 /// Every method throws Error{corrupt} with path, byte and line for bytes that are no table, and what the source throws.
 /// One thread at a time, but row_at.

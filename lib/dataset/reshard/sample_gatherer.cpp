@@ -19,7 +19,7 @@
 #include "core/units.hpp"
 #include "dataset/reshard/reshard_inputs.hpp"
 #include "dataset/samples/sample_lister.hpp"
-#include "formats/moved_sample.hpp"
+#include "formats/plan_file.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"

@@ -13,7 +13,7 @@
 #include "dataset/reshard/reshard_inputs.hpp"
 #include "dataset/reshard/sample_table.hpp"
 #include "formats/manifest.hpp"
-#include "formats/moved_sample.hpp"
+#include "formats/plan_file.hpp"
 
 namespace shardkit::dataset {
 

@@ -11,7 +11,7 @@
 #include "dataset/checks/image_fault.hpp"
 #include "dataset/reshard/reshard_inputs.hpp"
 #include "dataset/sharding/shard_writer.hpp"
-#include "formats/moved_sample.hpp"
+#include "formats/plan_file.hpp"
 #include "io/file.hpp"
 
 namespace shardkit::dataset {
