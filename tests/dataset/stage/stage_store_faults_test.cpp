@@ -214,7 +214,8 @@ TEST_CASE("a store that sends elsewhere for its bytes is followed, and no creden
     set.stage({true, true}, dir.path("out"), options);
   }
   SUBCASE("a web server with a login") {
-    const auto source = open_store_source(set.server.url_with_login("me:hush", "/bucket/set"), set.options(), {});
+    const auto source =
+        store_source(StoreOpener(set.options()).open(set.server.url_with_login("me:hush", "/bucket/set")), {});
     Context ctx;
     stage_on(*posix_file_system(), *source, wanted(into("")), into(dir.path("out")), ctx, steps());
   }
