@@ -13,96 +13,141 @@
 
 namespace shardkit::formats {
 
-CsvScanner::Outcome CsvScanner::scan(std::string_view text, bool last) {
-  text_ = text;
-  at_ = 0;
-  fields_.clear();
-  field_count_ = 0;
-  while (true) {
-    if (const auto outcome = take_field(last)) return *outcome;
-    if (const auto outcome = take_end(last)) return *outcome;
-  }
-}
+namespace {
 
-/// A quote opens a quoted field only as its first byte; further on it is text.
-std::optional<CsvScanner::Outcome> CsvScanner::take_field(bool last) {
-  return at_ < text_.size() && text_[at_] == '"' ? take_quoted(last) : take_plain(last);
-}
+/// One field of a record, by its bytes in the record's text, without the quotes around it.
+struct CsvField {
+  std::size_t begin = 0;
+  std::size_t length = 0;
+  bool doubled_quotes = false;  ///< holds quotes, each written twice
+};
 
-std::optional<CsvScanner::Outcome> CsvScanner::take_quoted(bool last) {
-  CsvField field{at_ + 1, 0, false};
-  std::size_t searched = field.begin;
-  while (true) {
-    const std::size_t quote = text_.find('"', searched);
-    if (quote == std::string_view::npos) {
-      if (!last) return Outcome::unfinished;
-      return failed(at_, "a quote is opened here and never closed; close it, or write a quote within a value twice");
+}  // namespace
+
+/// Splits text into the records of a CSV file (RFC 4180; TableKind says what else goes). Reuses its
+/// memory.
+class TableReader::CsvScanner {
+ public:
+  /// Keeps the first `most_fields` of a record's fields, so that a line of nothing but separators takes no memory.
+  CsvScanner(char separator, std::size_t most_fields) : separator_(separator), most_fields_(most_fields) {}
+
+  enum class Outcome {
+    record,      ///< a whole record stands at the start of the text
+    unfinished,  ///< the text ends before the record does
+    fault,       ///< no record: see fault()
+  };
+
+  /// Reads the record at the start of `text`; `last` when nothing follows the text, so that its end ends the record.
+  Outcome scan(std::string_view text, bool last) {
+    text_ = text;
+    at_ = 0;
+    fields_.clear();
+    field_count_ = 0;
+    while (true) {
+      if (const auto outcome = take_field(last)) return *outcome;
+      if (const auto outcome = take_end(last)) return *outcome;
     }
-    if (quote + 1 == text_.size() && !last) return Outcome::unfinished;
-    if (quote + 1 == text_.size() || text_[quote + 1] != '"') {
-      field.length = quote - field.begin;
-      at_ = quote + 1;
-      keep(field);
-      return std::nullopt;
-    }
-    field.doubled_quotes = true;
-    searched = quote + 2;
   }
-}
 
-std::optional<CsvScanner::Outcome> CsvScanner::take_plain(bool last) {
-  const std::size_t begin = at_;
-  while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r') ++at_;
-  if (at_ == text_.size() && !last) return Outcome::unfinished;
-  keep({begin, at_ - begin, false});
-  return std::nullopt;
-}
+  /// Of the record: its kept fields, how many there are in all, its bytes without and with its line end.
+  const std::vector<CsvField>& fields() const { return fields_; }
+  std::size_t field_count() const { return field_count_; }
+  std::size_t length() const { return length_; }
+  std::size_t length_with_end() const { return length_with_end_; }
+  const RowFault& fault() const { return fault_; }
 
-/// What may stand behind a field: a separator, after which the next one starts, or the record's end.
-std::optional<CsvScanner::Outcome> CsvScanner::take_end(bool last) {
-  const std::size_t left = text_.size() - at_;
-  length_ = at_;
-  length_with_end_ = at_;
-  if (left == 0) return Outcome::record;
-  if (text_[at_] == separator_) {
-    ++at_;
+  /// A field's value: `text` is what was scanned.
+  static std::string value(std::string_view text, const CsvField& field) {
+    std::string value(text.substr(field.begin, field.length));
+    if (!field.doubled_quotes) return value;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      value[kept++] = value[i];
+      if (value[i] == '"') ++i;  // the second of two
+    }
+    value.resize(kept);
+    return value;
+  }
+
+ private:
+  /// A quote opens a quoted field only as its first byte; further on it is text.
+  std::optional<Outcome> take_field(bool last) {
+    return at_ < text_.size() && text_[at_] == '"' ? take_quoted(last) : take_plain(last);
+  }
+
+  std::optional<Outcome> take_quoted(bool last) {
+    CsvField field{at_ + 1, 0, false};
+    std::size_t searched = field.begin;
+    while (true) {
+      const std::size_t quote = text_.find('"', searched);
+      if (quote == std::string_view::npos) {
+        if (!last) return Outcome::unfinished;
+        return failed(at_, "a quote is opened here and never closed; close it, or write a quote within a value twice");
+      }
+      if (quote + 1 == text_.size() && !last) return Outcome::unfinished;
+      if (quote + 1 == text_.size() || text_[quote + 1] != '"') {
+        field.length = quote - field.begin;
+        at_ = quote + 1;
+        keep(field);
+        return std::nullopt;
+      }
+      field.doubled_quotes = true;
+      searched = quote + 2;
+    }
+  }
+
+  std::optional<Outcome> take_plain(bool last) {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r') ++at_;
+    if (at_ == text_.size() && !last) return Outcome::unfinished;
+    keep({begin, at_ - begin, false});
     return std::nullopt;
   }
-  if (text_[at_] == '\r') {
-    if (left == 1 && !last) return Outcome::unfinished;
-    if (left == 1 || text_[at_ + 1] != '\n') {
-      return failed(at_, "a carriage return without a line feed; end lines with LF or CR LF, or quote the value");
+
+  /// What may stand behind a field: a separator, after which the next one starts, or the record's end.
+  std::optional<Outcome> take_end(bool last) {
+    const std::size_t left = text_.size() - at_;
+    length_ = at_;
+    length_with_end_ = at_;
+    if (left == 0) return Outcome::record;
+    if (text_[at_] == separator_) {
+      ++at_;
+      return std::nullopt;
     }
-    length_with_end_ += 2;
-    return Outcome::record;
+    if (text_[at_] == '\r') {
+      if (left == 1 && !last) return Outcome::unfinished;
+      if (left == 1 || text_[at_ + 1] != '\n') {
+        return failed(at_, "a carriage return without a line feed; end lines with LF or CR LF, or quote the value");
+      }
+      length_with_end_ += 2;
+      return Outcome::record;
+    }
+    if (text_[at_] == '\n') {
+      length_with_end_ += 1;
+      return Outcome::record;
+    }
+    return failed(at_, "text behind a closing quote; quote the whole value, and write a quote within it twice");
   }
-  if (text_[at_] == '\n') {
-    length_with_end_ += 1;
-    return Outcome::record;
+
+  void keep(const CsvField& field) {
+    if (++field_count_ <= most_fields_) fields_.push_back(field);
   }
-  return failed(at_, "text behind a closing quote; quote the whole value, and write a quote within it twice");
-}
 
-void CsvScanner::keep(const CsvField& field) {
-  if (++field_count_ <= most_fields_) fields_.push_back(field);
-}
-
-CsvScanner::Outcome CsvScanner::failed(std::size_t at, const char* text) {
-  fault_ = {text, at};
-  return Outcome::fault;
-}
-
-std::string CsvScanner::value(std::string_view text, const CsvField& field) {
-  std::string value(text.substr(field.begin, field.length));
-  if (!field.doubled_quotes) return value;
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    value[kept++] = value[i];
-    if (value[i] == '"') ++i;  // the second of two
+  Outcome failed(std::size_t at, const char* text) {
+    fault_ = {text, at};
+    return Outcome::fault;
   }
-  value.resize(kept);
-  return value;
-}
+
+  char separator_;
+  std::size_t most_fields_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::vector<CsvField> fields_;
+  std::size_t field_count_ = 0;
+  std::size_t length_ = 0;
+  std::size_t length_with_end_ = 0;
+  RowFault fault_;
+};
 
 namespace {
 
@@ -199,10 +244,15 @@ std::optional<TableKind> table_kind(std::string_view file_name) {
 }
 
 TableReader::TableReader(ByteSource& source, TableKind kind, std::string name)
-    : kind_(kind), name_(std::move(name)), window_(source), scanner_(separator_of(kind), kMostColumns) {
+    : kind_(kind),
+      name_(std::move(name)),
+      window_(source),
+      scanner_(std::make_unique<CsvScanner>(separator_of(kind), kMostColumns)) {
   skip_byte_order_mark();
   if (kind_ != TableKind::jsonl) read_header();
 }
+
+TableReader::~TableReader() = default;
 
 void TableReader::skip_byte_order_mark() {
   while (window_.text().size() < 3 && window_.grow()) continue;
@@ -221,14 +271,14 @@ void TableReader::read_header() {
   } while (extent.length == 0);
   const std::string_view text = window_.text().substr(0, extent.length);
   if (const auto nul = find_nul(text)) fail(*nul);
-  if (scanner_.field_count() > kMostColumns) {
-    fail({fmt::format("{}; at most {} are read", format_count(scanner_.field_count(), "column"),
+  if (scanner_->field_count() > kMostColumns) {
+    fail({fmt::format("{}; at most {} are read", format_count(scanner_->field_count(), "column"),
                       format_count(kMostColumns)),
           0});
   }
   std::set<std::string_view> names;
-  columns_.reserve(scanner_.field_count());
-  for (const CsvField& field : scanner_.fields()) {
+  columns_.reserve(scanner_->field_count());
+  for (const CsvField& field : scanner_->fields()) {
     const std::string& name = columns_.emplace_back(CsvScanner::value(text, field));
     if (name.empty()) {
       fail({fmt::format("column {} has no name; give it one, or leave it out (pandas: to_csv(..., index=False))",
@@ -240,7 +290,7 @@ void TableReader::read_header() {
     }
   }
   pass(extent);
-  scanner_ = CsvScanner(separator_of(kind_), columns_.size());
+  scanner_ = std::make_unique<CsvScanner>(separator_of(kind_), columns_.size());
 }
 
 bool TableReader::next(TableRow& row, Json& fields) {
@@ -251,7 +301,7 @@ bool TableReader::next(TableRow& row, Json& fields) {
       pass(extent);
       continue;
     }
-    if (const auto fault = read_fields(text, scanner_, fields)) fail(*fault);
+    if (const auto fault = read_fields(text, *scanner_, fields)) fail(*fault);
     row.line = line_;
     row.offset = window_.offset();
     row.length = extent.length;
@@ -300,13 +350,13 @@ bool TableReader::holds_row(bool last, Extent& extent) {
     if (text.substr(0, extent.length).ends_with('\r')) --extent.length;
     return true;
   }
-  const CsvScanner::Outcome outcome = scanner_.scan(text, last);
+  const CsvScanner::Outcome outcome = scanner_->scan(text, last);
   if (outcome == CsvScanner::Outcome::fault) {
     // UTF-16 looks wrong in many ways: the zeros in it say best what is.
-    const auto nul = find_nul(text.substr(0, scanner_.fault().at + 1));
-    fail(nul ? *nul : scanner_.fault());
+    const auto nul = find_nul(text.substr(0, scanner_->fault().at + 1));
+    fail(nul ? *nul : scanner_->fault());
   }
-  extent = {scanner_.length(), scanner_.length_with_end()};
+  extent = {scanner_->length(), scanner_->length_with_end()};
   return outcome == CsvScanner::Outcome::record;
 }
 

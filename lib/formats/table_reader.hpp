@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,58 +19,6 @@ namespace shardkit::formats {
 struct RowFault {
   std::string text;    ///< what is wrong; what to do
   std::size_t at = 0;  ///< byte within the row
-};
-
-/// One field of a record, by its bytes in the record's text, without the quotes around it.
-struct CsvField {
-  std::size_t begin = 0;
-  std::size_t length = 0;
-  bool doubled_quotes = false;  ///< holds quotes, each written twice
-};
-
-/// Splits text into the records of a CSV file (RFC 4180; TableKind says what else goes). Reuses its
-/// memory.
-class CsvScanner {
- public:
-  /// Keeps the first `most_fields` of a record's fields, so that a line of nothing but separators takes no memory.
-  CsvScanner(char separator, std::size_t most_fields) : separator_(separator), most_fields_(most_fields) {}
-
-  enum class Outcome {
-    record,      ///< a whole record stands at the start of the text
-    unfinished,  ///< the text ends before the record does
-    fault,       ///< no record: see fault()
-  };
-
-  /// Reads the record at the start of `text`; `last` when nothing follows the text, so that its end ends the record.
-  Outcome scan(std::string_view text, bool last);
-
-  /// Of the record: its kept fields, how many there are in all, its bytes without and with its line end.
-  const std::vector<CsvField>& fields() const { return fields_; }
-  std::size_t field_count() const { return field_count_; }
-  std::size_t length() const { return length_; }
-  std::size_t length_with_end() const { return length_with_end_; }
-  const RowFault& fault() const { return fault_; }
-
-  /// A field's value: `text` is what was scanned.
-  static std::string value(std::string_view text, const CsvField& field);
-
- private:
-  std::optional<Outcome> take_field(bool last);
-  std::optional<Outcome> take_quoted(bool last);
-  std::optional<Outcome> take_plain(bool last);
-  std::optional<Outcome> take_end(bool last);
-  void keep(const CsvField& field);
-  Outcome failed(std::size_t at, const char* text);
-
-  char separator_;
-  std::size_t most_fields_;
-  std::string_view text_;
-  std::size_t at_ = 0;
-  std::vector<CsvField> fields_;
-  std::size_t field_count_ = 0;
-  std::size_t length_ = 0;
-  std::size_t length_with_end_ = 0;
-  RowFault fault_;
 };
 
 /// Reads `text` as one JSON object (RFC 8259) into `row`, whose names keep their order. More is refused than by the
@@ -114,6 +63,7 @@ class TableReader {
  public:
   /// Reads the header of csv and tsv. `name` is for messages; `source` must outlive the reader.
   TableReader(ByteSource& source, TableKind kind, std::string name);
+  ~TableReader();
 
   /// The columns in the header's order; empty for jsonl. Like their values, their bytes are the file's.
   const std::vector<std::string>& columns() const { return columns_; }
@@ -127,6 +77,7 @@ class TableReader {
   nlohmann::ordered_json row_at(ByteSource& source, std::uint64_t offset, std::uint64_t length) const;
 
  private:
+  class CsvScanner;
   /// How much of the window the next row takes.
   struct Extent {
     std::size_t length = 0;
@@ -152,7 +103,7 @@ class TableReader {
   std::string name_;
   SourceWindow window_;
   std::uint64_t line_ = 1;  ///< of the window's first byte
-  CsvScanner scanner_;
+  std::unique_ptr<CsvScanner> scanner_;
   std::vector<std::string> columns_;
 };
 

@@ -180,7 +180,7 @@ class FreshPages {
 };
 
 /// Host memory of some kind that frees itself; all zeros at first. It lies on the NUMA node that the thread is bound to
-/// that makes it (system/numa_binding.hpp).
+/// that makes it (system/memory.hpp).
 class HostBuffer {
  public:
   HostBuffer(Device& device, HostMemory kind, std::size_t bytes);

@@ -11,7 +11,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "io/file.hpp"
-#include "io/folder_lock.hpp"
+#include "io/file_system.hpp"
 #include "io/publish.hpp"
 #include "staging/stage_journal.hpp"
 #include "system/storage.hpp"

@@ -8,7 +8,7 @@
 #include "bench/env/findings.hpp"
 #include "core/error.hpp"
 #include "system/limits.hpp"
-#include "system/mounts.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::bench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/units.hpp"
 #include "stats/summary.hpp"
-#include "system/numa_binding.hpp"
+#include "system/memory.hpp"
 
 namespace shardkit::bench {
 namespace {

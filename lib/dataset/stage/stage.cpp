@@ -16,7 +16,7 @@
 #include "staging/stage_target.hpp"
 #include "staging/staged_folder.hpp"
 #include "system/clock.hpp"
-#include "system/mounts.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 namespace {
