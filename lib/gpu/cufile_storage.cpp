@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "gpu/cuda_device.hpp"
+#include "gpu/cuda_queue.hpp"
 #include "gpu/direct_storage.hpp"
 #include "gpu/shared_library.hpp"
 

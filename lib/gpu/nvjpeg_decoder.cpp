@@ -6,7 +6,7 @@
 #include <nvjpeg.h>
 
 #include "core/error.hpp"
-#include "gpu/cuda_device.hpp"
+#include "gpu/cuda_queue.hpp"
 #include "gpu/device_jpeg_decoder.hpp"
 #include "gpu/shared_library.hpp"
 #include "image/image_header.hpp"
