@@ -1,13 +1,12 @@
 #include "formats/brace_pattern.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "formats/tsv.hpp"
 
 namespace shardkit::formats {
 namespace {
@@ -78,39 +77,29 @@ class Expander {
     return parts;
   }
 
+  /// Far from the ends of the type, so that counting cannot overflow.
   static std::optional<std::int64_t> number(std::string_view text) {
     std::int64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    // Far from the ends of the type, so that counting cannot overflow.
-    if (error != std::errc() || stop != end || text.size() > 15) return std::nullopt;
-    return value;
+    return text.size() <= 15 && parse_number(text, value) ? std::optional(value) : std::nullopt;
   }
 
   static bool padded(std::string_view text) { return text.size() > 1 && text.front() == '0'; }
 
-  /// "first..last" or "first..last..step" of whole numbers; false when `inside` is something else.
+  /// "first..last" of whole numbers; false when `inside` is something else.
   bool range(std::string_view inside, std::vector<std::string>& names) const {
     const std::size_t dots = inside.find("..");
     if (dots == std::string_view::npos) return false;
     const std::string_view first_text = inside.substr(0, dots);
-    std::string_view last_text = inside.substr(dots + 2);
-    std::int64_t step = 1;
-    if (const std::size_t more = last_text.find(".."); more != std::string_view::npos) {
-      const auto given = number(last_text.substr(more + 2));
-      if (!given || *given == 0) return false;
-      step = std::abs(*given);
-      last_text = last_text.substr(0, more);
-    }
+    const std::string_view last_text = inside.substr(dots + 2);
     const auto first = number(first_text);
     const auto last = number(last_text);
     if (!first || !last) return false;
     const std::size_t width =
         padded(first_text) || padded(last_text) ? std::max(first_text.size(), last_text.size()) : 0;
-    const std::int64_t steps = std::abs(*last - *first) / step;
+    const std::int64_t steps = std::abs(*last - *first);
     check_count(static_cast<std::size_t>(steps) + 1, 1);
     for (std::int64_t i = 0; i <= steps; ++i) {
-      names.push_back(fmt::format("{:0{}}", *first + (*last < *first ? -i : i) * step, width));
+      names.push_back(fmt::format("{:0{}}", *first + (*last < *first ? -i : i), width));
     }
     return true;
   }

@@ -1,7 +1,6 @@
 #include "formats/dali_index.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
@@ -21,35 +20,6 @@ std::string dali_index_name(std::string_view shard) {
   return fmt::format("{}.idx", shard.substr(0, shard.find('.', 1)));
 }
 
-bool DaliIndexWriter::add(const Sample& sample) {
-  if (sample.key.empty() || sample.key.ends_with('/')) return true;
-  const auto unreadable = [](const SampleMember& member) {
-    return member.spelling.empty() || has_space(member.spelling);
-  };
-  if (has_space(sample.key) || std::ranges::any_of(sample.members, unreadable)) return false;
-  // A hidden file between two members of one sample does not part them.
-  bool first = samples_ == 0 || sample.key != key_;
-  std::string text = first && samples_ > 0 ? "\n" : "";
-  if (first) {
-    ++samples_;
-    key_ = sample.key;
-  }
-  for (const SampleMember& member : sample.members) {
-    if (!first) text += ' ';
-    first = false;
-    fmt::format_to(std::back_inserter(text), "{} {} {} {}.{}", member.spelling, member.offset, member.size, sample.key,
-                   member.spelling);
-  }
-  lines_.write(as_bytes(text));
-  return true;
-}
-
-void DaliIndexWriter::finish() {
-  if (samples_ > 0) lines_.write(as_bytes("\n"));
-}
-
-std::string dali_index_head(std::uint64_t samples) { return fmt::format("v1.2 {}\n", samples); }
-
 namespace {
 
 /// The next word of a line, which is taken from it; empty at the end.
@@ -61,11 +31,8 @@ std::string_view take_word(std::string_view& line) {
 }
 
 std::optional<std::uint64_t> take_number(std::string_view& line) {
-  const std::string_view word = take_word(line);
   std::uint64_t number = 0;
-  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (failure != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return number;
+  return parse_number(take_word(line), number) ? std::optional(number) : std::nullopt;
 }
 
 class DaliIndexReader {
@@ -126,12 +93,42 @@ void read_dali_index(ByteSource& source, std::string_view name,
 
 namespace {
 
+/// Writes the lines after the first one, which counts them: they come first here so that nobody holds them in memory.
 class DaliLines final : public ShardIndexLines {
  public:
-  DaliLines(ByteSink& sink, const std::string& shard) : writer_(sink), shard_(shard) {}
+  DaliLines(ByteSink& sink, const std::string& shard) : lines_(sink), shard_(shard) {}
 
+  /// Leaves out hidden files ("a/.b.jpg") as wds2idx does. One between two members of a sample does not part them.
   void add(const Sample& sample) override {
-    if (writer_.add(sample)) return;
+    if (sample.key.empty() || sample.key.ends_with('/')) return;
+    refuse_white_space(sample);
+    bool first = samples_ == 0 || sample.key != key_;
+    std::string text = first && samples_ > 0 ? "\n" : "";
+    if (first) {
+      ++samples_;
+      key_ = sample.key;
+    }
+    for (const SampleMember& member : sample.members) {
+      if (!first) text += ' ';
+      first = false;
+      fmt::format_to(std::back_inserter(text), "{} {} {} {}.{}", member.spelling, member.offset, member.size,
+                     sample.key, member.spelling);
+    }
+    lines_.write(as_bytes(text));
+  }
+
+  void finish(std::uint64_t) override {
+    if (samples_ > 0) lines_.write(as_bytes("\n"));
+  }
+
+  std::string head() const override { return fmt::format("v1.2 {}\n", samples_); }
+
+ private:
+  void refuse_white_space(const Sample& sample) const {
+    const auto unreadable = [](const SampleMember& member) {
+      return member.spelling.empty() || has_space(member.spelling);
+    };
+    if (!has_space(sample.key) && std::ranges::none_of(sample.members, unreadable)) return;
     throw Error(ErrorCode::unsupported,
                 fmt::format("shard '{}', at byte {}: DALI cannot read an index that names '{}.{}', because it takes "
                             "white space for the end of a name; write the shard anew with other names, or leave out "
@@ -139,12 +136,11 @@ class DaliLines final : public ShardIndexLines {
                             shard_, sample.offset, sample.key, sample.members.front().spelling),
                 shard_, sample.offset);
   }
-  void finish(std::uint64_t) override { writer_.finish(); }
-  std::string head() const override { return dali_index_head(writer_.samples()); }
 
- private:
-  DaliIndexWriter writer_;
+  ByteSink& lines_;
   const std::string& shard_;
+  std::uint64_t samples_ = 0;
+  std::string key_;  ///< of the line that is not ended yet
 };
 
 }  // namespace

@@ -18,28 +18,6 @@ namespace shardkit::formats {
 /// The index's usual name for a shard: its name up to the first dot, and ".idx". Two shards may get the same.
 std::string dali_index_name(std::string_view shard);
 
-/// Writes the lines after the first one, which counts them: they come first here so that nobody holds them in memory.
-class DaliIndexWriter {
- public:
-  explicit DaliIndexWriter(ByteSink& lines) : lines_(lines) {}
-
-  /// False, writing nothing, when a name holds white space or an extension is empty: DALI splits lines there. Hidden
-  /// files ("a/.b.jpg") are left out as wds2idx does.
-  bool add(const Sample& sample);
-  /// No sample follows.
-  void finish();
-
-  std::uint64_t samples() const { return samples_; }
-
- private:
-  ByteSink& lines_;
-  std::uint64_t samples_ = 0;
-  std::string key_;  ///< of the line that is not ended yet
-};
-
-/// The first line.
-std::string dali_index_head(std::uint64_t samples);
-
 /// One member as DALI's index names it.
 struct DaliMember {
   std::string extension;     ///< as spelled in the shard

@@ -1,6 +1,6 @@
-#include "formats/energon_index.hpp"
-
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,9 +8,19 @@
 
 #include "core/error.hpp"
 #include "formats/brace_pattern.hpp"
+#include "formats/index_kinds.hpp"
 
+/// What Megatron-Energon reads beside the shards, as `energon prepare` 7.4.1 writes it (flavors/webdataset: itar.py,
+/// prepare.py): "<shard>.idx" per tar, and in ".nv-meta" a count per shard, the split and the type of the samples.
+/// index.sqlite is left out: reading in order does not ask for it.
 namespace shardkit::formats {
 namespace {
+
+constexpr const char* kInfoName = ".nv-meta/.info.json";
+constexpr const char* kSplitName = ".nv-meta/split.yaml";
+constexpr const char* kDatasetName = ".nv-meta/dataset.yaml";
+/// The release whose formats these are.
+constexpr const char* kVersion = "7.4.1";
 
 using Json = nlohmann::ordered_json;
 
@@ -21,77 +31,74 @@ std::string yaml_text(const std::string& text) {
                      text.find_first_not_of(std::string(safe) + "-+~{},") == std::string::npos;
   if (plain) return text;
   const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
-  if (!std::all_of(text.begin(), text.end(), printable)) return Json(text).dump(-1, ' ', true);
+  if (!std::ranges::all_of(text, printable)) return Json(text).dump(-1, ' ', true);
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? "''" : std::string(1, c);
   return quoted + "'";
 }
 
-}  // namespace
-
-std::string energon_index_name(std::string_view shard) { return fmt::format("{}.idx", shard); }
-
-void write_energon_offset(ByteSink& sink, std::uint64_t offset) {
-  std::array<std::byte, 8> bytes{};
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(offset >> (8 * i));
-  sink.write(bytes);
-}
-
-std::string write_energon_info(const std::vector<std::pair<std::string, std::uint64_t>>& shards) {
+/// `.info.json`: names and numbers of samples, in the order that numbers the shards.
+std::string info_text(const std::vector<IndexedShard>& shards) {
   Json info;
-  info["energon_version"] = kEnergonVersion;
+  info["energon_version"] = kVersion;
   info["shard_counts"] = Json::object();
-  for (const auto& [name, samples] : shards) info["shard_counts"][name] = samples;
+  for (const IndexedShard& shard : shards) info["shard_counts"][shard.name] = shard.samples;
   return info.dump(2, ' ', true);
 }
 
-std::string write_energon_split(const std::vector<std::string>& shards) {
+/// `split.yaml`: all shards are in "train"; "val" and "test" are empty.
+std::string split_text(const std::vector<IndexedShard>& shards) {
+  std::vector<std::string> names;
+  for (const IndexedShard& shard : shards) names.push_back(shard.name);
   std::string text = "split_parts:\n  train:\n";
-  for (const std::string& pattern : collapse_names(shards)) text += fmt::format("  - {}\n", yaml_text(pattern));
+  for (const std::string& pattern : collapse_names(names)) text += fmt::format("  - {}\n", yaml_text(pattern));
   return text + "  val: []\n  test: []\nexclude: []\n";
 }
 
-std::string write_energon_dataset(const std::set<std::string>& image_extensions) {
+/// `dataset.yaml` for classified images: image members with any of these extensions, labels in "cls".
+std::string dataset_text(const std::set<std::string>& image_extensions) {
   return fmt::format(
       "sample_type:\n  __module__: megatron.energon\n  __class__: ImageClassificationSample\n"
       "field_map:\n  image: {}\n  label: cls\n",
       fmt::join(image_extensions, ","));
 }
 
-namespace {
-
+/// "<shard>.idx": where each sample's first record starts, and last where the archive's content ends; 8 bytes each,
+/// little-endian.
 class EnergonOffsets final : public ShardIndexLines {
  public:
   explicit EnergonOffsets(ByteSink& sink) : sink_(sink) {}
-  void add(const Sample& sample) override { write_energon_offset(sink_, sample.offset); }
-  void finish(std::uint64_t end) override { write_energon_offset(sink_, end); }
+  void add(const Sample& sample) override { write(sample.offset); }
+  void finish(std::uint64_t end) override { write(end); }
 
  private:
+  void write(std::uint64_t offset) {
+    std::array<std::byte, 8> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(offset >> (8 * i));
+    sink_.write(bytes);
+  }
+
   ByteSink& sink_;
 };
 
 SetIndex write_set(const std::vector<IndexedShard>& shards, const std::string& prefix) {
-  std::vector<std::pair<std::string, std::uint64_t>> counts;
-  std::vector<std::string> names;
   std::set<std::string> extensions;
   std::uint64_t unclassified = 0;
   for (const IndexedShard& shard : shards) {
-    counts.emplace_back(shard.name, shard.samples);
-    names.push_back(shard.name);
     extensions.insert(shard.image_extensions.begin(), shard.image_extensions.end());
     unclassified += shard.unclassified;
   }
-  SetIndexFile dataset{.name = kEnergonDatasetName, .text = {}, .users_edit = true};
+  SetIndexFile dataset{.name = kDatasetName, .text = {}, .users_edit = true};
   if (unclassified == 0) {
-    dataset.text = write_energon_dataset(extensions);
+    dataset.text = dataset_text(extensions);
   } else {
     dataset.code = "energon_sample_type";
     dataset.unknown = fmt::format(
         "{} no image with a .cls label; write '{}{}' yourself, which tells Energon what the samples are",
-        unclassified == 1 ? "a sample is" : fmt::format("{} samples are", unclassified), prefix, kEnergonDatasetName);
+        unclassified == 1 ? "a sample is" : fmt::format("{} samples are", unclassified), prefix, kDatasetName);
   }
-  return {{{.name = kEnergonInfoName, .text = write_energon_info(counts)},
-           {.name = kEnergonSplitName, .text = write_energon_split(names), .users_edit = true},
+  return {{{.name = kInfoName, .text = info_text(shards)},
+           {.name = kSplitName, .text = split_text(shards), .users_edit = true},
            std::move(dataset)}};
 }
 
@@ -113,11 +120,11 @@ std::vector<ShardCount> read_info(const std::string& text, const std::string& pa
 IndexKind energon_index_kind() {
   return {.name = "energon",
           .help = "also <shard>.tar.idx and .nv-meta/ of Megatron-Energon",
-          .shard_file = energon_index_name,
+          .shard_file = [](std::string_view shard) { return fmt::format("{}.idx", shard); },
           .shard_writer = [](ByteSink& sink, const std::string&) -> std::unique_ptr<ShardIndexLines> {
             return std::make_unique<EnergonOffsets>(sink);
           },
-          .set_files = {kEnergonInfoName, kEnergonSplitName, kEnergonDatasetName},
+          .set_files = {kInfoName, kSplitName, kDatasetName},
           .write_set = write_set,
           .read_set = read_info};
 }

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "formats/dali_index.hpp"
-#include "formats/energon_index.hpp"
 #include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/wids_index.hpp"

@@ -86,4 +86,7 @@ std::span<const IndexKind> index_kinds();
 /// Those of other readers, written when they are asked for.
 std::span<const IndexKind> reader_index_kinds();
 
+/// The row of Megatron-Energon. The rows of DALI and wids stand in their headers, which others need too.
+IndexKind energon_index_kind();
+
 }  // namespace shardkit::formats

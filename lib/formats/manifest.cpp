@@ -17,9 +17,9 @@ constexpr const char* kFormat = "shardkit-manifest";
 constexpr std::uint64_t kVersion = 1;
 
 /// Reads typed fields of one JSON object and names the field that is wrong.
-class JsonFields {
+class FieldReader {
  public:
-  JsonFields(const Json& object, std::string where, const std::string& path)
+  FieldReader(const Json& object, std::string where, const std::string& path)
       : object_(object), where_(std::move(where)), path_(path) {
     if (!object.is_object()) fail("", "is not an object");
   }
@@ -68,13 +68,13 @@ bool leaves_folder(const std::string& name) {
          name.find('\0') != std::string::npos;
 }
 
-ManifestShard read_shard(const JsonFields& object) {
+ManifestShard read_shard(const FieldReader& object) {
   ManifestShard shard{object.text("name"), object.number("samples"), object.number("bytes"), object.hash("xxh3_128")};
   if (leaves_folder(shard.name)) object.fail("name", "is not a plain file name");
   return shard;
 }
 
-void check_sums(const Manifest& manifest, const JsonFields& root) {
+void check_sums(const Manifest& manifest, const FieldReader& root) {
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;
   std::set<std::string_view> names;
@@ -116,7 +116,7 @@ std::string write_manifest(const Manifest& manifest) {
 Manifest read_manifest(std::string_view text, const std::string& path) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) throw Error(ErrorCode::corrupt, fmt::format("manifest '{}' is not JSON", path), path);
-  const JsonFields root(json, "", path);
+  const FieldReader root(json, "", path);
   if (root.text("format") != kFormat) root.fail("format", fmt::format("is not '{}'", kFormat));
   if (root.number("version") != kVersion) {
     throw Error(ErrorCode::unsupported,
@@ -131,10 +131,10 @@ Manifest read_manifest(std::string_view text, const std::string& path) {
   manifest.plan_hash = root.text("plan_hash");
   for (const Json& item : root.array("shards")) {
     const std::string where = fmt::format("shards[{}].", manifest.shards.size());
-    manifest.shards.push_back(read_shard(JsonFields(item, where, path)));
+    manifest.shards.push_back(read_shard(FieldReader(item, where, path)));
   }
   for (const Json& item : root.array("classes")) {
-    const JsonFields object(item, fmt::format("classes[{}].", manifest.classes.size()), path);
+    const FieldReader object(item, fmt::format("classes[{}].", manifest.classes.size()), path);
     manifest.classes.push_back({object.text("name"), object.number("label"), object.number("samples")});
   }
   for (const auto& [name, value] : root.at("options").items()) {

@@ -1,8 +1,8 @@
 #include "formats/plan_file.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <span>
+#include <array>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,23 +16,14 @@ namespace {
 
 constexpr std::uint64_t kTailBytes = 256;  // holds the closing line
 
-bool parse_signed(std::string_view column, std::int64_t& value) {
-  const char* end = column.data() + column.size();
-  const auto [stop, error] = std::from_chars(column.data(), end, value);
-  return error == std::errc() && stop == end;
-}
-
 /// "ext:size:mtime", or of an object "ext:size:@version"
 bool parse_file(std::string_view column, PlannedFile& file) {
+  std::array<std::string_view, 3> parts;
   file.mtime_ns = 0;
   file.version.reset();
-  const std::size_t first = column.find(':');
-  const std::size_t second = column.find(':', first + 1);
-  return first != std::string_view::npos && second != std::string_view::npos &&
-         unescape(column.substr(0, first), file.extension) &&
-         parse_number(column.substr(first + 1, second - first - 1), file.size) &&
-         (column.substr(second + 1).starts_with('@') ? unescape(column.substr(second + 2), file.version.emplace())
-                                                     : parse_signed(column.substr(second + 1), file.mtime_ns));
+  return split_parts(column, parts) && unescape(parts[0], file.extension) && parse_number(parts[1], file.size) &&
+         (parts[2].starts_with('@') ? unescape(parts[2].substr(1), file.version.emplace())
+                                    : parse_number(parts[2], file.mtime_ns));
 }
 
 /// "-" where the sample has no class.
@@ -109,7 +100,7 @@ void PlanReader::read_head() {
     } else if (columns[0] == "input" && columns.size() == 4) {
       PlanInput& input = head_.inputs.emplace_back();
       ok = unescape(columns[1], input.name) && parse_number(columns[2], input.bytes) &&
-           parse_signed(columns[3], input.mtime_ns);
+           parse_number(columns[3], input.mtime_ns);
     }
     if (!ok) damaged(lines.line_offset(), "the line is not readable");
   }
@@ -118,8 +109,7 @@ void PlanReader::read_head() {
 
 void PlanReader::read_table() {
   const std::uint64_t size = source_.size();
-  std::string tail(std::min(size, kTailBytes), '\0');
-  tail.resize(source_.read_at(size - tail.size(), std::as_writable_bytes(std::span(tail))));
+  const std::string tail = read_text(source_, size - std::min(size, kTailBytes), kTailBytes);
   const std::size_t end = tail.rfind("end\t");
   if (end == std::string::npos || !tail.ends_with('\n')) damaged(size, "it is cut");
   std::vector<std::string_view> columns;
@@ -157,16 +147,10 @@ std::uint64_t PlanReader::bytes() const {
 
 void PlanReader::check_bytes() const {
   constexpr std::uint64_t own_column = 34;  // tab, 32 digits and newline
-  std::vector<std::byte> block(1U << 20U);
+  const std::uint64_t length = source_.size() - own_column;
   Xxh3Stream hash;
-  const std::uint64_t end = source_.size() - own_column;
-  for (std::uint64_t offset = 0; offset < end;) {
-    const std::size_t want = std::min<std::uint64_t>(block.size(), end - offset);
-    const std::size_t got = source_.read_at(offset, MutableBytes(block).first(want));
-    if (got == 0) damaged(offset, "it is cut");
-    hash.update(Bytes(block).first(got));
-    offset += got;
-  }
+  const std::uint64_t got = source_.stream(0, length, [&](Bytes bytes) { hash.update(bytes); });
+  if (got < length) damaged(got, "it is cut");
   if (!(hash.digest() == checksum_)) damaged(0, "its bytes have changed since it was written");
 }
 
@@ -319,6 +303,77 @@ Hash128 PlanWriter::finish() {
   put(end);
   put(fmt::format("\t{}\n", to_hex(checksum_.digest())));
   return hash;
+}
+
+namespace {
+
+constexpr std::size_t kFixedColumns = 6;  // "=" input source_key key label path
+
+void append_what_is_written(std::string& line, const MovedSample& sample) {
+  line += '\t';
+  append_escaped(line, sample.key);
+  line += sample.label ? fmt::format("\t{}\t", *sample.label) : "\t-\t";
+  append_escaped(line, sample.path);
+}
+
+/// "ext:offset:size:xxh3", the last "-" when unknown.
+bool parse_moved_member(std::string_view column, MovedMember& member) {
+  std::array<std::string_view, 4> parts;
+  member.xxh3.reset();
+  return split_parts(column, parts) && unescape(parts[0], member.extension) && parse_number(parts[1], member.offset) &&
+         parse_number(parts[2], member.size) && (parts[3] == "-" || parse_hex(parts[3], member.xxh3.emplace()));
+}
+
+}  // namespace
+
+std::string moved_sample_line(const MovedSample& sample) {
+  std::string line = fmt::format("=\t{}\t", sample.input);
+  if (sample.source_key != sample.key) append_escaped(line, sample.source_key);
+  append_what_is_written(line, sample);
+  for (const MovedMember& member : sample.members) {
+    line += '\t';
+    append_escaped(line, member.extension);
+    fmt::format_to(std::back_inserter(line), ":{}:{}:{}", member.offset, member.size,
+                   member.xxh3 ? to_hex(*member.xxh3) : "-");
+  }
+  return line;
+}
+
+std::string moved_sample_identity(const MovedSample& sample) {
+  std::string line = "=";
+  append_what_is_written(line, sample);
+  for (const MovedMember& member : sample.members) {
+    line += '\t';
+    append_escaped(line, member.extension);
+    fmt::format_to(std::back_inserter(line), ":{}", member.size);
+  }
+  return line;
+}
+
+bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSample& sample) {
+  if (columns.size() <= kFixedColumns || columns[0] != "=" || !parse_number(columns[1], sample.input)) return false;
+  if (!unescape(columns[2], sample.source_key) || !unescape(columns[3], sample.key)) return false;
+  if (sample.source_key.empty()) sample.source_key = sample.key;
+  sample.label.reset();
+  if (columns[4] != "-" && !parse_number(columns[4], sample.label.emplace())) return false;
+  if (!unescape(columns[5], sample.path)) return false;
+  sample.members.resize(columns.size() - kFixedColumns);
+  for (std::size_t i = 0; i < sample.members.size(); ++i) {
+    if (!parse_moved_member(columns[i + kFixedColumns], sample.members[i])) return false;
+  }
+  return true;
+}
+
+std::size_t class_of_path(const MovedSample& sample, const std::vector<std::string>& classes) {
+  const std::string_view folder = std::string_view(sample.path).substr(0, sample.path.find('/'));
+  const auto found = folder.size() == sample.path.size() ? classes.end() : std::ranges::find(classes, folder);
+  return found == classes.end() ? 0 : static_cast<std::size_t>(found - classes.begin());
+}
+
+std::uint64_t moved_sample_tar_bytes(const MovedSample& sample) {
+  std::uint64_t bytes = 0;
+  for (const MovedMember& member : sample.members) bytes += tar_member_bytes(member.size);
+  return bytes;
 }
 
 }  // namespace shardkit::formats

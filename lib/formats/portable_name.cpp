@@ -46,6 +46,14 @@ std::string lower_portable(std::string_view text, std::string_view kept) {
   return out;
 }
 
+/// Cut to `longest` bytes where it is longer, with a mark by the hash of `hashed` at its end.
+std::string shortened(std::string key, std::size_t longest, std::string_view hashed) {
+  if (key.size() <= longest) return key;
+  key.resize(longest - kHashMark);
+  while (key.ends_with('/')) key.pop_back();
+  return key + '-' + to_hex(xxh3_64(as_bytes(hashed)));
+}
+
 bool is_carried_key(std::string_view key) {
   bool carried = true;
   for_each_part(key, '/', [&](std::string_view part) {
@@ -70,11 +78,7 @@ std::string portable_component(std::string_view component) {
 
 std::string portable_key(std::string_view class_name, std::string_view stem, std::string_view path) {
   std::string key = class_name.empty() ? std::string() : portable_component(class_name) + '/';
-  key += portable_component(stem);
-  if (key.size() <= kLongestKey) return key;
-  key.resize(kLongestKey - kHashMark);
-  while (key.ends_with('/')) key.pop_back();
-  return key + '-' + to_hex(xxh3_64(as_bytes(path)));
+  return shortened(key + portable_component(stem), kLongestKey, path);
 }
 
 std::string image_key(std::string_view class_name, std::string_view path) {
@@ -94,19 +98,13 @@ std::string marked_key(const std::string& key, std::string_view path) {
 std::string portable_moved_key(std::string_view key, std::size_t longest) {
   std::string_view name = key;
   while (name.starts_with("./") || name.starts_with('/')) name.remove_prefix(name.starts_with('/') ? 1 : 2);
+  if (is_carried_key(name)) return shortened(std::string(name), longest, key);
   std::string mapped;
-  if (is_carried_key(name)) {
-    mapped = name;
-  } else {
-    for_each_part(name, '/', [&](std::string_view part) {
-      if (!mapped.empty()) mapped += '/';
-      mapped += portable_component(part);
-    });
-  }
-  if (mapped.size() <= longest) return mapped;
-  mapped.resize(longest - kHashMark);
-  while (mapped.ends_with('/')) mapped.pop_back();
-  return mapped + '-' + to_hex(xxh3_64(as_bytes(key)));
+  for_each_part(name, '/', [&](std::string_view part) {
+    if (!mapped.empty()) mapped += '/';
+    mapped += portable_component(part);
+  });
+  return shortened(std::move(mapped), longest, key);
 }
 
 std::string portable_moved_extension(std::string_view extension) { return lower_portable(extension, ".~"); }

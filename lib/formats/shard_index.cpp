@@ -45,27 +45,18 @@ bool parse_end(const std::vector<std::string_view>& columns, ShardSummary& summa
          parse_hex(columns[4], summary.xxh3_128) && parse_hex(columns[5], checksum);
 }
 
+/// "ext:offset:size:xxh3"
 bool parse_member(std::string_view column, IndexMember& member) {
-  std::uint64_t* const numbers[] = {&member.offset, &member.size};
-  std::size_t colon = column.find(':');
-  if (colon == std::string_view::npos || !unescape(column.substr(0, colon), member.extension)) return false;
-  column.remove_prefix(colon + 1);
-  for (std::uint64_t* number : numbers) {
-    colon = column.find(':');
-    if (colon == std::string_view::npos || !parse_number(column.substr(0, colon), *number)) return false;
-    column.remove_prefix(colon + 1);
-  }
-  return parse_hex(column, member.xxh3);
+  std::array<std::string_view, 4> parts;
+  return split_parts(column, parts) && unescape(parts[0], member.extension) && parse_number(parts[1], member.offset) &&
+         parse_number(parts[2], member.size) && parse_hex(parts[3], member.xxh3);
 }
 
 /// Columns: "+" key label path member...
 bool parse_sample(const std::vector<std::string_view>& columns, IndexSample& sample) {
   if (columns.size() < 5 || columns[0] != "+" || !unescape(columns[1], sample.key)) return false;
   sample.label.reset();
-  if (columns[2] != "-") {
-    sample.label.emplace();
-    if (!parse_number(columns[2], *sample.label)) return false;
-  }
+  if (columns[2] != "-" && !parse_number(columns[2], sample.label.emplace())) return false;
   if (!unescape(columns[3], sample.path)) return false;
   sample.members.resize(columns.size() - 4);
   for (std::size_t i = 0; i < sample.members.size(); ++i) {
@@ -195,12 +186,10 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
   if (!first.next(line)) damaged(name, 0, "it is empty or cut");
   parse_head(line, name, summary);
 
-  std::string tail(std::min<std::uint64_t>(size, kLongestEdgeLine), '\0');
-  const std::uint64_t tail_offset = size - tail.size();
-  tail.resize(source.read_at(tail_offset, std::as_writable_bytes(std::span(tail))));
+  const std::uint64_t tail_offset = size - std::min(size, kLongestEdgeLine);
+  const std::string tail = read_text(source, tail_offset, size - tail_offset);
   if (!tail.ends_with('\n')) damaged(name, size, "the closing line is missing");
-  const std::size_t previous = tail.size() > 1 ? tail.rfind('\n', tail.size() - 2) : std::string::npos;
-  const std::size_t begin = previous == std::string::npos ? 0 : previous + 1;
+  const std::size_t begin = tail.substr(0, tail.size() - 1).rfind('\n') + 1;  // npos + 1 is 0
   std::vector<std::string_view> columns;
   split_columns(std::string_view(tail).substr(begin, tail.size() - 1 - begin), columns);
   Hash128 checksum;

@@ -1,10 +1,7 @@
 #include "formats/table_reader.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <set>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,220 +13,141 @@
 
 namespace shardkit::formats {
 
-bool SourceWindow::grow() {
-  constexpr std::size_t kBlock = 256U * 1024U;
-  buffer_.erase(0, passed_);
-  passed_ = 0;
-  const std::size_t kept = buffer_.size();
-  const std::uint64_t left = source_.size() - std::min(source_.size(), offset_ + kept);
-  buffer_.resize(kept + static_cast<std::size_t>(std::min<std::uint64_t>(std::max(kBlock, kept), left)));
-  const std::size_t got = source_.read_at(offset_ + kept, std::as_writable_bytes(std::span(buffer_)).subspan(kept));
-  buffer_.resize(kept + got);
-  return got > 0;
-}
-
-void SourceWindow::pass(std::size_t count) {
-  passed_ += count;
-  offset_ += count;
-}
-
-CsvScanner::Outcome CsvScanner::scan(std::string_view text, bool last) {
-  text_ = text;
-  at_ = 0;
-  fields_.clear();
-  field_count_ = 0;
-  while (true) {
-    if (const auto outcome = take_field(last)) return *outcome;
-    if (const auto outcome = take_end(last)) return *outcome;
-  }
-}
-
-/// A quote opens a quoted field only as its first byte; further on it is text.
-std::optional<CsvScanner::Outcome> CsvScanner::take_field(bool last) {
-  return at_ < text_.size() && text_[at_] == '"' ? take_quoted(last) : take_plain(last);
-}
-
-std::optional<CsvScanner::Outcome> CsvScanner::take_quoted(bool last) {
-  CsvField field{at_ + 1, 0, false};
-  std::size_t searched = field.begin;
-  while (true) {
-    const std::size_t quote = text_.find('"', searched);
-    if (quote == std::string_view::npos) {
-      if (!last) return Outcome::unfinished;
-      return failed(at_, "a quote is opened here and never closed; close it, or write a quote within a value twice");
-    }
-    if (quote + 1 == text_.size() && !last) return Outcome::unfinished;
-    if (quote + 1 == text_.size() || text_[quote + 1] != '"') {
-      field.length = quote - field.begin;
-      at_ = quote + 1;
-      keep(field);
-      return std::nullopt;
-    }
-    field.doubled_quotes = true;
-    searched = quote + 2;
-  }
-}
-
-std::optional<CsvScanner::Outcome> CsvScanner::take_plain(bool last) {
-  const std::size_t begin = at_;
-  while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r') ++at_;
-  if (at_ == text_.size() && !last) return Outcome::unfinished;
-  keep({begin, at_ - begin, false});
-  return std::nullopt;
-}
-
-/// What may stand behind a field: a separator, after which the next one starts, or the record's end.
-std::optional<CsvScanner::Outcome> CsvScanner::take_end(bool last) {
-  const std::size_t left = text_.size() - at_;
-  length_ = at_;
-  length_with_end_ = at_;
-  if (left == 0) return Outcome::record;
-  if (text_[at_] == separator_) {
-    ++at_;
-    return std::nullopt;
-  }
-  if (text_[at_] == '\r') {
-    if (left == 1 && !last) return Outcome::unfinished;
-    if (left == 1 || text_[at_ + 1] != '\n') {
-      return failed(at_, "a carriage return without a line feed; end lines with LF or CR LF, or quote the value");
-    }
-    length_with_end_ += 2;
-    return Outcome::record;
-  }
-  if (text_[at_] == '\n') {
-    length_with_end_ += 1;
-    return Outcome::record;
-  }
-  return failed(at_, "text behind a closing quote; quote the whole value, and write a quote within it twice");
-}
-
-void CsvScanner::keep(const CsvField& field) {
-  if (++field_count_ <= most_fields_) fields_.push_back(field);
-}
-
-CsvScanner::Outcome CsvScanner::failed(std::size_t at, const char* text) {
-  fault_ = {text, at};
-  return Outcome::fault;
-}
-
-std::string CsvScanner::value(std::string_view text, const CsvField& field) {
-  std::string value(text.substr(field.begin, field.length));
-  if (!field.doubled_quotes) return value;
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    value[kept++] = value[i];
-    if (value[i] == '"') ++i;  // the second of two
-  }
-  value.resize(kept);
-  return value;
-}
-
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kDeepest = 100;
-
-/// Builds the row from the parser's events. nlohmann's own builder takes the last of equal names and any depth, and
-/// looks for a name among all before it: quadratic for an object of many.
-class RowBuilder final : public nlohmann::json_sax<Json> {
- public:
-  explicit RowBuilder(Json& root) : root_(root) {}
-  const RowFault& fault() const { return fault_; }
-
-  bool null() override { return add(nullptr); }
-  bool boolean(bool value) override { return add(value); }
-  bool number_integer(Json::number_integer_t value) override { return add(value); }
-  bool number_unsigned(Json::number_unsigned_t value) override { return add(value); }
-  bool number_float(Json::number_float_t value, const std::string& /*text*/) override { return add(value); }
-  bool string(std::string& value) override { return add(std::move(value)); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // JSON text has none
-  bool start_object(std::size_t /*count*/) override { return open(Json::object()); }
-  bool start_array(std::size_t /*count*/) override { return open(Json::array()); }
-  bool end_array() override { return close(); }
-
-  bool key(std::string& name) override {
-    name_ = std::move(name);
-    return true;
-  }
-
-  bool end_object() override {
-    const Json& object = *open_.back();
-    names_.clear();
-    for (const auto& item : object.get_ref<const Json::object_t&>()) names_.push_back(item.first);
-    std::sort(names_.begin(), names_.end());
-    const auto twice = std::adjacent_find(names_.begin(), names_.end());
-    if (twice == names_.end()) return close();
-    return failed(fmt::format("the name '{}' stands twice in one object; keep one", twice->substr(0, 100)), 0);
-  }
-
-  bool parse_error(std::size_t position, const std::string& /*token*/, const Json::exception& error) override {
-    constexpr int kOutOfRange = 406;
-    const std::size_t at = position == 0 ? 0 : position - 1;  // the parser counts the byte that it stopped at
-    if (error.id == kOutOfRange) return failed("a number is too large to be kept; write it as a string", at);
-    return failed(fmt::format("not JSON from byte {} of the line on; a line holds one whole object", position), at);
-  }
-
- private:
-  bool add(Json&& value) {
-    place(std::move(value));
-    return true;
-  }
-
-  bool open(Json&& value) {
-    if (open_.size() == kDeepest) {
-      return failed(fmt::format("objects or lists stand more than {} deep; flatten the row", kDeepest), 0);
-    }
-    open_.push_back(&place(std::move(value)));
-    return true;
-  }
-
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
-  /// Puts a value where the row has come to. Only the innermost open object or list grows, so those around it stay put.
-  Json& place(Json&& value) {
-    if (open_.empty()) return root_ = std::move(value);
-    Json& around = *open_.back();
-    if (around.is_array()) {
-      around.push_back(std::move(value));
-      return around.back();
-    }
-    auto& members = around.get_ref<Json::object_t&>();
-    members.emplace_back(std::move(name_), std::move(value));
-    return members.back().second;
-  }
-
-  bool failed(std::string text, std::size_t at) {
-    fault_ = {std::move(text), at};
-    return false;
-  }
-
-  Json& root_;
-  std::vector<Json*> open_;
-  std::string name_;
-  std::vector<std::string_view> names_;
-  RowFault fault_;
+/// One field of a record, by its bytes in the record's text, without the quotes around it.
+struct CsvField {
+  std::size_t begin = 0;
+  std::size_t length = 0;
+  bool doubled_quotes = false;  ///< holds quotes, each written twice
 };
 
 }  // namespace
 
-std::optional<RowFault> read_json_row(std::string_view text, Json& row) {
-  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
-    return RowFault{"bytes that are not UTF-8; JSON is written in UTF-8", bad};
+/// Splits text into the records of a CSV file (RFC 4180; TableKind says what else goes). Reuses its
+/// memory.
+class TableReader::CsvScanner {
+ public:
+  /// Keeps the first `most_fields` of a record's fields, so that a line of nothing but separators takes no memory.
+  CsvScanner(char separator, std::size_t most_fields) : separator_(separator), most_fields_(most_fields) {}
+
+  enum class Outcome {
+    record,      ///< a whole record stands at the start of the text
+    unfinished,  ///< the text ends before the record does
+    fault,       ///< no record: see fault()
+  };
+
+  /// Reads the record at the start of `text`; `last` when nothing follows the text, so that its end ends the record.
+  Outcome scan(std::string_view text, bool last) {
+    text_ = text;
+    at_ = 0;
+    fields_.clear();
+    field_count_ = 0;
+    while (true) {
+      if (const auto outcome = take_field(last)) return *outcome;
+      if (const auto outcome = take_end(last)) return *outcome;
+    }
   }
-  row = nullptr;
-  RowBuilder builder(row);
-  if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
-    RowFault fault = builder.fault();
-    fault.at = std::min(fault.at, text.size());
-    return fault;
+
+  /// Of the record: its kept fields, how many there are in all, its bytes without and with its line end.
+  const std::vector<CsvField>& fields() const { return fields_; }
+  std::size_t field_count() const { return field_count_; }
+  std::size_t length() const { return length_; }
+  std::size_t length_with_end() const { return length_with_end_; }
+  const RowFault& fault() const { return fault_; }
+
+  /// A field's value: `text` is what was scanned.
+  static std::string value(std::string_view text, const CsvField& field) {
+    std::string value(text.substr(field.begin, field.length));
+    if (!field.doubled_quotes) return value;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      value[kept++] = value[i];
+      if (value[i] == '"') ++i;  // the second of two
+    }
+    value.resize(kept);
+    return value;
   }
-  if (!row.is_object()) return RowFault{"not a JSON object; a line holds one object, {\"name\": value, ...}", 0};
-  return std::nullopt;
-}
+
+ private:
+  /// A quote opens a quoted field only as its first byte; further on it is text.
+  std::optional<Outcome> take_field(bool last) {
+    return at_ < text_.size() && text_[at_] == '"' ? take_quoted(last) : take_plain(last);
+  }
+
+  std::optional<Outcome> take_quoted(bool last) {
+    CsvField field{at_ + 1, 0, false};
+    std::size_t searched = field.begin;
+    while (true) {
+      const std::size_t quote = text_.find('"', searched);
+      if (quote == std::string_view::npos) {
+        if (!last) return Outcome::unfinished;
+        return failed(at_, "a quote is opened here and never closed; close it, or write a quote within a value twice");
+      }
+      if (quote + 1 == text_.size() && !last) return Outcome::unfinished;
+      if (quote + 1 == text_.size() || text_[quote + 1] != '"') {
+        field.length = quote - field.begin;
+        at_ = quote + 1;
+        keep(field);
+        return std::nullopt;
+      }
+      field.doubled_quotes = true;
+      searched = quote + 2;
+    }
+  }
+
+  std::optional<Outcome> take_plain(bool last) {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r') ++at_;
+    if (at_ == text_.size() && !last) return Outcome::unfinished;
+    keep({begin, at_ - begin, false});
+    return std::nullopt;
+  }
+
+  /// What may stand behind a field: a separator, after which the next one starts, or the record's end.
+  std::optional<Outcome> take_end(bool last) {
+    const std::size_t left = text_.size() - at_;
+    length_ = at_;
+    length_with_end_ = at_;
+    if (left == 0) return Outcome::record;
+    if (text_[at_] == separator_) {
+      ++at_;
+      return std::nullopt;
+    }
+    if (text_[at_] == '\r') {
+      if (left == 1 && !last) return Outcome::unfinished;
+      if (left == 1 || text_[at_ + 1] != '\n') {
+        return failed(at_, "a carriage return without a line feed; end lines with LF or CR LF, or quote the value");
+      }
+      length_with_end_ += 2;
+      return Outcome::record;
+    }
+    if (text_[at_] == '\n') {
+      length_with_end_ += 1;
+      return Outcome::record;
+    }
+    return failed(at_, "text behind a closing quote; quote the whole value, and write a quote within it twice");
+  }
+
+  void keep(const CsvField& field) {
+    if (++field_count_ <= most_fields_) fields_.push_back(field);
+  }
+
+  Outcome failed(std::size_t at, const char* text) {
+    fault_ = {text, at};
+    return Outcome::fault;
+  }
+
+  char separator_;
+  std::size_t most_fields_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::vector<CsvField> fields_;
+  std::size_t field_count_ = 0;
+  std::size_t length_ = 0;
+  std::size_t length_with_end_ = 0;
+  RowFault fault_;
+};
 
 namespace {
 
@@ -237,6 +155,35 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLongestRow = 16U * 1024U * 1024U;
 constexpr std::size_t kMostColumns = 10'000;
+constexpr int kDeepest = 100;
+
+/// Looks at a row while it is parsed and throws a RowFault. The parser takes the last of equal names and any depth, and
+/// looks for a name among all before it: quadratic for an object of many.
+class RowCheck {
+ public:
+  bool operator()(int depth, Json::parse_event_t event, const Json& value) {
+    using Event = Json::parse_event_t;
+    if ((event == Event::object_start || event == Event::array_start) && depth >= kDeepest) {
+      throw RowFault{fmt::format("objects or lists stand more than {} deep; flatten the row", kDeepest)};
+    }
+    if (event == Event::object_start) names_.emplace_back();
+    if (event == Event::object_end) names_.pop_back();
+    if (event == Event::key) add(value.get_ref<const std::string&>());
+    return true;
+  }
+
+ private:
+  void add(const std::string& name) {
+    if (!names_.back().insert(name).second) {
+      throw RowFault{fmt::format("the name '{}' stands twice in one object; keep one", name.substr(0, 100))};
+    }
+    if (names_.back().size() > kMostColumns) {
+      throw RowFault{fmt::format("an object of more than {}; split it", format_count(kMostColumns, "name"))};
+    }
+  }
+
+  std::vector<std::set<std::string>> names_;  ///< of the objects that are open
+};
 
 char separator_of(TableKind kind) { return kind == TableKind::tsv ? '\t' : ','; }
 
@@ -268,26 +215,28 @@ std::optional<RowFault> wrong_count(TableKind kind, std::size_t fields, std::siz
                   0};
 }
 
-/// As many bytes as the source has there, `length` at most.
-std::string read_text(ByteSource& source, std::uint64_t offset, std::uint64_t length) {
-  std::string text(length, '\0');
-  std::size_t filled = 0;
-  while (filled < text.size()) {
-    const auto rest = std::as_writable_bytes(std::span(text)).subspan(filled);
-    const std::size_t got = source.read_at(offset + filled, rest);
-    if (got == 0) break;
-    filled += got;
-  }
-  text.resize(filled);
-  return text;
-}
-
 }  // namespace
 
+std::optional<RowFault> read_json_row(std::string_view text, Json& row) {
+  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
+    return RowFault{"bytes that are not UTF-8; JSON is written in UTF-8", bad};
+  }
+  try {
+    row = Json::parse(text, RowCheck());
+  } catch (const RowFault& fault) {
+    return fault;
+  } catch (const Json::out_of_range&) {
+    return RowFault{"a number is too large to be kept; write it as a string"};
+  } catch (const Json::parse_error& error) {  // counts the byte that it stopped at
+    const std::size_t at = std::clamp<std::size_t>(error.byte, 1, text.size() + 1) - 1;
+    return RowFault{fmt::format("not JSON from byte {} of the line on; a line holds one whole object", error.byte), at};
+  }
+  if (!row.is_object()) return RowFault{"not a JSON object; a line holds one object, {\"name\": value, ...}"};
+  return std::nullopt;
+}
+
 std::optional<TableKind> table_kind(std::string_view file_name) {
-  std::string lower(file_name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(file_name);
   if (lower.ends_with(".csv")) return TableKind::csv;
   if (lower.ends_with(".tsv")) return TableKind::tsv;
   if (lower.ends_with(".jsonl") || lower.ends_with(".ndjson")) return TableKind::jsonl;
@@ -295,10 +244,15 @@ std::optional<TableKind> table_kind(std::string_view file_name) {
 }
 
 TableReader::TableReader(ByteSource& source, TableKind kind, std::string name)
-    : kind_(kind), name_(std::move(name)), window_(source), scanner_(separator_of(kind), kMostColumns) {
+    : kind_(kind),
+      name_(std::move(name)),
+      window_(source),
+      scanner_(std::make_unique<CsvScanner>(separator_of(kind), kMostColumns)) {
   skip_byte_order_mark();
   if (kind_ != TableKind::jsonl) read_header();
 }
+
+TableReader::~TableReader() = default;
 
 void TableReader::skip_byte_order_mark() {
   while (window_.text().size() < 3 && window_.grow()) continue;
@@ -317,14 +271,14 @@ void TableReader::read_header() {
   } while (extent.length == 0);
   const std::string_view text = window_.text().substr(0, extent.length);
   if (const auto nul = find_nul(text)) fail(*nul);
-  if (scanner_.field_count() > kMostColumns) {
-    fail({fmt::format("{}; at most {} are read", format_count(scanner_.field_count(), "column"),
+  if (scanner_->field_count() > kMostColumns) {
+    fail({fmt::format("{}; at most {} are read", format_count(scanner_->field_count(), "column"),
                       format_count(kMostColumns)),
           0});
   }
   std::set<std::string_view> names;
-  columns_.reserve(scanner_.field_count());
-  for (const CsvField& field : scanner_.fields()) {
+  columns_.reserve(scanner_->field_count());
+  for (const CsvField& field : scanner_->fields()) {
     const std::string& name = columns_.emplace_back(CsvScanner::value(text, field));
     if (name.empty()) {
       fail({fmt::format("column {} has no name; give it one, or leave it out (pandas: to_csv(..., index=False))",
@@ -336,7 +290,7 @@ void TableReader::read_header() {
     }
   }
   pass(extent);
-  scanner_ = CsvScanner(separator_of(kind_), columns_.size());
+  scanner_ = std::make_unique<CsvScanner>(separator_of(kind_), columns_.size());
 }
 
 bool TableReader::next(TableRow& row, Json& fields) {
@@ -347,7 +301,7 @@ bool TableReader::next(TableRow& row, Json& fields) {
       pass(extent);
       continue;
     }
-    if (const auto fault = read_fields(text, scanner_, fields)) fail(*fault);
+    if (const auto fault = read_fields(text, *scanner_, fields)) fail(*fault);
     row.line = line_;
     row.offset = window_.offset();
     row.length = extent.length;
@@ -396,13 +350,13 @@ bool TableReader::holds_row(bool last, Extent& extent) {
     if (text.substr(0, extent.length).ends_with('\r')) --extent.length;
     return true;
   }
-  const CsvScanner::Outcome outcome = scanner_.scan(text, last);
+  const CsvScanner::Outcome outcome = scanner_->scan(text, last);
   if (outcome == CsvScanner::Outcome::fault) {
     // UTF-16 looks wrong in many ways: the zeros in it say best what is.
-    const auto nul = find_nul(text.substr(0, scanner_.fault().at + 1));
-    fail(nul ? *nul : scanner_.fault());
+    const auto nul = find_nul(text.substr(0, scanner_->fault().at + 1));
+    fail(nul ? *nul : scanner_->fault());
   }
-  extent = {scanner_.length(), scanner_.length_with_end()};
+  extent = {scanner_->length(), scanner_->length_with_end()};
   return outcome == CsvScanner::Outcome::record;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,32 +11,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/bytes.hpp"
+#include "formats/tsv.hpp"
 
 namespace shardkit::formats {
-
-/// A stretch of a ByteSource in memory that moves from its start to its end: for formats whose records are parsed from
-/// one piece of text. Whoever finds a record cut grows the window and parses it again from its start: the window
-/// doubles then, so that the work stays linear.
-class SourceWindow {
- public:
-  explicit SourceWindow(ByteSource& source) : source_(source) {}
-
-  /// The bytes in memory that were not passed; valid until grow().
-  std::string_view text() const { return std::string_view(buffer_).substr(passed_); }
-  /// Where text() starts in the source.
-  std::uint64_t offset() const { return offset_; }
-
-  /// Takes more bytes in behind text(); false when the source has none.
-  bool grow();
-  /// Leaves the first `count` bytes of text() behind.
-  void pass(std::size_t count);
-
- private:
-  ByteSource& source_;
-  std::string buffer_;
-  std::size_t passed_ = 0;
-  std::uint64_t offset_ = 0;
-};
 
 /// Why bytes are no row of a table. The reader adds file and line.
 struct RowFault {
@@ -43,61 +21,10 @@ struct RowFault {
   std::size_t at = 0;  ///< byte within the row
 };
 
-/// One field of a record, by its bytes in the record's text, without the quotes around it.
-struct CsvField {
-  std::size_t begin = 0;
-  std::size_t length = 0;
-  bool doubled_quotes = false;  ///< holds quotes, each written twice
-};
-
-/// Splits text into the records of a CSV file (RFC 4180; TableKind in table_reader.hpp says what else goes). Reuses its
-/// memory.
-class CsvScanner {
- public:
-  /// Keeps the first `most_fields` of a record's fields, so that a line of nothing but separators takes no memory.
-  CsvScanner(char separator, std::size_t most_fields) : separator_(separator), most_fields_(most_fields) {}
-
-  enum class Outcome {
-    record,      ///< a whole record stands at the start of the text
-    unfinished,  ///< the text ends before the record does
-    fault,       ///< no record: see fault()
-  };
-
-  /// Reads the record at the start of `text`; `last` when nothing follows the text, so that its end ends the record.
-  Outcome scan(std::string_view text, bool last);
-
-  /// Of the record: its kept fields, how many there are in all, its bytes without and with its line end.
-  const std::vector<CsvField>& fields() const { return fields_; }
-  std::size_t field_count() const { return field_count_; }
-  std::size_t length() const { return length_; }
-  std::size_t length_with_end() const { return length_with_end_; }
-  const RowFault& fault() const { return fault_; }
-
-  /// A field's value: `text` is what was scanned.
-  static std::string value(std::string_view text, const CsvField& field);
-
- private:
-  std::optional<Outcome> take_field(bool last);
-  std::optional<Outcome> take_quoted(bool last);
-  std::optional<Outcome> take_plain(bool last);
-  std::optional<Outcome> take_end(bool last);
-  void keep(const CsvField& field);
-  Outcome failed(std::size_t at, const char* text);
-
-  char separator_;
-  std::size_t most_fields_;
-  std::string_view text_;
-  std::size_t at_ = 0;
-  std::vector<CsvField> fields_;
-  std::size_t field_count_ = 0;
-  std::size_t length_ = 0;
-  std::size_t length_with_end_ = 0;
-  RowFault fault_;
-};
-
 /// Reads `text` as one JSON object (RFC 8259) into `row`, whose names keep their order. More is refused than by the
-/// parser alone: what is no object, a name twice in one object, bytes that are not UTF-8, a number beyond a double's
-/// range, and more than 100 objects and lists within each other. Returns what is wrong, or nothing.
+/// parser alone: what is no object, a name twice in one object, more than 10,000 names in one, bytes that are not
+/// UTF-8, a number beyond a double's range, and more than 100 objects and lists within each other. Returns what is
+/// wrong, or nothing.
 std::optional<RowFault> read_json_row(std::string_view text, nlohmann::ordered_json& row);
 
 /// How a table of rows is written.
@@ -107,7 +34,7 @@ std::optional<RowFault> read_json_row(std::string_view text, nlohmann::ordered_j
 /// hold separators, line ends and, each written twice, quotes; a quote within any other field is text (as Python's csv
 /// module reads it). Lines end with LF or CR LF; a CR alone outside quotes is an error. Spaces belong to the value.
 ///
-/// jsonl: JSON Lines, one object a line: json_row.hpp says what goes.
+/// jsonl: JSON Lines, one object a line: read_json_row() says what goes.
 ///
 /// All: a byte-order mark of UTF-8 is skipped, empty lines too (in a CSV of one column a row whose value is empty is
 /// written ""), the last line end may be missing. NUL bytes and UTF-16 are errors. A row has at most 16 MiB.
@@ -127,8 +54,8 @@ struct TableRow {
 ///
 /// The fields of a row are an object in the order of the columns, or of the line. Of csv and tsv all values are strings
 /// and their bytes are those of the file, UTF-8 or not, for paths may be any bytes: dump() throws for one that is not,
-/// so whoever writes JSON looks first (is_utf8 in utf8.hpp) or replaces (dump's error handler). Of jsonl values keep
-/// their types; whole numbers beyond 64 bits become doubles.
+/// so whoever writes JSON looks first (is_utf8 in core/text.hpp) or replaces (dump's error handler). Of jsonl values
+/// keep their types; whole numbers beyond 64 bits become doubles.
 ///
 /// Every method throws Error{corrupt} with path, byte and line for bytes that are no table, and what the source throws.
 /// One thread at a time, but row_at.
@@ -136,6 +63,7 @@ class TableReader {
  public:
   /// Reads the header of csv and tsv. `name` is for messages; `source` must outlive the reader.
   TableReader(ByteSource& source, TableKind kind, std::string name);
+  ~TableReader();
 
   /// The columns in the header's order; empty for jsonl. Like their values, their bytes are the file's.
   const std::vector<std::string>& columns() const { return columns_; }
@@ -149,6 +77,7 @@ class TableReader {
   nlohmann::ordered_json row_at(ByteSource& source, std::uint64_t offset, std::uint64_t length) const;
 
  private:
+  class CsvScanner;
   /// How much of the window the next row takes.
   struct Extent {
     std::size_t length = 0;
@@ -174,7 +103,7 @@ class TableReader {
   std::string name_;
   SourceWindow window_;
   std::uint64_t line_ = 1;  ///< of the window's first byte
-  CsvScanner scanner_;
+  std::unique_ptr<CsvScanner> scanner_;
   std::vector<std::string> columns_;
 };
 

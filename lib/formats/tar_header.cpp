@@ -91,12 +91,10 @@ TarHeaderState read_tar_header(Bytes bytes, TarHeader& header) {
   if (!checksum_matches(block)) return TarHeaderState::bad_checksum;
 
   const std::string_view magic = field(block, kMagic);
-  header.dialect = magic == std::string_view("ustar  \0", 8)              ? TarDialect::gnu
-                   : magic.substr(0, 6) == std::string_view("ustar\0", 6) ? TarDialect::ustar
-                                                                          : TarDialect::v7;
+  const bool is_ustar = magic.starts_with(std::string_view("ustar\0", 6));  // GNU and v7 have no prefix
   header.type = block[kType];
   header.name = text_field(block, kName);
-  header.prefix = header.dialect == TarDialect::ustar ? text_field(block, kPrefix) : std::string_view();
+  header.prefix = is_ustar ? text_field(block, kPrefix) : std::string_view();
   header.link_target = text_field(block, kLinkTarget);
   header.sparse_continues = header.type == 'S' && block[kSparseContinues] != '\0';
   const std::string_view size = field(block, kSize);

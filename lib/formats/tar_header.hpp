@@ -29,11 +29,8 @@ constexpr std::uint64_t tar_member_bytes(std::uint64_t size) { return kTarBlock 
 /// that equal content gives equal bytes on every machine. `name` has 1 to 100 bytes, `size` is below kTarSizeLimit.
 void write_ustar_header(MutableBytes block, std::string_view name, std::uint64_t size);
 
-enum class TarDialect { v7, ustar, gnu };
-
 /// A header's fields before extended headers change them. The texts are views of the block.
 struct TarHeader {
-  TarDialect dialect = TarDialect::v7;
   char type = '0';  ///< the type flag as stored
   std::string_view name;
   std::string_view prefix;  ///< what goes before the name and a slash; ustar only

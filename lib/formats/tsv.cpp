@@ -1,9 +1,7 @@
 #include "formats/tsv.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <span>
-#include <system_error>
 
 namespace shardkit::formats {
 namespace {
@@ -48,49 +46,44 @@ void split_columns(std::string_view line, std::vector<std::string_view>& columns
   }
 }
 
-bool parse_number(std::string_view column, std::uint64_t& value) {
-  const char* end = column.data() + column.size();
-  const auto [stop, error] = std::from_chars(column.data(), end, value);
-  return error == std::errc() && stop == end;
+std::string read_text(ByteSource& source, std::uint64_t offset, std::uint64_t length) {
+  std::string text(length, '\0');
+  text.resize(source.read_at(offset, std::as_writable_bytes(std::span(text))));
+  return text;
 }
 
-namespace {
+bool SourceWindow::grow() {
+  constexpr std::size_t kBlock = 256U * 1024U;
+  buffer_.erase(0, passed_);
+  passed_ = 0;
+  const std::size_t kept = buffer_.size();
+  const std::uint64_t end = std::min(source_.size(), end_);
+  const std::uint64_t left = end - std::min(end, offset_ + kept);
+  buffer_.resize(kept + static_cast<std::size_t>(std::min<std::uint64_t>(std::max(kBlock, kept), left)));
+  const std::size_t got = source_.read_at(offset_ + kept, std::as_writable_bytes(std::span(buffer_)).subspan(kept));
+  buffer_.resize(kept + got);
+  return got > 0;
+}
 
-constexpr std::size_t kBlock = 256U * 1024U;
-constexpr std::size_t kLongestLine = 1024U * 1024U;
-
-}  // namespace
-
-LineReader::LineReader(ByteSource& source, std::uint64_t begin, std::uint64_t end)
-    : source_(source), read_offset_(begin), end_(end), next_offset_(begin) {}
+void SourceWindow::pass(std::size_t count) {
+  passed_ += count;
+  offset_ += count;
+}
 
 bool LineReader::next(std::string_view& line) {
-  std::size_t searched = position_;
-  while (true) {
-    const std::size_t newline = buffer_.find('\n', searched);
-    if (newline != std::string::npos) {
-      line = std::string_view(buffer_).substr(position_, newline - position_);
-      position_ = newline + 1;
-      line_offset_ = next_offset_;
-      next_offset_ += line.size() + 1;
+  constexpr std::size_t kLongestLine = 1024U * 1024U;
+  for (std::size_t searched = 0;;) {
+    const std::string_view text = window_.text();
+    const std::size_t newline = text.find('\n', searched);
+    if (newline != std::string_view::npos) {
+      line = text.substr(0, newline);
+      line_offset_ = window_.offset();
+      window_.pass(newline + 1);
       return true;
     }
-    const std::size_t pending = buffer_.size() - position_;
-    if (pending > kLongestLine || !fill()) return false;
-    searched = pending;
+    searched = text.size();
+    if (searched > kLongestLine || !window_.grow()) return false;
   }
-}
-
-bool LineReader::fill() {
-  buffer_.erase(0, position_);
-  position_ = 0;
-  const std::size_t kept = buffer_.size();
-  const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, end_ - read_offset_));
-  buffer_.resize(kept + wanted);
-  const std::size_t got = source_.read_at(read_offset_, std::as_writable_bytes(std::span(buffer_)).subspan(kept));
-  buffer_.resize(kept + got);
-  read_offset_ += got;
-  return got > 0;
 }
 
 }  // namespace shardkit::formats

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "core/bytes.hpp"
@@ -21,14 +24,62 @@ bool unescape(std::string_view column, std::string& text);
 void split_columns(std::string_view line, std::vector<std::string_view>& columns);
 
 /// Reads a decimal number that fills the whole column; false otherwise.
-bool parse_number(std::string_view column, std::uint64_t& value);
+template <class Number>
+bool parse_number(std::string_view column, Number& value) {
+  const char* end = column.data() + column.size();
+  const auto [stop, error] = std::from_chars(column.data(), end, value);
+  return error == std::errc() && stop == end;
+}
+
+/// Splits "a:b:c" into as many parts as `parts` has, the last with all that is left; false when there are fewer.
+template <std::size_t count>
+bool split_parts(std::string_view column, std::array<std::string_view, count>& parts) {
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    const std::size_t colon = column.find(':');
+    if (colon == std::string_view::npos) return false;
+    parts[i] = column.substr(0, colon);
+    column.remove_prefix(colon + 1);
+  }
+  parts[count - 1] = column;
+  return true;
+}
+
+/// The `length` bytes from `offset` on; fewer only where the source ends.
+std::string read_text(ByteSource& source, std::uint64_t offset, std::uint64_t length);
+
+/// A stretch of a ByteSource in memory that moves from its start to its end: for formats whose records are parsed from
+/// one piece of text. Whoever finds a record cut grows the window and parses it again from its start: the window
+/// doubles then, so that the work stays linear.
+class SourceWindow {
+ public:
+  /// Starts at byte `begin` and goes up to `end`, or the source's end.
+  explicit SourceWindow(ByteSource& source, std::uint64_t begin = 0, std::uint64_t end = UINT64_MAX)
+      : source_(source), end_(end), offset_(begin) {}
+
+  /// The bytes in memory that were not passed; valid until grow().
+  std::string_view text() const { return std::string_view(buffer_).substr(passed_); }
+  /// Where text() starts in the source.
+  std::uint64_t offset() const { return offset_; }
+
+  /// Takes more bytes in behind text(); false when the source has none.
+  bool grow();
+  /// Leaves the first `count` bytes of text() behind.
+  void pass(std::size_t count);
+
+ private:
+  ByteSource& source_;
+  std::uint64_t end_;
+  std::string buffer_;
+  std::size_t passed_ = 0;
+  std::uint64_t offset_;
+};
 
 /// Reads a ByteSource line by line through one buffer. Lines end with '\n'; a last line without it is not returned,
 /// because all our line formats end with one: its absence means that the file was cut.
 class LineReader {
  public:
   /// Reads from byte `begin` up to `end`.
-  LineReader(ByteSource& source, std::uint64_t begin, std::uint64_t end);
+  LineReader(ByteSource& source, std::uint64_t begin, std::uint64_t end) : window_(source, begin, end) {}
 
   /// The next line without its newline, valid until the next call; false at the end. A line longer than 1 MiB ends the
   /// reading as if the file were cut there.
@@ -37,18 +88,11 @@ class LineReader {
   /// Where the line last returned starts in the source.
   std::uint64_t line_offset() const { return line_offset_; }
   /// Where the next line starts.
-  std::uint64_t next_offset() const { return next_offset_; }
+  std::uint64_t next_offset() const { return window_.offset(); }
 
  private:
-  bool fill();
-
-  ByteSource& source_;
-  std::uint64_t read_offset_;  ///< of the first byte not yet in buffer_
-  std::uint64_t end_;
-  std::string buffer_;
-  std::size_t position_ = 0;
+  SourceWindow window_;
   std::uint64_t line_offset_ = 0;
-  std::uint64_t next_offset_;
 };
 
 }  // namespace shardkit::formats

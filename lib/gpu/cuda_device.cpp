@@ -1,51 +1,161 @@
 #include <array>
 
-#include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "gpu/cuda_stream.hpp"
-#include "gpu/device.hpp"
+#include "gpu/cuda_queue.hpp"
+#include "gpu/device_tensor.hpp"
 #include "gpu/kernels.hpp"
-#include "gpu/trace_range.hpp"
 
 namespace shardkit::gpu {
 namespace {
 
-/// A GPU by CUDA's runtime. Making one asks for its facts only; its context is made with the first use.
-class CudaDevice final : public Device {
- public:
-  explicit CudaDevice(int index);
+/// Longer than enqueuing ever takes, so that a program that fails in between does not hang.
+constexpr std::uint64_t kMostNanoseconds = 10'000'000'000;
 
-  const DeviceFacts& facts() const override { return facts_; }
-  std::uint64_t free_memory() const override;
-  DeviceSpan allocate(std::size_t bytes) override;
-  void free(DeviceSpan memory) override;
-  MutableBytes allocate_pinned(std::size_t bytes, bool write_combined) override;
-  void free_pinned(MutableBytes memory) override;
-  void register_memory(MutableBytes memory) override;
-  void unregister_memory(MutableBytes memory) override;
-  std::unique_ptr<Stream> make_stream() override;
-  std::unique_ptr<Event> make_event() override;
-  std::unique_ptr<Gate> make_gate() override;
-  void fill_pattern(DeviceSpan memory, std::uint64_t seed) override;
-  std::uint64_t count_mismatches(DeviceSpan memory, std::uint64_t seed) override;
+/// A word of pinned memory that a kernel looks at until the host writes it.
+class CudaGate final : public Gate {
+ public:
+  CudaGate() {
+    void* memory = nullptr;
+    check_cuda(cudaHostAlloc(&memory, sizeof(GateWords), cudaHostAllocMapped | cudaHostAllocPortable), "make a gate");
+    words_ = static_cast<GateWords*>(memory);
+    words_->open = 0;
+    words_->missed = 0;
+    void* seen = nullptr;
+    const cudaError_t result = cudaHostGetDevicePointer(&seen, memory, 0);
+    if (result != cudaSuccess) cudaFreeHost(memory);
+    check_cuda(result, "make a gate");
+    device_words_ = static_cast<GateWords*>(seen);
+  }
+  ~CudaGate() override {
+    CudaGate::open();
+    cudaFreeHost(words_);  // waits for the kernels that look at it
+  }
+  CudaGate(const CudaGate&) = delete;
+  CudaGate& operator=(const CudaGate&) = delete;
+
+  void open() override {
+    // Not a fence, of which ThreadSanitizer knows nothing; and no std::atomic, which kernels cannot share.
+    __atomic_store_n(&words_->open, 1, __ATOMIC_SEQ_CST);
+  }
+  bool held() const override { return words_->missed == 0; }
+
+  /// Enqueues the kernel that waits.
+  void hold(cudaStream_t stream) { check_cuda(launch_hold(device_words_, kMostNanoseconds, stream), "hold a stream"); }
+
+  /// Enqueues the kernel that computes until the gate opens, at most so long.
+  void spin(cudaStream_t stream, int device, std::uint64_t nanoseconds) {
+    int multiprocessors = 1;
+    check_cuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+               "ask the GPU what it is");
+    check_cuda(launch_spin(device_words_, static_cast<unsigned>(multiprocessors), nanoseconds, stream),
+               "compute on the GPU");
+  }
 
  private:
-  void select() const;
+  GateWords* words_ = nullptr;
+  GateWords* device_words_ = nullptr;
+};
 
-  int index_;
-  DeviceFacts facts_;
+class CudaEvent final : public Event {
+ public:
+  explicit CudaEvent(int device) : device_(device) {
+    select_cuda_device(device);
+    // Who waits sleeps: the core is wanted for decoding.
+    check_cuda(cudaEventCreateWithFlags(&event_, cudaEventBlockingSync), "make an event");
+  }
+  ~CudaEvent() override { cudaEventDestroy(event_); }
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  static cudaEvent_t handle_of(const Event& event) { return dynamic_cast<const CudaEvent&>(event).event_; }
+
+  void wait() override {
+    select_cuda_device(device_);
+    check_cuda(cudaEventSynchronize(event_), "finish work on the GPU");
+  }
+
+  bool is_reached() const override {
+    select_cuda_device(device_);
+    const cudaError_t state = cudaEventQuery(event_);
+    if (state != cudaErrorNotReady) check_cuda(state, "ask for an event");
+    cudaGetLastError();  // else a launch would report that it was not ready
+    return state == cudaSuccess;
+  }
+
+  double seconds_since(const Event& earlier) const override {
+    select_cuda_device(device_);
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, handle_of(earlier), event_), "read the GPU's clock");
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
+
+ private:
+  int device_;
+  cudaEvent_t event_ = nullptr;
+};
+
+const std::uint8_t* levels_of(DeviceSpan memory) { return reinterpret_cast<const std::uint8_t*>(memory.data); }
+
+class CudaStream final : public Stream {
+ public:
+  explicit CudaStream(int device) : queue_(device) {}
+
+  void copy_to_device(DeviceSpan device, Bytes host) override {
+    check_cuda(cudaMemcpyAsync(device.data, host.data(), host.size(), cudaMemcpyHostToDevice, queue_.use()),
+               "copy to the GPU");
+  }
+
+  void copy_to_host(MutableBytes host, DeviceSpan device) override {
+    check_cuda(cudaMemcpyAsync(host.data(), device.data, host.size(), cudaMemcpyDeviceToHost, queue_.use()),
+               "copy from the GPU");
+  }
+
+  void hold(Gate& gate) override { dynamic_cast<CudaGate&>(gate).hold(queue_.use()); }
+
+  void record(Event& event) override {
+    check_cuda(cudaEventRecord(CudaEvent::handle_of(event), queue_.use()), "record an event");
+  }
+
+  void normalise(const DeviceTensor& tensor, std::uint64_t samples, DeviceSpan crops, DeviceSpan flips) override {
+    if (samples == 0) return;
+    const auto launch = [&](const auto& target) {
+      return launch_normalise(target, levels_of(crops), levels_of(flips), samples, queue_.use());
+    };
+    check_cuda(with_target(tensor, launch), "normalise on the GPU");
+  }
+
+  void crop(const DeviceTensor& tensor, DeviceSpan jobs, std::uint64_t count) override {
+    if (count == 0) return;
+    const auto launch = [&](const auto& target) {
+      return launch_crops(target, reinterpret_cast<const CropJob*>(jobs.data), count, queue_.use());
+    };
+    check_cuda(with_target(tensor, launch), "crop on the GPU");
+  }
+
+  void spin(Gate& gate, std::uint64_t nanoseconds) override {
+    dynamic_cast<CudaGate&>(gate).spin(queue_.use(), queue_.device(), nanoseconds);
+  }
+
+  void wait(const Event& event) override {
+    check_cuda(cudaStreamWaitEvent(queue_.use(), CudaEvent::handle_of(event), 0), "wait for an event");
+  }
+
+  void synchronize() override { queue_.synchronize(); }
+
+  cudaStream_t handle() const { return queue_.handle(); }
+
+ private:
+  CudaQueue queue_;
 };
 
 /// In /sys hexadecimal digits are in lower case.
 std::string pci_address(int index) {
   std::array<char, 32> text{};
   if (cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), index) != cudaSuccess) return {};
-  std::string address(text.data());
-  for (char& c : address) c = lower_case(c);
-  return address;
+  return lower_case(std::string_view(text.data()));
 }
 
 std::optional<std::uint64_t> numa_node(int index) {
@@ -61,71 +171,77 @@ DeviceFacts facts_of(int index) {
           numa_node(index)};
 }
 
-CudaDevice::CudaDevice(int index) : index_(index), facts_(facts_of(index)) {}
+/// A GPU by CUDA's runtime. Making one asks for its facts only; its context is made with the first use.
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int index) : index_(index), facts_(facts_of(index)) {}
 
-void CudaDevice::select() const { select_cuda_device(index_); }
+  const DeviceFacts& facts() const override { return facts_; }
 
-std::uint64_t CudaDevice::free_memory() const {
-  select();
-  std::size_t available = 0;
-  std::size_t total = 0;
-  check_cuda(cudaMemGetInfo(&available, &total), "ask for the GPU's free memory");
-  return available;
-}
+  std::uint64_t free_memory() const override {
+    select_cuda_device(index_);
+    std::size_t available = 0;
+    std::size_t total = 0;
+    check_cuda(cudaMemGetInfo(&available, &total), "ask for the GPU's free memory");
+    return available;
+  }
 
-DeviceSpan CudaDevice::allocate(std::size_t bytes) {
-  select();
-  void* memory = nullptr;
-  check_cuda(cudaMalloc(&memory, bytes), "allocate memory of the GPU");
-  return {static_cast<std::byte*>(memory), bytes};
-}
+  DeviceSpan allocate(std::size_t bytes) override {
+    select_cuda_device(index_);
+    void* memory = nullptr;
+    check_cuda(cudaMalloc(&memory, bytes), "allocate memory of the GPU");
+    return {static_cast<std::byte*>(memory), bytes};
+  }
 
-void CudaDevice::free(DeviceSpan memory) { cudaFree(memory.data); }
+  void free(DeviceSpan memory) override { cudaFree(memory.data); }
 
-MutableBytes CudaDevice::allocate_pinned(std::size_t bytes, bool write_combined) {
-  select();
-  void* memory = nullptr;
-  const unsigned flags = write_combined ? cudaHostAllocWriteCombined : cudaHostAllocDefault;
-  check_cuda(cudaHostAlloc(&memory, bytes, flags), "allocate pinned memory");
-  return {static_cast<std::byte*>(memory), bytes};
-}
+  MutableBytes allocate_pinned(std::size_t bytes, bool write_combined) override {
+    select_cuda_device(index_);
+    void* memory = nullptr;
+    const unsigned flags = write_combined ? cudaHostAllocWriteCombined : cudaHostAllocDefault;
+    check_cuda(cudaHostAlloc(&memory, bytes, flags), "allocate pinned memory");
+    return {static_cast<std::byte*>(memory), bytes};
+  }
 
-void CudaDevice::free_pinned(MutableBytes memory) { cudaFreeHost(memory.data()); }
+  void free_pinned(MutableBytes memory) override { cudaFreeHost(memory.data()); }
 
-void CudaDevice::register_memory(MutableBytes memory) {
-  select();
-  check_cuda(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterDefault), "pin memory");
-}
+  void register_memory(MutableBytes memory) override {
+    select_cuda_device(index_);
+    check_cuda(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterDefault), "pin memory");
+  }
 
-void CudaDevice::unregister_memory(MutableBytes memory) { cudaHostUnregister(memory.data()); }
+  void unregister_memory(MutableBytes memory) override { cudaHostUnregister(memory.data()); }
 
-std::unique_ptr<Stream> CudaDevice::make_stream() { return std::make_unique<CudaStream>(index_); }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(index_); }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(index_); }
+  std::unique_ptr<Gate> make_gate() override {
+    select_cuda_device(index_);
+    return std::make_unique<CudaGate>();
+  }
 
-std::unique_ptr<Event> CudaDevice::make_event() { return std::make_unique<CudaEvent>(index_); }
+  void fill_pattern(DeviceSpan memory, std::uint64_t seed) override {
+    CudaStream stream(index_);
+    check_cuda(launch_fill_pattern(memory.data, memory.size, seed, stream.handle()), "fill memory of the GPU");
+    stream.synchronize();
+  }
 
-std::unique_ptr<Gate> CudaDevice::make_gate() {
-  select();
-  return std::make_unique<CudaGate>();
-}
+  std::uint64_t count_mismatches(DeviceSpan memory, std::uint64_t seed) override {
+    unsigned long long count = 0;
+    const DeviceBuffer counter(*this, sizeof(count));
+    CudaStream stream(index_);
+    check_cuda(cudaMemsetAsync(counter.span().data, 0, sizeof(count), stream.handle()), "clear memory of the GPU");
+    check_cuda(launch_count_mismatches(memory.data, memory.size, seed,
+                                       reinterpret_cast<unsigned long long*>(counter.span().data), stream.handle()),
+               "check memory of the GPU");
+    stream.copy_to_host(std::as_writable_bytes(std::span(&count, 1)), counter.span());
+    stream.synchronize();
+    return count;
+  }
 
-void CudaDevice::fill_pattern(DeviceSpan memory, std::uint64_t seed) {
-  CudaStream stream(index_);
-  check_cuda(launch_fill_pattern(memory.data, memory.size, seed, stream.handle()), "fill memory of the GPU");
-  stream.synchronize();
-}
-
-std::uint64_t CudaDevice::count_mismatches(DeviceSpan memory, std::uint64_t seed) {
-  unsigned long long count = 0;
-  const DeviceBuffer counter(*this, sizeof(count));
-  CudaStream stream(index_);
-  check_cuda(cudaMemsetAsync(counter.span().data, 0, sizeof(count), stream.handle()), "clear memory of the GPU");
-  check_cuda(launch_count_mismatches(memory.data, memory.size, seed,
-                                     reinterpret_cast<unsigned long long*>(counter.span().data), stream.handle()),
-             "check memory of the GPU");
-  stream.copy_to_host(std::as_writable_bytes(std::span(&count, 1)), counter.span());
-  stream.synchronize();
-  return count;
-}
+ private:
+  int index_;
+  DeviceFacts facts_;
+};
 
 }  // namespace
 

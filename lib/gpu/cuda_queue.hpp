@@ -12,7 +12,8 @@ void check_cuda(cudaError_t result, const char* action);
 /// be another's.
 void select_cuda_device(int device);
 
-/// A stream of CUDA's that gives itself back: what CudaStream and nvJPEG enqueue their work in. One thread at a time.
+/// A stream of CUDA's that gives itself back: what the Device's streams and nvJPEG enqueue their work in. One thread at
+/// a time.
 class CudaQueue {
  public:
   explicit CudaQueue(int device);

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <string>
 
-#include <cuda_runtime_api.h>
 #include <cufile.h>
 #include <fmt/format.h>
 
@@ -15,43 +14,27 @@
 namespace shardkit::gpu {
 namespace {
 
-/// The functions of libcufile that shardkit uses.
-struct CufileLibrary {
-  /// Loads it. Throws Error{unsupported} where it is missing or too old.
-  CufileLibrary();
-
-  SharedLibrary library;
-  decltype(cuFileDriverOpen)* driver_open;
-  decltype(cuFileDriverClose)* driver_close;
-  decltype(cuFileHandleRegister)* handle_register;
-  decltype(cuFileHandleDeregister)* handle_deregister;
-  decltype(cuFileBufRegister)* buffer_register;
-  decltype(cuFileBufDeregister)* buffer_deregister;
-  decltype(cuFileRead)* read;
-  // Null in libraries before 1.15.
-  decltype(cuFileSetStatsLevel)* set_stats_level;
-  decltype(cuFileStatsStart)* stats_start;
-  decltype(cuFileGetStatsL3)* stats;
-};
-
 /// Else libcufile writes cufile.log into the working folder. Who set the variable knows better.
 SharedLibrary load_quietly() {
   ::setenv("CUFILE_LOGFILE_PATH", "/dev/null", 0);
   return {"GPUDirect Storage", {"libcufile.so.0"}};
 }
 
-CufileLibrary::CufileLibrary()
-    : library(load_quietly()),
-      driver_open(library.function<decltype(cuFileDriverOpen)>("cuFileDriverOpen")),
-      driver_close(library.function<decltype(cuFileDriverClose)>("cuFileDriverClose_v2")),
-      handle_register(library.function<decltype(cuFileHandleRegister)>("cuFileHandleRegister")),
-      handle_deregister(library.function<decltype(cuFileHandleDeregister)>("cuFileHandleDeregister")),
-      buffer_register(library.function<decltype(cuFileBufRegister)>("cuFileBufRegister")),
-      buffer_deregister(library.function<decltype(cuFileBufDeregister)>("cuFileBufDeregister")),
-      read(library.function<decltype(cuFileRead)>("cuFileRead")),
-      set_stats_level(library.find_function<decltype(cuFileSetStatsLevel)>("cuFileSetStatsLevel")),
-      stats_start(library.find_function<decltype(cuFileStatsStart)>("cuFileStatsStart")),
-      stats(library.find_function<decltype(cuFileGetStatsL3)>("cuFileGetStatsL3")) {}
+/// The functions of libcufile that shardkit uses. Making one throws Error{unsupported} where it is missing or too old.
+struct CufileLibrary {
+  SharedLibrary library = load_quietly();
+  decltype(cuFileDriverOpen)* driver_open = library.need("cuFileDriverOpen");
+  decltype(cuFileDriverClose)* driver_close = library.need("cuFileDriverClose_v2");
+  decltype(cuFileHandleRegister)* handle_register = library.need("cuFileHandleRegister");
+  decltype(cuFileHandleDeregister)* handle_deregister = library.need("cuFileHandleDeregister");
+  decltype(cuFileBufRegister)* buffer_register = library.need("cuFileBufRegister");
+  decltype(cuFileBufDeregister)* buffer_deregister = library.need("cuFileBufDeregister");
+  decltype(cuFileRead)* read = library.need("cuFileRead");
+  // Null in libraries before 1.15.
+  decltype(cuFileSetStatsLevel)* set_stats_level = library.want("cuFileSetStatsLevel");
+  decltype(cuFileStatsStart)* stats_start = library.want("cuFileStatsStart");
+  decltype(cuFileGetStatsL3)* stats = library.want("cuFileGetStatsL3");
+};
 
 /// "5033: NVFS driver initialization error"
 std::string cufile_text(CUfileError_t error) {

@@ -14,7 +14,7 @@
 #include "core/fields.hpp"
 #include "image/tensor_type.hpp"
 
-/// One GPU as the rest of shardkit sees it. CUDA stands behind it (gpu/devices.hpp opens those), in tests host memory
+/// One GPU as the rest of shardkit sees it. CUDA stands behind it, in tests host memory
 /// with a clock of its own (tests/support/fake_device.hpp).
 ///
 /// A Device may be used by any thread; a Stream or a Gate by one thread at a time; an Event is recorded by one at a
@@ -180,7 +180,7 @@ class FreshPages {
 };
 
 /// Host memory of some kind that frees itself; all zeros at first. It lies on the NUMA node that the thread is bound to
-/// that makes it (system/numa_binding.hpp).
+/// that makes it (system/memory.hpp).
 class HostBuffer {
  public:
   HostBuffer(Device& device, HostMemory kind, std::size_t bytes);
@@ -202,5 +202,17 @@ class HostBuffer {
 /// `driver` and `runtime` are versions as CUDA writes them, 13000 for 13.0; a `driver` of 0 is none. CUDA's error 35
 /// stands for no driver as well as for one that is too old.
 std::string cuda_absence(int error, std::string_view error_name, int driver, int runtime);
+
+/// Says to profilers such as Nsight Systems what the calling thread does for as long as the object lives (NVTX). Costs
+/// some nanoseconds where none listens, and does nothing in a build without CUDA. Ranges of a thread end in the
+/// opposite order of their beginnings, in that thread.
+class TraceRange {
+ public:
+  /// `name` is copied where a profiler listens.
+  explicit TraceRange(const char* name);
+  ~TraceRange();
+  TraceRange(const TraceRange&) = delete;
+  TraceRange& operator=(const TraceRange&) = delete;
+};
 
 }  // namespace shardkit::gpu

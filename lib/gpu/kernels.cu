@@ -5,7 +5,8 @@ namespace shardkit::gpu {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kMostBlocks = 4096;  // threads go over the memory in strides
+constexpr unsigned kMostBlocks = 4096;            // threads go over the memory in strides
+constexpr unsigned kMostPixelBlocks = 1U << 20U;  // the same, over pixels
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
 __device__ std::uint64_t nanoseconds() {
@@ -69,10 +70,32 @@ __global__ void count_mismatches(const unsigned char* memory, std::size_t bytes,
   if (different != 0) atomicAdd(count, different);
 }
 
-unsigned blocks_for(std::size_t bytes) {
-  const std::size_t blocks = (bytes + kThreads * kWord - 1) / (kThreads * kWord);
-  return blocks < kMostBlocks ? static_cast<unsigned>(blocks) : kMostBlocks;
+template <class Value>
+__global__ void normalise(TensorTarget<Value> target, const std::uint8_t* crops, const std::uint8_t* flips,
+                          std::size_t pixels) {
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < pixels; i += stride) {
+    normalise_pixel(target, crops, flips, i);
+  }
 }
+
+template <class Value>
+__global__ void crop(TensorTarget<Value> target, const CropJob* jobs, std::size_t pixels) {
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < pixels; i += stride) {
+    crop_pixel(target, jobs, i);
+  }
+}
+
+/// For `items` of which each thread takes one at a time.
+unsigned blocks_for(std::size_t items, unsigned most) {
+  const std::size_t blocks = (items + kThreads - 1) / kThreads;
+  return blocks < most ? static_cast<unsigned>(blocks) : most;
+}
+
+unsigned word_blocks(std::size_t bytes) { return blocks_for((bytes + kWord - 1) / kWord, kMostBlocks); }
+
+unsigned pixel_blocks(std::size_t pixels) { return blocks_for(pixels, kMostPixelBlocks); }
 
 }  // namespace
 
@@ -89,15 +112,41 @@ cudaError_t launch_spin(const GateWords* gate, unsigned multiprocessors, std::ui
 }
 
 cudaError_t launch_fill_pattern(std::byte* memory, std::size_t bytes, std::uint64_t seed, cudaStream_t stream) {
-  fill<<<blocks_for(bytes), kThreads, 0, stream>>>(reinterpret_cast<unsigned char*>(memory), bytes, seed);
+  fill<<<word_blocks(bytes), kThreads, 0, stream>>>(reinterpret_cast<unsigned char*>(memory), bytes, seed);
   return cudaGetLastError();
 }
 
 cudaError_t launch_count_mismatches(const std::byte* memory, std::size_t bytes, std::uint64_t seed,
                                     unsigned long long* count, cudaStream_t stream) {
-  count_mismatches<<<blocks_for(bytes), kThreads, 0, stream>>>(reinterpret_cast<const unsigned char*>(memory), bytes,
-                                                               seed, count);
+  count_mismatches<<<word_blocks(bytes), kThreads, 0, stream>>>(reinterpret_cast<const unsigned char*>(memory), bytes,
+                                                                seed, count);
   return cudaGetLastError();
 }
+
+template <class Value>
+cudaError_t launch_normalise(const TensorTarget<Value>& target, const std::uint8_t* crops, const std::uint8_t* flips,
+                             std::size_t samples, cudaStream_t stream) {
+  const std::size_t pixels = samples * target.pixels();
+  normalise<<<pixel_blocks(pixels), kThreads, 0, stream>>>(target, crops, flips, pixels);
+  return cudaGetLastError();
+}
+
+template <class Value>
+cudaError_t launch_crops(const TensorTarget<Value>& target, const CropJob* jobs, std::size_t count,
+                         cudaStream_t stream) {
+  const std::size_t pixels = count * target.pixels();
+  crop<<<pixel_blocks(pixels), kThreads, 0, stream>>>(target, jobs, pixels);
+  return cudaGetLastError();
+}
+
+template cudaError_t launch_normalise(const TensorTarget<std::uint8_t>&, const std::uint8_t*, const std::uint8_t*,
+                                      std::size_t, cudaStream_t);
+template cudaError_t launch_normalise(const TensorTarget<std::uint16_t>&, const std::uint8_t*, const std::uint8_t*,
+                                      std::size_t, cudaStream_t);
+template cudaError_t launch_normalise(const TensorTarget<float>&, const std::uint8_t*, const std::uint8_t*, std::size_t,
+                                      cudaStream_t);
+template cudaError_t launch_crops(const TensorTarget<std::uint8_t>&, const CropJob*, std::size_t, cudaStream_t);
+template cudaError_t launch_crops(const TensorTarget<std::uint16_t>&, const CropJob*, std::size_t, cudaStream_t);
+template cudaError_t launch_crops(const TensorTarget<float>&, const CropJob*, std::size_t, cudaStream_t);
 
 }  // namespace shardkit::gpu

@@ -1,6 +1,5 @@
 #include "core/error.hpp"
 #include "gpu/device.hpp"
-#include "gpu/trace_range.hpp"
 
 namespace shardkit::gpu {
 

@@ -1,18 +1,14 @@
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <cstddef>
-#include <memory>
-#include <span>
-#include <vector>
+#include <utility>
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <nvjpeg.h>
 
 #include "core/error.hpp"
 #include "gpu/cuda_queue.hpp"
 #include "gpu/device_jpeg_decoder.hpp"
-#include "gpu/nvjpeg_library.hpp"
+#include "gpu/shared_library.hpp"
 #include "image/image_header.hpp"
 #include "sync/loan_pool.hpp"
 #include "sync/task_group.hpp"
@@ -20,17 +16,176 @@
 namespace shardkit::gpu {
 namespace {
 
+// What each status means, in the header's order.
+constexpr std::array kStatusTexts{"success",
+                                  "it is not initialised",
+                                  "an argument is wrong",
+                                  "no valid JPEG",
+                                  "a kind of JPEG that it does not decode",
+                                  "memory is short, of the GPU or pinned; fewer images at once take less",
+                                  "the GPU could not do it",
+                                  "this GPU cannot do that",
+                                  "an error of its own",
+                                  "this engine does not decode that",
+                                  "the bytes end too early"};
+
+/// The functions of libnvjpeg that shardkit uses. Making one throws Error{unsupported} where it is missing or too old.
+struct NvjpegLibrary {
+  // Not libnvjpeg.so.11: under that name nvjpegImage_t has changed its layout.
+  SharedLibrary library{"nvJPEG", {"libnvjpeg.so.13", "libnvjpeg.so.12"}};
+  decltype(nvjpegGetProperty)* get_property = library.need("nvjpegGetProperty");
+  decltype(nvjpegCreateEx)* create = library.need("nvjpegCreateEx");
+  decltype(nvjpegDestroy)* destroy = library.need("nvjpegDestroy");
+  decltype(nvjpegJpegStateCreate)* state_create = library.need("nvjpegJpegStateCreate");
+  decltype(nvjpegJpegStateDestroy)* state_destroy = library.need("nvjpegJpegStateDestroy");
+  decltype(nvjpegJpegStreamCreate)* stream_create = library.need("nvjpegJpegStreamCreate");
+  decltype(nvjpegJpegStreamDestroy)* stream_destroy = library.need("nvjpegJpegStreamDestroy");
+  decltype(nvjpegJpegStreamParse)* stream_parse = library.need("nvjpegJpegStreamParse");
+  decltype(nvjpegJpegStreamGetJpegEncoding)* stream_encoding = library.need("nvjpegJpegStreamGetJpegEncoding");
+  decltype(nvjpegJpegStreamGetFrameDimensions)* stream_dimensions = library.need("nvjpegJpegStreamGetFrameDimensions");
+  decltype(nvjpegJpegStreamGetComponentsNum)* stream_components = library.need("nvjpegJpegStreamGetComponentsNum");
+  decltype(nvjpegJpegStreamGetChromaSubsampling)* stream_subsampling =
+      library.need("nvjpegJpegStreamGetChromaSubsampling");
+  decltype(nvjpegDecodeBatchedSupported)* batched_supported = library.need("nvjpegDecodeBatchedSupported");
+  decltype(nvjpegDecodeBatchedInitialize)* batched_initialize = library.need("nvjpegDecodeBatchedInitialize");
+  decltype(nvjpegDecodeBatched)* batched_decode = library.need("nvjpegDecodeBatched");
+  decltype(nvjpegDecodeParamsCreate)* params_create = library.need("nvjpegDecodeParamsCreate");
+  decltype(nvjpegDecodeParamsDestroy)* params_destroy = library.need("nvjpegDecodeParamsDestroy");
+  decltype(nvjpegDecodeParamsSetOutputFormat)* params_set_format = library.need("nvjpegDecodeParamsSetOutputFormat");
+  decltype(nvjpegDecoderCreate)* decoder_create = library.need("nvjpegDecoderCreate");
+  decltype(nvjpegDecoderDestroy)* decoder_destroy = library.need("nvjpegDecoderDestroy");
+  decltype(nvjpegDecoderStateCreate)* decoder_state_create = library.need("nvjpegDecoderStateCreate");
+  decltype(nvjpegBufferPinnedCreate)* pinned_create = library.need("nvjpegBufferPinnedCreate");
+  decltype(nvjpegBufferPinnedDestroy)* pinned_destroy = library.need("nvjpegBufferPinnedDestroy");
+  decltype(nvjpegBufferDeviceCreate)* device_create = library.need("nvjpegBufferDeviceCreate");
+  decltype(nvjpegBufferDeviceDestroy)* device_destroy = library.need("nvjpegBufferDeviceDestroy");
+  decltype(nvjpegStateAttachPinnedBuffer)* attach_pinned = library.need("nvjpegStateAttachPinnedBuffer");
+  decltype(nvjpegStateAttachDeviceBuffer)* attach_device = library.need("nvjpegStateAttachDeviceBuffer");
+  decltype(nvjpegDecodeJpegHost)* decode_host = library.need("nvjpegDecodeJpegHost");
+  decltype(nvjpegDecodeJpegTransferToDevice)* decode_transfer = library.need("nvjpegDecodeJpegTransferToDevice");
+  decltype(nvjpegDecodeJpegDevice)* decode_device = library.need("nvjpegDecodeJpegDevice");
+  // Null in older libraries of the same name.
+  decltype(nvjpegJpegStreamGetSamplePrecision)* stream_precision = library.want("nvjpegJpegStreamGetSamplePrecision");
+  decltype(nvjpegGetHardwareDecoderInfo)* hardware_info = library.want("nvjpegGetHardwareDecoderInfo");
+
+  /// "nvJPEG 13.0.1 (libnvjpeg.so.13)"
+  std::string name() const {
+    std::array<int, 3> version{};
+    constexpr std::array kParts{MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
+    for (std::size_t i = 0; i < kParts.size(); ++i) get_property(kParts[i], &version[i]);
+    return fmt::format("nvJPEG {}.{}.{} ({})", version[0], version[1], version[2], library.name());
+  }
+};
+
+/// "6: the GPU could not do it"
+std::string nvjpeg_text(nvjpegStatus_t status) {
+  const auto index = static_cast<std::size_t>(status);
+  return fmt::format("{}: {}", index, index < kStatusTexts.size() ? kStatusTexts[index] : "unknown");
+}
+
+/// Throws what a call says that has nothing to do with an image: Error{no_space} where memory is short, else Error{io}.
+/// `action` as in "set up a decoder".
+void check_nvjpeg(nvjpegStatus_t status, const char* action) {
+  if (status == NVJPEG_STATUS_SUCCESS) return;
+  const bool memory = status == NVJPEG_STATUS_ALLOCATOR_FAILURE;
+  throw Error(memory ? ErrorCode::no_space : ErrorCode::io,
+              fmt::format("cannot {}: nvJPEG says {}", action, nvjpeg_text(status)));
+}
+
+/// Whether an image decoded: false when the image is at fault. Throws, as check_nvjpeg() does, for any other reason.
+bool is_decoded(nvjpegStatus_t status) {
+  switch (status) {
+    case NVJPEG_STATUS_SUCCESS:
+      return true;
+    case NVJPEG_STATUS_NOT_INITIALIZED:
+    case NVJPEG_STATUS_INVALID_PARAMETER:
+    case NVJPEG_STATUS_ALLOCATOR_FAILURE:
+      check_nvjpeg(status, "decode on the GPU");
+      return false;
+    default:
+      return false;
+  }
+}
+
+/// Something of nvJPEG's that gives itself back by a function of the library.
+template <class T>
+class NvjpegOwned {
+ public:
+  using Destroy = nvjpegStatus_t(T);
+
+  NvjpegOwned() = default;
+  NvjpegOwned(T object, Destroy* destroy) : object_(object), destroy_(destroy) {}
+  ~NvjpegOwned() {
+    if (object_) destroy_(object_);
+  }
+  NvjpegOwned(NvjpegOwned&& other) noexcept : object_(other.object_), destroy_(other.destroy_) { other.object_ = {}; }
+
+  T get() const { return object_; }
+
+ private:
+  T object_{};
+  Destroy* destroy_ = nullptr;
+};
+
+/// Makes one by `create(arguments..., &object)`.
+template <class T, class Create, class... Arguments>
+NvjpegOwned<T> make_nvjpeg(typename NvjpegOwned<T>::Destroy* destroy, Create* create, Arguments... arguments) {
+  T object{};
+  check_nvjpeg(create(arguments..., &object), "set up nvJPEG");
+  return {object, destroy};
+}
+
+const unsigned char* nvjpeg_bytes(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
+
+/// Where nvJPEG writes an image's pixels.
+nvjpegImage_t nvjpeg_target(const DeviceImage& image) {
+  nvjpegImage_t target{};
+  target.channel[0] = reinterpret_cast<unsigned char*>(image.pixels.data);
+  target.pitch[0] = std::size_t{image.width} * 3;
+  return target;
+}
+
 /// The decoders in silicon: whole batches. One thread at a time.
 class NvjpegHardware {
  public:
-  NvjpegHardware(const NvjpegLibrary& nvjpeg, nvjpegHandle_t handle, int device);
+  NvjpegHardware(const NvjpegLibrary& nvjpeg, nvjpegHandle_t handle, int device)
+      : nvjpeg_(nvjpeg),
+        handle_(handle),
+        stream_(device),
+        state_(make_nvjpeg<nvjpegJpegState_t>(nvjpeg.state_destroy, nvjpeg.state_create, handle)) {}
 
-  /// The indexes of those that did not decode.
-  std::vector<std::size_t> decode(std::span<const DeviceJpeg> jobs);
+  /// Adds the indexes of those that did not decode to `failed`; `first` is that of the first job. nvJPEG does not tell
+  /// which image of a batch it was.
+  void decode(std::span<const DeviceJpeg> jobs, std::size_t first, std::vector<std::size_t>& failed) {
+    if (jobs.empty() || decode_batch(jobs)) return;
+    if (jobs.size() == 1) {
+      failed.push_back(first);
+      return;
+    }
+    const std::size_t half = jobs.size() / 2;
+    decode(jobs.first(half), first, failed);
+    decode(jobs.subspan(half), first + half, failed);
+  }
 
  private:
-  bool decode_batch(std::span<const DeviceJpeg> jobs);
-  void decode_halves(std::span<const DeviceJpeg> jobs, std::size_t first, std::vector<std::size_t>& failed);
+  bool decode_batch(std::span<const DeviceJpeg> jobs) {
+    std::vector<const unsigned char*> bytes;
+    std::vector<std::size_t> lengths;
+    std::vector<nvjpegImage_t> targets;
+    for (const DeviceJpeg& job : jobs) {
+      bytes.push_back(nvjpeg_bytes(job.encoded));
+      lengths.push_back(job.encoded.size());
+      targets.push_back(nvjpeg_target(job.image));
+    }
+    // Each time: it also clears what a batch that failed left behind. Threads are of no use to hardware.
+    check_nvjpeg(
+        nvjpeg_.batched_initialize(handle_, state_.get(), static_cast<int>(jobs.size()), 1, NVJPEG_OUTPUT_RGBI),
+        "set up a batch for the GPU's decoders");
+    const nvjpegStatus_t status =
+        nvjpeg_.batched_decode(handle_, state_.get(), bytes.data(), lengths.data(), targets.data(), stream_.handle());
+    stream_.synchronize();
+    return is_decoded(status);
+  }
 
   const NvjpegLibrary& nvjpeg_;
   nvjpegHandle_t handle_;
@@ -42,10 +197,39 @@ class NvjpegHardware {
 /// coding of one, or prepares that, while the GPU works on the one before. One thread at a time.
 class NvjpegWorker {
  public:
-  NvjpegWorker(const NvjpegLibrary& nvjpeg, nvjpegHandle_t handle, int device);
+  NvjpegWorker(const NvjpegLibrary& nvjpeg, nvjpegHandle_t handle, int device)
+      : nvjpeg_(nvjpeg),
+        handle_(handle),
+        stream_(device),
+        device_buffer_(make_nvjpeg<nvjpegBufferDevice_t>(nvjpeg.device_destroy, nvjpeg.device_create, handle, nullptr)),
+        params_(make_nvjpeg<nvjpegDecodeParams_t>(nvjpeg.params_destroy, nvjpeg.params_create, handle)),
+        pages_{make_page(), make_page()},
+        hybrid_(make_decoder(NVJPEG_BACKEND_HYBRID)),
+        gpu_hybrid_(make_decoder(NVJPEG_BACKEND_GPU_HYBRID)) {
+    check_nvjpeg(nvjpeg.params_set_format(params_.get(), NVJPEG_OUTPUT_RGBI), "set up nvJPEG");
+  }
 
   /// False when the image did not decode. The pixels are there after finish().
-  bool decode(JpegEngine engine, const DeviceJpeg& job);
+  bool decode(JpegEngine engine, const DeviceJpeg& job) {
+    const Page& page = pages_[turn_ % pages_.size()];
+    nvjpegJpegStream_t parsed = page.parsed.get();
+    const Decoder& with = engine == JpegEngine::hybrid ? hybrid_ : gpu_hybrid_;
+    nvjpegJpegDecoder_t decoder = with.decoder.get();
+    nvjpegJpegState_t state = with.state.get();
+    if (nvjpeg_.stream_parse(handle_, nvjpeg_bytes(job.encoded), job.encoded.size(), 0, 0, parsed) !=
+        NVJPEG_STATUS_SUCCESS) {
+      return false;
+    }
+    check_nvjpeg(nvjpeg_.attach_pinned(state, page.pinned.get()), "give nvJPEG memory");
+    if (!is_decoded(nvjpeg_.decode_host(handle_, decoder, state, params_.get(), parsed))) return false;
+    finish();  // the image before had the device buffer, and the other page, until here
+    ++turn_;   // not for an image that failed before: the next one would write the page that the GPU still reads
+    check_nvjpeg(nvjpeg_.attach_device(state, device_buffer_.get()), "give nvJPEG memory");
+    nvjpegImage_t target = nvjpeg_target(job.image);
+    return is_decoded(nvjpeg_.decode_transfer(handle_, decoder, state, parsed, stream_.handle())) &&
+           is_decoded(nvjpeg_.decode_device(handle_, decoder, state, &target, stream_.handle()));
+  }
+
   void finish() { stream_.synchronize(); }
 
  private:
@@ -59,8 +243,17 @@ class NvjpegWorker {
     NvjpegOwned<nvjpegBufferPinned_t> pinned;
   };
 
-  Decoder make_decoder(nvjpegBackend_t backend) const;
-  Page make_page() const;
+  Decoder make_decoder(nvjpegBackend_t backend) const {
+    auto decoder = make_nvjpeg<nvjpegJpegDecoder_t>(nvjpeg_.decoder_destroy, nvjpeg_.decoder_create, handle_, backend);
+    auto state =
+        make_nvjpeg<nvjpegJpegState_t>(nvjpeg_.state_destroy, nvjpeg_.decoder_state_create, handle_, decoder.get());
+    return {std::move(decoder), std::move(state)};
+  }
+
+  Page make_page() const {
+    return {make_nvjpeg<nvjpegJpegStream_t>(nvjpeg_.stream_destroy, nvjpeg_.stream_create, handle_),
+            make_nvjpeg<nvjpegBufferPinned_t>(nvjpeg_.pinned_destroy, nvjpeg_.pinned_create, handle_, nullptr)};
+  }
 
   const NvjpegLibrary& nvjpeg_;
   nvjpegHandle_t handle_;
@@ -72,105 +265,6 @@ class NvjpegWorker {
   Decoder gpu_hybrid_;
   std::size_t turn_ = 0;
 };
-
-inline const unsigned char* nvjpeg_bytes(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
-
-/// Where nvJPEG writes an image's pixels.
-nvjpegImage_t nvjpeg_target(const DeviceImage& image) {
-  nvjpegImage_t target{};
-  target.channel[0] = reinterpret_cast<unsigned char*>(image.pixels.data);
-  target.pitch[0] = std::size_t{image.width} * 3;
-  return target;
-}
-
-NvjpegHardware::NvjpegHardware(const NvjpegLibrary& nvjpeg, nvjpegHandle_t handle, int device)
-    : nvjpeg_(nvjpeg),
-      handle_(handle),
-      stream_(device),
-      state_(make_nvjpeg<nvjpegJpegState_t>(nvjpeg.state_destroy, nvjpeg.state_create, handle)) {}
-
-bool NvjpegHardware::decode_batch(std::span<const DeviceJpeg> jobs) {
-  std::vector<const unsigned char*> bytes;
-  std::vector<std::size_t> lengths;
-  std::vector<nvjpegImage_t> targets;
-  for (const DeviceJpeg& job : jobs) {
-    bytes.push_back(nvjpeg_bytes(job.encoded));
-    lengths.push_back(job.encoded.size());
-    targets.push_back(nvjpeg_target(job.image));
-  }
-  // Each time: it also clears what a batch that failed left behind. Threads are of no use to hardware.
-  check_nvjpeg(nvjpeg_.batched_initialize(handle_, state_.get(), static_cast<int>(jobs.size()), 1, NVJPEG_OUTPUT_RGBI),
-               "set up a batch for the GPU's decoders");
-  const nvjpegStatus_t status =
-      nvjpeg_.batched_decode(handle_, state_.get(), bytes.data(), lengths.data(), targets.data(), stream_.handle());
-  stream_.synchronize();
-  return is_decoded(status);
-}
-
-/// nvJPEG does not tell which image of a batch it was.
-void NvjpegHardware::decode_halves(std::span<const DeviceJpeg> jobs, std::size_t first,
-                                   std::vector<std::size_t>& failed) {
-  if (decode_batch(jobs)) return;
-  if (jobs.size() == 1) {
-    failed.push_back(first);
-    return;
-  }
-  const std::size_t half = jobs.size() / 2;
-  decode_halves(jobs.first(half), first, failed);
-  decode_halves(jobs.subspan(half), first + half, failed);
-}
-
-std::vector<std::size_t> NvjpegHardware::decode(std::span<const DeviceJpeg> jobs) {
-  std::vector<std::size_t> failed;
-  if (!jobs.empty()) decode_halves(jobs, 0, failed);
-  return failed;
-}
-
-NvjpegWorker::NvjpegWorker(const NvjpegLibrary& nvjpeg, nvjpegHandle_t handle, int device)
-    : nvjpeg_(nvjpeg),
-      handle_(handle),
-      stream_(device),
-      device_buffer_(make_nvjpeg<nvjpegBufferDevice_t>(nvjpeg.device_destroy, nvjpeg.device_create, handle, nullptr)),
-      params_(make_nvjpeg<nvjpegDecodeParams_t>(nvjpeg.params_destroy, nvjpeg.params_create, handle)),
-      pages_{make_page(), make_page()},
-      hybrid_(make_decoder(NVJPEG_BACKEND_HYBRID)),
-      gpu_hybrid_(make_decoder(NVJPEG_BACKEND_GPU_HYBRID)) {
-  check_nvjpeg(nvjpeg.params_set_format(params_.get(), NVJPEG_OUTPUT_RGBI), "set up nvJPEG");
-}
-
-NvjpegWorker::Decoder NvjpegWorker::make_decoder(nvjpegBackend_t backend) const {
-  Decoder made;
-  made.decoder = make_nvjpeg<nvjpegJpegDecoder_t>(nvjpeg_.decoder_destroy, nvjpeg_.decoder_create, handle_, backend);
-  made.state =
-      make_nvjpeg<nvjpegJpegState_t>(nvjpeg_.state_destroy, nvjpeg_.decoder_state_create, handle_, made.decoder.get());
-  return made;
-}
-
-NvjpegWorker::Page NvjpegWorker::make_page() const {
-  return {make_nvjpeg<nvjpegJpegStream_t>(nvjpeg_.stream_destroy, nvjpeg_.stream_create, handle_),
-          make_nvjpeg<nvjpegBufferPinned_t>(nvjpeg_.pinned_destroy, nvjpeg_.pinned_create, handle_, nullptr)};
-}
-
-bool NvjpegWorker::decode(JpegEngine engine, const DeviceJpeg& job) {
-  const Page& page = pages_[turn_ % pages_.size()];
-  const Decoder& with = engine == JpegEngine::hybrid ? hybrid_ : gpu_hybrid_;
-  if (nvjpeg_.stream_parse(handle_, nvjpeg_bytes(job.encoded), job.encoded.size(), 0, 0, page.parsed.get()) !=
-      NVJPEG_STATUS_SUCCESS) {
-    return false;
-  }
-  check_nvjpeg(nvjpeg_.attach_pinned(with.state.get(), page.pinned.get()), "give nvJPEG memory");
-  if (!is_decoded(
-          nvjpeg_.decode_host(handle_, with.decoder.get(), with.state.get(), params_.get(), page.parsed.get()))) {
-    return false;
-  }
-  finish();  // the image before had the device buffer, and the other page, until here
-  ++turn_;   // not for an image that failed before: the next one would write the page that the GPU still reads
-  check_nvjpeg(nvjpeg_.attach_device(with.state.get(), device_buffer_.get()), "give nvJPEG memory");
-  nvjpegImage_t target = nvjpeg_target(job.image);
-  return is_decoded(nvjpeg_.decode_transfer(handle_, with.decoder.get(), with.state.get(), page.parsed.get(),
-                                            stream_.handle())) &&
-         is_decoded(nvjpeg_.decode_device(handle_, with.decoder.get(), with.state.get(), &target, stream_.handle()));
-}
 
 /// One whose batches go to decoders in silicon, where the device has them.
 NvjpegOwned<nvjpegHandle_t> make_handle(const NvjpegLibrary& nvjpeg, int device, bool& hardware) {
@@ -190,25 +284,98 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
       : device_(device),
         threads_(std::max(threads, 1U)),
         handle_(make_handle(nvjpeg_, device, has_hardware_)),
-        parsers_(threads_ + 1, [this] { return std::make_unique<Parser>(make_parser()); }) {
+        parsers_(threads_ + 1, [this] {
+          return std::make_unique<Parser>(
+              make_nvjpeg<nvjpegJpegStream_t>(nvjpeg_.stream_destroy, nvjpeg_.stream_create, handle_.get()));
+        }) {
     if (has_hardware_) hardware_ = std::make_unique<NvjpegHardware>(nvjpeg_, handle_.get(), device_);
   }
   ~NvjpegDecoder() override { cudaSetDevice(device_); }
   NvjpegDecoder(const NvjpegDecoder&) = delete;
   NvjpegDecoder& operator=(const NvjpegDecoder&) = delete;
 
-  JpegDecoderFacts facts() const override;
-  std::optional<JpegEngine> engine_for(Bytes encoded) override;
-  std::vector<std::size_t> decode(JpegEngine engine, std::span<const DeviceJpeg> jobs) override;
+  JpegDecoderFacts facts() const override {
+    JpegDecoderFacts facts{nvjpeg_.name(), has_hardware_, std::nullopt};
+    unsigned engines = 0;
+    unsigned cores = 0;
+    if (has_hardware_ && nvjpeg_.hardware_info &&
+        nvjpeg_.hardware_info(handle_.get(), &engines, &cores) == NVJPEG_STATUS_SUCCESS) {
+      facts.hardware_engines = engines;
+    }
+    return facts;
+  }
+
+  std::optional<JpegEngine> engine_for(Bytes encoded) override {
+    if (encoded.empty()) return std::nullopt;
+    select_cuda_device(device_);
+    const auto parser = parsers_.borrow();
+    const nvjpegJpegStream_t parsed = parser->get();
+    // All of it, not the header alone: of some damaged files hardware says only that it failed.
+    if (nvjpeg_.stream_parse(handle_.get(), nvjpeg_bytes(encoded), encoded.size(), 0, 0, parsed) !=
+        NVJPEG_STATUS_SUCCESS) {
+      return std::nullopt;
+    }
+    const auto encoding = usual_encoding(parsed);
+    unsigned width = 0;
+    unsigned height = 0;
+    if (!encoding || nvjpeg_.stream_dimensions(parsed, &width, &height) != NVJPEG_STATUS_SUCCESS) return std::nullopt;
+    // Memory is had for the sides that the header tells shardkit: of others the GPU would write past its end.
+    const image::JpegHeader header = image::read_jpeg_header(encoded).header;
+    if (width != header.width || height != header.height) return std::nullopt;
+    int refused = 1;
+    if (has_hardware_ && nvjpeg_.batched_supported(handle_.get(), parsed, &refused) == NVJPEG_STATUS_SUCCESS &&
+        refused == 0) {
+      return JpegEngine::hardware;
+    }
+    return software_engine(std::uint64_t{width} * height, *encoding == NVJPEG_ENCODING_BASELINE_DCT);
+  }
+
+  std::vector<std::size_t> decode(JpegEngine engine, std::span<const DeviceJpeg> jobs) override {
+    select_cuda_device(device_);
+    if (engine != JpegEngine::hardware) return decode_hybrid(engine, jobs);
+    if (!hardware_) throw Error(ErrorCode::unsupported, fmt::format("GPU {} has no decoders in silicon", device_));
+    std::vector<std::size_t> failed;
+    hardware_->decode(jobs, 0, failed);
+    return failed;
+  }
 
  private:
   using Parser = NvjpegOwned<nvjpegJpegStream_t>;
-  Parser make_parser() const {
-    return make_nvjpeg<nvjpegJpegStream_t>(nvjpeg_.stream_destroy, nvjpeg_.stream_create, handle_.get());
-  }
   /// How an image is coded, where nvJPEG decodes such images as libjpeg does, by some engine.
-  std::optional<nvjpegJpegEncoding_t> usual_encoding(nvjpegJpegStream_t parsed) const;
-  std::vector<std::size_t> decode_hybrid(JpegEngine engine, std::span<const DeviceJpeg> jobs);
+  std::optional<nvjpegJpegEncoding_t> usual_encoding(nvjpegJpegStream_t parsed) const {
+    unsigned components = 0;
+    unsigned precision = 8;
+    nvjpegJpegEncoding_t encoding{};
+    nvjpegChromaSubsampling_t subsampling = NVJPEG_CSS_UNKNOWN;
+    const bool told =
+        nvjpeg_.stream_components(parsed, &components) == NVJPEG_STATUS_SUCCESS &&
+        nvjpeg_.stream_encoding(parsed, &encoding) == NVJPEG_STATUS_SUCCESS &&
+        nvjpeg_.stream_subsampling(parsed, &subsampling) == NVJPEG_STATUS_SUCCESS &&
+        (!nvjpeg_.stream_precision || nvjpeg_.stream_precision(parsed, &precision) == NVJPEG_STATUS_SUCCESS);
+    const bool usual =
+        told && (components == 1 || components == 3) && precision == 8 && subsampling != NVJPEG_CSS_UNKNOWN &&
+        (encoding == NVJPEG_ENCODING_BASELINE_DCT || encoding == NVJPEG_ENCODING_EXTENDED_SEQUENTIAL_DCT_HUFFMAN ||
+         encoding == NVJPEG_ENCODING_PROGRESSIVE_DCT_HUFFMAN);
+    return usual ? std::optional(encoding) : std::nullopt;
+  }
+
+  std::vector<std::size_t> decode_hybrid(JpegEngine engine, std::span<const DeviceJpeg> jobs) {
+    const std::size_t wanted = std::min<std::size_t>(threads_, jobs.size());
+    while (workers_.size() < wanted) {
+      workers_.push_back(std::make_unique<NvjpegWorker>(nvjpeg_, handle_.get(), device_));
+    }
+    std::vector<char> decoded(jobs.size(), 0);
+    sync::for_each_index(jobs.size(), wanted, {}, [&](std::size_t index, std::size_t thread) {
+      select_cuda_device(device_);
+      decoded[index] = workers_[thread]->decode(engine, jobs[index]) ? 1 : 0;
+    });
+    for (std::size_t i = 0; i < wanted; ++i) workers_[i]->finish();
+    std::vector<std::size_t> failed;
+    for (std::size_t i = 0; i < decoded.size(); ++i) {
+      if (decoded[i] == 0) failed.push_back(i);
+    }
+    return failed;
+  }
 
   const NvjpegLibrary nvjpeg_;
   int device_;
@@ -219,93 +386,6 @@ class NvjpegDecoder final : public DeviceJpegDecoder {
   std::unique_ptr<NvjpegHardware> hardware_;
   std::vector<std::unique_ptr<NvjpegWorker>> workers_;  ///< made when they are first needed
 };
-
-JpegDecoderFacts NvjpegDecoder::facts() const {
-  JpegDecoderFacts facts{nvjpeg_.name(), has_hardware_, std::nullopt};
-  unsigned engines = 0;
-  unsigned cores = 0;
-  if (has_hardware_ && nvjpeg_.hardware_info &&
-      nvjpeg_.hardware_info(handle_.get(), &engines, &cores) == NVJPEG_STATUS_SUCCESS) {
-    facts.hardware_engines = engines;
-  }
-  return facts;
-}
-
-std::optional<nvjpegJpegEncoding_t> NvjpegDecoder::usual_encoding(nvjpegJpegStream_t parsed) const {
-  unsigned components = 0;
-  unsigned precision = 8;
-  nvjpegJpegEncoding_t encoding{};
-  nvjpegChromaSubsampling_t subsampling = NVJPEG_CSS_UNKNOWN;
-  const bool told =
-      nvjpeg_.stream_components(parsed, &components) == NVJPEG_STATUS_SUCCESS &&
-      nvjpeg_.stream_encoding(parsed, &encoding) == NVJPEG_STATUS_SUCCESS &&
-      nvjpeg_.stream_subsampling(parsed, &subsampling) == NVJPEG_STATUS_SUCCESS &&
-      (!nvjpeg_.stream_precision || nvjpeg_.stream_precision(parsed, &precision) == NVJPEG_STATUS_SUCCESS);
-  const bool usual =
-      told && (components == 1 || components == 3) && precision == 8 && subsampling != NVJPEG_CSS_UNKNOWN &&
-      (encoding == NVJPEG_ENCODING_BASELINE_DCT || encoding == NVJPEG_ENCODING_EXTENDED_SEQUENTIAL_DCT_HUFFMAN ||
-       encoding == NVJPEG_ENCODING_PROGRESSIVE_DCT_HUFFMAN);
-  return usual ? std::optional(encoding) : std::nullopt;
-}
-
-std::optional<JpegEngine> NvjpegDecoder::engine_for(Bytes encoded) {
-  if (encoded.empty()) return std::nullopt;
-  select_cuda_device(device_);
-  const auto parser = parsers_.borrow();
-  const nvjpegJpegStream_t parsed = parser->get();
-  // All of it, not the header alone: of some damaged files hardware says only that it failed.
-  if (nvjpeg_.stream_parse(handle_.get(), nvjpeg_bytes(encoded), encoded.size(), 0, 0, parsed) !=
-      NVJPEG_STATUS_SUCCESS) {
-    return std::nullopt;
-  }
-  const auto encoding = usual_encoding(parsed);
-  unsigned width = 0;
-  unsigned height = 0;
-  if (!encoding || nvjpeg_.stream_dimensions(parsed, &width, &height) != NVJPEG_STATUS_SUCCESS) return std::nullopt;
-  // Memory is had for the sides that the header tells shardkit: of others the GPU would write past its end.
-  const image::JpegHeader header = image::read_jpeg_header(encoded).header;
-  if (width != header.width || height != header.height) return std::nullopt;
-  int refused = 1;
-  if (has_hardware_ && nvjpeg_.batched_supported(handle_.get(), parsed, &refused) == NVJPEG_STATUS_SUCCESS &&
-      refused == 0) {
-    return JpegEngine::hardware;
-  }
-  return software_engine(std::uint64_t{width} * height, *encoding == NVJPEG_ENCODING_BASELINE_DCT);
-}
-
-std::vector<std::size_t> NvjpegDecoder::decode(JpegEngine engine, std::span<const DeviceJpeg> jobs) {
-  select_cuda_device(device_);
-  if (engine != JpegEngine::hardware) return decode_hybrid(engine, jobs);
-  if (!hardware_) throw Error(ErrorCode::unsupported, fmt::format("GPU {} has no decoders in silicon", device_));
-  return hardware_->decode(jobs);
-}
-
-std::vector<std::size_t> NvjpegDecoder::decode_hybrid(JpegEngine engine, std::span<const DeviceJpeg> jobs) {
-  const std::size_t wanted = std::min<std::size_t>(threads_, jobs.size());
-  while (workers_.size() < wanted) {
-    workers_.push_back(std::make_unique<NvjpegWorker>(nvjpeg_, handle_.get(), device_));
-  }
-  std::vector<char> decoded(jobs.size(), 0);
-  std::atomic<std::size_t> next{0};
-  sync::TaskGroup group;
-  for (std::size_t i = 0; i < wanted; ++i) {
-    group.spawn([&, worker = workers_[i].get()](const std::stop_token& stop) {
-      select_cuda_device(device_);
-      while (!stop.stop_requested()) {
-        const std::size_t turn = next.fetch_add(1, std::memory_order_relaxed);
-        if (turn >= jobs.size()) break;
-        decoded[turn] = worker->decode(engine, jobs[turn]) ? 1 : 0;
-      }
-      worker->finish();
-    });
-  }
-  group.wait();
-  std::vector<std::size_t> failed;
-  for (std::size_t i = 0; i < decoded.size(); ++i) {
-    if (decoded[i] == 0) failed.push_back(i);
-  }
-  return failed;
-}
 
 }  // namespace
 

@@ -14,96 +14,51 @@ namespace {
 
 /// The functions of libnvidia-ml that shardkit uses. Those without which nothing can be told are always there; others,
 /// which older drivers lack, may be null. Their types are written out where older or newer headers lack them or call
-/// them deprecated.
+/// them deprecated. Making one throws Error{unsupported} where the library is missing or too old.
 struct NvmlLibrary {
   using Number = nvmlReturn_t(nvmlDevice_t, unsigned*);
   using Clock = nvmlReturn_t(nvmlDevice_t, nvmlClockType_t, unsigned*);
   using Utilisation = nvmlReturn_t(nvmlDevice_t, unsigned* percent, unsigned* microseconds);
   using Reasons = nvmlReturn_t(nvmlDevice_t, unsigned long long*);
 
-  /// Loads it. Throws Error{unsupported} where it is missing or too old.
-  NvmlLibrary();
+  SharedLibrary library{"NVIDIA driver", {"libnvidia-ml.so.1"}};
+  decltype(nvmlInit_v2)* init = library.need("nvmlInit_v2");
+  decltype(nvmlShutdown)* shutdown = library.need("nvmlShutdown");
+  decltype(nvmlErrorString)* error_string = library.need("nvmlErrorString");
+  decltype(nvmlSystemGetDriverVersion)* driver_version = library.need("nvmlSystemGetDriverVersion");
+  decltype(nvmlDeviceGetCount_v2)* count = library.need("nvmlDeviceGetCount_v2");
+  decltype(nvmlDeviceGetHandleByIndex_v2)* by_index = library.need("nvmlDeviceGetHandleByIndex_v2");
+  nvmlReturn_t (*by_address)(const char*, nvmlDevice_t*) = library.need("nvmlDeviceGetHandleByPciBusId_v2");
+  decltype(nvmlDeviceGetName)* name = library.need("nvmlDeviceGetName");
+  decltype(nvmlDeviceGetPciInfo_v3)* pci = library.need("nvmlDeviceGetPciInfo_v3");
+  decltype(nvmlDeviceGetIndex)* index = library.need("nvmlDeviceGetIndex");
 
-  SharedLibrary library;
-  decltype(nvmlInit_v2)* init;
-  decltype(nvmlShutdown)* shutdown;
-  decltype(nvmlErrorString)* error_string;
-  decltype(nvmlSystemGetDriverVersion)* driver_version;
-  decltype(nvmlDeviceGetCount_v2)* count;
-  decltype(nvmlDeviceGetHandleByIndex_v2)* by_index;
-  nvmlReturn_t (*by_address)(const char*, nvmlDevice_t*);
-  decltype(nvmlDeviceGetName)* name;
-  decltype(nvmlDeviceGetPciInfo_v3)* pci;
-  decltype(nvmlDeviceGetIndex)* index;
-
-  decltype(nvmlDeviceGetMemoryInfo)* memory;
-  nvmlReturn_t (*memory_affinity)(nvmlDevice_t, unsigned words, unsigned long* nodes, unsigned scope);
-  Number* pcie_generation;
-  Number* pcie_lanes;
-  Number* max_pcie_generation;
-  Number* max_pcie_lanes;
-  Number* gpu_pcie_generation;
-  nvmlReturn_t (*pcie_throughput)(nvmlDevice_t, nvmlPcieUtilCounter_t, unsigned* kilobytes);
-  Clock* clock;
-  Clock* max_clock;
-  Reasons* clock_limits;
-  decltype(nvmlDeviceGetPerformanceState)* performance_state;
-  nvmlReturn_t (*temperature)(nvmlDevice_t, nvmlTemperatureSensors_t, unsigned*);
-  Number* power;
-  Number* power_limit;
-  Number* default_power_limit;
-  decltype(nvmlDeviceGetUtilizationRates)* busy;
-  Utilisation* decoder_busy;
-  Utilisation* jpeg_busy;
-  nvmlReturn_t (*mig)(nvmlDevice_t, unsigned* now, unsigned* next);
-  decltype(nvmlDeviceGetPersistenceMode)* persistence;
+  decltype(nvmlDeviceGetMemoryInfo)* memory = library.want("nvmlDeviceGetMemoryInfo");
+  nvmlReturn_t (*memory_affinity)(nvmlDevice_t, unsigned words, unsigned long* nodes,
+                                  unsigned scope) = library.want("nvmlDeviceGetMemoryAffinity");
+  Number* pcie_generation = library.want("nvmlDeviceGetCurrPcieLinkGeneration");
+  Number* pcie_lanes = library.want("nvmlDeviceGetCurrPcieLinkWidth");
+  Number* max_pcie_generation = library.want("nvmlDeviceGetMaxPcieLinkGeneration");
+  Number* max_pcie_lanes = library.want("nvmlDeviceGetMaxPcieLinkWidth");
+  Number* gpu_pcie_generation = library.want("nvmlDeviceGetGpuMaxPcieLinkGeneration");
+  nvmlReturn_t (*pcie_throughput)(nvmlDevice_t, nvmlPcieUtilCounter_t,
+                                  unsigned* kilobytes) = library.want("nvmlDeviceGetPcieThroughput");
+  Clock* clock = library.want("nvmlDeviceGetClockInfo");
+  Clock* max_clock = library.want("nvmlDeviceGetMaxClockInfo");
+  Reasons* clock_limits = library.want("nvmlDeviceGetCurrentClocksEventReasons");
+  Reasons* throttle_reasons = library.want("nvmlDeviceGetCurrentClocksThrottleReasons");  ///< its name before 535
+  decltype(nvmlDeviceGetPerformanceState)* performance_state = library.want("nvmlDeviceGetPerformanceState");
+  nvmlReturn_t (*temperature)(nvmlDevice_t, nvmlTemperatureSensors_t,
+                              unsigned*) = library.want("nvmlDeviceGetTemperature");
+  Number* power = library.want("nvmlDeviceGetPowerUsage");
+  Number* power_limit = library.want("nvmlDeviceGetEnforcedPowerLimit");
+  Number* default_power_limit = library.want("nvmlDeviceGetPowerManagementDefaultLimit");
+  decltype(nvmlDeviceGetUtilizationRates)* busy = library.want("nvmlDeviceGetUtilizationRates");
+  Utilisation* decoder_busy = library.want("nvmlDeviceGetDecoderUtilization");
+  Utilisation* jpeg_busy = library.want("nvmlDeviceGetJpgUtilization");
+  nvmlReturn_t (*mig)(nvmlDevice_t, unsigned* now, unsigned* next) = library.want("nvmlDeviceGetMigMode");
+  decltype(nvmlDeviceGetPersistenceMode)* persistence = library.want("nvmlDeviceGetPersistenceMode");
 };
-
-template <class Function>
-void need(const SharedLibrary& library, const char* symbol, Function*& function) {
-  function = library.function<Function>(symbol);
-}
-
-template <class Function>
-void want(const SharedLibrary& library, const char* symbol, Function*& function) {
-  function = library.find_function<Function>(symbol);
-}
-
-NvmlLibrary::NvmlLibrary() : library("NVIDIA driver", {"libnvidia-ml.so.1"}) {
-  need(library, "nvmlInit_v2", init);
-  need(library, "nvmlShutdown", shutdown);
-  need(library, "nvmlErrorString", error_string);
-  need(library, "nvmlSystemGetDriverVersion", driver_version);
-  need(library, "nvmlDeviceGetCount_v2", count);
-  need(library, "nvmlDeviceGetHandleByIndex_v2", by_index);
-  need(library, "nvmlDeviceGetHandleByPciBusId_v2", by_address);
-  need(library, "nvmlDeviceGetName", name);
-  need(library, "nvmlDeviceGetPciInfo_v3", pci);
-  need(library, "nvmlDeviceGetIndex", index);
-
-  want(library, "nvmlDeviceGetMemoryInfo", memory);
-  want(library, "nvmlDeviceGetMemoryAffinity", memory_affinity);
-  want(library, "nvmlDeviceGetCurrPcieLinkGeneration", pcie_generation);
-  want(library, "nvmlDeviceGetCurrPcieLinkWidth", pcie_lanes);
-  want(library, "nvmlDeviceGetMaxPcieLinkGeneration", max_pcie_generation);
-  want(library, "nvmlDeviceGetMaxPcieLinkWidth", max_pcie_lanes);
-  want(library, "nvmlDeviceGetGpuMaxPcieLinkGeneration", gpu_pcie_generation);
-  want(library, "nvmlDeviceGetPcieThroughput", pcie_throughput);
-  want(library, "nvmlDeviceGetClockInfo", clock);
-  want(library, "nvmlDeviceGetMaxClockInfo", max_clock);
-  want(library, "nvmlDeviceGetCurrentClocksEventReasons", clock_limits);
-  if (!clock_limits) want(library, "nvmlDeviceGetCurrentClocksThrottleReasons", clock_limits);  // its name before 535
-  want(library, "nvmlDeviceGetPerformanceState", performance_state);
-  want(library, "nvmlDeviceGetTemperature", temperature);
-  want(library, "nvmlDeviceGetPowerUsage", power);
-  want(library, "nvmlDeviceGetEnforcedPowerLimit", power_limit);
-  want(library, "nvmlDeviceGetPowerManagementDefaultLimit", default_power_limit);
-  want(library, "nvmlDeviceGetUtilizationRates", busy);
-  want(library, "nvmlDeviceGetDecoderUtilization", decoder_busy);
-  want(library, "nvmlDeviceGetJpgUtilization", jpeg_busy);
-  want(library, "nvmlDeviceGetMigMode", mig);
-  want(library, "nvmlDeviceGetPersistenceMode", persistence);
-}
 
 constexpr std::uint64_t kMega = 1'000'000;
 
@@ -244,7 +199,8 @@ class NvmlMonitor final : public GpuMonitor {
     state.memory_clock = hertz(nvml_.clock, gpu, NVML_CLOCK_MEM);
     state.max_memory_clock = hertz(nvml_.max_clock, gpu, NVML_CLOCK_MEM);
     unsigned long long reasons = 0;
-    if (nvml_.clock_limits && nvml_.clock_limits(gpu, &reasons) == NVML_SUCCESS) {
+    const auto limits = nvml_.clock_limits ? nvml_.clock_limits : nvml_.throttle_reasons;
+    if (limits && limits(gpu, &reasons) == NVML_SUCCESS) {
       state.clock_limits = clock_limit_names(reasons);
     }
     nvmlPstates_t performance = NVML_PSTATE_UNKNOWN;

@@ -33,15 +33,13 @@ SharedLibrary::SharedLibrary(std::string_view what, const std::vector<std::strin
               fmt::format("no {} here: {} cannot be loaded ({})", what_, fmt::join(names, ", "), why));
 }
 
-void* SharedLibrary::find(const char* symbol) const { return ::dlsym(handle_, symbol); }
+SharedLibrary::Function SharedLibrary::want(const char* symbol) const { return {::dlsym(handle_, symbol)}; }
 
-void* SharedLibrary::address(const char* symbol) const {
-  void* const found = find(symbol);
-  if (!found) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("the {} here is too old: {} has no function {}", what_, name_, symbol));
-  }
-  return found;
+SharedLibrary::Function SharedLibrary::need(const char* symbol) const {
+  const Function found = want(symbol);
+  if (found.address) return found;
+  throw Error(ErrorCode::unsupported,
+              fmt::format("the {} here is too old: {} has no function {}", what_, name_, symbol));
 }
 
 }  // namespace shardkit::gpu

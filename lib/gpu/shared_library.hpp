@@ -17,21 +17,21 @@ class SharedLibrary {
   /// Which of them it is.
   const std::string& name() const { return name_; }
 
-  /// The function called `symbol`, of type `Function*`. Throws Error{unsupported}: the library is too old.
-  template <class Function>
-  Function* function(const char* symbol) const {
-    return reinterpret_cast<Function*>(address(symbol));
-  }
+  /// A function of the library, for a pointer of its type; null where the library lacks it.
+  struct Function {
+    void* address;
+    template <class Type>
+    operator Type*() const {  // NOLINT: implicit on purpose
+      return reinterpret_cast<Type*>(address);
+    }
+  };
+
+  /// The function called `symbol`. Throws Error{unsupported}: the library is too old.
+  Function need(const char* symbol) const;
   /// The same; null when the library has no such function.
-  template <class Function>
-  Function* find_function(const char* symbol) const {
-    return reinterpret_cast<Function*>(find(symbol));
-  }
+  Function want(const char* symbol) const;
 
  private:
-  void* find(const char* symbol) const;
-  void* address(const char* symbol) const;
-
   std::string what_;
   std::string name_;
   void* handle_ = nullptr;

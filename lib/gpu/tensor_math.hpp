@@ -6,7 +6,7 @@
 
 #include "image/tensor_type.hpp"
 
-/// How a GPU makes a batch's tensor, pixel by pixel. Kernels (gpu/tensor_kernels.cu) and the fake device of tests run
+/// How a GPU makes a batch's tensor, pixel by pixel. Kernels (gpu/kernels.cu) and the fake device of tests run
 /// these same functions. They compute what image/augment.hpp and image/resize.hpp do, to the bit: divisions are
 /// divisions, and the kernels' file is compiled so that no multiplication is fused with an addition.
 namespace shardkit::gpu {

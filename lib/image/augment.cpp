@@ -4,6 +4,10 @@
 #include <cmath>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace shardkit::image {
 namespace {
 
@@ -71,7 +75,36 @@ void normalise(std::span<const std::uint8_t> levels, const float* mean, const fl
   normalise_each(levels, mean, deviation, out);
 }
 
+void to_half_portable(std::span<const float> values, std::span<std::uint16_t> halves) {
+  for (std::size_t i = 0; i < values.size(); ++i) halves[i] = to_half(values[i]);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx,f16c")]] void to_half_f16c(std::span<const float> values, std::span<std::uint16_t> halves) {
+  constexpr std::size_t kLanes = 8;
+  std::size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    const __m128i packed = _mm256_cvtps_ph(_mm256_loadu_ps(values.data() + i), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(halves.data() + i), packed);
+  }
+  _mm256_zeroupper();
+  to_half_portable(values.subspan(i), halves.subspan(i));
+}
+
+bool has_f16c() {
+  static const bool has = __builtin_cpu_supports("f16c") != 0 && __builtin_cpu_supports("avx") != 0;
+  return has;
+}
+#endif
+
 }  // namespace
+
+void to_half(std::span<const float> values, std::span<std::uint16_t> halves) {
+#if defined(__x86_64__)
+  if (has_f16c()) return to_half_f16c(values, halves);
+#endif
+  to_half_portable(values, halves);
+}
 
 void Augmenter::prepare(std::size_t width) {
   const std::size_t values = width * kChannels;

@@ -26,6 +26,9 @@ inline constexpr std::array<float, 3> kImageNetDeviation{0.229F, 0.224F, 0.225F}
 /// True for one sample in two: torchvision's RandomHorizontalFlip at its default.
 inline bool draw_flip(Prng& prng) { return (prng.next() >> 63U) != 0; }
 
+/// to_half() for a whole row, by F16C where the processor has it. `halves` is as long as `values`.
+void to_half(std::span<const float> values, std::span<std::uint16_t> halves);
+
 /// Flips, normalises and lays out RGB pixels as one sample of a batch tensor. f32 is (x / 255 - mean) / deviation in
 /// single precision, bit for bit torchvision's ToTensor and Normalize; f16 is that rounded to nearest, ties to even;
 /// u8 keeps the values, for a GPU to normalise. Keeps a row between calls, so that a reused object allocates

@@ -43,23 +43,6 @@ bool is_progressive(unsigned marker) { return marker % 4 == 2; }
 
 bool stands_alone(unsigned marker) { return (marker >= kRst0 && marker <= kSoi) || marker == kTem; }
 
-Subsampling name_sampling(unsigned h, unsigned v) {
-  switch (h * 16 + v) {
-    case 0x11:
-      return Subsampling::s444;
-    case 0x21:
-      return Subsampling::s422;
-    case 0x22:
-      return Subsampling::s420;
-    case 0x12:
-      return Subsampling::s440;
-    case 0x41:
-      return Subsampling::s411;
-    default:
-      return Subsampling::other;
-  }
-}
-
 /// Luma's factors over chroma's. A scale shared by all components (such as 2x2, 2x2, 2x2) subsamples nothing.
 Subsampling subsampling_of(std::span<const unsigned> factors) {
   if (factors.size() == 1) return Subsampling::gray;
@@ -68,7 +51,12 @@ Subsampling subsampling_of(std::span<const unsigned> factors) {
   const unsigned luma_h = factors[0] >> 4U;
   const unsigned luma_v = factors[0] & 15U;
   if (factors[2] != factors[1] || luma_h % chroma_h != 0 || luma_v % chroma_v != 0) return Subsampling::other;
-  return name_sampling(luma_h / chroma_h, luma_v / chroma_v);
+  constexpr std::array known{std::pair{0x11U, Subsampling::s444}, std::pair{0x21U, Subsampling::s422},
+                             std::pair{0x22U, Subsampling::s420}, std::pair{0x12U, Subsampling::s440},
+                             std::pair{0x41U, Subsampling::s411}};
+  const unsigned ratios = luma_h / chroma_h * 16 + luma_v / chroma_v;
+  const auto* const found = std::ranges::find(known, ratios, &std::pair<unsigned, Subsampling>::first);
+  return found == known.end() ? Subsampling::other : found->second;
 }
 
 /// SOFn (T.81 B.2.2): precision, height, width, count, then id, factors and table of each component.

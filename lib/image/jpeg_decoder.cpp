@@ -1,7 +1,8 @@
 #include "image/jpeg_decoder.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <vector>
 
@@ -47,24 +48,6 @@ void cmyk_to_rgb(const std::uint8_t* cmyk, std::size_t pixels, bool stores_light
   }
 }
 
-CropBox cut_to(const CropBox& box, std::uint32_t width, std::uint32_t height) {
-  if (box.width == 0 || box.height == 0 || box.x >= width || box.y >= height) {
-    throw Error(ErrorCode::usage, fmt::format("a crop of {} x {} at {},{} holds nothing of an image of {} x {} pixels",
-                                              box.width, box.height, box.x, box.y, width, height));
-  }
-  return {box.x, box.y, std::min(box.width, width - box.x), std::min(box.height, height - box.y)};
-}
-
-/// Copies the box out of wider rows.
-PixelView pack(const PixelView& source, const CropBox& box, PixelBuffer& buffer) {
-  const std::size_t stride = std::size_t{box.width} * kChannels;
-  const std::span<std::uint8_t> target = buffer.take(stride * box.height);
-  for (std::uint32_t y = 0; y < box.height; ++y) {
-    std::memcpy(target.data() + y * stride, source.row(box.y + y) + std::size_t{box.x} * kChannels, stride);
-  }
-  return {target, box.width, box.height};
-}
-
 }  // namespace
 
 struct JpegDecoder::Codec {
@@ -77,18 +60,76 @@ struct JpegDecoder::Codec {
   explicit Codec(const DecodeOptions& chosen) : options(chosen), reader(chosen.max_scans) {}
 
   /// Everything before the first pixel; what came of it when that was a failure.
-  std::optional<Decoded> open(Bytes jpeg);
-  bool read_whole(unsigned scale_divisor, PixelView& pixels);
-  bool read_box(const CropBox& box, Region& result);
-  bool read_rows(std::span<std::uint8_t> target, std::uint32_t width, std::uint32_t rows);
+  std::optional<Decoded> open(Bytes jpeg) {
+    const ImageKind kind = sniff_image(jpeg);
+    if (kind != ImageKind::jpeg) return Decoded{DecodeFailure::not_jpeg, {}, image_kind_name(kind)};
+    if (!reader.read_header(jpeg)) return failed(reason());
+    if (std::uint64_t{reader.image_width()} * reader.image_height() > kMaxPixels)
+      return failed(DecodeFailure::too_large);
+    return std::nullopt;
+  }
+
+  bool read_whole(unsigned scale_divisor, PixelView& pixels) {
+    if (!reader.start(scale_divisor, options.keep_gray, options.smooth_chroma)) return false;
+    const std::uint32_t width = reader.output_width();
+    const std::uint32_t height = reader.output_height();
+    const unsigned channels = std::min(reader.output_channels(), kChannels);
+    const std::span<std::uint8_t> target = region.take(std::size_t{width} * height * channels);
+    pixels = {target, width, height, channels};
+    return read_rows(target, width, height) && reader.finish();
+  }
+
+  bool read_box(const CropBox& box, Region& result) {
+    if (!reader.start(1)) return false;
+    // One column more on each side: upsampled chroma looks at its neighbours, and at an edge it makes one up.
+    std::uint32_t x = box.x == 0 ? 0 : box.x - 1;
+    std::uint32_t width = std::min(box.x + box.width + 1, reader.output_width()) - x;
+    if (width < reader.output_width() && !reader.crop_columns(x, width)) return false;
+    if (box.y != 0 && !reader.skip_rows(box.y)) return false;
+    const std::size_t size = std::size_t{width} * box.height * kChannels;
+    const std::span<std::uint8_t> target = region.take(size + BilinearResizer::kReadBeyond).first(size);
+    result = {{target, width, box.height}, {box.x - x, 0, box.width, box.height}};
+    return read_rows(target, width, box.height);
+  }
+
+  bool read_rows(std::span<std::uint8_t> target, std::uint32_t width, std::uint32_t rows) {
+    const unsigned channels = reader.output_channels();
+    if (channels <= kChannels) return reader.read_rows(target.data(), std::size_t{width} * channels, rows);
+    const std::size_t stride = std::size_t{width} * kChannels;
+    const std::span<std::uint8_t> line = cmyk.take(std::size_t{width} * 4);
+    for (std::uint32_t y = 0; y < rows; ++y) {
+      if (!reader.read_rows(line.data(), line.size(), 1)) return false;
+      cmyk_to_rgb(line.data(), width, reader.has_adobe_marker(), target.data() + y * stride);
+    }
+    return true;
+  }
 
   /// Resized to size x size.
-  Decoded resize_box(const CropBox& box, std::uint32_t size);
+  Decoded resize_box(const CropBox& box, std::uint32_t size) {
+    Region found;
+    if (!read_box(box, found)) return failed(reason());
+    const std::span<std::uint8_t> target = crop.take(std::size_t{size} * size * kChannels);
+    resizer.resize(found.pixels, found.box, size, size, target);
+    return finished({target, size, size});
+  }
 
   /// The failure that libjpeg's error or warning stands for.
-  DecodeFailure reason() const;
-  Decoded failed(DecodeFailure failure) const;
-  Decoded finished(const PixelView& pixels) const;
+  DecodeFailure reason() const {
+    const JpegErrors& errors = reader.errors();
+    if (reader.too_many_scans()) return DecodeFailure::too_many_scans;
+    if (errors.input_ended) return DecodeFailure::truncated;
+    if (errors.error_code == JERR_EMPTY_IMAGE) return DecodeFailure::zero_pixels;
+    if (errors.error_code != 0) return DecodeFailure::corrupt;
+    return errors.warned ? DecodeFailure::warned : DecodeFailure::none;
+  }
+
+  Decoded failed(DecodeFailure failure) const { return {failure, {}, reader.errors().text}; }
+
+  Decoded finished(const PixelView& pixels) const {
+    const DecodeFailure failure = reason();
+    const bool usable = failure == DecodeFailure::none || (failure == DecodeFailure::warned && !options.strict);
+    return {failure, usable ? pixels : PixelView{}, reader.errors().text};
+  }
 
   DecodeOptions options;
   JpegReader reader;
@@ -97,74 +138,6 @@ struct JpegDecoder::Codec {
   PixelBuffer crop;
   BilinearResizer resizer;
 };
-
-std::optional<Decoded> JpegDecoder::Codec::open(Bytes jpeg) {
-  const ImageKind kind = sniff_image(jpeg);
-  if (kind != ImageKind::jpeg) return Decoded{DecodeFailure::not_jpeg, {}, image_kind_name(kind)};
-  if (!reader.read_header(jpeg)) return failed(reason());
-  if (std::uint64_t{reader.image_width()} * reader.image_height() > kMaxPixels) return failed(DecodeFailure::too_large);
-  return std::nullopt;
-}
-
-bool JpegDecoder::Codec::read_rows(std::span<std::uint8_t> target, std::uint32_t width, std::uint32_t rows) {
-  const unsigned channels = reader.output_channels();
-  if (channels <= kChannels) return reader.read_rows(target.data(), std::size_t{width} * channels, rows);
-  const std::size_t stride = std::size_t{width} * kChannels;
-  const std::span<std::uint8_t> line = cmyk.take(std::size_t{width} * 4);
-  for (std::uint32_t y = 0; y < rows; ++y) {
-    if (!reader.read_rows(line.data(), line.size(), 1)) return false;
-    cmyk_to_rgb(line.data(), width, reader.has_adobe_marker(), target.data() + y * stride);
-  }
-  return true;
-}
-
-bool JpegDecoder::Codec::read_whole(unsigned scale_divisor, PixelView& pixels) {
-  if (!reader.start(scale_divisor, options.keep_gray, options.smooth_chroma)) return false;
-  const std::uint32_t width = reader.output_width();
-  const std::uint32_t height = reader.output_height();
-  const unsigned channels = std::min(reader.output_channels(), kChannels);
-  const std::span<std::uint8_t> target = region.take(std::size_t{width} * height * channels);
-  pixels = {target, width, height, channels};
-  return read_rows(target, width, height) && reader.finish();
-}
-
-bool JpegDecoder::Codec::read_box(const CropBox& box, Region& result) {
-  if (!reader.start(1)) return false;
-  // One column more on each side: upsampled chroma looks at its neighbours, and at an edge it makes one up.
-  std::uint32_t x = box.x == 0 ? 0 : box.x - 1;
-  std::uint32_t width = std::min(box.x + box.width + 1, reader.output_width()) - x;
-  if (width < reader.output_width() && !reader.crop_columns(x, width)) return false;
-  if (box.y != 0 && !reader.skip_rows(box.y)) return false;
-  const std::size_t size = std::size_t{width} * box.height * kChannels;
-  const std::span<std::uint8_t> target = region.take(size + BilinearResizer::kReadBeyond).first(size);
-  result = {{target, width, box.height}, {box.x - x, 0, box.width, box.height}};
-  return read_rows(target, width, box.height);
-}
-
-Decoded JpegDecoder::Codec::resize_box(const CropBox& box, std::uint32_t size) {
-  Region found;
-  if (!read_box(box, found)) return failed(reason());
-  const std::span<std::uint8_t> target = crop.take(std::size_t{size} * size * kChannels);
-  resizer.resize(found.pixels, found.box, size, size, target);
-  return finished({target, size, size});
-}
-
-DecodeFailure JpegDecoder::Codec::reason() const {
-  const JpegErrors& errors = reader.errors();
-  if (reader.too_many_scans()) return DecodeFailure::too_many_scans;
-  if (errors.input_ended) return DecodeFailure::truncated;
-  if (errors.error_code == JERR_EMPTY_IMAGE) return DecodeFailure::zero_pixels;
-  if (errors.error_code != 0) return DecodeFailure::corrupt;
-  return errors.warned ? DecodeFailure::warned : DecodeFailure::none;
-}
-
-Decoded JpegDecoder::Codec::failed(DecodeFailure failure) const { return {failure, {}, reader.errors().text}; }
-
-Decoded JpegDecoder::Codec::finished(const PixelView& pixels) const {
-  const DecodeFailure failure = reason();
-  const bool usable = failure == DecodeFailure::none || (failure == DecodeFailure::warned && !options.strict);
-  return {failure, usable ? pixels : PixelView{}, reader.errors().text};
-}
 
 JpegDecoder::JpegDecoder(const DecodeOptions& options) : codec_(std::make_unique<Codec>(options)) {}
 JpegDecoder::~JpegDecoder() = default;
@@ -178,14 +151,6 @@ Decoded JpegDecoder::decode_shrunk(Bytes jpeg, unsigned scale_divisor) {
   return codec_->finished(pixels);
 }
 
-Decoded JpegDecoder::decode_box(Bytes jpeg, const CropBox& box) {
-  if (const auto failure = codec_->open(jpeg)) return *failure;
-  const CropBox cut = cut_to(box, codec_->reader.image_width(), codec_->reader.image_height());
-  Codec::Region region;
-  if (!codec_->read_box(cut, region)) return codec_->failed(codec_->reason());
-  return codec_->finished(pack(region.pixels, region.box, codec_->crop));
-}
-
 Decoded JpegDecoder::decode_random_crop(Bytes jpeg, Prng& prng, std::uint32_t size) {
   if (const auto failure = codec_->open(jpeg)) return *failure;
   return codec_->resize_box(draw_resized_crop(codec_->reader.image_width(), codec_->reader.image_height(), prng), size);
@@ -196,6 +161,28 @@ Decoded JpegDecoder::decode_resized_crop(Bytes jpeg, const CropBox& box, std::ui
   const bool inside =
       box.x + box.width <= codec_->reader.image_width() && box.y + box.height <= codec_->reader.image_height();
   return inside ? codec_->resize_box(box, size) : codec_->failed(DecodeFailure::corrupt);
+}
+
+PixelDifference pixel_difference(const PixelView& a, const PixelView& b) {
+  if (a.width != b.width || a.height != b.height || a.channels != 3 || b.channels != 3) {
+    throw Error(ErrorCode::usage, fmt::format("RGB images of {} x {} and {} x {} pixels cannot be compared", a.width,
+                                              a.height, b.width, b.height));
+  }
+  std::array<int, 3> largest{};
+  std::uint64_t squares = 0;
+  for (std::size_t i = 0; i < a.bytes.size(); i += 3) {
+    for (std::size_t c = 0; c < 3; ++c) {
+      const int difference = std::abs(int{a.bytes[i + c]} - int{b.bytes[i + c]});
+      largest[c] = std::max(largest[c], difference);
+      squares += static_cast<std::uint64_t>(difference * difference);
+    }
+  }
+  PixelDifference result;
+  for (std::size_t c = 0; c < 3; ++c) result.largest[c] = static_cast<std::uint8_t>(largest[c]);
+  if (squares == 0) return result;
+  const double mean = static_cast<double>(squares) / static_cast<double>(a.bytes.size());
+  result.psnr_db = std::min(kMostPsnr, 10 * std::log10(255.0 * 255.0 / mean));
+  return result;
 }
 
 }  // namespace shardkit::image

@@ -60,12 +60,7 @@ class JpegDecoder {
   /// The same at another divisor than the options': 1, 2, 4 or 8. A side of n pixels becomes one of ceil(n / divisor).
   Decoded decode_shrunk(Bytes jpeg, unsigned scale_divisor);
 
-  /// Only the pixels of `box`, the same as decode() has there; columns and rows outside it are skipped where the format
-  /// allows. A box that reaches over the image's edge is cut to it; one wholly outside is an Error{usage}.
-  /// What lies below the box is not looked at, so damage there goes unnoticed.
-  Decoded decode_box(Bytes jpeg, const CropBox& box);
-
-  /// RandomResizedCrop: draws a box (random_crop.hpp), decodes it alone and resizes it bilinearly to size x size.
+  /// RandomResizedCrop: draws a box (image/augment.hpp), decodes it alone and resizes it bilinearly to size x size.
   Decoded decode_random_crop(Bytes jpeg, Prng& prng, std::uint32_t size = 224);
   /// The same of a box that was drawn already, with the sides of the header; it lies in the image and is not empty. An
   /// image with other sides is DecodeFailure::corrupt.
@@ -75,5 +70,17 @@ class JpegDecoder {
   struct Codec;
   std::unique_ptr<Codec> codec_;
 };
+
+/// The PSNR of images that are equal, and of those that differ by less: it has no upper end.
+inline constexpr double kMostPsnr = 100;
+
+/// How far two decodings of an image lie apart.
+struct PixelDifference {
+  double psnr_db = kMostPsnr;             ///< 10 log10(255^2 / mean squared difference of all values)
+  std::array<std::uint8_t, 3> largest{};  ///< of red, green and blue
+};
+
+/// Both are RGB and of the same sides. Throws Error{usage} when they are not.
+PixelDifference pixel_difference(const PixelView& a, const PixelView& b);
 
 }  // namespace shardkit::image

@@ -71,8 +71,51 @@ struct JpegEncoder::Codec {
   /// Runs libjpeg; false when it gave up. Nothing here may have a destructor: libjpeg leaves by a jump. Makes and
   /// destroys libjpeg's object each time: it would keep the last image's optimised Huffman tables and use them for the
   /// next.
-  bool run(const PixelView& pixels, const EncodeOptions& options, Factors luma);
-  void configure(const PixelView& pixels, const EncodeOptions& options, Factors luma);
+  bool run(const PixelView& pixels, const EncodeOptions& options, Factors luma) {
+    errors.reset();
+    info.err = &errors.base;
+    if (setjmp(errors.landing) != 0) {
+      jpeg_destroy_compress(&info);
+      return false;
+    }
+    jpeg_create_compress(&info);
+    unsigned char* target = bytes;
+    size = capacity;
+    jpeg_mem_dest(&info, &target, &size);
+    configure(pixels, options, luma);
+    jpeg_start_compress(&info, TRUE);
+    if (options.orientation != 1) {
+      const std::array<std::uint8_t, 32> exif = exif_segment(options.orientation);
+      jpeg_write_marker(&info, JPEG_APP0 + 1, exif.data(), static_cast<unsigned>(exif.size()));
+    }
+    while (info.next_scanline < info.image_height) {
+      // libjpeg's interface predates const; it only reads the row.
+      JSAMPROW row = const_cast<JSAMPROW>(pixels.row(info.next_scanline));
+      jpeg_write_scanlines(&info, &row, 1);
+    }
+    jpeg_finish_compress(&info);
+    jpeg_destroy_compress(&info);
+    if (target != bytes) {
+      std::free(bytes);
+      bytes = target;
+      capacity = size;
+    }
+    return true;
+  }
+
+  void configure(const PixelView& pixels, const EncodeOptions& options, Factors luma) {
+    info.image_width = pixels.width;
+    info.image_height = pixels.height;
+    info.input_components = static_cast<int>(pixels.channels);
+    info.in_color_space = pixels.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(&info);
+    jpeg_set_quality(&info, options.quality, TRUE);
+    info.dct_method = JDCT_ISLOW;
+    info.optimize_coding = options.optimize ? TRUE : FALSE;
+    info.comp_info[0].h_samp_factor = luma.h;
+    info.comp_info[0].v_samp_factor = luma.v;
+    if (options.progressive) jpeg_simple_progression(&info);
+  }
 
   jpeg_compress_struct info;
   JpegErrors errors;
@@ -81,52 +124,6 @@ struct JpegEncoder::Codec {
   unsigned long capacity = 0;
   unsigned long size = 0;
 };
-
-void JpegEncoder::Codec::configure(const PixelView& pixels, const EncodeOptions& options, Factors luma) {
-  info.image_width = pixels.width;
-  info.image_height = pixels.height;
-  info.input_components = static_cast<int>(pixels.channels);
-  info.in_color_space = pixels.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-  jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, options.quality, TRUE);
-  info.dct_method = JDCT_ISLOW;
-  info.optimize_coding = options.optimize ? TRUE : FALSE;
-  info.comp_info[0].h_samp_factor = luma.h;
-  info.comp_info[0].v_samp_factor = luma.v;
-  if (options.progressive) jpeg_simple_progression(&info);
-}
-
-bool JpegEncoder::Codec::run(const PixelView& pixels, const EncodeOptions& options, Factors luma) {
-  errors.reset();
-  info.err = &errors.base;
-  if (setjmp(errors.landing) != 0) {
-    jpeg_destroy_compress(&info);
-    return false;
-  }
-  jpeg_create_compress(&info);
-  unsigned char* target = bytes;
-  size = capacity;
-  jpeg_mem_dest(&info, &target, &size);
-  configure(pixels, options, luma);
-  jpeg_start_compress(&info, TRUE);
-  if (options.orientation != 1) {
-    const std::array<std::uint8_t, 32> exif = exif_segment(options.orientation);
-    jpeg_write_marker(&info, JPEG_APP0 + 1, exif.data(), static_cast<unsigned>(exif.size()));
-  }
-  while (info.next_scanline < info.image_height) {
-    // libjpeg's interface predates const; it only reads the row.
-    JSAMPROW row = const_cast<JSAMPROW>(pixels.row(info.next_scanline));
-    jpeg_write_scanlines(&info, &row, 1);
-  }
-  jpeg_finish_compress(&info);
-  jpeg_destroy_compress(&info);
-  if (target != bytes) {
-    std::free(bytes);
-    bytes = target;
-    capacity = size;
-  }
-  return true;
-}
 
 JpegEncoder::JpegEncoder() : codec_(std::make_unique<Codec>()) {}
 JpegEncoder::~JpegEncoder() = default;

@@ -51,8 +51,29 @@ bool shows(const PixelView& pixels, const JpegHeader& header, unsigned divisor) 
 struct JpegResizer::Codec {
   explicit Codec(const ResizeOptions& chosen) : options(chosen), decoder({.keep_gray = true}) {}
 
-  PixelView shrink(const PixelView& pixels, const JpegHeader& header, unsigned divisor);
-  Resized encode(const PixelView& pixels, unsigned orientation, Bytes input, std::size_t most_bytes);
+  PixelView shrink(const PixelView& pixels, const JpegHeader& header, unsigned divisor) {
+    const std::uint32_t width = scaled_side(header.width, header, options.shorter);
+    const std::uint32_t height = scaled_side(header.height, header, options.shorter);
+    const std::size_t size = std::size_t{width} * height * pixels.channels;
+    if (small.size() < size) small.resize(size);
+    const std::span<std::uint8_t> target = std::span(small).first(size);
+    resizer.resize(pixels, {header.width, header.height, divisor}, width, height, target);
+    return {target, width, height, pixels.channels};
+  }
+
+  Resized encode(const PixelView& pixels, unsigned orientation, Bytes input, std::size_t most_bytes) {
+    EncodeOptions encoding{.quality = options.quality, .orientation = orientation};
+    while (true) {
+      const Bytes jpeg = encoder.encode(pixels, encoding);
+      if (jpeg.size() <= most_bytes) return {.changed = true, .jpeg = jpeg, .message = {}, .quality = encoding.quality};
+      if (encoding.optimize) return {.jpeg = input, .message = {}};
+      if (encoding.quality <= kLowestQuality) {
+        encoding.optimize = true;
+      } else {
+        encoding.quality = std::max(kLowestQuality, encoding.quality - kQualityStep);
+      }
+    }
+  }
 
   ResizeOptions options;
   JpegDecoder decoder;
@@ -60,30 +81,6 @@ struct JpegResizer::Codec {
   std::vector<std::uint8_t> small;
   JpegEncoder encoder;
 };
-
-PixelView JpegResizer::Codec::shrink(const PixelView& pixels, const JpegHeader& header, unsigned divisor) {
-  const std::uint32_t width = scaled_side(header.width, header, options.shorter);
-  const std::uint32_t height = scaled_side(header.height, header, options.shorter);
-  const std::size_t size = std::size_t{width} * height * pixels.channels;
-  if (small.size() < size) small.resize(size);
-  const std::span<std::uint8_t> target = std::span(small).first(size);
-  resizer.resize(pixels, {header.width, header.height, divisor}, width, height, target);
-  return {target, width, height, pixels.channels};
-}
-
-Resized JpegResizer::Codec::encode(const PixelView& pixels, unsigned orientation, Bytes input, std::size_t most_bytes) {
-  EncodeOptions encoding{.quality = options.quality, .orientation = orientation};
-  while (true) {
-    const Bytes jpeg = encoder.encode(pixels, encoding);
-    if (jpeg.size() <= most_bytes) return {.changed = true, .jpeg = jpeg, .message = {}, .quality = encoding.quality};
-    if (encoding.optimize) return {.jpeg = input, .message = {}};
-    if (encoding.quality <= kLowestQuality) {
-      encoding.optimize = true;
-    } else {
-      encoding.quality = std::max(kLowestQuality, encoding.quality - kQualityStep);
-    }
-  }
-}
 
 JpegResizer::JpegResizer(const ResizeOptions& options) : codec_(std::make_unique<Codec>(options)) {
   if (options.shorter == 0) throw Error(ErrorCode::usage, "the shorter side of a resized image is at least 1 pixel");

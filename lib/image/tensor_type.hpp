@@ -3,7 +3,6 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "core/fields.hpp"
@@ -21,7 +20,9 @@ enum class TensorLayout { nchw, nhwc };
 constexpr auto enum_names(TensorLayout) { return std::to_array<std::string_view>({"nchw", "nhwc"}); }
 
 /// Bytes of one value.
-std::uint64_t value_bytes(TensorType type);
+constexpr std::uint64_t value_bytes(TensorType type) {
+  return type == TensorType::u8 ? 1 : type == TensorType::f16 ? 2 : 4;
+}
 
 /// `bits` without its lowest `shift` ones, rounded to nearest, ties to even. For to_half().
 constexpr std::uint32_t rounded_bits(std::uint32_t bits, std::uint32_t shift) {
@@ -57,9 +58,6 @@ constexpr std::uint16_t to_half(float value) {
   }
   return static_cast<std::uint16_t>(sign | half);
 }
-
-/// The same for a whole row, by F16C where the processor has it. `halves` is as long as `values`.
-void to_half(std::span<const float> values, std::span<std::uint16_t> halves);
 
 /// Two neighbours in a direction: `first`, `next` (the same at the far edge) and what `next` counts, in 1/256.
 struct BilinearTap {

@@ -1,12 +1,18 @@
 #include "io/file.hpp"
 
 #include <cerrno>
+#include <cstdio>
+#include <memory>
 #include <utility>
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "io/publish.hpp"
 
 namespace shardkit::io {
 namespace {
@@ -83,6 +89,84 @@ std::string read_text_file(const std::string& path, std::uint64_t limit) {
     }
     if (got < block) return text;
   }
+}
+
+namespace {
+
+constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+/// Opens or makes one sub-folder; not open when it is missing and not to be made.
+File open_step(const File& parent, const std::string& name, bool make) {
+  const std::string path = join_path(parent.path(), name);
+  int fd = ::openat(parent.fd(), name.c_str(), kFolder);
+  if (fd < 0 && errno == ENOENT && make) {
+    if (::mkdirat(parent.fd(), name.c_str(), 0777) != 0 && errno != EEXIST) {
+      throw system_error(errno, "create folder", path);
+    }
+    fd = ::openat(parent.fd(), name.c_str(), kFolder);
+  }
+  if (fd >= 0) return File(fd, path);
+  if (errno == ENOENT && !make) return {};
+  if (errno == ENOTDIR || errno == ELOOP) {
+    throw Error(ErrorCode::conflict, fmt::format("'{}' is a link or a file where a folder is needed; remove it", path),
+                path);
+  }
+  throw system_error(errno, "open", path);
+}
+
+}  // namespace
+
+std::optional<File> ContainedFolder::folder(std::string_view relative, bool make) const {
+  File current(::openat(root_.fd(), ".", kFolder), path_);
+  if (!current) throw system_error(errno, "open", path_);
+  while (!relative.empty()) {
+    const std::size_t slash = relative.find('/');
+    current = open_step(current, std::string(relative.substr(0, slash)), make);
+    if (!current) return std::nullopt;
+    relative.remove_prefix(slash == std::string_view::npos ? relative.size() : slash + 1);
+  }
+  return current;
+}
+
+void ContainedFolder::remove_if_empty(std::string_view relative) const {
+  const std::size_t slash = relative.rfind('/');
+  const bool is_top = slash == std::string_view::npos;
+  const auto parent = folder(is_top ? "" : relative.substr(0, slash), false);
+  if (!parent) return;
+  const std::string name(is_top ? relative : relative.substr(slash + 1));
+  if (::unlinkat(parent->fd(), name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTDIR) return;
+  if (errno != ENOTEMPTY && errno != EEXIST) throw system_error(errno, "remove", join_path(parent->path(), name));
+}
+
+Standing standing_at(const File& folder, const std::string& name) {
+  struct stat info {};
+  if (::fstatat(folder.fd(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
+    return S_ISREG(info.st_mode) ? Standing::file : Standing::other;
+  }
+  if (errno == ENOENT) return Standing::nothing;
+  throw system_error(errno, "look at", join_path(folder.path(), name));
+}
+
+File open_below(const File& folder, const std::string& name) {
+  return File::open_read_at(folder.fd(), name.c_str(), join_path(folder.path(), name), O_NOFOLLOW);
+}
+
+std::vector<std::string> names_in(const File& folder) {
+  std::vector<std::string> names;
+  const int fd = ::openat(folder.fd(), ".", kFolder);  // with a position of its own
+  if (fd < 0 && errno == ENOENT) return names;
+  if (fd < 0) throw system_error(errno, "list", folder.path());
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(fd), &::closedir);
+  if (!listing) {
+    const int error = errno;
+    ::close(fd);
+    throw system_error(error, "list", folder.path());
+  }
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  return names;
 }
 
 }  // namespace shardkit::io

@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -16,6 +18,21 @@
 
 namespace shardkit::io {
 namespace {
+
+/// F_OFD_SETLK over the whole file; the errno, 0 when it was done.
+int set_lock(int fd, short type) {
+  struct flock whole {};
+  whole.l_type = type;
+  while (::fcntl(fd, F_OFD_SETLK, &whole) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+[[noreturn]] void refuse_without_locks(const std::string& path) {
+  throw Error(ErrorCode::unsupported,
+              fmt::format("the file system of '{}' keeps no locks; choose a folder on a local disk", path), path);
+}
 
 class PosixFile final : public WritableFile {
  public:
@@ -32,12 +49,6 @@ class PosixFile final : public WritableFile {
     const auto from = static_cast<off_t>(written_back_);
     if (end > written_back_) ::sync_file_range(file_.fd(), from, static_cast<off_t>(end) - from, SYNC_FILE_RANGE_WRITE);
     written_back_ = end;
-  }
-
-  void truncate(std::uint64_t size) override {
-    const auto end = static_cast<off_t>(size);
-    if (::ftruncate(file_.fd(), end) != 0) throw system_error(errno, "shorten", file_.path());
-    if (::lseek(file_.fd(), end, SEEK_SET) != end) throw system_error(errno, "seek in", file_.path());
   }
 
  private:
@@ -128,25 +139,13 @@ class PosixFileSystem final : public FileSystem {
     }
   }
 
-  std::unique_ptr<WritableFile> reopen(const std::string& path, std::uint64_t size) override {
-    File opened(::open(path.c_str(), O_WRONLY | O_CLOEXEC), path);
-    if (!opened) throw system_error(errno, "open", path);
-    try_lock(opened);
-    auto file = std::make_unique<PosixFile>(std::move(opened));
-    file->truncate(size);
-    return file;
-  }
-
   std::unique_ptr<PatchFile> open_patch(const std::string& path) override {
     while (true) {
       File file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666), path);
       if (!file) throw system_error(errno, "open", path);
       const LockAttempt lock = try_lock(file);
       if (lock == LockAttempt::held_elsewhere) return nullptr;
-      if (lock == LockAttempt::no_locks_here) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("the file system of '{}' keeps no locks; choose a folder on a local disk", path), path);
-      }
+      if (lock == LockAttempt::no_locks_here) refuse_without_locks(path);
       if (has_name(file, path)) return std::make_unique<PosixPatchFile>(std::move(file));
     }
   }
@@ -238,12 +237,69 @@ class PosixFileSystem final : public FileSystem {
 }  // namespace
 
 LockAttempt try_lock(const File& file) {
-  struct flock whole {};
-  whole.l_type = F_WRLCK;
-  if (::fcntl(file.fd(), F_OFD_SETLK, &whole) == 0) return LockAttempt::taken;
-  return errno == EAGAIN || errno == EACCES ? LockAttempt::held_elsewhere : LockAttempt::no_locks_here;
+  const int error = set_lock(file.fd(), F_WRLCK);
+  if (error == 0) return LockAttempt::taken;
+  return error == EAGAIN || error == EACCES ? LockAttempt::held_elsewhere : LockAttempt::no_locks_here;
 }
 
 std::unique_ptr<FileSystem> posix_file_system() { return std::make_unique<PosixFileSystem>(); }
+
+namespace {
+
+/// Opens a lock file, of another user perhaps: without O_CREAT, which fs.protected_regular refuses in sticky folders,
+/// and in the end for reading alone, which is enough to share.
+int open_lock(const std::string& path) {
+  constexpr int kAlways = O_NOFOLLOW | O_CLOEXEC;
+  int fd = ::open(path.c_str(), O_RDWR | O_CREAT | kAlways, 0666);
+  for (const int access : {O_RDWR, O_RDONLY}) {
+    if (fd >= 0 || errno != EACCES) break;
+    fd = ::open(path.c_str(), access | kAlways);
+    if (fd < 0 && errno == ENOENT) errno = EACCES;  // it could not be made
+  }
+  return fd;
+}
+
+}  // namespace
+
+FolderLock::FolderLock(const std::string& path) : file_(open_lock(path), path) {
+  if (!file_) throw system_error(errno, "open", path);
+}
+
+FolderLock::FolderLock(const std::string& path, const std::stop_token& stop) : FolderLock(path) {
+  while (!try_take(Hold::exclusive)) wait_for_lock(path, stop);
+}
+
+bool FolderLock::try_take(Hold hold) {
+  const int error = set_lock(file_.fd(), hold == Hold::shared ? F_RDLCK : F_WRLCK);
+  if (error == EAGAIN || error == EACCES) return false;
+  if (error == 0) return true;
+  if (error == EBADF) {  // what a descriptor for reading alone cannot do
+    throw Error(ErrorCode::denied,
+                fmt::format("'{}' belongs to another user and may only be read, so nothing can be changed beside it; "
+                            "users who share a folder need write permission on it by a common group (chmod g+ws on the "
+                            "folder, umask 002)",
+                            file_.path()),
+                file_.path());
+  }
+  refuse_without_locks(file_.path());
+}
+
+void FolderLock::release() { set_lock(file_.fd(), F_UNLCK); }
+
+bool is_locked(const std::string& path) {
+  const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC), path);
+  if (!file && errno == ENOENT) return false;
+  if (!file) throw system_error(errno, "open", path);
+  struct flock other {};
+  other.l_type = F_WRLCK;
+  if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "look at the lock of", path);
+  return other.l_type != F_UNLCK;
+}
+
+void wait_for_lock(const std::string& path, const std::stop_token& stop) {
+  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, fmt::format("stopped while waiting for '{}'", path));
+  // Asking again and again, because a wait in the kernel would not end with the stop token.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
 
 }  // namespace shardkit::io

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "core/bytes.hpp"
@@ -19,9 +20,6 @@ class WritableFile : public ByteSink {
 
   /// Hints that the first `end` bytes may go to disk now; does not wait and does not make durable.
   virtual void start_writeback(std::uint64_t end) = 0;
-
-  /// Cuts the file back to `size` bytes; the next write appends there.
-  virtual void truncate(std::uint64_t size) = 0;
 };
 
 /// A file that is put together in any order. While it is open its lock is held, so that no other process and no other
@@ -57,9 +55,6 @@ class FileSystem {
   /// Makes a new file with mode 0666 less umask; Error{conflict} when `path` is there already. While it is open the
   /// writer holds an OFD lock on it, by which remove_stale_temps() tells the living from the dead.
   virtual std::unique_ptr<WritableFile> create(const std::string& path) = 0;
-  /// Opens a file that create() made earlier, cuts it to its first `size` bytes and appends there. Throws
-  /// Error{not_found} when it is gone.
-  virtual std::unique_ptr<WritableFile> reopen(const std::string& path, std::uint64_t size) = 0;
   /// Opens the file at `path`, made when it is missing, and takes its lock; null when another holds that. Throws
   /// Error{unsupported} where the file system keeps no locks.
   virtual std::unique_ptr<PatchFile> open_patch(const std::string& path) = 0;
@@ -97,5 +92,36 @@ LockAttempt try_lock(const File& file);
 
 /// The operating system's. Holds no state.
 std::unique_ptr<FileSystem> posix_file_system();
+
+enum class Hold { shared, exclusive };
+
+/// One process at a time, or several that share, among all that lock the same file; the kernel ends the lock with the
+/// process, however it dies. An open file description lock, which unlike flock() is refused rather than ignored where a
+/// network file system cannot keep it, and which tells containers apart, as process numbers do not.
+class FolderLock {
+ public:
+  /// Makes the file if need be, with mode 0666 less umask; nothing is held yet. A file of another user that may only be
+  /// read can be held shared. Throws Error{denied} where it may not even be read.
+  explicit FolderLock(const std::string& path);
+  /// Makes the file if need be and waits until nobody else holds it. Throws Error{cancelled} when `stop` comes first,
+  /// Error{unsupported} where the file system keeps no locks.
+  FolderLock(const std::string& path, const std::stop_token& stop);
+
+  /// Takes the lock, or turns the one that is held into this one, without waiting. False, with nothing changed, when
+  /// another's is in the way. Throws Error{unsupported}, and Error{denied} for an exclusive hold of a file that may not
+  /// be written.
+  bool try_take(Hold hold);
+  void release();
+
+ private:
+  File file_;
+};
+
+/// Whether somebody holds the lock whose file is at `path`, shared or alone; false without such a file. Changes
+/// nothing: the folder may be mounted read-only. By the time of the answer it may have changed.
+bool is_locked(const std::string& path);
+
+/// Waits a little before a lock is tried again. Throws Error{cancelled} once `stop` asks; `path` is for the message.
+void wait_for_lock(const std::string& path, const std::stop_token& stop);
 
 }  // namespace shardkit::io

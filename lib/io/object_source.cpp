@@ -294,10 +294,6 @@ std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint
 }
 
 std::unique_ptr<ObjectSource> open_object_source(const std::string& location) {
-  if (location.find("://") != std::string::npos) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("'{}' is a URL; this version reads local and mounted folders only", location), location);
-  }
   if (!S_ISDIR(stat_of(location).st_mode)) {
     throw Error(ErrorCode::usage, fmt::format("'{}' is a file; name the folder that holds the shards", location),
                 location);

@@ -107,8 +107,7 @@ Fetched fetch_bytes(ObjectSource& source, const ObjectInfo& object, MutableBytes
 std::string fetch_text(ObjectSource& source, const ObjectInfo& object, std::uint64_t limit,
                        const std::stop_token& stop);
 
-/// The source that a SRC operand names: a folder. Throws Error{not_found} when there is none, Error{usage} for a file,
-/// Error{unsupported} for a URL: those are opened by net/store_source.hpp.
+/// The source that a local folder is. Throws Error{not_found} when there is none, Error{usage} for a file.
 std::unique_ptr<ObjectSource> open_object_source(const std::string& location);
 
 }  // namespace shardkit::io

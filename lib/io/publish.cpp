@@ -9,7 +9,6 @@
 #include <fstream>
 #include <utility>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -169,13 +168,13 @@ std::string temp_name(const std::string& path) {
 }
 
 std::size_t remove_stale_temps(FileSystem& files, const std::string& folder) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), &::closedir);
-  if (!listing) return 0;
+  const File opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder);
+  if (!opened) return 0;
   const std::string host = host_name();
   std::size_t removed = 0;
-  while (const dirent* entry = ::readdir(listing.get())) {
-    const std::string path = join_path(folder, entry->d_name);
-    const std::string_view maker = temp_host(entry->d_name);
+  for (const std::string& name : names_in(opened)) {
+    const std::string path = join_path(folder, name);
+    const std::string_view maker = temp_host(name);
     if (maker.empty()) continue;
     if (maker == host) {
       removed += remove_if_abandoned(files, path) ? 1 : 0;

@@ -69,7 +69,7 @@ std::uint32_t probe_step(const File& file) {
 
 }  // namespace
 
-std::shared_ptr<const ReadFile> DirectOpener::open(const std::string& path) {
+std::shared_ptr<const ReadFile> FileOpener::open_direct(const std::string& path) const {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
   if (fd < 0 && errno == EINVAL) refuse_direct(path, "its file system does not offer it");
   if (fd < 0) throw system_error(errno, "open", path);
@@ -78,7 +78,7 @@ std::shared_ptr<const ReadFile> DirectOpener::open(const std::string& path) {
   return std::make_shared<ReadFile>(std::move(file), step);
 }
 
-std::uint32_t DirectOpener::step_of(const File& file) {
+std::uint32_t FileOpener::step_of(const File& file) const {
   if (lives_in_memory(file)) refuse_direct(file.path(), "its file system keeps files in memory and only pretends");
   if (lies_on_zfs(file)) refuse_direct(file.path(), "ZFS accepts the flag and may read through its own cache (ARC)");
   struct statx info {};
@@ -96,7 +96,7 @@ std::uint32_t DirectOpener::step_of(const File& file) {
 }
 
 /// Probing reads, so that each device is asked once: who opens a file per sample would pay for it each time.
-std::uint32_t DirectOpener::probed_step(const File& file) {
+std::uint32_t FileOpener::probed_step(const File& file) const {
   struct stat info {};
   if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
   const std::scoped_lock lock(mutex_);
@@ -109,7 +109,7 @@ std::uint32_t DirectOpener::probed_step(const File& file) {
 }
 
 std::shared_ptr<const ReadFile> FileOpener::open(const std::string& path) const {
-  if (options_.direct) return direct_.open(path);
+  if (options_.direct) return open_direct(path);
   File file = File::open_read(path);
   ::posix_fadvise(file.fd(), 0, 0, options_.random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
   return std::make_shared<ReadFile>(std::move(file));
@@ -133,6 +133,9 @@ ReadCompletion SyncLane::wait() {
           reads};
 }
 
+namespace {
+
+/// SyncLane::Read by pread(2).
 std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, MutableBytes target) {
   std::uint64_t reads = 0;
   for (std::size_t done = 0;;) {
@@ -145,8 +148,6 @@ std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, Mutab
     if (!file.wants_more(window, done, static_cast<std::size_t>(got))) return reads;
   }
 }
-
-namespace {
 
 class PreadEngine final : public ReadEngine {
  public:

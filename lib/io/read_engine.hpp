@@ -69,22 +69,6 @@ class ReadFile {
 /// Memory that the window of a read of `most` bytes needs at most.
 std::size_t window_bytes(std::size_t most);
 
-/// Opens files for reading past the page cache (O_DIRECT) and finds out how they want to be read. Thread-safe.
-class DirectOpener {
- public:
-  /// Throws Error{unsupported} for a file of which direct reads cannot be had: its file system refuses, only pretends,
-  /// or stores it compressed.
-  std::shared_ptr<const ReadFile> open(const std::string& path);
-
- private:
-  /// What offsets and lengths must be a multiple of.
-  std::uint32_t step_of(const File& file);
-  std::uint32_t probed_step(const File& file);
-
-  std::mutex mutex_;
-  std::map<dev_t, std::uint32_t> by_device_;
-};
-
 struct ReadRequest {
   const ReadFile* file = nullptr;  ///< of the engine that made the lane; outlives the read
   std::uint64_t offset = 0;
@@ -145,15 +129,24 @@ constexpr bool engine_takes_depth(EngineKind kind) { return kind == EngineKind::
 /// the remedy), or that cannot be had with these options.
 std::unique_ptr<ReadEngine> make_read_engine(EngineKind kind, const ReadEngineOptions& options);
 
-/// Opens files as options ask: directly, or through the page cache with advice about reading ahead. Thread-safe.
+/// Opens files as options ask: through the page cache with advice about reading ahead, or past it (O_DIRECT), and finds
+/// out how they want to be read then. Thread-safe.
 class FileOpener {
  public:
   explicit FileOpener(const ReadEngineOptions& options) : options_(options) {}
+  /// Throws Error{unsupported} for a file of which direct reads cannot be had: its file system refuses, only pretends,
+  /// or stores it compressed.
   std::shared_ptr<const ReadFile> open(const std::string& path) const;
 
  private:
+  std::shared_ptr<const ReadFile> open_direct(const std::string& path) const;
+  /// What offsets and lengths must be a multiple of.
+  std::uint32_t step_of(const File& file) const;
+  std::uint32_t probed_step(const File& file) const;
+
   ReadEngineOptions options_;
-  mutable DirectOpener direct_;
+  mutable std::mutex mutex_;
+  mutable std::map<dev_t, std::uint32_t> by_device_;
 };
 
 /// A lane with one read at a time, made by a function.
@@ -175,9 +168,6 @@ class SyncLane final : public ReadLane {
   ReadWindow window_;
   std::chrono::steady_clock::time_point started_;
 };
-
-/// SyncLane::Read by pread(2).
-std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, MutableBytes target);
 
 /// Reads by copying out of a mapping of the whole file, as memory-mapped data sets do: each page comes by a fault, with
 /// the kernel's read-ahead. Throws Error{unsupported} for direct reads.

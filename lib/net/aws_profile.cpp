@@ -18,7 +18,6 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/file.hpp"
-#include "net/credential_service.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -176,15 +175,21 @@ std::string profile_name(const std::string& asked, const system::EnvironmentLook
 
 namespace {
 
+/// Empty when the profile does not have it.
+std::string setting_of(const AwsProfile& profile, const char* key) {
+  const auto found = profile.find(key);
+  return found == profile.end() ? std::string() : found->second;
+}
+
 /// One profile of the shared files, and those it refers to.
-class ProfileProvider final : public CredentialProvider {
+class ProfileCredentials {
  public:
-  ProfileProvider(CloudSurroundings around, std::string profile)
+  ProfileCredentials(CloudSurroundings around, std::string profile)
       : around_(std::move(around)), asked_(std::move(profile)), profile_(profile_name(asked_, around_.environment)) {}
 
-  std::string name() const override { return fmt::format("profile '{}'", profile_); }
+  std::string name() const { return fmt::format("profile '{}'", profile_); }
 
-  std::optional<Credentials> find(const std::stop_token& stop) override {
+  std::optional<Credentials> find(const std::stop_token& stop) const {
     const AwsProfiles profiles(around_);
     if (profiles.find(profile_) == nullptr) {
       if (profile_ == "default" && asked_.empty()) return std::nullopt;
@@ -204,10 +209,7 @@ class ProfileProvider final : public CredentialProvider {
     const AwsProfile* profile = profiles.find(name);
     if (profile == nullptr)
       throw Error(ErrorCode::not_found, fmt::format("{} is in neither {}", source, profiles.places()));
-    const auto setting = [&](const char* key) {
-      const auto found = profile->find(key);
-      return found == profile->end() ? std::string() : found->second;
-    };
+    const auto setting = [&](const char* key) { return setting_of(*profile, key); };
     const bool seen = !above.insert(name).second;
     if (!setting("role_arn").empty() && !seen) return by_role(profiles, *profile, source, above, stop);
     if (!setting("aws_access_key_id").empty() && !setting("aws_secret_access_key").empty()) {
@@ -227,10 +229,7 @@ class ProfileProvider final : public CredentialProvider {
 
   Credentials by_role(const AwsProfiles& profiles, const AwsProfile& profile, const std::string& source,
                       std::set<std::string>& above, const std::stop_token& stop) const {
-    const auto setting = [&](const char* key) {
-      const auto found = profile.find(key);
-      return found == profile.end() ? std::string() : found->second;
-    };
+    const auto setting = [&](const char* key) { return setting_of(profile, key); };
     const RoleRequest role{setting("role_arn"), setting("role_session_name"), setting("external_id"), setting("region"),
                            source};
     if (const std::string token = setting("web_identity_token_file"); !token.empty()) {
@@ -268,8 +267,9 @@ class ProfileProvider final : public CredentialProvider {
 
 }  // namespace
 
-std::unique_ptr<CredentialProvider> profile_provider(CloudSurroundings around, std::string profile) {
-  return std::make_unique<ProfileProvider>(std::move(around), std::move(profile));
+CredentialProvider profile_provider(const CloudSurroundings& around, const std::string& profile) {
+  const ProfileCredentials credentials(around, profile);
+  return {credentials.name(), [credentials](const std::stop_token& stop) { return credentials.find(stop); }};
 }
 
 }  // namespace shardkit::net

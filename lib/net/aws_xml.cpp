@@ -1,6 +1,5 @@
 #include "net/aws_xml.hpp"
 
-#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -9,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "net/url.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -42,45 +42,14 @@ std::string text_of(const pugi::xml_node& parent, const char* name) { return par
   throw Error(ErrorCode::corrupt, fmt::format("'{}' answers with no listing of objects: {}", url, what), url);
 }
 
-class ListingReader {
- public:
-  ListingReader(const pugi::xml_node& root, const std::string& url)
-      : root_(root), url_(url), is_encoded_(text_of(root, "EncodingType") == "url") {}
-
-  S3Listing read() const {
-    S3Listing listing;
-    for (const pugi::xml_node& entry : root_.children("Contents")) listing.page.objects.push_back(object(entry));
-    for (const pugi::xml_node& entry : root_.children("CommonPrefixes")) {
-      listing.page.prefixes.push_back(decoded(text_of(entry, "Prefix")));
-    }
-    const std::string truncated = text_of(root_, "IsTruncated");
-    if (truncated != "true" && truncated != "false") refuse(url_, "IsTruncated is missing");
-    if (truncated == "false") return listing;
-    listing.next_token = text_of(root_, "NextContinuationToken");  // never encoded, whatever EncodingType says
-    if (listing.next_token.empty()) refuse(url_, "it is not the last page and names no next one");
-    return listing;
-  }
-
- private:
-  io::ObjectInfo object(const pugi::xml_node& entry) const {
-    io::ObjectInfo object;
-    object.name = decoded(text_of(entry, "Key"));
-    object.version = text_of(entry, "ETag");
-    const std::string size = text_of(entry, "Size");
-    const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), object.size);
-    if (object.name.empty()) refuse(url_, "an object has no Key");
-    if (size.empty() || error != std::errc() || end != size.data() + size.size()) {
-      refuse(url_, fmt::format("the object '{}' has no Size", object.name));
-    }
-    return object;
-  }
-
-  std::string decoded(std::string text) const { return is_encoded_ ? form_decode(text) : std::move(text); }
-
-  const pugi::xml_node root_;
-  const std::string& url_;
-  const bool is_encoded_;
-};
+io::ObjectInfo read_object(const pugi::xml_node& entry, bool is_encoded, const std::string& url) {
+  const std::string key = text_of(entry, "Key");
+  if (key.empty()) refuse(url, "an object has no Key");
+  const std::string name = is_encoded ? form_decode(key) : key;
+  const auto size = system::parse_number(text_of(entry, "Size"));
+  if (!size) refuse(url, fmt::format("the object '{}' has no Size", name));
+  return {name, *size, text_of(entry, "ETag")};
+}
 
 /// One line without control characters, for messages.
 std::string printable(std::string text) {
@@ -98,7 +67,21 @@ S3Listing read_listing(std::string_view xml, const std::string& url) {
   if (document.fault() != nullptr) refuse(url, document.fault());
   const pugi::xml_node root = document.root("ListBucketResult");
   if (!root) refuse(url, "the element ListBucketResult is missing");
-  return ListingReader(root, url).read();
+  const bool is_encoded = text_of(root, "EncodingType") == "url";
+  S3Listing listing;
+  for (const pugi::xml_node& entry : root.children("Contents")) {
+    listing.page.objects.push_back(read_object(entry, is_encoded, url));
+  }
+  for (const pugi::xml_node& entry : root.children("CommonPrefixes")) {
+    const std::string prefix = text_of(entry, "Prefix");
+    listing.page.prefixes.push_back(is_encoded ? form_decode(prefix) : prefix);
+  }
+  const std::string truncated = text_of(root, "IsTruncated");
+  if (truncated != "true" && truncated != "false") refuse(url, "IsTruncated is missing");
+  if (truncated == "false") return listing;
+  listing.next_token = text_of(root, "NextContinuationToken");  // never encoded, whatever EncodingType says
+  if (listing.next_token.empty()) refuse(url, "it is not the last page and names no next one");
+  return listing;
 }
 
 S3ErrorBody read_error_body(std::string_view xml) {

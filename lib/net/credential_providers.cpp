@@ -4,11 +4,13 @@
 #include <cerrno>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "io/file.hpp"
 #include "net/aws_profile.hpp"
-#include "net/credential_service.hpp"
+#include "net/aws_xml.hpp"
+#include "net/retry.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -16,47 +18,75 @@ namespace {
 constexpr std::uint64_t kLargestFile = 1U << 20U;
 constexpr std::size_t kLongestOutput = 256UL << 10U;
 constexpr system::Seconds kProgramTime{60};
+constexpr std::size_t kLongestAnswer = 256UL << 10U;
+constexpr unsigned kStsAttempts = 4;
+constexpr const char* kStsRegion = "us-east-1";  // what the global STS is signed for
 
-class EnvironmentProvider final : public CredentialProvider {
- public:
-  explicit EnvironmentProvider(CloudSurroundings around) : around_(std::move(around)) {}
-  std::string name() const override { return "the environment"; }
+struct ServiceAnswer {
+  int status = 0;
+  std::string body;
+};
 
-  std::optional<Credentials> find(const std::stop_token& /*stop*/) override {
-    const auto id = around_.environment("AWS_ACCESS_KEY_ID");
-    const auto key = around_.environment("AWS_SECRET_ACCESS_KEY");
-    if (!id && !key) return std::nullopt;
-    if (!id || !key) {
-      throw Error(ErrorCode::usage, fmt::format("{} is set and {} is not; set both or none",
-                                                id ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
-                                                id ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID"));
+/// Sends `request` a few times until there is an answer below 500. `what` names the service in errors, which never hold
+/// the answer.
+ServiceAnswer ask_service(const CloudSurroundings& around, const HttpRequest& request, const std::string& what,
+                          unsigned attempts, const std::stop_token& stop) {
+  RetryOptions options;
+  options.attempts = attempts;
+  options.clock = around.clock;
+  for (Attempts tries(options, stop);;) {
+    std::optional<Error> failure;
+    try {
+      ServiceAnswer answer;
+      answer.status = around.http->send(request, collect_body(answer.body, kLongestAnswer), stop).status;
+      if (answer.status < 500 && answer.status != 429) return answer;
+      failure.emplace(ErrorCode::network,
+                      fmt::format("{} at '{}' answers with status {}", what, request.url.display(), answer.status),
+                      request.url.display());
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::network) throw;
+      failure.emplace(ErrorCode::network, fmt::format("{}: {}", what, error.what()), error.path());
     }
-    return Credentials{{*id, Secret(*key), Secret(around_.environment("AWS_SESSION_TOKEN").value_or(""))}, {}, name()};
+    tries.failed(*failure, {AnswerRemedy::retry, ErrorCode::network, false});
   }
+}
 
- private:
-  CloudSurroundings around_;
-};
-
-class WebIdentityProvider final : public CredentialProvider {
- public:
-  explicit WebIdentityProvider(CloudSurroundings around) : around_(std::move(around)) {}
-  std::string name() const override { return "web identity"; }
-
-  std::optional<Credentials> find(const std::stop_token& stop) override {
-    const auto token_file = around_.environment("AWS_WEB_IDENTITY_TOKEN_FILE");
-    const auto role_arn = around_.environment("AWS_ROLE_ARN");
-    if (!token_file || !role_arn) return std::nullopt;
-    const auto variable = [&](const char* name) { return around_.environment(name).value_or(""); };
-    const std::string region = variable("AWS_REGION");
-    const RoleRequest role{*role_arn, variable("AWS_ROLE_SESSION_NAME"), "",
-                           region.empty() ? variable("AWS_DEFAULT_REGION") : region, name()};
-    return assume_role_with_token(around_, role, *token_file, stop);
+Url sts_url(const CloudSurroundings& around, const std::string& region) {
+  for (const char* name : {"AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"}) {
+    if (const auto endpoint = around.environment(name)) return parse_url(*endpoint);
   }
+  if (region.empty()) return parse_url("https://sts.amazonaws.com/");
+  return parse_url(fmt::format("https://sts.{}.amazonaws.com{}/", region, region.starts_with("cn-") ? ".cn" : ""));
+}
 
- private:
-  CloudSurroundings around_;
-};
+HttpRequest sts_request(const CloudSurroundings& around, const RoleRequest& role, const char* action,
+                        QueryParameters parameters) {
+  parameters.insert(parameters.end(),
+                    {{"Action", action},
+                     {"Version", "2011-06-15"},
+                     {"RoleArn", role.role_arn},
+                     {"RoleSessionName", role.session_name.empty() ? "shardkit" : role.session_name}});
+  HttpRequest request;
+  request.method = "POST";
+  request.url = sts_url(around, role.region);
+  request.headers.add("Content-Type", "application/x-www-form-urlencoded; charset=utf-8");
+  request.body = canonical_query(parameters);
+  return request;
+}
+
+Credentials granted(const CloudSurroundings& around, const HttpRequest& request, const RoleRequest& role,
+                    const std::stop_token& stop) {
+  const ServiceAnswer answer = ask_service(around, request, "STS", kStsAttempts, stop);
+  const auto grant = answer.status == 200 ? read_sts_grant(answer.body) : std::nullopt;
+  if (grant && !grant->access_key_id.empty() && !grant->secret_access_key.empty()) {
+    return {{grant->access_key_id, Secret(grant->secret_access_key), Secret(grant->session_token)},
+            system::parse_iso8601(grant->expiration),
+            role.source};
+  }
+  const S3ErrorBody error = read_error_body(answer.body);
+  throw Error(ErrorCode::denied, fmt::format("STS does not lend the role '{}' of {}: status {} {} {}", role.role_arn,
+                                             role.source, answer.status, error.code, error.message));
+}
 
 std::optional<std::string> text_of_file(const std::string& path) {
   if (::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
@@ -73,30 +103,78 @@ CloudSurroundings machine_surroundings(Http& http) {
           &system::system_clock(), &http};
 }
 
-std::unique_ptr<CredentialProvider> environment_provider(CloudSurroundings around) {
-  return std::make_unique<EnvironmentProvider>(std::move(around));
+Credentials credentials_of_json(std::string_view json, const char* token_name, const std::string& source) {
+  const auto document = nlohmann::json::parse(json, nullptr, false);
+  const auto text = [&](const char* name) {
+    const auto found = document.find(name);
+    return found != document.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  Credentials found{{text("AccessKeyId"), Secret(text("SecretAccessKey")), Secret(text(token_name))},
+                    system::parse_iso8601(text("Expiration")),
+                    source};
+  if (!found.key.access_key_id.empty() && !found.key.secret_access_key.empty()) return found;
+  const std::string code = text("Code");
+  throw Error(ErrorCode::denied, fmt::format("{} answers without AccessKeyId and SecretAccessKey{}{}", source,
+                                             code.empty() || code == "Success" ? "" : ": ", code));
 }
 
-std::unique_ptr<CredentialProvider> web_identity_provider(CloudSurroundings around) {
-  return std::make_unique<WebIdentityProvider>(std::move(around));
-}
-
-CredentialChain default_chain(const CloudSurroundings& around, const std::string& profile) {
-  CredentialChain chain;
-  if (!profile.empty()) {
-    chain.push_back(profile_provider(around, profile));
-    return chain;
+Credentials assume_role_with_token(const CloudSurroundings& around, const RoleRequest& role,
+                                   const std::string& token_file, const std::stop_token& stop) {
+  auto token = around.file(token_file);
+  if (!token) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("the web identity token '{}' of {} is not there", token_file, role.source), token_file);
   }
-  chain.push_back(environment_provider(around));
-  chain.push_back(web_identity_provider(around));
-  chain.push_back(profile_provider(around));
-  chain.push_back(container_provider(around));
-  chain.push_back(instance_provider(around));
-  return chain;
+  while (token->ends_with('\n')) token->pop_back();
+  const HttpRequest request =
+      sts_request(around, role, "AssumeRoleWithWebIdentity", {{"WebIdentityToken", std::move(*token)}});
+  return granted(around, request, role, stop);
+}
+
+Credentials assume_role(const CloudSurroundings& around, const RoleRequest& role, const SigningKey& base,
+                        const std::stop_token& stop) {
+  QueryParameters parameters;
+  if (!role.external_id.empty()) parameters.emplace_back("ExternalId", role.external_id);
+  HttpRequest request = sts_request(around, role, "AssumeRole", std::move(parameters));
+  const std::string region = role.region.empty() ? kStsRegion : role.region;
+  sign_v4(request, base, {region, "sts"}, around.clock->now());
+  return granted(around, request, role, stop);
+}
+
+CredentialProvider environment_provider(const CloudSurroundings& around) {
+  constexpr const char* kName = "the environment";
+  const auto find = [around](const std::stop_token&) -> std::optional<Credentials> {
+    const auto id = around.environment("AWS_ACCESS_KEY_ID");
+    const auto key = around.environment("AWS_SECRET_ACCESS_KEY");
+    if (!id && !key) return std::nullopt;
+    if (!id || !key) {
+      throw Error(ErrorCode::usage, fmt::format("{} is set and {} is not; set both or none",
+                                                id ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
+                                                id ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID"));
+    }
+    return Credentials{{*id, Secret(*key), Secret(around.environment("AWS_SESSION_TOKEN").value_or(""))}, {}, kName};
+  };
+  return {kName, find};
+}
+
+CredentialProvider web_identity_provider(const CloudSurroundings& around) {
+  constexpr const char* kName = "web identity";
+  const auto find = [around](const std::stop_token& stop) -> std::optional<Credentials> {
+    const auto token_file = around.environment("AWS_WEB_IDENTITY_TOKEN_FILE");
+    const auto role_arn = around.environment("AWS_ROLE_ARN");
+    if (!token_file || !role_arn) return std::nullopt;
+    const auto variable = [&](const char* name) { return around.environment(name).value_or(""); };
+    const std::string region = variable("AWS_REGION");
+    const RoleRequest role{*role_arn, variable("AWS_ROLE_SESSION_NAME"), "",
+                           region.empty() ? variable("AWS_DEFAULT_REGION") : region, kName};
+    return assume_role_with_token(around, role, *token_file, stop);
+  };
+  return {kName, find};
 }
 
 namespace {
 
+constexpr const char* kContainer = "the container's credentials";
 constexpr unsigned kContainerAttempts = 4;
 constexpr system::Seconds kContainerTime{5};
 constexpr unsigned kInstanceAttempts = 2;
@@ -115,92 +193,70 @@ HttpRequest local_request(Url url, system::Seconds time_limit) {
   return request;
 }
 
-class ContainerProvider final : public CredentialProvider {
- public:
-  explicit ContainerProvider(CloudSurroundings around) : around_(std::move(around)) {}
-  std::string name() const override { return "the container's credentials"; }
+bool is_local(const std::string& host) {
+  constexpr std::array<std::string_view, 5> names{"localhost", "[::1]", "169.254.170.2", "169.254.170.23",
+                                                  "[fd00:ec2::23]"};
+  for (const std::string_view name : names) {
+    if (host == name) return true;
+  }
+  // 127.0.0.0/8 as an address; "127.evil.org" is none.
+  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos;
+}
 
-  std::optional<Credentials> find(const std::stop_token& stop) override {
-    const auto url = address();
+std::optional<Url> container_address(const CloudSurroundings& around) {
+  if (const auto path = around.environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) {
+    if (path->starts_with('/')) return parse_url("http://169.254.170.2" + *path);
+    throw Error(ErrorCode::usage, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI does not begin with '/'");
+  }
+  const auto full = around.environment("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (!full) return std::nullopt;
+  Url url = parse_url(*full);
+  if (url.scheme == "https" || is_local(url.host)) return url;
+  throw Error(
+      ErrorCode::denied,
+      fmt::format("AWS_CONTAINER_CREDENTIALS_FULL_URI names '{}' without TLS; credentials are asked for over plain "
+                  "HTTP only from this machine and the addresses of ECS and EKS",
+                  url.host));
+}
+
+std::string container_authorization(const CloudSurroundings& around) {
+  if (const auto path = around.environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")) {
+    const auto token = around.file(*path);
+    if (!token)
+      throw Error(ErrorCode::not_found, fmt::format("the token '{}' of {} is not there", *path, kContainer), *path);
+    return without_line_end(*token);
+  }
+  return around.environment("AWS_CONTAINER_AUTHORIZATION_TOKEN").value_or("");
+}
+
+}  // namespace
+
+CredentialProvider container_provider(const CloudSurroundings& around) {
+  const auto find = [around](const std::stop_token& stop) -> std::optional<Credentials> {
+    const auto url = container_address(around);
     if (!url) return std::nullopt;
     HttpRequest request = local_request(*url, kContainerTime);
-    const std::string token = authorization();
+    const std::string token = container_authorization(around);
     if (token.find_first_of("\r\n") != std::string::npos) {
       throw Error(ErrorCode::denied, "the container's authorization token holds a line break");
     }
     if (!token.empty()) request.headers.add("Authorization", token);
-    const ServiceAnswer answer = ask_service(around_, request, name(), kContainerAttempts, stop);
-    if (answer.status == 200) return credentials_of_json(answer.body, "Token", name());
+    const ServiceAnswer answer = ask_service(around, request, kContainer, kContainerAttempts, stop);
+    if (answer.status == 200) return credentials_of_json(answer.body, "Token", kContainer);
     throw Error(ErrorCode::denied,
-                fmt::format("{}: '{}' answers with status {}", name(), url->display(), answer.status));
-  }
+                fmt::format("{}: '{}' answers with status {}", kContainer, url->display(), answer.status));
+  };
+  return {kContainer, find};
+}
 
- private:
-  std::optional<Url> address() const {
-    if (const auto path = around_.environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) {
-      if (path->starts_with('/')) return parse_url("http://169.254.170.2" + *path);
-      throw Error(ErrorCode::usage, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI does not begin with '/'");
-    }
-    const auto full = around_.environment("AWS_CONTAINER_CREDENTIALS_FULL_URI");
-    if (!full) return std::nullopt;
-    Url url = parse_url(*full);
-    if (url.scheme == "https" || is_local(url.host)) return url;
-    throw Error(
-        ErrorCode::denied,
-        fmt::format("AWS_CONTAINER_CREDENTIALS_FULL_URI names '{}' without TLS; credentials are asked for over plain "
-                    "HTTP only from this machine and the addresses of ECS and EKS",
-                    url.host));
-  }
+namespace {
 
-  static bool is_local(const std::string& host) {
-    constexpr std::array<std::string_view, 5> names{"localhost", "[::1]", "169.254.170.2", "169.254.170.23",
-                                                    "[fd00:ec2::23]"};
-    for (const std::string_view name : names) {
-      if (host == name) return true;
-    }
-    // 127.0.0.0/8 as an address; "127.evil.org" is none.
-    return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos;
-  }
+constexpr const char* kInstance = "the instance's role";
 
-  std::string authorization() const {
-    if (const auto path = around_.environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")) {
-      const auto token = around_.file(*path);
-      if (!token)
-        throw Error(ErrorCode::not_found, fmt::format("the token '{}' of {} is not there", *path, name()), *path);
-      return without_line_end(*token);
-    }
-    return around_.environment("AWS_CONTAINER_AUTHORIZATION_TOKEN").value_or("");
-  }
-
-  CloudSurroundings around_;
-};
-
-class InstanceProvider final : public CredentialProvider {
+/// The metadata service of an EC2 instance.
+class InstanceMetadata {
  public:
-  explicit InstanceProvider(CloudSurroundings around) : around_(std::move(around)) {}
-  std::string name() const override { return "the instance's role"; }
-
-  std::optional<Credentials> find(const std::stop_token& stop) override {
-    if (around_.environment("AWS_EC2_METADATA_DISABLED").value_or("") == "true") return std::nullopt;
-    const auto token = session_token(stop);
-    if (!token) return std::nullopt;
-    const auto role = get("", *token, stop);
-    if (!role || role->empty()) return std::nullopt;  // an instance without a role
-    const std::string first = role->substr(0, role->find('\n'));
-    const auto document = get(percent_encode(first), *token, stop);
-    if (document) return credentials_of_json(*document, "Token", name());
-    throw Error(ErrorCode::denied,
-                fmt::format("the metadata service names the role '{}' and gives no keys of it", first));
-  }
-
- private:
-  Url url(const std::string& path) const {
-    const std::string mode = around_.environment("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE").value_or("");
-    const char* usual = mode == "IPv6" || mode == "ipv6" ? "http://[fd00:ec2::254]" : "http://169.254.169.254";
-    std::string base = around_.environment("AWS_EC2_METADATA_SERVICE_ENDPOINT").value_or(usual);
-    while (base.ends_with('/')) base.pop_back();
-    return parse_url(base + path);
-  }
+  explicit InstanceMetadata(const CloudSurroundings& around) : around_(around) {}
 
   /// Empty where no such service answers: most machines.
   std::optional<std::string> session_token(const std::stop_token& stop) const {
@@ -208,7 +264,7 @@ class InstanceProvider final : public CredentialProvider {
     request.method = "PUT";
     request.headers.add("X-aws-ec2-metadata-token-ttl-seconds", "21600");
     try {
-      ServiceAnswer answer = ask_service(around_, request, name(), kInstanceAttempts, stop);
+      ServiceAnswer answer = ask_service(around_, request, kInstance, kInstanceAttempts, stop);
       if (answer.status == 200 && answer.body.find_first_of("\r\n") == std::string::npos) return answer.body;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
@@ -221,22 +277,46 @@ class InstanceProvider final : public CredentialProvider {
                                  const std::stop_token& stop) const {
     HttpRequest request = local_request(url("/latest/meta-data/iam/security-credentials/" + entry), kContainerTime);
     request.headers.add("X-aws-ec2-metadata-token", token);
-    ServiceAnswer answer = ask_service(around_, request, name(), kContainerAttempts, stop);
+    ServiceAnswer answer = ask_service(around_, request, kInstance, kContainerAttempts, stop);
     if (answer.status == 200) return without_line_end(std::move(answer.body));
     return std::nullopt;
   }
 
-  CloudSurroundings around_;
+ private:
+  Url url(const std::string& path) const {
+    const std::string mode = around_.environment("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE").value_or("");
+    const char* usual = mode == "IPv6" || mode == "ipv6" ? "http://[fd00:ec2::254]" : "http://169.254.169.254";
+    std::string base = around_.environment("AWS_EC2_METADATA_SERVICE_ENDPOINT").value_or(usual);
+    while (base.ends_with('/')) base.pop_back();
+    return parse_url(base + path);
+  }
+
+  const CloudSurroundings& around_;
 };
 
 }  // namespace
 
-std::unique_ptr<CredentialProvider> container_provider(CloudSurroundings around) {
-  return std::make_unique<ContainerProvider>(std::move(around));
+CredentialProvider instance_provider(const CloudSurroundings& around) {
+  const auto find = [around](const std::stop_token& stop) -> std::optional<Credentials> {
+    const InstanceMetadata service(around);
+    if (around.environment("AWS_EC2_METADATA_DISABLED").value_or("") == "true") return std::nullopt;
+    const auto token = service.session_token(stop);
+    if (!token) return std::nullopt;
+    const auto role = service.get("", *token, stop);
+    if (!role || role->empty()) return std::nullopt;  // an instance without a role
+    const std::string first = role->substr(0, role->find('\n'));
+    const auto document = service.get(percent_encode(first), *token, stop);
+    if (document) return credentials_of_json(*document, "Token", kInstance);
+    throw Error(ErrorCode::denied,
+                fmt::format("the metadata service names the role '{}' and gives no keys of it", first));
+  };
+  return {kInstance, find};
 }
 
-std::unique_ptr<CredentialProvider> instance_provider(CloudSurroundings around) {
-  return std::make_unique<InstanceProvider>(std::move(around));
+CredentialChain default_chain(const CloudSurroundings& around, const std::string& profile) {
+  if (!profile.empty()) return {profile_provider(around, profile)};
+  return {environment_provider(around), web_identity_provider(around), profile_provider(around),
+          container_provider(around), instance_provider(around)};
 }
 
 }  // namespace shardkit::net

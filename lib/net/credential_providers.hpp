@@ -1,8 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -29,26 +27,49 @@ struct CloudSurroundings {
 CloudSurroundings machine_surroundings(Http& http);
 
 /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN.
-std::unique_ptr<CredentialProvider> environment_provider(CloudSurroundings around);
+CredentialProvider environment_provider(const CloudSurroundings& around);
 
 /// AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN (IAM roles for service accounts), exchanged at STS.
-std::unique_ptr<CredentialProvider> web_identity_provider(CloudSurroundings around);
+CredentialProvider web_identity_provider(const CloudSurroundings& around);
 
 /// The files ~/.aws/config and ~/.aws/credentials: fixed keys; role_arn by source_profile or web_identity_token_file;
 /// credential_process. `profile` empty: AWS_PROFILE, or "default". Sign-in by SSO, MFA and credential_source are
 /// refused by Error{unsupported} that says what to do instead; Error{not_found} for a profile that was named and is not
 /// there.
-std::unique_ptr<CredentialProvider> profile_provider(CloudSurroundings around, std::string profile = {});
+CredentialProvider profile_provider(const CloudSurroundings& around, const std::string& profile = {});
 
 /// AWS_CONTAINER_CREDENTIALS_RELATIVE_URI (ECS) or _FULL_URI with a token (EKS Pod Identity). Plain HTTP goes to
 /// loopback, 169.254.170.2, 169.254.170.23 and [fd00:ec2::23] only: Error{denied} for others.
-std::unique_ptr<CredentialProvider> container_provider(CloudSurroundings around);
+CredentialProvider container_provider(const CloudSurroundings& around);
 
 /// The role of an EC2 instance by IMDSv2, unless AWS_EC2_METADATA_DISABLED is "true". Gives up within about a second
 /// where no metadata service answers.
-std::unique_ptr<CredentialProvider> instance_provider(CloudSurroundings around);
+CredentialProvider instance_provider(const CloudSurroundings& around);
 
 /// All of them in the order above; of a named profile, that one alone.
 CredentialChain default_chain(const CloudSurroundings& around, const std::string& profile);
+
+// What profiles share with the other providers.
+
+/// Reads {"AccessKeyId", "SecretAccessKey", `token_name`, "Expiration"}, as metadata services and programs print it.
+/// Throws Error{denied} that shows none of the text.
+Credentials credentials_of_json(std::string_view json, const char* token_name, const std::string& source);
+
+/// A role to take by STS.
+struct RoleRequest {
+  std::string role_arn;
+  std::string session_name;  ///< empty: "shardkit"
+  std::string external_id;
+  std::string region;  ///< empty: the global STS
+  std::string source;  ///< for messages
+};
+
+/// AssumeRoleWithWebIdentity with the token in `token_file`, read anew each time: it is rotated. Not signed.
+Credentials assume_role_with_token(const CloudSurroundings& around, const RoleRequest& role,
+                                   const std::string& token_file, const std::stop_token& stop);
+
+/// AssumeRole, signed with `base`.
+Credentials assume_role(const CloudSurroundings& around, const RoleRequest& role, const SigningKey& base,
+                        const std::stop_token& stop);
 
 }  // namespace shardkit::net

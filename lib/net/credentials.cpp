@@ -84,9 +84,9 @@ bool CredentialCache::usable() const { return current_ && (!current_->expires ||
 
 std::shared_ptr<const Credentials> CredentialCache::find(const std::stop_token& stop) {
   std::string looked_at;
-  for (const auto& provider : chain_) {
-    if (auto found = provider->find(stop)) return std::make_shared<const Credentials>(std::move(*found));
-    looked_at += fmt::format("{}{}", looked_at.empty() ? "" : ", ", provider->name());
+  for (const CredentialProvider& provider : chain_) {
+    if (auto found = provider.find(stop)) return std::make_shared<const Credentials>(std::move(*found));
+    looked_at += fmt::format("{}{}", looked_at.empty() ? "" : ", ", provider.name);
   }
   throw Error(ErrorCode::denied,
               fmt::format("no credentials for S3 were found (looked at: {}); set AWS_ACCESS_KEY_ID and "

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,17 +24,14 @@ struct Credentials {
 };
 
 /// One place where credentials may be found.
-class CredentialProvider {
- public:
-  virtual ~CredentialProvider() = default;
-  /// For messages: "the environment".
-  virtual std::string name() const = 0;
+struct CredentialProvider {
+  std::string name;  ///< for messages: "the environment"
   /// Empty when nothing of this kind is set up here. Throws Error when it is and does not work: a chain must not go on
   /// to other credentials than those that were meant. No text of an error holds a secret.
-  virtual std::optional<Credentials> find(const std::stop_token& stop) = 0;
+  std::function<std::optional<Credentials>(const std::stop_token& stop)> find;
 };
 
-using CredentialChain = std::vector<std::unique_ptr<CredentialProvider>>;
+using CredentialChain = std::vector<CredentialProvider>;
 
 /// The credentials in force: found by the first provider that has some, kept, and replaced five minutes before they
 /// expire (at half their life when it is shorter). One thread looks while the others go on with the old ones, or wait

@@ -1,12 +1,12 @@
 #include "net/http.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::net {
 
@@ -24,17 +24,7 @@ HeadHandler collect_body(std::string& text, std::size_t limit) {
 
 namespace {
 
-bool same_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower_case(x) == lower_case(y); });
-}
-
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
+bool same_name(std::string_view a, std::string_view b) { return lower_case(a) == lower_case(b); }
 
 }  // namespace
 
@@ -54,7 +44,9 @@ std::optional<std::string_view> HttpHeaders::find(std::string_view name) const {
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> HttpResponse::content_length() const { return number(headers.get("content-length")); }
+std::optional<std::uint64_t> HttpResponse::content_length() const {
+  return system::parse_number(headers.get("content-length"));
+}
 
 std::optional<ContentRange> parse_content_range(std::string_view text) {
   constexpr std::string_view unit = "bytes ";
@@ -63,10 +55,10 @@ std::optional<ContentRange> parse_content_range(std::string_view text) {
   const std::size_t dash = text.find('-');
   const std::size_t slash = text.find('/');
   if (dash == std::string_view::npos || slash == std::string_view::npos || dash > slash) return std::nullopt;
-  const auto first = number(text.substr(0, dash));
-  const auto last = number(text.substr(dash + 1, slash - dash - 1));
+  const auto first = system::parse_number(text.substr(0, dash));
+  const auto last = system::parse_number(text.substr(dash + 1, slash - dash - 1));
   const std::string_view total_text = text.substr(slash + 1);
-  const auto total = number(total_text);
+  const auto total = system::parse_number(total_text);
   if (!first || !last || *first > *last || (!total && total_text != "*")) return std::nullopt;
   if (total && *last >= *total) return std::nullopt;
   return ContentRange{*first, *last, total};

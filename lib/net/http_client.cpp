@@ -150,10 +150,8 @@ Error transfer_error(CURLcode code, const char* detail, const Url& url, long os_
   return Error(kind, fmt::format("'{}': {}", url.display(), what), url.display());
 }
 
-}  // namespace
-
 /// What libcurl's callbacks work on while a request is under way.
-struct HttpClient::Transfer {
+struct Transfer {
   AnswerReader reader;
   StallWatch stall;
 
@@ -170,18 +168,20 @@ struct HttpClient::Transfer {
   }
 };
 
-class HttpClient::Handles {
+}  // namespace
+
+class HttpPool::Connection {
  public:
-  Handles() : multi_(curl_multi_init()), easy_(curl_easy_init()) {
+  Connection() : multi_(curl_multi_init()), easy_(curl_easy_init()) {
     if (multi_ == nullptr || easy_ == nullptr) throw Error(ErrorCode::io, "no memory for a connection");
   }
-  ~Handles() {
+  ~Connection() {
     curl_slist_free_all(headers_);
     curl_easy_cleanup(easy_);
     curl_multi_cleanup(multi_);
   }
-  Handles(const Handles&) = delete;
-  Handles& operator=(const Handles&) = delete;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   void prepare(const HttpRequest& request, const HttpOptions& options, Transfer& transfer) {
     curl_easy_reset(easy_);  // connections stay
@@ -224,8 +224,8 @@ class HttpClient::Handles {
 
  private:
   struct Removal {
-    Handles& handles;
-    ~Removal() { curl_multi_remove_handle(handles.multi_, handles.easy_); }
+    Connection& connection;
+    ~Removal() { curl_multi_remove_handle(connection.multi_, connection.easy_); }
   };
 
   template <class T>
@@ -310,45 +310,33 @@ HttpOptions http_options(const system::EnvironmentLookup& environment) {
   return options;
 }
 
-HttpClient::HttpClient(HttpOptions options) : options_(std::move(options)) {
-  initialise_curl();
-  handles_ = std::make_unique<Handles>();
-}
+HttpPool::HttpPool(HttpOptions options) : options_(std::move(options)) { initialise_curl(); }
 
-HttpClient::~HttpClient() = default;
+HttpPool::~HttpPool() = default;
 
-HttpResponse HttpClient::send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) {
+HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) {
+  std::unique_ptr<Connection> connection = borrow();  // one whose request fails goes
   Transfer transfer{AnswerReader(request, on_head, options_.header_limits), StallWatch(options_.stall)};
-  handles_->prepare(request, options_, transfer);
-  const auto code = handles_->perform(transfer.stall, stop);
+  connection->prepare(request, options_, transfer);
+  const auto code = connection->perform(transfer.stall, stop);
   if (!code) {
     throw Error(ErrorCode::cancelled, "stopped while waiting for an answer", request.url.display());
   }
   if (!transfer.reader.refused()) {
-    if (*code != CURLE_OK) throw transfer_error(*code, handles_->detail(), request.url, handles_->os_error());
+    if (*code != CURLE_OK) throw transfer_error(*code, connection->detail(), request.url, connection->os_error());
     if (!transfer.reader.has_head()) throw transfer_error(CURLE_WEIRD_SERVER_REPLY, "", request.url);
   }
+  const std::scoped_lock lock(mutex_);
+  idle_.push_back(std::move(connection));
   return transfer.reader.response();
 }
 
-HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) {
-  std::unique_ptr<HttpClient> client = borrow();  // one whose request fails goes with its connection
-  HttpResponse response = client->send(request, on_head, stop);
+std::unique_ptr<HttpPool::Connection> HttpPool::borrow() {
   const std::scoped_lock lock(mutex_);
-  idle_.push_back(std::move(client));
-  return response;
-}
-
-std::unique_ptr<HttpClient> HttpPool::borrow() {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!idle_.empty()) {
-      std::unique_ptr<HttpClient> client = std::move(idle_.back());
-      idle_.pop_back();
-      return client;
-    }
-  }
-  return std::make_unique<HttpClient>(options_);
+  if (idle_.empty()) return std::make_unique<Connection>();
+  std::unique_ptr<Connection> connection = std::move(idle_.back());
+  idle_.pop_back();
+  return connection;
 }
 
 }  // namespace shardkit::net

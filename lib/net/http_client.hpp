@@ -89,38 +89,23 @@ struct HttpOptions {
 /// that is set) and SSL_CERT_DIR. (Proxies by http_proxy, https_proxy, all_proxy, no_proxy need no option.)
 HttpOptions http_options(const system::EnvironmentLookup& environment);
 
-/// One connection at a time over libcurl: HTTP/1.1, kept alive between requests, TLS always verified. For one thread at
-/// a time; HttpPool is for several. The program ignores SIGPIPE, as run_app() does: over TLS, writing to a connection
-/// that has gone would end it.
-class HttpClient final : public Http {
- public:
-  explicit HttpClient(HttpOptions options);
-  ~HttpClient() override;
-
-  HttpResponse send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) override;
-
- private:
-  class Handles;
-  struct Transfer;
-
-  HttpOptions options_;
-  std::unique_ptr<Handles> handles_;
-};
-
-/// Connections for any number of threads: each request under way has one of its own, and those that are free are used
-/// again, the warmest first. Thread-safe.
+/// Connections over libcurl for any number of threads: HTTP/1.1, kept alive between requests, TLS always verified. Each
+/// request under way has one of its own, and those that are free are used again, the warmest first. Thread-safe. The
+/// program ignores SIGPIPE, as run_app() does: over TLS, writing to a connection that has gone would end it.
 class HttpPool final : public Http {
  public:
-  explicit HttpPool(HttpOptions options) : options_(std::move(options)) {}
+  explicit HttpPool(HttpOptions options);
+  ~HttpPool() override;
 
   HttpResponse send(const HttpRequest& request, const HeadHandler& on_head, const std::stop_token& stop) override;
 
  private:
-  std::unique_ptr<HttpClient> borrow();
+  class Connection;
+  std::unique_ptr<Connection> borrow();
 
   HttpOptions options_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<HttpClient>> idle_;
+  std::vector<std::unique_ptr<Connection>> idle_;
 };
 
 }  // namespace shardkit::net

@@ -1,11 +1,11 @@
-#include "net/http_store.hpp"
-
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "net/object_store.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -13,13 +13,7 @@ namespace {
 /// N of a 416's "bytes */N".
 std::optional<std::uint64_t> size_of_unsatisfied(std::string_view content_range) {
   constexpr std::string_view unit = "bytes */";
-  std::uint64_t size = 0;
-  if (!content_range.starts_with(unit)) return std::nullopt;
-  content_range.remove_prefix(unit.size());
-  const char* end = content_range.data() + content_range.size();
-  const auto [stop, error] = std::from_chars(content_range.data(), end, size);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return size;
+  return content_range.starts_with(unit) ? system::parse_number(content_range.substr(unit.size())) : std::nullopt;
 }
 
 /// Whether what comes is packed for the way only. A name that says so is of a file that lies packed on the server.
@@ -30,93 +24,108 @@ bool is_packed_for_the_way(const HttpHeaders& headers, std::string_view path) {
   return std::ranges::none_of(packed, [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
+class HttpStore final : public RemoteStore {
+ public:
+  HttpStore(Url base, Http& http, RetryOptions retry)
+      : RemoteStore(http, std::move(retry)), base_(std::move(base)), location_(base_.display()) {}
+
+  const std::string& location() const override { return location_; }
+  std::string name_of(const std::string& key) const override { return url_of(key).display(); }
+  void list(const std::string& /*prefix*/, const std::string& /*delimiter*/,
+            const std::function<void(const ObjectPage&)>& /*each*/, const std::stop_token& /*stop*/) override {
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("'{}': HTTP has no listing. Put a manifest.json beside the shards (`shardctl index` makes one) "
+                    "or name the files: by a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index (*.json)",
+                    location_),
+        location_);
+  }
+
+  /// By a request for the first byte: not every server answers HEAD, and a presigned URL is good for GET alone. Throws
+  /// Error{unsupported} where the size cannot be known: a body without length, or one compressed on the way.
+  std::optional<ObjectStore::Found> find(const std::string& key, const std::stop_token& stop) override {
+    Request request{key};
+    request.headers.add("Range", range_header(0, 1));
+    // The one byte is read, so that the connection can be used again; a whole file is not.
+    const auto on_success = [](const HttpResponse& head) {
+      return head.status == 206 && head.content_length() == 1 ? [](Bytes) {} : BodyWriter();
+    };
+    const Answer answer = persist(request, on_success, stop);
+    const int status = answer.response.status;
+    if (status == 404 || status == 410) return std::nullopt;
+    if (status != 416 && answer.error) throw Error(*answer.error);
+    return found_by(key, answer.response);
+  }
+
+ private:
+  RemoteStore::Answer attempt(const Request& request, const HeadHandler& on_success,
+                              const std::stop_token& stop) override {
+    HttpRequest message;
+    message.method = request.method;
+    message.url = url_of(request.key);
+    message.headers = request.headers;
+    std::string body;
+    const auto complete = [&](HttpRequest& next, bool own_host) {
+      next.url.user = own_host ? base_.user : "";
+      next.url.password = own_host ? base_.password : "";
+    };
+    Answer answer;
+    const std::string name = name_of(request.key);
+    try {
+      answer.response = send_following(message, by_status(on_success, body), complete, {}, stop);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::network) throw;
+      return {{}, {AnswerRemedy::retry, ErrorCode::network, false, false}, error};
+    }
+    answer.verdict = judge(answer.response.status, "");
+    if (answer.verdict.remedy != AnswerRemedy::done) {
+      answer.error.emplace(answer.verdict.code,
+                           fmt::format("'{}': the server answers with status {}", name, answer.response.status), name);
+    }
+    return answer;
+  }
+
+  Url url_of(const std::string& key) const {
+    Url url = base_;
+    if (key.empty()) return url;
+    if (!url.path.ends_with('/')) url.path += '/';
+    url.path += percent_encode_path(key);
+    return url;
+  }
+
+  ObjectStore::Found found_by(const std::string& key, const HttpResponse& response) const {
+    const std::string_view content_range = response.headers.get("content-range");
+    std::optional<std::uint64_t> size;
+    bool ranges = true;
+    if (is_packed_for_the_way(response.headers, url_of(key).path)) {
+      size = std::nullopt;
+    } else if (response.status == 206) {
+      const auto range = parse_content_range(content_range);
+      size = range ? range->total : std::nullopt;
+    } else if (response.status == 416) {
+      size = size_of_unsatisfied(content_range);
+    } else {
+      ranges = false;
+      size = response.content_length();
+    }
+    const std::string name = name_of(key);
+    if (size) return {{key, *size, object_version(response.headers)}, ranges};
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("'{}': the server does not tell the size of the file, so nothing could say whether all of it came; "
+                    "turn compression on the way (gzip) off for it",
+                    name),
+        name);
+  }
+
+  Url base_;
+  std::string location_;
+};
+
 }  // namespace
 
-HttpStore::HttpStore(Url base, Http& http, RetryOptions retry)
-    : RemoteStore(http, std::move(retry)), base_(std::move(base)), location_(base_.display()) {}
-
-void HttpStore::list(const std::string& /*prefix*/, const std::string& /*delimiter*/,
-                     const std::function<void(const ObjectPage&)>& /*each*/, const std::stop_token& /*stop*/) {
-  throw Error(
-      ErrorCode::unsupported,
-      fmt::format("'{}': HTTP has no listing. Put a manifest.json beside the shards (`shardctl index` makes one) "
-                  "or name the files: by a pattern x-{{000..146}}.tar, a list (*.txt) or a wids index (*.json)",
-                  location_),
-      location_);
-}
-
-std::optional<ObjectStore::Found> HttpStore::find(const std::string& key, const std::stop_token& stop) {
-  Request request{key};
-  request.headers.add("Range", range_header(0, 1));
-  // The one byte is read, so that the connection can be used again; a whole file is not.
-  const auto on_success = [](const HttpResponse& head) {
-    return head.status == 206 && head.content_length() == 1 ? [](Bytes) {} : BodyWriter();
-  };
-  const Answer answer = persist(request, on_success, stop);
-  const int status = answer.response.status;
-  if (status == 404 || status == 410) return std::nullopt;
-  if (status != 416 && answer.error) throw Error(*answer.error);
-  return found_by(key, answer.response);
-}
-
-ObjectStore::Found HttpStore::found_by(const std::string& key, const HttpResponse& response) const {
-  const std::string_view content_range = response.headers.get("content-range");
-  std::optional<std::uint64_t> size;
-  bool ranges = true;
-  if (is_packed_for_the_way(response.headers, url_of(key).path)) {
-    size = std::nullopt;
-  } else if (response.status == 206) {
-    const auto range = parse_content_range(content_range);
-    size = range ? range->total : std::nullopt;
-  } else if (response.status == 416) {
-    size = size_of_unsatisfied(content_range);
-  } else {
-    ranges = false;
-    size = response.content_length();
-  }
-  const std::string name = name_of(key);
-  if (size) return {{key, *size, object_version(response.headers)}, ranges};
-  throw Error(
-      ErrorCode::unsupported,
-      fmt::format("'{}': the server does not tell the size of the file, so nothing could say whether all of it came; "
-                  "turn compression on the way (gzip) off for it",
-                  name),
-      name);
-}
-
-RemoteStore::Answer HttpStore::attempt(const Request& request, const HeadHandler& on_success,
-                                       const std::stop_token& stop) {
-  HttpRequest message;
-  message.method = request.method;
-  message.url = url_of(request.key);
-  message.headers = request.headers;
-  std::string body;
-  const auto complete = [&](HttpRequest& next, bool own_host) {
-    next.url.user = own_host ? base_.user : "";
-    next.url.password = own_host ? base_.password : "";
-  };
-  Answer answer;
-  const std::string name = name_of(request.key);
-  try {
-    answer.response = send_following(message, by_status(on_success, body), complete, {}, stop);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::network) throw;
-    return {{}, {AnswerRemedy::retry, ErrorCode::network, false, false}, error};
-  }
-  answer.verdict = judge(answer.response.status, "");
-  if (answer.verdict.remedy != AnswerRemedy::done) {
-    answer.error.emplace(answer.verdict.code,
-                         fmt::format("'{}': the server answers with status {}", name, answer.response.status), name);
-  }
-  return answer;
-}
-
-Url HttpStore::url_of(const std::string& key) const {
-  Url url = base_;
-  if (key.empty()) return url;
-  if (!url.path.ends_with('/')) url.path += '/';
-  url.path += percent_encode_path(key);
-  return url;
+std::unique_ptr<ObjectStore> http_store(Url base, Http& http, RetryOptions retry) {
+  return std::make_unique<HttpStore>(std::move(base), http, std::move(retry));
 }
 
 }  // namespace shardkit::net

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <random>
 #include <span>
@@ -11,6 +10,7 @@
 
 #include "core/prng.hpp"
 #include "core/units.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -34,9 +34,7 @@ constexpr std::array<std::string_view, 5> kExpired{"ExpiredToken", "ExpiredToken
 constexpr std::array<std::string_view, 5> kMissing{"NoSuchKey", "NoSuchBucket", "NoSuchVersion", "NoSuchUpload",
                                                    "NotFound"};
 
-bool is_one_of(std::string_view code, Names names) {
-  return std::find(names.begin(), names.end(), code) != names.end();
-}
+bool is_one_of(std::string_view code, Names names) { return std::ranges::find(names, code) != names.end(); }
 
 AnswerVerdict fatal(ErrorCode code) { return {AnswerRemedy::fatal, code, false}; }
 
@@ -115,10 +113,8 @@ std::optional<system::Seconds> retry_after(const HttpHeaders& headers, system::W
   const std::string_view text = headers.get("retry-after");
   if (const auto date = system::parse_http_date(text))
     return std::max<system::Seconds>(*date - now, system::Seconds(0));
-  unsigned seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return system::Seconds(seconds);
+  const auto seconds = system::parse_number(text);
+  return seconds ? std::optional(system::Seconds(*seconds)) : std::nullopt;
 }
 
 namespace {

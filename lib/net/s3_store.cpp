@@ -1,12 +1,15 @@
 #include "net/s3_store.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "net/aws_profile.hpp"
+#include "net/aws_xml.hpp"
 #include "system/clock.hpp"
 
 namespace shardkit::net {
@@ -96,186 +99,204 @@ const char* remedy_for(const S3ErrorBody& body, int status) {
   return "";
 }
 
-}  // namespace
+/// A wrong region is put right by what the store answers. Redirects (AIStore's 307) are followed by hand: another host
+/// gets neither signature nor token, only what its address carries. A clock that is wrong is put right by the store's.
+class S3Store final : public RemoteStore {
+ public:
+  S3Store(std::string bucket, S3Settings settings, Http& http, CredentialCache* credentials, RetryOptions retry)
+      : RemoteStore(http, std::move(retry)),
+        bucket_(std::move(bucket)),
+        location_("s3://" + bucket_),
+        credentials_(credentials),
+        settings_(std::move(settings)) {}
 
-/// An answer with what it was asked with.
-struct S3Store::Exchange {
-  HttpResponse response;
-  std::string body;  ///< of an answer that is no success
-  std::shared_ptr<const Credentials> credentials;
-  std::string region;
-  std::int64_t skew_seconds = 0;  ///< of the store's clock, as it was taken for
-};
+  const std::string& location() const override { return location_; }
+  std::string name_of(const std::string& key) const override { return S3Location{bucket_, key}.text(); }
 
-S3Store::S3Store(std::string bucket, S3Settings settings, Http& http, CredentialCache* credentials, RetryOptions retry)
-    : RemoteStore(http, std::move(retry)),
-      bucket_(std::move(bucket)),
-      location_("s3://" + bucket_),
-      credentials_(credentials),
-      settings_(std::move(settings)) {}
-
-std::string S3Store::name_of(const std::string& key) const { return S3Location{bucket_, key}.text(); }
-
-void S3Store::list(const std::string& prefix, const std::string& delimiter,
-                   const std::function<void(const ObjectPage&)>& each, const std::stop_token& stop) {
-  Request request{""};
-  for (std::string token;;) {
-    request.query = {{"list-type", "2"}, {"encoding-type", "url"}};  // XML cannot hold every key
-    if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
-    if (!delimiter.empty()) request.query.emplace_back("delimiter", delimiter);
-    if (!token.empty()) request.query.emplace_back("continuation-token", token);
-    S3Listing listing = list_page(request, stop);
-    each(listing.page);
-    if (listing.next_token.empty()) return;
-    if (listing.next_token == token) {
-      throw Error(ErrorCode::corrupt,
-                  fmt::format("'{}': the store gives the same page of its listing again", location_), location_);
+  /// By ListObjectsV2, a thousand keys a page, in the order of their bytes.
+  void list(const std::string& prefix, const std::string& delimiter, const std::function<void(const ObjectPage&)>& each,
+            const std::stop_token& stop) override {
+    Request request{""};
+    for (std::string token;;) {
+      request.query = {{"list-type", "2"}, {"encoding-type", "url"}};  // XML cannot hold every key
+      if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
+      if (!delimiter.empty()) request.query.emplace_back("delimiter", delimiter);
+      if (!token.empty()) request.query.emplace_back("continuation-token", token);
+      S3Listing listing = list_page(request, stop);
+      each(listing.page);
+      if (listing.next_token.empty()) return;
+      if (listing.next_token == token) {
+        throw Error(ErrorCode::corrupt,
+                    fmt::format("'{}': the store gives the same page of its listing again", location_), location_);
+      }
+      token = std::move(listing.next_token);
     }
-    token = std::move(listing.next_token);
   }
-}
 
-/// A page that is broken, or holds an error although its status is 200, is asked for again as a failed request is.
-S3Listing S3Store::list_page(const Request& request, const std::stop_token& stop) {
-  for (Attempts attempts(retry(), stop);;) {
-    std::string text;
-    Answer answer = persist(request, collect_body(text, kLongestPage), stop);
+  /// By HEAD. A refusal is asked again by GET for the reason, which HEAD cannot carry.
+  std::optional<ObjectStore::Found> find(const std::string& key, const std::stop_token& stop) override {
+    const Answer answer = persist(
+        {key, "HEAD"}, [](const HttpResponse&) { return BodyWriter(); }, stop);
+    if (answer.response.status == 404) return std::nullopt;
     if (answer.error) throw Error(*answer.error);
-    try {
-      return read_listing(text, location_);
-    } catch (const Error& broken) {
-      const S3ErrorBody body = read_error_body(text);
-      AnswerVerdict verdict = judge(answer.response.status, body.code);
-      if (body.code.empty()) verdict = {AnswerRemedy::retry, ErrorCode::corrupt, false};
-      answer.error = body.code.empty() ? broken : error_of(request, answer.response.status, body, verdict);
-      answer.verdict = verdict;
-    }
-    attempts.failed(*answer.error, answer.verdict);
+    const auto size = answer.response.content_length();
+    if (size) return Found{{key, *size, object_version(answer.response.headers)}, true};
+    throw Error(ErrorCode::corrupt, fmt::format("'{}': the store does not tell its size", name_of(key)), name_of(key));
   }
-}
 
-std::optional<ObjectStore::Found> S3Store::find(const std::string& key, const std::stop_token& stop) {
-  const Answer answer = persist(
-      {key, "HEAD"}, [](const HttpResponse&) { return BodyWriter(); }, stop);
-  if (answer.response.status == 404) return std::nullopt;
-  if (answer.error) throw Error(*answer.error);
-  const auto size = answer.response.content_length();
-  if (size) return Found{{key, *size, object_version(answer.response.headers)}, true};
-  throw Error(ErrorCode::corrupt, fmt::format("'{}': the store does not tell its size", name_of(key)), name_of(key));
-}
+ private:
+  RemoteStore::Answer attempt(const Request& request, const HeadHandler& on_success,
+                              const std::stop_token& stop) override {
+    for (int regions = 0;; ++regions) {
+      Exchange result;
+      try {
+        result = exchange(request, on_success, stop);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::network) throw;
+        return {{}, {AnswerRemedy::retry, ErrorCode::network, false, false}, error};
+      }
+      const int status = result.response.status;
+      if (status >= 200 && status < 300) return {std::move(result.response), {}, {}};
+      const S3ErrorBody body = reason_of(result, request, stop);
+      if (regions < kMostRegions && take_region(result.response, body, result.region)) continue;
+      AnswerVerdict verdict = judge(status, body.code);
+      if (verdict.remedy == AnswerRemedy::refresh_credentials) {
+        if (result.credentials)
+          credentials_->renew(*result.credentials, stop);
+        else
+          verdict.remedy = AnswerRemedy::fatal;
+      }
+      if (verdict.remedy == AnswerRemedy::correct_clock && !take_clock(result.response, result.skew_seconds))
+        verdict.remedy = AnswerRemedy::fatal;
+      Error error = error_of(request, status, body, verdict);
+      return {std::move(result.response), verdict, std::move(error)};
+    }
+  }
 
-RemoteStore::Answer S3Store::attempt(const Request& request, const HeadHandler& on_success,
-                                     const std::stop_token& stop) {
-  for (int regions = 0;; ++regions) {
+  /// An answer with what it was asked with.
+  struct Exchange {
+    HttpResponse response;
+    std::string body;  ///< of an answer that is no success
+    std::shared_ptr<const Credentials> credentials;
+    std::string region;
+    std::int64_t skew_seconds = 0;  ///< of the store's clock, as it was taken for
+  };
+  Exchange exchange(const Request& request, const HeadHandler& on_success, const std::stop_token& stop) {
     Exchange result;
+    const S3Settings settings = this->settings();
+    result.region = settings.region;
+    result.skew_seconds = skew_seconds_;
     try {
-      result = exchange(request, on_success, stop);
+      if (credentials_ != nullptr) result.credentials = credentials_->get(stop);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("'{}': {}", name_of(request.key), error.what()), name_of(request.key));
+    }
+    HttpRequest message;
+    message.method = request.method;
+    message.url = s3_url(settings, bucket_, request.key);
+    message.url.query = canonical_query(request.query);
+    message.headers = request.headers;
+    const auto complete = [&](HttpRequest& next, bool own_host) {
+      if (own_host && result.credentials) sign(next, result);
+    };
+    const auto is_of_this_region = [&](const HttpResponse& response) {
+      const std::string_view region = response.headers.get("x-amz-bucket-region");
+      return region.empty() || region == settings.region;
+    };
+    result.response =
+        send_following(std::move(message), by_status(on_success, result.body), complete, is_of_this_region, stop);
+    return result;
+  }
+
+  void sign(HttpRequest& request, const Exchange& with) const {
+    make_canonical(request.url);
+    sign_v4(request, with.credentials->key, {with.region, "s3"},
+            retry().clock->now() + std::chrono::seconds(with.skew_seconds));
+  }
+
+  /// What the store says is wrong. An answer to HEAD has no body: the same asked by GET has.
+  S3ErrorBody reason_of(const Exchange& result, const Request& request, const std::stop_token& stop) {
+    const int status = result.response.status;
+    if (request.method != "HEAD" || (status != 400 && status != 403)) return read_error_body(result.body);
+    Request by_get{request.key, "GET", request.query, request.headers};
+    by_get.headers.set("Range", range_header(0, 1));
+    try {
+      return read_error_body(exchange(
+                                 by_get, [](const HttpResponse&) { return BodyWriter(); }, stop)
+                                 .body);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::network) throw;
-      return {{}, {AnswerRemedy::retry, ErrorCode::network, false, false}, error};
+      return {};
     }
-    const int status = result.response.status;
-    if (status >= 200 && status < 300) return {std::move(result.response), {}, {}};
-    const S3ErrorBody body = reason_of(result, request, stop);
-    if (regions < kMostRegions && take_region(result.response, body, result.region)) continue;
-    AnswerVerdict verdict = judge(status, body.code);
-    if (verdict.remedy == AnswerRemedy::refresh_credentials) {
-      if (result.credentials)
-        credentials_->renew(*result.credentials, stop);
-      else
-        verdict.remedy = AnswerRemedy::fatal;
+  }
+
+  Error error_of(const Request& request, int status, const S3ErrorBody& body, const AnswerVerdict& verdict) const {
+    const std::string name = request.key.empty() ? location_ : name_of(request.key);
+    const S3Settings now = settings();
+    const std::string at = now.endpoint ? fmt::format(" at '{}'", now.endpoint->display()) : "";
+    return Error(verdict.code,
+                 fmt::format("'{}'{}: status {}{}{}{}{}{}", name, at, status, body.code.empty() ? "" : " ", body.code,
+                             body.message.empty() ? "" : ": ", body.message, remedy_for(body, status)),
+                 name);
+  }
+
+  /// True when the answer names a region that was not asked: from now on it is.
+  bool take_region(const HttpResponse& response, const S3ErrorBody& body, const std::string& used) {
+    std::string region(response.headers.get("x-amz-bucket-region"));
+    if (region.empty()) region = body.region;
+    constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    if (region.empty() || region == used || region.find_first_not_of(allowed) != std::string::npos) return false;
+    const std::scoped_lock lock(mutex_);
+    settings_.region = region;
+    return true;
+  }
+
+  /// True when the store's clock differs from what a request took for it; another may have put it right meanwhile.
+  bool take_clock(const HttpResponse& response, std::int64_t used) {
+    const auto date = system::parse_http_date(response.headers.get("date"));
+    if (!date) return false;
+    const auto skew = std::chrono::duration_cast<std::chrono::seconds>(*date - retry().clock->now()).count();
+    skew_seconds_ = skew;
+    return std::abs(skew - used) > kTolerableSkew;
+  }
+
+  /// A page that is broken, or holds an error although its status is 200, is asked for again as a failed request is.
+  S3Listing list_page(const Request& request, const std::stop_token& stop) {
+    for (Attempts attempts(retry(), stop);;) {
+      std::string text;
+      Answer answer = persist(request, collect_body(text, kLongestPage), stop);
+      if (answer.error) throw Error(*answer.error);
+      try {
+        return read_listing(text, location_);
+      } catch (const Error& broken) {
+        const S3ErrorBody body = read_error_body(text);
+        AnswerVerdict verdict = judge(answer.response.status, body.code);
+        if (body.code.empty()) verdict = {AnswerRemedy::retry, ErrorCode::corrupt, false};
+        answer.error = body.code.empty() ? broken : error_of(request, answer.response.status, body, verdict);
+        answer.verdict = verdict;
+      }
+      attempts.failed(*answer.error, answer.verdict);
     }
-    if (verdict.remedy == AnswerRemedy::correct_clock && !take_clock(result.response, result.skew_seconds))
-      verdict.remedy = AnswerRemedy::fatal;
-    Error error = error_of(request, status, body, verdict);
-    return {std::move(result.response), verdict, std::move(error)};
   }
-}
 
-S3Store::Exchange S3Store::exchange(const Request& request, const HeadHandler& on_success,
-                                    const std::stop_token& stop) {
-  Exchange result;
-  const S3Settings settings = this->settings();
-  result.region = settings.region;
-  result.skew_seconds = skew_seconds_;
-  try {
-    if (credentials_ != nullptr) result.credentials = credentials_->get(stop);
-  } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("'{}': {}", name_of(request.key), error.what()), name_of(request.key));
+  S3Settings settings() const {
+    const std::scoped_lock lock(mutex_);
+    return settings_;
   }
-  HttpRequest message;
-  message.method = request.method;
-  message.url = s3_url(settings, bucket_, request.key);
-  message.url.query = canonical_query(request.query);
-  message.headers = request.headers;
-  const auto complete = [&](HttpRequest& next, bool own_host) {
-    if (own_host && result.credentials) sign(next, result);
-  };
-  const auto is_of_this_region = [&](const HttpResponse& response) {
-    const std::string_view region = response.headers.get("x-amz-bucket-region");
-    return region.empty() || region == settings.region;
-  };
-  result.response =
-      send_following(std::move(message), by_status(on_success, result.body), complete, is_of_this_region, stop);
-  return result;
-}
 
-void S3Store::sign(HttpRequest& request, const Exchange& with) const {
-  make_canonical(request.url);
-  sign_v4(request, with.credentials->key, {with.region, "s3"},
-          retry().clock->now() + std::chrono::seconds(with.skew_seconds));
-}
+  const std::string bucket_;
+  const std::string location_;
+  CredentialCache* credentials_;
+  mutable std::mutex mutex_;
+  S3Settings settings_;
+  std::atomic<std::int64_t> skew_seconds_ = 0;  ///< what the store's clock is ahead of ours
+};
 
-/// What the store says is wrong. An answer to HEAD has no body: the same asked by GET has.
-S3ErrorBody S3Store::reason_of(const Exchange& result, const Request& request, const std::stop_token& stop) {
-  const int status = result.response.status;
-  if (request.method != "HEAD" || (status != 400 && status != 403)) return read_error_body(result.body);
-  Request by_get{request.key, "GET", request.query, request.headers};
-  by_get.headers.set("Range", range_header(0, 1));
-  try {
-    return read_error_body(exchange(
-                               by_get, [](const HttpResponse&) { return BodyWriter(); }, stop)
-                               .body);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::network) throw;
-    return {};
-  }
-}
+}  // namespace
 
-Error S3Store::error_of(const Request& request, int status, const S3ErrorBody& body,
-                        const AnswerVerdict& verdict) const {
-  const std::string name = request.key.empty() ? location_ : name_of(request.key);
-  const S3Settings now = settings();
-  const std::string at = now.endpoint ? fmt::format(" at '{}'", now.endpoint->display()) : "";
-  return Error(verdict.code,
-               fmt::format("'{}'{}: status {}{}{}{}{}{}", name, at, status, body.code.empty() ? "" : " ", body.code,
-                           body.message.empty() ? "" : ": ", body.message, remedy_for(body, status)),
-               name);
-}
-
-/// True when the answer names a region that was not asked: from now on it is.
-bool S3Store::take_region(const HttpResponse& response, const S3ErrorBody& body, const std::string& used) {
-  std::string region(response.headers.get("x-amz-bucket-region"));
-  if (region.empty()) region = body.region;
-  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789-";
-  if (region.empty() || region == used || region.find_first_not_of(allowed) != std::string::npos) return false;
-  const std::scoped_lock lock(mutex_);
-  settings_.region = region;
-  return true;
-}
-
-/// True when the store's clock differs from what a request took for it; another may have put it right meanwhile.
-bool S3Store::take_clock(const HttpResponse& response, std::int64_t used) {
-  const auto date = system::parse_http_date(response.headers.get("date"));
-  if (!date) return false;
-  const auto skew = std::chrono::duration_cast<std::chrono::seconds>(*date - retry().clock->now()).count();
-  skew_seconds_ = skew;
-  return std::abs(skew - used) > kTolerableSkew;
-}
-
-S3Settings S3Store::settings() const {
-  const std::scoped_lock lock(mutex_);
-  return settings_;
+std::unique_ptr<ObjectStore> s3_store(std::string bucket, S3Settings settings, Http& http, CredentialCache* credentials,
+                                      RetryOptions retry) {
+  return std::make_unique<S3Store>(std::move(bucket), std::move(settings), http, credentials, std::move(retry));
 }
 
 }  // namespace shardkit::net

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
-#include <openssl/crypto.h>
+#include <fmt/ranges.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
@@ -14,32 +12,6 @@
 #include "core/text.hpp"
 
 namespace shardkit::net {
-
-Secret::~Secret() { wipe(); }
-
-Secret& Secret::operator=(const Secret& other) {
-  if (this == &other) return *this;
-  wipe();
-  text_ = other.text_;
-  return *this;
-}
-
-// A short text lies in the object itself, where a move would leave its bytes.
-Secret::Secret(Secret&& other) noexcept : text_(std::move(other.text_)) { other.wipe(); }
-
-Secret& Secret::operator=(Secret&& other) noexcept {
-  if (this == &other) return *this;
-  wipe();
-  text_ = std::move(other.text_);
-  other.wipe();
-  return *this;
-}
-
-void Secret::wipe() {
-  text_.resize(text_.capacity());
-  OPENSSL_cleanse(text_.data(), text_.size());
-  text_.clear();
-}
 
 namespace {
 
@@ -51,11 +23,7 @@ constexpr const char* kAuthorization = "Authorization";
 
 using Digest = std::array<unsigned char, 32>;
 
-std::string hex(const Digest& digest) {
-  std::string text;
-  for (const unsigned char byte : digest) text += fmt::format("{:02x}", byte);
-  return text;
-}
+std::string hex(const Digest& digest) { return fmt::format("{:02x}", fmt::join(digest, "")); }
 
 std::string_view text_of(const Digest& digest) { return {reinterpret_cast<const char*>(digest.data()), digest.size()}; }
 
@@ -109,7 +77,7 @@ CanonicalHeaders canonical_headers(const HttpRequest& request) {
 }
 
 Digest signing_key(const SigningKey& key, std::string_view day, const SigningScope& scope) {
-  const Secret start("AWS4" + key.secret_access_key.reveal());
+  const Secret start(fmt::format("AWS4{}", key.secret_access_key.reveal()));
   const Digest date = hmac(start.reveal(), day);
   const Digest region = hmac(text_of(date), scope.region);
   const Digest service = hmac(text_of(region), scope.service);
@@ -133,7 +101,7 @@ void sign_v4(HttpRequest& request, const SigningKey& key, const SigningScope& sc
   for (const char* name : {kAuthorization, kToken, kContentHash}) headers.remove(name);
   headers.set(kDate, timestamp);
   if (scope.service == "s3") headers.add(kContentHash, body_hash);
-  if (!key.session_token.empty()) headers.add(kToken, key.session_token.reveal());
+  if (!key.session_token.empty()) headers.add(kToken, std::string(key.session_token.reveal()));
 
   const CanonicalHeaders canonical = canonical_headers(request);
   const std::string canonical_request = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", request.method, request.url.path,

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/http.hpp"
 #include "system/clock.hpp"
@@ -16,20 +19,21 @@ namespace shardkit::net {
 class Secret {
  public:
   Secret() = default;
-  explicit Secret(std::string text) : text_(std::move(text)) {}
-  ~Secret();
-  Secret(const Secret&) = default;
-  Secret& operator=(const Secret& other);
-  Secret(Secret&& other) noexcept;
-  Secret& operator=(Secret&& other) noexcept;
+  explicit Secret(std::string_view text) : text_(text.begin(), text.end()) {}
 
   bool empty() const { return text_.empty(); }
-  const std::string& reveal() const { return text_; }
+  std::string_view reveal() const { return {text_.data(), text_.size()}; }
 
  private:
-  void wipe();
+  template <class T>
+  struct Wiping : std::allocator<T> {
+    void deallocate(T* memory, std::size_t count) {
+      ::explicit_bzero(memory, count * sizeof(T));
+      std::allocator<T>::deallocate(memory, count);
+    }
+  };
 
-  std::string text_;
+  std::vector<char, Wiping<char>> text_;  // not a string, which holds a short text in itself
 };
 
 /// Lower-case hexadecimal SHA-256 of `text`.

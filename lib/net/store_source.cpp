@@ -9,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "net/http_store.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -95,8 +94,8 @@ OpenStore open_s3(StoreOpener& opener, const std::string& address) {
   S3Location location = parse_s3_location(address);
   const CloudSurroundings around = machine_surroundings(*opener.http());
   const auto& credentials = opener.credentials(around);
-  auto store = std::make_unique<S3Store>(location.bucket, s3_settings(opener.options().s3, around), *opener.http(),
-                                         credentials.get(), opener.options().retry);
+  auto store = s3_store(location.bucket, s3_settings(opener.options().s3, around), *opener.http(), credentials.get(),
+                        opener.options().retry);
   return {opener.http(), credentials, std::move(store), std::move(location.key)};
 }
 
@@ -141,13 +140,7 @@ OpenStore StoreOpener::open(const std::string& address) {
                           without_secrets(address)));
 }
 
-OpenStore StoreOpener::open(const Url& url) {
-  return {http_, nullptr, std::make_unique<HttpStore>(url, *http_, options_.retry), ""};
-}
-
-OpenStore open_store(const std::string& address, const StoreOptions& options) {
-  return StoreOpener(options).open(address);
-}
+OpenStore StoreOpener::open(const Url& url) { return {http_, nullptr, http_store(url, *http_, options_.retry), ""}; }
 
 std::unique_ptr<io::ObjectSource> store_source(OpenStore store, std::stop_token stop) {
   return std::make_unique<StoreSource>(std::move(store), std::move(stop));

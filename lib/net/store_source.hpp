@@ -51,7 +51,8 @@ class StoreOpener {
  public:
   explicit StoreOpener(StoreOptions options);
 
-  /// As open_store().
+  /// Opens an address of a registered scheme, such as s3://bucket/key or an http(s) URL, by this process's environment
+  /// where the options are silent. Nothing is sent yet. Throws Error{usage} for other addresses.
   OpenStore open(const std::string& address);
   OpenStore open(const Url& url);
 
@@ -65,10 +66,6 @@ class StoreOpener {
   std::shared_ptr<Http> http_;
   std::shared_ptr<CredentialCache> credentials_;
 };
-
-/// Opens an address of a registered scheme, such as s3://bucket/key or an http(s) URL, by this process's environment
-/// where `options` are silent. Nothing is sent yet. Throws Error{usage} for other addresses.
-OpenStore open_store(const std::string& address, const StoreOptions& options);
 
 /// The objects below the address of `store` as a source: s3://bucket/train and s3://bucket/train/ are the folder
 /// "train/". Names are relative to it; "" is the object at an http(s) URL itself. Objects whose names end in '/', which

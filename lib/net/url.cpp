@@ -158,7 +158,7 @@ std::string S3Location::text() const { return fmt::format("s3://{}/{}", bucket, 
 
 S3Location parse_s3_location(std::string_view text) {
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
-  if (!is_s3_url(text)) {
+  if (!has_scheme(text, "s3://")) {
     throw Error(ErrorCode::usage, fmt::format("'{}' is no s3:// address; it is written s3://bucket/key", text));
   }
   text.remove_prefix(5);
@@ -176,8 +176,6 @@ S3Location parse_s3_location(std::string_view text) {
   }
   return location;
 }
-
-bool is_s3_url(std::string_view text) { return has_scheme(text, "s3://"); }
 
 std::string percent_encode(std::string_view text) { return encode(text, ""); }
 

@@ -55,8 +55,6 @@ struct S3Location {
 /// too, for other stores, up to 255).
 S3Location parse_s3_location(std::string_view text);
 
-bool is_s3_url(std::string_view text);
-
 /// Percent-encodes all bytes but A-Z a-z 0-9 - . _ ~, with capital digits: what SigV4 asks for.
 std::string percent_encode(std::string_view text);
 /// The same, and '/' stays: a key as path.

@@ -12,7 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
-#include "io/contained_folder.hpp"
+#include "io/file.hpp"
 #include "io/publish.hpp"
 #include "staging/stage_journal.hpp"
 

@@ -15,7 +15,7 @@
 #include "io/publish.hpp"
 #include "staging/lease.hpp"
 #include "staging/stage_journal.hpp"
-#include "system/mounts.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::staging {
 namespace {

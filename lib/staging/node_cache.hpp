@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "io/contained_folder.hpp"
+#include "io/file.hpp"
 #include "io/file_system.hpp"
-#include "io/folder_lock.hpp"
 #include "staging/staged_folder.hpp"
 #include "system/clock.hpp"
 

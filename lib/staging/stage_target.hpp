@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/context.hpp"
-#include "io/contained_folder.hpp"
-#include "io/folder_lock.hpp"
+#include "io/file.hpp"
+#include "io/file_system.hpp"
 #include "staging/stage_journal.hpp"
 #include "staging/stage_set.hpp"
 

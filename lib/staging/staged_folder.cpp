@@ -10,7 +10,8 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "io/folder_lock.hpp"
+#include "io/file.hpp"
+#include "io/file_system.hpp"
 #include "io/publish.hpp"
 #include "staging/stage_journal.hpp"
 #include "system/storage.hpp"

@@ -47,14 +47,6 @@ int rank(StorageClass kind) {
   return static_cast<int>(std::find(kSlowestFirst.begin(), kSlowestFirst.end(), kind) - kSlowestFirst.begin());
 }
 
-/// "[mq-deadline] kyber none"
-std::string scheduler_in_use(const std::string& text) {
-  const std::size_t open = text.find('[');
-  const std::size_t close = text.find(']', open);
-  if (open == std::string::npos || close == std::string::npos) return text;
-  return text.substr(open + 1, close - open - 1);
-}
-
 std::string model_of(const Probe& probe, const std::string& folder) {
   const std::string vendor = sys_word(probe, folder + "/device/vendor");
   const std::string model = sys_word(probe, folder + "/device/model");
@@ -75,7 +67,9 @@ std::string nvme_controller(const Probe& probe, const std::string& folder) {
 }
 
 void add_queue(const Probe& probe, const std::string& folder, BlockDevice& device) {
-  device.scheduler = scheduler_in_use(sys_word(probe, folder + "/queue/scheduler"));
+  const std::string schedulers = sys_word(probe, folder + "/queue/scheduler");  // "[mq-deadline] kyber none"
+  const std::string chosen = chosen_word(schedulers);
+  device.scheduler = chosen.empty() ? schedulers : chosen;
   if (const auto kibibytes = sys_number(probe, folder + "/queue/read_ahead_kb")) device.read_ahead = *kibibytes * 1024;
   device.queue_depth = sys_number(probe, folder + "/queue/nr_requests");
   device.rotational = sys_number(probe, folder + "/queue/rotational");

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "system/mounts.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::system {
 namespace {
@@ -81,28 +81,24 @@ void lower(std::optional<T>& limit, std::optional<T> other) {
   if (other && (!limit || *other < *limit)) limit = other;
 }
 
-/// "max 100000" or "765000 100000": microseconds of CPU time per period.
-std::optional<double> cpus_v2(const Probe& probe, const std::string& folder) {
-  const auto text = probe.text(folder + "/cpu.max");
-  if (!text) return std::nullopt;
-  const auto words = split(*text, ' ');
-  if (words.size() != 2) return std::nullopt;
-  const auto quota = parse_number(words[0]);
-  const auto period = parse_number(words[1]);
+std::optional<double> cpus_of(std::optional<std::uint64_t> quota, std::optional<std::uint64_t> period) {
   if (!quota || !period || *period == 0) return std::nullopt;
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-std::optional<double> cpus_v1(const Probe& probe, const std::string& folder) {
-  const auto quota = sys_number(probe, folder + "/cpu.cfs_quota_us");  // -1, no number to us, is unlimited
-  const auto period = sys_number(probe, folder + "/cpu.cfs_period_us");
-  if (!quota || !period || *period == 0) return std::nullopt;
-  return static_cast<double>(*quota) / static_cast<double>(*period);
+/// Cores that the group of this folder alone allows; empty when it has no limit of its own.
+std::optional<double> cgroup_cpus(const Probe& probe, const std::string& folder, bool version2) {
+  if (!version2) {  // -1, no number to us, is unlimited
+    return cpus_of(sys_number(probe, folder + "/cpu.cfs_quota_us"), sys_number(probe, folder + "/cpu.cfs_period_us"));
+  }
+  // "max 100000" or "765000 100000": microseconds of CPU time per period.
+  const std::string text = probe.text(folder + "/cpu.max").value_or("");
+  const auto words = split(text, ' ');
+  return words.size() == 2 ? cpus_of(parse_number(words[0]), parse_number(words[1])) : std::nullopt;
 }
 
-std::uint64_t cpu_stat(const Probe& probe, const std::string& folder, std::string_view name) {
-  const std::string text = probe.text(folder + "/cpu.stat").value_or("");
-  return parse_number(line_value(text, name)).value_or(0);
+std::optional<std::uint64_t> stat_number(const Probe& probe, const std::string& folder, std::string_view name) {
+  return parse_number(line_value(probe.text(folder + "/cpu.stat").value_or(""), name));
 }
 
 void read_hierarchy(const Probe& probe, const CgroupFolders& group, CgroupLimits& limits) {
@@ -112,8 +108,8 @@ void read_hierarchy(const Probe& probe, const CgroupFolders& group, CgroupLimits
     if (group.version2) lower(limits.memory_high_bytes, sys_number(probe, folder + "/memory.high"));
   }
   const std::string& own = group.folders.front();
-  limits.periods = std::max(limits.periods, cpu_stat(probe, own, "nr_periods "));
-  limits.throttled_periods = std::max(limits.throttled_periods, cpu_stat(probe, own, "nr_throttled "));
+  limits.periods = std::max(limits.periods, stat_number(probe, own, "nr_periods ").value_or(0));
+  limits.throttled_periods = std::max(limits.throttled_periods, stat_number(probe, own, "nr_throttled ").value_or(0));
 }
 
 std::string mounted_versions(const Probe& probe) {
@@ -128,10 +124,6 @@ std::string mounted_versions(const Probe& probe) {
 
 }  // namespace
 
-std::optional<double> cgroup_cpus(const Probe& probe, const std::string& folder, bool version2) {
-  return version2 ? cpus_v2(probe, folder) : cpus_v1(probe, folder);
-}
-
 CgroupLimits read_cgroup_limits(const Probe& probe) {
   CgroupLimits limits;
   for (const CgroupFolders& group : find_cgroup_folders(probe, "self", {"cpu", "memory"})) {
@@ -144,10 +136,6 @@ CgroupLimits read_cgroup_limits(const Probe& probe) {
 }
 
 namespace {
-
-std::optional<std::uint64_t> stat_number(const Probe& probe, const std::string& folder, std::string_view name) {
-  return parse_number(line_value(probe.text(folder + "/cpu.stat").value_or(""), name));
-}
 
 std::optional<double> scaled(std::optional<std::uint64_t> number, double unit) {
   if (!number) return std::nullopt;

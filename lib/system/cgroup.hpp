@@ -32,9 +32,6 @@ struct CgroupLimits {
 
 CgroupLimits read_cgroup_limits(const Probe& probe = live_probe());
 
-/// Cores that the group of this folder alone allows; empty when it has no limit of its own.
-std::optional<double> cgroup_cpus(const Probe& probe, const std::string& folder, bool version2);
-
 /// What a process's control group has used so far, version 1 or 2. Members that it does not tell are empty.
 struct CgroupUse {
   std::optional<double> cpu_limit;  ///< cores, the smallest limit from its own group up

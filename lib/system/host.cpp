@@ -1,6 +1,8 @@
 #include "system/host.hpp"
 
-#include <fstream>
+#include <array>
+#include <cerrno>
+#include <charconv>
 #include <string_view>
 
 #include <sys/utsname.h>
@@ -12,15 +14,10 @@ namespace {
 
 /// PRETTY_NAME of os-release(5); the kernel's name where there is none.
 std::string os_name(const std::string& kernel_name) {
-  constexpr std::string_view kKey = "PRETTY_NAME=";
-  std::ifstream file("/etc/os-release");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(kKey)) continue;
-    line.erase(0, kKey.size());
-    if (line.size() >= 2 && line.front() == '"' && line.back() == '"') line = line.substr(1, line.size() - 2);
-    return line;
-  }
-  return kernel_name;
+  const std::string release = live_probe().text("/etc/os-release").value_or("");
+  std::string_view name = line_value(release, "PRETTY_NAME=");
+  if (name.size() >= 2 && name.front() == '"' && name.back() == '"') name = name.substr(1, name.size() - 2);
+  return name.empty() ? kernel_name : std::string(name);
 }
 
 }  // namespace
@@ -36,6 +33,82 @@ HostInfo this_host() {
   host.cpus = usable_threads();
   host.memory = usable_memory();
   return host;
+}
+
+namespace {
+
+constexpr unsigned kCapIpcLock = 14;  // linux/capability.h
+constexpr const char* kRefused = "refused by a security filter";
+
+std::string availability(int error) {
+  if (error == ENOSYS) return "not in this kernel";
+  if (error == EPERM || error == EACCES) return kRefused;
+  return "works";
+}
+
+std::string io_uring_state(const Probe& probe) {
+  const std::uint64_t disabled = sys_number(probe, "/proc/sys/kernel/io_uring_disabled").value_or(0);
+  std::string state = availability(probe.try_call(SystemCall::io_uring_setup));
+  if (state == kRefused && disabled > 0) state = "disabled by kernel.io_uring_disabled";
+  return state;
+}
+
+/// The hard limit of a line "Max open files   1024   524288   files"; empty for "unlimited".
+std::optional<std::uint64_t> hard_limit(std::string_view limits, std::string_view name) {
+  const auto words = split(line_value(limits, name), ' ');
+  return words.size() < 2 ? std::nullopt : parse_number(words[1]);
+}
+
+bool has_capability(std::string_view status, unsigned capability) {
+  const std::string_view text = line_value(status, "CapEff:");
+  std::uint64_t mask = 0;
+  std::from_chars(text.data(), text.data() + text.size(), mask, 16);
+  return (mask >> capability & 1U) != 0;
+}
+
+std::string virtual_machine(const Probe& probe) {
+  const std::string vendor = sys_word(probe, "/sys/class/dmi/id/sys_vendor");
+  const std::string product = sys_word(probe, "/sys/class/dmi/id/product_name");
+  const std::string flags = std::string(line_value(probe.text("/proc/cpuinfo").value_or(""), "flags"));
+  bool guest = probe.text("/sys/hypervisor/type").has_value();
+  for (const auto flag : split(flags, ' ')) guest = guest || flag == "hypervisor";
+  for (const std::string_view known : {"QEMU", "VMware", "Google", "innotek", "Xen"}) {
+    guest = guest || vendor.starts_with(known);
+  }
+  guest = guest || (vendor == "Amazon EC2" && !product.ends_with(".metal"));
+  if (!guest) return {};
+  if (vendor.empty() && product.empty()) return "of unknown make";
+  return vendor + (vendor.empty() || product.empty() ? "" : " ") + product;
+}
+
+std::string container(const Probe& probe) {
+  const std::string groups = probe.text("/proc/self/cgroup").value_or("");
+  const auto has = [&](std::string_view part) { return groups.find(part) != std::string::npos; };
+  if (probe.stat("/var/run/secrets/kubernetes.io") || has("kubepods")) return "kubernetes";
+  if (probe.stat("/run/.containerenv")) return "podman";
+  if (probe.stat("/.dockerenv") || has("/docker")) return "docker";
+  if (probe.stat("/.singularity.d")) return "apptainer";
+  if (has("/lxc")) return "lxc";
+  return probe.text("/run/systemd/container").value_or("");  // of systemd-nspawn and others that follow its rule
+}
+
+}  // namespace
+
+KernelFacts read_kernel(const Probe& probe) {
+  const std::string limits = probe.text("/proc/self/limits").value_or("");
+  const std::string status = probe.text("/proc/self/status").value_or("");
+  KernelFacts facts;
+  facts.release = sys_word(probe, "/proc/sys/kernel/osrelease");
+  facts.io_uring = io_uring_state(probe);
+  facts.cachestat = availability(probe.try_call(SystemCall::cachestat));
+  facts.descriptors = hard_limit(limits, "Max open files");
+  facts.locked_memory = hard_limit(limits, "Max locked memory");
+  const auto ids = split(line_value(status, "Uid:"), '\t');
+  facts.root = ids.size() > 1 && ids[1] == "0";
+  facts.may_lock = has_capability(status, kCapIpcLock);
+  facts.virtual_machine = virtual_machine(probe);
+  facts.container = container(probe);
+  return facts;
 }
 
 }  // namespace shardkit::system

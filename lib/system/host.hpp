@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/fields.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::system {
 
@@ -26,5 +28,36 @@ struct HostInfo {
 
 /// Asks the operating system. What cannot be found out stays empty or 0; never throws for that.
 HostInfo this_host();
+
+/// What the kernel, a seccomp filter and the limits of this process let it do. Words instead of yes and no: "no" alone
+/// does not say what to change.
+struct KernelFacts {
+  std::string release;
+  /// "works", "not in this kernel", "refused by a security filter" (seccomp, mostly), "disabled by
+  /// kernel.io_uring_disabled"
+  std::string io_uring;
+  std::string cachestat;                       ///< the same but for the last
+  std::optional<std::uint64_t> descriptors;    ///< most open files, the hard limit; empty: unlimited
+  std::optional<std::uint64_t> locked_memory;  ///< bytes that may be locked or registered; empty: unlimited
+  bool root = false;
+  bool may_lock = false;        ///< CAP_IPC_LOCK: the limit of locked memory does not bind
+  std::string virtual_machine;  ///< "Amazon EC2 p5.48xlarge", "QEMU ..."; empty on bare metal
+  std::string container;        ///< "docker", "podman", "kubernetes", ...; empty outside of one
+
+  void describe(FieldVisitor& v) {
+    v.field({"release", "version of the kernel"}, release);
+    v.field({"io_uring", "whether io_uring may be used, and why not"}, io_uring);
+    v.field({"cachestat", "whether cachestat(2) may be used, and why not"}, cachestat);
+    v.field({"descriptors", Unit::count, "most open files, the hard limit"}, descriptors);
+    v.field({"locked_memory", Unit::bytes, "memory that may be locked or registered with io_uring and RDMA"},
+            locked_memory);
+    v.field({"root", "whether this is the superuser"}, root);
+    v.field({"may_lock", "whether that limit does not bind (CAP_IPC_LOCK)"}, may_lock);
+    v.field({"virtual_machine", "what the machine says that it is, when it is a virtual one"}, virtual_machine);
+    v.field({"container", "kind of container around this process"}, container);
+  }
+};
+
+KernelFacts read_kernel(const Probe& probe = live_probe());
 
 }  // namespace shardkit::system

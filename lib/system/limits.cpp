@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <limits>
-#include <string_view>
 #include <thread>
 
 #include <sys/resource.h>
 
 #include "core/error.hpp"
 #include "system/cgroup.hpp"
+#include "system/memory.hpp"
 
 namespace shardkit::system {
 namespace {
@@ -33,11 +33,8 @@ unsigned thread_count(std::optional<std::uint64_t> asked) {
 }
 
 std::uint64_t usable_memory(const Probe& probe) {
-  std::uint64_t total = std::numeric_limits<std::uint64_t>::max();
-  if (const auto meminfo = probe.text("/proc/meminfo")) {
-    const std::string_view value = line_value(*meminfo, "MemTotal:");  // "24684096 kB"
-    if (const auto kibibytes = parse_number(value.substr(0, value.find(' ')))) total = *kibibytes * 1024;
-  }
+  const auto memory = read_memory_use(probe);
+  const std::uint64_t total = memory ? memory->total : std::numeric_limits<std::uint64_t>::max();
   return std::min(total, read_cgroup_limits(probe).memory_bytes.value_or(total));
 }
 

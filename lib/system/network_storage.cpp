@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -112,10 +111,8 @@ std::optional<double> tunable(const Probe& probe, const std::string& kind, const
   for (const std::string place : kPlaces) {
     for (const std::string& object : probe.names(place + kind)) {
       if (!object.starts_with(prefix)) continue;
-      const std::string text = sys_word(probe, place + kind + "/" + object + "/" + name);
-      double value = 0;
-      const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (error == std::errc() && value >= 0 && (!least || value < *least)) least = value;
+      const auto value = leading_number(sys_word(probe, place + kind + "/" + object + "/" + name));
+      if (value && *value >= 0 && (!least || *value < *least)) least = value;
     }
   }
   return least;
@@ -271,10 +268,8 @@ void add_command_line(const Mount& mount, const Probe& probe, FuseFacts& facts) 
 
 /// "juicefs_blockcache_hit_bytes 123" or 1.5e+09
 double statistic(std::string_view text, std::string_view name) {
-  const std::string_view word = line_value(text, name);
-  double value = 0;
-  const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc() && std::isfinite(value) && value > 0 ? std::min(value, 1e18) : 0;
+  const double value = leading_number(line_value(text, name)).value_or(0);
+  return std::isfinite(value) && value > 0 ? std::min(value, 1e18) : 0;
 }
 
 void add_statistics(const std::string& text, FuseFacts& facts) {

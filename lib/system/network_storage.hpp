@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/fields.hpp"
-#include "system/mounts.hpp"
 #include "system/probe.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::system {
 

@@ -37,6 +37,19 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return value;
 }
 
+std::optional<double> leading_number(std::string_view text) {
+  double value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+std::string chosen_word(std::string_view text) {
+  const std::size_t open = text.find('[');
+  const std::size_t close = text.find(']', open);
+  if (open == std::string_view::npos || close == std::string_view::npos) return {};
+  return std::string(text.substr(open + 1, close - open - 1));
+}
+
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> pieces;
   while (!text.empty()) {
@@ -160,8 +173,7 @@ class LiveProbe final : public Probe {
     struct statfs facts {};
     if (::statfs(path.c_str(), &facts) != 0) return std::nullopt;
     const auto unit = static_cast<std::uint64_t>(facts.f_frsize != 0 ? facts.f_frsize : facts.f_bsize);
-    return SpaceFacts{static_cast<std::uint64_t>(facts.f_type) & 0xffffffffU, facts.f_blocks * unit,
-                      facts.f_bavail * unit};
+    return SpaceFacts{facts.f_blocks * unit, facts.f_bavail * unit};
   }
 
   std::optional<std::string> attribute(const std::string& path, const std::string& name) const override {

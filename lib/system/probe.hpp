@@ -19,9 +19,8 @@ struct PathFacts {
   bool operator==(const PathFacts&) const = default;
 };
 
-/// What statfs(2) tells of the file system that a path lies on.
+/// What statfs(2) tells of the room on the file system that a path lies on.
 struct SpaceFacts {
-  std::uint64_t magic = 0;  ///< f_type (linux/magic.h)
   std::uint64_t total_bytes = 0;
   std::uint64_t free_bytes = 0;  ///< for this user
 };
@@ -63,6 +62,12 @@ std::string sys_word(const Probe& probe, const std::string& path);
 
 /// The unsigned number that `text` is; empty when it is none.
 std::optional<std::uint64_t> parse_number(std::string_view text);
+
+/// The decimal number that `text` begins with, such as "16.0 GT/s"; empty when it begins with none.
+std::optional<double> leading_number(std::string_view text);
+
+/// The word in brackets, as of "always [madvise] never"; empty when there is none.
+std::string chosen_word(std::string_view text);
 
 /// `text` cut at every `separator`; empty pieces are dropped.
 std::vector<std::string_view> split(std::string_view text, char separator);

@@ -3,42 +3,82 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <string_view>
+
+#include <sys/statvfs.h>
 
 #include "core/error.hpp"
 
 namespace shardkit::system {
 namespace {
 
+/// mountinfo writes blanks and backslashes in names as three octal digits.
+std::string unescape(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 3 < text.size()) {
+      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+/// "36 35 98:0 /root /point rw,noatime [tag ...] - type source rw,errors=continue"
+std::optional<Mount> parse_mount(std::string_view line) {
+  const auto words = split(line, ' ');
+  const auto dash = std::find(words.begin(), words.end(), "-");
+  if (dash - words.begin() < 6 || words.end() - dash < 3) return std::nullopt;
+  Mount mount{std::string(words[2]), unescape(words[3]), unescape(words[4]),
+              std::string(dash[1]),  unescape(dash[2]),  {}};
+  for (const auto list : {words[5], words.end() - dash > 3 ? dash[3] : std::string_view()}) {
+    for (const auto option : split(list, ',')) {
+      const bool known = std::find(mount.options.begin(), mount.options.end(), option) != mount.options.end();
+      if (!known) mount.options.emplace_back(option);
+    }
+  }
+  return mount;
+}
+
+}  // namespace
+
+std::vector<Mount> read_mounts(const Probe& probe) {
+  std::vector<Mount> mounts;
+  const auto text = probe.text("/proc/self/mountinfo");
+  if (!text) return mounts;
+  for (const auto line : split(*text, '\n')) {
+    if (auto mount = parse_mount(line)) mounts.push_back(std::move(*mount));
+  }
+  return mounts;
+}
+
+const Mount* find_mount(const std::vector<Mount>& mounts, const std::string& path) {
+  const Mount* best = nullptr;
+  for (const Mount& mount : mounts) {
+    if (is_below(path, mount.point) && (best == nullptr || mount.point.size() >= best->point.size())) best = &mount;
+  }
+  return best;
+}
+
+bool is_below(const std::string& path, const std::string& folder) {
+  if (folder == "/") return path.starts_with('/');
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+std::uint64_t free_bytes(const std::string& folder) {
+  struct statvfs info {};
+  if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", folder);
+  return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
+namespace {
+
 constexpr std::array<std::string_view, 15> kNetworkTypes{"nfs",    "nfs4",      "cifs",     "smb3",  "ceph",
                                                          "lustre", "gpfs",      "beegfs",   "9p",    "virtiofs",
                                                          "afs",    "glusterfs", "orangefs", "pvfs2", "wekafs"};
-
-/// f_type of statfs(2) where no mount table tells, as in a chroot or with a masked /proc (linux/magic.h; Lustre's
-/// LL_SUPER_MAGIC, ZFS's and GPFS's from their own sources).
-struct Magic {
-  std::uint64_t number;
-  std::string_view type;
-};
-constexpr std::array<Magic, 19> kMagics{{{0xef53, "ext4"},
-                                         {0x58465342, "xfs"},
-                                         {0x9123683e, "btrfs"},
-                                         {0xf2f52010, "f2fs"},
-                                         {0x2fc12fc1, "zfs"},
-                                         {0x01021994, "tmpfs"},
-                                         {0x858458f6, "ramfs"},
-                                         {0x6969, "nfs"},
-                                         {0xfe534d42, "smb3"},
-                                         {0xff534d42, "cifs"},
-                                         {0x65735546, "fuse"},
-                                         {0x794c7630, "overlay"},
-                                         {0x0bd00bd0, "lustre"},
-                                         {0x47504653, "gpfs"},
-                                         {0x00c36400, "ceph"},
-                                         {0x19830326, "beegfs"},
-                                         {0x01021997, "9p"},
-                                         {0x9fa0, "proc"},
-                                         {0x62656572, "sysfs"}}};
 
 /// The class by the file system's type alone; unknown for those that sit on a block device.
 StorageClass class_of_type(std::string_view type) {
@@ -54,18 +94,6 @@ void add_device(const BlockDevice& device, StorageFacts& facts) {
   facts.device = device.name;
   facts.storage_class = device.storage_class;
   facts.read_ahead = device.read_ahead;
-}
-
-StorageFacts facts_without_mounts(const std::string& path, const Probe& probe) {
-  StorageFacts facts;
-  const auto space = probe.space(path);
-  if (!space) return facts;
-  const auto known =
-      std::find_if(kMagics.begin(), kMagics.end(), [&](const Magic& magic) { return magic.number == space->magic; });
-  if (known == kMagics.end()) return facts;
-  facts.file_system = known->type;
-  facts.storage_class = class_of_type(known->type);
-  return facts;
 }
 
 /// What a network or user-space file system reads ahead stands with its backing device info, if it has one.
@@ -96,7 +124,7 @@ StorageFacts storage_of(const std::string& path, const Probe& probe) {
   }
   const auto mounts = read_mounts(probe);
   const Mount* mount = find_mount(mounts, *resolved);
-  if (mount == nullptr) return facts_without_mounts(*resolved, probe);
+  if (mount == nullptr) return facts;
   facts.file_system = mount->type;
   facts.mount_point = mount->point;
   facts.source = mount->source;

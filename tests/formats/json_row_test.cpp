@@ -61,11 +61,12 @@ TEST_CASE("a name twice in one object is refused, in two objects not") {
   CHECK(fault_of(R"({"a":{"a":[{"a":1},{"a":2}]},"A":3})").empty());
 }
 
-TEST_CASE("an object of very many names takes no quadratic time") {
-  std::string text = "{";
-  for (int i = 0; i < 300'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
-  CHECK(fault_of(text + "\"x\":0}").empty());
-  CHECK(names(fault_of(text + "\"77\":0}"), "'77' stands twice"));
+TEST_CASE("an object has at most as many names as a table has columns") {
+  std::string text = "{\"first\":0";
+  for (int i = 1; i < 10'000; ++i) text += ",\"" + std::to_string(i) + "\":0";
+  CHECK(fault_of(text + "}").empty());
+  CHECK(names(fault_of(text + ",\"77\":0}"), "'77' stands twice"));
+  CHECK(names(fault_of(text + ",\"last\":0}"), "more than 10,000 names"));
 }
 
 TEST_CASE("bytes that are not UTF-8 are refused where they stand") {

@@ -1,7 +1,6 @@
-#include "formats/moved_sample.hpp"
-
 #include <doctest/doctest.h>
 
+#include "formats/plan_file.hpp"
 #include "formats/tsv.hpp"
 
 using namespace shardkit;

@@ -11,10 +11,9 @@ using namespace shardkit_test;
 TEST_CASE("the first library that is there is loaded, and its functions are found") {
   const SharedLibrary library("the C library", {"libshardkit-absent.so.1", "libc.so.6"});
   CHECK(library.name() == "libc.so.6");
-  auto* const length = library.function<std::size_t(const char*)>("strlen");
+  std::size_t (*const length)(const char*) = library.need("strlen");
   CHECK(length("four") == 4);
-  const bool found = library.find_function<void()>("shardkit_has_no_such_function") != nullptr;
-  CHECK_FALSE(found);
+  CHECK(library.want("shardkit_has_no_such_function").address == nullptr);
 }
 
 TEST_CASE("a library that is not there is named, with what the loader says, in one line") {
@@ -29,7 +28,7 @@ TEST_CASE("a library that is not there is named, with what the loader says, in o
 
 TEST_CASE("a library without a function that is needed is too old") {
   const SharedLibrary library("cuFile", {"libc.so.6"});
-  const auto failure = failure_of([&] { library.function<void()>("cuFileDriverOpen"); });
+  const auto failure = failure_of([&] { library.need("cuFileDriverOpen"); });
   CHECK(failure == ErrorCode::unsupported);
   CHECK(failure.text == "the cuFile here is too old: libc.so.6 has no function cuFileDriverOpen");
 }

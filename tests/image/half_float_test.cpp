@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "core/prng.hpp"
-#include "image/tensor_type.hpp"
+#include "image/augment.hpp"
 
 using namespace shardkit;
 using namespace shardkit::image;

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "image/fixtures.hpp"
-#include "image/pixels.hpp"
+#include "image/jpeg_decoder.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

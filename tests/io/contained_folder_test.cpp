@@ -1,11 +1,10 @@
-#include "io/contained_folder.hpp"
-
 #include <filesystem>
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "io/file.hpp"
 #include "io/file_system.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"

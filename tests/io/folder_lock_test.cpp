@@ -1,5 +1,3 @@
-#include "io/folder_lock.hpp"
-
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "io/file_system.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"

@@ -56,31 +56,31 @@ FakeCloud::Service instance_service() {
 
 TEST_CASE("the environment gives keys, with a session token or without") {
   FakeCloud cloud;
-  CHECK_FALSE(environment_provider(cloud.around())->find({}));
+  CHECK_FALSE(environment_provider(cloud.around()).find({}));
   cloud.variables["AWS_ACCESS_KEY_ID"] = "AKIA";
-  CHECK(failure_of([&] { environment_provider(cloud.around())->find({}); }) == ErrorCode::usage);
+  CHECK(failure_of([&] { environment_provider(cloud.around()).find({}); }) == ErrorCode::usage);
   cloud.variables["AWS_SECRET_ACCESS_KEY"] = "sec";
-  const auto found = environment_provider(cloud.around())->find({});
+  const auto found = environment_provider(cloud.around()).find({});
   REQUIRE(found);
   CHECK(found->key.access_key_id == "AKIA");
   CHECK(found->key.session_token.empty());
   CHECK_FALSE(found->expires);
   cloud.variables["AWS_SESSION_TOKEN"] = "tok";
-  CHECK(environment_provider(cloud.around())->find({})->key.session_token.reveal() == "tok");
+  CHECK(environment_provider(cloud.around()).find({})->key.session_token.reveal() == "tok");
 }
 
 TEST_CASE("a web identity is exchanged at the region's STS, unsigned") {
   FakeCloud cloud;
-  CHECK_FALSE(web_identity_provider(cloud.around())->find({}));
+  CHECK_FALSE(web_identity_provider(cloud.around()).find({}));
   cloud.variables["AWS_WEB_IDENTITY_TOKEN_FILE"] = "/var/token";
   cloud.variables["AWS_ROLE_ARN"] = "arn:aws:iam::1:role/r";
   cloud.variables["AWS_REGION"] = "eu-west-1";
-  CHECK(failure_of([&] { web_identity_provider(cloud.around())->find({}); }) == ErrorCode::not_found);
+  CHECK(failure_of([&] { web_identity_provider(cloud.around()).find({}); }) == ErrorCode::not_found);
   cloud.files["/var/token"] = "jwt+1\n";
   cloud.services["https://sts.eu-west-1.amazonaws.com"] = [](const HttpRequest&) {
     return std::pair(200, sts_answer("AssumeRoleWithWebIdentity"));
   };
-  check_lent(web_identity_provider(cloud.around())->find({}));
+  check_lent(web_identity_provider(cloud.around()).find({}));
   const HttpRequest& request = cloud.requests.back();
   CHECK(request.method == "POST");
   CHECK(request.body ==
@@ -98,7 +98,7 @@ TEST_CASE("STS may be elsewhere, and its refusal names role and reason but no to
   cloud.services["http://sts.local:1234"] = [](const HttpRequest&) {
     return std::pair(403, std::string("<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>"));
   };
-  const auto refused = failure_of([&] { web_identity_provider(cloud.around())->find({}); });
+  const auto refused = failure_of([&] { web_identity_provider(cloud.around()).find({}); });
   CHECK(refused == ErrorCode::denied);
   CHECK(refused.says("arn:r"));
   CHECK(refused.says("AccessDenied"));
@@ -114,18 +114,18 @@ TEST_CASE("a service that fails for a moment is asked again") {
   cloud.services["https://sts.amazonaws.com"] = [&](const HttpRequest&) {
     return left-- > 0 ? std::pair(503, std::string("busy")) : std::pair(200, sts_answer("AssumeRoleWithWebIdentity"));
   };
-  check_lent(web_identity_provider(cloud.around())->find({}));
+  check_lent(web_identity_provider(cloud.around()).find({}));
   left = 100;
-  CHECK(failure_of([&] { web_identity_provider(cloud.around())->find({}); }) == ErrorCode::network);
+  CHECK(failure_of([&] { web_identity_provider(cloud.around()).find({}); }) == ErrorCode::network);
 }
 
 TEST_CASE("a container's credentials come from ECS by path, with its token") {
   FakeCloud cloud;
-  CHECK_FALSE(container_provider(cloud.around())->find({}));
+  CHECK_FALSE(container_provider(cloud.around()).find({}));
   cloud.variables["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] = "/v2/credentials/abc";
   cloud.variables["AWS_CONTAINER_AUTHORIZATION_TOKEN"] = "Basic x";
   cloud.services["http://169.254.170.2"] = [](const HttpRequest&) { return std::pair(200, std::string(kJsonKeys)); };
-  check_lent(container_provider(cloud.around())->find({}));
+  check_lent(container_provider(cloud.around()).find({}));
   CHECK(cloud.requests.back().url.path == "/v2/credentials/abc");
   CHECK(cloud.requests.back().headers.get("authorization") == "Basic x");
   CHECK_FALSE(cloud.requests.back().may_use_proxy);
@@ -136,15 +136,15 @@ TEST_CASE("EKS Pod Identity reads its token from a file, anew each time") {
   cloud.variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = "http://169.254.170.23/v1/credentials";
   cloud.variables["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = "/var/token";
   cloud.services["http://169.254.170.23"] = [](const HttpRequest&) { return std::pair(200, std::string(kJsonKeys)); };
-  CHECK(failure_of([&] { container_provider(cloud.around())->find({}); }) == ErrorCode::not_found);
+  CHECK(failure_of([&] { container_provider(cloud.around()).find({}); }) == ErrorCode::not_found);
   const auto provider = container_provider(cloud.around());
   for (const char* token : {"first", "second"}) {
     cloud.files["/var/token"] = fmt::format("{}\n", token);
-    check_lent(provider->find({}));
+    check_lent(provider.find({}));
     CHECK(cloud.requests.back().headers.get("authorization") == token);
   }
   cloud.files["/var/token"] = "evil\r\nHost: other";
-  CHECK(failure_of([&] { provider->find({}); }) == ErrorCode::denied);
+  CHECK(failure_of([&] { provider.find({}); }) == ErrorCode::denied);
 }
 
 TEST_CASE("credentials are asked for over plain HTTP from this machine only") {
@@ -153,20 +153,20 @@ TEST_CASE("credentials are asked for over plain HTTP from this machine only") {
   for (const char* host : {"localhost:80", "127.0.0.1", "127.1.2.3:8080", "[::1]", "169.254.170.2", "[fd00:ec2::23]"}) {
     CAPTURE(host);
     cloud.variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = fmt::format("http://{}/x", host);
-    CHECK(failure_of([&] { provider->find({}); }) == ErrorCode::network);  // it was asked, and is not there
+    CHECK(failure_of([&] { provider.find({}); }) == ErrorCode::network);  // it was asked, and is not there
   }
   const std::size_t asked = cloud.requests.size();
   for (const char* host :
        {"example.com", "127.0.0.1.example.com", "169.254.169.254", "10.0.0.1", "localhost.example.com"}) {
     CAPTURE(host);
     cloud.variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = fmt::format("http://{}/x", host);
-    CHECK(failure_of([&] { provider->find({}); }) == ErrorCode::denied);
+    CHECK(failure_of([&] { provider.find({}); }) == ErrorCode::denied);
   }
   CHECK(cloud.requests.size() == asked);
   cloud.variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = "https://example.com/x";
-  CHECK(failure_of([&] { provider->find({}); }) == ErrorCode::network);
+  CHECK(failure_of([&] { provider.find({}); }) == ErrorCode::network);
   cloud.variables["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] = "@example.com/";
-  CHECK(failure_of([&] { provider->find({}); }) == ErrorCode::usage);
+  CHECK(failure_of([&] { provider.find({}); }) == ErrorCode::usage);
 }
 
 TEST_CASE("what a service answers is never shown") {
@@ -178,55 +178,55 @@ TEST_CASE("what a service answers is never shown") {
                            R"({"SecretAccessKey": "sec"})", R"({"AccessKeyId": "ASIA", "Token": "sec"})"}) {
     CAPTURE(body);
     answer = {200, body};
-    const auto refused = failure_of([&] { container_provider(cloud.around())->find({}); });
+    const auto refused = failure_of([&] { container_provider(cloud.around()).find({}); });
     CHECK(refused == ErrorCode::denied);
     CHECK_FALSE(refused.says("sec"));
   }
   answer = {403, "sec"};
-  CHECK(failure_of([&] { container_provider(cloud.around())->find({}); }) == ErrorCode::denied);
+  CHECK(failure_of([&] { container_provider(cloud.around()).find({}); }) == ErrorCode::denied);
 }
 
 TEST_CASE("an instance's role comes by IMDSv2, without a proxy") {
   FakeCloud cloud;
   cloud.services[kInstance] = instance_service();
-  check_lent(instance_provider(cloud.around())->find({}));
+  check_lent(instance_provider(cloud.around()).find({}));
   for (const HttpRequest& request : cloud.requests) CHECK_FALSE(request.may_use_proxy);
   CHECK(cloud.requests[0].headers.get("x-aws-ec2-metadata-token-ttl-seconds") == "21600");
 }
 
 TEST_CASE("no metadata service, none wanted, and a machine without a role are no error") {
   FakeCloud cloud;
-  CHECK_FALSE(instance_provider(cloud.around())->find({}));
+  CHECK_FALSE(instance_provider(cloud.around()).find({}));
   CHECK(cloud.requests.size() == 2);
   cloud.services[kInstance] = instance_service();
   cloud.variables["AWS_EC2_METADATA_DISABLED"] = "true";
-  CHECK_FALSE(instance_provider(cloud.around())->find({}));
+  CHECK_FALSE(instance_provider(cloud.around()).find({}));
   CHECK(cloud.requests.size() == 2);
   cloud.variables.erase("AWS_EC2_METADATA_DISABLED");
   cloud.services[kInstance] = [](const HttpRequest& request) {
     return request.method == "PUT" ? std::pair(200, std::string("session")) : std::pair(404, std::string());
   };
-  CHECK_FALSE(instance_provider(cloud.around())->find({}));
+  CHECK_FALSE(instance_provider(cloud.around()).find({}));
 }
 
 TEST_CASE("the metadata service may be elsewhere") {
   FakeCloud cloud;
   cloud.variables["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = "http://127.0.0.1:1338/";
   cloud.services["http://127.0.0.1:1338"] = instance_service();
-  check_lent(instance_provider(cloud.around())->find({}));
+  check_lent(instance_provider(cloud.around()).find({}));
   cloud.variables.erase("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   cloud.variables["AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"] = "IPv6";
   cloud.services["http://[fd00:ec2::254]"] = instance_service();
-  check_lent(instance_provider(cloud.around())->find({}));
+  check_lent(instance_provider(cloud.around()).find({}));
 }
 
 TEST_CASE("the chain asks in order, and a profile that was named stands alone") {
   FakeCloud cloud;
   std::vector<std::string> names;
-  for (const auto& provider : default_chain(cloud.around(), "")) names.push_back(provider->name());
+  for (const auto& provider : default_chain(cloud.around(), "")) names.push_back(provider.name);
   CHECK(names == std::vector<std::string>{"the environment", "web identity", "profile 'default'",
                                           "the container's credentials", "the instance's role"});
   const auto named = default_chain(cloud.around(), "work");
   REQUIRE(named.size() == 1);
-  CHECK(named[0]->name() == "profile 'work'");
+  CHECK(named[0].name == "profile 'work'");
 }

@@ -22,19 +22,10 @@ using shardkit_test::FakeClock;
 
 namespace {
 
-class FunctionProvider final : public CredentialProvider {
- public:
-  explicit FunctionProvider(std::function<std::optional<Credentials>()> find) : find_(std::move(find)) {}
-  std::string name() const override { return "a function"; }
-  std::optional<Credentials> find(const std::stop_token& /*stop*/) override { return find_(); }
-
- private:
-  std::function<std::optional<Credentials>()> find_;
-};
-
 CredentialChain chain_of(std::vector<std::function<std::optional<Credentials>()>> finds) {
   CredentialChain chain;
-  for (auto& find : finds) chain.push_back(std::make_unique<FunctionProvider>(std::move(find)));
+  for (auto& find : finds)
+    chain.push_back({"a function", [find = std::move(find)](const std::stop_token&) { return find(); }});
   return chain;
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("HEAD has no body, POST and PUT have theirs") {
 
 TEST_CASE("a login of the URL goes as basic authorization, to that request alone") {
   const FaultServer server([](const ServedRequest&, ServerConnection& connection) { connection.answer(200, "", ""); });
-  HttpClient client{HttpOptions()};
+  HttpPool client{HttpOptions()};
   std::string body;
   HttpRequest request;
   request.url = parse_url(fmt::format("http://me:p%40ss@127.0.0.1:{}/", server.port()));
@@ -71,7 +71,7 @@ TEST_CASE("a connection is used again, also after an error answer that was read;
   const FaultServer server([&](const ServedRequest&, ServerConnection& connection) {
     connection.answer(status, "", std::string(1000, 'x'));
   });
-  HttpClient client{HttpOptions()};
+  HttpPool client{HttpOptions()};
   std::string body;
   HttpRequest request;
   request.url = parse_url(server.url("/"));
@@ -92,7 +92,7 @@ TEST_CASE("a server that closed an idle connection is asked again on a new one")
     connection.answer(200, "", "x");
     connection.close();
   });
-  HttpClient client{HttpOptions()};
+  HttpPool client{HttpOptions()};
   std::string body;
   HttpRequest request;
   request.url = parse_url(server.url("/"));

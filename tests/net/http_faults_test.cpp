@@ -124,7 +124,7 @@ TEST_CASE("what is no HTTP is refused") {
 
 TEST_CASE("what the receiver of the body throws is what the caller gets") {
   const FaultServer server([](const ServedRequest&, ServerConnection& connection) { connection.answer(200, "", "x"); });
-  HttpClient client{HttpOptions()};
+  HttpPool client{HttpOptions()};
   HttpRequest request;
   request.url = parse_url(server.url("/"));
   const auto full = [](const HttpResponse&) -> BodyWriter {
@@ -141,7 +141,7 @@ TEST_CASE("a stop ends a request that waits, one whose bytes come slowly, and on
     connection.stall();
   });
   for (const char* target : {"/stall", "/slow"}) {
-    HttpClient client({});
+    HttpPool client({});
     HttpRequest request;
     request.url = parse_url(server.url(target));
     std::stop_source stop;

@@ -15,7 +15,7 @@ struct Answer {
 
 inline Answer get(const std::string& url, const std::stop_token& stop = {}, shardkit::net::HttpRequest request = {},
                   const shardkit::net::HttpOptions& options = {}) {
-  shardkit::net::HttpClient client(options);
+  shardkit::net::HttpPool client(options);
   request.url = shardkit::net::parse_url(url);
   Answer answer;
   answer.head = client.send(request, shardkit::net::collect_body(answer.body, kLargestBody), stop);

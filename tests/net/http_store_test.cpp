@@ -1,5 +1,3 @@
-#include "net/http_store.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>
@@ -7,6 +5,7 @@
 #include "net/fake_cloud.hpp"
 #include "net/http_client.hpp"
 #include "net/object_server.hpp"
+#include "net/object_store.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;
@@ -19,7 +18,7 @@ namespace {
 /// Files below a URL of a server that breaks as the test wants.
 struct HttpFixture {
   explicit HttpFixture(const std::string& target = "/train/", const std::string& login = "")
-      : store(parse_url("http://" + login + server.url(target).substr(7)), http, retry()) {}
+      : store(http_store(parse_url("http://" + login + server.url(target).substr(7)), http, retry())) {}
 
   RetryOptions retry() {
     RetryOptions options;
@@ -28,14 +27,14 @@ struct HttpFixture {
   }
   std::string get(const ObjectInfo& object, std::uint64_t offset, std::uint64_t length) {
     std::string got;
-    fetched = store.get_range(object, offset, length, [&](Bytes bytes) { got += as_text(bytes); }, {});
+    fetched = store->get_range(object, offset, length, [&](Bytes bytes) { got += as_text(bytes); }, {});
     return got;
   }
 
   FakeClock clock;
   HttpPool http{HttpOptions{}};
   ObjectServer server{"0123456789"};
-  HttpStore store;
+  std::unique_ptr<ObjectStore> store;
   Fetched fetched = Fetched::whole;
 };
 
@@ -43,7 +42,7 @@ struct HttpFixture {
 
 TEST_CASE("a file is found by its first byte, and read by range with its version pinned") {
   HttpFixture web;
-  const auto found = web.store.find("a b.tar", {});
+  const auto found = web.store->find("a b.tar", {});
   REQUIRE(found);
   CHECK(found->object.size == 10);
   CHECK(found->object.version == "\"v1\"");
@@ -60,13 +59,13 @@ TEST_CASE("a file is found by its first byte, and read by range with its version
 
 TEST_CASE("a URL's query goes along with every file, and the URL itself is one") {
   HttpFixture web("/train?sig=secret");
-  web.store.find("x", {});
-  web.store.find("", {});
+  web.store->find("x", {});
+  web.store->find("", {});
   CHECK(web.server.requests()[0].target == "/train/x?sig=secret");
   CHECK(web.server.requests()[1].target == "/train?sig=secret");
-  CHECK(web.store.location().find("secret") == std::string::npos);
+  CHECK(web.store->location().find("secret") == std::string::npos);
   web.server.next({ObjectServer::answer(403)});
-  const Failure refused = failure_of([&] { web.store.find("x", {}); });
+  const Failure refused = failure_of([&] { web.store->find("x", {}); });
   CHECK(refused == ErrorCode::denied);
   CHECK_FALSE(refused.says("secret"));
 }
@@ -74,29 +73,29 @@ TEST_CASE("a URL's query goes along with every file, and the URL itself is one")
 TEST_CASE("a server without ranges is told, and one that does not say the size is refused") {
   HttpFixture web;
   web.server.next({ObjectServer::answer(200, "ETag: \"v1\"\r\n", "0123456789")});
-  const auto found = web.store.find("x", {});
+  const auto found = web.store->find("x", {});
   CHECK_FALSE(found->ranges);
   CHECK(found->object.size == 10);
   web.server.next({ObjectServer::answer(200, "Content-Encoding: gzip\r\n", "compressed")});
-  const Failure compressed = failure_of([&] { web.store.find("x", {}); });
+  const Failure compressed = failure_of([&] { web.store->find("x", {}); });
   CHECK(compressed == ErrorCode::unsupported);
   CHECK(compressed.says("gzip"));
   const char* packed = "Content-Encoding: gzip\r\nContent-Range: bytes 0-0/9\r\n";
   web.server.next({ObjectServer::answer(206, packed, "0"), ObjectServer::answer(206, packed, "0")});
-  CHECK(failure_of([&] { web.store.find("x.tar", {}); }) == ErrorCode::unsupported);
-  CHECK(web.store.find("x.tar.gz", {})->object.size == 9);
+  CHECK(failure_of([&] { web.store->find("x.tar", {}); }) == ErrorCode::unsupported);
+  CHECK(web.store->find("x.tar.gz", {})->object.size == 9);
   web.server.next({[](const ServedRequest&, ServerConnection& connection) {
     connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
   }});
-  CHECK(failure_of([&] { web.store.find("x", {}); }) == ErrorCode::unsupported);
+  CHECK(failure_of([&] { web.store->find("x", {}); }) == ErrorCode::unsupported);
   web.server.next({ObjectServer::answer(206, "Content-Range: bytes 0-0/*\r\n", "0")});
-  CHECK(failure_of([&] { web.store.find("x", {}); }) == ErrorCode::unsupported);
+  CHECK(failure_of([&] { web.store->find("x", {}); }) == ErrorCode::unsupported);
 }
 
 TEST_CASE("an empty file has no first byte") {
   HttpFixture web;
   web.server.next({ObjectServer::answer(416, "Content-Range: bytes */0\r\n")});
-  const auto found = web.store.find("x", {});
+  const auto found = web.store->find("x", {});
   REQUIRE(found);
   CHECK(found->object.size == 0);
   CHECK(web.get(found->object, 0, 0).empty());
@@ -105,15 +104,15 @@ TEST_CASE("an empty file has no first byte") {
 TEST_CASE("what is not there is no error, what fails for a moment is asked again") {
   HttpFixture web;
   web.server.next({ObjectServer::answer(404)});
-  CHECK_FALSE(web.store.find("x", {}));
+  CHECK_FALSE(web.store->find("x", {}));
   web.server.next({ObjectServer::answer(502), ObjectServer::answer(503), web.server.cut_after(0)});
-  CHECK(web.store.find("x", {})->object.size == 10);
+  CHECK(web.store->find("x", {})->object.size == 10);
 }
 
 TEST_CASE("without a strong ETag the date or the size tells versions apart") {
   HttpFixture web;
   web.server.next({ObjectServer::answer(206, "ETag: W/\"v1\"\r\nContent-Range: bytes 0-0/10\r\n", "0")});
-  const ObjectInfo weak = web.store.find("x", {})->object;
+  const ObjectInfo weak = web.store->find("x", {})->object;
   web.server.set_etag("W/\"v1\"");
   CHECK(web.get(weak, 0, 3) == "012");
   CHECK(web.server.requests().back().header("if-match").empty());
@@ -123,7 +122,7 @@ TEST_CASE("without a strong ETag the date or the size tells versions apart") {
   const std::string date = "Sun, 30 Aug 2015 12:36:00 GMT";
   web.server.next({ObjectServer::answer(206, "Last-Modified: " + date + "\r\nContent-Range: bytes 0-0/10\r\n", "0"),
                    ObjectServer::answer(412)});
-  const ObjectInfo dated = web.store.find("x", {})->object;
+  const ObjectInfo dated = web.store->find("x", {})->object;
   web.get(dated, 0, 3);
   CHECK(web.fetched == Fetched::changed);
   CHECK(web.server.requests().back().header("if-unmodified-since") == date);
@@ -141,7 +140,7 @@ TEST_CASE("a login goes to its own host, not along a redirect to another") {
   CHECK(web.get({"x", 10, ""}, 0, 10) == "0123456789");
   CHECK(web.server.requests().back().target == "/moved");
   CHECK(web.server.requests().back().header("authorization") == "Basic bWU6cHc=");
-  CHECK(web.store.location().find("pw") == std::string::npos);
+  CHECK(web.store->location().find("pw") == std::string::npos);
 }
 
 TEST_CASE("a redirect from TLS to none is refused") {
@@ -158,12 +157,12 @@ TEST_CASE("a redirect from TLS to none is refused") {
     int requests = 0;
   };
   Downgrading http;
-  HttpStore store(parse_url("https://host/"), http);
-  CHECK(failure_of([&] { store.find("x", {}); }) == ErrorCode::denied);
+  const auto store = http_store(parse_url("https://host/"), http);
+  CHECK(failure_of([&] { store->find("x", {}); }) == ErrorCode::denied);
   CHECK(http.requests == 1);
 }
 
 TEST_CASE("HTTP has no listing") {
   HttpFixture web;
-  CHECK(failure_of([&] { web.store.list("", "", [](const ObjectPage&) {}, {}); }) == ErrorCode::unsupported);
+  CHECK(failure_of([&] { web.store->list("", "", [](const ObjectPage&) {}, {}); }) == ErrorCode::unsupported);
 }

@@ -77,7 +77,7 @@ json run(const std::vector<std::string>& words) {
   StoreOptions options;
   options.retry.attempts = 3;
   options.s3.anonymous = process_environment()("NET_PROBE_ANONYMOUS").has_value();
-  const OpenStore open = open_store(words.at(1), options);
+  const OpenStore open = StoreOpener(options).open(words.at(1));
   if (words[0] == "list") return list(open, words.size() > 2 ? words[2] : "");
   if (words[0] == "find") return find(open);
   return get(open, words.at(2), words.at(3), words.at(4));

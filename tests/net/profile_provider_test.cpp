@@ -20,7 +20,7 @@ constexpr const char* kConfig = "/home/me/.aws/config";
 constexpr const char* kCredentials = "/home/me/.aws/credentials";
 
 std::optional<Credentials> find(FakeCloud& cloud, const std::string& profile = {}) {
-  return profile_provider(cloud.around(), profile)->find({});
+  return profile_provider(cloud.around(), profile).find({});
 }
 
 Failure failure_of_profile(FakeCloud& cloud, const std::string& profile) {

@@ -13,23 +13,17 @@
 
 namespace shardkit_test {
 
-/// Lends keys A1, A2, ... that last, a new one each time it is asked.
-class NumberedKeys final : public shardkit::net::CredentialProvider {
- public:
-  explicit NumberedKeys(bool renews) : renews_(renews) {}
-  std::string name() const override { return "a test"; }
-  std::optional<shardkit::net::Credentials> find(const std::stop_token& /*stop*/) override {
-    if (renews_ || number_ == 0) ++number_;
+/// Lends keys A1, A2, ... that last, a new one each time it is asked where it `renews`.
+inline shardkit::net::CredentialProvider numbered_keys(bool renews) {
+  const auto find = [renews, number = 0](const std::stop_token&) mutable -> std::optional<shardkit::net::Credentials> {
+    if (renews || number == 0) ++number;
     return shardkit::net::Credentials{
-        {fmt::format("A{}", number_), shardkit::net::Secret("very-secret"), shardkit::net::Secret("the-token")},
+        {fmt::format("A{}", number), shardkit::net::Secret("very-secret"), shardkit::net::Secret("the-token")},
         {},
-        name()};
-  }
-
- private:
-  bool renews_;
-  int number_ = 0;
-};
+        "a test"};
+  };
+  return {"a test", find};
+}
 
 /// A bucket at a server that breaks as the test wants, with a clock that takes no time.
 struct S3Fixture {
@@ -37,19 +31,19 @@ struct S3Fixture {
                      const shardkit::net::HttpOptions& options = {})
       : server(std::move(content)), http(options) {
     shardkit::net::CredentialChain chain;
-    chain.push_back(std::make_unique<NumberedKeys>(renews));
+    chain.push_back(numbered_keys(renews));
     credentials = std::make_unique<shardkit::net::CredentialCache>(std::move(chain), clock);
     store = make_store(credentials.get());
   }
 
-  std::unique_ptr<shardkit::net::S3Store> make_store(shardkit::net::CredentialCache* cache) {
+  std::unique_ptr<shardkit::net::ObjectStore> make_store(shardkit::net::CredentialCache* cache) {
     shardkit::net::S3Settings settings;
     settings.endpoint = shardkit::net::parse_url(server.url());
     shardkit::net::RetryOptions retry;
     retry.clock = &clock;
     retry.random = [] { return 0.5; };
     retry.on_retry = [this](const shardkit::net::RetryEvent& event) { throttled += event.throttled ? 1 : 0; };
-    return std::make_unique<shardkit::net::S3Store>("bucket", settings, http, cache, retry);
+    return shardkit::net::s3_store("bucket", settings, http, cache, retry);
   }
 
   shardkit::io::ObjectInfo object() const { return {"key", server.content().size(), "\"v1\""}; }
@@ -73,7 +67,7 @@ struct S3Fixture {
   std::atomic<int> throttled = 0;
   shardkit::net::HttpPool http;
   std::unique_ptr<shardkit::net::CredentialCache> credentials;
-  std::unique_ptr<shardkit::net::S3Store> store;
+  std::unique_ptr<shardkit::net::ObjectStore> store;
   shardkit::io::Fetched fetched = shardkit::io::Fetched::whole;
 };
 

@@ -42,7 +42,7 @@ std::pair<Fetched, std::string> range(ObjectSource& source, const ObjectInfo& ob
 TEST_CASE("a prefix is a folder: its objects are named relative to it, those that only mark a folder are not there") {
   ObjectServer server("0123456789");
   server.next({ObjectServer::answer(200, "", listing({"train/b", "train/", "train/a/c", "train/a/"}))});
-  const auto source = store_source(open_store("s3://bucket/train", anonymous_at(server)), {});
+  const auto source = store_source(StoreOpener(anonymous_at(server)).open("s3://bucket/train"), {});
   CHECK(source->location() == "s3://bucket/train");
   const auto objects = source->list();
   REQUIRE(objects.size() == 2);
@@ -53,7 +53,7 @@ TEST_CASE("a prefix is a folder: its objects are named relative to it, those tha
 
 TEST_CASE("an object reads by range, as long as it is the version that was looked at") {
   ObjectServer server("0123456789");
-  const auto source = store_source(open_store("s3://bucket/train/", anonymous_at(server)), {});
+  const auto source = store_source(StoreOpener(anonymous_at(server)).open("s3://bucket/train/"), {});
   const auto object = source->find("x");
   REQUIRE(object);
   CHECK(object->name == "x");
@@ -69,7 +69,7 @@ TEST_CASE("an object reads by range, as long as it is the version that was looke
 TEST_CASE("a web server without ranges is read as a stream") {
   ObjectServer server("0123456789");
   const auto whole = ObjectServer::answer(200, "ETag: \"v1\"\r\n", "0123456789");
-  const auto source = store_source(open_store(server.url("/data/"), {}), {});
+  const auto source = store_source(StoreOpener({}).open(server.url("/data/")), {});
   CHECK(source->location() == server.url("/data"));
   server.next({whole, whole, whole});
   const auto object = source->find("x");
@@ -77,11 +77,12 @@ TEST_CASE("a web server without ranges is read as a stream") {
 }
 
 TEST_CASE("an object's address shows no secret, and keeps the query behind the path") {
-  const auto web = store_source(open_store("http://me:pw@host/data?sig=secret", {}), {});
+  const auto web = store_source(StoreOpener({}).open("http://me:pw@host/data?sig=secret"), {});
   CHECK(web->address_of("a b.tar") == "http://host/data/a%20b.tar?...");
   StoreOptions anonymous;
   anonymous.s3.anonymous = true;
-  CHECK(store_source(open_store("s3://bucket/train", anonymous), {})->address_of("x/y") == "s3://bucket/train/x/y");
+  CHECK(store_source(StoreOpener(anonymous).open("s3://bucket/train"), {})->address_of("x/y") ==
+        "s3://bucket/train/x/y");
 }
 
 TEST_CASE("stores opened together share their connections, and outlive who opened them") {
@@ -103,15 +104,15 @@ TEST_CASE("stores opened together share their connections, and outlive who opene
 }
 
 TEST_CASE("other addresses are refused") {
-  CHECK(failure_of([] { open_store("/a/folder", {}); }) == ErrorCode::usage);
-  CHECK(failure_of([] { open_store("gs://bucket/x", {}); }) == ErrorCode::usage);
+  CHECK(failure_of([] { StoreOpener({}).open("/a/folder"); }) == ErrorCode::usage);
+  CHECK(failure_of([] { StoreOpener({}).open("gs://bucket/x"); }) == ErrorCode::usage);
 }
 
 TEST_CASE("another kind of store is one class and one row of the registry") {
-  CHECK(failure_of([] { open_store("mem://bucket/x", {}); }) == ErrorCode::usage);
+  CHECK(failure_of([] { StoreOpener({}).open("mem://bucket/x"); }) == ErrorCode::usage);
   MemoryStore::register_scheme();
   MemoryStore::objects() = {{"bucket/train/a", "0123"}, {"bucket/train/b/c", "5"}, {"bucket/d", ""}};
-  const auto source = store_source(open_store("MEM://bucket/train", {}), {});
+  const auto source = store_source(StoreOpener({}).open("MEM://bucket/train"), {});
   CHECK(source->location() == "mem://bucket/train");
   const auto objects = source->list();
   REQUIRE(objects.size() == 2);

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "io/folder_lock.hpp"
+#include "io/file_system.hpp"
 #include "staging/node_cache.hpp"
 #include "support/errors.hpp"
 #include "support/forgetful_file_system.hpp"

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "io/folder_lock.hpp"
+#include "io/file_system.hpp"
 #include "support/errors.hpp"
 #include "support/staged_folder.hpp"
 #include "support/temp_dir.hpp"

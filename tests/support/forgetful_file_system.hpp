@@ -26,14 +26,6 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
     step();
     return recorded(shardkit::io::join_path(folder.path(), name), real_->create_below(folder, name));
   }
-  std::unique_ptr<shardkit::io::WritableFile> reopen(const std::string& path, std::uint64_t size) override {
-    step();
-    auto real = real_->reopen(path, size);
-    const std::scoped_lock lock(mutex_);
-    const auto node = names_.at(path);
-    node->written.resize(size);
-    return std::make_unique<Recorder>(*this, std::move(real), node);
-  }
   std::unique_ptr<shardkit::io::PatchFile> open_patch(const std::string& path) override {
     step();
     auto real = real_->open_patch(path);
@@ -147,11 +139,6 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
       node_->durable = node_->written;
     }
     void start_writeback(std::uint64_t end) override { real_->start_writeback(end); }
-    void truncate(std::uint64_t size) override {
-      real_->truncate(size);
-      const std::scoped_lock lock(owner_.mutex_);
-      node_->written.resize(size);
-    }
 
    private:
     ForgetfulFileSystem& owner_;

@@ -156,7 +156,7 @@ void RecordedTree::record_answer(const std::string& line) {
   const std::string object = line.substr(blank + 1, colon - blank - 1);
   const std::string words = line.substr(colon + 2);
   if (call == "statfs") {
-    spaces_[object] = {number_of(words, "magic", 16), number_of(words, "total"), number_of(words, "free")};
+    spaces_[object] = {number_of(words, "total"), number_of(words, "free")};
   } else if (call == "stat") {
     facts_[object] = {kind_of(word_of(words, "kind")), number_of(words, "size"), word_of(words, "device")};
   } else if (call == "xattr") {

@@ -4,10 +4,9 @@
 #include "system/block_device.hpp"
 #include "system/cgroup.hpp"
 #include "system/cpu.hpp"
-#include "system/kernel.hpp"
+#include "system/host.hpp"
 #include "system/limits.hpp"
 #include "system/memory.hpp"
-#include "system/network.hpp"
 #include "system/pcie.hpp"
 
 using namespace shardkit;

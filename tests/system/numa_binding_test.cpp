@@ -1,10 +1,9 @@
-#include "system/numa_binding.hpp"
-
 #include <doctest/doctest.h>
 #include <sched.h>
 
 #include "support/errors.hpp"
 #include "support/recorded_tree.hpp"
+#include "system/memory.hpp"
 
 using namespace shardkit;
 using namespace shardkit::system;

@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include "support/recorded_tree.hpp"
-#include "system/mounts.hpp"
 #include "system/network_storage.hpp"
 #include "system/storage.hpp"
 

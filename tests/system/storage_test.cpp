@@ -6,7 +6,6 @@
 
 #include "core/error.hpp"
 #include "support/recorded_tree.hpp"
-#include "system/mounts.hpp"
 #include "system/pcie.hpp"
 
 using namespace shardkit;

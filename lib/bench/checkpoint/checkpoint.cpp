@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 #include "system/limits.hpp"
-#include "system/mounts.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::bench {
 namespace {

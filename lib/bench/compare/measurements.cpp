@@ -12,7 +12,7 @@
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "io/folder_lock.hpp"
+#include "io/file_system.hpp"
 #include "io/publish.hpp"
 #include "stats/comparison.hpp"
 

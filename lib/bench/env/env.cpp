@@ -11,7 +11,7 @@
 #include "core/field_tree.hpp"
 #include "core/text.hpp"
 #include "system/limits.hpp"
-#include "system/mounts.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/context.hpp"
-#include "system/numa_binding.hpp"
+#include "system/memory.hpp"
 
 namespace shardkit::bench {
 

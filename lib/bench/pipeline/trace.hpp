@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
-#include "gpu/trace_range.hpp"
+#include "gpu/device.hpp"
 #include "io/file_system.hpp"
 
 /// Where the threads of a pipeline spend their time.

@@ -7,7 +7,7 @@
 #include "bench/transfer/transfer.hpp"
 #include "core/units.hpp"
 #include "stats/summary.hpp"
-#include "system/numa_binding.hpp"
+#include "system/memory.hpp"
 
 namespace shardkit::bench {
 namespace {

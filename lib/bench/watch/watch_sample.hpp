@@ -13,7 +13,6 @@
 #include "system/clock.hpp"
 #include "system/cpu.hpp"
 #include "system/memory.hpp"
-#include "system/mounts.hpp"
 #include "system/network_storage.hpp"
 #include "system/probe.hpp"
 #include "system/processes.hpp"

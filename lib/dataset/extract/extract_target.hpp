@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/manifest.hpp"
-#include "io/contained_folder.hpp"
+#include "io/file.hpp"
 #include "io/file_system.hpp"
 
 /// Where `shardctl extract` puts a member: names that strangers wrote become paths below a folder.

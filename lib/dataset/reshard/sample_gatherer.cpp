@@ -20,7 +20,7 @@
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/reshard/sample_table.hpp"
 #include "dataset/samples/sample_lister.hpp"
-#include "formats/moved_sample.hpp"
+#include "formats/plan_file.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"

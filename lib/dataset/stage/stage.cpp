@@ -19,7 +19,7 @@
 #include "staging/staged_folder.hpp"
 #include "system/clock.hpp"
 #include "system/limits.hpp"
-#include "system/mounts.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 namespace {

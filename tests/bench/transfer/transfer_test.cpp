@@ -8,7 +8,7 @@
 #include "support/fake_direct_storage.hpp"
 #include "support/fake_gpu_monitor.hpp"
 #include "support/recorded_tree.hpp"
-#include "system/numa_binding.hpp"
+#include "system/memory.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;

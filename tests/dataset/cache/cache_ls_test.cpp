@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "dataset/cache/cache.hpp"
 #include "dataset/cache/cache_support.hpp"
-#include "io/folder_lock.hpp"
+#include "io/file_system.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

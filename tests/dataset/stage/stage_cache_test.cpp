@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 #include "dataset/stage/stage.hpp"
-#include "io/folder_lock.hpp"
+#include "io/file_system.hpp"
 #include "staging/staged_folder.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"

@@ -1,11 +1,8 @@
-#include "net/remote_store.hpp"
-
-#include <cstdint>
+#include "net/object_store.hpp"
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "io/object_source.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -23,18 +20,52 @@ class RangeReader {
   std::uint64_t next() const { return next_; }
 
   /// The headers of a request for what is missing.
-  HttpHeaders headers() const;
+  HttpHeaders headers() const {
+    HttpHeaders headers{{"Range", range_header(next_, end_ - next_)}};
+    pin_version(headers, object_.version);
+    return headers;
+  }
 
   /// Takes the head of an answer with a status of 2xx and says where its body goes; empty when outcome() is decided.
   /// Throws Error{corrupt} for an answer that contradicts the request. `url` is for messages.
-  BodyWriter take_head(const HttpResponse& head, const std::string& url);
+  BodyWriter take_head(const HttpResponse& head, const std::string& url) {
+    if (head.status != 206) {
+      outcome_ = io::Fetched::no_ranges;
+      return {};
+    }
+    const std::string text(head.headers.get("content-range"));
+    const auto range = parse_content_range(text);
+    if (!range || range->first != next_ || range->last != end_ - 1) {
+      throw Error(
+          ErrorCode::corrupt,
+          fmt::format("'{}': the server was asked for bytes {}-{} and answers with '{}'", url, next_, end_ - 1, text),
+          url, next_);
+    }
+    if (is_other_version(head, *range)) {
+      outcome_ = io::Fetched::changed;
+      return {};
+    }
+    return [this, url](Bytes bytes) { take(bytes, url); };
+  }
 
   /// Fetched::no_ranges or changed, when an answer said so.
   std::optional<io::Fetched> outcome() const { return outcome_; }
 
  private:
-  bool is_other_version(const HttpResponse& head, const ContentRange& range) const;
-  void take(Bytes bytes, const std::string& url);
+  bool is_other_version(const HttpResponse& head, const ContentRange& range) const {
+    const std::string version = object_version(head.headers);
+    return (range.total && *range.total != object_.size) ||
+           (!object_.version.empty() && !version.empty() && version != object_.version);
+  }
+
+  void take(Bytes bytes, const std::string& url) {
+    if (bytes.size() > end_ - next_) {
+      throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends more bytes than it was asked for", url), url,
+                  end_);
+    }
+    write_(bytes);
+    next_ += bytes.size();
+  }
 
   const io::ObjectInfo& object_;
   std::uint64_t next_;
@@ -42,47 +73,6 @@ class RangeReader {
   const BodyWriter& write_;
   std::optional<io::Fetched> outcome_;
 };
-
-HttpHeaders RangeReader::headers() const {
-  HttpHeaders headers{{"Range", range_header(next_, end_ - next_)}};
-  pin_version(headers, object_.version);
-  return headers;
-}
-
-BodyWriter RangeReader::take_head(const HttpResponse& head, const std::string& url) {
-  if (head.status != 206) {
-    outcome_ = io::Fetched::no_ranges;
-    return {};
-  }
-  const std::string text(head.headers.get("content-range"));
-  const auto range = parse_content_range(text);
-  if (!range || range->first != next_ || range->last != end_ - 1) {
-    throw Error(
-        ErrorCode::corrupt,
-        fmt::format("'{}': the server was asked for bytes {}-{} and answers with '{}'", url, next_, end_ - 1, text),
-        url, next_);
-  }
-  if (is_other_version(head, *range)) {
-    outcome_ = io::Fetched::changed;
-    return {};
-  }
-  return [this, url](Bytes bytes) { take(bytes, url); };
-}
-
-bool RangeReader::is_other_version(const HttpResponse& head, const ContentRange& range) const {
-  const std::string version = object_version(head.headers);
-  return (range.total && *range.total != object_.size) ||
-         (!object_.version.empty() && !version.empty() && version != object_.version);
-}
-
-void RangeReader::take(Bytes bytes, const std::string& url) {
-  if (bytes.size() > end_ - next_) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends more bytes than it was asked for", url), url,
-                end_);
-  }
-  write_(bytes);
-  next_ += bytes.size();
-}
 
 constexpr std::string_view kByDate = "last-modified ";
 
