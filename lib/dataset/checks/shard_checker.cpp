@@ -16,8 +16,6 @@
 namespace shardkit::dataset {
 namespace {
 
-constexpr std::size_t kLookUps = 32;  // at a time
-
 constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every common Linux file system
 constexpr std::size_t kLongestPath = 4095;      // PATH_MAX without its NUL
 
@@ -271,33 +269,31 @@ bool guarded(ProblemLog& log, ProblemCode code, Work work) {
   }
 }
 
-std::string difference(std::uint64_t found, std::uint64_t expected, std::string_view unit) {
-  return fmt::format("{} {}, expected {}", found, unit, expected);
+/// Of the shard as a whole.
+void note(ShardReport& report, ProblemCode code, const std::string& detail) {
+  report.log.add(code, std::nullopt, "", detail);
+}
+
+void compare(ShardReport& report, ProblemCode code, std::uint64_t found, std::uint64_t expected, const char* unit) {
+  if (found != expected) note(report, code, fmt::format("{} {}, expected {}", found, unit, expected));
 }
 
 void compare_with_manifest(const catalog::ShardFile& shard, const formats::ManifestShard& expected,
                            ShardReport& report) {
-  if (shard.bytes != expected.bytes) {
-    report.log.add(ProblemCode::shard_size, std::nullopt, "", difference(shard.bytes, expected.bytes, "bytes"));
-  }
-  if (report.samples != expected.samples) {
-    report.log.add(ProblemCode::sample_count, std::nullopt, "",
-                   difference(report.samples, expected.samples, "samples"));
-  }
+  compare(report, ProblemCode::shard_size, shard.bytes, expected.bytes, "bytes");
+  compare(report, ProblemCode::sample_count, report.samples, expected.samples, "samples");
 }
 
 /// The index against the manifest, or against the shard itself where there is no manifest.
 void compare_with_index(const catalog::ShardFile& shard, const ExpectedShard& expected, ShardReport& report) {
+  constexpr ProblemCode code = ProblemCode::index_mismatch;
   const formats::ShardSummary& index = *expected.index;
-  const auto note = [&](const std::string& detail) {
-    report.log.add(ProblemCode::index_mismatch, std::nullopt, "", detail);
-  };
-  if (index.shard != shard.name) note(fmt::format("it is the index of '{}'", index.shard));
-  if (expected.manifest != nullptr) {
-    if (!(index.xxh3_128 == expected.manifest->xxh3_128)) note("it holds another checksum than the manifest");
-  } else {
-    if (index.bytes != shard.bytes) note(difference(shard.bytes, index.bytes, "bytes"));
-    if (index.samples != report.samples) note(difference(report.samples, index.samples, "samples"));
+  if (index.shard != shard.name) note(report, code, fmt::format("it is the index of '{}'", index.shard));
+  if (expected.manifest == nullptr) {
+    compare(report, code, shard.bytes, index.bytes, "bytes");
+    compare(report, code, report.samples, index.samples, "samples");
+  } else if (!(index.xxh3_128 == expected.manifest->xxh3_128)) {
+    note(report, code, "it holds another checksum than the manifest");
   }
 }
 
@@ -324,9 +320,9 @@ void find_damaged_samples(catalog::Inputs& inputs, const catalog::ShardFile& sha
     }
   };
   formats::read_shard_index(*index, index_path, visitor);
-  report.log.add(ProblemCode::checksum, std::nullopt, "",
-                 damaged > 0 ? fmt::format("{} members differ by their own checksums", damaged)
-                             : "all samples' contents are as written; the damage lies in headers or padding");
+  note(report, ProblemCode::checksum,
+       damaged > 0 ? fmt::format("{} members differ by their own checksums", damaged)
+                   : "all samples' contents are as written; the damage lies in headers or padding");
 }
 
 void check_hash(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
@@ -338,8 +334,7 @@ void check_hash(catalog::Inputs& inputs, const catalog::ShardFile& shard, const 
                        find_damaged_samples(inputs, shard, expected.index_path, report, ctx);
                      });
   if (!named) {
-    report.log.add(ProblemCode::checksum, std::nullopt, "",
-                   fmt::format("XXH3-128 {}, expected {}", to_hex(found), to_hex(*hash)));
+    note(report, ProblemCode::checksum, fmt::format("XXH3-128 {}, expected {}", to_hex(found), to_hex(*hash)));
   }
 }
 
@@ -364,7 +359,8 @@ std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set) {
       if (error.code() == ErrorCode::cancelled) throw;
     }
   };
-  sync::for_each_index(set.shards.size(), kLookUps, set.inputs->stop(), look_up);
+  constexpr std::size_t at_a_time = 32;
+  sync::for_each_index(set.shards.size(), at_a_time, set.inputs->stop(), look_up);
   if (set.inputs->stop().stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for indexes");
   return result;
 }
