@@ -119,11 +119,11 @@ void warn_of_absent_classes(const std::string& set, const std::vector<std::strin
 SourceFolder::SourceFolder(const std::string& operand, bool listed, std::shared_ptr<Inputs> opener)
     : path(operand), inputs(std::move(opener)) {
   if (!is_address(operand)) return;
-  ObjectPlace place = parse_place(operand);
+  ObjectLocation place = parse_location(operand);
   if (!place.is_folder()) place.path += '/';
   store = inputs->folder(place);
   path = store->location();
-  if (listed || place.kind != ObjectPlace::Kind::web) return;
+  if (listed || place.kind != ObjectLocation::Kind::web) return;
   throw Error(ErrorCode::usage,
               fmt::format("'{}' is behind HTTP, which has no listing: name its images with --list FILE, or give the "
                           "folder by its s3:// address",

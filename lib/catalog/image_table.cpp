@@ -122,7 +122,7 @@ nlohmann::ordered_json label_value(const std::string& text) {
 
 }  // namespace
 
-RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx)
+RowIndex::RowIndex(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx)
     : table_(file, path_column, source) {
   ctx.progress().start("rows");
   formats::TableRow row;
@@ -140,23 +140,23 @@ RowPlaces::RowPlaces(const std::string& file, const std::string& path_column, co
                fmt::format("the image of line {} again; give each image one row", twice->line));
 }
 
-const RowPlaces::Place* RowPlaces::find(std::string_view path) const {
+const RowIndex::Place* RowIndex::find(std::string_view path) const {
   const std::uint64_t hash = xxh3_64(as_bytes(path));
   const auto at = std::ranges::lower_bound(places_, hash, {}, &Place::path_hash);
   return at == places_.end() || at->path_hash != hash ? nullptr : &*at;
 }
 
-nlohmann::ordered_json RowPlaces::fields(std::string_view path, const Place& place) {
+nlohmann::ordered_json RowIndex::fields(std::string_view path, const Place& place) {
   return table_.row_at(path, place.offset, place.length);
 }
 
 void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source,
                               Context& ctx) {
-  metadata_ = std::make_unique<RowPlaces>(file, path_column, source, ctx);
+  metadata_ = std::make_unique<RowIndex>(file, path_column, source, ctx);
 }
 
 void ImageNotes::add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx) {
-  labels_ = std::make_unique<RowPlaces>(list.file, list.path_column, source, ctx);
+  labels_ = std::make_unique<RowIndex>(list.file, list.path_column, source, ctx);
   label_column_ = list.label_column;
   label_separator_ = list.label_separator;
 }
@@ -165,7 +165,7 @@ bool ImageNotes::knows(std::string_view path) const {
   return (!metadata_ || metadata_->find(path)) && (!labels_ || labels_->find(path));
 }
 
-nlohmann::ordered_json ImageNotes::labels_of(std::string_view path, const RowPlaces::Place& place) {
+nlohmann::ordered_json ImageNotes::labels_of(std::string_view path, const RowIndex::Place& place) {
   nlohmann::ordered_json cell = std::move(labels_->fields(path, place)[label_column_]);
   if (cell.is_array()) return cell;
   if (!cell.is_string()) labels_->table().fail_changed(path);  // ListLabels saw one of the two
@@ -178,8 +178,8 @@ nlohmann::ordered_json ImageNotes::labels_of(std::string_view path, const RowPla
 
 std::string ImageNotes::json_of(std::string_view path) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  const RowPlaces* last = nullptr;
-  const RowPlaces::Place* place = nullptr;
+  const RowIndex* last = nullptr;
+  const RowIndex::Place* place = nullptr;
   if (labels_ && (place = labels_->find(path))) {
     last = labels_.get();
     json[label_column_] = labels_of(path, *place);
@@ -205,7 +205,7 @@ ImageNotes::Unused ImageNotes::unused(const ImageFolderScan& scan) const {
   std::vector<bool> used(metadata_->all().size());
   for (const ScannedClass& owner : scan.classes) {
     for (const ScannedFile& file : owner.files) {
-      if (const RowPlaces::Place* place = metadata_->find(owner.path_of(file))) {
+      if (const RowIndex::Place* place = metadata_->find(owner.path_of(file))) {
         used[metadata_->number_of(*place)] = true;
       }
     }

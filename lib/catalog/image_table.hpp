@@ -58,10 +58,10 @@ class ImageTable {
 };
 
 /// Where the row of each image lies in a table: 24 bytes a row, whatever it holds.
-class RowPlaces {
+class RowIndex {
  public:
   /// Reads the whole table. Throws what ImageTable::next() throws, and Error{corrupt} for the second row of an image.
-  RowPlaces(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
+  RowIndex(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
 
   struct Place {
     std::uint64_t path_hash = 0;  ///< XXH3-64
@@ -88,7 +88,7 @@ class RowPlaces {
 /// their types; labels that are whole numbers are numbers.
 class ImageNotes {
  public:
-  /// Every image is to have a row of the file. Throws as RowPlaces.
+  /// Every image is to have a row of the file. Throws as RowIndex.
   void add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
   /// The list that the images are of.
   void add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx);
@@ -109,10 +109,10 @@ class ImageNotes {
   Unused unused(const ImageFolderScan& scan) const;
 
  private:
-  nlohmann::ordered_json labels_of(std::string_view path, const RowPlaces::Place& place);
+  nlohmann::ordered_json labels_of(std::string_view path, const RowIndex::Place& place);
 
-  std::unique_ptr<RowPlaces> metadata_;
-  std::unique_ptr<RowPlaces> labels_;
+  std::unique_ptr<RowIndex> metadata_;
+  std::unique_ptr<RowIndex> labels_;
   std::string label_column_;
   std::string label_separator_;
 };

@@ -96,22 +96,22 @@ Inputs::Known Inputs::look_up(const std::string& address) {
 }
 
 /// Called with the lock held. What lies beside an object is opened as the object is.
-ObjectPlace Inputs::place_of(const std::string& address) const {
+ObjectLocation Inputs::place_of(const std::string& address) const {
   if (const auto place = places_.find(address); place != places_.end()) return place->second;
   for (std::size_t slash = address.rfind('/'); slash != std::string::npos && slash > 0;
        slash = address.rfind('/', slash - 1)) {
     const auto folder = folders_.find(address.substr(0, slash));
     if (folder == folders_.end()) continue;
-    ObjectPlace place = folder->second;
+    ObjectLocation place = folder->second;
     const std::string_view below = std::string_view(address).substr(slash + 1);
-    place.path += place.kind == ObjectPlace::Kind::web ? net::percent_encode_path(below) : below;
+    place.path += place.kind == ObjectLocation::Kind::web ? net::percent_encode_path(below) : below;
     return place;
   }
-  return parse_place(address);
+  return parse_location(address);
 }
 
-void Inputs::add(const ObjectPlace& place) {
-  if (place.kind == ObjectPlace::Kind::local) return;
+void Inputs::add(const ObjectLocation& place) {
+  if (place.kind == ObjectLocation::Kind::local) return;
   const std::string address = place.display();
   const auto [known, is_new] = places_.try_emplace(address, place);
   if (!is_new && known->second.access() != place.access()) {
@@ -119,8 +119,8 @@ void Inputs::add(const ObjectPlace& place) {
                 fmt::format("two URLs are '{}' but for their login or query; name them in separate commands", address),
                 address);
   }
-  ObjectPlace folder = place.folder();
-  ObjectPlace shown = folder;
+  ObjectLocation folder = place.folder();
+  ObjectLocation shown = folder;
   shown.url.query.clear();
   std::string text = shown.display();
   text.pop_back();
@@ -129,12 +129,12 @@ void Inputs::add(const ObjectPlace& place) {
 
 std::string Inputs::add_named(const std::string& text) {
   if (!is_address(text)) return text;
-  const ObjectPlace place = parse_place(text);
+  const ObjectLocation place = parse_location(text);
   add(place);
   return place.display();
 }
 
-std::vector<io::ObjectInfo> Inputs::list(const ObjectPlace& place, bool deep) {
+std::vector<io::ObjectInfo> Inputs::list(const ObjectLocation& place, bool deep) {
   const std::shared_ptr<io::ObjectSource> source = folder(place);
   std::vector<io::ObjectInfo> objects = source->list();
   if (!deep) std::erase_if(objects, [](const io::ObjectInfo& object) { return !is_near(object.name); });
@@ -146,15 +146,15 @@ std::vector<io::ObjectInfo> Inputs::list(const ObjectPlace& place, bool deep) {
   return objects;
 }
 
-std::unique_ptr<io::ObjectSource> Inputs::folder(const ObjectPlace& place) {
-  if (place.kind == ObjectPlace::Kind::local) return io::open_object_source(place.display());
-  if (place.kind == ObjectPlace::Kind::bucket) return net::store_source(stores_.open(place.display()), stop_);
+std::unique_ptr<io::ObjectSource> Inputs::folder(const ObjectLocation& place) {
+  if (place.kind == ObjectLocation::Kind::local) return io::open_object_source(place.display());
+  if (place.kind == ObjectLocation::Kind::bucket) return net::store_source(stores_.open(place.display()), stop_);
   return net::store_source(stores_.open(place.full_url()), stop_);
 }
 
-OpenObject Inputs::object(const ObjectPlace& place) {
-  ObjectPlace root = place.folder();
-  if (root.kind == ObjectPlace::Kind::bucket) root.path.clear();
+OpenObject Inputs::object(const ObjectLocation& place) {
+  ObjectLocation root = place.folder();
+  if (root.kind == ObjectLocation::Kind::bucket) root.path.clear();
   const std::string name = place.path.substr(root.path.size());
   if (encodes_again(place, name)) return {shared_source(root), decoded(place, name), ""};
   return {shared_source(place), "", ""};
@@ -168,7 +168,7 @@ OpenObject Inputs::known_object(const std::string& address) {
   return object(place_of(address));
 }
 
-std::shared_ptr<io::ObjectSource> Inputs::shared_source(const ObjectPlace& root) {
+std::shared_ptr<io::ObjectSource> Inputs::shared_source(const ObjectLocation& root) {
   auto& source = sources_[fmt::format("{}\n{}", root.access(), root.path)];
   if (!source) source = folder(root);
   return source;

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "catalog/object_place.hpp"
+#include "catalog/object_location.hpp"
 #include "core/fields.hpp"
 #include "io/object_source.hpp"
 #include "net/store_source.hpp"
@@ -59,17 +59,17 @@ class Inputs {
 
   /// Makes the login and query of a place known by its address, for the object and for what lies beside it. Throws
   /// Error{usage} for two places whose addresses without secrets are the same.
-  void add(const ObjectPlace& place);
+  void add(const ObjectLocation& place);
   /// The same of a file that an option names; returns the path to open it by. Local paths, and "", stay as they are.
   std::string add_named(const std::string& text);
   /// What lies right below a folder of a store, or with `deep` at any depth, by name. What it says of them, and of what
   /// lies in hidden folders there, is remembered.
-  std::vector<io::ObjectInfo> list(const ObjectPlace& folder, bool deep = false);
+  std::vector<io::ObjectInfo> list(const ObjectLocation& folder, bool deep = false);
 
   /// The source of what is below a folder. Throws Error{not_found} for a local one that is not there.
-  std::unique_ptr<io::ObjectSource> folder(const ObjectPlace& place);
+  std::unique_ptr<io::ObjectSource> folder(const ObjectLocation& place);
   /// A source that has the object. Nothing is asked yet.
-  OpenObject object(const ObjectPlace& place);
+  OpenObject object(const ObjectLocation& place);
   /// The same by its address, with the version that a listing or look-up told of.
   OpenObject known_object(const std::string& address);
 
@@ -84,14 +84,14 @@ class Inputs {
   };
 
   Known look_up(const std::string& address);
-  ObjectPlace place_of(const std::string& address) const;
-  std::shared_ptr<io::ObjectSource> shared_source(const ObjectPlace& root);
+  ObjectLocation place_of(const std::string& address) const;
+  std::shared_ptr<io::ObjectSource> shared_source(const ObjectLocation& root);
 
   net::StoreOpener stores_;
   std::stop_token stop_;
   std::mutex mutex_;
-  std::map<std::string, ObjectPlace> places_;                         ///< by address
-  std::map<std::string, ObjectPlace> folders_;                        ///< by address without the slash at its end
+  std::map<std::string, ObjectLocation> places_;                      ///< by address
+  std::map<std::string, ObjectLocation> folders_;                     ///< by address without the slash at its end
   std::map<std::string, std::shared_ptr<io::ObjectSource>> sources_;  ///< by what opens them
   std::unordered_map<std::string, Known> known_;                      ///< by address
   std::vector<std::string> listed_;                                   ///< folders, with a slash at their end

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "catalog/operand_places.hpp"
+#include "catalog/operands.hpp"
 #include "core/error.hpp"
 #include "formats/manifest.hpp"
 #include "sync/task_group.hpp"
@@ -206,32 +206,32 @@ namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 
-using Places = std::vector<ObjectPlace>;
+using Places = std::vector<ObjectLocation>;
 
 /// The deepest folder that holds all objects; empty when they are of several stores, or have "/" alone in common.
-std::optional<ObjectPlace> common_folder(const Places& objects) {
-  ObjectPlace folder = objects.front().folder();
+std::optional<ObjectLocation> common_folder(const Places& objects) {
+  ObjectLocation folder = objects.front().folder();
   const std::string store = folder.store();
-  for (const ObjectPlace& object : objects) {
+  for (const ObjectLocation& object : objects) {
     if (object.store() != store) return std::nullopt;
     while (!object.path.starts_with(folder.path)) {
       folder.path.pop_back();
       folder.path.resize(folder.path.rfind('/') + 1);
     }
   }
-  if (folder.kind == ObjectPlace::Kind::local && folder.path.empty()) return std::nullopt;
+  if (folder.kind == ObjectLocation::Kind::local && folder.path.empty()) return std::nullopt;
   return folder;
 }
 
-std::string name_of(const ObjectPlace& object, const std::optional<ObjectPlace>& common) {
+std::string name_of(const ObjectLocation& object, const std::optional<ObjectLocation>& common) {
   const std::size_t begin = common ? common->path.size() : object.folder().path.size();
   return decoded(object, std::string_view(object.path).substr(begin));
 }
 
 /// Whether one source, opened at `folder`, can be asked for all objects by their names.
-bool are_of_one_source(const Places& objects, const ObjectPlace& folder) {
+bool are_of_one_source(const Places& objects, const ObjectLocation& folder) {
   const std::string access = folder.access();
-  return std::ranges::all_of(objects, [&](const ObjectPlace& object) {
+  return std::ranges::all_of(objects, [&](const ObjectLocation& object) {
     return object.access() == access && encodes_again(object, std::string_view(object.path).substr(folder.path.size()));
   });
 }
@@ -266,9 +266,9 @@ std::string manifest_of(io::ObjectSource& source, const std::vector<std::string>
 void add_objects(MergedSource& merged, const Places& objects, const std::vector<std::string>& names, Inputs& inputs) {
   std::map<std::string, std::shared_ptr<io::ObjectSource>> roots;
   for (std::size_t i = 0; i < objects.size(); ++i) {
-    const ObjectPlace& object = objects[i];
-    ObjectPlace root = object.folder();
-    if (root.kind != ObjectPlace::Kind::web) root.path.clear();
+    const ObjectLocation& object = objects[i];
+    ObjectLocation root = object.folder();
+    if (root.kind != ObjectLocation::Kind::web) root.path.clear();
     const std::string_view inner = std::string_view(object.path).substr(root.path.size());
     if (!encodes_again(object, inner)) {
       merged.add_object(names[i], inputs.folder(object), "");
@@ -284,7 +284,7 @@ ObjectSet listed_objects(const Places& objects, Inputs& inputs) {
   ObjectSet set;
   set.listed = true;
   const auto common = common_folder(objects);
-  for (const ObjectPlace& object : objects) set.names.push_back(name_of(object, common));
+  for (const ObjectLocation& object : objects) set.names.push_back(name_of(object, common));
   if (common && are_of_one_source(objects, *common)) {
     set.source = inputs.folder(*common);
     check_names(set.names, set.source->location());
@@ -298,7 +298,7 @@ ObjectSet listed_objects(const Places& objects, Inputs& inputs) {
   return set;
 }
 
-ObjectSet one_folder(const ObjectPlace& folder, Inputs& inputs) {
+ObjectSet one_folder(const ObjectLocation& folder, Inputs& inputs) {
   ObjectSet set;
   set.source = inputs.folder(folder);
   if (set.source->find(formats::kManifestName)) set.manifest = formats::kManifestName;
@@ -307,8 +307,8 @@ ObjectSet one_folder(const ObjectPlace& folder, Inputs& inputs) {
 
 ObjectSet merged_set(const Places& folders, const Places& objects, Inputs& inputs) {
   auto merged = std::make_unique<MergedSource>(inputs.stop());
-  for (const ObjectPlace& folder : folders) {
-    if (folder.kind == ObjectPlace::Kind::web) {
+  for (const ObjectLocation& folder : folders) {
+    if (folder.kind == ObjectLocation::Kind::web) {
       const std::string address = folder.display();
       throw Error(ErrorCode::unsupported,
                   fmt::format("'{}' is a folder behind HTTP, which has no listing, so it cannot be taken together with "
@@ -321,7 +321,7 @@ ObjectSet merged_set(const Places& folders, const Places& objects, Inputs& input
   if (!objects.empty()) {
     const auto common = common_folder(objects);
     std::vector<std::string> names;
-    for (const ObjectPlace& object : objects) names.push_back(name_of(object, common));
+    for (const ObjectLocation& object : objects) names.push_back(name_of(object, common));
     add_objects(*merged, objects, names, inputs);
   }
   ObjectSet set;
@@ -336,12 +336,12 @@ ObjectSet open_objects(const std::vector<std::string>& operands, const net::Stor
   Inputs inputs(options, stop);
   Places folders;
   Places objects;
-  for (NamedPlace& named : resolve_operands(operands, inputs)) {
+  for (NamedInput& named : resolve_operands(operands, inputs)) {
     (named.place.is_folder() ? folders : objects).push_back(std::move(named.place));
   }
   // A source that is named as a whole has its objects already.
-  std::erase_if(objects, [&](const ObjectPlace& object) {
-    return std::ranges::any_of(folders, [&](const ObjectPlace& folder) {
+  std::erase_if(objects, [&](const ObjectLocation& object) {
+    return std::ranges::any_of(folders, [&](const ObjectLocation& folder) {
       return object.path.starts_with(folder.path) && object.access() == folder.access();
     });
   });

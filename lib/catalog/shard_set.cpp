@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "catalog/operand_places.hpp"
+#include "catalog/operands.hpp"
 #include "core/error.hpp"
 #include "io/publish.hpp"
 
@@ -50,9 +50,9 @@ class ShardFinder {
  public:
   ShardFinder(FolderTars tars, Inputs& inputs) : tars_(tars), inputs_(inputs) {}
 
-  void add(const NamedPlace& named) {
+  void add(const NamedInput& named) {
     of_folder_ = of_folder_ || named.place.is_folder();
-    const bool is_local = named.place.kind == ObjectPlace::Kind::local;
+    const bool is_local = named.place.kind == ObjectLocation::Kind::local;
     if (named.place.is_folder()) return is_local ? add_folder(named.path) : add_remote_folder(named);
     if (named.path == named.named_by && !is_tar_name(named.path.substr(0, named.path.find("?...")))) {
       throw Error(ErrorCode::usage, fmt::format("'{}' is none of what shards are named by: {}", named.path, kAccepted),
@@ -91,10 +91,10 @@ class ShardFinder {
     return tars_ == FolderTars::all;
   }
 
-  void add_remote_folder(const NamedPlace& named) {
+  void add_remote_folder(const NamedInput& named) {
     const std::size_t before = shards_.size();
     const std::size_t passed_over = compressed_.size();
-    if (named.place.kind == ObjectPlace::Kind::web) {
+    if (named.place.kind == ObjectLocation::Kind::web) {
       add_by_manifest(named);
     } else {
       for (const io::ObjectInfo& object : inputs_.list(named.place)) {
@@ -105,7 +105,7 @@ class ShardFinder {
   }
 
   /// What it lists and is not there is left out: verify reports it.
-  void add_by_manifest(const NamedPlace& named) {
+  void add_by_manifest(const NamedInput& named) {
     const std::string folder = named.path.substr(0, named.path.find("?..."));
     const std::string path = folder + formats::kManifestName;
     if (!inputs_.exists(path)) inputs_.list(named.place);  // says that there is no listing, and what to do
@@ -120,7 +120,7 @@ class ShardFinder {
   }
 
   /// Its size comes with those of all others.
-  void add_object(const NamedPlace& named) {
+  void add_object(const NamedInput& named) {
     if (!seen_.insert(named.path).second) return;
     unmeasured_.push_back({shards_.size(), named.named_by});
     shards_.push_back({named.path, object_name(named.path), 0});
@@ -142,7 +142,7 @@ class ShardFinder {
 
   /// The file name of an object by its address without secrets.
   static std::string object_name(const std::string& address) {
-    const ObjectPlace place = parse_place(address);
+    const ObjectLocation place = parse_location(address);
     return decoded(place, place.path.substr(place.folder().path.size()));
   }
 
@@ -242,7 +242,7 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tar
   if (!inputs) inputs = std::make_shared<Inputs>();
   if (operands.empty()) throw Error(ErrorCode::usage, fmt::format("no shards were named; name {}", kAccepted));
   ShardFinder finder(tars, *inputs);
-  for (const NamedPlace& named : resolve_operands(operands, *inputs)) finder.add(named);
+  for (const NamedInput& named : resolve_operands(operands, *inputs)) finder.add(named);
   ShardSet set;
   set.inputs = std::move(inputs);
   set.shards = finder.take();

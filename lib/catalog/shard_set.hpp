@@ -40,7 +40,7 @@ enum class FolderTars {
 /// True for names of compressed tars: "x.tar.gz", "x.tgz", "x.tar.zst", ... of what libarchive unpacks.
 bool is_compressed_tar_name(std::string_view name);
 
-/// Resolves SHARDS operands, by the one resolver (operand_places.hpp): of a folder its tars, not hidden ones; of a
+/// Resolves SHARDS operands, by the one resolver (operands.hpp): of a folder its tars, not hidden ones; of a
 /// folder behind HTTP those that its manifest lists. A shard that the manifest lists and the folder lacks is not an
 /// error here, nor is a name in a local folder that is not a readable file (its `bytes` are 0): verify and stage report
 /// it. `inputs` null: without options. Throws Error{not_found} for a path that is not there or a folder without shards,

@@ -16,14 +16,14 @@
 namespace shardkit::cli {
 namespace {
 
-enum class Place { nothing, regular, folder, stream };
+enum class PathKind { nothing, regular, folder, stream };
 
 /// What stands at `path`, links followed.
-Place place_at(const std::string& path) {
+PathKind kind_of(const std::string& path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return Place::nothing;
-  if (S_ISREG(info.st_mode)) return Place::regular;
-  return S_ISDIR(info.st_mode) ? Place::folder : Place::stream;
+  if (::stat(path.c_str(), &info) != 0) return PathKind::nothing;
+  if (S_ISREG(info.st_mode)) return PathKind::regular;
+  return S_ISDIR(info.st_mode) ? PathKind::folder : PathKind::stream;
 }
 
 void write_stream(std::ostream& out, std::string_view text, const std::string& name) {
@@ -40,11 +40,11 @@ void require_writable(const std::string& path, std::string_view option) {
   if (path.empty()) throw Error(ErrorCode::usage, fmt::format("{}: the name of the file is empty", option));
   if (path == "-")
     throw Error(ErrorCode::usage, fmt::format("{}: name a file; only --json takes - for standard output", option));
-  const Place place = place_at(path);
-  if (place == Place::folder) {
+  const PathKind kind = kind_of(path);
+  if (kind == PathKind::folder) {
     throw Error(ErrorCode::usage, fmt::format("{} '{}' is a folder; name a file in it", option, path), path);
   }
-  if (place == Place::stream) return;  // opening a pipe twice would end its reader
+  if (kind == PathKind::stream) return;  // opening a pipe twice would end its reader
   const std::string folder = io::parent_folder(io::published_path(path));
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     throw system_error(errno, fmt::format("write {} {}: its folder cannot be used:", option, path), folder);
@@ -52,7 +52,7 @@ void require_writable(const std::string& path, std::string_view option) {
 }
 
 void write_output_file(const std::string& path, const std::string& text) {
-  if (place_at(path) != Place::stream)
+  if (kind_of(path) != PathKind::stream)
     return io::publish(*io::posix_file_system(), io::published_path(path), as_bytes(text));
   std::ofstream stream(path, std::ios::binary);  // a device or a pipe: replacing it by a file would break others
   write_stream(stream, text, path);

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "catalog/object_place.hpp"
+#include "catalog/object_location.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "io/publish.hpp"

@@ -116,10 +116,10 @@ class SmallFiles {
 std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found);
 
 /// Files in a target under their own names: which are there, and how one gets there. Thread-safe.
-class FilePlacer {
+class FilePublisher {
  public:
   /// What is referred to outlives the placer; `target` is joined.
-  FilePlacer(io::FileSystem& files, StageTarget& target) : files_(files), target_(target) {}
+  FilePublisher(io::FileSystem& files, StageTarget& target) : files_(files), target_(target) {}
 
   /// Whether the target holds the file already. One that nobody's journal knows is taken over when its bytes are right;
   /// else Error{conflict}. One that the journal knows with other bytes is ours to replace.
@@ -241,7 +241,7 @@ class StageCopier {
   const CopyLimits limits_;
   Context& ctx_;
   const std::vector<StageFile>* wanted_ = nullptr;
-  FilePlacer placer_;
+  FilePublisher placer_;
   SmallFiles small_files_;
   std::unique_ptr<CopyQueue> queue_;
   sync::ClimbingWorkers workers_;

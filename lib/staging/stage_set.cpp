@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "catalog/object_place.hpp"
+#include "catalog/object_location.hpp"
 #include "catalog/object_set.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"

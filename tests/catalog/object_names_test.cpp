@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "catalog/object_place.hpp"
+#include "catalog/object_location.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "catalog/operand_places.hpp"
+#include "catalog/operands.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;

@@ -35,19 +35,19 @@ void link_width(const std::string& part, const std::string& name, const system::
                    *link.width, *best, 100.0 * static_cast<double>(*link.width) / static_cast<double>(*best))});
 }
 
-/// A GPU at rest lowers the speed of its link, never its width: then this proves nothing. Drives do not.
-enum class Rest { no, maybe, yes };
+/// An idle GPU lowers the speed of its link, never its width: then this proves nothing. Drives do not.
+enum class Idle { no, maybe, yes };
 
-Rest rest_of(const gpu::GpuState* state) {
-  if (!state || !state->performance_state) return Rest::maybe;
-  return *state->performance_state == 0 ? Rest::no : Rest::yes;
+Idle idle_state(const gpu::GpuState* state) {
+  if (!state || !state->performance_state) return Idle::maybe;
+  return *state->performance_state == 0 ? Idle::no : Idle::yes;
 }
 
-void link_speed(const std::string& part, const std::string& name, const system::PcieLink& link, Rest rest,
+void link_speed(const std::string& part, const std::string& name, const system::PcieLink& link, Idle idle,
                 Findings& findings) {
   const auto best = lesser(link.max_speed, link.slot_speed);
-  if (!link.speed || !best || *link.speed >= *best || rest == Rest::yes) return;
-  const bool may_be_idle = rest == Rest::maybe;
+  if (!link.speed || !best || *link.speed >= *best || idle == Idle::yes) return;
+  const bool may_be_idle = idle == Idle::maybe;
   findings.push_back(
       {part + "_pcie_speed", may_be_idle ? kHint : kWarning, generation(*link.speed), generation(*best),
        may_be_idle ? "look again while the GPU works; if it stays so: BIOS setting of the slot, riser, AER in dmesg"
@@ -67,10 +67,10 @@ void slot(const std::string& part, const std::string& name, const system::PcieLi
        fmt::format("the slot of {} at {} offers {}, the card could do {}", name, link.address, has, wants)});
 }
 
-void link(const std::string& part, const std::string& name, const system::PcieLink& facts, Rest rest,
+void link(const std::string& part, const std::string& name, const system::PcieLink& facts, Idle idle,
           Findings& findings) {
   link_width(part, name, facts, findings);
-  link_speed(part, name, facts, rest, findings);
+  link_speed(part, name, facts, idle, findings);
   slot(part, name, facts, findings);
 }
 
@@ -151,10 +151,10 @@ void hidden_gpus(const Environment& environment, Findings& findings) {
 
 void judge_devices(const Environment& environment, Findings& findings) {
   for (const system::GpuDevice& gpu : environment.gpu_devices) {
-    link("gpu", gpu.model, gpu.pcie, rest_of(environment.gpu_monitor.find(gpu.pcie.address)), findings);
+    link("gpu", gpu.model, gpu.pcie, idle_state(environment.gpu_monitor.find(gpu.pcie.address)), findings);
   }
   for (const system::DriveLink& drive : drives(environment)) {
-    if (drive.disk.starts_with("nvme")) link("nvme", drive.disk, drive.pcie, Rest::no, findings);
+    if (drive.disk.starts_with("nvme")) link("nvme", drive.disk, drive.pcie, Idle::no, findings);
   }
   for (const system::NetworkCard& card : environment.network) network_link(card, findings);
   distances(environment, findings);

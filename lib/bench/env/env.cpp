@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "bench/env/findings.hpp"
-#include "catalog/object_place.hpp"
+#include "catalog/object_location.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/text.hpp"

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "catalog/operand_places.hpp"
+#include "catalog/operands.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
@@ -134,10 +134,10 @@ class InputFinder {
 
  private:
   void add_objects(const std::string& operand) {
-    for (const catalog::NamedPlace& named : catalog::resolve_operands({operand}, *input_.inputs)) {
+    for (const catalog::NamedInput& named : catalog::resolve_operands({operand}, *input_.inputs)) {
       if (!named.place.is_folder()) {
         objects_.push_back(named.path);
-      } else if (named.place.kind == catalog::ObjectPlace::Kind::bucket) {
+      } else if (named.place.kind == catalog::ObjectLocation::Kind::bucket) {
         add_bucket_folder(named);
       } else if (counts_samples_) {
         shard_operands_.push_back(operand);
@@ -148,7 +148,7 @@ class InputFinder {
   }
 
   /// One request, however many shards it lists. They are read in any version.
-  void add_by_manifest(const catalog::NamedPlace& named) {
+  void add_by_manifest(const catalog::NamedInput& named) {
     const std::string folder = named.path.substr(0, named.path.find("?..."));
     const std::string path = folder + formats::kManifestName;
     if (!input_.inputs->exists(path))
@@ -159,7 +159,7 @@ class InputFinder {
   }
 
   /// As add_folder().
-  void add_bucket_folder(const catalog::NamedPlace& named) {
+  void add_bucket_folder(const catalog::NamedInput& named) {
     std::vector<io::ObjectInfo> objects = input_.inputs->list(named.place, true);
     const auto is_shard = [](const io::ObjectInfo& object) { return object.name.ends_with(".tar"); };
     const bool has_shards = std::ranges::any_of(objects, is_shard);

@@ -21,12 +21,12 @@ class HostSink final : public BatchSink {
   SinkKind kind() const override { return SinkKind::host; }
   std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) override { return std::make_unique<HostMemory>(bytes); }
   HandedBatch hand_over(const OutgoingBatch& batch, StageClock& /*clock*/) override { return {0, batch.samples}; }
-  void release(std::uint64_t /*place*/) override {}
+  void release(std::uint64_t /*slot*/) override {}
 };
 
 }  // namespace
 
-bool BatchSink::compute(std::span<const std::uint64_t> /*places*/, double /*seconds*/, const std::stop_token&) {
+bool BatchSink::compute(std::span<const std::uint64_t> /*slots*/, double /*seconds*/, const std::stop_token&) {
   throw std::logic_error("this sink has no GPU that computes");
 }
 

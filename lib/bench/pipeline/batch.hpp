@@ -75,7 +75,7 @@ struct OutgoingBatch {
 
 /// A batch where it was brought to.
 struct HandedBatch {
-  std::uint64_t place = 0;    ///< names it until release()
+  std::uint64_t slot = 0;     ///< names it until release()
   std::uint64_t samples = 0;  ///< without those that could not be decoded
   DecodeFailures failures{};
   JpegPaths paths{};  ///< of samples that the GPU was to decode
@@ -113,17 +113,17 @@ class BatchSink {
   /// Called before any batch is built, so that the price of allocating (and pinning) is not in a batch's time.
   virtual std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) = 0;
 
-  /// Brings a batch to its GPU and returns once the memory may be written again. At most `batches ahead + 1` places a
+  /// Brings a batch to its GPU and returns once the memory may be written again. At most `batches ahead + 1` slots a
   /// GPU are in use. `clock`, the thread's, is in Activity::transfer before and after.
   virtual HandedBatch hand_over(const OutgoingBatch& batch, StageClock& clock) = 0;
 
-  /// Steps: returns once the batch at this place can be used. The moment, where that had to be waited for.
-  virtual std::optional<Moment> wait_for(std::uint64_t /*place*/) { return std::nullopt; }
-  /// Steps: has the GPUs of these places compute for so long, each on its batch, and returns when all are done; false
+  /// Steps: returns once the batch in this slot can be used. The moment, where that had to be waited for.
+  virtual std::optional<Moment> wait_for(std::uint64_t /*slot*/) { return std::nullopt; }
+  /// Steps: has the GPUs of these slots compute for so long, each on its batch, and returns when all are done; false
   /// when the stop came before. Throws std::logic_error where there is none.
-  virtual bool compute(std::span<const std::uint64_t> places, double seconds, const std::stop_token& stop);
-  /// The step that used the batch at this place is over. Any thread.
-  virtual void release(std::uint64_t place) = 0;
+  virtual bool compute(std::span<const std::uint64_t> slots, double seconds, const std::stop_token& stop);
+  /// The step that used the batch in this slot is over. Any thread.
+  virtual void release(std::uint64_t slot) = 0;
 
   /// While no batch is under way.
   virtual CopyTally copies() const { return {}; }
@@ -132,7 +132,7 @@ class BatchSink {
 /// Without a GPU: batches stay in host memory, and handing one over copies nothing.
 std::unique_ptr<BatchSink> host_sink();
 
-/// A place for one sample in a batch.
+/// A slot for one sample in a batch.
 struct BatchSlot {
   std::size_t batch = 0;  ///< index of its memory
   MutableBytes sample;

@@ -12,7 +12,7 @@ namespace shardkit::bench {
 GpuJpegs::GpuJpegs(gpu::Device& device, gpu::DeviceJpegDecoder& decoder, std::uint64_t memory)
     : decoder_(decoder), memory_(device, memory) {}
 
-std::size_t GpuJpegs::place(std::span<const RawSample> samples) {
+std::size_t GpuJpegs::assign_memory(std::span<const RawSample> samples) {
   pixels_.assign(samples.size(), nullptr);
   std::uint64_t used = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -39,7 +39,7 @@ void GpuJpegs::decode_by(gpu::JpegEngine engine, std::span<RawSample> samples) {
 
 std::size_t GpuJpegs::decode(std::span<RawSample> samples) {
   if (used_ != nullptr) used_->wait();
-  const std::size_t count = place(samples);
+  const std::size_t count = assign_memory(samples);
   for (const gpu::JpegEngine engine : gpu::kJpegEngines) decode_by(engine, samples.first(count));
   return count;
 }
@@ -67,7 +67,7 @@ std::size_t crops_size(const LoaderSettings& settings) {
 GpuBatchMemory::GpuBatchMemory(gpu::Device& device, const LoaderSettings& settings, std::size_t bytes)
     : head_(head_of(settings)), buffer_(device, kind_of(settings), head_ + bytes) {}
 
-GpuLane::Place::Place(gpu::Device& device, const LoaderSettings& settings)
+GpuLane::Slot::Slot(gpu::Device& device, const LoaderSettings& settings)
     : tensor(device, tensor_size(settings)), copied(device.make_event()), ready(device.make_event()) {
   if (settings.form != SampleForm::tensor) crops.emplace(device, crops_size(settings));
   if (settings.form == SampleForm::encoded) jobs.emplace(device, settings.batch * sizeof(gpu::CropJob));
@@ -83,9 +83,9 @@ GpuLane::GpuLane(gpu::Device& device, const LoaderSettings& settings, GpuJpegs* 
       computing_(device.make_stream()),
       jpegs_(jpegs) {
   if (jpegs_) jobs_.emplace(device, gpu::HostMemory::pinned, settings.batch * sizeof(gpu::CropJob));
-  for (std::size_t i = 0; i < settings.places(); ++i) {
-    places_.push_back(std::make_unique<Place>(device, settings));
-    free_.push_back(settings.places() - 1 - i);
+  for (std::size_t i = 0; i < settings.slots(); ++i) {
+    slots_.push_back(std::make_unique<Slot>(device, settings));
+    free_.push_back(settings.slots() - 1 - i);
   }
 }
 
@@ -93,33 +93,33 @@ std::uint64_t GpuLane::memory(const LoaderSettings& settings) {
   std::uint64_t bytes = tensor_size(settings);
   if (settings.form != SampleForm::tensor) bytes += crops_size(settings);
   if (settings.form == SampleForm::encoded) bytes += settings.batch * sizeof(gpu::CropJob);
-  return settings.places() * bytes;
+  return settings.slots() * bytes;
 }
 
 std::size_t GpuLane::take_place() {
   const std::scoped_lock lock(mutex_);
   if (free_.empty()) throw std::logic_error("more batches are on the GPU than were to be made ahead");
-  const std::size_t place = free_.back();
+  const std::size_t slot = free_.back();
   free_.pop_back();
-  return place;
+  return slot;
 }
 
-void GpuLane::release(std::size_t place) {
+void GpuLane::release(std::size_t slot) {
   const std::scoped_lock lock(mutex_);
-  free_.push_back(place);
+  free_.push_back(slot);
 }
 
-gpu::DeviceTensor GpuLane::tensor_at(std::size_t place) const {
-  return {places_[place]->tensor.span(), settings_.crop, settings_.type, settings_.layout};
+gpu::DeviceTensor GpuLane::tensor_at(std::size_t slot) const {
+  return {slots_[slot]->tensor.span(), settings_.crop, settings_.type, settings_.layout};
 }
 
 void GpuLane::normalise(std::size_t index, std::uint64_t samples) {
-  Place& place = *places_[index];
+  Slot& slot = *slots_[index];
   const std::size_t head = head_of(settings_);
-  const gpu::DeviceSpan crops = place.crops->span();
-  finishing_->wait(*place.copied);
+  const gpu::DeviceSpan crops = slot.crops->span();
+  finishing_->wait(*slot.copied);
   finishing_->normalise(tensor_at(index), samples, crops.part(head, crops.size - head), crops.part(0, head));
-  finishing_->record(*place.ready);
+  finishing_->record(*slot.ready);
 }
 
 void GpuLane::copy(gpu::DeviceSpan to, Bytes from) {
@@ -127,64 +127,64 @@ void GpuLane::copy(gpu::DeviceSpan to, Bytes from) {
   under_way_ += from.size();
 }
 
-void GpuLane::finish_copies(Place& place, std::chrono::steady_clock::time_point begin) {
-  place.copied->wait();
+void GpuLane::finish_copies(Slot& slot, std::chrono::steady_clock::time_point begin) {
+  slot.copied->wait();
   // The driver copies pageable memory itself before it enqueues anything.
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
   if (under_way_ == 0) return;
   ++copies_.copies;
   copies_.bytes += std::exchange(under_way_, 0);
-  copies_.seconds += settings_.pinned ? place.copied->seconds_since(*started_) : passed.count();
+  copies_.seconds += settings_.pinned ? slot.copied->seconds_since(*started_) : passed.count();
 }
 
-void GpuLane::bring_whole(std::size_t index, const OutgoingBatch& batch) {
-  Place& place = *places_[index];
+void GpuLane::hand_over_whole(std::size_t index, const OutgoingBatch& batch) {
+  Slot& slot = *slots_[index];
   auto& memory = dynamic_cast<GpuBatchMemory&>(batch.memory);
   std::ranges::transform(batch.raw, memory.flips().begin(),
                          [](const RawSample& sample) { return std::byte{sample.flip}; });
   const auto begin = std::chrono::steady_clock::now();
   copying_->record(*started_);
-  copy(settings_.form == SampleForm::tensor ? place.tensor.span() : place.crops->span(), memory.packed(batch.bytes));
-  copying_->record(*place.copied);
+  copy(settings_.form == SampleForm::tensor ? slot.tensor.span() : slot.crops->span(), memory.packed(batch.bytes));
+  copying_->record(*slot.copied);
   if (settings_.form == SampleForm::tensor) {
-    copying_->record(*place.ready);
+    copying_->record(*slot.ready);
   } else {
     normalise(index, batch.samples);
   }
-  finish_copies(place, begin);
+  finish_copies(slot, begin);
 }
 
-HandedBatch GpuLane::bring(const OutgoingBatch& batch, StageClock& clock) {
+HandedBatch GpuLane::hand_over(const OutgoingBatch& batch, StageClock& clock) {
   HandedBatch handed{take_place(), batch.samples};
   if (settings_.form == SampleForm::encoded) {
-    bring_encoded(handed.place, batch, clock, handed);
+    hand_over_encoded(handed.slot, batch, clock, handed);
   } else {
-    bring_whole(handed.place, batch);
+    hand_over_whole(handed.slot, batch);
   }
   return handed;
 }
 
-bool GpuLane::wait_for(std::size_t place) {
-  gpu::Event& ready = *places_[place]->ready;
+bool GpuLane::wait_for(std::size_t slot) {
+  gpu::Event& ready = *slots_[slot]->ready;
   if (ready.is_reached()) return true;
   ready.wait();
   return false;
 }
 
-void GpuLane::start_computing(std::size_t place, std::uint64_t nanoseconds) {
-  computing_->wait(*places_[place]->ready);
+void GpuLane::start_computing(std::size_t slot, std::uint64_t nanoseconds) {
+  computing_->wait(*slots_[slot]->ready);
   computing_->spin(*gate_, nanoseconds);
   computing_->record(*computed_);
 }
 
-void GpuLane::bring_encoded(std::size_t place, const OutgoingBatch& batch, StageClock& clock, HandedBatch& handed) {
+void GpuLane::hand_over_encoded(std::size_t slot, const OutgoingBatch& batch, StageClock& clock, HandedBatch& handed) {
   handed.samples = 0;
   for (std::size_t first = 0; first < batch.samples;) {
     clock.enter(Activity::decode);
     const std::size_t count = jpegs_->decode(batch.raw.subspan(first));
     decode_returned(batch, first, count, handed);
     clock.enter(Activity::transfer);
-    crop(place, batch, first, count, handed);
+    crop(slot, batch, first, count, handed);
     first += count;
   }
 }
@@ -205,7 +205,7 @@ void GpuLane::decode_returned(const OutgoingBatch& batch, std::size_t first, std
 
 void GpuLane::crop(std::size_t index, const OutgoingBatch& batch, std::size_t first, std::size_t count,
                    HandedBatch& handed) {
-  Place& place = *places_[index];
+  Slot& slot = *slots_[index];
   const std::size_t crop_bytes = batch.bytes / batch.samples;
   const std::uint32_t side = settings_.crop;
   auto* const jobs = reinterpret_cast<gpu::CropJob*>(jobs_->bytes().data());
@@ -220,7 +220,7 @@ void GpuLane::crop(std::size_t index, const OutgoingBatch& batch, std::size_t fi
       jobs[number] = gpu::crop_job(pixels, sample.route->width, sample.box, sample.flip, number, side);
     } else if (returned_[i] || !sample.route) {
       handed.paths.returned += returned_[i] ? 1 : 0;
-      const gpu::DeviceSpan levels = place.crops->span().part((first + i) * crop_bytes, crop_bytes);
+      const gpu::DeviceSpan levels = slot.crops->span().part((first + i) * crop_bytes, crop_bytes);
       copy(levels, batch.memory.bytes().subspan((first + i) * crop_bytes, crop_bytes));
       jobs[number] = gpu::crop_job(levels.data, side, {0, 0, side, side}, sample.flip, number, side);
     } else {
@@ -229,14 +229,14 @@ void GpuLane::crop(std::size_t index, const OutgoingBatch& batch, std::size_t fi
     ++handed.samples;
   }
   const std::uint64_t made = handed.samples - begin_sample;
-  const gpu::DeviceSpan to = place.jobs->span().part(begin_sample * sizeof(gpu::CropJob), made * sizeof(gpu::CropJob));
+  const gpu::DeviceSpan to = slot.jobs->span().part(begin_sample * sizeof(gpu::CropJob), made * sizeof(gpu::CropJob));
   if (made > 0) copying_->copy_to_device(to, std::as_bytes(std::span(jobs + begin_sample, made)));
-  copying_->record(*place.copied);
-  finishing_->wait(*place.copied);
+  copying_->record(*slot.copied);
+  finishing_->wait(*slot.copied);
   finishing_->crop(tensor_at(index), to, made);
-  finishing_->record(*place.ready);
-  jpegs_->used_until(*place.ready);
-  finish_copies(place, begin);
+  finishing_->record(*slot.ready);
+  jpegs_->used_until(*slot.ready);
+  finish_copies(slot, begin);
 }
 
 }  // namespace shardkit::bench

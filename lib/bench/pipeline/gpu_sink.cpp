@@ -131,9 +131,9 @@ void check_gpu(gpu::Device& device, const LoaderSettings& settings) {
 
 /// Where a device's host memory comes from; what hinders that is warned of here, once.
 std::optional<std::uint64_t> node_of(const gpu::Device& device, const system::Probe& probe, Context& context) {
-  Placement place = placements(NumaChoice::automatic, device.facts().numa_node, probe, context).front();
-  bind(place, NumaChoice::automatic, probe, context);
-  return place.node;
+  Placement slot = placements(NumaChoice::automatic, device.facts().numa_node, probe, context).front();
+  bind(slot, NumaChoice::automatic, probe, context);
+  return slot.node;
 }
 
 void check_memory(const LoaderSettings& settings, std::span<gpu::Device* const> devices) {
@@ -147,7 +147,7 @@ void check_memory(const LoaderSettings& settings, std::span<gpu::Device* const> 
     throw Error(ErrorCode::no_space,
                 fmt::format("GPU {}: {} batches of {} samples take {} there, and {} of its memory are free for them; a "
                             "smaller --batch, --prefetch or --dtype fits, and --sink host needs none",
-                            device->facts().index, count * settings.places(), settings.batch,
+                            device->facts().index, count * settings.slots(), settings.batch,
                             format_rounded_size(needed), format_size(usable)));
   }
 }
@@ -183,28 +183,28 @@ std::unique_ptr<BatchMemory> GpuSink::make_memory(std::size_t bytes) {
 }
 
 HandedBatch GpuSink::hand_over(const OutgoingBatch& batch, StageClock& clock) {
-  HandedBatch handed = lanes_[batch.gpu]->bring(batch, clock);
-  handed.place += batch.gpu * settings_.places();
+  HandedBatch handed = lanes_[batch.gpu]->hand_over(batch, clock);
+  handed.slot += batch.gpu * settings_.slots();
   return handed;
 }
 
-std::optional<BatchSink::Moment> GpuSink::wait_for(std::uint64_t place) {
-  if (lane_of(place).wait_for(place % settings_.places())) return std::nullopt;
+std::optional<BatchSink::Moment> GpuSink::wait_for(std::uint64_t slot) {
+  if (lane_of(slot).wait_for(slot % settings_.slots())) return std::nullopt;
   return std::chrono::steady_clock::now();
 }
 
-bool GpuSink::compute(std::span<const std::uint64_t> places, double seconds, const std::stop_token& stop) {
+bool GpuSink::compute(std::span<const std::uint64_t> slots, double seconds, const std::stop_token& stop) {
   const auto nanoseconds = static_cast<std::uint64_t>(std::llround(seconds * 1e9));
-  for (const std::uint64_t place : places) lane_of(place).start_computing(place % settings_.places(), nanoseconds);
+  for (const std::uint64_t slot : slots) lane_of(slot).start_computing(slot % settings_.slots(), nanoseconds);
   const bool in_time = wait_until(moment_in(seconds), stop);  // asleep, and stoppable
-  for (const std::uint64_t place : places) {
-    if (!in_time) lane_of(place).abandon();
-    lane_of(place).wait_for_computing();
+  for (const std::uint64_t slot : slots) {
+    if (!in_time) lane_of(slot).abandon();
+    lane_of(slot).wait_for_computing();
   }
   return in_time;
 }
 
-void GpuSink::release(std::uint64_t place) { lane_of(place).release(place % settings_.places()); }
+void GpuSink::release(std::uint64_t slot) { lane_of(slot).release(slot % settings_.slots()); }
 
 CopyTally GpuSink::copies() const {
   CopyTally sum;
@@ -216,8 +216,8 @@ CopyTally GpuSink::copies() const {
   return sum;
 }
 
-gpu::DeviceTensor GpuSink::tensor_at(std::uint64_t place) const {
-  return lane_of(place).tensor_at(place % settings_.places());
+gpu::DeviceTensor GpuSink::tensor_at(std::uint64_t slot) const {
+  return lane_of(slot).tensor_at(slot % settings_.slots());
 }
 
 }  // namespace shardkit::bench

@@ -41,13 +41,13 @@ class GpuSink final : public BatchSink {
   SinkKind kind() const override { return SinkKind::gpu; }
   std::unique_ptr<BatchMemory> make_memory(std::size_t bytes) override;
   HandedBatch hand_over(const OutgoingBatch& batch, StageClock& clock) override;
-  std::optional<Moment> wait_for(std::uint64_t place) override;
-  bool compute(std::span<const std::uint64_t> places, double seconds, const std::stop_token& stop) override;
-  void release(std::uint64_t place) override;
+  std::optional<Moment> wait_for(std::uint64_t slot) override;
+  bool compute(std::span<const std::uint64_t> slots, double seconds, const std::stop_token& stop) override;
+  void release(std::uint64_t slot) override;
   CopyTally copies() const override;
 
-  /// What a step works on, once the place was waited for.
-  gpu::DeviceTensor tensor_at(std::uint64_t place) const;
+  /// What a step works on, once the slot was waited for.
+  gpu::DeviceTensor tensor_at(std::uint64_t slot) const;
 
  private:
   /// Where host memory is made.
@@ -56,7 +56,7 @@ class GpuSink final : public BatchSink {
     std::optional<std::uint64_t> node;
   };
 
-  GpuLane& lane_of(std::uint64_t place) const { return *lanes_[place / settings_.places()]; }
+  GpuLane& lane_of(std::uint64_t slot) const { return *lanes_[slot / settings_.slots()]; }
 
   const LoaderSettings settings_;
   const system::Probe& probe_;
@@ -81,7 +81,8 @@ class GpuJpegs {
   void used_until(gpu::Event& event) { used_ = &event; }
 
  private:
-  std::size_t place(std::span<const RawSample> samples);
+  /// Gives samples room for their pixels, as many as there is room for: how many.
+  std::size_t assign_memory(std::span<const RawSample> samples);
   void decode_by(gpu::JpegEngine engine, std::span<RawSample> samples);
 
   gpu::DeviceJpegDecoder& decoder_;
@@ -116,23 +117,23 @@ class GpuLane {
   /// Device memory that lanes of these settings take.
   static std::uint64_t memory(const LoaderSettings& settings);
 
-  /// Brings a batch to a free place, has it finished, and returns once the memory may be written again.
-  HandedBatch bring(const OutgoingBatch& batch, StageClock& clock);
-  /// Whether what is to be at the place was there already when this was called.
-  bool wait_for(std::size_t place);
-  /// Enqueues computing on the place's batch.
-  void start_computing(std::size_t place, std::uint64_t nanoseconds);
+  /// Brings a batch to a free slot, has it finished, and returns once the memory may be written again.
+  HandedBatch hand_over(const OutgoingBatch& batch, StageClock& clock);
+  /// Whether what is to be at the slot was there already when this was called.
+  bool wait_for(std::size_t slot);
+  /// Enqueues computing on the slot's batch.
+  void start_computing(std::size_t slot, std::uint64_t nanoseconds);
   /// Ends what is being computed before its time. Nothing is computed from then on.
   void abandon() { gate_->open(); }
   void wait_for_computing() { computed_->wait(); }
-  void release(std::size_t place);
+  void release(std::size_t slot);
 
-  gpu::DeviceTensor tensor_at(std::size_t place) const;
+  gpu::DeviceTensor tensor_at(std::size_t slot) const;
   const CopyTally& copies() const { return copies_; }
 
  private:
-  struct Place {
-    Place(gpu::Device& device, const LoaderSettings& settings);
+  struct Slot {
+    Slot(gpu::Device& device, const LoaderSettings& settings);
     gpu::DeviceBuffer tensor;
     std::optional<gpu::DeviceBuffer> crops;  ///< flips, then levels
     std::optional<gpu::DeviceBuffer> jobs;   ///< what is to be cut out of decoded images
@@ -142,20 +143,20 @@ class GpuLane {
 
   std::size_t take_place();
   /// One copy of all samples.
-  void bring_whole(std::size_t place, const OutgoingBatch& batch);
-  void normalise(std::size_t place, std::uint64_t samples);
+  void hand_over_whole(std::size_t slot, const OutgoingBatch& batch);
+  void normalise(std::size_t slot, std::uint64_t samples);
   /// Samples that the GPU decodes, as many at a time as it has memory for.
-  void bring_encoded(std::size_t place, const OutgoingBatch& batch, StageClock& clock, HandedBatch& handed);
+  void hand_over_encoded(std::size_t slot, const OutgoingBatch& batch, StageClock& clock, HandedBatch& handed);
   /// Of `count` samples from `first` on, decodes on the CPU what the GPU was to decode and could not.
   void decode_returned(const OutgoingBatch& batch, std::size_t first, std::size_t count, HandedBatch& handed);
   /// Makes samples of what of them was decoded.
-  void crop(std::size_t place, const OutgoingBatch& batch, std::size_t first, std::size_t count, HandedBatch& handed);
+  void crop(std::size_t slot, const OutgoingBatch& batch, std::size_t first, std::size_t count, HandedBatch& handed);
   void copy(gpu::DeviceSpan to, Bytes from);
-  /// Waits for the copies to a place since `started_`, and counts them.
-  void finish_copies(Place& place, std::chrono::steady_clock::time_point begin);
+  /// Waits for the copies to a slot since `started_`, and counts them.
+  void finish_copies(Slot& slot, std::chrono::steady_clock::time_point begin);
 
   const LoaderSettings& settings_;
-  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<std::unique_ptr<Slot>> slots_;
   std::unique_ptr<gpu::Event> started_;
   std::unique_ptr<gpu::Event> computed_;
   std::unique_ptr<gpu::Gate> gate_;

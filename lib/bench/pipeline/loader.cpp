@@ -278,8 +278,8 @@ std::optional<LoadedBatch> Loader::bring(const FinishedBatch& batch, unsigned gp
   epoch_->transfer.failures.add(handed.failures);
   epoch_->transfer.paths.add(handed.paths);
   epoch_->transfer.lost += batch.samples - handed.samples;
-  if (handed.samples > 0) return LoadedBatch{handed.samples, handed.place, std::chrono::steady_clock::now()};
-  sink_.release(handed.place);
+  if (handed.samples > 0) return LoadedBatch{handed.samples, handed.slot, std::chrono::steady_clock::now()};
+  sink_.release(handed.slot);
   epoch_->tickets.add(settings_.batch);  // no step takes it, so none gives leave for the next
   return std::nullopt;
 }

@@ -44,7 +44,7 @@ struct LoaderSettings {
   FlowLimits flow;
 
   /// Batches on each GPU at once: those made ahead, and the one that is computed on.
-  std::uint64_t places() const { return prefetch + 1; }
+  std::uint64_t slots() const { return prefetch + 1; }
 };
 
 /// Batches of all GPUs whose memory is in use at once.
@@ -69,7 +69,7 @@ struct LoaderTally {
 /// A batch where the step can use it.
 struct LoadedBatch {
   std::uint64_t samples = 0;
-  std::uint64_t place = 0;  ///< as the sink named it
+  std::uint64_t slot = 0;  ///< as the sink named it
   std::chrono::steady_clock::time_point ready{};
 };
 

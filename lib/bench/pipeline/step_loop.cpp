@@ -125,7 +125,7 @@ bool StepLoop::counts(const Step& step) const {
 
 void StepLoop::drop(const std::vector<LoadedBatch>& batches) {
   for (const LoadedBatch& batch : batches) {
-    sink_.release(batch.place);
+    sink_.release(batch.slot);
     dropped_ += batch.samples;
   }
 }
@@ -140,7 +140,7 @@ std::vector<LoadedBatch> StepLoop::take_batches(Loader& loader, Step& step) {
     step.taken = std::max(step.taken, seconds_at(batch->ready));
   }
   for (const LoadedBatch& batch : batches) {
-    if (const auto moment = sink_.wait_for(batch.place)) step.taken = std::max(step.taken, seconds_at(*moment));
+    if (const auto moment = sink_.wait_for(batch.slot)) step.taken = std::max(step.taken, seconds_at(*moment));
   }
   return batches;
 }
@@ -152,9 +152,9 @@ bool StepLoop::compute(std::span<const LoadedBatch> batches, const std::stop_tok
     step.late = seconds_at(Clock::now()) - step.computed;
     return true;
   }
-  std::vector<std::uint64_t> places;
-  for (const LoadedBatch& batch : batches) places.push_back(batch.place);
-  if (!sink_.compute(places, settings_.step_seconds, stop)) return false;
+  std::vector<std::uint64_t> slots;
+  for (const LoadedBatch& batch : batches) slots.push_back(batch.slot);
+  if (!sink_.compute(slots, settings_.step_seconds, stop)) return false;
   step.computed = seconds_at(Clock::now());
   return true;
 }
@@ -170,7 +170,7 @@ bool StepLoop::run_step(Loader& loader, StageClock& clock) {
   clock.enter(Activity::compute);
   if (!compute(batches, loader.stop_token(), step)) return false;
   step.ended = step.computed;
-  for (const LoadedBatch& batch : batches) sink_.release(batch.place);
+  for (const LoadedBatch& batch : batches) sink_.release(batch.slot);
   if (settings_.checkpoint_every > 0 && (log_.steps() + 1) % settings_.checkpoint_every == 0) {
     clock.enter(Activity::checkpoint);
     checkpoints_->write(loader.stop_token());

@@ -8,7 +8,7 @@
 
 #include "bench/input/input_files.hpp"
 #include "bench/requirement/requirement.hpp"
-#include "catalog/object_place.hpp"
+#include "catalog/object_location.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "stats/summary.hpp"
@@ -216,12 +216,12 @@ constexpr system::Seconds kLeastWait{1};
 
 /// The operand that the error is about, by the server that it names, else the first one; without login and query.
 std::string concerned(const Error& error, const std::vector<std::string>& operands) {
-  std::vector<catalog::ObjectPlace> places;
+  std::vector<catalog::ObjectLocation> places;
   for (const std::string& operand : operands) {
-    if (catalog::is_address(operand)) places.push_back(catalog::parse_place(operand));
+    if (catalog::is_address(operand)) places.push_back(catalog::parse_location(operand));
   }
   if (places.empty()) return operands.front();
-  const auto of_store = [&](const catalog::ObjectPlace& place) { return error.path().starts_with(place.store()); };
+  const auto of_store = [&](const catalog::ObjectLocation& place) { return error.path().starts_with(place.store()); };
   const auto found = std::ranges::find_if(places, of_store);
   return (found == places.end() ? places.front() : *found).display();
 }

@@ -103,7 +103,7 @@ Result<formats::IndexSample> SampleReader::read(const formats::PlannedSample& sa
       } else {
         std::ranges::copy(as_bytes(member.text), content.begin());
       }
-      if (member.file == &sample.image) content = content.first(treat_image(sample, content));
+      if (member.file == &sample.image) content = content.first(check_image(sample, content));
       formats::write_ustar_header(header, fmt::format("{}.{}", result.key, member.extension), content.size());
       result.members.push_back({member.extension, at, content.size(), xxh3_64(content)});
       const std::size_t padded = formats::tar_padded(content.size());
@@ -153,7 +153,7 @@ void SampleReader::read_object(const std::string& path, const formats::PlannedFi
   refuse_changed(address, now->size == file.size ? "another version" : other_size(file, now->size));
 }
 
-std::size_t SampleReader::treat_image(const formats::PlannedSample& sample, MutableBytes content) {
+std::size_t SampleReader::check_image(const formats::PlannedSample& sample, MutableBytes content) {
   const std::string problem = image_problem(sample, content);
   if (problem.empty()) return rules_.resize ? resize_image(sample, content) : content.size();
   refuse_image(sample, problem);

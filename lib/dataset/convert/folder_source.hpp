@@ -60,7 +60,7 @@ class SampleReader {
   void read_local(const std::string& path, const formats::PlannedFile& file, MutableBytes out);
   void read_object(const std::string& path, const formats::PlannedFile& file, MutableBytes out);
   /// Applies the rules to an image in its place; returns how many of its bytes are left.
-  std::size_t treat_image(const formats::PlannedSample& sample, MutableBytes content);
+  std::size_t check_image(const formats::PlannedSample& sample, MutableBytes content);
   std::string image_problem(const formats::PlannedSample& sample, Bytes content);
   std::size_t resize_image(const formats::PlannedSample& sample, MutableBytes content);
   /// Throws for an image that is not good, or counts it where bad images are kept.

@@ -81,7 +81,7 @@ std::filesystem::path nearest_existing(const std::string& path) {
 std::uint64_t left_after(std::uint64_t need, std::uint64_t present) { return need - std::min(need, present); }
 
 /// Goes through one shard. Throws Error{corrupt}, with the member's name, for one that must not be written.
-ExtractNeed survey_shard(const SampleLister& lister, const MemberPlaces& places, const catalog::ShardFile& shard,
+ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& places, const catalog::ShardFile& shard,
                          const ExtractFile& file) {
   ExtractNeed need;
   ListingVisitor visitor;
@@ -264,7 +264,7 @@ class Extraction {
   const unsigned threads_;
   const catalog::ShardSet set_;
   const SampleLister lister_;
-  const MemberPlaces places_;
+  const MemberPaths places_;
   ExtractResult result_;
 };
 

@@ -61,7 +61,7 @@ Result<std::string> contained_path(std::string_view name) {
   return path;
 }
 
-MemberPlaces::MemberPlaces(const std::optional<formats::Manifest>& manifest) {
+MemberPaths::MemberPaths(const std::optional<formats::Manifest>& manifest) {
   if (!manifest) return;
   std::set<std::uint64_t> shared;
   for (const formats::ManifestClass& item : manifest->classes) {
@@ -70,7 +70,7 @@ MemberPlaces::MemberPlaces(const std::optional<formats::Manifest>& manifest) {
   for (const std::uint64_t label : shared) names_.erase(label);  // which of the classes it was nobody knows
 }
 
-Result<std::string> MemberPlaces::place(const ListedSample& sample, const ListedMember& member) const {
+Result<std::string> MemberPaths::place(const ListedSample& sample, const ListedMember& member) const {
   if (member.extension == kLabelExtension) return std::string();
   if (!sample.path.empty()) return contained_path(original_path(sample, member));
   Result<std::string> name = contained_path(member.name);

@@ -24,9 +24,9 @@ namespace shardkit::dataset {
 Result<std::string> contained_path(std::string_view name);
 
 /// Class names by label, as far as a manifest knows them.
-class MemberPlaces {
+class MemberPaths {
  public:
-  explicit MemberPlaces(const std::optional<formats::Manifest>& manifest);
+  explicit MemberPaths(const std::optional<formats::Manifest>& manifest);
 
   /// The path for `member` of `sample`; empty for a label, which becomes a folder. The original path where the sample
   /// knows it; side-cars stand beside their image. Else <class>/<name>, or the name alone when it starts with its class

@@ -36,15 +36,15 @@ class WatchedSink final : public bench::BatchSink {
     // What is not copied by now never will be.
     std::ranges::fill(batch.memory.bytes(), std::byte{0xee});
     const std::scoped_lock lock(mutex_);
-    samples_[handed.place] = handed.samples;
+    samples_[handed.slot] = handed.samples;
     return handed;
   }
-  std::optional<Moment> wait_for(std::uint64_t place) override {
-    const auto moment = sink_.wait_for(place);
-    const gpu::DeviceTensor tensor = sink_.tensor_at(place);
+  std::optional<Moment> wait_for(std::uint64_t slot) override {
+    const auto moment = sink_.wait_for(slot);
+    const gpu::DeviceTensor tensor = sink_.tensor_at(slot);
     const std::scoped_lock lock(mutex_);
-    std::vector<std::byte> batch(samples_[place] * bench::tensor_bytes(tensor.side, image::value_bytes(tensor.type)));
-    const auto stream = devices_[place / settings_.places() % devices_.size()]->make_stream();
+    std::vector<std::byte> batch(samples_[slot] * bench::tensor_bytes(tensor.side, image::value_bytes(tensor.type)));
+    const auto stream = devices_[slot / settings_.slots() % devices_.size()]->make_stream();
     stream->copy_to_host(batch, tensor.values);
     stream->synchronize();
     batches.push_back(std::move(batch));
@@ -53,7 +53,7 @@ class WatchedSink final : public bench::BatchSink {
   bool compute(std::span<const std::uint64_t> places, double seconds, const std::stop_token& stop) override {
     return sink_.compute(places, seconds, stop);
   }
-  void release(std::uint64_t place) override { sink_.release(place); }
+  void release(std::uint64_t slot) override { sink_.release(slot); }
   bench::CopyTally copies() const override { return sink_.copies(); }
 
   std::vector<std::vector<std::byte>> batches;
@@ -64,7 +64,7 @@ class WatchedSink final : public bench::BatchSink {
   RecordedTree tree_;
   bench::GpuSink sink_;
   std::mutex mutex_;
-  std::map<std::uint64_t, std::uint64_t> samples_;  ///< of the batch at a place
+  std::map<std::uint64_t, std::uint64_t> samples_;  ///< of the batch at a slot
 };
 
 }  // namespace shardkit::test

@@ -24,7 +24,7 @@ namespace {
 /// Hands over a sample of 2 x 2 pixels.
 std::uint64_t hand_over_one(BatchSink& sink, BatchMemory& memory) {
   StageClock clock(Activity::transfer);
-  return sink.hand_over({memory, 1, 48, {}, 0}, clock).place;
+  return sink.hand_over({memory, 1, 48, {}, 0}, clock).slot;
 }
 
 void run(const LoaderSettings& settings, BatchSink& sink, const StepSettings& step = {}) {
@@ -79,7 +79,7 @@ TEST_CASE("batches arrive on the GPU as they are on the host, bit for bit, where
   }
 }
 
-TEST_CASE("places and host memory go round without a batch being written over, whatever the prefetch and the GPUs") {
+TEST_CASE("slots and host memory go round without a batch being written over, whatever the prefetch and the GPUs") {
   for (const std::uint64_t prefetch : {0U, 1U, 3U}) {
     for (const std::uint64_t gpus : {1U, 2U, 3U}) {
       LoaderSettings settings = small_loader();
@@ -148,13 +148,13 @@ TEST_CASE("a stop ends what the GPU computes before its time") {
   settings.crop = 2;
   WatchedSink sink(settings, {&device}, context);
   const auto memory = sink.make_memory(48);
-  const std::uint64_t place = hand_over_one(sink, *memory);
+  const std::uint64_t slot = hand_over_one(sink, *memory);
   std::stop_source stop;
   stop.request_stop();
-  CHECK_FALSE(sink.compute(std::vector{place}, 3600, stop.get_token()));
+  CHECK_FALSE(sink.compute(std::vector{slot}, 3600, stop.get_token()));
 }
 
-TEST_CASE("more batches than places are a mistake of ours, and found") {
+TEST_CASE("more batches than slots are a mistake of ours, and found") {
   FakeDevice device;
   Context context;
   LoaderSettings settings;
@@ -163,10 +163,10 @@ TEST_CASE("more batches than places are a mistake of ours, and found") {
   settings.prefetch = 0;
   WatchedSink sink(settings, {&device}, context);
   const auto memory = sink.make_memory(48);
-  const std::uint64_t place = hand_over_one(sink, *memory);
+  const std::uint64_t slot = hand_over_one(sink, *memory);
   CHECK_THROWS_AS(hand_over_one(sink, *memory), std::logic_error);
-  sink.release(place);
-  CHECK(hand_over_one(sink, *memory) == place);
+  sink.release(slot);
+  CHECK(hand_over_one(sink, *memory) == slot);
 }
 
 TEST_CASE("a GPU that damages what is copied to it is found before anything is measured") {

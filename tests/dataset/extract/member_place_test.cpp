@@ -52,7 +52,7 @@ TEST_CASE("every hostile name is refused with its reason") {
 }
 
 TEST_CASE("a known path is where the image goes back to, side-cars beside it, labels nowhere") {
-  const MemberPlaces places(std::nullopt);
+  const MemberPaths places(std::nullopt);
   const ListedSample owner = sample("c/img~2Ev2", 5, "c/sub/img.v2.JPEG");
   CHECK(*places.place(owner, member("c/img~2Ev2.jpg", "jpg")) == "c/sub/img.v2.JPEG");
   CHECK(*places.place(owner, member("c/img~2Ev2.json", "json")) == "c/sub/img.v2.json");
@@ -61,7 +61,7 @@ TEST_CASE("a known path is where the image goes back to, side-cars beside it, la
 }
 
 TEST_CASE("without a path the class is the manifest's name or the label, and is not named twice") {
-  const MemberPlaces places(manifest_of({{"dog house", 0, 1}, {"cat", 1, 1}}));
+  const MemberPaths places(manifest_of({{"dog house", 0, 1}, {"cat", 1, 1}}));
   CHECK(*places.place(sample("x/1", 1), member("x/1.JPG", "jpg")) == "cat/x/1.JPG");
   CHECK(*places.place(sample("cat/1", 1), member("cat/1.jpg", "jpg")) == "cat/1.jpg");
   CHECK(*places.place(sample("dog~20house/1", 0), member("dog~20house/1.jpg", "jpg")) == "dog house/1.jpg");
@@ -72,12 +72,12 @@ TEST_CASE("without a path the class is the manifest's name or the label, and is 
 }
 
 TEST_CASE("a label of several classes has no name") {
-  const MemberPlaces places(manifest_of({{"dog", 0, 1}, {"wolf", 0, 1}}));
+  const MemberPaths places(manifest_of({{"dog", 0, 1}, {"wolf", 0, 1}}));
   CHECK(*places.place(sample("x", 0), member("x.jpg", "jpg")) == "0/x.jpg");
 }
 
 TEST_CASE("a class that is no folder name, or a member's name that hides behind its class, is refused") {
-  const MemberPlaces places(manifest_of({{"..", 0, 1}, {"a/b", 1, 1}, {"", 2, 1}}));
+  const MemberPaths places(manifest_of({{"..", 0, 1}, {"a/b", 1, 1}, {"", 2, 1}}));
   for (const std::uint64_t label : {0U, 1U, 2U}) CHECK_FALSE(places.place(sample("x", label), member("x.jpg", "jpg")));
   CHECK_FALSE(places.place(sample("/etc/x", 9), member("/etc/x.jpg", "jpg")));
   CHECK_FALSE(places.place(sample("../x", 9), member("../x.jpg", "jpg")));

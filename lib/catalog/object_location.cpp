@@ -1,4 +1,4 @@
-#include "catalog/object_place.hpp"
+#include "catalog/object_location.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -29,25 +29,27 @@ std::string absolute_path(const std::string& text) {
   return path.lexically_normal().string();
 }
 
-ObjectPlace local_place(const std::string& text) { return {ObjectPlace::Kind::local, absolute_path(text).substr(1)}; }
+ObjectLocation local_place(const std::string& text) {
+  return {ObjectLocation::Kind::local, absolute_path(text).substr(1)};
+}
 
-ObjectPlace web_place(net::Url url) {
-  ObjectPlace place{ObjectPlace::Kind::web, url.path.substr(1)};
+ObjectLocation web_place(net::Url url) {
+  ObjectLocation place{ObjectLocation::Kind::web, url.path.substr(1)};
   url.path.resize(1);  // its first slash
   place.url = std::move(url);
   return place;
 }
 
-ObjectPlace bucket_place(const net::StoreScheme& scheme, std::string_view address) {
+ObjectLocation bucket_place(const net::StoreScheme& scheme, std::string_view address) {
   if (scheme.check != nullptr) scheme.check(address);
   address.remove_prefix(scheme.name.size() + 3);
   const std::size_t slash = std::min(address.find('/'), address.size());
-  return {ObjectPlace::Kind::bucket, std::string(address.substr(std::min(slash + 1, address.size()))),
+  return {ObjectLocation::Kind::bucket, std::string(address.substr(std::min(slash + 1, address.size()))),
           fmt::format("{}://{}", scheme.name, address.substr(0, slash))};
 }
 
 /// `relative` seen from `folder`, which is empty or ends with a slash.
-std::string joined(std::string folder, std::string_view relative, const ObjectPlace& list) {
+std::string joined(std::string folder, std::string_view relative, const ObjectLocation& list) {
   while (true) {
     const std::size_t slash = relative.find('/');
     const std::string_view component = relative.substr(0, slash);
@@ -66,7 +68,7 @@ std::string joined(std::string folder, std::string_view relative, const ObjectPl
   }
 }
 
-ObjectPlace place_in_bucket_list(const ObjectPlace& list, const std::string& entry) {
+ObjectLocation place_in_bucket_list(const ObjectLocation& list, const std::string& entry) {
   if (entry.starts_with('/')) {
     throw Error(ErrorCode::usage,
                 fmt::format("list '{}' names the local path '{}'; in a bucket name objects from the list's folder, or "
@@ -74,19 +76,19 @@ ObjectPlace place_in_bucket_list(const ObjectPlace& list, const std::string& ent
                             list.display(), entry, list.bucket),
                 list.display());
   }
-  ObjectPlace place = list;
+  ObjectLocation place = list;
   place.path = joined(list.folder().path, entry, list);
   return place;
 }
 
-ObjectPlace place_in_web_list(const ObjectPlace& list, const std::string& entry) {
+ObjectLocation place_in_web_list(const ObjectLocation& list, const std::string& entry) {
   net::Url url = list.url;
   url.user.clear();
   url.password.clear();
   url.query.clear();
   const bool from_root = entry.starts_with('/');
   const net::Url read = net::parse_url(io::join_path(url.text(), std::string_view(entry).substr(from_root ? 1 : 0)));
-  ObjectPlace place = list;
+  ObjectLocation place = list;
   place.path = joined(from_root ? "" : list.folder().path, std::string_view(read.path).substr(1), list);
   if (!read.query.empty()) place.url.query = read.query;
   return place;
@@ -94,29 +96,29 @@ ObjectPlace place_in_web_list(const ObjectPlace& list, const std::string& entry)
 
 }  // namespace
 
-std::string ObjectPlace::store() const {
+std::string ObjectLocation::store() const {
   if (kind == Kind::local) return "/";
   if (kind == Kind::bucket) return bucket;
   return fmt::format("{}://{}", url.scheme, url.authority());
 }
 
-std::string ObjectPlace::access() const {
+std::string ObjectLocation::access() const {
   return kind == Kind::web ? fmt::format("{}\n{}\n{}\n{}", store(), url.user, url.password, url.query) : store();
 }
 
-std::string ObjectPlace::display() const {
+std::string ObjectLocation::display() const {
   if (kind == Kind::local) return io::join_path("/", path);
   if (kind == Kind::bucket) return fmt::format("{}/{}", bucket, path);
   return full_url().display();
 }
 
-ObjectPlace ObjectPlace::folder() const {
-  ObjectPlace folder = *this;
+ObjectLocation ObjectLocation::folder() const {
+  ObjectLocation folder = *this;
   folder.path.resize(path.rfind('/') + 1);
   return folder;
 }
 
-net::Url ObjectPlace::full_url() const {
+net::Url ObjectLocation::full_url() const {
   net::Url full = url;
   full.path = io::join_path("/", path);
   return full;
@@ -126,7 +128,7 @@ bool is_address(std::string_view text) {
   return text.find("://") != std::string_view::npos || text.starts_with("pipe:");
 }
 
-ObjectPlace parse_place(const std::string& text) {
+ObjectLocation parse_location(const std::string& text) {
   if (!is_address(text)) return local_place(text);
   if (const net::StoreScheme* scheme = net::find_store_scheme(text)) {
     return scheme->is_web ? web_place(net::parse_url(text)) : bucket_place(*scheme, text);
@@ -137,19 +139,19 @@ ObjectPlace parse_place(const std::string& text) {
                           lower_case(std::string_view(text).substr(0, text.find(':')))));
 }
 
-ObjectPlace place_in_list(const ObjectPlace& list, const std::string& entry) {
-  if (is_address(entry)) return parse_place(entry);
-  if (list.kind == ObjectPlace::Kind::bucket) return place_in_bucket_list(list, entry);
-  if (list.kind == ObjectPlace::Kind::web) return place_in_web_list(list, entry);
+ObjectLocation place_in_list(const ObjectLocation& list, const std::string& entry) {
+  if (is_address(entry)) return parse_location(entry);
+  if (list.kind == ObjectLocation::Kind::bucket) return place_in_bucket_list(list, entry);
+  if (list.kind == ObjectLocation::Kind::web) return place_in_web_list(list, entry);
   return local_place(entry.starts_with('/') ? entry : io::join_path(list.folder().display(), entry));
 }
 
-std::string decoded(const ObjectPlace& place, std::string_view path) {
-  return place.kind == ObjectPlace::Kind::web ? net::percent_decode(path) : std::string(path);
+std::string decoded(const ObjectLocation& place, std::string_view path) {
+  return place.kind == ObjectLocation::Kind::web ? net::percent_decode(path) : std::string(path);
 }
 
-bool encodes_again(const ObjectPlace& place, std::string_view path) {
-  return place.kind != ObjectPlace::Kind::web || net::percent_encode_path(net::percent_decode(path)) == path;
+bool encodes_again(const ObjectLocation& place, std::string_view path) {
+  return place.kind != ObjectLocation::Kind::web || net::percent_encode_path(net::percent_decode(path)) == path;
 }
 
 namespace {

@@ -9,7 +9,7 @@
 namespace shardkit::catalog {
 
 /// Where a file or folder is: on this machine, in a bucket, or at a web server.
-struct ObjectPlace {
+struct ObjectLocation {
   enum class Kind {
     local,
     bucket,  ///< of an object store: keys are bytes as they are
@@ -32,7 +32,7 @@ struct ObjectPlace {
 
   bool is_folder() const { return path.empty() || path.ends_with('/'); }
   /// The folder that it lies in; that of a folder is itself.
-  ObjectPlace folder() const;
+  ObjectLocation folder() const;
   /// The URL of a place in the web, in full.
   net::Url full_url() const;
 };
@@ -43,17 +43,17 @@ bool is_address(std::string_view text);
 /// Reads an address of a registered scheme (net/store_source.hpp) or a path, which is taken from the working folder.
 /// Throws Error{usage} for a broken address, Error{unsupported} for one of another kind; no text shows a login or a
 /// query.
-ObjectPlace parse_place(const std::string& text);
+ObjectLocation parse_location(const std::string& text);
 
 /// What `entry` means in a list that lies at `list`: an address of its own, or a path from the list's folder; of a list
 /// behind HTTP a relative URL, which goes with the list's login and, unless it has its own, query. Never a local file
-/// for a remote list. Throws as parse_place(), and Error{usage} for a path that leads out of the store.
-ObjectPlace place_in_list(const ObjectPlace& list, const std::string& entry);
+/// for a remote list. Throws as parse_location(), and Error{usage} for a path that leads out of the store.
+ObjectLocation place_in_list(const ObjectLocation& list, const std::string& entry);
 
 /// `path` of a place, or a part of it, as names of objects have it: of a URL percent-decoded.
-std::string decoded(const ObjectPlace& place, std::string_view path);
+std::string decoded(const ObjectLocation& place, std::string_view path);
 /// Whether the decoded part, encoded again, is what it was: if not, its object must be asked for by its very URL.
-bool encodes_again(const ObjectPlace& place, std::string_view path);
+bool encodes_again(const ObjectLocation& place, std::string_view path);
 
 /// Refuses names that cannot be files below one folder, as keys of a bucket may be: one with an empty component (a
 /// slash in front or behind, two in a row), with "." or "..", with a NUL, with a component over 255 bytes, or one that

@@ -18,8 +18,8 @@ std::vector<std::string> listed_shards(std::string_view text, const std::string&
 std::vector<std::string> wids_shards(std::string_view text, const std::string& path);
 
 /// A folder or an object that an operand names.
-struct NamedPlace {
-  ObjectPlace place;
+struct NamedInput {
+  ObjectLocation place;
   std::string path;      ///< to open it by Inputs: a local path as it was written, else the address without secrets
   std::string named_by;  ///< the operand, or the list, for messages
 };
@@ -27,6 +27,6 @@ struct NamedPlace {
 /// The one resolver of what a user names: files, folders, brace patterns, globs, lists, wids indexes and manifests,
 /// local or in stores, and "-", a list on standard input. By the rules of open_objects(), in the order named, nothing
 /// twice. Makes the places known to `inputs`. Throws as open_objects().
-std::vector<NamedPlace> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs);
+std::vector<NamedInput> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs);
 
 }  // namespace shardkit::catalog

@@ -1,4 +1,4 @@
-#include "catalog/object_place.hpp"
+#include "catalog/object_location.hpp"
 
 #include <filesystem>
 
@@ -16,29 +16,29 @@ using namespace shardkit_test;
 namespace {
 
 std::string in_list(const std::string& list, const std::string& entry) {
-  return place_in_list(parse_place(list), entry).display();
+  return place_in_list(parse_location(list), entry).display();
 }
 
 }  // namespace
 
 TEST_CASE("places say their store, their folder and their address, which shows no secret") {
-  const ObjectPlace object = parse_place("s3://bucket/a//b.tar");
+  const ObjectLocation object = parse_location("s3://bucket/a//b.tar");
   CHECK(object.store() == "s3://bucket");
   CHECK(object.folder().display() == "s3://bucket/a//");
-  const ObjectPlace web = parse_place("HTTPS://me:pw@Host:8443/a%20b/c d.tar?sig=secret");
+  const ObjectLocation web = parse_location("HTTPS://me:pw@Host:8443/a%20b/c d.tar?sig=secret");
   CHECK(web.store() == "https://host:8443");
   CHECK(web.path == "a%20b/c%20d.tar");
   CHECK(web.display() == "https://host:8443/a%20b/c%20d.tar?...");
   CHECK(web.full_url().query == "sig=secret");
   CHECK(web.full_url().user == "me");
   CHECK(decoded(web, web.path) == "a b/c d.tar");
-  CHECK(parse_place("/a/./b//c").display() == "/a/b/c");
-  CHECK(parse_place("x").display() == std::filesystem::current_path() / "x");
+  CHECK(parse_location("/a/./b//c").display() == "/a/b/c");
+  CHECK(parse_location("x").display() == std::filesystem::current_path() / "x");
 }
 
 TEST_CASE("logins and queries tell apart what opens a store, not the store") {
-  const ObjectPlace one = parse_place("http://me:pw@host/a?x=1");
-  const ObjectPlace other = parse_place("http://host:80/b?x=2");
+  const ObjectLocation one = parse_location("http://me:pw@host/a?x=1");
+  const ObjectLocation other = parse_location("http://host:80/b?x=2");
   CHECK(one.store() == other.store());
   CHECK(one.access() != other.access());
 }
@@ -48,7 +48,7 @@ TEST_CASE("a path through a link and back is the one that opening it leads to") 
   write_file(dir.path("far/folder/x"), "");
   write_file(dir.path("far/y"), "");
   std::filesystem::create_directory_symlink(dir.path("far/folder"), dir.path("link"));
-  CHECK(parse_place(dir.path("link/../y")).display() == std::filesystem::canonical(dir.path("far/y")));
+  CHECK(parse_location(dir.path("link/../y")).display() == std::filesystem::canonical(dir.path("far/y")));
 }
 
 TEST_CASE("entries of a list are seen from its folder") {
@@ -64,7 +64,7 @@ TEST_CASE("entries of a list are seen from its folder") {
 }
 
 TEST_CASE("a list behind HTTP lends its login and query to relative entries alone") {
-  const ObjectPlace list = parse_place("http://me:pw@h/train/list.txt?sas=1");
+  const ObjectLocation list = parse_location("http://me:pw@h/train/list.txt?sas=1");
   CHECK(place_in_list(list, "a.tar").full_url().password == "pw");
   CHECK(place_in_list(list, "a.tar").url.query == "sas=1");
   CHECK(place_in_list(list, "a.tar?own=2").url.query == "own=2");
@@ -80,27 +80,27 @@ TEST_CASE("a list in a store leads neither out of it nor to local files") {
 }
 
 TEST_CASE("other kinds of address are refused by their kind alone") {
-  const Failure failure = failure_of([] { parse_place("ftp://me:pw@host/x?sig=1"); });
+  const Failure failure = failure_of([] { parse_location("ftp://me:pw@host/x?sig=1"); });
   CHECK(failure == ErrorCode::unsupported);
   CHECK(failure.says("'ftp:'"));
   CHECK_FALSE(failure.says("pw"));
-  CHECK(failure_of([] { parse_place("pipe:cat secret"); }) == ErrorCode::unsupported);
-  CHECK(failure_of([] { parse_place("http://"); }) == ErrorCode::usage);
-  const Failure keys = failure_of([] { parse_place("s3://KEY:SECRET@bucket/x"); });
+  CHECK(failure_of([] { parse_location("pipe:cat secret"); }) == ErrorCode::unsupported);
+  CHECK(failure_of([] { parse_location("http://"); }) == ErrorCode::usage);
+  const Failure keys = failure_of([] { parse_location("s3://KEY:SECRET@bucket/x"); });
   CHECK(keys == ErrorCode::usage);
   CHECK_FALSE(keys.says("SECRET"));
 }
 
 TEST_CASE("what encoding does not bring back is asked for by its very URL") {
-  CHECK(encodes_again(parse_place("http://h/a%20b.tar"), "a%20b.tar"));
-  CHECK_FALSE(encodes_again(parse_place("http://h/a%2Fb.tar"), "a%2Fb.tar"));
-  CHECK_FALSE(encodes_again(parse_place("http://h/a=b.tar"), "a=b.tar"));
-  CHECK(encodes_again(parse_place("s3://bucket/a%2F=b"), "a%2F=b"));
+  CHECK(encodes_again(parse_location("http://h/a%20b.tar"), "a%20b.tar"));
+  CHECK_FALSE(encodes_again(parse_location("http://h/a%2Fb.tar"), "a%2Fb.tar"));
+  CHECK_FALSE(encodes_again(parse_location("http://h/a=b.tar"), "a=b.tar"));
+  CHECK(encodes_again(parse_location("s3://bucket/a%2F=b"), "a%2F=b"));
 }
 
 TEST_CASE("an address of any registered scheme is a place") {
-  CHECK(failure_of([] { parse_place("mem://bucket/x"); }) == ErrorCode::unsupported);
+  CHECK(failure_of([] { parse_location("mem://bucket/x"); }) == ErrorCode::unsupported);
   MemoryStore::register_scheme();
-  CHECK(parse_place("mem://bucket/a/b.tar").store() == "mem://bucket");
+  CHECK(parse_location("mem://bucket/a/b.tar").store() == "mem://bucket");
   CHECK(in_list("mem://bucket/train/list.txt", "../b.tar") == "mem://bucket/b.tar");
 }

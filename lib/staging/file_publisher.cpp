@@ -85,7 +85,7 @@ std::optional<std::string> mismatch(const StageFile& file, const std::string& pa
   }
 }
 
-bool FilePlacer::is_in_place(const StageFile& file, const std::stop_token& stop) {
+bool FilePublisher::is_in_place(const StageFile& file, const std::stop_token& stop) {
   const std::string path = target_.path_of(file.object.name);
   if (!something_stands_at(path)) return false;
   const auto size = size_on_disk(path);
@@ -99,7 +99,7 @@ bool FilePlacer::is_in_place(const StageFile& file, const std::stop_token& stop)
   throw stranger_error(path);
 }
 
-bool FilePlacer::is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop) {
+bool FilePublisher::is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop) {
   if (!file.hash && !file.indexed) return false;
   const Hash128 hash = hash_of_file(path, stop);
   if (mismatch(file, path, hash)) return false;
@@ -107,7 +107,7 @@ bool FilePlacer::is_right_copy(const StageFile& file, const std::string& path, c
   return true;
 }
 
-void FilePlacer::put(const std::vector<CopiedFile>& batch) {
+void FilePublisher::put(const std::vector<CopiedFile>& batch) {
   for (const CopiedFile& copied : batch) {
     const StageFile& file = copied.copy->file();
     const std::string path = target_.path_of(file.object.name);
@@ -125,7 +125,7 @@ void FilePlacer::put(const std::vector<CopiedFile>& batch) {
   }
 }
 
-void FilePlacer::make_parent(const std::string& name) {
+void FilePublisher::make_parent(const std::string& name) {
   const std::size_t slash = name.rfind('/');
   if (slash == std::string::npos) return;
   const std::scoped_lock lock(mutex_);

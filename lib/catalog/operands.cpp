@@ -1,4 +1,4 @@
-#include "catalog/operand_places.hpp"
+#include "catalog/operands.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -70,7 +70,7 @@ bool has_known_extension(std::string_view name) {
   return name.ends_with(".tar") || name.ends_with(".txt") || name.ends_with(".json") || is_compressed_tar_name(name);
 }
 
-std::string base_name(const ObjectPlace& place) {
+std::string base_name(const ObjectLocation& place) {
   return decoded(place, std::string_view(place.path).substr(place.folder().path.size()));
 }
 
@@ -115,30 +115,30 @@ class Resolver {
     if (operand == "-") return add_standard_input();
     if (!is_address(operand)) return add_local(operand);
     const auto operands = expanded(operand);
-    for (const std::string& one : operands) add(parse_place(one));
+    for (const std::string& one : operands) add(parse_location(one));
     if (!operands.empty()) return;
-    const ObjectPlace place = parse_place(operand);
-    const bool is_bucket = place.kind == ObjectPlace::Kind::bucket;
+    const ObjectLocation place = parse_location(operand);
+    const bool is_bucket = place.kind == ObjectLocation::Kind::bucket;
     if (is_bucket && is_glob(place.path)) return add_bucket_glob(place);
     const bool is_file = is_bucket ? is_bucket_object(place) : has_extension(base_name(place));
     if (is_file && !place.is_folder()) return add_file(place, place.display());
     add_folder(place, {});
   }
 
-  std::vector<NamedPlace> take() { return std::move(places_); }
+  std::vector<NamedInput> take() { return std::move(places_); }
 
  private:
   void add_local(const std::string& operand) {
     std::error_code error;
     const fs::file_status status = fs::status(operand, error);
-    if (fs::is_directory(status)) return add_folder(parse_place(operand), operand);
-    if (fs::exists(status)) return add_file(parse_place(operand), operand);
+    if (fs::is_directory(status)) return add_folder(parse_location(operand), operand);
+    if (fs::exists(status)) return add_file(parse_location(operand), operand);
     // A pattern may be longer than any name.
     const bool absent = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
                         error == std::errc::filename_too_long;
     if (error && !absent) throw system_error(error.value(), "look at", operand);
     const auto operands = expanded(operand);
-    for (const std::string& one : operands) add(parse_place(one), one);
+    for (const std::string& one : operands) add(parse_location(one), one);
     if (operands.empty() && !add_local_glob(operand)) throw system_error(ENOENT, "open", operand);
   }
 
@@ -155,13 +155,13 @@ class Resolver {
     std::ranges::sort(names);
     for (const std::string& name : names) {
       const std::string path = pattern.substr(0, pattern.rfind('/') + 1) + name;
-      add(parse_place(path), path);
+      add(parse_location(path), path);
     }
     return !names.empty();
   }
 
-  void add_bucket_glob(const ObjectPlace& pattern) {
-    ObjectPlace place = pattern.folder();
+  void add_bucket_glob(const ObjectLocation& pattern) {
+    ObjectLocation place = pattern.folder();
     const std::string folder = place.path;
     bool found = false;
     for (const io::ObjectInfo& object : inputs_.list(place)) {
@@ -177,10 +177,10 @@ class Resolver {
   void add_standard_input() {
     const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
     named_by_ = "standard input";
-    for (const std::string& entry : listed_shards(text, named_by_)) add(parse_place(entry), entry);
+    for (const std::string& entry : listed_shards(text, named_by_)) add(parse_location(entry), entry);
   }
 
-  bool is_bucket_object(const ObjectPlace& place) {
+  bool is_bucket_object(const ObjectLocation& place) {
     if (place.is_folder()) return false;
     if (has_known_extension(base_name(place))) return true;
     const OpenObject open = inputs_.object(place);
@@ -194,7 +194,7 @@ class Resolver {
   }
 
   /// A file by what its name says it holds.
-  void add_file(const ObjectPlace& place, const std::string& path) {
+  void add_file(const ObjectLocation& place, const std::string& path) {
     const std::string name = base_name(place);
     inputs_.add(place);
     if (name == formats::kManifestName) return add_manifest(place, path);
@@ -203,41 +203,41 @@ class Resolver {
     add(place, path);
   }
 
-  void add_manifest(const ObjectPlace& place, const std::string& path) {
+  void add_manifest(const ObjectLocation& place, const std::string& path) {
     if (inputs_.exists(path)) return add_folder(place.folder(), io::parent_folder(path));
     throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", place.display()), place.display());
   }
 
-  void add_all(const ObjectPlace& list, const std::string& path, const std::vector<std::string>& entries) {
+  void add_all(const ObjectLocation& list, const std::string& path, const std::vector<std::string>& entries) {
     named_by_ = path;
-    const bool is_local = list.kind == ObjectPlace::Kind::local;
+    const bool is_local = list.kind == ObjectLocation::Kind::local;
     for (const std::string& entry : entries) {
       const bool is_relative = is_local && !is_address(entry) && !entry.starts_with('/');
       add(place_in_list(list, entry), is_relative ? io::join_path(io::parent_folder(path), entry) : entry);
     }
   }
 
-  void add_folder(ObjectPlace place, const std::string& path) {
+  void add_folder(ObjectLocation place, const std::string& path) {
     if (!place.is_folder()) place.path += '/';
     add(place, path);
   }
 
   /// `path` is that of a local place.
-  void add(const ObjectPlace& place, const std::string& path = {}) {
+  void add(const ObjectLocation& place, const std::string& path = {}) {
     if (!seen_.insert(fmt::format("{}\n{}", place.access(), place.path)).second) return;
     inputs_.add(place);
-    places_.push_back({place, place.kind == ObjectPlace::Kind::local ? path : place.display(), named_by_});
+    places_.push_back({place, place.kind == ObjectLocation::Kind::local ? path : place.display(), named_by_});
   }
 
   Inputs& inputs_;
-  std::vector<NamedPlace> places_;
+  std::vector<NamedInput> places_;
   std::string named_by_;
   std::set<std::string> seen_;
 };
 
 }  // namespace
 
-std::vector<NamedPlace> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs) {
+std::vector<NamedInput> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs) {
   if (operands.empty()) {
     throw Error(
         ErrorCode::usage,
