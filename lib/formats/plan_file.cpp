@@ -72,9 +72,10 @@ void PlanReader::damaged(std::uint64_t offset, std::string_view why) const {
 void PlanReader::read_head() {
   LineReader lines(source_, 0, source_.size());
   std::string_view line;
-  if (!lines.next(line) || (line != kPlanMagic && line != kReshardMagic)) {
-    damaged(0, "it is no shardkit plan of version 1");
+  if (!lines.next(line) || (line != kPlanMagic && line != kObjectPlanMagic && line != kReshardMagic)) {
+    damaged(0, "it is no shardkit plan of version 1 or 2");
   }
+  head_.objects = line == kObjectPlanMagic;
   std::vector<std::string_view> columns;
   while (lines.next(line)) {
     split_columns(line, columns);
@@ -224,9 +225,10 @@ std::string escaped(std::string_view text) {
 }  // namespace
 
 PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink), label_digits_(label_digits(head)) {
-  std::string text(head.inputs.empty() ? kPlanMagic : kReshardMagic);
-  text += '\n';
-  text += fmt::format("name\t{}\n", escaped(head.name));
+  const std::string_view magic = head.inputs.empty() ? kPlanMagic : kReshardMagic;
+  put(head.objects ? kObjectPlanMagic : magic);
+  identify(magic);  // a store and a copy of it on disk have the same plan
+  std::string text = fmt::format("\nname\t{}\n", escaped(head.name));
   if (head.listed) text += "listed\n";
   for (const auto& [name, value] : head.options) text += fmt::format("option\t{}\t{}\n", name, escaped(value));
   for (const PlanClass& item : head.classes) {

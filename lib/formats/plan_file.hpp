@@ -13,13 +13,15 @@
 #include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
 
-/// The plan file (docs/formats.md, "Plan", version 1): which source file becomes which member of which shard. Lines of
-/// tab-separated text in shard order, then a table of where each shard starts, so that a part reads its shards alone
-/// and nobody holds more than one line.
+/// The plan file (docs/formats.md, "Plan", versions 1 and 2): which source file becomes which member of which shard.
+/// Lines of tab-separated text in shard order, then a table of where each shard starts, so that a part reads its shards
+/// alone and nobody holds more than one line.
 namespace shardkit::formats {
 
-/// First lines: of a plan of convert, whose samples are files, and of a reshard, whose samples lie in tars.
+/// First lines: of a plan of convert, whose samples are files or objects of a store, and of a reshard, whose samples
+/// lie in tars.
 inline constexpr std::string_view kPlanMagic = "shardkit-plan\t1";
+inline constexpr std::string_view kObjectPlanMagic = "shardkit-plan\t2";
 inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
 
 /// A source file as the scan found it. Size and mtime, or of an object its version, are how convert recognises that it
@@ -88,6 +90,7 @@ struct PlanHead {
   std::vector<IndexSkip> skipped;              ///< files left out by the scan
   std::vector<PlanInput> inputs = {};          ///< of a reshard; none in a plan of convert
   bool listed = false;                         ///< of a list of images, not of a tree of class folders
+  bool objects = false;                        ///< its images are objects of a store and have versions: version 2
   std::optional<std::uint64_t> parts = {};  ///< to be worked in; for schedulers that do not tell, no part of the hash
   bool operator==(const PlanHead&) const = default;
 };

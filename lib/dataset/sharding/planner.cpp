@@ -123,6 +123,7 @@ void Planner::make_head() {
       head_.skipped.push_back({problem.path, problem.error.what()});
   }
   head_.listed = scan_.listed;
+  head_.objects = std::ranges::any_of(scan_.classes, [](const auto& item) { return !item.versions.empty(); });
   for (std::size_t c = 0; c < source_.labels.size(); ++c) {
     head_.classes.push_back({scan_.classes[c].name, source_.labels[c], 0});
   }
