@@ -23,6 +23,9 @@ namespace shardkit::net {
 namespace {
 
 constexpr int kPollMs = 50;
+constexpr std::uint64_t kLargestFile = 1U << 20U;
+constexpr std::size_t kLongestOutput = 256UL << 10U;
+constexpr system::Seconds kProgramTime{60};
 
 Error failure(const char* how) {
   return Error(ErrorCode::denied, fmt::format("the program that should print credentials {}", how));
@@ -270,6 +273,29 @@ class ProfileCredentials {
 CredentialProvider profile_provider(const CloudSurroundings& around, const std::string& profile) {
   const ProfileCredentials credentials(around, profile);
   return {credentials.name(), [credentials](const std::stop_token& stop) { return credentials.find(stop); }};
+}
+
+namespace {
+
+std::optional<std::string> text_of_file(const std::string& path) {
+  if (::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  return io::read_text_file(path, kLargestFile);
+}
+
+}  // namespace
+
+CloudSurroundings machine_surroundings(Http& http) {
+  return {system::process_environment(), text_of_file,
+          [](const std::string& command, const std::stop_token& stop) {
+            return program_output(command, kLongestOutput, kProgramTime, stop);
+          },
+          &system::system_clock(), &http};
+}
+
+CredentialChain default_chain(const CloudSurroundings& around, const std::string& profile) {
+  if (!profile.empty()) return {profile_provider(around, profile)};
+  return {environment_provider(around), web_identity_provider(around), profile_provider(around),
+          container_provider(around), instance_provider(around)};
 }
 
 }  // namespace shardkit::net

@@ -45,4 +45,16 @@ std::string profile_name(const std::string& asked, const system::EnvironmentLook
 /// credentials file "[x]". Lines that are no setting are passed over, as the SDKs do.
 void read_profiles(std::string_view text, bool is_config, std::map<std::string, AwsProfile>& profiles);
 
+/// This machine's files, programs and clock, over `http`.
+CloudSurroundings machine_surroundings(Http& http);
+
+/// The files ~/.aws/config and ~/.aws/credentials: fixed keys; role_arn by source_profile or web_identity_token_file;
+/// credential_process. `profile` empty: AWS_PROFILE, or "default". Sign-in by SSO, MFA and credential_source are
+/// refused by Error{unsupported} that says what to do instead; Error{not_found} for a profile that was named and is not
+/// there.
+CredentialProvider profile_provider(const CloudSurroundings& around, const std::string& profile = {});
+
+/// All providers in the order of the SDKs; of a named profile, that one alone.
+CredentialChain default_chain(const CloudSurroundings& around, const std::string& profile);
+
 }  // namespace shardkit::net

@@ -1,23 +1,17 @@
 #include "net/credential_providers.hpp"
 
 #include <array>
-#include <cerrno>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "io/file.hpp"
-#include "net/aws_profile.hpp"
 #include "net/aws_xml.hpp"
 #include "net/retry.hpp"
 
 namespace shardkit::net {
 namespace {
 
-constexpr std::uint64_t kLargestFile = 1U << 20U;
-constexpr std::size_t kLongestOutput = 256UL << 10U;
-constexpr system::Seconds kProgramTime{60};
 constexpr std::size_t kLongestAnswer = 256UL << 10U;
 constexpr unsigned kStsAttempts = 4;
 constexpr const char* kStsRegion = "us-east-1";  // what the global STS is signed for
@@ -88,20 +82,7 @@ Credentials granted(const CloudSurroundings& around, const HttpRequest& request,
                                              role.source, answer.status, error.code, error.message));
 }
 
-std::optional<std::string> text_of_file(const std::string& path) {
-  if (::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
-  return io::read_text_file(path, kLargestFile);
-}
-
 }  // namespace
-
-CloudSurroundings machine_surroundings(Http& http) {
-  return {system::process_environment(), text_of_file,
-          [](const std::string& command, const std::stop_token& stop) {
-            return program_output(command, kLongestOutput, kProgramTime, stop);
-          },
-          &system::system_clock(), &http};
-}
 
 Credentials credentials_of_json(std::string_view json, const char* token_name, const std::string& source) {
   const auto document = nlohmann::json::parse(json, nullptr, false);
@@ -311,12 +292,6 @@ CredentialProvider instance_provider(const CloudSurroundings& around) {
                 fmt::format("the metadata service names the role '{}' and gives no keys of it", first));
   };
   return {kInstance, find};
-}
-
-CredentialChain default_chain(const CloudSurroundings& around, const std::string& profile) {
-  if (!profile.empty()) return {profile_provider(around, profile)};
-  return {environment_provider(around), web_identity_provider(around), profile_provider(around),
-          container_provider(around), instance_provider(around)};
 }
 
 }  // namespace shardkit::net

@@ -23,20 +23,11 @@ struct CloudSurroundings {
   Http* http = nullptr;
 };
 
-/// This machine's files, programs and clock, over `http`.
-CloudSurroundings machine_surroundings(Http& http);
-
 /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN.
 CredentialProvider environment_provider(const CloudSurroundings& around);
 
 /// AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN (IAM roles for service accounts), exchanged at STS.
 CredentialProvider web_identity_provider(const CloudSurroundings& around);
-
-/// The files ~/.aws/config and ~/.aws/credentials: fixed keys; role_arn by source_profile or web_identity_token_file;
-/// credential_process. `profile` empty: AWS_PROFILE, or "default". Sign-in by SSO, MFA and credential_source are
-/// refused by Error{unsupported} that says what to do instead; Error{not_found} for a profile that was named and is not
-/// there.
-CredentialProvider profile_provider(const CloudSurroundings& around, const std::string& profile = {});
 
 /// AWS_CONTAINER_CREDENTIALS_RELATIVE_URI (ECS) or _FULL_URI with a token (EKS Pod Identity). Plain HTTP goes to
 /// loopback, 169.254.170.2, 169.254.170.23 and [fd00:ec2::23] only: Error{denied} for others.
@@ -45,9 +36,6 @@ CredentialProvider container_provider(const CloudSurroundings& around);
 /// The role of an EC2 instance by IMDSv2, unless AWS_EC2_METADATA_DISABLED is "true". Gives up within about a second
 /// where no metadata service answers.
 CredentialProvider instance_provider(const CloudSurroundings& around);
-
-/// All of them in the order above; of a named profile, that one alone.
-CredentialChain default_chain(const CloudSurroundings& around, const std::string& profile);
 
 // What profiles share with the other providers.
 

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "net/aws_profile.hpp"
 
 namespace shardkit::net {
 namespace {

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "net/aws_profile.hpp"
 #include "net/fake_cloud.hpp"
 #include "support/errors.hpp"
 #include "system/clock.hpp"
