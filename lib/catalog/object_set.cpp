@@ -198,7 +198,6 @@ std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, co
   std::vector<std::optional<io::ObjectInfo>> found(names.size());
   sync::for_each_index(names.size(), concurrency, stop,
                        [&](std::size_t at, std::size_t) { found[at] = source.find(names[at]); });
-  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped while looking for objects");
   return found;
 }
 

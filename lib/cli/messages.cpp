@@ -19,6 +19,7 @@
 #include "system/clock.hpp"
 
 namespace shardkit::cli {
+
 nlohmann::ordered_json failure_json(const Failure& failure) {
   nlohmann::ordered_json error = {
       {"code", error_code_name(failure.code)}, {"text", failure.text}, {"path", nullptr}, {"offset", nullptr}};

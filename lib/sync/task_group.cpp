@@ -4,6 +4,8 @@
 #include <atomic>
 #include <utility>
 
+#include "core/error.hpp"
+
 namespace shardkit::sync {
 
 TaskGroup::TaskGroup(std::stop_token parent) : parent_link_(std::move(parent), [this] { stop_.request_stop(); }) {}
@@ -55,6 +57,7 @@ void for_each_index(std::size_t count, std::size_t threads, const std::stop_toke
     });
   }
   group.wait();
+  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped");
 }
 
 }  // namespace shardkit::sync

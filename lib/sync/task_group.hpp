@@ -45,8 +45,7 @@ class TaskGroup {
 };
 
 /// Calls `work(index, thread)` for each index below `count`, by at most `threads` threads that each take the next one.
-/// Returns when all are done, or early once `stop` was requested, which is for the caller to see. Rethrows the first
-/// exception; no index is taken after it.
+/// The first exception ends it and is rethrown; throws Error{cancelled} once `stop` was requested.
 void for_each_index(std::size_t count, std::size_t threads, const std::stop_token& stop,
                     const std::function<void(std::size_t index, std::size_t thread)>& work);
 

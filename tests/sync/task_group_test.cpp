@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+#include "core/error.hpp"
+
 using shardkit::sync::TaskGroup;
 
 namespace {
@@ -128,6 +130,6 @@ TEST_CASE("for_each_index takes no index after a failure or a stop") {
 
   std::stop_source stop;
   stop.request_stop();
-  shardkit::sync::for_each_index(1000, 2, stop.get_token(), fail_at_once);
+  CHECK_THROWS_AS(shardkit::sync::for_each_index(1000, 2, stop.get_token(), fail_at_once), shardkit::Error);
   CHECK(calls == 1);
 }

@@ -82,7 +82,6 @@ class CacheCheck {
       check_file(files_[at]);
       ++ctx_.progress().items;
     });
-    ctx_.throw_if_stopped();
   }
 
   void check_file(const CacheFile& file) {

@@ -51,7 +51,6 @@ std::uint64_t read_all(const std::vector<WarmFile>& files, unsigned threads, Con
     ctx.progress().bytes += before.bytes;
     ++ctx.progress().items;
   });
-  ctx.throw_if_stopped();
   return bytes;
 }
 

@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
+#include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -28,7 +29,8 @@ class Search {
     std::uint64_t bytes = 0;
     for (const catalog::ShardFile& shard : set_.shards) bytes += shard.bytes;
     ctx_.progress().start("search", set_.shards.size(), bytes);
-    for_each_shard(set_.shards.size(), threads, ctx_, [this](std::size_t at, std::size_t) { look_through(at); });
+    sync::for_each_index(set_.shards.size(), threads, ctx_.stop_token(),
+                         [this](std::size_t at, std::size_t) { look_through(at); });
   }
 
   const std::optional<ListedSample>& sample() const { return sample_; }

@@ -17,6 +17,7 @@
 #include "dataset/extract/extract_target.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "io/publish.hpp"
+#include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -188,7 +189,7 @@ class Extraction {
   ExtractNeed sum_over_shards(const std::function<ExtractNeed(const catalog::ShardFile&)>& look) {
     ExtractNeed sum;
     std::mutex mutex;
-    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t) {
+    sync::for_each_index(set_.shards.size(), threads_, ctx_.stop_token(), [&](std::size_t at, std::size_t) {
       const ExtractNeed of_shard = look(set_.shards[at]);
       ++ctx_.progress().items;
       const std::scoped_lock lock(mutex);
@@ -226,7 +227,7 @@ class Extraction {
     std::vector<std::unique_ptr<ExtractBatch>> batches;
     const std::size_t writers = std::min<std::size_t>(threads_, set_.shards.size());
     for (std::size_t i = 0; i < writers; ++i) batches.push_back(std::make_unique<ExtractBatch>(target, i, ctx_));
-    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t thread) {
+    sync::for_each_index(set_.shards.size(), threads_, ctx_.stop_token(), [&](std::size_t at, std::size_t thread) {
       const std::string& path = set_.shards[at].path;
       const auto shard = set_.inputs->open(path);
       survey_shard(lister_, places_, set_.shards[at], [&](const ListedMember& member, const std::string& place) {

@@ -21,6 +21,7 @@
 #include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"
 #include "io/publish.hpp"
+#include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -187,7 +188,7 @@ class Indexing {
     formats::Manifest manifest;
     manifest.shards.resize(set_.shards.size());
     std::vector<formats::IndexedShard> foreign(set_.shards.size());
-    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t i, std::size_t) {
+    sync::for_each_index(set_.shards.size(), threads_, ctx_.stop_token(), [&](std::size_t i, std::size_t) {
       manifest.shards[i] = read_whole(set_.shards[i], foreign[i]);
       ++ctx_.progress().items;
     });

@@ -17,6 +17,7 @@
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"
+#include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -235,7 +236,7 @@ std::vector<formats::IndexedShard> index_known_shards(io::FileSystem& files, con
                                                       const std::vector<formats::ManifestShard>& shards,
                                                       const IndexKinds& kinds, unsigned threads, Context& ctx) {
   std::vector<formats::IndexedShard> facts(shards.size());
-  for_each_shard(shards.size(), threads, ctx, [&](std::size_t i, std::size_t) {
+  sync::for_each_index(shards.size(), threads, ctx.stop_token(), [&](std::size_t i, std::size_t) {
     std::optional<formats::IndexedShard> by_index = index_by_index(files, folder, shards[i], kinds, ctx);
     facts[i] = by_index ? std::move(*by_index) : index_by_headers(files, folder, shards[i], kinds, ctx);
     facts[i].bytes = shards[i].bytes;

@@ -23,6 +23,7 @@
 #include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -190,7 +191,7 @@ void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned th
   if (compressed.empty()) return;
   catalog::require_room_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
   ctx.progress().start("unpack", compressed.size());
-  for_each_shard(compressed.size(), threads, ctx, [&](std::size_t at, std::size_t) {
+  sync::for_each_index(compressed.size(), threads, ctx.stop_token(), [&](std::size_t at, std::size_t) {
     compressed[at]->unpacked = std::make_unique<catalog::UnpackedTar>(inputs.files->open(compressed[at]->path),
                                                                       compressed[at]->path, folder, files, ctx);
     ++ctx.progress().items;

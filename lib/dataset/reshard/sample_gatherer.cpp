@@ -27,6 +27,7 @@
 #include "formats/tar_header.hpp"
 #include "formats/tar_scanner.hpp"
 #include "formats/tsv.hpp"
+#include "sync/task_group.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -189,10 +190,11 @@ class SampleGatherer {
     std::uint64_t bytes = 0;
     for (const ReshardInput& input : inputs_.tars) bytes += input.tar_bytes();
     ctx_.progress().start("look for samples", inputs_.tars.size(), bytes);
-    for_each_shard(inputs_.tars.size(), std::max(threads, kFewestReaders), ctx_, [&](std::size_t input, std::size_t) {
-      if (!read_index(input, table)) read_headers(input, table);
-      ++ctx_.progress().items;
-    });
+    sync::for_each_index(inputs_.tars.size(), std::max(threads, kFewestReaders), ctx_.stop_token(),
+                         [&](std::size_t input, std::size_t) {
+                           if (!read_index(input, table)) read_headers(input, table);
+                           ++ctx_.progress().items;
+                         });
     table.close();
     if (found_ > 0) return {found_, ignored_};
     throw Error(ErrorCode::not_found, fmt::format("there is no sample in {}; `shardctl ls` shows what there is",

@@ -13,7 +13,6 @@
 #include "formats/tar_scanner.hpp"
 #include "formats/tsv.hpp"
 #include "io/publish.hpp"
-#include "sync/task_group.hpp"
 
 namespace shardkit::dataset {
 
@@ -215,12 +214,6 @@ void read_member(ByteSource& shard, const std::string& path, const ListedMember&
   if (member.xxh3 && hash.digest() != *member.xxh3) {
     fail(ErrorCode::corrupt, "has another checksum than its index says; `shardctl verify` tells how much is damaged");
   }
-}
-
-void for_each_shard(std::size_t shards, unsigned threads, const Context& ctx,
-                    const std::function<void(std::size_t shard, std::size_t thread)>& work) {
-  sync::for_each_index(shards, threads, ctx.stop_token(), work);
-  ctx.throw_if_stopped();
 }
 
 }  // namespace shardkit::dataset

@@ -11,6 +11,7 @@
 #include "dataset/samples/sample_lister.hpp"
 #include "dataset/sharding/shard_cutter.hpp"
 #include "stats/latency_histogram.hpp"
+#include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -129,7 +130,7 @@ class Statistics {
  private:
   void read_shards() {
     std::vector<Tally> tallies(std::min<std::size_t>(threads_, set_.shards.size()));
-    for_each_shard(set_.shards.size(), threads_, ctx_, [&](std::size_t at, std::size_t thread) {
+    sync::for_each_index(set_.shards.size(), threads_, ctx_.stop_token(), [&](std::size_t at, std::size_t thread) {
       read_shard(at, tallies[thread]);
       ++ctx_.progress().items;
     });

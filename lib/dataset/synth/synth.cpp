@@ -95,7 +95,6 @@ class Maker {
       context_.progress().items.fetch_add(1, std::memory_order_relaxed);
       context_.progress().bytes.fetch_add(size, std::memory_order_relaxed);
     });
-    context_.throw_if_stopped();
   }
 
   std::uint64_t images() const { return options_.classes * options_.per_class; }
