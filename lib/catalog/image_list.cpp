@@ -12,6 +12,7 @@
 #include "catalog/image_table.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tsv.hpp"
 
@@ -112,7 +113,7 @@ ListedLabel ListLabels::label_of(const nlohmann::ordered_json& value, std::uint6
     label.text = fmt::to_string(value.get<std::uint64_t>());
   } else {
     fail(line, fmt::format("the label is {}, neither text nor a whole number from 0 up",
-                           value.is_number() ? value.dump() : value.type_name()));
+                           value.is_number() ? json_text(value) : value.type_name()));
   }
   if (label.text.empty()) fail(line, "the label is empty");
   if (label.text.find('\0') != std::string::npos) fail(line, "the label holds a NUL byte");

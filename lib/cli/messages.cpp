@@ -15,6 +15,7 @@
 
 #include "cli/field_text.hpp"
 #include "cli/report_formats.hpp"
+#include "core/json.hpp"
 #include "core/text.hpp"
 #include "system/clock.hpp"
 
@@ -35,7 +36,7 @@ using Json = nlohmann::ordered_json;
 std::string line(std::string_view level, std::string_view event, const Json& members) {
   Json object{{"time", system::rfc3339(std::chrono::system_clock::now())}, {"level", level}, {"event", event}};
   object.update(members);
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 }  // namespace

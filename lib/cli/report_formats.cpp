@@ -13,6 +13,7 @@
 #include "cli/field_text.hpp"
 #include "cli/messages.hpp"
 #include "core/fields.hpp"
+#include "core/json.hpp"
 #include "system/clock.hpp"
 #include "system/host.hpp"
 
@@ -48,7 +49,7 @@ std::string envelope_json(const Report& report) {
   json["error"] = report.outcome.failure ? failure_json(*report.outcome.failure) : Json(nullptr);
   json["status"] = report.outcome.status();
   json["exit_code"] = report.outcome.exit_code;
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_file_text(json);
 }
 
 namespace {
@@ -85,7 +86,7 @@ Json fields_json(const std::vector<FieldNode>& nodes) {
 std::string json_line(std::string_view event, const std::vector<FieldNode>& nodes) {
   Json object = {{"event", event}};
   object.update(fields_json(nodes));
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 namespace {

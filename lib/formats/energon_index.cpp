@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "formats/brace_pattern.hpp"
 #include "formats/index_kinds.hpp"
 
@@ -31,7 +32,7 @@ std::string yaml_text(const std::string& text) {
                      text.find_first_not_of(std::string(safe) + "-+~{},") == std::string::npos;
   if (plain) return text;
   const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
-  if (!std::ranges::all_of(text, printable)) return Json(text).dump(-1, ' ', true);
+  if (!std::ranges::all_of(text, printable)) return python_json_text(text);
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? "''" : std::string(1, c);
   return quoted + "'";
@@ -43,7 +44,7 @@ std::string info_text(const std::vector<IndexedShard>& shards) {
   info["energon_version"] = kVersion;
   info["shard_counts"] = Json::object();
   for (const IndexedShard& shard : shards) info["shard_counts"][shard.name] = shard.samples;
-  return info.dump(2, ' ', true);
+  return python_json_text(info);
 }
 
 /// `split.yaml`: all shards are in "train"; "val" and "test" are empty.
@@ -103,7 +104,7 @@ SetIndex write_set(const std::vector<IndexedShard>& shards, const std::string& p
 }
 
 std::vector<ShardCount> read_info(const std::string& text, const std::string& path) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = parse_json(text);
   const auto counts = json.is_object() ? json.find("shard_counts") : json.end();
   if (!json.is_object() || counts == json.end() || !counts->is_object()) {
     throw Error(ErrorCode::corrupt, fmt::format("'{}' has no shard_counts", path), path);

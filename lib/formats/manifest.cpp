@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace shardkit::formats {
 namespace {
@@ -59,10 +60,6 @@ class FieldReader {
   const std::string& path_;
 };
 
-/// File names are bytes, JSON text is UTF-8: bytes that are not UTF-8 cannot occur in shard names (we make them), but
-/// can in class names, where each is written as U+FFFD; the index keeps the original path.
-std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
 bool leaves_folder(const std::string& name) {
   return name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
          name.find('\0') != std::string::npos;
@@ -110,11 +107,13 @@ std::string write_manifest(const Manifest& manifest) {
   for (const ManifestClass& item : manifest.classes) {
     root["classes"].push_back({{"label", item.label}, {"name", item.name}, {"samples", item.samples}});
   }
-  return dump(root);
+  // Bytes that are not UTF-8 cannot occur in shard names (we make them), but can in class names, where each becomes
+  // U+FFFD; the index keeps the original path.
+  return json_file_text(root);
 }
 
 Manifest read_manifest(std::string_view text, const std::string& path) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_ordered_json(text);
   if (json.is_discarded()) throw Error(ErrorCode::corrupt, fmt::format("manifest '{}' is not JSON", path), path);
   const FieldReader root(json, "", path);
   if (root.text("format") != kFormat) root.fail("format", fmt::format("is not '{}'", kFormat));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "formats/tsv.hpp"
 
 namespace shardkit::formats {
@@ -78,12 +79,12 @@ bool is_number(std::string_view word) { return word.find_first_not_of("012345678
 }  // namespace
 
 bool is_wids_index(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json(text);
   return json.is_object() && json.contains("shardlist");
 }
 
 WidsIndex read_wids_index(std::string_view text, const std::string& path) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json(text);
   if (!json.is_object()) damaged(path, "it is not a JSON object");
   const auto version = json.find("wids_version");
   if (version == json.end() || !version->is_number_unsigned()) damaged(path, "wids_version is not a whole number");
@@ -116,7 +117,7 @@ std::string write_wids_index(WidsIndex index) {
   }
   if (!index.name.empty()) root["name"] = index.name;
   try {
-    return root.dump(2, ' ', true);
+    return python_json_text(root);
   } catch (const Json::type_error&) {
     throw Error(ErrorCode::unsupported, "a shard's name is not UTF-8, so no wids index can name it; rename it");
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json.hpp"
 #include "io/file.hpp"
 #include "net/aws_xml.hpp"
 #include "net/retry.hpp"
@@ -85,7 +86,7 @@ Credentials granted(const CloudSurroundings& around, const HttpRequest& request,
 }  // namespace
 
 Credentials credentials_of_json(std::string_view json, const char* token_name, const std::string& source) {
-  const auto document = nlohmann::json::parse(json, nullptr, false);
+  const auto document = parse_json(json);
   const auto text = [&](const char* name) {
     const auto found = document.find(name);
     return found != document.end() && found->is_string() ? found->get<std::string>() : "";

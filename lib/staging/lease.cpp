@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "staging/stage_journal.hpp"
@@ -120,21 +121,24 @@ std::string write_lease(const Lease& lease) {
   root["purpose"] = lease.purpose;
   root["taken_at"] = system::rfc3339(lease.taken_at);
   root["expires_at"] = system::rfc3339(lease.expires_at);
-  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_file_text(root);
 }
 
 Lease read_lease(std::string_view text, const std::string& path) {
+  const auto damaged = [&](std::string_view why) {
+    return Error(ErrorCode::corrupt,
+                 fmt::format("'{}' is damaged ({}); 'shardctl cache release --all' removes it", path, why), path);
+  };
+  const Json root = parse_ordered_json(text);
+  if (root.is_discarded()) throw damaged("it is not JSON");
   try {
-    const Json root = Json::parse(text);
     if (root.at("format") != kFormat || root.at("version") != kVersion) {
       throw Error(ErrorCode::corrupt, fmt::format("'{}' is no lease of version {}", path, kVersion), path);
     }
     return {root.at("owner").get<std::string>(), root.at("purpose").get<std::string>(), time_in(root, "taken_at", path),
             time_in(root, "expires_at", path)};
   } catch (const Json::exception& error) {
-    throw Error(ErrorCode::corrupt,
-                fmt::format("'{}' is damaged ({}); 'shardctl cache release --all' removes it", path, error.what()),
-                path);
+    throw damaged(error.what());
   }
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "formats/tsv.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -31,13 +32,17 @@ std::string write_staged_marker(const StagedMarker& marker) {
   root["files"] = marker.files;
   root["bytes"] = marker.bytes;
   if (!marker.subsets.empty()) root["subsets"] = marker.subsets;
-  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_file_text(root);
 }
 
 StagedMarker read_staged_marker(std::string_view text, const std::string& path) {
+  const auto damaged = [&](std::string_view why) {
+    return Error(ErrorCode::corrupt, fmt::format("'{}' is damaged ({}); remove it", path, why), path);
+  };
+  const Json root = parse_ordered_json(text);
+  if (root.is_discarded()) throw damaged("it is not JSON");
   StagedMarker marker;
   try {
-    const Json root = Json::parse(text);
     if (root.at("format") != kFormat || root.at("version") != kVersion) {
       throw Error(ErrorCode::corrupt, fmt::format("'{}' is no staged marker of version {}", path, kVersion), path);
     }
@@ -50,7 +55,7 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
       throw Error(ErrorCode::corrupt, fmt::format("'{}': manifest_xxh3_128 is not 32 hexadecimal digits", path), path);
     }
   } catch (const Json::exception& error) {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' is damaged ({}); remove it", path, error.what()), path);
+    throw damaged(error.what());
   }
   return marker;
 }

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/json.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::system {
@@ -217,7 +218,7 @@ std::vector<std::string> folders_of(std::string_view list) {
 
 /// {"Chunk": {"CacheDir": "/a:/b", "CacheSize": 102400, ...}, ...}
 void add_configuration(const std::string& text, FuseFacts& facts) {
-  const auto config = nlohmann::json::parse(text, nullptr, false);
+  const auto config = parse_json(text);
   if (!config.is_object() || !config.contains("Chunk") || !config["Chunk"].is_object()) return;
   const auto& chunk = config["Chunk"];
   if (chunk.contains("CacheDir") && chunk["CacheDir"].is_string()) {

@@ -11,6 +11,7 @@
 #include "bench/compare/measurements.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -23,7 +24,7 @@ constexpr std::string_view kRun = "run";
 std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return {};
-  if (!value.is_array()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!value.is_array()) return json_text(value);
   std::vector<std::string> items;
   for (const Json& item : value) items.push_back(text_of(item));
   return fmt::format("{}", fmt::join(items, ", "));

@@ -9,6 +9,7 @@
 #include "bench/compare/compared_fields.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/units.hpp"
 #include "stats/comparison.hpp"
 #include "stats/summary.hpp"
@@ -73,7 +74,8 @@ class GateReader {
     if (value.is_string()) {
       if (const auto parsed = parse_rate(value.get<std::string>())) return static_cast<double>(*parsed);
     }
-    reject(fmt::format("'{}' is {}; expected a number from 0 up, or a size such as \"1.5GB/s\"", name, value.dump()));
+    reject(
+        fmt::format("'{}' is {}; expected a number from 0 up, or a size such as \"1.5GB/s\"", name, json_text(value)));
   }
 
   const std::string& path_;
@@ -211,7 +213,7 @@ OrderedJson requirement() {
           {"anyOf", {{{"required", OrderedJson::array({"min"})}}, {{"required", OrderedJson::array({"max"})}}}}};
 }
 
-std::string text_of(const OrderedJson& schema) { return schema.dump(1) + "\n"; }
+std::string text_of(const OrderedJson& schema) { return json_file_text(schema); }
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "bench/compare/compared_fields.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/units.hpp"
 #include "io/file_system.hpp"
 #include "io/publish.hpp"
@@ -83,7 +84,7 @@ void check_same(const Conditions& first, const Conditions& next, const Measureme
 
 /// A copy of a result, or a link to it, would count as a repetition that nobody measured.
 void check_new(const Json& envelope, const std::string& path, std::map<std::string, std::string>& paths) {
-  const auto [known, fresh] = paths.emplace(envelope.dump(-1, ' ', false, Json::error_handler_t::replace), path);
+  const auto [known, fresh] = paths.emplace(json_text(envelope), path);
   if (fresh) return;
   throw Error(ErrorCode::usage,
               fmt::format("'{}' and '{}' are the same result: each repetition is a run of its own; remove one of them",
@@ -209,7 +210,7 @@ void save_baseline(const std::string& path, const Measurements& measured, const 
   }
   Json& verbs = json["classes"][measured.machine_class];
   verbs[measured.verb] = {{"conditions", measured.conditions}, {"values", measured.values}};
-  const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = json_file_text(json);
   io::publish(*io::posix_file_system(), file, as_bytes(text));
 }
 

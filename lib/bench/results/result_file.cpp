@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "io/file.hpp"
 
 namespace shardkit::bench {
@@ -30,7 +31,7 @@ Json read_own_json(const std::string& path, std::string_view wanted) {
                             std::filesystem::is_directory(kind) ? "a folder" : "a pipe or a device"),
                 path);
   }
-  Json json = Json::parse(io::read_text_file(path, kMostBytes), nullptr, false);
+  Json json = parse_json(io::read_text_file(path, kMostBytes));
   const auto schema = json.is_object() ? json.find("schema") : json.end();
   if (!json.is_object() || schema == json.end() || !schema->is_string() ||
       !schema->get<std::string>().starts_with(kSchema)) {

@@ -5,6 +5,7 @@
 
 #include "cli/documents/documents.hpp"
 #include "cli/report_formats.hpp"
+#include "core/json.hpp"
 #include "system/host.hpp"
 
 namespace shardkit::cli {
@@ -102,11 +103,11 @@ Json exit_codes() {
 /// As dump(), but what holds no lists or objects of its own is one line.
 std::string pretty(const Json& json, std::size_t depth = 0) {
   const auto is_structured = [](const Json& value) { return value.is_structured(); };
-  if (!json.is_structured() || std::none_of(json.begin(), json.end(), is_structured)) return json.dump();
+  if (!json.is_structured() || std::none_of(json.begin(), json.end(), is_structured)) return json_text(json);
   std::string out(1, json.is_object() ? '{' : '[');
   for (auto at = json.begin(); at != json.end(); ++at) {
     out += fmt::format("{}\n{:{}}", at == json.begin() ? "" : ",", "", depth + 1);
-    if (json.is_object()) out += Json(at.key()).dump() + ": ";
+    if (json.is_object()) out += json_text(Json(at.key())) + ": ";
     out += pretty(*at, depth + 1);
   }
   return out + fmt::format("\n{:{}}", "", depth) + (json.is_object() ? '}' : ']');

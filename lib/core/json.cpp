@@ -1,0 +1,26 @@
+#include "core/json.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace shardkit {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+Json parse_json(std::string_view text) { return Json::parse(text, nullptr, false); }
+
+OrderedJson parse_ordered_json(std::string_view text) { return OrderedJson::parse(text, nullptr, false); }
+
+std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string json_text(const OrderedJson& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string json_file_text(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+std::string json_file_text(const OrderedJson& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string python_json_text(const OrderedJson& json) { return json.dump(2, ' ', true); }
+
+}  // namespace shardkit
