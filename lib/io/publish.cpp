@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <utility>
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ std::string host_name() {
   return host;
 }
 
-/// The host that made the temporary called `name` (".<final name>.<host>-<pid>-<n>.tmp"); empty when it is none of
+/// The host that made the temporary called `name` (".<final name>.<host>-<pid>-<number>.tmp"); empty when it is none of
 /// ours.
 std::string_view temp_host(std::string_view name) {
   if (!name.starts_with('.') || !name.ends_with(kTempEnd)) return {};
@@ -160,11 +160,11 @@ std::string published_path(const std::string& path) {
 }
 
 std::string temp_name(const std::string& path) {
-  static std::atomic<unsigned> count{0};  // two temporaries of one process never meet
+  std::random_device random;
   const std::size_t slash = path.rfind('/');
   const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
-  return fmt::format("{}.{}.{}-{}-{}{}", path.substr(0, begin), path.substr(begin), host_name(), ::getpid(), count++,
-                     kTempEnd);
+  return fmt::format("{}.{}.{}-{}-{}{}", path.substr(0, begin), path.substr(begin), host_name(), ::getpid(),
+                     std::uint64_t{random()} << 32U | random(), kTempEnd);
 }
 
 std::size_t remove_stale_temps(FileSystem& files, const std::string& folder) {

@@ -54,7 +54,8 @@ void publish(FileSystem& files, const std::string& path, Bytes bytes);
 /// Error{usage} where there is something that a text must not take the place of: a folder, a pipe, a device, data.
 std::string published_path(const std::string& path);
 
-/// A name for a temporary that will become `path`: ".<name>.<host>-<pid>-<n>.tmp" in the same folder.
+/// A name for a temporary that will become `path`: ".<name>.<host>-<pid>-<random number>.tmp" in the same folder. Host
+/// and pid alone do not tell writers apart: containers share host names, and in each the pid is 1.
 std::string temp_name(const std::string& path);
 
 /// Removes temporaries in `folder` whose writers are gone: made on this host and no longer locked, or made on another

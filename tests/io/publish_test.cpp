@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,6 +101,32 @@ TEST_CASE("a temporary is hidden, never ends in .tar and is never the same twice
   CHECK(one.starts_with("/a/.s-000000.tar."));
   CHECK_FALSE(one.ends_with(".tar"));
   CHECK(temp_name("/a/s-000000.tar") != one);
+}
+
+TEST_CASE("programs of two containers, with one host name and one pid, never choose the same temporary") {
+  const TempDir dir;
+  const auto first_name = [&](const std::string& note) {
+    const pid_t runtime = ::fork();
+    if (runtime == 0) {
+      if (::unshare(CLONE_NEWPID) != 0) ::_exit(1);
+      const pid_t container = ::fork();
+      if (container == 0) {
+        write_file(dir.path(note), temp_name("x"));
+        ::_exit(::getpid() == 1 ? 0 : 1);
+      }
+      int status = 1;
+      ::waitpid(container, &status, 0);
+      ::_exit(status == 0 ? 0 : 1);
+    }
+    int status = 1;
+    ::waitpid(runtime, &status, 0);
+    return status == 0;
+  };
+  if (!first_name("one") || !first_name("two")) {
+    MESSAGE("SKIPPED: this user may not make pid namespaces");
+    return;
+  }
+  CHECK(read_file(dir.path("one")) != read_file(dir.path("two")));
 }
 
 TEST_CASE("temporaries of a killed process are removed, those of a living one stay") {
