@@ -19,7 +19,7 @@ cli::Command reshard_command() {
            "not on threads, parts or machine.",
        .examples = {{"shardctl reshard a b merged --shuffle 7", "two sets into one, all samples mixed"},
                     {"shardctl reshard shards even --shards 64", "as many equal shards as loaders want"},
-                    {"shardctl reshard shards sets --split train=0.9,val=0.1 --stratify",
+                    {"shardctl reshard shards sets --split train=0.9,val=0.1",
                      "sets/train and sets/val, each with the same mix of labels"},
                     {"shardctl reshard 'laion-{00000..00041}.tar.gz' cats --key '*cat*' --drop-bad --rename jpeg=jpg",
                      "a part of a foreign set, and only images that decode"}},

@@ -129,7 +129,7 @@ class Conversion {
   void plan_shares(const SplitRule& rule) {
     for (const SplitShare& share : rule.shares) add_set(share.name);
     const ScannedSource source = scan(images_, {});
-    const std::vector<SampleOrder> orders = split_source(source, rule, ctx_);
+    const std::vector<SampleOrder> orders = split_source(source, options_.sharding, rule, ctx_);
     for (std::size_t i = 0; i < orders.size(); ++i) refuse_empty_set(job_.sets()[i].name, orders[i]);
     for (std::size_t i = 0; i < orders.size(); ++i) {
       TargetSet& set = job_.sets()[i];

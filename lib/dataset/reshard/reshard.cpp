@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/hash.hpp"
 #include "core/prng.hpp"
 #include "core/units.hpp"
 #include "dataset/reshard/sample_table.hpp"
@@ -26,6 +27,10 @@ void check(const ReshardOptions& options) {
   if (options.sort && options.shuffle) {
     throw Error(ErrorCode::usage, "--sort and --shuffle contradict each other");
   }
+  if (!split_rule(options).column.empty()) {
+    throw Error(ErrorCode::usage,
+                "--group-by column:NAME needs a table, which only convert reads; use key:REGEX or dir");
+  }
 }
 
 /// Options that shape the output, as plan and manifest keep them.
@@ -34,7 +39,7 @@ std::map<std::string, std::string> plan_options(ReshardOptions options, const st
   set_defaults(options.sizes);
   std::map<std::string, std::string> texts = planned_texts(options);
   texts["order"] = options.sort ? "key" : options.shuffle ? "shuffled" : "input";
-  if (!options.split.empty()) texts["set"] = set;
+  texts.merge(split_texts(options, set));
   if (options.split.empty() && !options.sample) texts.erase("seed");
   texts.insert(inputs.made_with.begin(), inputs.made_with.end());
   return texts;
@@ -195,11 +200,25 @@ class Resharding {
       orders_.front() = std::move(order);
       return;
     }
-    const auto facts = [&](std::uint32_t sample) {
-      const SampleRecord& record = table.record(sample);
-      return SplitFacts{record.key_hash, record.label};
+    const auto facts = [&](std::uint32_t number) {
+      const SampleRecord& record = table.record(number);
+      SplitFacts sample{record.key_hash};
+      if (record.label != kNoLabel) sample.label = record.label;
+      if (!rule_.group) return sample;
+      const formats::MovedSample line = table.read(number);
+      sample.group_hash = xxh3_64(as_bytes(rule_.group(line.key, line.path)));
+      return sample;
     };
-    orders_ = split_samples(std::move(order), rule_, facts, ctx_);
+    DividedSamples divided = split_samples(order, rule_, facts, ctx_);
+    const auto names = names_by_label(inputs_.classes);
+    warn_of_moved_classes(
+        divided, rule_,
+        [&](std::uint64_t label) {
+          const auto found = names.find(label);
+          return found == names.end() || found->second.empty() ? fmt::to_string(label) : found->second.front();
+        },
+        ctx_);
+    orders_ = std::move(divided.sets);
     for (std::size_t i = 0; i < orders_.size(); ++i) refuse_empty_set(job_.sets()[i].name, orders_[i]);
   }
 

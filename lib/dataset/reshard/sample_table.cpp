@@ -15,6 +15,7 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/prng.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
@@ -161,12 +162,14 @@ std::uint64_t SampleDraw::count(std::uint64_t available) const {
 
 SampleOrder draw_samples(const SampleTable& table, SampleOrder order, std::uint64_t count, std::uint64_t seed) {
   if (count >= order.size()) return order;
+  const auto rank_of = [&](std::uint32_t sample) {
+    Prng prng(seed ^ table.record(sample).key_hash);
+    prng.next();  // decides --split, which is to be independent
+    return std::pair(prng.next(), sample);
+  };
   // Input order has ascending numbers, which sorting restores.
   const auto middle = order.begin() + static_cast<std::ptrdiff_t>(count);
-  std::ranges::nth_element(order, middle, [&](std::uint32_t a, std::uint32_t b) {
-    return std::pair(rank_of(table.record(a).key_hash, seed), a) <
-           std::pair(rank_of(table.record(b).key_hash, seed), b);
-  });
+  std::ranges::nth_element(order, middle, {}, rank_of);
   order.erase(middle, order.end());
   std::ranges::sort(order);
   return order;

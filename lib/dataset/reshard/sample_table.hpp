@@ -16,7 +16,7 @@
 #include "formats/plan_file.hpp"
 #include "io/publish.hpp"
 
-/// Which samples of a table go out, and in which order. Draws follow each sample's rank (rank_of()), ties by number.
+/// Which samples of a table go out, and in which order. Draws depend on keys and seed only.
 namespace shardkit::dataset {
 
 /// What of a sample stays in memory between the two passes: 24 bytes. With an order of 4 bytes, and 4 more while that

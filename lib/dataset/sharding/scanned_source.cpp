@@ -10,6 +10,8 @@
 
 #include "catalog/file_metadata.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
+#include "core/json.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
 #include "system/limits.hpp"
@@ -186,20 +188,54 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   return source;
 }
 
-std::vector<SampleOrder> split_source(const ScannedSource& source, const SplitRule& rule, Context& ctx) {
+namespace {
+
+/// --group-by column:NAME: what the table says of each image.
+SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
+                            Context& ctx) {
+  const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
+  if (table.empty()) {
+    throw Error(ErrorCode::usage, fmt::format("--group-by column:{} needs --list or --metadata", column));
+  }
+  const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
+                                                        options.images.path_column, source.images, ctx);
+  rows->table().require_column(column, "--group-by");
+  return [rows, column](std::string_view, std::string_view path) {
+    const catalog::RowIndex::Place* place = rows->find(path);
+    const nlohmann::ordered_json row = place ? rows->fields(path, *place) : nlohmann::ordered_json::object();
+    const auto cell = row.find(column);
+    if (cell != row.end()) return json_text(*cell);
+    throw Error(ErrorCode::usage,
+                fmt::format("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path));
+  };
+}
+
+}  // namespace
+
+std::vector<SampleOrder> split_source(const ScannedSource& source, const ShardingOptions& options,
+                                      const SplitRule& rule, Context& ctx) {
+  const SampleGroup group = rule.column.empty() ? rule.group : group_by_column(source, options, rule.column, ctx);
   std::vector<SplitFacts> facts;
+  std::map<std::uint64_t, std::string> names;
   facts.reserve(source.scan.images());
   for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
     const catalog::ScannedClass& owner = source.scan.classes[c];
+    std::optional<std::uint64_t> label;
+    if (!source.labels.empty()) label = source.labels[c];
+    if (label) names.emplace(*label, owner.name);
     for (const catalog::ScannedFile& file : owner.files) {
-      facts.push_back(
-          {xxh3_64(as_bytes(catalog::image_key(owner, file))), source.labels.empty() ? 0 : source.labels[c]});
+      const std::string key = catalog::image_key(owner, file);
+      facts.push_back({xxh3_64(as_bytes(group ? group(key, owner.path_of(file)) : key)), label});
     }
+    ctx.throw_if_stopped();
   }
   SampleOrder order(facts.size());
   std::iota(order.begin(), order.end(), 0U);
-  return split_samples(
-      std::move(order), rule, [&](std::uint32_t sample) { return facts[sample]; }, ctx);
+  DividedSamples divided = split_samples(
+      order, rule, [&](std::uint32_t sample) { return facts[sample]; }, ctx);
+  warn_of_moved_classes(
+      divided, rule, [&](std::uint64_t label) { return names[label]; }, ctx);
+  return std::move(divided.sets);
 }
 
 }  // namespace shardkit::dataset

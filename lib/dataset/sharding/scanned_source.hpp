@@ -34,7 +34,9 @@ catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_
 ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& options,
                           const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx);
 
-/// Divides all samples, in the scan's order.
-std::vector<SampleOrder> split_source(const ScannedSource& source, const SplitRule& rule, Context& ctx);
+/// Divides all samples, in the scan's order. `options` are those of the scan: with --group-by column:NAME their table is
+/// read again. Throws what split_samples() throws, and Error{usage} for a sample without a group.
+std::vector<SampleOrder> split_source(const ScannedSource& source, const ShardingOptions& options,
+                                      const SplitRule& rule, Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <tuple>
+#include <regex>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,45 +18,55 @@ namespace shardkit::dataset {
 namespace {
 
 constexpr double kSumTolerance = 1e-6;
+constexpr std::string_view kKeyPrefix = "key:";
+constexpr std::string_view kColumnPrefix = "column:";
+constexpr std::size_t kMostNamedClasses = 5;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
-/// Each share gets a run of its length.
-std::vector<SampleOrder> cut(const SampleOrder& order, const std::vector<SplitShare>& shares) {
-  std::vector<SampleOrder> sets;
-  double share_end = 0;
-  auto from = order.begin();
-  for (const SplitShare& share : shares) {
-    share_end += share.ratio;
-    const auto to = &share == &shares.back()
-                        ? order.end()
-                        : order.begin() + std::llround(static_cast<double>(order.size()) * share_end);
-    sets.emplace_back(from, to);
-    from = to;
+/// --group-by: a folder, or what a pattern finds in the key.
+SampleGroup parse_group(const std::string& text) {
+  if (text == "dir") {
+    return [](std::string_view key, std::string_view path) {
+      const std::string_view name = path.empty() ? key : path;
+      return std::string(name.substr(0, name.find_last_of('/') + 1));
+    };
   }
-  return sets;
+  const std::string pattern = text.substr(kKeyPrefix.size());
+  try {
+    return [pattern, regex = std::regex(pattern)](std::string_view key, std::string_view) {
+      std::match_results<std::string_view::const_iterator> found;
+      if (std::regex_search(key.begin(), key.end(), found, regex) && found.size() > 1) return found[1].str();
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("--group-by: '{}' finds no group in the key '{}'; write a pattern with a (group) that fits "
+                      "all keys",
+                      pattern, key));
+    };
+  } catch (const std::regex_error&) {
+    refuse(fmt::format("--group-by: '{}' is not a regular expression (ECMAScript syntax)", pattern));
+  }
 }
 
-/// Each sample goes to the share that is furthest behind its ratio: so every stretch is divided alike, and what labels
-/// with few samples round off evens out over all.
-std::vector<SampleOrder> deal(const SampleOrder& order, const std::vector<SplitShare>& shares) {
-  std::vector<SampleOrder> sets(shares.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const auto behind = [&](std::size_t set) {
-      return shares[set].ratio * static_cast<double>(i + 1) - static_cast<double>(sets[set].size());
-    };
-    std::size_t most = 0;
-    for (std::size_t set = 1; set < sets.size(); ++set) {
-      if (behind(set) > behind(most)) most = set;
-    }
-    sets[most].push_back(order[i]);
+/// For each share the first rank that is not its own; of the last one the largest rank.
+std::vector<std::uint64_t> rank_ends(const std::vector<SplitShare>& shares) {
+  std::vector<std::uint64_t> ends;
+  double sum = 0;
+  for (const SplitShare& share : shares) {
+    sum += share.ratio;
+    ends.push_back(&share == &shares.back() || sum >= 1 ? UINT64_MAX : static_cast<std::uint64_t>(std::ldexp(sum, 64)));
   }
-  return sets;
+  return ends;
 }
+
+/// What of a class the first share gets.
+struct ClassShare {
+  bool has_sample = false;
+  std::uint64_t smallest_rank = UINT64_MAX;
+  std::uint64_t smallest_group = 0;
+};
 
 }  // namespace
-
-std::uint64_t rank_of(std::uint64_t key_hash, std::uint64_t seed) { return Prng(seed ^ key_hash).next(); }
 
 bool parse_ratio(std::string_view text, double& value) {
   const char* end = text.data() + text.size();
@@ -92,17 +103,33 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
 
 void SplitOptions::describe(FieldVisitor& v) {
   v.field({"split",
-           "divide the samples among folders NAME of the target with a manifest each, such as train=0.9,val=0.1; where "
-           "a sample goes depends on the keys and --seed alone",
+           "divide the samples among folders NAME of the target with a manifest each, such as train=0.9,val=0.1. Where "
+           "a sample goes depends only on its key (or its group) and --seed.",
            "NAME=RATIO,...", kPlanned},
           split);
-  v.field({"stratify", "split so that all sets have the same mix of labels", kPlanned}, stratify);
-  v.field({"seed", "of what --split (and reshard's --sample) leave to chance", "SEED", kPlanned}, seed);
+  v.field({"group_by",
+           "keep samples of one group in one set: dir (the folder of the file), key:REGEX (what the first (group) of "
+           "REGEX finds in the key), or column:NAME (a column of --list or --metadata; not for reshard)",
+           "dir|key:REGEX|column:NAME"},
+          group_by);
+  v.field({"stratify",
+           "accepted, without effect: every split gives each class the same shares, as far as chance allows", kPlanned},
+          stratify);
+  v.field({"seed", "of --split, and of --sample of reshard", "SEED", kPlanned}, seed);
 }
 
 SplitRule split_rule(const SplitOptions& options) {
-  SplitRule rule{parse_split(options.split), options.stratify, options.seed};
-  if (rule.stratify && rule.shares.empty()) refuse("--stratify says how to --split; there is no --split");
+  SplitRule rule{parse_split(options.split), options.seed};
+  if (rule.shares.empty() && options.stratify) refuse("--stratify needs --split");
+  if (options.group_by.empty()) return rule;
+  if (rule.shares.empty()) refuse("--group-by needs --split");
+  if (options.group_by.starts_with(kColumnPrefix) && options.group_by.size() > kColumnPrefix.size()) {
+    rule.column = options.group_by.substr(kColumnPrefix.size());
+  } else if (options.group_by == "dir" || options.group_by.starts_with(kKeyPrefix)) {
+    rule.group = parse_group(options.group_by);
+  } else {
+    refuse(fmt::format("--group-by '{}' must be dir, key:REGEX or column:NAME", options.group_by));
+  }
   return rule;
 }
 
@@ -110,6 +137,7 @@ std::map<std::string, std::string> split_texts(const SplitOptions& options, cons
   if (options.split.empty()) return {};
   std::map<std::string, std::string> texts = planned_texts(options);
   texts.emplace("set", name);
+  texts.emplace("split_by", options.group_by.empty() ? "key" : options.group_by);  // 0.1.0 cut at exact shares
   return texts;
 }
 
@@ -118,21 +146,50 @@ void refuse_empty_set(const std::string& name, const SampleOrder& samples) {
   throw Error(ErrorCode::not_found, fmt::format("no sample would go to '{}'; change --split", name));
 }
 
-std::vector<SampleOrder> split_samples(SampleOrder order, const SplitRule& rule,
-                                       const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx) {
-  const auto place = [&](std::uint32_t sample) {
-    const SplitFacts of = facts(sample);
-    const std::uint64_t label_rank = rule.stratify ? rank_of(of.label, rule.seed) : 0;
-    return std::tuple(label_rank, rule.stratify ? of.label : 0, rank_of(of.key_hash, rule.seed), sample);
-  };
-  unsigned compared = 0;
-  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    if (++compared % 65536 == 0) ctx.throw_if_stopped();  // ten million take seconds
-    return place(a) < place(b);
-  });
-  std::vector<SampleOrder> sets = rule.stratify ? deal(order, rule.shares) : cut(order, rule.shares);
-  for (SampleOrder& set : sets) std::ranges::sort(set);
-  return sets;
+DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
+                             const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx) {
+  const std::vector<std::uint64_t> ends = rank_ends(rule.shares);
+  const auto rank_of = [&](const SplitFacts& sample) { return Prng(rule.seed ^ sample.group_hash).next(); };
+  std::map<std::uint64_t, ClassShare> classes;
+  for (const std::uint32_t number : order) {
+    if (number % 65536 == 0) ctx.throw_if_stopped();
+    const SplitFacts sample = facts(number);
+    if (!sample.label) continue;
+    ClassShare& of_class = classes[*sample.label];
+    const std::uint64_t rank = rank_of(sample);
+    of_class.has_sample = of_class.has_sample || rank < ends.front();
+    if (rank > of_class.smallest_rank) continue;
+    of_class.smallest_rank = rank;
+    of_class.smallest_group = sample.group_hash;
+  }
+  DividedSamples divided{std::vector<SampleOrder>(rule.shares.size())};
+  std::set<std::uint64_t> moved;
+  for (const auto& [label, of_class] : classes) {
+    if (of_class.has_sample) continue;
+    divided.labels_moved.push_back(label);
+    moved.insert(of_class.smallest_group);
+  }
+  for (const std::uint32_t number : order) {
+    const SplitFacts sample = facts(number);
+    const auto end = std::ranges::upper_bound(ends.begin(), std::prev(ends.end()), rank_of(sample));
+    divided.sets[moved.contains(sample.group_hash) ? 0 : end - ends.begin()].push_back(number);
+  }
+  return divided;
+}
+
+void warn_of_moved_classes(const DividedSamples& divided, const SplitRule& rule,
+                           const std::function<std::string(std::uint64_t)>& class_name, Context& ctx) {
+  if (divided.labels_moved.empty()) return;
+  std::vector<std::string> names;
+  for (const std::uint64_t label : divided.labels_moved) {
+    if (names.size() < kMostNamedClasses) names.push_back(fmt::format("'{}'", class_name(label)));
+  }
+  const std::size_t more = divided.labels_moved.size() - names.size();
+  ctx.warn(
+      "class_without_training_sample",
+      fmt::format("by chance '{0}' would have no sample of some classes; one sample or group of each was moved "
+                  "there: {1}{2}",
+                  rule.shares.front().name, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
 }
 
 }  // namespace shardkit::dataset

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,13 +19,9 @@ using SampleOrder = std::vector<std::uint32_t>;
 
 /// What a division looks at of a sample.
 struct SplitFacts {
-  std::uint64_t key_hash = 0;  ///< XXH3-64 of its key
-  std::uint64_t label = 0;     ///< any number that samples of one label share
+  std::uint64_t group_hash = 0;             ///< XXH3-64 of its group's name, or of its key without --group-by
+  std::optional<std::uint64_t> label = {};  ///< of its class
 };
-
-/// The place that chance gives a sample: the first output of Prng(seed XOR key_hash). It depends on key and seed alone,
-/// not on shards, order or what else is there.
-std::uint64_t rank_of(std::uint64_t key_hash, std::uint64_t seed);
 
 /// One part of --split.
 struct SplitShare {
@@ -37,21 +34,28 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts);
 /// True for a finite decimal number that fills the whole text.
 bool parse_ratio(std::string_view text, double& value);
 
+/// The name of a sample's group, by its key and its path below the source (empty where no index has it). Throws
+/// Error{usage} for a sample that is in no group.
+using SampleGroup = std::function<std::string(std::string_view key, std::string_view path)>;
+
 struct SplitRule {
   std::vector<SplitShare> shares;
-  bool stratify = false;
   std::uint64_t seed = 0;
+  SampleGroup group = {};   ///< empty: each sample is a group of its own
+  std::string column = {};  ///< of the table whose values are the groups, in place of `group`
 };
 
 /// The division that a command line asks for: none without `split`.
 struct SplitOptions {
   std::vector<std::string> split;
+  std::string group_by;
   bool stratify = false;
   std::uint64_t seed = 0;
 
   void describe(FieldVisitor& v);
 };
-/// Throws what parse_split() throws, and Error{usage} for options that need a split where there is none.
+/// Throws what parse_split() throws, and Error{usage} for options that need a split where there is none, and for a
+/// --group-by that is not one.
 SplitRule split_rule(const SplitOptions& options);
 
 /// Their text form in plan and manifest of the set `name`; empty without a split.
@@ -60,11 +64,21 @@ std::map<std::string, std::string> split_texts(const SplitOptions& options, cons
 /// Throws Error{not_found} for a set that would get no sample.
 void refuse_empty_set(const std::string& name, const SampleOrder& samples);
 
-/// Divides the samples. In order of rank, then number, share k gets those from round(n * (r_1 + ... + r_k-1)) to
-/// round(n * (r_1 + ... + r_k)). When `stratify`, in order of the first output of Prng(seed XOR label), then rank, each
-/// goes to the share furthest behind its ratio, the first of equals: so all shares have all labels alike, within a
-/// sample or two. Each result is in the order that `order` had.
-std::vector<SampleOrder> split_samples(SampleOrder order, const SplitRule& rule,
-                                       const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx);
+struct DividedSamples {
+  std::vector<SampleOrder> sets;  ///< of each share, in the order that the samples had
+  std::vector<std::uint64_t> labels_moved =
+      {};  ///< ascending: without a sample in the first share but for the exception
+};
+
+/// Divides the samples. A group's rank is the first output of Prng(seed XOR group_hash); share k gets the ranks from
+/// 2^64 * (r_1 + ... + r_k-1) up to 2^64 * (r_1 + ... + r_k). So where a sample goes depends on its group and the seed
+/// only, whatever else is there. One exception: a class of which the first share would get no sample gives it the
+/// group with the smallest rank.
+DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
+                             const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx);
+
+/// Warns of classes that the exception moved a sample of, if there are any. `class_name` names the class of a label.
+void warn_of_moved_classes(const DividedSamples& divided, const SplitRule& rule,
+                           const std::function<std::string(std::uint64_t label)>& class_name, Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -27,8 +27,12 @@ class Converting(CompatibilityTest):
     def test_the_same_options_give_the_same_sets(self):
         self.shardctl("convert", "src", "out", "--samples", "3", *INDEXES)
         self.assert_same("out", "set")
-        self.shardctl("convert", "src", "sets", "--split", "train=0.7,val=0.3", "--stratify")
-        self.assert_same("sets", "split")
+
+    def test_a_split_is_refused_because_its_rule_is_another(self):
+        before = tree(self.folder / "split")
+        refused = self.program("shardctl", "convert", "src", "split", "--split", "train=0.7,val=0.3", "--stratify")
+        self.assert_error(refused, 4, "'split/train'", "option split_by was not given, is key", "empty folder")
+        self.assertEqual(tree(self.folder / "split"), before)
 
     def test_a_finished_set_is_recognised(self):
         result = self.shardctl("convert", "src", "set", "--samples", "3", *INDEXES)

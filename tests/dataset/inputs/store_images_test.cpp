@@ -131,7 +131,9 @@ TEST_CASE("hidden folders in a store are passed over as those here are") {
 }
 
 TEST_CASE("train/ and val/ in a store become sets of their own, and a split works there") {
-  const Images images({{"train/ant/1.jpg", "1"}, {"train/bee/2.jpg", "2"}, {"val/ant/3.jpg", "3"}});
+  std::map<std::string, std::string> tree{{"train/bee/2.jpg", "2"}, {"val/ant/3.jpg", "3"}};
+  for (int i = 0; i < 9; ++i) tree.emplace(fmt::format("train/ant/{}.jpg", i), "1");
+  const Images images(tree);
   CHECK(images.convert(images.local(), "here").sets.size() == 2);
   CHECK(images.convert(kBucket, "there").sets.size() == 2);
   CHECK(images.shards("there") == images.shards("here"));

@@ -16,65 +16,112 @@ using namespace shardkit::dataset;
 
 namespace {
 
-constexpr std::uint32_t kSamples = 1003;
+constexpr std::uint32_t kSamples = 10'000;
 
 /// Sample i has key "k<i>" and one of four labels.
 SplitFacts facts_of(std::uint32_t sample) { return {xxh3_64(as_bytes(fmt::format("k{}", sample))), sample % 4}; }
 
-SampleOrder all_samples() {
-  SampleOrder order(kSamples);
+SampleOrder first_samples(std::uint32_t count) {
+  SampleOrder order(count);
   std::iota(order.begin(), order.end(), 0U);
   return order;
 }
 
-std::vector<SampleOrder> divide(const SplitRule& rule, SampleOrder order = all_samples()) {
+DividedSamples divide(const SplitRule& rule, const SampleOrder& order = first_samples(kSamples)) {
   Context ctx;
-  return split_samples(std::move(order), rule, facts_of, ctx);
+  return split_samples(order, rule, facts_of, ctx);
+}
+
+/// The samples of `order` that are in both.
+SampleOrder in_both(const SampleOrder& one, const SampleOrder& other) {
+  SampleOrder common;
+  std::ranges::set_intersection(one, other, std::back_inserter(common));
+  return common;
+}
+
+SplitRule halves(std::uint64_t seed = 0) { return {parse_split({"a=0.5", "b=0.5"}), seed}; }
+
+SplitRule grouped(const std::string& by) {
+  SplitOptions options;
+  options.split = {"a=0.5", "b=0.5"};
+  options.group_by = by;
+  return split_rule(options);
 }
 
 }  // namespace
 
-TEST_CASE("split sizes follow the ratios to the sample, and each sample is in one set") {
-  const auto sets = divide({parse_split({"a=0.7", "b=0.2", "c=0.1"}), false, 0});
-  CHECK(sets[0].size() == 702);
-  CHECK(sets[1].size() == 201);
-  CHECK(sets[2].size() == 100);
-  std::set<std::uint32_t> all;
-  for (const SampleOrder& set : sets) all.insert(set.begin(), set.end());
-  CHECK(all.size() == kSamples);
-  for (const SampleOrder& set : sets) CHECK(std::ranges::is_sorted(set));
-}
-
-TEST_CASE("a stratified split divides every label and the whole alike, labels of one sample too") {
+TEST_CASE(
+    "each sample is in one set, in the order it had, and sets and labels have their shares as far as chance allows") {
   const std::vector<SplitShare> shares = parse_split({"a=0.7", "b=0.2", "c=0.1"});
-  const auto sets = divide({shares, true, 0});
+  const std::vector<SampleOrder> sets = divide({shares}).sets;
+  std::set<std::uint32_t> all;
+  std::size_t samples = 0;
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    CHECK(std::abs(static_cast<double>(sets[i].size()) - kSamples * shares[i].ratio) <= 1);
+    const auto five_deviations = [&](double n) { return 5 * std::sqrt(n * shares[i].ratio * (1 - shares[i].ratio)); };
+    CHECK(std::ranges::is_sorted(sets[i]));
+    CHECK(std::abs(static_cast<double>(sets[i].size()) - kSamples * shares[i].ratio) < five_deviations(kSamples));
     for (std::uint32_t label = 0; label < 4; ++label) {
-      const auto labelled = std::ranges::count_if(sets[i], [&](std::uint32_t s) { return facts_of(s).label == label; });
-      CHECK(std::abs(static_cast<double>(labelled) - 250.75 * shares[i].ratio) <= 2);
+      const auto labelled = std::ranges::count_if(sets[i], [&](std::uint32_t s) { return s % 4 == label; });
+      CHECK(std::abs(static_cast<double>(labelled) - kSamples / 4.0 * shares[i].ratio) <
+            five_deviations(kSamples / 4.0));
     }
+    all.insert(sets[i].begin(), sets[i].end());
+    samples += sets[i].size();
   }
-  const auto halves = divide({parse_split({"x=0.5", "y=0.5"}), true, 0}, {0, 1, 2, 3});  // one of each label
-  CHECK(halves[0].size() == 2);
-  CHECK(halves[1].size() == 2);
+  CHECK(all.size() == kSamples);
+  CHECK(samples == kSamples);
 }
 
 TEST_CASE("the seed decides who goes where") {
-  const std::vector<SplitShare> shares = parse_split({"a=0.5", "b=0.5"});
-  CHECK(divide({shares, false, 1}) == divide({shares, false, 1}));
-  CHECK(divide({shares, false, 1}) != divide({shares, false, 2}));
+  CHECK(divide(halves(1)).sets == divide(halves(1)).sets);
+  CHECK(divide(halves(1)).sets != divide(halves(2)).sets);
 }
 
-TEST_CASE("a sample stays near its share when others come and go") {
-  const std::vector<SplitShare> shares = parse_split({"a=0.5", "b=0.5"});
-  const SampleOrder before = divide({shares, false, 0})[0];
-  SampleOrder fewer = all_samples();
-  fewer.resize(kSamples - 50);
-  const SampleOrder after = divide({shares, false, 0}, fewer)[0];
-  SampleOrder common;
-  std::ranges::set_intersection(before, after, std::back_inserter(common));
-  CHECK(common.size() > 420);  // of some 475: only those at the border move
+TEST_CASE("a sample keeps its set when others come and go") {
+  const SampleOrder before = divide(halves()).sets[0];
+  const SampleOrder after = divide(halves(), first_samples(kSamples - 500)).sets[0];
+  CHECK(in_both(before, after) == after);
+  CHECK(in_both(before, first_samples(kSamples - 500)) == after);
+}
+
+TEST_CASE("a class without a training sample gives the first set the one with the smallest hash, and only that moves") {
+  const std::vector<SplitShare> shares = parse_split({"train=0.001", "val=0.999"});
+  const DividedSamples few = divide({shares}, first_samples(40));  // ten of each label
+  CHECK(few.labels_moved == std::vector<std::uint64_t>{0, 1, 2, 3});
+  CHECK(few.sets[0].size() == 4);
+  std::set<std::uint64_t> labels;
+  for (const std::uint32_t sample : few.sets[0]) labels.insert(sample % 4);
+  CHECK(labels.size() == 4);
+
+  const DividedSamples more = divide({shares}, first_samples(44));
+  CHECK(more.sets[0].size() == 4);
+  CHECK(in_both(more.sets[0], few.sets[0]).size() >= 3);  // eleven of a label: its smallest hash may be another now
+
+  Context ctx;
+  warn_of_moved_classes(
+      few, {shares}, [](std::uint64_t label) { return fmt::format("c{}", label); }, ctx);
+  REQUIRE(ctx.warnings().size() == 1);
+  CHECK(ctx.warnings()[0].text.find("'c0', 'c1', 'c2', 'c3'") != std::string::npos);
+}
+
+TEST_CASE("samples of a group stay together") {
+  const SplitRule by_clip = grouped("key:^(.*)_frame");
+  CHECK(by_clip.group("walk/v1_frame7", "") == "walk/v1");
+  CHECK(grouped("dir").group("k", "walk/v1/frame7.jpg") == grouped("dir").group("k", "walk/v1/frame8.jpg"));
+  CHECK(grouped("dir").group("walk/v1", "") == "walk/");  // no index tells the path
+  CHECK(grouped("column:patient").column == "patient");
+  CHECK_THROWS_AS(by_clip.group("walk/v1", ""), Error);
+  for (const char* bad : {"folder", "key:(", "column:"}) CHECK_THROWS_AS(grouped(bad), Error);
+
+  Context ctx;
+  const auto of_clip = [](std::uint32_t sample) {
+    return SplitFacts{xxh3_64(as_bytes(fmt::format("clip{}", sample / 10))), {}};
+  };
+  const DividedSamples divided = split_samples(first_samples(1000), halves(), of_clip, ctx);
+  std::set<std::uint32_t> clips;
+  for (const std::uint32_t sample : divided.sets[0]) clips.insert(sample / 10);
+  CHECK(clips.size() * 10 == divided.sets[0].size());
+  CHECK(clips.size() > 30);
 }
 
 TEST_CASE("a split that is none is refused with what to write") {
