@@ -11,7 +11,6 @@
 #include "cli/app.hpp"
 #include "cli/documents/documents.hpp"
 #include "cli/report_formats.hpp"
-#include "gpu_check_schema.hpp"
 #include "programs.hpp"
 
 namespace {
@@ -45,7 +44,6 @@ void write_schemas(const fs::path& folder) {
 void write_file_schemas(const fs::path& folder) {
   write(folder / "gate.json", shardkit::bench::gate_schema());
   write(folder / "baseline.json", shardkit::bench::baseline_schema());
-  write(folder / "gpu-check.json", shardkit::apps::gpu_check_schema());
 }
 
 void write_manual(const fs::path& folder) {
