@@ -11,9 +11,9 @@ namespace shardkit::cli {
 CommandDoc document(const Command& command) {
   const auto invocation = command.prepare();
   CommonOptions common;
-  return {command.text(), command.has_ci_report(), field_tree([&](FieldVisitor& v) { invocation->describe_options(v); }),
+  return {command.text(), command.has_ci_report(), field_tree([&](FieldVisitor& v) { invocation.describe_options(v); }),
           field_tree([&](FieldVisitor& v) { common.describe(v, &command); }),
-          prototype_tree([&](FieldVisitor& v) { invocation->describe_result(v); })};
+          prototype_tree([&](FieldVisitor& v) { invocation.describe_result(v); })};
 }
 
 namespace {
