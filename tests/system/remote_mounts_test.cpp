@@ -23,9 +23,9 @@ TEST_CASE("NFS: options, and what its client counted for this mount alone") {
   CHECK(nfs.read_size == 1048576);
   CHECK(nfs.recovery == "hard");
   CHECK(nfs.caches_attributes);
-  CHECK(nfs.operations == 120000);
-  CHECK(nfs.retransmissions == 451);
-  CHECK(nfs.timeouts == 12);
+  CHECK(nfs.counters.operations == 120000);
+  CHECK(nfs.counters.retransmissions == 451);
+  CHECK(nfs.counters.timeouts == 12);
   CHECK(nfs.read_round_trip == doctest::Approx(0.012));
   CHECK(storage_of("/data", tree).read_ahead == 128 * 1024);
 }

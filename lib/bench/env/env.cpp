@@ -16,21 +16,10 @@
 namespace shardkit::bench {
 namespace {
 
-/// Data is read from files, folders and block devices; anything else would block or has none.
-void check_kind(const std::string& path, const std::optional<system::PathFacts>& facts) {
-  if (!facts || facts->kind != system::PathFacts::Kind::other) return;
-  throw Error(ErrorCode::usage,
-              "'" + path +
-                  "' is a FIFO, socket or character device, which holds no data; give a folder, a file or a "
-                  "block device",
-              path);
-}
-
 void look_at_path(const std::string& path, const system::Probe& probe, Environment& environment) {
   environment.storage = system::storage_of(path, probe);
-  environment.path = probe.resolve(path).value_or(path);
+  environment.path = system::data_path(path, probe);
   const auto facts = probe.stat(environment.path);
-  check_kind(environment.path, facts);
   if (facts && facts->kind == system::PathFacts::Kind::file) environment.file_size = facts->size;
   environment.space = probe.space(environment.path);
   if (environment.storage.mount_point.empty() && !environment.storage.device.empty()) {  // the path is a device
@@ -50,9 +39,9 @@ void look_at_path(const std::string& path, const system::Probe& probe, Environme
 
 void look_at_limits(const system::Probe& probe, Environment& environment) {
   environment.usable_threads = system::usable_threads(probe);
-  environment.control_group = system::read_cgroup_limits(probe);
-  environment.cpu_limit = environment.control_group.cpus;
-  environment.throttled_periods = environment.control_group.throttled_periods;
+  environment.control_group = system::read_cgroup_use(probe);
+  environment.cpu_limit = environment.control_group.cpu_limit;
+  environment.throttled_periods = environment.control_group.throttled_periods.value_or(0);
   const std::uint64_t memory = system::usable_memory(probe);
   environment.usable_memory = memory == std::numeric_limits<std::uint64_t>::max() ? 0 : memory;
   if (const auto space = probe.space("/dev/shm")) {

@@ -12,9 +12,9 @@
 #include "gpu/gpu_monitor.hpp"
 #include "image/tensor_type.hpp"
 #include "system/block_device.hpp"
-#include "system/cgroup.hpp"
 #include "system/cpu.hpp"
 #include "system/host.hpp"
+#include "system/limits.hpp"
 #include "system/memory.hpp"
 #include "system/network_storage.hpp"
 #include "system/pcie.hpp"
@@ -72,7 +72,7 @@ struct Environment {
   std::optional<system::LustreFacts> lustre;
   std::optional<system::FuseFacts> fuse;
   system::CpuFacts cpu;
-  system::CgroupLimits control_group;
+  system::CgroupUse control_group;
   system::MemoryFacts memory;
   std::vector<system::NumaNode> numa_nodes;
   std::vector<system::NetworkCard> network;

@@ -66,13 +66,13 @@ void workers(const Environment& environment, const std::optional<LoaderJob>& job
 
 void throttling(const Environment& environment, Findings& findings) {
   constexpr double kMuch = 0.01;
-  const system::CgroupLimits& group = environment.control_group;
-  if (group.periods == 0) return;
-  const double share = static_cast<double>(group.throttled_periods) / static_cast<double>(group.periods);
+  const std::uint64_t periods = environment.control_group.periods.value_or(0);
+  if (periods == 0) return;
+  const double share = static_cast<double>(environment.throttled_periods) / static_cast<double>(periods);
   if (share < kMuch) return;
   findings.push_back({"cpu_throttled", kWarning,
-                      fmt::format("{} of {} periods ({:.1f} %)", format_count(group.throttled_periods),
-                                  format_count(group.periods), share * 100),
+                      fmt::format("{} of {} periods ({:.1f} %)", format_count(environment.throttled_periods),
+                                  format_count(periods), share * 100),
                       "below 1 %", "fewer threads, or a higher CPU limit",
                       "the kernel has stopped this control group because it used up its CPU time"});
 }
@@ -206,7 +206,7 @@ void swapping(const Environment& environment, Findings& findings) {
 }
 
 void memory_high(const Environment& environment, Findings& findings) {
-  const auto high = environment.control_group.memory_high_bytes;
+  const auto high = environment.control_group.memory_high;
   if (!high || *high >= environment.usable_memory) return;
   findings.push_back({"memory_high", kHint, format_size(*high), "memory.high unset, or near memory.max",
                       "raise memory.high; page cache counts against it",

@@ -172,12 +172,12 @@ void nfs_health(const system::NfsFacts& nfs, Findings& findings) {
   constexpr double kMany = 0.001;
   constexpr double kSlow = 0.010;
   const double share =
-      nfs.operations == 0 ? 0 : static_cast<double>(nfs.retransmissions) / static_cast<double>(nfs.operations);
+      nfs.counters.operations == 0 ? 0 : static_cast<double>(nfs.counters.retransmissions) / static_cast<double>(nfs.counters.operations);
   if (share > kMany) {
     findings.push_back({"nfs_retransmissions", kHint, fmt::format("{:.2f} %", share * 100), "below 0.1 %",
                         "look for packet loss and for an overloaded server",
                         fmt::format("{} of {} requests were sent again since the mount",
-                                    format_count(nfs.retransmissions), format_count(nfs.operations))});
+                                    format_count(nfs.counters.retransmissions), format_count(nfs.counters.operations))});
   }
   if (nfs.read_round_trip.value_or(0) > kSlow) {
     findings.push_back({"nfs_round_trip", kHint, format_duration(*nfs.read_round_trip), "below 10 ms",

@@ -9,9 +9,9 @@
 #include "gpu/gpu_monitor.hpp"
 #include "io/file.hpp"
 #include "system/block_device.hpp"
-#include "system/cgroup.hpp"
 #include "system/clock.hpp"
 #include "system/cpu.hpp"
+#include "system/limits.hpp"
 #include "system/memory.hpp"
 #include "system/network_storage.hpp"
 #include "system/probe.hpp"
@@ -72,9 +72,7 @@ struct WatchSample {
   system::WallTime time;
   std::optional<system::CpuTimes> cpu;
   std::optional<system::MemoryUse> memory;
-  std::optional<system::Pressure> cpu_pressure;  ///< of the node
-  std::optional<system::Pressure> io_pressure;
-  std::optional<system::Pressure> memory_pressure;
+  system::Pressures pressure;  ///< of the node
   std::optional<system::SpaceFacts> dev_shm;
   system::CgroupUse group;                    ///< of the process, or this program's own
   std::vector<system::ProcessUse> processes;  ///< the watched one and all below it
