@@ -188,7 +188,7 @@ RunResult run(const RunOptions& options, Context& context) {
   check_ranges(options);
   requirement_of(options);  // slips in the options come before the machine
   std::vector<std::unique_ptr<gpu::Device>> devices;
-  const auto monitor = gpu::find_gpu_monitor();
+  const auto monitor = gpu::find_gpu_monitor().monitor;
   RunGpus gpus{{{}, {}, system::live_probe(), monitor.get()}, {}};
   try {
     devices = gpu::open_devices();
