@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/watch/watch.hpp"
-#include "bench/watch/watch_sample.hpp"
+#include "bench/watch/watch_row.hpp"
 #include "core/error.hpp"
 #include "io/page_cache.hpp"
 
