@@ -80,7 +80,7 @@ void warn_of_pipeline(const RunResult& result, Context& context) {
 
 JobOptions job_of(const RunOptions& options) {
   // Samples weigh what those at hand weigh; only a preset that is about something else than images brings its own.
-  const auto sample_bytes = options.preset ? std::nullopt : std::optional(1.0);
+  const auto sample_bytes = options.preset ? std::nullopt : std::optional<std::uint64_t>(1);
   return {options.preset, options.gpus, options.batch, options.step_time, sample_bytes, options.min_au};
 }
 
