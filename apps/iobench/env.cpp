@@ -41,7 +41,8 @@ void remote(const bench::Environment& machine, std::string& out) {
         .add(nfs->protocol)
         .add(format_count(nfs->connections, "connection"));
     facts.add_size(nfs->read_size, " read size").add(nfs->recovery);
-    facts.add(fmt::format("{} of {} requests sent again", nfs->retransmissions, format_count(nfs->operations)));
+    facts.add(fmt::format("{} of {} requests sent again", nfs->counters.retransmissions,
+                          format_count(nfs->counters.operations)));
     if (nfs->read_round_trip) facts.add(format_duration(*nfs->read_round_trip) + " per read");
     cli::line(out, "nfs", facts.text());
   }
@@ -153,7 +154,8 @@ void processors(const bench::Environment& machine, std::string& out) {
   if (cpu.processors > 0) allowed.add(fmt::format("{} of {} processors visible", cpu.affinity, cpu.processors));
   if (machine.cpu_limit) {
     allowed.add(fmt::format("limit {:.2f}", *machine.cpu_limit));
-    allowed.add(fmt::format("throttled in {} of {} periods", machine.throttled_periods, machine.control_group.periods));
+    allowed.add(fmt::format("throttled in {} of {} periods", machine.throttled_periods,
+                            machine.control_group.periods.value_or(0)));
   }
   cli::line(out, "", allowed.text());
 }

@@ -53,26 +53,23 @@ struct CiReport {
 };
 
 /// One use of a command: its options, then its result. One thread at a time.
-class Invocation {
- public:
-  virtual ~Invocation() = default;
-
-  virtual void describe_options(FieldVisitor& visitor) = 0;
+struct Invocation {
+  std::function<void(FieldVisitor&)> describe_options;
   /// Does the work. Throws what the command throws.
-  virtual void run(Context& context) = 0;
+  std::function<void(Context&)> run;
   /// The result; before run() its default values, which is enough to document it.
-  virtual void describe_result(FieldVisitor& visitor) = 0;
-  virtual bool has_findings() const = 0;
+  std::function<void(FieldVisitor&)> describe_result;
+  std::function<bool()> has_findings;
   /// The verb's own text report; empty when it has none and the generic one serves.
-  virtual std::string render(bool colour) const = 0;
+  std::function<std::string(bool colour)> render;
   /// Only for a command with ci() set.
-  virtual CiReport ci_report() const = 0;
+  std::function<CiReport()> ci_report;
 };
 
 /// A verb of a program. Copyable; makes as many invocations as asked for.
 class Command {
  public:
-  using Factory = std::function<std::unique_ptr<Invocation>()>;
+  using Factory = std::function<Invocation()>;
 
   /// `findings`: it takes --junit FILE and --markdown FILE, because its invocations make a ci_report().
   Command(CommandText text, Factory factory, bool findings = false)
@@ -80,40 +77,12 @@ class Command {
 
   const CommandText& text() const { return text_; }
   bool has_ci_report() const { return findings_; }
-  std::unique_ptr<Invocation> prepare() const { return factory_(); }
+  Invocation prepare() const { return factory_(); }
 
  private:
   CommandText text_;
   Factory factory_;
   bool findings_;
-};
-
-/// The type-specific half of an Invocation; made by make_command().
-template <class Options, class Result>
-class TypedInvocation final : public Invocation {
- public:
-  using Run = Result (*)(const Options&, Context&);
-  using Render = std::string (*)(const Result&, bool colour);
-  using Ci = CiReport (*)(const Result&);
-
-  TypedInvocation(Run function, Render renderer, Ci ci) : run_(function), render_(renderer), ci_(ci) {}
-
-  void describe_options(FieldVisitor& visitor) override { options_.describe(visitor); }
-  void run(Context& context) override { result_ = run_(options_, context); }
-  void describe_result(FieldVisitor& visitor) override { result_.describe(visitor); }
-  bool has_findings() const override {
-    if constexpr (requires { result_.has_findings(); }) return result_.has_findings();
-    return false;
-  }
-  std::string render(bool colour) const override { return render_ ? render_(result_, colour) : std::string(); }
-  CiReport ci_report() const override { return ci_ ? ci_(result_) : CiReport(); }
-
- private:
-  Run run_;
-  Render render_;
-  Ci ci_;
-  Options options_{};
-  Result result_{};
 };
 
 /// A command from `Result run(const Options&, Context&)`. Options and Result are described structs with useful
@@ -124,9 +93,22 @@ template <class Options, class Result>
 Command make_command(CommandText text, Result (*run)(const Options&, Context&),
                      std::type_identity_t<std::string (*)(const Result&, bool colour)> render = nullptr,
                      std::type_identity_t<CiReport (*)(const Result&)> ci = nullptr) {
-  return Command(
-      std::move(text),
-      [run, render, ci] { return std::make_unique<TypedInvocation<Options, Result>>(run, render, ci); }, ci != nullptr);
+  const auto prepare = [run, render, ci] {
+    const auto options = std::make_shared<Options>();
+    const auto result = std::make_shared<Result>();
+    return Invocation{
+        [options](FieldVisitor& visitor) { options->describe(visitor); },
+        [=](Context& context) { *result = run(*options, context); },
+        [result](FieldVisitor& visitor) { result->describe(visitor); },
+        [result] {
+          if constexpr (requires { result->has_findings(); }) return result->has_findings();
+          return false;
+        },
+        [=](bool colour) { return render ? render(*result, colour) : std::string(); },
+        [=] { return ci ? ci(*result) : CiReport(); },
+    };
+  };
+  return Command(std::move(text), prepare, ci != nullptr);
 }
 
 /// The form of what goes to standard error.

@@ -38,27 +38,7 @@ struct ValueText {
   Unit unit;
 };
 
-struct DefaultText {
-  std::string operator()(std::monostate) const { return {}; }
-  std::string operator()(bool) const { return {}; }
-  std::string operator()(std::uint64_t value) const {
-    return unit == Unit::bytes ? exact_size(value) : std::to_string(value) + (unit == Unit::seconds ? "s" : "");
-  }
-  std::string operator()(double value) const { return fmt::format("{}{}", value, unit == Unit::seconds ? "s" : ""); }
-  std::string operator()(const std::string& value) const { return value; }
-  std::string operator()(const std::vector<std::string>& values) const {
-    return fmt::format("{}", fmt::join(values, ","));
-  }
-  Unit unit;
-};
-
 bool is_required(const FieldNode& option) { return option.field.role == Role::positional; }
-
-std::string capitals(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
-  return out;
-}
 
 }  // namespace
 
@@ -89,6 +69,15 @@ std::string format_value(double value, Unit unit) {
       return value > kMostFactor ? "more than 1000" : plain_number(value);
   }
   return plain_number(value);
+}
+
+std::string escaped(std::string_view text, std::string_view special) {
+  std::string out;
+  for (const char c : text) {
+    if (special.find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
 }
 
 std::string bold(std::string_view text, bool colour) {
@@ -147,11 +136,22 @@ std::string option_spelling(const FieldNode& option) {
     const std::string alias = option.field.short_name == 0 ? "" : fmt::format("-{}, ", option.field.short_name);
     return fmt::format("{}--{}{}{}", alias, option.field.name, value.empty() ? "" : " ", value);
   }
-  const std::string name = capitals(option.field.name) + (option.kind == FieldKind::texts ? "..." : "");
+  const std::string name = std::string(option.field.name) + (option.kind == FieldKind::texts ? "..." : "");
   return is_required(option) ? name : "[" + name + "]";
 }
 
-std::string default_text(const FieldNode& option) { return std::visit(DefaultText{option.unit}, option.value); }
+std::string default_text(const FieldNode& option) {
+  if (option.kind == FieldKind::flag) return {};
+  const auto* count = std::get_if<std::uint64_t>(&option.value);
+  if (count != nullptr && option.unit == Unit::bytes) return exact_size(*count);
+  const std::string text = plain_text(option);
+  return option.unit == Unit::seconds && !text.empty() ? text + "s" : text;
+}
+
+std::string help_text(const FieldNode& option) {
+  const std::string value = default_text(option);
+  return value.empty() ? std::string(option.field.help) : fmt::format("{} (default: {})", option.field.help, value);
+}
 
 std::string synopsis(std::string_view program, std::string_view verb, const std::vector<FieldNode>& options) {
   std::string text = fmt::format("{} {}", program, verb);

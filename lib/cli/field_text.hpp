@@ -18,6 +18,9 @@ std::string format_value(double value, Unit unit);
 /// reach a terminal.
 std::string printable(std::string_view text);
 
+/// With a backslash before each character of `special`, as shells, tables and metrics want it.
+std::string escaped(std::string_view text, std::string_view special);
+
 /// A headline for a terminal with colours; as it is for any other.
 std::string bold(std::string_view text, bool colour);
 
@@ -36,6 +39,9 @@ std::string option_spelling(const FieldNode& option);
 
 /// The default as a user would type it: "256MiB", "30s", "structure"; empty when there is none to speak of.
 std::string default_text(const FieldNode& option);
+
+/// What the option is for, and its default: "read block (default: 1MiB)".
+std::string help_text(const FieldNode& option);
 
 /// "shardctl convert SRC DST [options]"
 std::string synopsis(std::string_view program, std::string_view verb, const std::vector<FieldNode>& options);

@@ -39,6 +39,19 @@ std::string line(std::string_view level, std::string_view event, const Json& mem
   return json_text(object) + "\n";
 }
 
+/// True when it was a signal that ended the command, not a fault.
+bool was_stopped(const Failure& failure) { return failure.code == ErrorCode::cancelled; }
+
+/// SIGINT for a stop without a signal.
+std::string_view signal_name(int signal) {
+  if (signal == SIGHUP) return "SIGHUP";
+  return signal == SIGTERM ? "SIGTERM" : "SIGINT";
+}
+
+std::string soft_fail_text(const Outcome& outcome) {
+  return fmt::format("--soft-fail: exit code 0 instead of {}", outcome.softened_from);
+}
+
 }  // namespace
 
 std::string progress_json(const ProgressSample& now) {
@@ -48,13 +61,6 @@ std::string progress_json(const ProgressSample& now) {
                {"items_total", now.items_total},
                {"bytes", now.bytes},
                {"bytes_total", now.bytes_total}});
-}
-
-bool was_stopped(const Failure& failure) { return failure.code == ErrorCode::cancelled; }
-
-std::string_view signal_name(int signal) {
-  if (signal == SIGHUP) return "SIGHUP";
-  return signal == SIGTERM ? "SIGTERM" : "SIGINT";
 }
 
 std::string failure_text(const Failure& failure, int signal, std::string_view title) {
@@ -71,102 +77,72 @@ std::string_view how_to_go_on(const CommandText& text) {
   return text.resumable ? "the same command again goes on from here" : "";
 }
 
-std::string soft_fail_text(const Outcome& outcome) {
-  return fmt::format("--soft-fail: exit code 0 instead of {}", outcome.softened_from);
-}
-
 namespace {
 
 constexpr std::size_t kMostWarnings = 20;
 constexpr std::string_view kRed = "\x1b[31m";
 constexpr std::string_view kYellow = "\x1b[33m";
 
-/// Events "warning", "error", "stopped", "soft_fail" and, at the end of each command, "done".
-class JsonMessages final : public Messages {
- public:
-  JsonMessages(const CommandText& text, std::ostream& err) : text_(text), err_(err) {}
-
-  void failure(const Outcome& outcome, int signal) const override {
-    const Failure& failure = *outcome.failure;
-    if (was_stopped(failure)) {
-      err_ << stopped(signal, outcome.exit_code, failure_text(failure, signal));
-      return;
-    }
-    Json members = failure_json(failure);
-    members["exit_code"] = outcome.exit_code;
-    err_ << line("error", "error", members);
-    if (outcome.softened_from != 0) err_ << line("info", "soft_fail", {{"text", soft_fail_text(outcome)}});
-  }
-
-  void done(const Outcome& outcome, double elapsed_seconds) const override {
-    const Json members{
-        {"status", outcome.status()}, {"exit_code", outcome.exit_code}, {"elapsed_seconds", elapsed_seconds}};
-    err_ << line("info", "done", members);
-  }
-
-  std::string forced_end(int signal) const override { return stopped(signal, 128 + signal, kForcedEnd); }
-
- protected:
-  void warning(const Warning& warning) const override {
-    err_ << line("warning", "warning", {{"code", warning.code}, {"text", warning.text}});
-  }
-
- private:
-  std::string stopped(int signal, int exit_code, std::string_view text) const {
-    const std::string_view go_on = how_to_go_on(text_);
-    return line("info", "stopped",
-                {{"signal", signal_name(signal)},
-                 {"exit_code", exit_code},
-                 {"text", go_on.empty() ? std::string(text) : fmt::format("{}; {}", text, go_on)}});
-  }
-
-  const CommandText& text_;
-  std::ostream& err_;
-};
-
-/// Lines for people: "shardctl: error: ...".
-class TextMessages final : public Messages {
- public:
-  TextMessages(std::string_view program, const CommandText& text, const Io& io)
-      : program_(program), text_(text), io_(io) {}
-
-  /// For a signal also how to go on; for a usage error where the help is.
-  void failure(const Outcome& outcome, int signal) const override {
-    const Failure& failure = *outcome.failure;
-    say(failure_text(failure, signal, painted("error", kRed)));
-    if (was_stopped(failure)) io_.err << go_on_line();
-    if (outcome.softened_from != 0) say(soft_fail_text(outcome));
-    if (failure.code == ErrorCode::usage)
-      io_.err << fmt::format("{} {} --help shows its options\n", program_, text_.name);
-  }
-
-  void done(const Outcome&, double) const override {}  // the report says it
-
-  std::string forced_end(int) const override { return fmt::format("\n{}: {}\n{}", program_, kForcedEnd, go_on_line()); }
-
- protected:
-  void warning(const Warning& warning) const override {
-    say(fmt::format("{}: {}", painted("warning", kYellow), printable(warning.text)));
-  }
-
- private:
-  void say(std::string_view line) const { io_.err << fmt::format("{}: {}\n", program_, line); }
-
-  std::string go_on_line() const {
-    const std::string_view words = how_to_go_on(text_);
-    return words.empty() ? std::string() : fmt::format("{}: {}\n", program_, words);
-  }
-
-  std::string painted(std::string_view text, std::string_view colour) const {
-    return io_.err_colour ? fmt::format("{}{}\x1b[0m", colour, text) : std::string(text);
-  }
-
-  std::string_view program_;
-  const CommandText& text_;
-  const Io& io_;
-};
-
 }  // namespace
+
+void Messages::failure(const Outcome& outcome, int signal) const {
+  if (json_) return json_failure(outcome, signal);
+  const Failure& failure = *outcome.failure;
+  say(failure_text(failure, signal, painted("error", kRed)));
+  if (was_stopped(failure)) io_.err << go_on_line();
+  if (outcome.softened_from != 0) say(soft_fail_text(outcome));
+  if (failure.code == ErrorCode::usage) {
+    io_.err << fmt::format("{} {} --help shows its options\n", program_, text_.name);
+  }
+}
+
+void Messages::json_failure(const Outcome& outcome, int signal) const {
+  const Failure& failure = *outcome.failure;
+  if (was_stopped(failure)) {
+    io_.err << json_stop(signal, outcome.exit_code, failure_text(failure, signal));
+    return;
+  }
+  Json members = failure_json(failure);
+  members["exit_code"] = outcome.exit_code;
+  io_.err << line("error", "error", members);
+  if (outcome.softened_from != 0) io_.err << line("info", "soft_fail", {{"text", soft_fail_text(outcome)}});
+}
+
+std::string Messages::json_stop(int signal, int exit_code, std::string_view text) const {
+  const std::string_view go_on = how_to_go_on(text_);
+  return line("info", "stopped",
+              {{"signal", signal_name(signal)},
+               {"exit_code", exit_code},
+               {"text", go_on.empty() ? std::string(text) : fmt::format("{}; {}", text, go_on)}});
+}
+
+void Messages::done(const Outcome& outcome, double elapsed_seconds) const {
+  if (!json_) return;
+  const Json members{
+      {"status", outcome.status()}, {"exit_code", outcome.exit_code}, {"elapsed_seconds", elapsed_seconds}};
+  io_.err << line("info", "done", members);
+}
+
+std::string Messages::forced_end(int signal) const {
+  if (json_) return json_stop(signal, 128 + signal, kForcedEnd);
+  return fmt::format("\n{}: {}\n{}", program_, kForcedEnd, go_on_line());
+}
+
+void Messages::warning(const Warning& warning) const {
+  if (!json_) return say(fmt::format("{}: {}", painted("warning", kYellow), printable(warning.text)));
+  io_.err << line("warning", "warning", {{"code", warning.code}, {"text", warning.text}});
+}
+
+void Messages::say(std::string_view line) const { io_.err << fmt::format("{}: {}\n", program_, line); }
+
+std::string Messages::go_on_line() const {
+  const std::string_view words = how_to_go_on(text_);
+  return words.empty() ? std::string() : fmt::format("{}: {}\n", program_, words);
+}
+
+std::string Messages::painted(std::string_view text, std::string_view colour) const {
+  return io_.err_colour ? fmt::format("{}{}\x1b[0m", colour, text) : std::string(text);
+}
 
 void Messages::warnings(const std::vector<Warning>& warnings) const {
   const std::size_t shown = std::min(warnings.size(), kMostWarnings);
@@ -174,12 +150,6 @@ void Messages::warnings(const std::vector<Warning>& warnings) const {
   if (warnings.size() > shown) {
     warning({"more_warnings", fmt::format("{} more; --json lists them", format_count(warnings.size() - shown))});
   }
-}
-
-std::unique_ptr<Messages> make_messages(LogFormat format, std::string_view program, const CommandText& text,
-                                        const Io& io) {
-  if (format == LogFormat::json) return std::make_unique<JsonMessages>(text, io.err);
-  return std::make_unique<TextMessages>(program, text, io);
 }
 
 namespace {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <iosfwd>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,30 +21,40 @@ namespace shardkit::cli {
 /// {"code","text","path","offset"}; null for a path or an offset that there is not.
 nlohmann::ordered_json failure_json(const Failure& failure);
 
-/// What a program says on standard error about one command, progress apart. --log decides in which form.
+/// What a program says on standard error about one command, progress apart: lines for people ("shardctl: error: ..."),
+/// or with --log json events "warning", "error", "stopped", "soft_fail" and, at the end of each command, "done".
 class Messages {
  public:
-  virtual ~Messages() = default;
+  /// `text` and `io` outlive the messages.
+  Messages(LogFormat format, std::string_view program, const CommandText& text, const Io& io)
+      : json_(format == LogFormat::json), program_(program), text_(text), io_(io) {}
 
   /// All warnings, or the first 20 and how many more there are.
   void warnings(const std::vector<Warning>& warnings) const;
 
-  /// The error, or the stop by `signal`; the outcome has a failure.
-  virtual void failure(const Outcome& outcome, int signal) const = 0;
+  /// The error, or the stop by `signal` and how to go on; for a usage error where the help is. The outcome has a
+  /// failure.
+  void failure(const Outcome& outcome, int signal) const;
 
-  /// The last word on a command.
-  virtual void done(const Outcome& outcome, double elapsed_seconds) const = 0;
+  /// The last word on a command; to people the report says it.
+  void done(const Outcome& outcome, double elapsed_seconds) const;
 
   /// What is left to say when the process has to leave without the command's consent. From any thread.
-  virtual std::string forced_end(int signal) const = 0;
+  std::string forced_end(int signal) const;
 
- protected:
-  virtual void warning(const Warning& warning) const = 0;
+ private:
+  void warning(const Warning& warning) const;
+  void json_failure(const Outcome& outcome, int signal) const;
+  std::string json_stop(int signal, int exit_code, std::string_view text) const;
+  void say(std::string_view line) const;
+  std::string go_on_line() const;
+  std::string painted(std::string_view text, std::string_view colour) const;
+
+  bool json_;
+  std::string_view program_;
+  const CommandText& text_;
+  const Io& io_;
 };
-
-/// `text` and `io` outlive the messages.
-std::unique_ptr<Messages> make_messages(LogFormat format, std::string_view program, const CommandText& text,
-                                        const Io& io);
 
 /// {"time":..,"level":"info","event":"progress","phase":..,"items":..,"items_total":..,"bytes":..,"bytes_total":..},
 /// with a newline.
@@ -54,21 +63,12 @@ std::string progress_json(const ProgressSample& now);
 /// What the process says when it has to leave without the command's consent.
 inline constexpr std::string_view kForcedEnd = "told to stop, and leaving with work unfinished";
 
-/// True when it was a signal that ended the command, not a fault.
-bool was_stopped(const Failure& failure);
-
-/// "SIGTERM"; SIGINT for a stop without a signal.
-std::string_view signal_name(int signal);
-
 /// "stopped by SIGTERM", or "error: ..." with the file and offset concerned: one line without control characters.
 /// `title` is the word "error", painted or not.
 std::string failure_text(const Failure& failure, int signal, std::string_view title = "error");
 
 /// How to go on after a stop; empty for a verb that starts anew.
 std::string_view how_to_go_on(const CommandText& text);
-
-/// "--soft-fail: exit code 0 instead of 4", for an outcome that was softened.
-std::string soft_fail_text(const Outcome& outcome);
 
 /// The file that Kubernetes mounts into every container. What stands in it when the container ends is shown as the
 /// reason (`kubectl describe pod`), its first 4096 bytes.

@@ -14,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::cli {
@@ -40,13 +41,9 @@ std::uint64_t whole_number(const std::string& option, const std::string& text) {
 }
 
 double decimal_number(const std::string& option, const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || !std::isfinite(value)) {
-    reject(option, fmt::format("'{}' is not a number", text));
-  }
-  return value;
+  const auto value = parse_decimal(text);
+  if (!value) reject(option, fmt::format("'{}' is not a number", text));
+  return *value;
 }
 
 std::uint64_t size_number(const std::string& option, std::string_view text, Unit unit) {

@@ -1,6 +1,7 @@
 #include "cli/report_formats.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <type_traits>
@@ -96,24 +97,12 @@ std::string report_title(const Report& report) { return fmt::format("{} {}", rep
 
 /// For text and attribute values of XML 1.0; control characters are out already.
 std::string xml(std::string_view text) {
+  constexpr std::string_view kSpecial = "&<>\"";
+  constexpr std::array kEntities{"&amp;", "&lt;", "&gt;", "&quot;"};
   std::string out;
   for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
+    const std::size_t found = kSpecial.find(c);
+    out += found == std::string_view::npos ? std::string(1, c) : kEntities[found];
   }
   return out;
 }
@@ -148,14 +137,7 @@ std::string junit_xml(const Report& report, const CiReport& found) {
       count(CiCase::Outcome::skipped), report.elapsed_seconds, system::rfc3339(report.started_at), elements);
 }
 
-std::string markdown_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|' || c == '\\' || c == '`' || c == '<' || c == '*' || c == '_') out += '\\';
-    out += c;
-  }
-  return out;
-}
+std::string markdown_text(std::string_view text) { return escaped(text, "|\\`<*_"); }
 
 std::string ci_markdown(const Report& report, const CiReport& found) {
   const std::string head = fmt::format("### {}: ", report_title(report));
@@ -165,13 +147,10 @@ std::string ci_markdown(const Report& report, const CiReport& found) {
 
 namespace {
 
-/// With a backslash before each of `special` and \n for a newline.
-std::string escaped(std::string_view text, std::string_view special) {
+/// For label values and, with other `special`, help texts of Prometheus, where a newline is \n.
+std::string metric_escaped(std::string_view text, std::string_view special) {
   std::string out;
-  for (const char c : text) {
-    if (special.find(c) != std::string_view::npos) out += '\\';
-    out += c == '\n' ? "\\n" : std::string(1, c);
-  }
+  for (const char c : escaped(text, special)) out += c == '\n' ? "\\n" : std::string(1, c);
   return out;
 }
 
@@ -184,7 +163,7 @@ class Gauges {
       if (!std::isfinite(value)) return;
     }
     const auto [at, is_new] = places_.emplace(name, texts_.size());
-    if (is_new) texts_.push_back(fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", name, escaped(help, "\\")));
+    if (is_new) texts_.push_back(fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", name, metric_escaped(help, "\\")));
     texts_[at->second] += fmt::format("{}{} {}\n", name, labels.empty() ? "" : '{' + labels + '}', value);
   }
 
@@ -213,7 +192,7 @@ class Gauges {
     if (label == item.children.end()) return;
     add(item.children, prefix,
         fmt::format("{}{}{}=\"{}\"", labels, labels.empty() ? "" : ",", label->name,
-                    escaped(plain_text(*label), "\\\"")));
+                    metric_escaped(plain_text(*label), "\\\"")));
   }
 
   std::map<std::string, std::size_t> places_;

@@ -52,7 +52,7 @@ class CommandRun {
 
   ParseOutcome parse(const std::vector<std::string>& args) {
     try {
-      return parse_options(command_, *invocation_, common_, args);
+      return parse_options(command_, invocation_, common_, args);
     } catch (...) {
       report_.outcome = failed(std::current_exception(), 0);
       return ParseOutcome::run;  // to report the failure, in JSON too
@@ -61,7 +61,7 @@ class CommandRun {
 
   /// Does the work unless parsing failed, then reports.
   int finish() {
-    messages_ = make_messages(common_.log, report_.program, text_, io_);
+    messages_.emplace(common_.log, report_.program, text_, io_);
     const auto start = std::chrono::steady_clock::now();
     std::stop_source stop;
     std::optional<SignalWatch> watch;
@@ -69,9 +69,9 @@ class CommandRun {
     if (!report_.outcome.failure) work(context, stop, watch);
     report_.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report_.warnings = context.warnings();
-    report_.options = field_tree([&](FieldVisitor& v) { invocation_->describe_options(v); });
+    report_.options = field_tree([&](FieldVisitor& v) { invocation_.describe_options(v); });
     hide_secrets(report_.options);
-    report_.result = field_tree([&](FieldVisitor& v) { invocation_->describe_result(v); });
+    report_.result = field_tree([&](FieldVisitor& v) { invocation_.describe_result(v); });
     if (common_.soft_fail) report_.outcome = softened(report_.outcome);
     const int signal = watch ? watch->signal() : 0;
     messages_->warnings(report_.warnings);
@@ -95,7 +95,7 @@ class CommandRun {
       }
       run_streaming(context, output);
       reader_left_ = output.closed();
-      report_.outcome = finished(invocation_->has_findings());
+      report_.outcome = finished(invocation_.has_findings());
     } catch (const OutputClosed&) {
       report_.outcome = failed(std::current_exception(), 0);
       report_.outcome.exit_code = 0;  // `| head` has had enough; other tools say nothing either
@@ -119,7 +119,7 @@ class CommandRun {
     places_clash_ = true;
     require_files_apart(field_tree([&](FieldVisitor& v) {
       reports.describe(v, &command_);
-      invocation_->describe_options(v);
+      invocation_.describe_options(v);
     }));
     places_clash_ = false;
   }
@@ -127,7 +127,7 @@ class CommandRun {
   /// What was streamed before a failure gets out as well.
   void run_streaming(Context& context, OutputStream& output) {
     try {
-      invocation_->run(context);
+      invocation_.run(context);
     } catch (const OutputClosed&) {
       throw;
     } catch (...) {
@@ -180,8 +180,8 @@ class CommandRun {
       attempt([&] { write_output_file(*path, text_of(report_)); });
     };
     write_file(common_.prometheus, prometheus_text);
-    write_file(common_.junit, [&](const Report& report) { return junit_xml(report, invocation_->ci_report()); });
-    write_file(common_.markdown, [&](const Report& report) { return ci_markdown(report, invocation_->ci_report()); });
+    write_file(common_.junit, [&](const Report& report) { return junit_xml(report, invocation_.ci_report()); });
+    write_file(common_.markdown, [&](const Report& report) { return ci_markdown(report, invocation_.ci_report()); });
     if (wants_json_file()) write_file(common_.json, envelope_json);
     const std::string text = standard_output(worked);
     attempt([&] { write_unless_closed(text); });
@@ -206,7 +206,7 @@ class CommandRun {
   std::string standard_output(bool worked) const {
     if (wants_json_stdout()) return envelope_json(report_);
     if (!worked || text_.streams) return {};
-    const std::string own = invocation_->render(io_.out_colour);
+    const std::string own = invocation_.render(io_.out_colour);
     return own.empty() ? text_report(report_.result) : own;
   }
 
@@ -217,8 +217,8 @@ class CommandRun {
   bool reader_left_ = false;                   ///< while the verb went on to its end
   bool places_clash_ = false;                  ///< so that no report is written
   std::optional<std::string> refused_output_;  ///< a report's path that is not written, as the error says
-  std::unique_ptr<Messages> messages_;         ///< made when --log is known
-  std::unique_ptr<Invocation> invocation_;
+  std::optional<Messages> messages_;           ///< made when --log is known
+  Invocation invocation_;
   CommonOptions common_;
   Report report_;
 };

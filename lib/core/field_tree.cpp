@@ -7,18 +7,28 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace shardkit {
 
-FieldNode& FieldTreeBuilder::add(const Field& field, FieldKind kind, bool optional) {
-  FieldNode& parent = *open_.back();
-  FieldNode& node = parent.children.emplace_back();
-  node.field = field;
-  node.name = json_name(field, parent.unit);
-  node.unit = field.unit == Unit::none ? parent.unit : field.unit;
-  node.kind = kind;
-  node.optional = optional;
-  return node;
+namespace {
+
+/// Whether `words` ("_per_second") stands in `name` ("files_per_second", "per_second_max") as whole words.
+bool contains_words(const std::string& name, std::string_view words) {
+  return ("_" + name + "_").find(std::string(words) + "_") != std::string::npos;
+}
+
+}  // namespace
+
+std::string json_name(const Field& field, Unit group) {
+  std::string name;
+  for (const char c : field.name) {
+    name += c == '-' ? '_' : lower_case(c);
+  }
+  if (field.unit == group) return name;
+  const std::string_view suffix = unit_suffix(field.unit);
+  if (!contains_words(name, suffix)) name += suffix;
+  return name;
 }
 
 namespace {
@@ -34,42 +44,83 @@ constexpr FieldKind kKindOf<double> = FieldKind::number;
 template <>
 constexpr FieldKind kKindOf<std::string> = FieldKind::text;
 
+class FieldTreeBuilder final : public FieldVisitor {
+ public:
+  explicit FieldTreeBuilder(bool prototype) : prototype_(prototype), open_{&root_} {}
+  FieldTreeBuilder(const FieldTreeBuilder&) = delete;
+  FieldTreeBuilder& operator=(const FieldTreeBuilder&) = delete;
+
+  std::vector<FieldNode> take() { return std::move(root_.children); }
+
+ protected:
+  void scalar(const Field& field, FieldValue value) override {
+    std::visit([&](const auto* member) { store(field, *member); }, value);
+  }
+
+  void enumeration(const Field& field, Choice choice, Assign, void*) override {
+    FieldNode& node = add(field, FieldKind::choice, choice.optional);
+    if (choice.index) node.value = std::string(choice.names[*choice.index]);
+    node.choices = choice.names;
+  }
+
+  void begin_group(const Field& field, bool optional) override {
+    open_.push_back(&add(field, FieldKind::group, optional));
+  }
+  void end_group() override { open_.pop_back(); }
+  void null_group(const Field& field) override { add(field, FieldKind::group, true).absent = true; }
+
+  void begin_list(const Field& field, std::size_t count) override {
+    FieldNode& list = add(field, FieldKind::list);
+    list.children.reserve(count);
+    open_.push_back(&list);
+  }
+  void begin_item() override { open_.push_back(&add(Field{}, FieldKind::group)); }
+  void end_item() override { open_.pop_back(); }
+  void end_list() override { open_.pop_back(); }
+  bool wants_prototype() const override { return prototype_; }
+
+ private:
+  FieldNode& add(const Field& field, FieldKind kind, bool optional = false) {
+    FieldNode& parent = *open_.back();
+    FieldNode& node = parent.children.emplace_back();
+    node.field = field;
+    node.name = json_name(field, parent.unit);
+    node.unit = field.unit == Unit::none ? parent.unit : field.unit;
+    node.kind = kind;
+    node.optional = optional;
+    return node;
+  }
+
+  template <class T>
+  void store(const Field& field, const T& value) {
+    add(field, kKindOf<T>).value = value;
+  }
+  template <class T>
+  void store(const Field& field, const std::optional<T>& value) {
+    FieldNode& node = add(field, kKindOf<T>, true);
+    if (value) node.value = *value;
+  }
+
+  bool prototype_;
+  FieldNode root_;
+  std::vector<FieldNode*> open_;  ///< from the root to the innermost group; each is its parent's last child
+};
+
+std::vector<FieldNode> built_tree(bool prototype, const std::function<void(FieldVisitor&)>& describe) {
+  FieldTreeBuilder builder(prototype);
+  describe(builder);
+  return builder.take();
+}
+
 }  // namespace
 
-template <class T>
-void FieldTreeBuilder::store(const Field& field, const T& value) {
-  add(field, kKindOf<T>).value = value;
+std::vector<FieldNode> field_tree(const std::function<void(FieldVisitor&)>& describe) {
+  return built_tree(false, describe);
 }
 
-template <class T>
-void FieldTreeBuilder::store(const Field& field, const std::optional<T>& value) {
-  FieldNode& node = add(field, kKindOf<T>, true);
-  if (value) node.value = *value;
+std::vector<FieldNode> prototype_tree(const std::function<void(FieldVisitor&)>& describe) {
+  return built_tree(true, describe);
 }
-
-void FieldTreeBuilder::scalar(const Field& field, FieldValue value) {
-  std::visit([&](const auto* member) { store(field, *member); }, value);
-}
-
-void FieldTreeBuilder::enumeration(const Field& field, Choice choice, Assign, void*) {
-  FieldNode& node = add(field, FieldKind::choice, choice.optional);
-  if (choice.index) node.value = std::string(choice.names[*choice.index]);
-  node.choices = choice.names;
-}
-
-void FieldTreeBuilder::begin_group(const Field& field, bool optional) {
-  open_.push_back(&add(field, FieldKind::group, optional));
-}
-
-void FieldTreeBuilder::null_group(const Field& field) { add(field, FieldKind::group, true).absent = true; }
-
-void FieldTreeBuilder::begin_list(const Field& field, std::size_t count) {
-  FieldNode& list = add(field, FieldKind::list);
-  list.children.reserve(count);
-  open_.push_back(&list);
-}
-
-void FieldTreeBuilder::begin_item() { open_.push_back(&add(Field{}, FieldKind::group)); }
 
 namespace {
 

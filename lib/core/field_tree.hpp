@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -30,55 +31,12 @@ struct FieldNode {
   bool absent = false;              ///< an optional group that is not there
 };
 
-/// Builds the tree; see field_tree().
-class FieldTreeBuilder final : public FieldVisitor {
- public:
-  explicit FieldTreeBuilder(bool prototype) : prototype_(prototype), open_{&root_} {}
-  FieldTreeBuilder(const FieldTreeBuilder&) = delete;
-  FieldTreeBuilder& operator=(const FieldTreeBuilder&) = delete;
-
-  std::vector<FieldNode> take() { return std::move(root_.children); }
-
- protected:
-  void scalar(const Field& field, FieldValue value) override;
-  void enumeration(const Field& field, Choice choice, Assign assign, void* target) override;
-  void begin_group(const Field& field, bool optional) override;
-  void end_group() override { open_.pop_back(); }
-  void null_group(const Field& field) override;
-  void begin_list(const Field& field, std::size_t count) override;
-  void begin_item() override;
-  void end_item() override { open_.pop_back(); }
-  void end_list() override { open_.pop_back(); }
-  bool wants_prototype() const override { return prototype_; }
-
- private:
-  FieldNode& add(const Field& field, FieldKind kind, bool optional = false);
-  template <class T>
-  void store(const Field& field, const T& value);
-  template <class T>
-  void store(const Field& field, const std::optional<T>& value);
-
-  bool prototype_;
-  FieldNode root_;
-  std::vector<FieldNode*> open_;  ///< from the root to the innermost group; each is its parent's last child
-};
-
 /// Reads the values of whatever `describe` describes: field_tree([&](FieldVisitor& v) { options.describe(v); }).
 /// The tree holds copies of the values; field texts are literals.
-template <class Describe>
-std::vector<FieldNode> field_tree(Describe&& describe) {
-  FieldTreeBuilder builder(false);
-  describe(builder);
-  return builder.take();
-}
+std::vector<FieldNode> field_tree(const std::function<void(FieldVisitor&)>& describe);
 
 /// As field_tree, for documenting types: lists have exactly one item and optional groups are there.
-template <class Describe>
-std::vector<FieldNode> prototype_tree(Describe&& describe) {
-  FieldTreeBuilder builder(true);
-  describe(builder);
-  return builder.take();
-}
+std::vector<FieldNode> prototype_tree(const std::function<void(FieldVisitor&)>& describe);
 
 /// The node's value without its unit, "yes" for a flag that is set, a list joined by commas; empty: absent or not set.
 std::string plain_text(const FieldNode& node);

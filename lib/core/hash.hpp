@@ -6,6 +6,9 @@
 
 #include "core/bytes.hpp"
 
+struct XXH3_state_s;   // of xxhash
+struct evp_md_ctx_st;  // of OpenSSL
+
 namespace shardkit {
 
 /// XXH3 with 64 bits and seed 0 over `bytes`: what `xxhsum -H3` prints.
@@ -29,42 +32,29 @@ std::string to_hex(const Hash128& value);
 bool parse_hex(std::string_view text, Hash128& value);
 bool parse_hex(std::string_view text, std::uint64_t& value);
 
-/// Streaming XXH3-128. A copy continues from where the original stood, independently of it.
+/// Streaming XXH3, of which both hashes come: for contents too large to lie in memory. A copy continues from where the
+/// original stood, independently of it.
 class Xxh3Stream {
  public:
   Xxh3Stream();
-  ~Xxh3Stream();
   Xxh3Stream(const Xxh3Stream& other);
   Xxh3Stream& operator=(const Xxh3Stream& other);
-  Xxh3Stream(Xxh3Stream&&) noexcept;
-  Xxh3Stream& operator=(Xxh3Stream&&) noexcept;
-
-  void update(Bytes bytes);
-  /// The hash of all bytes so far; more may follow.
-  Hash128 digest() const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
-
-/// Streaming XXH3-64, for contents too large to lie in memory. Reusable.
-class Xxh3Stream64 {
- public:
-  Xxh3Stream64();
-  ~Xxh3Stream64();
-  Xxh3Stream64(const Xxh3Stream64&) = delete;
-  Xxh3Stream64& operator=(const Xxh3Stream64&) = delete;
+  Xxh3Stream(Xxh3Stream&&) noexcept = default;
+  Xxh3Stream& operator=(Xxh3Stream&&) noexcept = default;
+  ~Xxh3Stream() = default;
 
   /// Forgets all bytes so far.
   void reset();
   void update(Bytes bytes);
-  /// The hash of all bytes since the last reset.
-  std::uint64_t digest() const;
+  /// xxh3_128() and xxh3_64() of all bytes since the last reset; more may follow.
+  Hash128 digest() const;
+  std::uint64_t digest64() const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  struct Free {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;
 };
 
 /// Streaming MD5 (RFC 1321), for formats of others that ask for it. It protects from accidents only, and costs more
@@ -72,17 +62,13 @@ class Xxh3Stream64 {
 class Md5Stream {
  public:
   Md5Stream();
-  ~Md5Stream();
-  Md5Stream(const Md5Stream&) = delete;
-  Md5Stream& operator=(const Md5Stream&) = delete;
 
   void update(Bytes bytes);
   /// 32 lower-case hexadecimal digits, as md5sum prints them. Nothing may follow.
   std::string finish();
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
 };
 
 }  // namespace shardkit

@@ -1,6 +1,8 @@
 #include "core/text.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -46,6 +48,13 @@ std::size_t find_invalid_utf8(std::string_view text) {
     at += length;
   }
   return std::string_view::npos;
+}
+
+std::optional<double> parse_decimal(std::string_view text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
 bool has_scheme(std::string_view text, std::string_view scheme) {

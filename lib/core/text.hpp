@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,9 @@ inline std::string lower_case(std::string_view text) {
 std::size_t find_invalid_utf8(std::string_view text);
 
 inline bool is_utf8(std::string_view text) { return find_invalid_utf8(text) == std::string_view::npos; }
+
+/// The finite decimal number that all of `text` is, "1.5" or "1e3"; empty when it is none.
+std::optional<double> parse_decimal(std::string_view text);
 
 /// True for a text that begins with `scheme` ("s3://"), in any case.
 bool has_scheme(std::string_view text, std::string_view scheme);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "core/text.hpp"
 
 namespace shardkit {
 namespace {
@@ -42,12 +44,6 @@ constexpr std::array kDurations = {
     Scale{"m", 60}, Scale{"min", 60}, Scale{"h", 3600},  Scale{"d", 86400},
 };
 
-std::string lower(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 /// A number and the scale its suffix names; false when either part does not parse or the number is negative.
 template <std::size_t N>
 bool parse_scaled(std::string_view text, const std::array<Scale, N>& scales, double& number, double& factor) {
@@ -56,7 +52,7 @@ bool parse_scaled(std::string_view text, const std::array<Scale, N>& scales, dou
   if (error != std::errc() || !std::isfinite(number) || number < 0 || std::signbit(number)) return false;
   std::string_view rest = text.substr(static_cast<std::size_t>(stop - begin));
   if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
-  const std::string suffix = lower(rest);
+  const std::string suffix = lower_case(rest);
   for (const Scale& scale : scales) {
     if (scale.name == suffix) {
       factor = scale.factor;
@@ -70,6 +66,16 @@ bool only_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+/// Three significant digits, in the first unit in which it is below `most`; each is `step` times the one before.
+std::string with_prefix(double value, double step, double most, std::span<const std::string_view> units) {
+  std::size_t unit = 0;
+  while (value >= most && unit + 1 < units.size()) {
+    value /= step;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, units[unit]);
+}
+
 /// What 64 bits hold: 0 where it is negative or no number.
 std::uint64_t rounded(double value) {
   constexpr double kMost = 1e18;
@@ -79,23 +85,9 @@ std::uint64_t rounded(double value) {
 }  // namespace
 
 std::string_view unit_suffix(Unit unit) {
-  switch (unit) {
-    case Unit::bytes:
-      return "_bytes";
-    case Unit::seconds:
-      return "_seconds";
-    case Unit::ratio:
-    case Unit::factor:
-      return "_ratio";
-    case Unit::bytes_per_second:
-      return "_bytes_per_second";
-    case Unit::per_second:
-      return "_per_second";
-    case Unit::none:
-    case Unit::count:
-      return "";
-  }
-  return "";
+  constexpr std::array<std::string_view, 8> kSuffixes{
+      "", "", "_bytes", "_seconds", "_ratio", "_ratio", "_bytes_per_second", "_per_second"};
+  return kSuffixes.at(static_cast<std::size_t>(unit));
 }
 
 Result<std::uint64_t> parse_size(std::string_view text) {
@@ -137,15 +129,9 @@ Result<double> parse_duration(std::string_view text) {
 }
 
 std::string format_size(std::uint64_t bytes) {
-  constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  constexpr std::array<std::string_view, 6> kSizeUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 1023.995 && unit + 1 < units.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, units[unit]);
+  return with_prefix(static_cast<double>(bytes), 1024, 1023.995, kSizeUnits);
 }
 
 std::string exact_size(std::uint64_t bytes) {
@@ -166,14 +152,8 @@ std::string exact_duration(double seconds) {
 }
 
 std::string format_rate(double bytes_per_second) {
-  constexpr std::array units = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
-  double value = bytes_per_second;
-  std::size_t unit = 0;
-  while (value >= 999.5 && unit + 1 < units.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, units[unit]);
+  constexpr std::array<std::string_view, 5> kRateUnits{"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  return with_prefix(bytes_per_second, 1000, 999.5, kRateUnits);
 }
 
 std::string format_duration(double seconds) {

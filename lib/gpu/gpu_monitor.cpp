@@ -74,24 +74,18 @@ const GpuState* GpuSight::find(const std::string& pci_address) const {
   return found == gpus.end() ? nullptr : &*found;
 }
 
-std::unique_ptr<GpuMonitor> find_gpu_monitor() {
+GpuMonitorSearch find_gpu_monitor() {
   try {
-    return open_gpu_monitor();
-  } catch (const Error&) {
-    return nullptr;
+    return {open_gpu_monitor(), std::nullopt};
+  } catch (const Error& error) {
+    return {nullptr, error.what()};
   }
 }
 
 GpuSight look_at_gpus() {
-  GpuSight sight;
-  try {
-    const auto monitor = open_gpu_monitor();
-    sight.driver_version = monitor->driver_version();
-    sight.gpus = monitor->look();
-  } catch (const Error& error) {
-    sight.missing = error.what();
-  }
-  return sight;
+  const auto [monitor, missing] = find_gpu_monitor();
+  if (!monitor) return {missing, {}, {}};
+  return {missing, monitor->driver_version(), monitor->look()};
 }
 
 void GpuState::describe(FieldVisitor& v) {

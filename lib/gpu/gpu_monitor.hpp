@@ -64,8 +64,12 @@ class GpuMonitor {
 
 /// Throws Error{unsupported} whose one line says what is missing: NVML in this build, its library, a driver.
 std::unique_ptr<GpuMonitor> open_gpu_monitor();
-/// The same for who can do without; null when something is missing.
-std::unique_ptr<GpuMonitor> find_gpu_monitor();
+/// The same for who can do without: a monitor, or the line that says what is missing.
+struct GpuMonitorSearch {
+  std::unique_ptr<GpuMonitor> monitor;
+  std::optional<std::string> missing;
+};
+GpuMonitorSearch find_gpu_monitor();
 
 /// One look at all GPUs, or why there is none.
 struct GpuSight {

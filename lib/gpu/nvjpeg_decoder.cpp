@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -109,27 +111,11 @@ bool is_decoded(nvjpegStatus_t status) {
 
 /// Something of nvJPEG's that gives itself back by a function of the library.
 template <class T>
-class NvjpegOwned {
- public:
-  using Destroy = nvjpegStatus_t(T);
-
-  NvjpegOwned() = default;
-  NvjpegOwned(T object, Destroy* destroy) : object_(object), destroy_(destroy) {}
-  ~NvjpegOwned() {
-    if (object_) destroy_(object_);
-  }
-  NvjpegOwned(NvjpegOwned&& other) noexcept : object_(other.object_), destroy_(other.destroy_) { other.object_ = {}; }
-
-  T get() const { return object_; }
-
- private:
-  T object_{};
-  Destroy* destroy_ = nullptr;
-};
+using NvjpegOwned = std::unique_ptr<std::remove_pointer_t<T>, nvjpegStatus_t (*)(T)>;
 
 /// Makes one by `create(arguments..., &object)`.
 template <class T, class Create, class... Arguments>
-NvjpegOwned<T> make_nvjpeg(typename NvjpegOwned<T>::Destroy* destroy, Create* create, Arguments... arguments) {
+NvjpegOwned<T> make_nvjpeg(nvjpegStatus_t (*destroy)(T), Create* create, Arguments... arguments) {
   T object{};
   check_nvjpeg(create(arguments..., &object), "set up nvJPEG");
   return {object, destroy};

@@ -61,16 +61,12 @@ constexpr float kMostLevel = 255;
                                             const float* deviation, float* out) {
   normalise_each(levels, mean, deviation, out);
 }
-
-bool has_avx2() {
-  static const bool has = __builtin_cpu_supports("avx2") != 0;
-  return has;
-}
 #endif
 
 void normalise(std::span<const std::uint8_t> levels, const float* mean, const float* deviation, float* out) {
 #if defined(__x86_64__)
-  if (has_avx2()) return normalise_avx2(levels, mean, deviation, out);
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  if (has_avx2) return normalise_avx2(levels, mean, deviation, out);
 #endif
   normalise_each(levels, mean, deviation, out);
 }
@@ -90,18 +86,14 @@ void to_half_portable(std::span<const float> values, std::span<std::uint16_t> ha
   _mm256_zeroupper();
   to_half_portable(values.subspan(i), halves.subspan(i));
 }
-
-bool has_f16c() {
-  static const bool has = __builtin_cpu_supports("f16c") != 0 && __builtin_cpu_supports("avx") != 0;
-  return has;
-}
 #endif
 
 }  // namespace
 
 void to_half(std::span<const float> values, std::span<std::uint16_t> halves) {
 #if defined(__x86_64__)
-  if (has_f16c()) return to_half_f16c(values, halves);
+  static const bool has_f16c = __builtin_cpu_supports("f16c") != 0 && __builtin_cpu_supports("avx") != 0;
+  if (has_f16c) return to_half_f16c(values, halves);
 #endif
   to_half_portable(values, halves);
 }

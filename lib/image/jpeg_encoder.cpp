@@ -11,8 +11,6 @@
 namespace shardkit::image {
 namespace {
 
-constexpr std::uint32_t kMaxSide = JPEG_MAX_DIMENSION;
-
 struct Factors {
   int h;
   int v;
@@ -33,14 +31,8 @@ Factors luma_factors(Subsampling subsampling) {
   }
 }
 
+/// Sides and channels that no JPEG has libjpeg refuses itself.
 void check(const PixelView& pixels) {
-  if (pixels.width < 1 || pixels.height < 1 || pixels.width > kMaxSide || pixels.height > kMaxSide) {
-    throw Error(ErrorCode::usage,
-                fmt::format("a JPEG has sides of 1 to {} pixels, not {} x {}", kMaxSide, pixels.width, pixels.height));
-  }
-  if (pixels.channels != 1 && pixels.channels != 3) {
-    throw Error(ErrorCode::usage, fmt::format("a JPEG is made of 1 or 3 channels, not {}", pixels.channels));
-  }
   if (pixels.bytes.size() != pixels.stride() * pixels.height) {
     throw Error(ErrorCode::usage, fmt::format("{} x {} pixels of {} channels are not {} bytes", pixels.width,
                                               pixels.height, pixels.channels, pixels.bytes.size()));

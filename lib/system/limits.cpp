@@ -2,15 +2,172 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include <sys/resource.h>
 
-#include "core/error.hpp"
-#include "system/cgroup.hpp"
-#include "system/memory.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::system {
+namespace {
+
+/// Of version 1, as far as they are looked at.
+const std::vector<std::string_view> kControllers{"cpu", "cpuacct", "memory"};
+
+/// Where a process's control group lies in one mounted hierarchy.
+struct CgroupFolders {
+  bool version2 = false;
+  std::string controller;            ///< of version 1, which has a group for each: "cpu", "memory"; empty for version 2
+  std::vector<std::string> folders;  ///< from its own group up to the mount point; never empty
+};
+
+/// A process's path in the hierarchy that carries `controller`, as /proc/PID/cgroup has it: "4:memory:/a/b". Version 2
+/// has one hierarchy, "0::/a/b", and an empty controller here.
+std::optional<std::string> group_path(const std::string& text, std::string_view controller) {
+  for (const auto line : split(text, '\n')) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) continue;
+    const auto controllers = line.substr(first + 1, second - first - 1);
+    const auto names = split(controllers, ',');
+    if (controller.empty() ? controllers.empty() : std::find(names.begin(), names.end(), controller) != names.end()) {
+      return std::string(line.substr(second + 1));
+    }
+  }
+  return std::nullopt;
+}
+
+/// The folders to look for limits in, from the group up to the mount point. A container that sees only part of the
+/// hierarchy has the mount's root cut off its path; a path outside of it leaves the mount point alone.
+std::vector<std::string> group_folders(const Mount& mount, const std::string& path) {
+  std::string below;
+  if (is_below(path, mount.root)) below = mount.root == "/" ? path : path.substr(mount.root.size());
+  if (below.find("/..") != std::string::npos) below.clear();
+  while (below.ends_with('/')) below.pop_back();
+  std::vector<std::string> folders;
+  while (!below.empty()) {
+    folders.push_back(mount.point + below);
+    below.erase(below.rfind('/'));
+  }
+  folders.push_back(mount.point);
+  return folders;
+}
+
+bool is_outside(const Mount& mount, const std::string& path) {
+  return !is_below(path, mount.root) || path.find("/..") != std::string::npos;
+}
+
+/// For each mounted hierarchy that carries one of kControllers (version 1), and that of version 2. `process` is "self"
+/// or a number. Where this process's group lies outside of a mount, as in containers, the mount point stands for it;
+/// another group outside of the mount cannot be seen and is left out.
+std::vector<CgroupFolders> find_cgroup_folders(const Probe& probe, const std::string& process) {
+  std::vector<CgroupFolders> found;
+  const std::string own_groups = probe.text("/proc/self/cgroup").value_or("");
+  const std::string groups = process == "self" ? own_groups : probe.text("/proc/" + process + "/cgroup").value_or("");
+  for (const Mount& mount : read_mounts(probe)) {
+    const bool version2 = mount.type == "cgroup2";
+    if (!version2 && mount.type != "cgroup") continue;
+    for (const std::string_view controller : version2 ? std::vector<std::string_view>{""} : kControllers) {
+      const bool carries =
+          version2 || std::find(mount.options.begin(), mount.options.end(), controller) != mount.options.end();
+      const auto path = carries ? group_path(groups, controller) : std::nullopt;
+      if (!path || (is_outside(mount, *path) && path != group_path(own_groups, controller))) continue;
+      found.push_back({version2, std::string(controller), group_folders(mount, *path)});
+    }
+  }
+  return found;
+}
+
+/// Version 1 says "none" by the highest multiple of a page below 2^63.
+constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62U;
+
+std::optional<double> cpus_of(std::optional<std::uint64_t> quota, std::optional<std::uint64_t> period) {
+  if (!quota || !period || *period == 0) return std::nullopt;
+  return static_cast<double>(*quota) / static_cast<double>(*period);
+}
+
+/// Cores that the group of this folder alone allows; empty when it has no limit of its own.
+std::optional<double> cgroup_cpus(const Probe& probe, const std::string& folder, bool version2) {
+  if (!version2) {  // -1, no number to us, is unlimited
+    return cpus_of(sys_number(probe, folder + "/cpu.cfs_quota_us"), sys_number(probe, folder + "/cpu.cfs_period_us"));
+  }
+  // "max 100000" or "765000 100000": microseconds of CPU time per period.
+  const std::string text = probe.text(folder + "/cpu.max").value_or("");
+  const auto words = split(text, ' ');
+  return words.size() == 2 ? cpus_of(parse_number(words[0]), parse_number(words[1])) : std::nullopt;
+}
+
+std::optional<std::uint64_t> stat_number(const Probe& probe, const std::string& folder, std::string_view name) {
+  return parse_number(line_value(probe.text(folder + "/cpu.stat").value_or(""), name));
+}
+
+std::optional<double> scaled(std::optional<std::uint64_t> number, double unit) {
+  if (!number) return std::nullopt;
+  return static_cast<double>(*number) * unit;
+}
+
+/// Throttling is counted by the group whose limit it is, which may be a parent's.
+void read_limit(const Probe& probe, const CgroupFolders& group, CgroupUse& use) {
+  for (const std::string& folder : group.folders) {
+    const auto cpus = cgroup_cpus(probe, folder, group.version2);
+    if (!cpus || (use.cpu_limit && *use.cpu_limit <= *cpus)) continue;
+    use.cpu_limit = cpus;
+    use.periods = stat_number(probe, folder, "nr_periods ");
+    use.throttled_periods = stat_number(probe, folder, "nr_throttled ");
+  }
+}
+
+/// The smallest of a file's numbers from the process's own group up.
+void lower(const Probe& probe, const CgroupFolders& group, const std::string& file,
+           std::optional<std::uint64_t>& least) {
+  for (const std::string& folder : group.folders) {
+    const auto limit = sys_number(probe, folder + file);
+    if (limit && *limit < least.value_or(kNoLimit)) least = limit;
+  }
+}
+
+void read_memory_of(const Probe& probe, const CgroupFolders& group, CgroupUse& use) {
+  lower(probe, group, group.version2 ? "/memory.max" : "/memory.limit_in_bytes", use.memory_limit);
+  if (group.version2) lower(probe, group, "/memory.high", use.memory_high);
+  const char* const use_file = group.version2 ? "/memory.current" : "/memory.usage_in_bytes";
+  if (const auto bytes = sys_number(probe, group.folders.front() + use_file)) use.memory = bytes;
+}
+
+void read_version2(const Probe& probe, const CgroupFolders& group, CgroupUse& use) {
+  const std::string& own = group.folders.front();
+  // Where both versions are mounted the groups of version 1 are the ones that divide the machine.
+  if (!use.cpu_seconds) use.cpu_seconds = scaled(stat_number(probe, own, "usage_usec "), 1e-6);
+  use.pressure = read_pressures(probe, own + "/", ".pressure");
+}
+
+std::string mounted_versions(const Probe& probe) {
+  bool one = false;
+  bool two = false;
+  for (const Mount& mount : read_mounts(probe)) {
+    one = one || mount.type == "cgroup";
+    two = two || mount.type == "cgroup2";
+  }
+  return one && two ? "1 and 2" : one ? "1" : two ? "2" : "";
+}
+
+}  // namespace
+
+CgroupUse read_cgroup_use(const Probe& probe, const std::string& process) {
+  CgroupUse use;
+  use.version = mounted_versions(probe);
+  for (const CgroupFolders& group : find_cgroup_folders(probe, process)) {
+    if (group.version2 || group.controller == "cpu") read_limit(probe, group, use);
+    if (group.version2 || group.controller == "memory") read_memory_of(probe, group, use);
+    if (group.version2) read_version2(probe, group, use);
+    if (group.controller != "cpuacct") continue;
+    const auto nanoseconds = sys_number(probe, group.folders.front() + "/cpuacct.usage");
+    if (nanoseconds) use.cpu_seconds = scaled(nanoseconds, 1e-9);
+  }
+  return use;
+}
+
 namespace {
 
 unsigned affinity_threads(const Probe& probe) {
@@ -23,7 +180,7 @@ unsigned affinity_threads(const Probe& probe) {
 
 unsigned usable_threads(const Probe& probe) {
   const unsigned affinity = affinity_threads(probe);
-  const auto quota = read_cgroup_limits(probe).cpus;
+  const auto quota = read_cgroup_use(probe).cpu_limit;
   if (!quota || *quota >= affinity) return affinity;
   return std::max(1U, static_cast<unsigned>(*quota));
 }
@@ -35,7 +192,7 @@ unsigned thread_count(std::optional<std::uint64_t> asked) {
 std::uint64_t usable_memory(const Probe& probe) {
   const auto memory = read_memory_use(probe);
   const std::uint64_t total = memory ? memory->total : std::numeric_limits<std::uint64_t>::max();
-  return std::min(total, read_cgroup_limits(probe).memory_bytes.value_or(total));
+  return std::min(total, read_cgroup_use(probe).memory_limit.value_or(total));
 }
 
 void raise_descriptor_limit() {

@@ -4,9 +4,43 @@
 #include <optional>
 #include <string>
 
+#include "core/fields.hpp"
+#include "system/memory.hpp"
 #include "system/probe.hpp"
 
 namespace shardkit::system {
+
+/// What a process's control group allows it and has used so far, version 1 or 2 or both (hybrid). Members that it does
+/// not tell are empty, and so are limits that there are not.
+struct CgroupUse {
+  std::string version;              ///< that are mounted: "1", "2", "1 and 2"; empty without any
+  std::optional<double> cpu_limit;  ///< cores, the smallest limit from its own group up
+  // Of the group that has that limit (cpu.stat); empty without a limit.
+  std::optional<std::uint64_t> periods;
+  std::optional<std::uint64_t> throttled_periods;
+  std::optional<std::uint64_t> memory_limit;  ///< bytes, the smallest limit from its own group up
+  std::optional<std::uint64_t> memory_high;   ///< the same of memory.high, above which the group is slowed down
+  // Of its own group.
+  std::optional<double> cpu_seconds;    ///< user and system
+  std::optional<std::uint64_t> memory;  ///< bytes, page cache among them
+  Pressures pressure;                   ///< of version 2 alone
+
+  /// What it allows.
+  void describe(FieldVisitor& v) {
+    std::uint64_t kept = periods.value_or(0);
+    std::uint64_t throttled = throttled_periods.value_or(0);
+    v.field({"version", "version of the control groups"}, version);
+    v.field({"cpus", "cores that they allow"}, cpu_limit);
+    v.field({"memory", Unit::bytes, "memory that they allow"}, memory_limit);
+    v.field({"memory_high", Unit::bytes, "memory above which they slow the process down"}, memory_high);
+    v.field({"periods", Unit::count, "periods in which the limit of cores was kept so far"}, kept);
+    v.field({"throttled_periods", Unit::count, "those in which it cut in"}, throttled);
+  }
+};
+
+/// `process` is "self" or a number. All empty for a process whose group cannot be seen from here, as that of another
+/// container.
+CgroupUse read_cgroup_use(const Probe& probe = live_probe(), const std::string& process = "self");
 
 /// Threads this process may keep busy: min(affinity mask, max(1, floor(cgroup cpu.max))), cgroup v1 or v2. At least 1.
 unsigned usable_threads(const Probe& probe = live_probe());

@@ -96,13 +96,18 @@ std::optional<double> total_seconds(std::string_view text, std::string_view kind
   return static_cast<double>(*total) / 1e6;
 }
 
-}  // namespace
-
 std::optional<Pressure> read_pressure(const Probe& probe, const std::string& path) {
   const auto text = probe.text(path);  // an error where it was disabled at start
   const auto some = text ? total_seconds(*text, "some ") : std::nullopt;
   if (!some) return std::nullopt;
   return Pressure{*some, total_seconds(*text, "full ").value_or(0)};
+}
+
+}  // namespace
+
+Pressures read_pressures(const Probe& probe, const std::string& before, const std::string& behind) {
+  const auto of = [&](const char* resource) { return read_pressure(probe, before + resource + behind); };
+  return {of("cpu"), of("io"), of("memory")};
 }
 
 namespace {

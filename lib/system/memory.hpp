@@ -84,9 +84,17 @@ struct Pressure {
   double full_seconds = 0;  ///< in which all tasks that had something to do waited
 };
 
-/// Of /proc/pressure/io, or io.pressure of a control group. Empty where the kernel has none (before 4.20, or not
-/// enabled: `psi=1` on the kernel's command line); a missing line `full`, as of cpu before 5.13, is 0.
-std::optional<Pressure> read_pressure(const Probe& probe, const std::string& path);
+/// Of the machine or of a control group. Empty where the kernel has none (before 4.20, or not enabled: `psi=1` on the
+/// kernel's command line); a missing line `full`, as of cpu before 5.13, is 0.
+struct Pressures {
+  std::optional<Pressure> cpu;
+  std::optional<Pressure> io;
+  std::optional<Pressure> memory;
+};
+
+/// Of the files "/proc/pressure/io", or "<folder of a control group>/io.pressure", ...: what stands before and behind
+/// their resource.
+Pressures read_pressures(const Probe& probe, const std::string& before, const std::string& behind = "");
 
 /// The host's NUMA nodes that have both processors and memory, in order; empty where /sys does not tell. A GPU whose
 /// memory the host sees is a node without processors, and none of these.

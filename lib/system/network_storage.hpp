@@ -13,39 +13,6 @@
 
 namespace shardkit::system {
 
-/// An NFS mount: its options, and what its client counted since it was mounted (/proc/self/mountstats, nfs(5)).
-struct NfsFacts {
-  std::string device;             ///< "0:53", its number in /sys/class/bdi
-  std::string version;            ///< "3", "4.1", ...
-  std::string protocol;           ///< "tcp", "rdma", "udp"
-  std::uint64_t connections = 1;  ///< nconnect; the kernel leaves it out when it is 1
-  std::optional<std::uint64_t> read_size;
-  std::optional<std::uint64_t> write_size;
-  std::string recovery;  ///< "hard", "soft", "softerr"
-  bool caches_attributes = true;
-  std::uint64_t operations = 0;
-  std::uint64_t retransmissions = 0;
-  std::uint64_t timeouts = 0;
-  std::optional<double> read_round_trip;  ///< mean seconds from request to answer; empty before the first read
-
-  void describe(FieldVisitor& v) {
-    v.field({"device", "its number in /sys/class/bdi"}, device);
-    v.field({"version", "version of the protocol"}, version);
-    v.field({"protocol", "what carries it"}, protocol);
-    v.field({"connections", Unit::count, "connections to the server (nconnect)"}, connections);
-    v.field({"read_size", Unit::bytes, "most bytes of one read request (rsize)"}, read_size);
-    v.field({"write_size", Unit::bytes, "most bytes of one write request (wsize)"}, write_size);
-    v.field({"recovery", "hard waits for a server that is away, soft gives up"}, recovery);
-    v.field({"caches_attributes", "false with noac or actimeo=0"}, caches_attributes);
-    v.field({"operations", Unit::count, "requests since it was mounted"}, operations);
-    v.field({"retransmissions", Unit::count, "requests that were sent again"}, retransmissions);
-    v.field({"timeouts", Unit::count, "requests that had no answer in time"}, timeouts);
-    v.field({"read_round_trip", Unit::seconds, "mean time from a read request to its answer"}, read_round_trip);
-  }
-};
-
-NfsFacts read_nfs(const Mount& mount, const Probe& probe);
-
 /// What the client of an NFS mount counted since it was mounted: /proc/self/mountstats, "per-op statistics", whose
 /// columns net/sunrpc/stats.c of the kernel names.
 struct NfsCounters {
@@ -57,6 +24,37 @@ struct NfsCounters {
   std::uint64_t read_bytes = 0;  ///< that came for reads, headers among them
   double read_round_trip_seconds = 0;
 };
+
+/// An NFS mount: its options, and what its client counted since it was mounted (/proc/self/mountstats, nfs(5)).
+struct NfsFacts {
+  std::string device;             ///< "0:53", its number in /sys/class/bdi
+  std::string version;            ///< "3", "4.1", ...
+  std::string protocol;           ///< "tcp", "rdma", "udp"
+  std::uint64_t connections = 1;  ///< nconnect; the kernel leaves it out when it is 1
+  std::optional<std::uint64_t> read_size;
+  std::optional<std::uint64_t> write_size;
+  std::string recovery;  ///< "hard", "soft", "softerr"
+  bool caches_attributes = true;
+  NfsCounters counters;                   ///< all 0 where the kernel does not tell of this mount
+  std::optional<double> read_round_trip;  ///< mean seconds from request to answer; empty before the first read
+
+  void describe(FieldVisitor& v) {
+    v.field({"device", "its number in /sys/class/bdi"}, device);
+    v.field({"version", "version of the protocol"}, version);
+    v.field({"protocol", "what carries it"}, protocol);
+    v.field({"connections", Unit::count, "connections to the server (nconnect)"}, connections);
+    v.field({"read_size", Unit::bytes, "most bytes of one read request (rsize)"}, read_size);
+    v.field({"write_size", Unit::bytes, "most bytes of one write request (wsize)"}, write_size);
+    v.field({"recovery", "hard waits for a server that is away, soft gives up"}, recovery);
+    v.field({"caches_attributes", "false with noac or actimeo=0"}, caches_attributes);
+    v.field({"operations", Unit::count, "requests since it was mounted"}, counters.operations);
+    v.field({"retransmissions", Unit::count, "requests that were sent again"}, counters.retransmissions);
+    v.field({"timeouts", Unit::count, "requests that had no answer in time"}, counters.timeouts);
+    v.field({"read_round_trip", Unit::seconds, "mean time from a read request to its answer"}, read_round_trip);
+  }
+};
+
+NfsFacts read_nfs(const Mount& mount, const Probe& probe);
 
 /// Empty where the kernel does not tell of this mount.
 std::optional<NfsCounters> read_nfs_counters(const Mount& mount, const Probe& probe);
@@ -125,8 +123,7 @@ struct FuseFacts {
   }
 };
 
-/// JuiceFS's cache is known from its control files .config and .stats and from the command line of its process,
-/// whichever this user may read.
+/// JuiceFS's cache is known from its control files .config and .stats, as far as this user may read them.
 FuseFacts read_fuse(const Mount& mount, const Probe& probe);
 
 }  // namespace shardkit::system

@@ -135,6 +135,17 @@ StorageFacts storage_of(const std::string& path, const Probe& probe) {
   return facts;
 }
 
+std::string data_path(const std::string& path, const Probe& probe) {
+  std::string resolved = probe.resolve(path).value_or(path);
+  const auto facts = probe.stat(resolved);
+  if (!facts || facts->kind != PathFacts::Kind::other) return resolved;
+  throw Error(ErrorCode::usage,
+              "'" + path +
+                  "' is a FIFO, socket or character device, which holds no data; give a folder, a file or a block "
+                  "device",
+              path);
+}
+
 bool has_remote_cache(StorageClass storage_class) {
   return storage_class == StorageClass::network || storage_class == StorageClass::fuse;
 }

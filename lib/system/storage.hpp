@@ -59,6 +59,10 @@ struct StorageFacts {
 /// is no such path.
 StorageFacts storage_of(const std::string& path, const Probe& probe = live_probe());
 
+/// The path without links, of data that is to be read. Throws Error{usage} for one that holds none by its kind, such as
+/// a FIFO.
+std::string data_path(const std::string& path, const Probe& probe);
+
 /// The block device below a mount; without a name where there is none.
 BlockDevice device_of(const Mount& mount, const Probe& probe);
 

@@ -35,6 +35,9 @@ TEST_CASE("a stream has the hash of the whole, however it is cut") {
       stream.update(Bytes(bytes).subspan(at, std::min(step, bytes.size() - at)));
     }
     CHECK(stream.digest() == whole);
+    CHECK(stream.digest64() == xxh3_64(bytes));
+    stream.reset();
+    CHECK(stream.digest64() == xxh3_64({}));
   }
 }
 

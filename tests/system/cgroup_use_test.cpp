@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "support/recorded_tree.hpp"
-#include "system/cgroup.hpp"
+#include "system/limits.hpp"
 
 using namespace shardkit;
 using namespace shardkit::system;
@@ -33,9 +33,9 @@ TEST_CASE("throttling is that of the group with the limit, use that of the proce
   CHECK(use.cpu_seconds == doctest::Approx(8.5));
   CHECK(use.memory == 1000000);
   CHECK(use.memory_limit == 5000000);
-  REQUIRE(use.io_pressure);
-  CHECK(use.io_pressure->some_seconds == doctest::Approx(2));
-  CHECK_FALSE(use.memory_pressure);
+  REQUIRE(use.pressure.io);
+  CHECK(use.pressure.io->some_seconds == doctest::Approx(2));
+  CHECK_FALSE(use.pressure.memory);
 }
 
 TEST_CASE("a group without a limit is not throttled, and says nothing of it") {
@@ -73,7 +73,7 @@ TEST_CASE("version 1 has a group for each controller") {
   CHECK(use.cpu_seconds == doctest::Approx(3));
   CHECK(use.memory == 77);
   CHECK_FALSE(use.memory_limit);
-  CHECK_FALSE(use.io_pressure);
+  CHECK_FALSE(use.pressure.io);
 }
 
 TEST_CASE("without control groups all of it is unknown") {

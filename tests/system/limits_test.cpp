@@ -5,7 +5,6 @@
 
 #include "core/error.hpp"
 #include "support/recorded_tree.hpp"
-#include "system/cgroup.hpp"
 
 using namespace shardkit;
 using namespace shardkit::system;
@@ -47,8 +46,8 @@ TEST_CASE("a cgroup v2 quota of 7.65 processors leaves 7 threads") {
   tree.add("sys/fs/cgroup/kubepods/pod1/cpu.stat", "nr_periods 10\nnr_throttled 4\nthrottled_usec 99\n");
   CHECK(usable_threads(tree) == 7);
   CHECK(usable_memory(tree) == 34359738368ULL);
-  CHECK(read_cgroup_limits(tree).cpus == doctest::Approx(7.65));
-  CHECK(read_cgroup_limits(tree).throttled_periods == 4);
+  CHECK(read_cgroup_use(tree).cpu_limit == doctest::Approx(7.65));
+  CHECK(read_cgroup_use(tree).throttled_periods == 4);
 }
 
 TEST_CASE("a parent's smaller limit counts, max means none") {

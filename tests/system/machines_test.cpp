@@ -2,7 +2,6 @@
 
 #include "support/recorded_tree.hpp"
 #include "system/block_device.hpp"
-#include "system/cgroup.hpp"
 #include "system/cpu.hpp"
 #include "system/host.hpp"
 #include "system/limits.hpp"
@@ -69,17 +68,17 @@ TEST_CASE("a container's only interface is virtual, and counts") {
 }
 
 TEST_CASE("7.65 of 96 processors, on cgroup v2 and v1") {
-  const CgroupLimits two = read_cgroup_limits(RecordedTree::machine("pod"));
+  const CgroupUse two = read_cgroup_use(RecordedTree::machine("pod"));
   CHECK(two.version == "2");
-  CHECK(two.cpus == doctest::Approx(7.65));
-  CHECK(two.memory_bytes == 64 * kGi);
-  CHECK(two.memory_high_bytes == 32 * kGi);
+  CHECK(two.cpu_limit == doctest::Approx(7.65));
+  CHECK(two.memory_limit == 64 * kGi);
+  CHECK(two.memory_high == 32 * kGi);
   CHECK(two.periods == 20000);
   CHECK(two.throttled_periods == 3400);
-  const CgroupLimits one = read_cgroup_limits(RecordedTree::machine("docker-v1"));
+  const CgroupUse one = read_cgroup_use(RecordedTree::machine("docker-v1"));
   CHECK(one.version == "1");
-  CHECK(one.cpus == doctest::Approx(7.65));
-  CHECK_FALSE(one.memory_bytes);
+  CHECK(one.cpu_limit == doctest::Approx(7.65));
+  CHECK_FALSE(one.memory_limit);
   CHECK(one.throttled_periods == 10);
   CHECK(usable_threads(RecordedTree::machine("docker-v1")) == 7);
 }

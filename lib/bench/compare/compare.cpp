@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/compare/compared_fields.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
@@ -224,6 +223,14 @@ void judge(const CompareOptions& options, const Measurements& changed, Context& 
   result.rows = judged_rows(pairs, thresholds, comparable);
   result.verdict = overall(result.rows, comparable);
   if (comparable) add_hints(pairs, result);
+}
+
+/// While it can still be made anew.
+void warn_of_small_baseline(std::size_t repetitions, Context& context) {
+  if (repetitions >= stats::kLeastRepetitions) return;
+  context.warn("few_repetitions",
+               fmt::format("the baseline has {}: comparisons with it will be inconclusive; keep {} or more",
+                           format_count(repetitions, "repetition"), stats::kLeastRepetitions));
 }
 
 }  // namespace

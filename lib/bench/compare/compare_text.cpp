@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <vector>
 
@@ -7,9 +6,9 @@
 #include <fmt/ranges.h>
 
 #include "bench/compare/compare.hpp"
-#include "bench/compare/compared_fields.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -97,15 +96,11 @@ double share(const std::string& text, const std::string& whole) {
   const bool percent = digits.ends_with('%');
   if (percent) digits.remove_suffix(1);
   while (digits.ends_with(' ')) digits.remove_suffix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (percent) value /= 100;
-  if (error != std::errc() || end != digits.data() + digits.size() || !(value > 0 && value < 1)) {
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("--threshold: '{}' is no share between 0 and 1, such as 5% or read.bytes_per_second=3%", whole));
-  }
-  return value;
+  const double value = parse_decimal(digits).value_or(0) / (percent ? 100 : 1);
+  if (value > 0 && value < 1) return value;
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("--threshold: '{}' is no share between 0 and 1, such as 5% or read.bytes_per_second=3%", whole));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
-#include "bench/compare/compared_fields.hpp"
-
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/checkpoint/checkpoint.hpp"
+#include "bench/compare/measurements.hpp"
 #include "bench/decode/decode.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
@@ -19,6 +19,8 @@
 #include "bench/transfer/transfer.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/json.hpp"
+#include "core/text.hpp"
 #include "system/host.hpp"
 
 namespace shardkit::bench {
@@ -152,9 +154,146 @@ const ComparedField& compare_metric(std::string_view name, std::string_view opti
 std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const nlohmann::json& result) {
   const bool own = metric.verb == verb;
   if (!own && verb != "run") return std::nullopt;
-  const nlohmann::json* value = member(result, own ? metric.path : metric.name());
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  return value->get<double>();
+  return number_at(result, own ? metric.path : metric.name());
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kRun = "run";
+
+std::string text_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_null()) return {};
+  if (!value.is_array()) return json_text(value);
+  std::vector<std::string> items;
+  for (const Json& item : value) items.push_back(text_of(item));
+  return fmt::format("{}", fmt::join(items, ", "));
+}
+
+/// Every scalar and list below `value`, by its path.
+void flatten(const std::string& key, const Json& value, Conditions& conditions) {
+  if (!value.is_object()) {
+    conditions[key] = text_of(value);
+    return;
+  }
+  for (const auto& [name, child] : value.items()) flatten(key + "." + name, child, conditions);
+}
+
+/// What `verb` says that it used and read, which is its own result or a stage of a run; an option of the same name is
+/// only what was asked for.
+void take_stage(std::string_view verb, bool own, const Json& measured, Conditions& conditions) {
+  for (const ComparedField& fact : compared_fields()) {
+    const bool matters = fact.role.part == Part::condition || (own && fact.role.part == Part::own_condition);
+    if (fact.verb != verb || !matters) continue;
+    const Json* value = member(measured, fact.path);
+    if (value == nullptr || value->is_object()) continue;
+    if (value->is_string() && text_of(*value).empty()) continue;  // not known, such as the GPU where there is none
+    conditions[fact.name()] = text_of(*value);
+  }
+}
+
+/// Each stage that the result of a run holds.
+void take_stages(const Json& run, Conditions& conditions) {
+  for (const auto& [stage, measured] : run.items()) take_stage(stage, false, measured, conditions);
+}
+
+std::string_view last_name(std::string_view key) { return key.substr(key.rfind('.') + 1); }
+
+void take_options(const Json& options, Conditions& conditions) {
+  std::set<std::string, std::less<>> said;  // by a stage
+  for (const auto& [key, value] : conditions) said.emplace(last_name(key));
+  Conditions wanted;
+  flatten("options", options, wanted);
+  for (const auto& [key, value] : wanted) {
+    if (!said.contains(last_name(key))) conditions.emplace(key, value);
+  }
+}
+
+/// The field that a condition was read from; null for an option, and for what has no role.
+const ComparedField* field_of(std::string_view key) {
+  const auto found = std::ranges::find(compared_fields(), key, &ComparedField::name);
+  return found == compared_fields().end() ? nullptr : &*found;
+}
+
+bool is_decisive(std::string_view key) {
+  if (key.starts_with("tool.")) return false;
+  if (key.starts_with("host.")) return field_of(key) != nullptr;
+  return !key.starts_with("options.") || !is_free_option(last_name(key));
+}
+
+bool is_same(std::string_view key, const std::string& base, const std::string& changed) {
+  if (base == changed) return true;
+  const ComparedField* const field = field_of(key);
+  if (field == nullptr) return false;
+  const auto a = parse_decimal(base);
+  const auto b = parse_decimal(changed);
+  return a && b && std::abs(*a - *b) <= field->role.tolerance * std::max(std::abs(*a), std::abs(*b));
+}
+
+bool fits(std::string_view key, std::string_view allowed) {
+  if (key == allowed) return true;
+  if (key.size() <= allowed.size() + 1) return false;
+  return (key.starts_with(allowed) && key[allowed.size()] == '.') ||
+         (key.ends_with(allowed) && key[key.size() - allowed.size() - 1] == '.');
+}
+
+bool is_allowed(std::string_view key, std::span<const std::string> allow) {
+  return std::ranges::any_of(allow, [&](const std::string& allowed) { return fits(key, allowed); });
+}
+
+}  // namespace
+
+Conditions conditions_of(const Json& envelope) {
+  Conditions conditions;
+  const std::string verb = verb_of(envelope);
+  conditions["verb"] = verb;
+  if (const Json* version = member(envelope, "schema_version")) conditions["schema_version"] = text_of(*version);
+  const Json& result = envelope.at("result");
+  take_stage(verb, true, result, conditions);
+  if (verb == kRun) take_stages(result, conditions);
+  if (const Json* options = member(envelope, "options")) take_options(*options, conditions);
+  if (const Json* host = member(envelope, "host")) flatten("host", *host, conditions);
+  if (const Json* tool = member(envelope, "tool")) flatten("tool", *tool, conditions);
+  return conditions;
+}
+
+std::string machine_class_of(const Json& envelope) {
+  const auto fact = [&](std::string_view path) {
+    const Json* value = member(envelope, path);
+    return value == nullptr ? std::string() : text_of(*value);
+  };
+  const double gib = parse_decimal(fact("host.memory_bytes")).value_or(0) / (1U << 30U);
+  std::string storage = fact("result.storage.storage_class");
+  if (storage.empty()) storage = fact("result.read.storage.storage_class");
+  return fmt::format("{}cpu-{:.0f}gib{}{}", fact("host.cpus"), gib, storage.empty() ? "" : "-", storage);
+}
+
+std::vector<Difference> differences(const Conditions& base, const Conditions& changed,
+                                    std::span<const std::string> allow) {
+  std::vector<Difference> all;
+  for (const auto& [key, value] : base) {
+    const auto other = changed.find(key);
+    // What only one side tells is an older or newer version's: nothing to hold against it.
+    if (other == changed.end() || is_same(key, value, other->second)) continue;
+    all.push_back({key, value, other->second, is_decisive(key), is_allowed(key, allow)});
+  }
+  std::ranges::stable_partition(all, &Difference::decisive);
+  return all;
+}
+
+void check_allowed(const Conditions& base, const Conditions& changed, std::span<const std::string> allow) {
+  for (const std::string& allowed : allow) {
+    const auto knows = [&](const Conditions& conditions) {
+      return std::ranges::any_of(conditions, [&](const auto& entry) { return fits(entry.first, allowed); });
+    };
+    if (knows(base) || knows(changed)) continue;
+    throw Error(ErrorCode::usage,
+                fmt::format("--allow-different: neither result tells '{}'; name a key such as engine, "
+                            "read.cache.state, host or verb",
+                            allowed));
+  }
 }
 
 }  // namespace shardkit::bench

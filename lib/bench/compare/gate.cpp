@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/compare/compared_fields.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -116,7 +115,7 @@ std::string limits_text(const GateRequirement& requirement, Unit unit) {
 
 GateRow check(const GateRequirement& requirement, const Measurements& measured) {
   const Unit unit = compare_metric(requirement.metric, "gate").unit;
-  GateRow row{requirement.metric, requirement.cache, requirement.min, requirement.max, {}, GateVerdict::absent, {}};
+  GateRow row{requirement, {}, GateVerdict::absent, {}};
   const std::string limits = limits_text(requirement, unit);
   const auto found = measured.values.find(requirement.metric);
   if (found == measured.values.end()) {

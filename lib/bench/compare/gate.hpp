@@ -36,11 +36,7 @@ struct GateRequirement {
 };
 
 /// A requirement and what came of it.
-struct GateRow {
-  std::string metric;
-  std::string cache;
-  std::optional<double> min;
-  std::optional<double> max;
+struct GateRow : GateRequirement {
   std::optional<double> measured;  ///< the median
   GateVerdict verdict = GateVerdict::absent;
   std::string text;

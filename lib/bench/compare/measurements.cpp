@@ -8,11 +8,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/compare/compared_fields.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
-#include "core/units.hpp"
 #include "io/file_system.hpp"
 #include "io/publish.hpp"
 #include "stats/comparison.hpp"
@@ -212,13 +210,6 @@ void save_baseline(const std::string& path, const Measurements& measured, const 
   verbs[measured.verb] = {{"conditions", measured.conditions}, {"values", measured.values}};
   const std::string text = json_file_text(json);
   io::publish(*io::posix_file_system(), file, as_bytes(text));
-}
-
-void warn_of_small_baseline(std::size_t repetitions, Context& context) {
-  if (repetitions >= stats::kLeastRepetitions) return;
-  context.warn("few_repetitions",
-               fmt::format("the baseline has {}: comparisons with it will be inconclusive; keep {} or more",
-                           format_count(repetitions, "repetition"), stats::kLeastRepetitions));
 }
 
 }  // namespace shardkit::bench

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,6 +16,34 @@
 /// What was measured, under which conditions, and whether two measurements can be compared. Baselines: what machines of
 /// each class gave once, in one file that a repository can hold (docs/comparing.md).
 namespace shardkit::bench {
+
+/// A field of a result that has a role in a comparison.
+struct ComparedField {
+  /// That measures it; in the result of `run` the member that holds it; "host": of the envelope.
+  std::string_view verb;
+  std::string path;  ///< within what that verb measured: "latency_seconds.p99"
+  Unit unit = Unit::none;
+  Comparison role;
+
+  /// "read.latency_seconds.p99"
+  std::string name() const { return std::string(verb) + "." + path; }
+};
+
+/// All of them, verb by verb; the rates of a verb stand before its times.
+const std::vector<ComparedField>& compared_fields();
+
+/// True for an option of any verb, by its name in JSON, in which results may differ.
+bool is_free_option(std::string_view name);
+
+/// Those by which two results are held against each other.
+std::span<const ComparedField> compare_metrics();
+
+/// By name; throws Error{usage} that lists them for any other, naming `option`, or the `file` that says it.
+const ComparedField& compare_metric(std::string_view name, std::string_view option, const std::string& file = {});
+
+/// Its value in the `result` of an envelope of `verb`, or in one of that result's repetitions. Empty when it is not
+/// there, which is the rule for metrics of other verbs.
+std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const nlohmann::json& result);
 
 using Conditions = std::map<std::string, std::string>;
 
@@ -74,8 +104,5 @@ Measurements read_baseline(const std::string& path, const std::string& machine_c
 /// Puts `measured` in the place of what the file holds for its class and verb, or makes the file. One at a time: others
 /// wait, behind a hidden lock file that stays beside it. Throws Error{cancelled} when `stop` comes meanwhile.
 void save_baseline(const std::string& path, const Measurements& measured, const std::stop_token& stop);
-
-/// Warns of a baseline of fewer repetitions than a comparison needs, while it can still be made anew.
-void warn_of_small_baseline(std::size_t repetitions, Context& context);
 
 }  // namespace shardkit::bench

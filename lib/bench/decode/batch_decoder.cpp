@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <atomic>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -150,22 +150,13 @@ std::size_t PixelCheck::threads_for(const DecodedBatch& batch) const {
 }
 
 void PixelCheck::compare(const DecodedBatch& batch) {
-  std::atomic<std::size_t> next{0};
-  sync::TaskGroup group(context_.stop_token());
-  const std::size_t threads = threads_for(batch);
-  for (std::size_t thread = 0; thread < threads; ++thread) {
-    group.spawn([&](const std::stop_token& stop) {
-      Comparer comparer(*this);
-      while (!stop.stop_requested()) {
-        const std::size_t turn = next.fetch_add(1, std::memory_order_relaxed);
-        if (turn >= batch.images.size()) return;
-        comparer.compare(batch.images[turn], batch.pixels[turn], batch.engine);
-        context_.progress().items.fetch_add(1, std::memory_order_relaxed);
-      }
-    });
-  }
-  group.wait();
-  context_.throw_if_stopped();
+  std::vector<std::unique_ptr<Comparer>> comparers(threads_for(batch));
+  sync::for_each_index(batch.images.size(), comparers.size(), context_.stop_token(),
+                       [&](std::size_t index, std::size_t thread) {
+                         if (!comparers[thread]) comparers[thread] = std::make_unique<Comparer>(*this);
+                         comparers[thread]->compare(batch.images[index], batch.pixels[index], batch.engine);
+                         context_.progress().items.fetch_add(1, std::memory_order_relaxed);
+                       });
 }
 
 void PixelCheck::note(const RoutedJpeg& image, gpu::JpegEngine engine, double psnr,

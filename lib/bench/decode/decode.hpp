@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -70,14 +71,7 @@ struct JpegBatch {
   std::uint64_t bytes = 0;  ///< of memory for their pixels
 };
 
-/// A batch for each engine.
-class JpegBatches {
- public:
-  JpegBatch& operator[](gpu::JpegEngine engine) { return batches_.at(static_cast<std::size_t>(engine)); }
-
- private:
-  std::array<JpegBatch, gpu::kJpegEngines.size()> batches_;
-};
+using JpegBatches = std::map<gpu::JpegEngine, JpegBatch>;
 
 /// Images that were decoded at once: their pixels stay until the next batch.
 struct DecodedBatch {

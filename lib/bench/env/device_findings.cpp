@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "bench/env/findings.hpp"
+#include "bench/env/env.hpp"
 #include "core/units.hpp"
 #include "system/probe.hpp"
 
@@ -147,22 +147,6 @@ void hidden_gpus(const Environment& environment, Findings& findings) {
        fmt::format("{} NVIDIA GPUs are on the PCI bus, this process sees {}", on_bus, environment.gpus)});
 }
 
-}  // namespace
-
-void judge_devices(const Environment& environment, Findings& findings) {
-  for (const system::GpuDevice& gpu : environment.gpu_devices) {
-    link("gpu", gpu.model, gpu.pcie, idle_state(environment.gpu_monitor.find(gpu.pcie.address)), findings);
-  }
-  for (const system::DriveLink& drive : drives(environment)) {
-    if (drive.disk.starts_with("nvme")) link("nvme", drive.disk, drive.pcie, Idle::no, findings);
-  }
-  for (const system::NetworkCard& card : environment.network) network_link(card, findings);
-  distances(environment, findings);
-  hidden_gpus(environment, findings);
-}
-
-namespace {
-
 std::string name_of(const gpu::GpuState& gpu) { return fmt::format("GPU {} at {}", gpu.index, gpu.pci_address); }
 
 bool holds(const std::vector<std::string>& limits, std::string_view part) {
@@ -229,7 +213,17 @@ void mode(const std::vector<gpu::GpuState>& gpus, std::optional<std::string> gpu
 
 }  // namespace
 
-void judge_gpus(const Environment& environment, Findings& findings) {
+void judge_devices(const Environment& environment, Findings& findings) {
+  for (const system::GpuDevice& gpu : environment.gpu_devices) {
+    link("gpu", gpu.model, gpu.pcie, idle_state(environment.gpu_monitor.find(gpu.pcie.address)), findings);
+  }
+  for (const system::DriveLink& drive : drives(environment)) {
+    if (drive.disk.starts_with("nvme")) link("nvme", drive.disk, drive.pcie, Idle::no, findings);
+  }
+  for (const system::NetworkCard& card : environment.network) network_link(card, findings);
+  distances(environment, findings);
+  hidden_gpus(environment, findings);
+
   const std::vector<gpu::GpuState>& gpus = environment.gpu_monitor.gpus;
   for (const gpu::GpuState& gpu : gpus) {
     slowdown(gpu, findings);

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/env/findings.hpp"
 #include "catalog/object_location.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
@@ -16,21 +15,10 @@
 namespace shardkit::bench {
 namespace {
 
-/// Data is read from files, folders and block devices; anything else would block or has none.
-void check_kind(const std::string& path, const std::optional<system::PathFacts>& facts) {
-  if (!facts || facts->kind != system::PathFacts::Kind::other) return;
-  throw Error(ErrorCode::usage,
-              "'" + path +
-                  "' is a FIFO, socket or character device, which holds no data; give a folder, a file or a "
-                  "block device",
-              path);
-}
-
 void look_at_path(const std::string& path, const system::Probe& probe, Environment& environment) {
   environment.storage = system::storage_of(path, probe);
-  environment.path = probe.resolve(path).value_or(path);
+  environment.path = system::data_path(path, probe);
   const auto facts = probe.stat(environment.path);
-  check_kind(environment.path, facts);
   if (facts && facts->kind == system::PathFacts::Kind::file) environment.file_size = facts->size;
   environment.space = probe.space(environment.path);
   if (environment.storage.mount_point.empty() && !environment.storage.device.empty()) {  // the path is a device
@@ -50,9 +38,9 @@ void look_at_path(const std::string& path, const system::Probe& probe, Environme
 
 void look_at_limits(const system::Probe& probe, Environment& environment) {
   environment.usable_threads = system::usable_threads(probe);
-  environment.control_group = system::read_cgroup_limits(probe);
-  environment.cpu_limit = environment.control_group.cpus;
-  environment.throttled_periods = environment.control_group.throttled_periods;
+  environment.control_group = system::read_cgroup_use(probe);
+  environment.cpu_limit = environment.control_group.cpu_limit;
+  environment.throttled_periods = environment.control_group.throttled_periods.value_or(0);
   const std::uint64_t memory = system::usable_memory(probe);
   environment.usable_memory = memory == std::numeric_limits<std::uint64_t>::max() ? 0 : memory;
   if (const auto space = probe.space("/dev/shm")) {
@@ -90,7 +78,70 @@ void look_at_devices(const system::Probe& probe, Environment& environment) {
   environment.kernel = system::read_kernel(probe);
 }
 
+constexpr double kMega = 1e6;
+
+/// By what the drive can do itself: 3000-7000 MB/s up to generation 4, 14000 with generation 5 (docs/measuring.md).
+NormalRate nvme_rate(const system::BlockDevice& drive) {
+  NormalRate rate{"nvme", 3000 * kMega, 7000 * kMega, "an NVMe drive, many requests in flight"};
+  if (drive.links.empty() || !drive.links.front().pcie.max_speed) return rate;
+  const system::PcieLink& link = drive.links.front().pcie;
+  if (*link.max_speed >= 32) rate = {"nvme", 10000 * kMega, 14000 * kMega, "an NVMe drive of PCIe generation 5"};
+  if (*link.max_speed <= 8) rate = {"nvme", 2000 * kMega, 3500 * kMega, "an NVMe drive of PCIe generation 3"};
+  return rate;
+}
+
+std::optional<NormalRate> storage_rate(const Environment& environment) {
+  std::optional<NormalRate> rate;
+  const system::BlockDevice drive = environment.block_device.value_or(system::BlockDevice{});
+  switch (environment.storage.storage_class) {
+    case system::StorageClass::hdd:
+      rate = NormalRate{"hdd", 150 * kMega, 250 * kMega, "a spinning disk; random reads 100 to 200 a second"};
+      break;
+    case system::StorageClass::ssd:
+      rate = NormalRate{"ssd", 450 * kMega, 550 * kMega, "an SSD behind SATA"};
+      break;
+    case system::StorageClass::nvme:
+      rate = nvme_rate(drive);
+      break;
+    default:
+      return std::nullopt;
+  }
+  if (drive.members.size() > 1) rate->note += fmt::format("; each of {} members", drive.members.size());
+  return rate;
+}
+
+/// For the storage below the path, the network where it is remote, and the link of the GPUs; what has no normal rate,
+/// such as a rented disk, is left out.
+std::vector<NormalRate> normal_rates(const Environment& environment) {
+  std::vector<NormalRate> rates;
+  if (const auto rate = storage_rate(environment)) rates.push_back(*rate);
+  const auto network = fastest_network(environment);
+  if (system::has_remote_cache(environment.storage.storage_class) && network) {
+    rates.push_back({"network", std::nullopt, *network, "limit of the fastest link that is up"});
+  }
+  for (const system::GpuDevice& gpu : environment.gpu_devices) {
+    if (!gpu.pcie.max_speed || !gpu.pcie.max_width) continue;
+    const double link = system::pcie_rate(std::min(*gpu.pcie.max_speed, gpu.pcie.slot_speed.value_or(1e9)),
+                                          std::min(*gpu.pcie.max_width, gpu.pcie.slot_width.value_or(1000)));
+    rates.push_back({"gpu", 0.8 * link, 0.9 * link, "host to one GPU from pinned memory, in large copies"});
+    break;
+  }
+  return rates;
+}
+
 }  // namespace
+
+std::optional<double> fastest_network(const Environment& environment) {
+  std::optional<double> fastest;
+  for (const system::NetworkCard& card : environment.network) {
+    if (card.state == "up" && card.bytes_per_second) fastest = std::max(fastest.value_or(0), *card.bytes_per_second);
+  }
+  for (const system::RdmaPort& port : environment.rdma) {
+    if (port.state == "ACTIVE" && port.bytes_per_second)
+      fastest = std::max(fastest.value_or(0), *port.bytes_per_second);
+  }
+  return fastest;
+}
 
 Environment look_at_environment(const std::string& path, const std::optional<LoaderJob>& job) {
   return look_at_environment(path, job, system::live_probe(), gpu::look_at_gpus());
@@ -147,71 +198,6 @@ void Environment::describe(FieldVisitor& v) {
   v.field({"hidden", "parts of the machine that cannot be looked at from here"}, hidden);
   v.field({"normal", "rates that are normal for these parts"}, normal);
   v.field({"findings", "what a good engineer would point at, the worst first"}, findings);
-}
-
-namespace {
-
-constexpr double kMega = 1e6;
-
-/// By what the drive can do itself: 3000-7000 MB/s up to generation 4, 14000 with generation 5 (docs/measuring.md).
-NormalRate nvme_rate(const system::BlockDevice& drive) {
-  NormalRate rate{"nvme", 3000 * kMega, 7000 * kMega, "an NVMe drive, many requests in flight"};
-  if (drive.links.empty() || !drive.links.front().pcie.max_speed) return rate;
-  const system::PcieLink& link = drive.links.front().pcie;
-  if (*link.max_speed >= 32) rate = {"nvme", 10000 * kMega, 14000 * kMega, "an NVMe drive of PCIe generation 5"};
-  if (*link.max_speed <= 8) rate = {"nvme", 2000 * kMega, 3500 * kMega, "an NVMe drive of PCIe generation 3"};
-  return rate;
-}
-
-std::optional<NormalRate> storage_rate(const Environment& environment) {
-  std::optional<NormalRate> rate;
-  const system::BlockDevice drive = environment.block_device.value_or(system::BlockDevice{});
-  switch (environment.storage.storage_class) {
-    case system::StorageClass::hdd:
-      rate = NormalRate{"hdd", 150 * kMega, 250 * kMega, "a spinning disk; random reads 100 to 200 a second"};
-      break;
-    case system::StorageClass::ssd:
-      rate = NormalRate{"ssd", 450 * kMega, 550 * kMega, "an SSD behind SATA"};
-      break;
-    case system::StorageClass::nvme:
-      rate = nvme_rate(drive);
-      break;
-    default:
-      return std::nullopt;
-  }
-  if (drive.members.size() > 1) rate->note += fmt::format("; each of {} members", drive.members.size());
-  return rate;
-}
-
-}  // namespace
-
-std::optional<double> fastest_network(const Environment& environment) {
-  std::optional<double> fastest;
-  for (const system::NetworkCard& card : environment.network) {
-    if (card.state == "up" && card.bytes_per_second) fastest = std::max(fastest.value_or(0), *card.bytes_per_second);
-  }
-  for (const system::RdmaPort& port : environment.rdma) {
-    if (port.state == "ACTIVE" && port.bytes_per_second)
-      fastest = std::max(fastest.value_or(0), *port.bytes_per_second);
-  }
-  return fastest;
-}
-
-std::vector<NormalRate> normal_rates(const Environment& environment) {
-  std::vector<NormalRate> rates;
-  if (const auto rate = storage_rate(environment)) rates.push_back(*rate);
-  const auto network = fastest_network(environment);
-  if (system::has_remote_cache(environment.storage.storage_class) && network) {
-    rates.push_back({"network", std::nullopt, *network, "limit of the fastest link that is up"});
-  }
-  for (const system::GpuDevice& gpu : environment.gpu_devices) {
-    if (!gpu.pcie.max_speed || !gpu.pcie.max_width) continue;
-    const double link = system::pcie_rate(std::min(*gpu.pcie.max_speed, gpu.pcie.slot_speed.value_or(1e9)),
-                                          std::min(*gpu.pcie.max_width, gpu.pcie.slot_width.value_or(1000)));
-    rates.push_back({"gpu", 0.8 * link, 0.9 * link, "host to one GPU from pinned memory, in large copies"});
-    break;
-  }
-  return rates;
 }
 
 namespace {

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "bench/requirement/requirement.hpp"
-#include "bench/results/result_file.hpp"
+#include "bench/results/finding.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "gpu/gpu_monitor.hpp"
 #include "image/tensor_type.hpp"
 #include "system/block_device.hpp"
-#include "system/cgroup.hpp"
 #include "system/cpu.hpp"
 #include "system/host.hpp"
+#include "system/limits.hpp"
 #include "system/memory.hpp"
 #include "system/network_storage.hpp"
 #include "system/pcie.hpp"
@@ -72,7 +72,7 @@ struct Environment {
   std::optional<system::LustreFacts> lustre;
   std::optional<system::FuseFacts> fuse;
   system::CpuFacts cpu;
-  system::CgroupLimits control_group;
+  system::CgroupUse control_group;
   system::MemoryFacts memory;
   std::vector<system::NumaNode> numa_nodes;
   std::vector<system::NetworkCard> network;
@@ -87,12 +87,19 @@ struct Environment {
   void describe(FieldVisitor& v);
 };
 
-/// For the storage below the path, the network where it is remote, and the link of the GPUs; what has no normal rate,
-/// such as a rented disk, is left out.
-std::vector<NormalRate> normal_rates(const Environment& environment);
-
 /// The fastest link that is up, of cards and RDMA ports; empty when none tells.
 std::optional<double> fastest_network(const Environment& environment);
+
+/// All findings by the rules of a machine, the worst first, in the order of the rules where they are alike. `job`: how
+/// the loader is set up, when that is known. A rule looks at one fact and says nothing where that fact is unknown.
+std::vector<Finding> find_findings(const Environment& environment, const std::optional<LoaderJob>& job);
+
+/// Processors, memory, limits of the process and the container.
+void judge_limits(const Environment& environment, const std::optional<LoaderJob>& job, std::vector<Finding>& findings);
+/// What the data lies on: a disk, or an NFS, Lustre or FUSE mount and the network to it.
+void judge_storage(const Environment& environment, std::vector<Finding>& findings);
+/// PCIe links, NUMA distance, network cards and GPUs, also as their driver sees them.
+void judge_devices(const Environment& environment, std::vector<Finding>& findings);
 
 /// Looks at this machine and at what `path` lies on, and judges both; `path` is empty when there is no data, `job` when
 /// it is not known how the loader is set up. Throws Error{not_found, denied} for a path that is not there, and

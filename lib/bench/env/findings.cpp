@@ -1,11 +1,10 @@
-#include "bench/env/findings.hpp"
-
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/env/env.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::bench {
@@ -13,11 +12,8 @@ namespace shardkit::bench {
 std::vector<Finding> find_findings(const Environment& environment, const std::optional<LoaderJob>& job) {
   std::vector<Finding> findings;
   judge_limits(environment, job, findings);
-  judge_memory(environment, job, findings);
   judge_storage(environment, findings);
-  judge_remote_storage(environment, findings);
   judge_devices(environment, findings);
-  judge_gpus(environment, findings);
   std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;
 }
@@ -25,6 +21,7 @@ std::vector<Finding> find_findings(const Environment& environment, const std::op
 namespace {
 
 using Findings = std::vector<Finding>;
+using Rule = FindingRule<Environment>;
 constexpr auto kWarning = FindingSeverity::warning;
 constexpr auto kHint = FindingSeverity::hint;
 
@@ -64,96 +61,88 @@ void workers(const Environment& environment, const std::optional<LoaderJob>& job
                    format_count(environment.usable_threads, "core"))});
 }
 
-void throttling(const Environment& environment, Findings& findings) {
-  constexpr double kMuch = 0.01;
-  const system::CgroupLimits& group = environment.control_group;
-  if (group.periods == 0) return;
-  const double share = static_cast<double>(group.throttled_periods) / static_cast<double>(group.periods);
-  if (share < kMuch) return;
-  findings.push_back({"cpu_throttled", kWarning,
-                      fmt::format("{} of {} periods ({:.1f} %)", format_count(group.throttled_periods),
-                                  format_count(group.periods), share * 100),
-                      "below 1 %", "fewer threads, or a higher CPU limit",
-                      "the kernel has stopped this control group because it used up its CPU time"});
+double throttled_share(const Environment& environment) {
+  const std::uint64_t periods = environment.control_group.periods.value_or(0);
+  return periods == 0 ? 0 : static_cast<double>(environment.throttled_periods) / static_cast<double>(periods);
 }
 
 /// "powersave" pins the lowest clock only with drivers that leave the choice to governors; intel_pstate and amd-pstate
 /// in active mode choose by load under that name (Documentation/admin-guide/pm).
-void clock_rule(const Environment& environment, Findings& findings) {
-  const system::CpuFacts& cpu = environment.cpu;
-  const bool chooses = cpu.frequency_driver == "intel_pstate" || cpu.frequency_driver == "amd-pstate-epp" ||
-                       cpu.frequency_driver == "amd_pstate_epp";
-  const char* remedy = "cpupower frequency-set -g performance (root, on the host)";
-  if (cpu.governor == "powersave" && !chooses) {
-    findings.push_back({"governor_powersave", kWarning, fmt::format("powersave ({})", cpu.frequency_driver),
-                        "performance or schedutil", remedy,
-                        "the governor powersave keeps the processors at their lowest clock: decoding is slow"});
-  }
-  if (chooses && cpu.energy_preference == "power") {
-    findings.push_back({"energy_preference", kWarning, cpu.energy_preference, "performance or balance_performance",
-                        remedy, "the processors are told to save energy: they raise their clock late"});
-  }
-  if (chooses && cpu.governor == "powersave" && cpu.energy_preference == "balance_power") {
-    findings.push_back({"energy_preference", kHint, cpu.energy_preference, "performance or balance_performance", remedy,
-                        "the processors are told to lean towards saving energy"});
-  }
+bool chooses_clock(const system::CpuFacts& cpu) {
+  return cpu.frequency_driver == "intel_pstate" || cpu.frequency_driver == "amd-pstate-epp" ||
+         cpu.frequency_driver == "amd_pstate_epp";
 }
 
-void descriptors(const Environment& environment, Findings& findings) {
-  constexpr std::uint64_t kFew = 4096;
-  const auto limit = environment.kernel.descriptors;
-  if (!limit || *limit >= kFew) return;
-  findings.push_back({"descriptors_low", kWarning, format_count(*limit, "open file"), "65,536 or more",
-                      "raise the hard limit: ulimit -Hn, LimitNOFILE= of systemd, --ulimit nofile= of Docker",
-                      "few files may be open at a time: loaders with many workers and shards fail with EMFILE"});
+constexpr const char* kSetPerformance = "cpupower frequency-set -g performance (root, on the host)";
+
+constexpr const char* kRaiseLockedMemory =
+    "ulimit -l unlimited, LimitMEMLOCK= of systemd, --ulimit memlock=-1 of Docker";
+
+bool uses_rdma(const Environment& environment) {
+  return std::ranges::find(environment.rdma, "ACTIVE", &system::RdmaPort::state) != environment.rdma.end();
 }
 
 /// Registered buffers of io_uring and all memory of RDMA count against it.
-void locked_memory(const Environment& environment, Findings& findings) {
+std::optional<std::string> little_locked_memory(const system::KernelFacts& kernel) {
   constexpr std::uint64_t kLittle = std::uint64_t{64} << 20U;
-  const system::KernelFacts& kernel = environment.kernel;
-  if (kernel.may_lock || !kernel.locked_memory || *kernel.locked_memory >= kLittle) return;
-  bool rdma = false;
-  for (const system::RdmaPort& port : environment.rdma) rdma = rdma || port.state == "ACTIVE";
-  findings.push_back({"locked_memory_low", rdma ? kWarning : kHint, format_size(*kernel.locked_memory),
-                      rdma ? "unlimited where RDMA is used" : "64 MiB or more",
-                      "ulimit -l unlimited, LimitMEMLOCK= of systemd, --ulimit memlock=-1 of Docker",
-                      rdma ? "RDMA (NCCL, GPUDirect) registers memory and fails at this limit"
-                           : "little memory may be locked: io_uring cannot register large buffers"});
+  const std::uint64_t limit = kernel.locked_memory.value_or(kLittle);
+  return shown_if(!kernel.may_lock && limit < kLittle, format_size(limit));
 }
 
-void io_uring(const Environment& environment, Findings& findings) {
-  const std::string& state = environment.kernel.io_uring;
-  if (state == "works" || state == "not in this kernel" || state.empty()) return;
-  findings.push_back({"io_uring_refused", kHint, state, "works, or off on purpose",
-                      "containers: a seccomp profile that allows io_uring; else pread does as well with more threads",
-                      fmt::format("io_uring is {}: only pread and mmap can read", state)});
-}
-
-void masked(const Environment& environment, Findings& findings) {
-  if (environment.hidden.empty()) return;
-  const std::string places = fmt::format("{}", fmt::join(environment.hidden, " and "));
-  findings.push_back(
-      {"machine_hidden", kHint, places + " cannot be read", "readable",
-       "run it outside of the restricted container too, for what stays unknown here",
-       fmt::format("{} cannot be read here: limits, devices and mounts may be other than they seem", places)});
-}
-
-}  // namespace
-
-void judge_limits(const Environment& environment, const std::optional<LoaderJob>& job, Findings& findings) {
-  workers(environment, job, findings);
-  cpu_limit(environment, findings);
-  throttling(environment, findings);
-  clock_rule(environment, findings);
-  descriptors(environment, findings);
-  locked_memory(environment, findings);
-  cpu_affinity(environment, findings);
-  io_uring(environment, findings);
-  masked(environment, findings);
-}
-
-namespace {
+constexpr std::array kLimitRules{
+    Rule{"cpu_throttled", kWarning, "below 1 %", "fewer threads, or a higher CPU limit",
+         "the kernel has stopped this control group because it used up its CPU time",
+         [](const Environment& e) {
+           return shown_if(throttled_share(e) >= 0.01,
+                           fmt::format("{} of {} periods ({:.1f} %)", format_count(e.throttled_periods),
+                                       format_count(e.control_group.periods.value_or(0)), throttled_share(e) * 100));
+         }},
+    Rule{"governor_powersave", kWarning, "performance or schedutil", kSetPerformance,
+         "the governor powersave keeps the processors at their lowest clock: decoding is slow",
+         [](const Environment& e) {
+           return shown_if(e.cpu.governor == "powersave" && !chooses_clock(e.cpu),
+                           fmt::format("powersave ({})", e.cpu.frequency_driver));
+         }},
+    Rule{"energy_preference", kWarning, "performance or balance_performance", kSetPerformance,
+         "the processors are told to save energy: they raise their clock late",
+         [](const Environment& e) {
+           return shown_if(chooses_clock(e.cpu) && e.cpu.energy_preference == "power", e.cpu.energy_preference);
+         }},
+    Rule{"energy_preference", kHint, "performance or balance_performance", kSetPerformance,
+         "the processors are told to lean towards saving energy",
+         [](const Environment& e) {
+           return shown_if(
+               chooses_clock(e.cpu) && e.cpu.governor == "powersave" && e.cpu.energy_preference == "balance_power",
+               e.cpu.energy_preference);
+         }},
+    Rule{"descriptors_low", kWarning, "65,536 or more",
+         "raise the hard limit: ulimit -Hn, LimitNOFILE= of systemd, --ulimit nofile= of Docker",
+         "few files may be open at a time: loaders with many workers and shards fail with EMFILE",
+         [](const Environment& e) {
+           constexpr std::uint64_t kFew = 4096;
+           const std::uint64_t limit = e.kernel.descriptors.value_or(kFew);
+           return shown_if(limit < kFew, format_count(limit, "open file"));
+         }},
+    Rule{"locked_memory_low", kWarning, "unlimited where RDMA is used", kRaiseLockedMemory,
+         "RDMA (NCCL, GPUDirect) registers memory and fails at this limit",
+         [](const Environment& e) { return uses_rdma(e) ? little_locked_memory(e.kernel) : std::nullopt; }},
+    Rule{"locked_memory_low", kHint, "64 MiB or more", kRaiseLockedMemory,
+         "little memory may be locked: io_uring cannot register large buffers",
+         [](const Environment& e) { return uses_rdma(e) ? std::nullopt : little_locked_memory(e.kernel); }},
+    Rule{"io_uring_refused", kHint, "works, or off on purpose",
+         "containers: a seccomp profile that allows io_uring; else pread does as well with more threads",
+         "io_uring is {measured}: only pread and mmap can read",
+         [](const Environment& e) {
+           const std::string& state = e.kernel.io_uring;
+           return shown_if(state != "works" && state != "not in this kernel" && !state.empty(), state);
+         }},
+    Rule{"machine_hidden", kHint, "readable",
+         "run it outside of the restricted container too, for what stays unknown here",
+         "{measured} here: limits, devices and mounts may be other than they seem",
+         [](const Environment& e) {
+           return shown_if(!e.hidden.empty(), fmt::format("{} cannot be read", fmt::join(e.hidden, " and ")));
+         }},
+};
 
 constexpr double kGiB = 1U << 30U;
 
@@ -193,20 +182,8 @@ void default_shared_memory(const Environment& environment, Findings& findings) {
                                   format_size(*environment.dev_shm_size))});
 }
 
-void swapping(const Environment& environment, Findings& findings) {
-  const system::MemoryFacts& memory = environment.memory;
-  const std::uint64_t used = memory.swap_total - std::min(memory.swap_free, memory.swap_total);
-  const bool much = used > memory.swap_total / 4 && used > (1U << 30U);
-  if (!much || memory.available > memory.total / 5) return;
-  findings.push_back({"swapping", kWarning,
-                      fmt::format("{} of {} swap used, {} memory available", format_size(used),
-                                  format_size(memory.swap_total), format_size(memory.available)),
-                      "no swap in use while jobs run", "find what fills the memory; give the page cache room",
-                      "the machine is short of memory and swaps: nothing stays in the page cache"});
-}
-
 void memory_high(const Environment& environment, Findings& findings) {
-  const auto high = environment.control_group.memory_high_bytes;
+  const auto high = environment.control_group.memory_high;
   if (!high || *high >= environment.usable_memory) return;
   findings.push_back({"memory_high", kHint, format_size(*high), "memory.high unset, or near memory.max",
                       "raise memory.high; page cache counts against it",
@@ -214,44 +191,54 @@ void memory_high(const Environment& environment, Findings& findings) {
                                   format_size(*high), format_size(environment.usable_memory))});
 }
 
-/// Set aside and used by nobody, such as on a node that once ran databases.
-void idle_huge_pages(const Environment& environment, Findings& findings) {
-  const system::MemoryFacts& memory = environment.memory;
-  const bool idle = memory.huge_pages > 0 && memory.huge_pages_free == memory.huge_pages;
-  if (!idle || memory.huge_pages < memory.total / 10) return;
-  findings.push_back({"huge_pages_idle", kWarning, format_size(memory.huge_pages) + " reserved, none of it used",
-                      "none reserved unless a program asks for them", "vm.nr_hugepages=0",
-                      "huge pages hold memory that neither programs nor the page cache can use"});
-}
-
-void huge_page_stalls(const Environment& environment, Findings& findings) {
-  const system::MemoryFacts& memory = environment.memory;
-  if (memory.transparent_huge_pages != "always" || memory.huge_page_defrag != "always") return;
-  findings.push_back({"huge_page_defrag", kHint, "enabled=always, defrag=always", "defrag=madvise",
-                      "echo madvise > /sys/kernel/mm/transparent_hugepage/defrag",
-                      "every allocation may wait for memory to be moved together: rare long stalls"});
-}
-
-void zone_reclaim(const Environment& environment, Findings& findings) {
-  if (environment.memory.zone_reclaim_mode.value_or(0) == 0) return;
-  findings.push_back({"zone_reclaim", kWarning, fmt::format("{}", *environment.memory.zone_reclaim_mode), "0",
-                      "vm.zone_reclaim_mode=0",
-                      "the kernel drops page cache of one NUMA node while the other has room"});
-}
+constexpr std::array kMemoryRules{
+    Rule{"swapping", kWarning, "no swap in use while jobs run", "find what fills the memory; give the page cache room",
+         "the machine is short of memory and swaps: nothing stays in the page cache",
+         [](const Environment& e) {
+           const system::MemoryFacts& memory = e.memory;
+           const std::uint64_t used = memory.swap_total - std::min(memory.swap_free, memory.swap_total);
+           const bool much = used > memory.swap_total / 4 && used > (1U << 30U);
+           return shown_if(much && memory.available <= memory.total / 5,
+                           fmt::format("{} of {} swap used, {} memory available", format_size(used),
+                                       format_size(memory.swap_total), format_size(memory.available)));
+         }},
+    // Set aside and used by nobody, such as on a node that once ran databases.
+    Rule{"huge_pages_idle", kWarning, "none reserved unless a program asks for them", "vm.nr_hugepages=0",
+         "huge pages hold memory that neither programs nor the page cache can use",
+         [](const Environment& e) {
+           const system::MemoryFacts& memory = e.memory;
+           const bool idle = memory.huge_pages > 0 && memory.huge_pages_free == memory.huge_pages;
+           return shown_if(idle && memory.huge_pages >= memory.total / 10,
+                           format_size(memory.huge_pages) + " reserved, none of it used");
+         }},
+    Rule{"huge_page_defrag", kHint, "defrag=madvise", "echo madvise > /sys/kernel/mm/transparent_hugepage/defrag",
+         "every allocation may wait for memory to be moved together: rare long stalls",
+         [](const Environment& e) {
+           return shown_if(e.memory.transparent_huge_pages == "always" && e.memory.huge_page_defrag == "always",
+                           "enabled=always, defrag=always");
+         }},
+    Rule{"zone_reclaim", kWarning, "0", "vm.zone_reclaim_mode=0",
+         "the kernel drops page cache of one NUMA node while the other has room",
+         [](const Environment& e) {
+           const std::uint64_t mode = e.memory.zone_reclaim_mode.value_or(0);
+           return shown_if(mode != 0, fmt::to_string(mode));
+         }},
+};
 
 }  // namespace
 
-void judge_memory(const Environment& environment, const std::optional<LoaderJob>& job, Findings& findings) {
+void judge_limits(const Environment& environment, const std::optional<LoaderJob>& job, Findings& findings) {
+  workers(environment, job, findings);
+  cpu_limit(environment, findings);
+  cpu_affinity(environment, findings);
+  add_findings<Environment>(kLimitRules, environment, findings);
   if (job) {
     shared_memory_of_job(environment, *job, findings);
   } else {
     default_shared_memory(environment, findings);
   }
-  swapping(environment, findings);
   memory_high(environment, findings);
-  idle_huge_pages(environment, findings);
-  huge_page_stalls(environment, findings);
-  zone_reclaim(environment, findings);
+  add_findings<Environment>(kMemoryRules, environment, findings);
 }
 
 }  // namespace shardkit::bench

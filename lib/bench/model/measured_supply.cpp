@@ -13,32 +13,24 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::optional<double> number(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
-
 void take_read(const Json& result, Supply& supply) {
-  supply.read_bytes_per_second = number(result, "bytes_per_second");
-  supply.read_samples_per_second = number(result, "samples_per_second");
+  supply.read_bytes_per_second = number_at(result, "bytes_per_second");
+  supply.read_samples_per_second = number_at(result, "samples_per_second");
   if (supply.read_bytes_per_second && supply.read_samples_per_second.value_or(0) > 0) {
     supply.measured_sample_bytes = *supply.read_bytes_per_second / *supply.read_samples_per_second;
   }
-  const Json cache = result.value("cache", Json());
-  if (cache.is_object() && cache.value("state", Json()).is_string()) supply.cache_state = cache["state"];
+  supply.cache_state = text_at(result, "cache.state");
 }
 
 void take_decode(const Json& result, Supply& supply) {
-  supply.decode_samples_per_second = number(result, "samples_per_second");
-  supply.decode_samples_per_second_per_core = number(result, "samples_per_second_per_core");
-  const Json* bytes = member(result, "mix.mean_bytes");
-  if (bytes != nullptr && bytes->is_number()) supply.decoded_sample_bytes = bytes->get<double>();
+  supply.decode_samples_per_second = number_at(result, "samples_per_second");
+  supply.decode_samples_per_second_per_core = number_at(result, "samples_per_second_per_core");
+  supply.decoded_sample_bytes = number_at(result, "mix.mean_bytes");
 }
 
 std::optional<double> ladder_rate(const Json& rows, std::string_view stage) {
   for (const Json& row : rows) {
-    if (row.is_object() && row.value("stage", Json()) == stage) return number(row, "measured_per_second");
+    if (row.is_object() && row.value("stage", Json()) == stage) return number_at(row, "measured_per_second");
   }
   return std::nullopt;
 }
@@ -83,18 +75,16 @@ void take_pipeline(const Json& result, const std::string& path, Supply& supply) 
                 path);
   }
   if (result.value("decode", Json()) == "null") return take_read(result, supply);
-  const Json* stage = member(result, "limiting_stage");
-  if (stage != nullptr && stage->is_string()) supply.pipeline_stage = *stage;
-  supply.pipeline_samples_per_second = number(result, "samples_per_second");
-  const auto bytes = number(result, "bytes_per_second");
+  supply.pipeline_stage = text_at(result, "limiting_stage");
+  supply.pipeline_samples_per_second = number_at(result, "samples_per_second");
+  const auto bytes = number_at(result, "bytes_per_second");
   if (bytes && supply.pipeline_samples_per_second.value_or(0) > 0) {
     supply.decoded_sample_bytes = *bytes / *supply.pipeline_samples_per_second;
   }
-  const Json* state = member(result, "cache.state");
-  if (state != nullptr && state->is_string()) supply.cache_state = *state;
+  supply.cache_state = text_at(result, "cache.state");
   if (result.value("decode", Json()) == "nvjpeg") return;  // its stage's processor time is not of decoding
   const Json* decode = row_of(result, "stages", "name", stage::kDecode);
-  const auto seconds = decode == nullptr ? std::nullopt : number(*decode, "cpu_seconds_per_sample");
+  const auto seconds = decode == nullptr ? std::nullopt : number_at(*decode, "cpu_seconds_per_sample");
   if (seconds && *seconds > 0) supply.decode_samples_per_second_per_core = 1 / *seconds;
 }
 
@@ -105,10 +95,10 @@ std::optional<MeasuredCheckpoint> checkpoint_of(const Json& result) {
   const Json* written = sync != nullptr ? sync : background;
   if (written == nullptr) return std::nullopt;
   MeasuredCheckpoint checkpoint;
-  checkpoint.written_bytes = number(*written, "bytes").value_or(0);
-  checkpoint.bytes = std::max(number(result, "bytes").value_or(0), checkpoint.written_bytes);
-  checkpoint.bytes_per_second = number(*written, "bytes_per_second").value_or(0);
-  if (background != nullptr) checkpoint.copy_seconds = number(*background, "block_seconds");
+  checkpoint.written_bytes = number_at(*written, "bytes").value_or(0);
+  checkpoint.bytes = std::max(number_at(result, "bytes").value_or(0), checkpoint.written_bytes);
+  checkpoint.bytes_per_second = number_at(*written, "bytes_per_second").value_or(0);
+  if (background != nullptr) checkpoint.copy_seconds = number_at(*background, "block_seconds");
   if (checkpoint.written_bytes <= 0 || checkpoint.bytes_per_second <= 0) return std::nullopt;
   return checkpoint;
 }

@@ -14,15 +14,6 @@
 namespace shardkit::bench {
 namespace {
 
-std::optional<double> as_double(const std::optional<std::uint64_t>& value) {
-  return value ? std::optional<double>(static_cast<double>(*value)) : std::nullopt;
-}
-
-JobOptions job_options(const ModelOptions& options) {
-  return {options.preset, options.gpus, options.batch, options.step_time, as_double(options.sample_bytes),
-          options.min_au};
-}
-
 CheckpointCost checkpoint_cost(const ModelOptions& options, const TrainingJob& job) {
   CheckpointCost cost;
   const auto every = static_cast<double>(*options.checkpoint_every);
@@ -242,8 +233,8 @@ ModelResult model(const ModelOptions& given, Context& context) {
   const ModelOptions options = measured.checkpoint ? with_checkpoint(given, *measured.checkpoint, context) : given;
   check_partners(options);
   const Supply supply = given_supply(options, measured.supply, context);
-  const auto requirement = job_requirement(job_options(options));
-  warn_of_step_time(job_options(options), context);
+  const auto requirement = job_requirement(options);
+  warn_of_step_time(options, context);
   check_pace(options, requirement, supply, context);
   ModelResult result = modelled(options, requirement, supply);
   warn_not_measured(result, context);

@@ -71,14 +71,8 @@ struct MeasuredNodeResult {
 /// read nothing.
 MeasuredNodeResult read_measured(const std::string& path);
 
-struct ModelOptions {
+struct ModelOptions : JobOptions {
   bool list_presets = false;
-  std::optional<std::string> preset;
-  std::optional<std::uint64_t> gpus;
-  std::optional<std::uint64_t> batch;
-  std::optional<double> step_time;
-  std::optional<std::uint64_t> sample_bytes;
-  std::optional<double> min_au;
   std::uint64_t workers = 8;
   std::uint64_t prefetch = 2;
   std::uint64_t crop = 224;
@@ -154,7 +148,7 @@ struct ModelResult {
   std::optional<double> predicted_au_serial_ratio;
   std::optional<std::uint64_t> gpus_fed;
   std::optional<RequirementState> requirement;  ///< empty without a supply
-  std::vector<std::string> not_measured;  ///< stages that the job has and the supply says nothing of
+  std::vector<std::string> not_measured;        ///< stages that the job has and the supply says nothing of
   std::optional<double> idle_cost_per_hour;
   std::optional<double> egress_cost_per_hour;
   std::vector<PresetRow> presets;
@@ -167,8 +161,6 @@ ModelResult model(const ModelOptions& options, Context& context);
 
 /// Throws Error{usage}: "<option>: expected <expected>".
 [[noreturn]] void refuse_option(const char* option, std::string_view expected);
-
-bool has_job(const ModelOptions& options);
 
 /// An option that would change nothing without another is refused, so that no part of a command line goes unheard.
 void check_partners(const ModelOptions& options);

@@ -9,13 +9,13 @@ namespace {
 
 constexpr const char* kJob = "a job (--preset, or --batch, --step-time and --sample-bytes)";
 
+bool has_job(const ModelOptions& options) { return options.preset || options.batch || options.step_time; }
+
 }  // namespace
 
 void refuse_option(const char* option, std::string_view expected) {
   throw Error(ErrorCode::usage, fmt::format("{}: expected {}", option, expected));
 }
-
-bool has_job(const ModelOptions& options) { return options.preset || options.batch || options.step_time; }
 
 void check_partners(const ModelOptions& options) {
   const auto check = [](bool given, bool partner, const char* option, const char* partners) {

@@ -304,9 +304,7 @@ StreamingVerdict judge_streaming(double supply, double required, std::uint64_t s
 }
 
 std::optional<double> StoreReadOptions::required() const {
-  std::optional<double> bytes;
-  if (sample_bytes) bytes = static_cast<double>(*sample_bytes);
-  const auto requirement = job_requirement({preset, gpus, batch, step_time, bytes, min_au});
+  const auto requirement = job_requirement({preset, gpus, batch, step_time, sample_bytes, min_au});
   if (requirement && required_rate) {
     throw Error(ErrorCode::usage, "--required-rate and a job (--preset, --batch, --step-time) are two requirements");
   }

@@ -176,7 +176,7 @@ std::optional<JobRequirement> job_requirement(const JobOptions& options) {
   }
   requirement.job.batch = options.batch.value_or(requirement.job.batch);
   requirement.job.step_seconds = options.step_time.value_or(requirement.job.step_seconds);
-  requirement.job.sample_bytes = options.sample_bytes.value_or(requirement.job.sample_bytes);
+  if (options.sample_bytes) requirement.job.sample_bytes = static_cast<double>(*options.sample_bytes);
   requirement.min_au = options.min_au.value_or(requirement.min_au);
   return requirement;
 }

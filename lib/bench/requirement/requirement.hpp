@@ -12,8 +12,8 @@
 #include "core/fields.hpp"
 
 /// The arithmetic of what training asks of its input, of what it gets, and whether that is enough. Every formula stands
-/// in docs/model.md with its source and an example. Sizes in bytes, times in seconds, rates per second. Inputs are taken
-/// to be positive unless a comment says otherwise.
+/// in docs/model.md with its source and an example. Sizes in bytes, times in seconds, rates per second. Inputs are
+/// taken to be positive unless a comment says otherwise.
 namespace shardkit::bench {
 
 /// A training job as its input side sees it.
@@ -101,9 +101,7 @@ enum class RequirementState {
   missed,
   undecided,  ///< what was measured is enough, but a stage was not measured
 };
-constexpr auto enum_names(RequirementState) {
-  return std::to_array<std::string_view>({"met", "missed", "undecided"});
-}
+constexpr auto enum_names(RequirementState) { return std::to_array<std::string_view>({"met", "missed", "undecided"}); }
 
 /// Stages have these names in every result.
 namespace stage {
@@ -157,7 +155,7 @@ struct JobOptions {
   std::optional<std::uint64_t> gpus;
   std::optional<std::uint64_t> batch;
   std::optional<double> step_time;
-  std::optional<double> sample_bytes;  ///< given or measured; needed only without a preset
+  std::optional<std::uint64_t> sample_bytes;  ///< given or measured; needed only without a preset
   std::optional<double> min_au;
 };
 

@@ -49,10 +49,10 @@ void check_result(const Json& envelope, const std::string& path) {
   }
   const bool failed = envelope.value("status", Json()) == "failed" || envelope.value("error", Json()).is_object();
   if (envelope["result"].is_object() && !failed) return;
-  const Json* text = member(envelope, "error.text");
+  const auto text = text_at(envelope, "error.text");
   throw Error(ErrorCode::conflict,
               fmt::format("'{}' is the result of a run that failed{}; leave it out or measure again", path,
-                          text != nullptr && text->is_string() ? ": " + text->get<std::string>() : ""),
+                          text ? ": " + *text : ""),
               path);
 }
 
@@ -73,6 +73,16 @@ const Json* member(const Json& object, std::string_view path) {
     path.remove_prefix(std::min(dot + 1, path.size()));
   }
   return at;
+}
+
+std::optional<double> number_at(const Json& object, std::string_view path) {
+  const Json* value = member(object, path);
+  return value != nullptr && value->is_number() ? std::optional(value->get<double>()) : std::nullopt;
+}
+
+std::optional<std::string> text_at(const Json& object, std::string_view path) {
+  const Json* value = member(object, path);
+  return value != nullptr && value->is_string() ? std::optional(value->get<std::string>()) : std::nullopt;
 }
 
 std::string metric_text(double value, Unit unit) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,32 +27,9 @@ void check_result(const nlohmann::json& envelope, const std::string& path);
 
 /// The member at a path of names with dots between, "latency_seconds.p99"; null when there is none. Of `object`.
 const nlohmann::json* member(const nlohmann::json& object, std::string_view path);
-
-enum class FindingSeverity {
-  error,    ///< the job as described cannot work here
-  warning,  ///< costs speed or spoils measurements
-  hint,     ///< may be so on purpose, or matters only to some
-};
-constexpr auto enum_names(FindingSeverity) { return std::to_array<std::string_view>({"error", "warning", "hint"}); }
-
-/// Something about a machine that a good engineer would point at.
-struct Finding {
-  std::string code;  ///< stable and snake_case
-  FindingSeverity severity = FindingSeverity::hint;
-  std::string measured;
-  std::string normal;  ///< what it would be on a machine of this kind that is set up well
-  std::string remedy;
-  std::string text;
-
-  void describe(FieldVisitor& v) {
-    v.field({"code", "stable name of the finding"}, code);
-    v.field({"severity", "error: the job cannot work; warning: costs speed; hint: may be on purpose"}, severity);
-    v.field({"measured", "what is so here"}, measured);
-    v.field({"normal", "what is normal for this class of machine"}, normal);
-    v.field({"remedy", "what to do"}, remedy);
-    v.field({"text", "the finding in a sentence"}, text);
-  }
-};
+/// The number or text at such a path; empty when there is none.
+std::optional<double> number_at(const nlohmann::json& object, std::string_view path);
+std::optional<std::string> text_at(const nlohmann::json& object, std::string_view path);
 
 /// A value as people read it: "1.20 GB/s", "812/s", "3.41 ms".
 std::string metric_text(double value, Unit unit);

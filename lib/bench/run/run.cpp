@@ -80,7 +80,7 @@ void warn_of_pipeline(const RunResult& result, Context& context) {
 
 JobOptions job_of(const RunOptions& options) {
   // Samples weigh what those at hand weigh; only a preset that is about something else than images brings its own.
-  const auto sample_bytes = options.preset ? std::nullopt : std::optional(1.0);
+  const auto sample_bytes = options.preset ? std::nullopt : std::optional<std::uint64_t>(1);
   return {options.preset, options.gpus, options.batch, options.step_time, sample_bytes, options.min_au};
 }
 
@@ -188,7 +188,7 @@ RunResult run(const RunOptions& options, Context& context) {
   check_ranges(options);
   requirement_of(options);  // slips in the options come before the machine
   std::vector<std::unique_ptr<gpu::Device>> devices;
-  const auto monitor = gpu::find_gpu_monitor();
+  const auto monitor = gpu::find_gpu_monitor().monitor;
   RunGpus gpus{{{}, {}, system::live_probe(), monitor.get()}, {}};
   try {
     devices = gpu::open_devices();

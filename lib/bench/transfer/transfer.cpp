@@ -131,7 +131,7 @@ TransferResult transfer(const TransferOptions& options, Context& context) {
   plan_transfer(options);  // a slip in the options is told before what the machine lacks
   if (options.gds) check_transfer_file(*options.gds);
   const auto devices = gpu::open_devices();
-  const auto monitor = gpu::find_gpu_monitor();
+  const auto monitor = gpu::find_gpu_monitor().monitor;
   const TransferMachine machine{gpu::lent(devices), gpu::open_direct_storage, system::live_probe(), monitor.get()};
   return transfer(options, machine, context);
 }

@@ -1,7 +1,6 @@
 #include "bench/watch/watch.hpp"
 
 #include <algorithm>
-#include <memory>
 
 #include <fmt/format.h>
 
@@ -62,20 +61,6 @@ WatchEnd watch_loop(const WatchOptions& options, system::Clock& clock, const std
 
 namespace {
 
-/// The GPUs' driver, or why it cannot be asked.
-struct MonitorSearch {
-  std::unique_ptr<gpu::GpuMonitor> monitor;
-  std::optional<std::string> missing;
-};
-
-MonitorSearch search_monitor() {
-  try {
-    return {gpu::open_gpu_monitor(), std::nullopt};
-  } catch (const Error& error) {
-    return {nullptr, error.what()};
-  }
-}
-
 void warn_of_hidden_bytes(const WatchResult& result, Context& context) {
   if (!result.summary.hides_bytes) return;
   context.warn("process_hidden",
@@ -95,7 +80,7 @@ WatchResult watch(const WatchOptions& options, Context& context, const WatchRowS
   check_watch_options(options);
   const system::Probe& probe = system::live_probe();
   const WatchTarget target = find_watch_target(options, probe);
-  const MonitorSearch gpus = search_monitor();
+  const gpu::GpuMonitorSearch gpus = gpu::find_gpu_monitor();
   const WatchedFiles files = target.path.empty() ? WatchedFiles() : WatchedFiles(target.path);
   WatchResult result =
       watch(options, context, sink, target, {probe, system::system_clock(), gpus.monitor.get(), files});

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -8,7 +9,7 @@
 namespace shardkit::bench {
 namespace {
 
-using Findings = std::vector<Finding>;
+using Rule = FindingRule<WatchSummary>;
 constexpr auto kWarning = FindingSeverity::warning;
 constexpr auto kHint = FindingSeverity::hint;
 
@@ -23,115 +24,100 @@ constexpr double kMuchUsed = 0.95;        // of the memory that a control group 
 
 std::string percent(double share) { return fmt::format("{:.{}f} %", share * 100, share < 0.01 ? 2 : 0); }
 
-void slow_answers(const WatchSummary& sum, Findings& findings) {
-  const auto wait = sum.disk_read_wait.value();
-  if (wait && *wait > kSlowAnswer) {
-    findings.push_back({"disk_wait", kHint, format_duration(*wait), "below 10 ms",
-                        "iostat -x shows who else uses it; `iobench read --direct` what it gives alone",
-                        fmt::format("the disk answers a read after {} on average", format_duration(*wait))});
-  }
-  const auto round_trip = sum.nfs_round_trip.value();
-  if (round_trip && *round_trip > kSlowAnswer) {
-    findings.push_back({"nfs_round_trip", kHint, format_duration(*round_trip), "below 10 ms",
-                        "the server's load, the network between; `nfsiostat` shows which operations",
-                        fmt::format("the NFS server answers after {} on average", format_duration(*round_trip))});
-  }
-}
-
-void small_reads(const WatchSummary& sum, Findings& findings) {
-  const auto size = sum.disk_read_size.value();
-  const auto reads = sum.disk_reads.value();
-  if (!size || !reads || *size >= kSmallRead || *reads < kManyReads) return;
-  const std::string is = format_size(static_cast<std::uint64_t>(*size));
-  findings.push_back({"small_reads", kHint, is, "16 KiB and more",
-                      "shards instead of single files (shardctl convert), larger blocks, more read-ahead",
-                      fmt::format("the disk is asked for {} at a time, {:.0f} times a second", is, *reads)});
-}
-
-void retransmissions(const WatchSummary& sum, Findings& findings) {
-  const auto share = sum.nfs_retransmitted.value();
-  if (!share || *share <= kRetransmitted) return;
-  findings.push_back({"nfs_retransmissions", kHint, percent(*share), "none",
-                      "ethtool -S and the switch's counters: packets are lost, or the server is overloaded",
-                      fmt::format("{} of the NFS requests were sent again", percent(*share))});
-}
-
-void throttling(const WatchSummary& sum, Findings& findings) {
-  const auto share = sum.throttled.value();
-  if (!share || *share < kThrottledAtAll) return;
-  findings.push_back({"cpu_throttled", kWarning, fmt::format("{} of the periods", percent(*share)), "below 1 %",
-                      "fewer threads, or a higher CPU limit",
-                      "the kernel stopped the control group because it used up its CPU time"});
-}
-
-void group_memory(const WatchSummary& sum, Findings& findings) {
-  if (!sum.memory_limit || !sum.most_group_memory) return;
-  if (static_cast<double>(*sum.most_group_memory) < kMuchUsed * static_cast<double>(*sum.memory_limit)) return;
-  findings.push_back({"memory_limit", kHint,
-                      fmt::format("{} of {}", format_size(*sum.most_group_memory), format_size(*sum.memory_limit)),
-                      "room for the page cache", "more memory for the container where the data would fit into it",
-                      "the control group is at its memory limit: the page cache of its files is taken back all the "
-                      "time"});
-}
-
-void dev_shm(const WatchSummary& sum, Findings& findings) {
-  if (!sum.least_dev_shm_free || sum.dev_shm_size.value_or(0) == 0) return;
-  const double left = static_cast<double>(*sum.least_dev_shm_free) / static_cast<double>(*sum.dev_shm_size);
-  if (left >= watch_rules::kDevShmLeft) return;
-  findings.push_back(
-      {"dev_shm_low", kWarning,
-       fmt::format("{} of {} free", format_size(*sum.least_dev_shm_free), format_size(*sum.dev_shm_size)),
-       "a tenth and more free", "a larger /dev/shm, fewer loader processes, a smaller prefetch_factor",
-       "/dev/shm is nearly full: loaders that pass batches through it die of SIGBUS when it is"});
-}
-
-void gpus(const WatchSummary& sum, Findings& findings) {
-  const auto busy = sum.gpu_busy.value();
-  if (busy && *busy < watch_rules::kGpuBusy) {
-    findings.push_back({"gpu_idle", kHint, percent(*busy), "80 % and more", "what the verdict says",
-                        fmt::format("GPUs in use ran kernels in {} of the time", percent(*busy))});
-  }
-  const auto slowed = sum.gpu_slowed.value();
-  if (slowed && *slowed >= kSlowed) {
-    findings.push_back({"gpu_slowdown", kWarning, fmt::format("in {} of the time", percent(*slowed)), "never",
-                        "fans, the temperature of the air that comes in, power supplies; nvidia-smi -q -d PERFORMANCE",
-                        "heat or lack of power slowed a GPU down"});
-  }
-  if (!sum.degraded_link.empty()) {
-    findings.push_back({"gpu_link_degraded", kWarning, sum.degraded_link, "all that GPU and slot can do",
-                        "reseat the card, look at risers and at the firmware's settings of the slot",
-                        sum.degraded_link});
-  }
+/// A part of what there is, such as "1.0 GiB of 8.0 GiB", where both are known and `counts` takes their ratio.
+std::optional<std::string> part_shown_if(bool (*counts)(double share), std::optional<std::uint64_t> part,
+                                         std::optional<std::uint64_t> whole, std::string_view ending = "") {
+  if (!part || whole.value_or(0) == 0) return std::nullopt;
+  return shown_if(counts(static_cast<double>(*part) / static_cast<double>(*whole)),
+                  fmt::format("{} of {}{}", format_size(*part), format_size(*whole), ending));
 }
 
 /// Loader processes that each keep a core busy beside idle cores: more of them would do more.
-void few_processes(const WatchSummary& sum, Findings& findings) {
-  const auto saturated = sum.saturated_processes.value();
-  const auto busy = sum.cpu_busy.value();
-  if (!saturated || *saturated < 1 || !busy || *busy >= kNodeBusy) return;
+std::optional<std::string> saturated_beside_idle_cores(const WatchSummary& sum) {
+  const double saturated = sum.saturated_processes.value().value_or(0);
+  const double busy = sum.cpu_busy.value().value_or(1);
   const bool limited = sum.share(Shortage::cpu_limit) >= watch_rules::kNoticeable;
   const bool fed = sum.share(Shortage::compute) >= watch_rules::kMostly;
-  if (limited || fed) return;
-  findings.push_back({"few_processes", kHint,
-                      fmt::format("{:.1f} processes with a whole core each, the node's processors busy {}", *saturated,
-                                  percent(*busy)),
-                      "cores idle only when the GPUs are busy",
-                      "more loader processes (num_workers), where these are loaders and not the training itself",
-                      "processes of the job use up a core each while others are idle"});
+  return shown_if(
+      saturated >= 1 && busy < kNodeBusy && !limited && !fed,
+      fmt::format("{:.1f} processes with a whole core each, the node's processors busy {}", saturated, percent(busy)));
 }
+
+constexpr std::array kRules{
+    Rule{"cpu_throttled", kWarning, "below 1 %", "fewer threads, or a higher CPU limit",
+         "the kernel stopped the control group because it used up its CPU time",
+         [](const WatchSummary& sum) {
+           const double share = sum.throttled.value().value_or(0);
+           return shown_if(share >= kThrottledAtAll, fmt::format("{} of the periods", percent(share)));
+         }},
+    Rule{"dev_shm_low", kWarning, "a tenth and more free",
+         "a larger /dev/shm, fewer loader processes, a smaller prefetch_factor",
+         "/dev/shm is nearly full: loaders that pass batches through it die of SIGBUS when it is",
+         [](const WatchSummary& sum) {
+           return part_shown_if([](double left) { return left < watch_rules::kDevShmLeft; }, sum.least_dev_shm_free,
+                                sum.dev_shm_size, " free");
+         }},
+    Rule{"gpu_idle", kHint, "80 % and more", "what the verdict says",
+         "GPUs in use ran kernels in {measured} of the time",
+         [](const WatchSummary& sum) {
+           const double busy = sum.gpu_busy.value().value_or(1);
+           return shown_if(busy < watch_rules::kGpuBusy, percent(busy));
+         }},
+    Rule{"gpu_slowdown", kWarning, "never",
+         "fans, the temperature of the air that comes in, power supplies; nvidia-smi -q -d PERFORMANCE",
+         "heat or lack of power slowed a GPU down",
+         [](const WatchSummary& sum) {
+           const double share = sum.gpu_slowed.value().value_or(0);
+           return shown_if(share >= kSlowed, fmt::format("in {} of the time", percent(share)));
+         }},
+    Rule{"gpu_link_degraded", kWarning, "all that GPU and slot can do",
+         "reseat the card, look at risers and at the firmware's settings of the slot", "{measured}",
+         [](const WatchSummary& sum) { return shown_if(!sum.degraded_link.empty(), sum.degraded_link); }},
+    Rule{"disk_wait", kHint, "below 10 ms",
+         "iostat -x shows who else uses it; `iobench read --direct` what it gives alone",
+         "the disk answers a read after {measured} on average",
+         [](const WatchSummary& sum) {
+           const double wait = sum.disk_read_wait.value().value_or(0);
+           return shown_if(wait > kSlowAnswer, format_duration(wait));
+         }},
+    Rule{"nfs_round_trip", kHint, "below 10 ms",
+         "the server's load, the network between; `nfsiostat` shows which operations",
+         "the NFS server answers after {measured} on average",
+         [](const WatchSummary& sum) {
+           const double wait = sum.nfs_round_trip.value().value_or(0);
+           return shown_if(wait > kSlowAnswer, format_duration(wait));
+         }},
+    Rule{"small_reads", kHint, "16 KiB and more",
+         "shards instead of single files (shardctl convert), larger blocks, more read-ahead",
+         "the disk is asked for {measured} at a time, {reads:.0f} times a second",
+         [](const WatchSummary& sum) {
+           const double size = sum.disk_read_size.value().value_or(kSmallRead);
+           const bool many = sum.disk_reads.value().value_or(0) >= kManyReads;
+           return shown_if(size < kSmallRead && many, format_size(static_cast<std::uint64_t>(size)));
+         }},
+    Rule{"nfs_retransmissions", kHint, "none",
+         "ethtool -S and the switch's counters: packets are lost, or the server is overloaded",
+         "{measured} of the NFS requests were sent again",
+         [](const WatchSummary& sum) {
+           const double share = sum.nfs_retransmitted.value().value_or(0);
+           return shown_if(share > kRetransmitted, percent(share));
+         }},
+    Rule{"memory_limit", kHint, "room for the page cache",
+         "more memory for the container where the data would fit into it",
+         "the control group is at its memory limit: the page cache of its files is taken back all the time",
+         [](const WatchSummary& sum) {
+           return part_shown_if([](double used) { return used >= kMuchUsed; }, sum.most_group_memory, sum.memory_limit);
+         }},
+    Rule{"few_processes", kHint, "cores idle only when the GPUs are busy",
+         "more loader processes (num_workers), where these are loaders and not the training itself",
+         "processes of the job use up a core each while others are idle", saturated_beside_idle_cores},
+};
 
 }  // namespace
 
 std::vector<Finding> watch_findings(const WatchSummary& summary) {
-  Findings findings;
-  throttling(summary, findings);
-  dev_shm(summary, findings);
-  gpus(summary, findings);
-  slow_answers(summary, findings);
-  small_reads(summary, findings);
-  retransmissions(summary, findings);
-  group_memory(summary, findings);
-  few_processes(summary, findings);
+  std::vector<Finding> findings;
+  add_findings<WatchSummary>(kRules, summary, findings, fmt::arg("reads", summary.disk_reads.value().value_or(0)));
   std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;
 }

@@ -33,19 +33,17 @@ Number share(Number part, Number whole) {
 }
 
 /// Of the node or of a control group.
-template <class Counters>
-PressureShares pressure_shares(const Counters& before, const Counters& after, double seconds) {
-  using Waiting = std::optional<system::Pressure> Counters::*;
-  const auto waited = [&](Waiting of, double system::Pressure::*part) {
+PressureShares pressure_shares(const system::Pressures& before, const system::Pressures& after, double seconds) {
+  using system::Pressure;
+  using system::Pressures;
+  const auto waited = [&](std::optional<Pressure> Pressures::*of, double Pressure::*part) {
     const auto& first = before.*of;
     const auto& last = after.*of;
     return first && last ? share(growth((*first).*part, (*last).*part), seconds) : Number();
   };
-  return {waited(&Counters::cpu_pressure, &system::Pressure::some_seconds),
-          waited(&Counters::io_pressure, &system::Pressure::some_seconds),
-          waited(&Counters::io_pressure, &system::Pressure::full_seconds),
-          waited(&Counters::memory_pressure, &system::Pressure::some_seconds),
-          waited(&Counters::memory_pressure, &system::Pressure::full_seconds)};
+  return {waited(&Pressures::cpu, &Pressure::some_seconds), waited(&Pressures::io, &Pressure::some_seconds),
+          waited(&Pressures::io, &Pressure::full_seconds), waited(&Pressures::memory, &Pressure::some_seconds),
+          waited(&Pressures::memory, &Pressure::full_seconds)};
 }
 
 void add_processors(const system::CpuTimes& before, const system::CpuTimes& after, NodeRow& row) {
@@ -70,7 +68,7 @@ void add_memory(const std::optional<system::MemoryUse>& before, const system::Me
 NodeRow node_row(const WatchSample& before, const WatchSample& after, double seconds) {
   NodeRow row;
   if (before.cpu && after.cpu) add_processors(*before.cpu, *after.cpu, row);
-  row.pressure = pressure_shares(before, after, seconds);
+  row.pressure = pressure_shares(before.pressure, after.pressure, seconds);
   if (after.memory) add_memory(before.memory, *after.memory, seconds, row);
   if (after.dev_shm) {
     row.dev_shm_size = after.dev_shm->total_bytes;
@@ -85,7 +83,7 @@ GroupRow group_row(const system::CgroupUse& before, const system::CgroupUse& aft
   row.throttled =
       share(growth(before.throttled_periods, after.throttled_periods), growth(before.periods, after.periods));
   row.cores = per(growth(before.cpu_seconds, after.cpu_seconds), seconds);
-  row.pressure = pressure_shares(before, after, seconds);
+  row.pressure = pressure_shares(before.pressure, after.pressure, seconds);
   row.memory = after.memory;
   row.memory_limit = after.memory_limit;
   return row;

@@ -1,5 +1,3 @@
-#include "bench/watch/watch_sample.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/watch/watch.hpp"
+#include "bench/watch/watch_row.hpp"
 #include "core/error.hpp"
 #include "io/page_cache.hpp"
 
@@ -15,15 +14,7 @@ namespace {
 
 void look_at_path(const std::string& path, const system::Probe& probe, WatchTarget& target) {
   target.storage = system::storage_of(path, probe);
-  target.path = probe.resolve(path).value_or(path);
-  const auto facts = probe.stat(target.path);
-  if (facts && facts->kind == system::PathFacts::Kind::other) {
-    throw Error(ErrorCode::usage,
-                fmt::format("'{}' is a FIFO, socket or character device, which holds no data; give a folder, a file or "
-                            "a block device",
-                            path),
-                path);
-  }
+  target.path = system::data_path(path, probe);
   const auto mounts = system::read_mounts(probe);
   const system::Mount* const mount = system::find_mount(mounts, target.path);
   if (mount != nullptr && mount->type.starts_with("nfs")) target.nfs_mount = *mount;
@@ -125,9 +116,7 @@ namespace {
 void look_at_node(const system::Probe& probe, WatchSample& sample) {
   sample.cpu = system::read_cpu_times(probe);
   sample.memory = system::read_memory_use(probe);
-  sample.cpu_pressure = system::read_pressure(probe, "/proc/pressure/cpu");
-  sample.io_pressure = system::read_pressure(probe, "/proc/pressure/io");
-  sample.memory_pressure = system::read_pressure(probe, "/proc/pressure/memory");
+  sample.pressure = system::read_pressures(probe, "/proc/pressure/");
   sample.dev_shm = probe.space("/dev/shm");
 }
 

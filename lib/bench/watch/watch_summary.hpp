@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/results/result_file.hpp"
+#include "bench/results/finding.hpp"
 #include "bench/watch/watch_row.hpp"
 #include "core/fields.hpp"
 
@@ -106,9 +106,6 @@ struct WatchVerdict {
 /// The shortage that took the most of the time, when that is a tenth or more of it; of equals the one that is asked for
 /// first. Else compute, where GPUs were busy for half of the time or more, else nothing.
 WatchVerdict judge_watch(const WatchTarget& target, const WatchSummary& summary);
-
-/// The figures of a kind of shortage, a line for each thing that they are of.
-std::vector<std::string> watch_evidence(const WatchTarget& target, const WatchSummary& summary, Shortage shortage);
 
 /// Figures that a platform engineer would point at, whatever the verdict: never a verdict of their own.
 std::vector<Finding> watch_findings(const WatchSummary& summary);

@@ -152,19 +152,9 @@ std::string remedy_for(const WatchTarget& target, const WatchSummary& summary, S
   return {};
 }
 
-}  // namespace
-
-WatchVerdict judge_watch(const WatchTarget& target, const WatchSummary& summary) {
-  WatchVerdict verdict;
-  verdict.short_of = worst_shortage(summary);
-  if (summary.intervals > 0) verdict.share = summary.share(verdict.short_of);
-  verdict.text = verdict_text(summary, verdict.short_of);
-  verdict.evidence = watch_evidence(target, summary, verdict.short_of);
-  verdict.remedy = remedy_for(target, summary, verdict.short_of);
-  return verdict;
+std::optional<double> as_double(const std::optional<std::uint64_t>& value) {
+  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
-
-namespace {
 
 /// "I/O pressure 64 %, all tasks 58 %": facts of one thing, those that are told.
 class EvidenceLine {
@@ -175,21 +165,18 @@ class EvidenceLine {
     if (value) facts_.push_back(fmt::format(format, *value));
     return *this;
   }
-  EvidenceLine& share(const std::optional<double>& value, std::string_view what) {
-    if (value) facts_.push_back(fmt::format("{} {:.0f} %", what, *value * 100));
+  /// In the words of the unit: "busy 90 %", "read 1.20 GB/s", "each 3.41 ms", "of 64.0 GiB".
+  EvidenceLine& add(std::string_view what, const std::optional<double>& value, Unit unit) {
+    if (!value) return *this;
+    const std::string text = unit == Unit::ratio     ? percent(*value)
+                             : unit == Unit::seconds ? format_duration(*value)
+                             : unit == Unit::bytes   ? format_rounded_size(*value)
+                                                     : format_rate(*value);
+    facts_.push_back(fmt::format("{} {}", what, text));
     return *this;
   }
-  EvidenceLine& rate(const std::optional<double>& bytes_per_second, std::string_view what) {
-    if (bytes_per_second) facts_.push_back(fmt::format("{} {}", what, format_rate(*bytes_per_second)));
-    return *this;
-  }
-  EvidenceLine& time(const std::optional<double>& seconds, std::string_view what) {
-    if (seconds) facts_.push_back(fmt::format("{} {}", what, format_duration(*seconds)));
-    return *this;
-  }
-  EvidenceLine& size(const std::optional<std::uint64_t>& bytes, std::string_view what) {
-    if (bytes) facts_.push_back(fmt::format("{} {}", what, format_size(*bytes)));
-    return *this;
+  EvidenceLine& add(std::string_view what, const std::optional<std::uint64_t>& bytes) {
+    return add(what, as_double(bytes), Unit::bytes);
   }
   /// Nothing when no fact is told.
   void into(std::vector<std::string>& lines) const {
@@ -201,88 +188,84 @@ class EvidenceLine {
   std::vector<std::string> facts_;
 };
 
-std::optional<std::uint64_t> whole(const std::optional<double>& value) {
-  return value ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
-}
-
 void waiting(const WatchSummary& sum, std::vector<std::string>& lines) {
   EvidenceLine("waiting for storage")
-      .share(sum.io_pressure.value(), "some task")
-      .share(sum.io_full.value(), "all tasks")
+      .add("some task", sum.io_pressure.value(), Unit::ratio)
+      .add("all tasks", sum.io_full.value(), Unit::ratio)
       .add(sum.has_job ? sum.blocked_threads.value() : std::nullopt, "{:.1f} threads on average")
-      .share(sum.blocked_share.value(), "of threads that wait or work")
+      .add("of threads that wait or work", sum.blocked_share.value(), Unit::ratio)
       .into(lines);
 }
 
 void data(const WatchTarget& target, const WatchSummary& sum, std::vector<std::string>& lines) {
   EvidenceLine("disk " + target.storage.device)
-      .rate(sum.disk_read_bytes.value(), "read")
+      .add("read", sum.disk_read_bytes.value(), Unit::bytes_per_second)
       .add(sum.disk_reads.value(), "{:.0f} reads/s")
-      .size(whole(sum.disk_read_size.value()), "of")
-      .time(sum.disk_read_wait.value(), "each")
-      .rate(sum.disk_written_bytes.value(), "written")
-      .share(sum.disk_busy.value(), "busy")
+      .add("of", sum.disk_read_size.value(), Unit::bytes)
+      .add("each", sum.disk_read_wait.value(), Unit::seconds)
+      .add("written", sum.disk_written_bytes.value(), Unit::bytes_per_second)
+      .add("busy", sum.disk_busy.value(), Unit::ratio)
       .into(lines);
   EvidenceLine("NFS " + target.storage.source)
-      .rate(sum.nfs_read_bytes.value(), "read")
+      .add("read", sum.nfs_read_bytes.value(), Unit::bytes_per_second)
       .add(sum.nfs_operations.value(), "{:.0f} requests/s")
-      .time(sum.nfs_round_trip.value(), "round trip")
-      .share(sum.nfs_retransmitted.value(), "sent again")
+      .add("round trip", sum.nfs_round_trip.value(), Unit::seconds)
+      .add("sent again", sum.nfs_retransmitted.value(), Unit::ratio)
       .into(lines);
-  EvidenceLine("page cache").share(sum.cached.value(), "holds of some files of PATH").into(lines);
+  EvidenceLine("page cache").add("holds of some files of PATH", sum.cached.value(), Unit::ratio).into(lines);
 }
 
 void job(const WatchSummary& sum, std::vector<std::string>& lines) {
-  std::optional<double> processors;
-  if (sum.processors) processors = static_cast<double>(*sum.processors);
   EvidenceLine("job")
       .add(sum.cores.value(), "{:.1f} cores used")
-      .add(sum.cores.value() ? processors : std::nullopt, "of {:.0f} that it may use")
+      .add(sum.cores.value() ? as_double(sum.processors) : std::nullopt, "of {:.0f} that it may use")
       .add(sum.queued_threads.value(), "{:.1f} threads wait for one")
       .add(sum.saturated_processes.value(), "{:.1f} processes with a whole core")
-      .rate(sum.asked_bytes.value(), "read calls")
-      .rate(sum.from_storage_bytes.value(), "from storage")
-      .rate(sum.to_storage_bytes.value(), "to storage")
+      .add("read calls", sum.asked_bytes.value(), Unit::bytes_per_second)
+      .add("from storage", sum.from_storage_bytes.value(), Unit::bytes_per_second)
+      .add("to storage", sum.to_storage_bytes.value(), Unit::bytes_per_second)
       .into(lines);
 }
 
 void processors(const WatchSummary& sum, std::vector<std::string>& lines) {
   EvidenceLine("node")
-      .share(sum.cpu_busy.value(), "processors busy")
+      .add("processors busy", sum.cpu_busy.value(), Unit::ratio)
       .add(sum.busy_cores.value(), "{:.1f} cores")
       .into(lines);
-  EvidenceLine("waiting for cores").share(sum.cpu_pressure.value(), "some task").into(lines);
-  EvidenceLine("CPU limit").add(sum.cpu_limit, "{:.2f} cores").share(sum.throttled.value(), "cuts in").into(lines);
+  EvidenceLine("waiting for cores").add("some task", sum.cpu_pressure.value(), Unit::ratio).into(lines);
+  EvidenceLine("CPU limit")
+      .add(sum.cpu_limit, "{:.2f} cores")
+      .add("cuts in", sum.throttled.value(), Unit::ratio)
+      .into(lines);
 }
 
 void memory(const WatchSummary& sum, std::vector<std::string>& lines) {
   EvidenceLine("memory")
-      .share(sum.memory_pressure.value(), "some task waits")
-      .size(sum.least_memory_available, "least available")
-      .size(sum.memory, "of")
+      .add("some task waits", sum.memory_pressure.value(), Unit::ratio)
+      .add("least available", sum.least_memory_available)
+      .add("of", sum.memory)
       .add(sum.swapped_pages.value(), "{:.0f} pages/s swapped")
       .into(lines);
   EvidenceLine("control group")
-      .size(sum.memory_limit ? sum.most_group_memory : std::nullopt, "at most")
-      .size(sum.memory_limit, "of")
+      .add("at most", sum.memory_limit ? sum.most_group_memory : std::nullopt)
+      .add("of", sum.memory_limit)
       .into(lines);
 }
 
 void gpus(const WatchSummary& sum, std::vector<std::string>& lines) {
   if (sum.most_gpus_in_use == 0) return;
   EvidenceLine(format_count(sum.most_gpus_in_use, "GPU") + " in use")
-      .share(sum.gpu_busy.value(), "busy")
-      .share(sum.link_use.value(), "link used")
+      .add("busy", sum.gpu_busy.value(), Unit::ratio)
+      .add("link used", sum.link_use.value(), Unit::ratio)
       .into(lines);
 }
 
 void dev_shm(const WatchSummary& sum, std::vector<std::string>& lines) {
-  EvidenceLine("/dev/shm").size(sum.least_dev_shm_free, "least free").size(sum.dev_shm_size, "of").into(lines);
+  EvidenceLine("/dev/shm").add("least free", sum.least_dev_shm_free).add("of", sum.dev_shm_size).into(lines);
 }
 
-}  // namespace
-
-std::vector<std::string> watch_evidence(const WatchTarget& target, const WatchSummary& summary, Shortage shortage) {
+/// The figures of a kind of shortage, a line for each thing that they are of.
+std::vector<std::string> evidence_of(const WatchTarget& target, const WatchSummary& summary, Shortage shortage) {
   const bool undecided = shortage == Shortage::nothing;
   std::vector<std::string> lines;
   if (shortage == Shortage::storage || undecided) {
@@ -295,6 +278,18 @@ std::vector<std::string> watch_evidence(const WatchTarget& target, const WatchSu
   job(summary, lines);
   gpus(summary, lines);
   return lines;
+}
+
+}  // namespace
+
+WatchVerdict judge_watch(const WatchTarget& target, const WatchSummary& summary) {
+  WatchVerdict verdict;
+  verdict.short_of = worst_shortage(summary);
+  if (summary.intervals > 0) verdict.share = summary.share(verdict.short_of);
+  verdict.text = verdict_text(summary, verdict.short_of);
+  verdict.evidence = evidence_of(target, summary, verdict.short_of);
+  verdict.remedy = remedy_for(target, summary, verdict.short_of);
+  return verdict;
 }
 
 }  // namespace shardkit::bench

@@ -62,22 +62,12 @@ std::string zsh_value(const FieldNode& option) {
   return fmt::format(":{}:_files", value_name(option));
 }
 
-/// Help inside the brackets of a zsh specification.
-std::string zsh_help(std::string_view help) {
-  std::string out;
-  for (const char c : help) {
-    if (c == '[' || c == ']' || c == ':' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 std::string zsh_verb(const Command& command) {
   const CommandDoc doc = document(command);
   std::string out = fmt::format("    {})\n      _arguments \\\n", verb_slug(doc.text.name));
   for (const FieldNode& option : all_options(doc)) {
     const std::string spec =
-        fmt::format("--{}[{}]{}", option.field.name, zsh_help(option.field.help), zsh_value(option));
+        fmt::format("--{}[{}]{}", option.field.name, escaped(option.field.help, "[]:\\"), zsh_value(option));
     out += fmt::format("        {} \\\n", shell_quoted(spec));
   }
   return out + "        '*:file:_files'\n      ;;\n";
@@ -101,14 +91,7 @@ std::string zsh_group(const FirstWord& group) {
 }
 
 /// Text within single quotes of fish, where a backslash escapes.
-std::string fish_quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "'";
-}
+std::string fish_quoted(std::string_view text) { return fmt::format("'{}'", escaped(text, "'\\")); }
 
 std::string fish_verb(const App& app, const Command& command) {
   const CommandDoc doc = document(command);

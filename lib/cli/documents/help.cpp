@@ -11,10 +11,9 @@ namespace shardkit::cli {
 CommandDoc document(const Command& command) {
   const auto invocation = command.prepare();
   CommonOptions common;
-  return {command.text(), command.has_ci_report(),
-          field_tree([&](FieldVisitor& v) { invocation->describe_options(v); }),
+  return {command.text(), command.has_ci_report(), field_tree([&](FieldVisitor& v) { invocation.describe_options(v); }),
           field_tree([&](FieldVisitor& v) { common.describe(v, &command); }),
-          prototype_tree([&](FieldVisitor& v) { invocation->describe_result(v); })};
+          prototype_tree([&](FieldVisitor& v) { invocation.describe_result(v); })};
 }
 
 namespace {
@@ -54,11 +53,7 @@ std::string two_columns(const std::vector<Row>& rows) {
   return out;
 }
 
-Row row_of(const FieldNode& option) {
-  std::string text(option.field.help);
-  if (const std::string value = default_text(option); !value.empty()) text += " (default: " + value + ")";
-  return {option_spelling(option), text};
-}
+Row row_of(const FieldNode& option) { return {option_spelling(option), help_text(option)}; }
 
 Row row_of(const Command& command) { return {std::string(command.text().name), std::string(command.text().summary)}; }
 

@@ -11,7 +11,7 @@ namespace shardkit::cli {
 namespace {
 
 /// Text in which troff finds nothing to interpret: backslashes and hyphens escaped, no line that starts as a request.
-std::string escaped(std::string_view text) {
+std::string troff(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const bool line_start = out.empty() || out.back() == '\n';
@@ -34,15 +34,15 @@ std::string upper(std::string text) {
 }
 
 std::string heading(const std::string& page, std::string_view summary) {
-  return fmt::format(".TH {} 1 \"\" \"shardkit {}\" \"shardkit manual\"\n.SH NAME\n{} \\- {}\n", upper(escaped(page)),
-                     build_version(), escaped(page), escaped(summary));
+  return fmt::format(".TH {} 1 \"\" \"shardkit {}\" \"shardkit manual\"\n.SH NAME\n{} \\- {}\n", upper(troff(page)),
+                     build_version(), troff(page), troff(summary));
 }
 
 std::string paragraphs(std::string_view text) {
   std::string out;
   while (true) {
     const std::size_t end = text.find("\n\n");
-    out += escaped(text.substr(0, end)) + "\n";
+    out += troff(text.substr(0, end)) + "\n";
     if (end == std::string_view::npos) return out;
     out += ".PP\n";
     text.remove_prefix(end + 2);
@@ -50,14 +50,10 @@ std::string paragraphs(std::string_view text) {
 }
 
 std::string tagged(std::string_view tag, std::string_view text) {
-  return fmt::format(".TP\n\\fB{}\\fR\n{}\n", escaped(tag), escaped(text));
+  return fmt::format(".TP\n\\fB{}\\fR\n{}\n", troff(tag), troff(text));
 }
 
-std::string option_entry(const FieldNode& option) {
-  std::string text(option.field.help);
-  if (const std::string value = default_text(option); !value.empty()) text += " (default: " + value + ")";
-  return tagged(option_spelling(option), text);
-}
+std::string option_entry(const FieldNode& option) { return tagged(option_spelling(option), help_text(option)); }
 
 std::string exit_status() {
   std::string out = ".SH EXIT STATUS\n";
@@ -75,8 +71,7 @@ std::string examples(const CommandText& text) {
   if (text.examples.empty()) return {};
   std::string out = ".SH EXAMPLES\n";
   for (const Example& example : text.examples) {
-    out +=
-        fmt::format(".PP\n{}:\n.PP\n.nf\n.RS\n{}\n.RE\n.fi\n", escaped(example.explanation), escaped(example.command));
+    out += fmt::format(".PP\n{}:\n.PP\n.nf\n.RS\n{}\n.RE\n.fi\n", troff(example.explanation), troff(example.command));
   }
   return out;
 }
@@ -84,19 +79,19 @@ std::string examples(const CommandText& text) {
 std::string verb_page(const App& app, const Command& command) {
   const CommandDoc doc = document(command);
   std::string out = heading(fmt::format("{}-{}", app.name, verb_slug(doc.text.name)), doc.text.summary);
-  out += fmt::format(".SH SYNOPSIS\n.B {}\n", escaped(synopsis(app.name, doc.text.name, doc.options)));
+  out += fmt::format(".SH SYNOPSIS\n.B {}\n", troff(synopsis(app.name, doc.text.name, doc.options)));
   out += ".SH DESCRIPTION\n" + paragraphs(doc.text.description);
   if (doc.text.resumable) out += ".PP\nStopped or killed, the same command goes on where it was.\n";
   out += ".SH OPTIONS\n";
   for (const FieldNode& option : doc.options) out += option_entry(option);
   for (const FieldNode& option : doc.common) out += option_entry(option);
   out += result_fields(doc) + exit_status() + examples(doc.text);
-  return out + fmt::format(".SH SEE ALSO\n.BR {} (1)\n", escaped(app.name));
+  return out + fmt::format(".SH SEE ALSO\n.BR {} (1)\n", troff(app.name));
 }
 
 std::string program_page(const App& app) {
   std::string out = heading(std::string(app.name), app.summary);
-  out += fmt::format(".SH SYNOPSIS\n.B {} VERB [operands] [options]\n.SH VERBS\n", escaped(app.name));
+  out += fmt::format(".SH SYNOPSIS\n.B {} VERB [operands] [options]\n.SH VERBS\n", troff(app.name));
   for (const Command& command : app.commands) {
     out += tagged(fmt::format("{}-{}(1)", app.name, verb_slug(command.text().name)), command.text().summary);
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,14 +12,7 @@ namespace shardkit::cli {
 namespace {
 
 /// Text inside a table cell.
-std::string cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c;
-  }
-  return out;
-}
+std::string cell(std::string_view text) { return escaped(text, "|"); }
 
 std::string code(std::string_view text) { return text.empty() ? std::string() : fmt::format("`{}`", cell(text)); }
 
@@ -55,24 +50,11 @@ std::string type_name(const FieldNode& node) {
   return node.optional ? bare + " or null" : bare;
 }
 
-std::string_view unit_name(Unit unit) {
-  switch (unit) {
-    case Unit::bytes:
-      return "bytes";
-    case Unit::seconds:
-      return "seconds";
-    case Unit::ratio:
-    case Unit::factor:
-      return "ratio";
-    case Unit::bytes_per_second:
-      return "bytes per second";
-    case Unit::per_second:
-      return "per second";
-    case Unit::none:
-    case Unit::count:
-      return "";
-  }
-  return "";
+/// "bytes per second"
+std::string unit_name(Unit unit) {
+  std::string name(unit_suffix(unit));
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name.empty() ? name : name.substr(1);
 }
 
 /// Rows of a result table; members of groups and items of lists follow with their path: "latency_seconds.p50",
@@ -82,7 +64,7 @@ void append_rows(const std::vector<FieldNode>& nodes, const std::string& prefix,
     const std::string path = prefix + node.name;
     const bool has_members = node.kind == FieldKind::group || node.kind == FieldKind::list;
     out += fmt::format("| {} | {} | {} | {} |\n", code(path), cell(type_name(node)),
-                       has_members ? "" : unit_name(node.unit), cell(node.field.help));
+                       has_members ? std::string() : unit_name(node.unit), cell(node.field.help));
     if (node.kind == FieldKind::group) append_rows(node.children, path + ".", out);
     if (node.kind == FieldKind::list) append_rows(node.children.front().children, path + "[].", out);
   }

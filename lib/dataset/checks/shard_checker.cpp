@@ -299,9 +299,9 @@ void compare_with_index(const catalog::ShardFile& shard, const ExpectedShard& ex
 
 /// XXH3-64 of a member's content; empty when the file ends before it does.
 std::optional<std::uint64_t> hash_member(ByteSource& shard, const formats::IndexMember& member) {
-  Xxh3Stream64 hash;
+  Xxh3Stream hash;
   const std::uint64_t got = shard.stream(member.offset, member.size, [&](Bytes piece) { hash.update(piece); });
-  return got < member.size ? std::nullopt : std::optional(hash.digest());
+  return got < member.size ? std::nullopt : std::optional(hash.digest64());
 }
 
 /// After the whole tar's hash was wrong: names the samples that changed.

@@ -94,7 +94,7 @@ class ShardIndexer final : public formats::TarHandler {
   }
 
   void content_end() override {
-    hashes_.push_back(hash_.digest());
+    hashes_.push_back(hash_.digest64());
     if (in_label_) label_ = label_reader_.label();
   }
 
@@ -126,7 +126,7 @@ class ShardIndexer final : public formats::TarHandler {
   ReaderIndexScan& others_;
   const std::string& path_;
   formats::SampleGrouper grouper_;
-  Xxh3Stream64 hash_;
+  Xxh3Stream hash_;
   std::vector<std::uint64_t> hashes_;  ///< of the current sample's members so far
   bool in_label_ = false;              ///< the current member is a .cls
   LabelReader label_reader_;

@@ -204,14 +204,14 @@ void read_member(ByteSource& shard, const std::string& path, const ListedMember&
     throw Error(code, fmt::format("member '{}' of shard '{}' {}", member.name, path, why), path, member.offset);
   };
   if (!member.plain) fail(ErrorCode::unsupported, "is a sparse file, whose content is not stored in one piece");
-  Xxh3Stream64 hash;
+  Xxh3Stream hash;
   const std::uint64_t got = shard.stream(member.offset, member.size, [&](Bytes piece) {
     ctx.throw_if_stopped();
     if (member.xxh3) hash.update(piece);
     take(piece);
   });
   if (got < member.size) fail(ErrorCode::corrupt, "is cut: the file ends within it");
-  if (member.xxh3 && hash.digest() != *member.xxh3) {
+  if (member.xxh3 && hash.digest64() != *member.xxh3) {
     fail(ErrorCode::corrupt, "has another checksum than its index says; `shardctl verify` tells how much is damaged");
   }
 }

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "bench/compare/compared_fields.hpp"
+#include "bench/compare/measurements.hpp"
 #include "bench/results/result_file.hpp"
 #include "compare_support.hpp"
 #include "io/file.hpp"

@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "bench/compare/compared_fields.hpp"
 #include "bench/compare/gate.hpp"
+#include "bench/compare/measurements.hpp"
 #include "compare_support.hpp"
 #include "support/json_schema.hpp"
 

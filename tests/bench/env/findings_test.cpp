@@ -1,7 +1,6 @@
-#include "bench/env/findings.hpp"
-
 #include <algorithm>
 
+#include "bench/env/env.hpp"
 #include "bench/env/env_machines.hpp"
 
 using namespace shardkit;

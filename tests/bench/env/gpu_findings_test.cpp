@@ -1,7 +1,7 @@
 #include <functional>
 
+#include "bench/env/env.hpp"
 #include "bench/env/env_machines.hpp"
-#include "bench/env/findings.hpp"
 #include "support/fake_gpu_monitor.hpp"
 
 using namespace shardkit;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/watch/watch.hpp"
-#include "bench/watch/watch_sample.hpp"
+#include "bench/watch/watch_row.hpp"
 #include "support/fake_clock.hpp"
 #include "support/recorded_tree.hpp"
 

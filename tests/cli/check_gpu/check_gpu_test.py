@@ -18,7 +18,7 @@ try:
 except ImportError:  # the one test that is about it says so
     jsonschema = None
 
-SCHEMA = CHECKOUT / "docs/schema/gpu-check.json"
+SCHEMA = CHECKOUT / "scripts/check-gpu.schema.json"
 SCRIPT = CHECKOUT / "scripts/check-gpu"
 FAKE = pathlib.Path(__file__).with_name("fake_iobench")
 LINK = {"device": 0, "pcie": {"lanes": 16}, "pcie_generation": 5, "wire_limit_bytes_per_second": 63e9,
