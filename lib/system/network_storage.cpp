@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.hpp"
+#include "core/units.hpp"
 
 namespace shardkit::system {
 namespace {
@@ -226,6 +227,44 @@ void add_configuration(const std::string& text, FuseFacts& facts) {
   }
 }
 
+/// The words of the "juicefs mount META MOUNTPOINT ..." that serves the mount.
+std::vector<std::string> command_line(const Mount& mount, const Probe& probe) {
+  for (const std::string& process : probe.names("/proc")) {
+    if (!parse_number(process)) continue;
+    const std::string text = probe.text("/proc/" + process + "/cmdline").value_or("");
+    std::vector<std::string> words;
+    for (const auto word : split(text, '\0')) words.emplace_back(word);
+    const bool is_client = !words.empty() && words[0].find("juicefs") != std::string::npos;
+    if (is_client && std::find(words.begin(), words.end(), mount.point) != words.end()) return words;
+  }
+  return {};
+}
+
+/// "--cache-dir=X", "--cache-dir X", "-o cache-dir=X,..."
+std::string flag_value(const std::vector<std::string>& words, const std::string& name) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--" + name && i + 1 < words.size()) return words[i + 1];
+    for (const auto part : split(word, ',')) {
+      const std::size_t start = part.starts_with("--") ? 2 : 0;
+      if (part.substr(start).starts_with(name + "=")) return std::string(part.substr(start + name.size() + 1));
+    }
+  }
+  return {};
+}
+
+void add_command_line(const Mount& mount, const Probe& probe, FuseFacts& facts) {
+  const auto words = command_line(mount, probe);
+  if (facts.cache_folders.empty()) facts.cache_folders = folders_of(flag_value(words, "cache-dir"));
+  const std::string size = flag_value(words, "cache-size");
+  if (size.empty() || facts.cache_limit) return;
+  if (const auto mebibytes = parse_number(size)) {
+    facts.cache_limit = cache_bytes(*mebibytes);
+  } else if (const auto bytes = parse_size(size)) {
+    facts.cache_limit = bytes.value();
+  }
+}
+
 /// "juicefs_blockcache_hit_bytes 123" or 1.5e+09
 double statistic(std::string_view text, std::string_view name) {
   const double value = leading_number(line_value(text, name)).value_or(0);
@@ -256,6 +295,7 @@ FuseFacts read_fuse(const Mount& mount, const Probe& probe) {
   }
   if (facts.client != "JuiceFS") return facts;
   if (const auto config = probe.text(mount.point + "/.config")) add_configuration(*config, facts);
+  add_command_line(mount, probe, facts);
   if (const auto statistics = probe.text(mount.point + "/.stats")) add_statistics(*statistics, facts);
   return facts;
 }

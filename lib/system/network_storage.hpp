@@ -123,7 +123,8 @@ struct FuseFacts {
   }
 };
 
-/// JuiceFS's cache is known from its control files .config and .stats, as far as this user may read them.
+/// JuiceFS's cache is known from its control files .config and .stats and from the command line of its process,
+/// whichever this user may read.
 FuseFacts read_fuse(const Mount& mount, const Probe& probe);
 
 }  // namespace shardkit::system

@@ -93,6 +93,19 @@ TEST_CASE("JuiceFS: the cache by its control files") {
   CHECK(facts.cache_hit_ratio == doctest::Approx(0.75));
 }
 
+TEST_CASE("JuiceFS: the cache by its command line where an ordinary user may not read them") {
+  using namespace std::string_literals;
+  RecordedTree tree = RecordedTree::machine("juicefs");
+  tree.without("/jfs");
+  tree.add("/proc/900/cmdline",
+           "juicefs\0mount\0redis://x\0/jfs\0-o\0cache-dir=/c,ro\0--cache-size\0"
+           "50G\0"s);
+  const FuseFacts facts = read_fuse(mount_of("/jfs", tree), tree);
+  CHECK(facts.cache_folders == std::vector<std::string>{"/c"});
+  CHECK(facts.cache_limit == 50'000'000'000);
+  CHECK_FALSE(facts.cached);
+}
+
 TEST_CASE("JuiceFS: a control file that is damaged is passed over") {
   RecordedTree tree = RecordedTree::machine("juicefs");
   for (const char* text : {"", "{", "[]", R"({"Chunk": 3})", R"({"Chunk": {"CacheDir": 1, "CacheSize": "x"}})"}) {
