@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "bench/read/read_options.hpp"
-#include "bench/read/read_passes.hpp"
+#include "bench/read/read_work.hpp"
 
 namespace shardkit::bench {
 namespace {

@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "bench/input/sample_listing.hpp"
+#include "bench/read/read.hpp"
 #include "core/context.hpp"
 #include "io/read_engine.hpp"
 #include "stats/latency_histogram.hpp"
+#include "system/block_device.hpp"
 
-/// The reading itself: what each thread of `iobench read` does.
+/// The reading itself: what each thread of `iobench read` does, and what their passes over the data measure.
 namespace shardkit::bench {
 
 /// When to stop; seconds count from the start of the first thread.
@@ -201,5 +203,34 @@ class RandomWork final : public ReadWork {
   std::vector<std::shared_ptr<const io::ReadFile>> open_;  ///< by file; empty for those opened per read
   Turns turns_;
 };
+
+/// What is read, and how.
+struct ReadPlan {
+  std::span<const InputFile> files;
+  const io::ReadEngine& engine;
+  const ReadOptions& options;  ///< job and defaults included
+  const RandomOrder* order;    ///< of random reads; null for sequential ones
+  bool counts_samples = true;
+};
+
+/// What one or several passes measured together.
+struct ReadMeasurement {
+  ReadTally total;
+  Timing timing;  ///< of all passes, their slices in a row
+  /// What the passes added to the device's counters; empty: not known.
+  std::optional<system::DiskCounters> device = system::DiskCounters{};
+
+  /// A pass, and the device's counters before and after it.
+  void add(const Timing& pass, const std::vector<ReadTally>& tallies, const std::optional<system::DiskCounters>& before,
+           const std::optional<system::DiskCounters>& after);
+  std::optional<DeviceActivity> device_activity() const;
+};
+
+/// Adds to result.hints what a reader of its numbers should know; `input` is what was found, of which the plan's files
+/// are those that were read.
+void add_read_hints(const ReadOptions& options, const InputSet& input, const ReadPlan& plan, ReadResult& result);
+
+/// Why reading `files` counted no sample, and what to do: nothing was read, nothing whole, or there are none.
+std::string why_no_samples(const ReadOptions& options, std::span<const InputFile> files, const ReadResult& result);
 
 }  // namespace shardkit::bench

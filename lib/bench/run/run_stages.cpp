@@ -12,7 +12,7 @@
 #include "bench/input/sample_listing.hpp"
 #include "bench/read/folder_read.hpp"
 #include "bench/read/read.hpp"
-#include "bench/read/read_passes.hpp"
+#include "bench/read/read_work.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/run/run.hpp"
 #include "bench/timing/timed_run.hpp"
