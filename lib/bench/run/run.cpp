@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "bench/requirement/requirement.hpp"
-#include "bench/run/measured_node.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
