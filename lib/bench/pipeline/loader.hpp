@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/input/decode_failures.hpp"
 #include "bench/pipeline/batch.hpp"
 #include "bench/pipeline/sample_source.hpp"
 #include "bench/pipeline/trace.hpp"

@@ -68,9 +68,8 @@ void warn_of_unclear_loss(const CheckpointInterference& cost, std::uint64_t step
   if (cost.lost_ratio) return;
   context.warn(
       "checkpoint_loss_unclear",
-      fmt::format("{} in {} are too few, or the machine is too unsteady, to tell what they cost beside the "
-                  "{:.1f} % of the time that steps wait for them; more --epochs or a smaller "
-                  "--checkpoint-every tells",
+      fmt::format("{} in {} are too few, or the machine is too unsteady, to tell what they cost beside the {:.1f} % of "
+                  "the time that steps wait for them; more --epochs or a smaller --checkpoint-every tells",
                   format_count(cost.written, "checkpoint"), format_count(steps, "step"), cost.share_ratio * 100));
 }
 
