@@ -266,8 +266,7 @@ cli::Command watch_command() {
            "the summary at the end. docs/watch.md has the columns and the rules.",
        .examples = {{"iobench watch /data/train --pid 4711", "what is this job short of?"},
                     {"iobench watch /data/train --duration 60s --lines none",
-                     "a minute of the whole node, the verdict "
-                     "alone"},
+                     "a minute of the whole node, the verdict alone"},
                     {"iobench watch --pid 4711 --lines json >> job.jsonl", "an object for each interval"},
                     {"iobench watch /data --duration 50s --prometheus /var/lib/node_exporter/watch.prom",
                      "gauges of the last minute, from a timer"}},

@@ -1,5 +1,3 @@
-#include "bench/read/folder_read.hpp"
-
 #include <algorithm>
 #include <chrono>
 

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/read/folder_read.hpp"
 #include "bench/read/read_options.hpp"
 #include "bench/read/read_work.hpp"
 #include "bench/read/store_read.hpp"
@@ -66,8 +65,7 @@ std::unique_ptr<RandomOrder> random_order(const InputSet& input, const ReadOptio
     order = std::make_unique<GridOrder>(input.files, grid_of(options), options.seed, most);
     if (order->size() > 0) return order;
     throw Error(ErrorCode::not_found,
-                fmt::format("of {} named none holds {}; name larger files, or leave --block out to read "
-                            "samples",
+                fmt::format("of {} named none holds {}; name larger files, or leave --block out to read samples",
                             format_count(input.files.size(), "file"), format_size(grid_of(options))));
   }
   context.progress().start("listing samples");

@@ -10,7 +10,6 @@
 
 #include "bench/decode/decode.hpp"
 #include "bench/input/sample_listing.hpp"
-#include "bench/read/folder_read.hpp"
 #include "bench/read/read.hpp"
 #include "bench/read/read_work.hpp"
 #include "bench/requirement/requirement.hpp"

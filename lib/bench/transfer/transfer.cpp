@@ -52,8 +52,7 @@ class DeviceRun {
     }
     if (jobs_.size() == plan_.jobs.size()) return;
     const std::string limits = fmt::format(
-        "{} of host memory (a quarter of what this process may use) or {} of GPU "
-        "{}'s (of what is free there)",
+        "{} of host memory (a quarter of what this process may use) or {} of GPU {}'s (of what is free there)",
         format_size(host), format_size(own), facts_.device);
     if (jobs_.empty()) throw Error(ErrorCode::no_space, fmt::format("every copy asked for needs more than {}", limits));
     context_.warn("copies_left_out", fmt::format("{} of {} copies are left out: they need more than {}",
