@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -103,6 +104,28 @@ void check(bool fine, const std::string& text) {
   if (!fine) throw Error(ErrorCode::usage, text);
 }
 
+/// Numbers with commas between them; throws Error{usage} with `expected` for anything else.
+std::vector<std::uint64_t> listed_numbers(const std::string& text, const std::string& expected) {
+  std::vector<std::uint64_t> numbers;
+  for (const auto word : std::views::split(text, ',')) {
+    const auto number = system::parse_number({word.begin(), word.end()});
+    check(number.has_value(), expected);
+    numbers.push_back(*number);
+  }
+  check(!numbers.empty(), expected);
+  return numbers;
+}
+
+/// The GPUs that --device lists; none without it.
+std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
+  if (options.device.empty()) return {};
+  const std::string expected = fmt::format(
+      "--device: expected different numbers of GPUs with commas between them, such as 0,1; got '{}'", options.device);
+  const auto numbers = listed_numbers(options.device, expected);
+  check(std::set(numbers.begin(), numbers.end()).size() == numbers.size(), expected);
+  return numbers;
+}
+
 void check_options(const PipelineOptions& options) {
   check_ranges(options);
   check(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
@@ -131,13 +154,8 @@ std::vector<std::uint64_t> parse_prefetches(const std::string& text) {
   const std::string expected =
       fmt::format("--prefetch: expected numbers of 0 to {} with commas between them, such as 0,1,2,4; got '{}'",
                   kMostPrefetch, text);
-  std::vector<std::uint64_t> values;
-  for (const auto word : std::views::split(text, ',')) {
-    const auto value = system::parse_number({word.begin(), word.end()});
-    check(value && *value <= kMostPrefetch, expected);
-    values.push_back(*value);
-  }
-  check(!values.empty(), expected);
+  const auto values = listed_numbers(text, expected);
+  check(std::ranges::max(values) <= kMostPrefetch, expected);
   check(values.size() <= kMostPrefetch, fmt::format("--prefetch: expected at most {} values", kMostPrefetch));
   return values;
 }
@@ -268,24 +286,6 @@ std::optional<std::string_view> option_for_gpu(const PipelineOptions& options) {
   if (options.normalize == NormalizeKind::gpu) return "--normalize gpu";
   if (options.step == StepKind::spin) return "--step spin";
   return std::nullopt;
-}
-
-std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
-  std::vector<std::uint64_t> numbers;
-  if (options.device.empty()) return numbers;
-  const auto refuse = [&] {
-    throw Error(ErrorCode::usage, fmt::format("--device: expected different numbers of GPUs with commas between them, "
-                                              "such as 0,1; got '{}'",
-                                              options.device));
-  };
-  const auto words = system::split(options.device, ',');
-  for (const std::string_view word : words) {
-    const auto number = system::parse_number(word);
-    if (!number || std::ranges::find(numbers, *number) != numbers.end()) refuse();
-    numbers.push_back(*number);
-  }
-  if (words.empty()) refuse();
-  return numbers;
 }
 
 std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const PipelineSetup& setup,
