@@ -1,6 +1,5 @@
 #include "bench/decode/decode.hpp"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

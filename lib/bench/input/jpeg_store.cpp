@@ -8,7 +8,6 @@
 #include "bench/input/input_files.hpp"
 #include "core/error.hpp"
 #include "image/image_header.hpp"
-#include "system/limits.hpp"
 
 namespace shardkit::bench {
 namespace {

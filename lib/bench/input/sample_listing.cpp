@@ -11,7 +11,6 @@
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
 #include "formats/tar_scanner.hpp"
-#include "io/publish.hpp"
 
 namespace shardkit::bench {
 namespace {

@@ -25,11 +25,7 @@ unsigned readers_of(const ImageSource& source, const PipelineOptions& options) {
 
 /// The mean where all files say how many samples they hold; else a guess, for only reading them tells.
 double mean_sample_bytes(const InputSet& input) {
-  std::uint64_t samples = 0;
-  for (const InputFile& file : input.files) {
-    if (!file.samples) return kGuessedSampleBytes;
-    samples += *file.samples;
-  }
+  const std::uint64_t samples = samples_of(input.files).value_or(0);
   return samples > 0 ? static_cast<double>(input.bytes) / static_cast<double>(samples) : kGuessedSampleBytes;
 }
 

@@ -1,20 +1,17 @@
 #include "bench/pipeline/sample_source.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <iterator>
 #include <limits>
 #include <numeric>
 #include <span>
 #include <string>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
-#include "core/prng.hpp"
 #include "core/units.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"

@@ -12,7 +12,6 @@
 #include "bench/read/store_read.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
-#include "system/limits.hpp"
 
 namespace shardkit::bench {
 
@@ -80,7 +79,7 @@ std::unique_ptr<RandomOrder> random_order(const InputSet& input, const ReadOptio
 bool counts_samples(const ReadOptions& options, std::span<const InputFile> files) {
   if (reads_grid(options)) return options.store.sample_bytes.has_value();
   if (options.mode == ReadMode::random || depth_of(options) == 1) return true;
-  return std::ranges::all_of(files, [](const InputFile& file) { return file.samples.has_value(); });
+  return samples_of(files).has_value();
 }
 
 ReadResult describe_run(const ReadOptions& options, std::span<const InputFile> files) {

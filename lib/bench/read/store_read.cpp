@@ -9,7 +9,6 @@
 #include "bench/input/input_files.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "catalog/object_location.hpp"
-#include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "stats/summary.hpp"
 #include "system/limits.hpp"

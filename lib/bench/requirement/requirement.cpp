@@ -1,7 +1,6 @@
 #include "bench/requirement/requirement.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 

@@ -6,7 +6,6 @@
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
-#include "system/limits.hpp"
 #include "system/probe.hpp"
 
 namespace shardkit::bench {
