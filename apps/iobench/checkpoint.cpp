@@ -105,12 +105,11 @@ cli::Command checkpoint_command() {
        .summary = "measure how long training waits for a checkpoint, and when it is safe",
        .description =
            "Writes checkpoints into a folder of its own below DIR, one file a rank and all at once, and times them "
-           "until "
-           "data, names and folder would survive a power cut. sync is what a plain save costs: training waits for all "
-           "of it. background is a copy in memory, for which alone training waits, and a write behind it. A checkpoint "
-           "takes as long as its slowest rank. The folder is removed again.\n\n"
-           "With --step-time and --every also the share of training that goes into checkpoints; exit code 3 when a "
-           "background write or a drain is not done before the next one begins.",
+           "until data, names and folder would survive a power cut. sync is what a plain save costs: training waits "
+           "for all of it. background is a copy in memory, for which alone training waits, and a write behind it. A "
+           "checkpoint takes as long as its slowest rank. The folder is removed again.\n\nWith --step-time and --every "
+           "also the share of training that goes into checkpoints; exit code 3 when a background write or a drain is "
+           "not done before the next one begins.",
        .examples = {{"iobench checkpoint /nvme", "1 GiB, both modes, three times each"},
                     {"iobench checkpoint /lustre/ckpt --model llama3-70b --scale 0.01 --read-back",
                      "a hundredth of what the 8 ranks of a node write, and every byte compared"},

@@ -40,9 +40,12 @@ void print_differences(const std::vector<bench::Difference>& differences, std::s
   }
 }
 
+stats::ChangeVerdict verdict_of(const bench::CompareRow& row) { return row.change.verdict; }
+bench::GateVerdict verdict_of(const bench::GateRow& row) { return row.verdict; }
+
 /// Verdict, name and text of each, in columns.
-template <class Row, class VerdictOf>
-void print_rows(const std::vector<Row>& rows, const VerdictOf& verdict_of, std::string& out) {
+template <class Row>
+void print_rows(const std::vector<Row>& rows, std::string& out) {
   if (rows.empty()) return;
   std::size_t width = 0;
   for (const Row& row : rows) width = std::max(width, row.metric.size());
@@ -91,8 +94,8 @@ std::vector<cli::CiCase> ci_cases(const bench::CompareResult& result) {
   return cases;
 }
 
-template <class Row, class VerdictOf>
-void add_table(const std::vector<Row>& rows, const VerdictOf& verdict_of, std::string& out) {
+template <class Row>
+void add_table(const std::vector<Row>& rows, std::string& out) {
   if (rows.empty()) return;
   out += "\n| verdict | metric | what was measured |\n|---|---|---|\n";
   for (const Row& row : rows) {
@@ -110,10 +113,8 @@ cli::CiReport compare_ci(const bench::CompareResult& result) {
                    cli::markdown_text(value_or_none(d.base)), cli::markdown_text(value_or_none(d.changed)),
                    makes_incomparable(d) ? "makes them incomparable" : "");
   }
-  add_table(
-      result.rows, [](const bench::CompareRow& row) { return row.change.verdict; }, out);
-  add_table(
-      result.gate, [](const bench::GateRow& row) { return row.verdict; }, out);
+  add_table(result.rows, out);
+  add_table(result.gate, out);
   for (const std::string& hint : result.hints) out += fmt::format("\n{}\n", cli::markdown_text(hint));
   return report;
 }
@@ -123,10 +124,8 @@ std::string render_compare(const bench::CompareResult& result, bool colour) {
   std::string out =
       fmt::format("{}{}{}\n", colour ? colour_of(result) : "", cli::printable(result.text), colour ? "\x1b[0m" : "");
   print_differences(result.differences, out);
-  print_rows(
-      result.rows, [](const bench::CompareRow& row) { return row.change.verdict; }, out);
-  print_rows(
-      result.gate, [](const bench::GateRow& row) { return row.verdict; }, out);
+  print_rows(result.rows, out);
+  print_rows(result.gate, out);
   if (!result.hints.empty()) out += '\n';
   for (const std::string& hint : result.hints) out += fmt::format("hint: {}\n", hint);
   return out;

@@ -1,6 +1,5 @@
 #include "bench/decode/decode.hpp"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -59,18 +58,13 @@ cli::Command decode_command() {
        .summary = "measure how many JPEGs a second the cores, or a GPU, decode",
        .description =
            "Loads images from shards or folders into memory, then decodes them over and over: whole, or only the "
-           "random "
-           "resized crop that training takes (--crop 224), which is faster because the rest is skipped. Damaged files "
-           "and other formats under a JPEG's name are counted by kind and take part in the rate as the work they "
+           "random resized crop that training takes (--crop 224), which is faster because the rest is skipped. Damaged "
+           "files and other formats under a JPEG's name are counted by kind and take part in the rate as the work they "
            "are.\n\nWith --augment imagenet, flipping, normalising and writing into a batch tensor is timed as a stage "
-           "of "
-           "its own. Also says how many cores one GPU of each published workload needs for either.\n\n"
-           "--backend nvjpeg decodes whole images in batches on a GPU: by its decoders in silicon where it has them, "
-           "else "
-           "by its hybrid engines. What it does not take is decoded by --threads of the CPU meanwhile, and the share "
-           "of "
-           "each way is told. Pixels are compared with libjpeg-turbo's first; wrong ones end the command before a rate "
-           "is "
+           "of its own. Also says how many cores one GPU of each published workload needs for either.\n\n--backend "
+           "nvjpeg decodes whole images in batches on a GPU: by its decoders in silicon where it has them, else by its "
+           "hybrid engines. What it does not take is decoded by --threads of the CPU meanwhile, and the share of each "
+           "way is told. Pixels are compared with libjpeg-turbo's first; wrong ones end the command before a rate is "
            "told. Without a GPU, its driver or nvJPEG: exit code 4, and one line that says which.",
        .examples = {{"iobench decode shards/train", "whole images on all cores that may be used"},
                     {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},

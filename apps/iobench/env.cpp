@@ -278,13 +278,12 @@ cli::Command env_command() {
        .summary = "look at this machine and at what the data lies on, and point at what would slow training down",
        .description =
            "Processors and their clock, limits of control groups, memory, NUMA nodes, /dev/shm, network cards, RDMA, "
-           "GPUs and their PCIe links; with a PATH also the file system, its mount and the block device below it, "
-           "NFS, Lustre and FUSE clients. Findings come first: what was measured, what is normal for this class, what "
-           "to do. With --workers and a batch size the room in /dev/shm is held against what that loader needs.\n\n"
-           "Nothing is measured and nothing is written. Of GPUs their driver is asked (NVML), where there is one. What "
-           "cannot be seen (as an ordinary user, in a container) is left out. Findings are advice and end with exit "
-           "code 0, with --strict errors and "
-           "warnings end with 3.",
+           "GPUs and their PCIe links; with a PATH also the file system, its mount and the block device below it, NFS, "
+           "Lustre and FUSE clients. Findings come first: what was measured, what is normal for this class, what to "
+           "do. With --workers and a batch size the room in /dev/shm is held against what that loader "
+           "needs.\n\nNothing is measured and nothing is written. Of GPUs their driver is asked (NVML), where there is "
+           "one. What cannot be seen (as an ordinary user, in a container) is left out. Findings are advice and end "
+           "with exit code 0, with --strict errors and warnings end with 3.",
        .examples = {{"iobench env /data/train", "is this node set up well for that data?"},
                     {"iobench env /data/train --gpus 8 --workers 12 --batch 256", "does this loader fit?"},
                     {"iobench env /data --strict --json env.json", "a gate for new nodes"}}},

@@ -158,12 +158,11 @@ cli::Command pipeline_command() {
            "Reads shards or image files, decodes random crops, flips and normalises them, fills batches and hands them "
            "to steps that take as long as --step-time says: what a training job does to its input, without the "
            "training. Tells samples per second, how long steps waited, the accelerators' utilisation by MLPerf "
-           "Storage's rule, and for each stage how much of its threads' time it was busy, starved and blocked.\n\n"
-           "Where a GPU can be used, batches are copied to it beside the steps, normalised or decoded there if asked "
-           "for; "
-           "each GPU is checked first. --ladder measures from a naive loader to one in which everything overlaps.\n\n"
-           "The tool's own cost is measured first and shown. Images that cannot be decoded are counted and left out. "
-           "docs/pipeline.md says what each number means.",
+           "Storage's rule, and for each stage how much of its threads' time it was busy, starved and "
+           "blocked.\n\nWhere a GPU can be used, batches are copied to it beside the steps, normalised or decoded "
+           "there if asked for; each GPU is checked first. --ladder measures from a naive loader to one in which "
+           "everything overlaps.\n\nThe tool's own cost is measured first and shown. Images that cannot be decoded are "
+           "counted and left out. docs/pipeline.md says what each number means.",
        .examples =
            {{"iobench pipeline shards/train --batch 256 --step-time 200ms", "does one GPU ever wait?"},
             {"iobench pipeline shards/train --preset resnet50-h100 --gpus 8 --prefetch 0,1,2,4",

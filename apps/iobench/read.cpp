@@ -50,16 +50,15 @@ cli::Command read_command() {
        .summary = "measure how fast shards or files come from storage, the page cache or an object store",
        .description =
            "Reads every PATH once, whole files in blocks or single samples in random order, and says how many bytes "
-           "and samples a second that gave, how long reads took, and how much of the data was in the page cache "
-           "before and after. --min-time reads on, --repeat measures again. --job stands for a fio job of that name. "
-           "--mode imagefolder times list, open, stat, read and close apart and says what an epoch costs.\n\nNothing "
-           "is written. What cannot be had (a cold cache on tmpfs, O_DIRECT where it "
-           "is only pretended, an engine) fails and is not replaced by something else.\n\n"
-           "What lies behind s3:// and http(s):// is asked for in blocks, by 1, 2, 4, ... connections until more bring "
-           "nothing: the time to the first byte, the rate of each connection and of all, and the knee of that curve. "
-           "With --required-rate or a job the verdict is to stream when the store gives 1.2 times what is required, "
-           "else to stage first (exit code 3), and after how many epochs that has paid: requirement / (requirement - "
-           "rate). Secrets come from the environment or a profile.",
+           "and samples a second that gave, how long reads took, and how much of the data was in the page cache before "
+           "and after. --min-time reads on, --repeat measures again. --job stands for a fio job of that name. --mode "
+           "imagefolder times list, open, stat, read and close apart and says what an epoch costs.\n\nNothing is "
+           "written. What cannot be had (a cold cache on tmpfs, O_DIRECT where it is only pretended, an engine) fails "
+           "and is not replaced by something else.\n\nWhat lies behind s3:// and http(s):// is asked for in blocks, by "
+           "1, 2, 4, ... connections until more bring nothing: the time to the first byte, the rate of each connection "
+           "and of all, and the knee of that curve. With --required-rate or a job the verdict is to stream when the "
+           "store gives 1.2 times what is required, else to stage first (exit code 3), and after how many epochs that "
+           "has paid: requirement / (requirement - rate). Secrets come from the environment or a profile.",
        .examples = {{"iobench read shards/train", "whatever the cache holds, with the share it held"},
                     {"iobench read shards/train --cache cold --threads 8", "from the disk"},
                     {"iobench read shards/train --mode random --direct --samples 5000",

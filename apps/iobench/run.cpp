@@ -49,10 +49,9 @@ void ladder(const bench::RunResult& result, std::string& out) {
 
 /// What is told of a stage beside its rate is of one turn.
 std::string shown_turns(const bench::ShownTurns& shown) {
-  std::string text = fmt::format(
-      "hints, and the stages in the JSON, are of single turns, those with the median rate: "
-      "read of turn {}",
-      shown.read);
+  std::string text =
+      fmt::format("hints, and the stages in the JSON, are of single turns, those with the median rate: read of turn {}",
+                  shown.read);
   if (shown.decode) text += fmt::format(", decode of turn {}", *shown.decode);
   if (shown.pipeline) text += fmt::format(", pipeline of turn {}", *shown.pipeline);
   if (shown.transfer) text += fmt::format(", transfer of turn {}", *shown.transfer);

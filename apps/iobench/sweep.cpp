@@ -57,11 +57,9 @@ cli::Command sweep_command() {
        .summary = "find the workers, prefetch, threads, block and depth that suit this node",
        .description =
            "Tries one setting after the other, each from small to large until two values in a row bring less than 5 %, "
-           "and "
-           "settles for the smallest that gives 95 % of the best: threads that read, bytes per read, reads under way "
-           "with "
-           "io_uring; then workers that decode, and batches made ahead of a step that takes as long as a batch does. "
-           "Every point starts from the same state of the page cache.",
+           "and settles for the smallest that gives 95 % of the best: threads that read, bytes per read, reads under "
+           "way with io_uring; then workers that decode, and batches made ahead of a step that takes as long as a "
+           "batch does. Every point starts from the same state of the page cache.",
        .examples = {{"iobench sweep shards/train", "about three minutes, from the disk"},
                     {"iobench sweep shards/train --what read --direct --budget 1m", "storage alone"},
                     {"iobench sweep shards/train --what load --cache warm --batch 256 --step-time 200ms",

@@ -90,10 +90,9 @@ cli::Command transfer_command() {
            "Copies pageable, pinned, write-combined and registered memory to a GPU, back, and both at once, in sizes "
            "from 4 KiB to 1 GiB, and holds the rates against what the PCIe link carries. Memory is taken from the "
            "GPU's own NUMA node where that is known. What allocating pinned memory and registering costs is measured "
-           "apart. Every byte of the last copies is checked; a wrong one ends the command.\n\n"
-           "With --gds a file is brought to the GPU: by cuFile, whose mode is named, and by reading it into pinned "
-           "memory and copying meanwhile. Without a GPU, its driver or CUDA in this build: exit code 4, and one line "
-           "that says which.",
+           "apart. Every byte of the last copies is checked; a wrong one ends the command.\n\nWith --gds a file is "
+           "brought to the GPU: by cuFile, whose mode is named, and by reading it into pinned memory and copying "
+           "meanwhile. Without a GPU, its driver or CUDA in this build: exit code 4, and one line that says which.",
        .examples = {{"iobench transfer", "everything, on GPU 0"},
                     {"iobench transfer --device all --kinds pinned --bytes 64MiB,1GiB --numa both",
                      "each GPU from its own and from the farthest NUMA node"},

@@ -23,6 +23,7 @@ namespace {
 constexpr std::uint64_t kLinesPerHeading = 20;
 
 using Number = std::optional<double>;
+using bench::WatchRow;
 
 std::string percent(const Number& share) { return share ? fmt::format("{:.0f} %", *share * 100) : "-"; }
 std::string rate(const Number& bytes_per_second) { return bytes_per_second ? format_rate(*bytes_per_second) : "-"; }
@@ -30,16 +31,16 @@ std::string time(const Number& seconds) { return seconds ? format_duration(*seco
 std::string plain(const Number& value, int digits) { return value ? fmt::format("{:.{}f}", *value, digits) : "-"; }
 std::string size(const std::optional<std::uint64_t>& bytes) { return bytes ? format_size(*bytes) : "-"; }
 
-Number shm_used(const bench::WatchRow& row) {
+Number shm_used(const WatchRow& row) {
   if (!row.node.dev_shm_free || row.node.dev_shm_size.value_or(0) == 0) return std::nullopt;
   return 1 - static_cast<double>(*row.node.dev_shm_free) / static_cast<double>(*row.node.dev_shm_size);
 }
 
-Number blocked(const bench::WatchRow& row) {
+Number blocked(const WatchRow& row) {
   return row.job ? Number(static_cast<double>(row.job->blocked_threads)) : row.node.blocked_tasks;
 }
 
-Number most_link_use(const bench::WatchRow& row) {
+Number most_link_use(const WatchRow& row) {
   Number most;
   for (const bench::GpuRow& gpu : row.gpus) {
     if (const Number use = bench::link_use(gpu)) most = std::max(most.value_or(0), *use);
@@ -47,70 +48,74 @@ Number most_link_use(const bench::WatchRow& row) {
   return most;
 }
 
+/// A figure of a part of the row; empty where the part is missing.
+template <class Part>
+Number figure(const std::optional<Part>& part, Number Part::*member) {
+  return part ? (*part).*member : Number();
+}
+
 struct Column {
   const char* title;
   std::size_t width;
-  std::string (*text)(const bench::WatchRow&);
+  std::string (*text)(const WatchRow&);
 };
 
 /// "10:15:02" of "2026-01-31T10:15:02Z"
-std::string time_of_day(const bench::WatchRow& row) { return row.time.size() < 19 ? row.time : row.time.substr(11, 8); }
+std::string time_of_day(const WatchRow& row) { return row.time.size() < 19 ? row.time : row.time.substr(11, 8); }
 
 /// Where threads are: at work, waiting for a core, waiting for storage.
-void add_thread_columns(const bench::WatchRow& shape, std::vector<Column>& columns) {
+void add_thread_columns(const WatchRow& shape, std::vector<Column>& columns) {
   if (shape.job) {
     columns.push_back(
-        {"cores", 7, [](const bench::WatchRow& row) { return plain(row.job ? row.job->cores : Number(), 1); }});
-    columns.push_back({"queued", 8, [](const bench::WatchRow& row) {
-                         return plain(row.job ? row.job->queued_threads : Number(), 1);
-                       }});
+        {"cores", 7, [](const WatchRow& row) { return plain(figure(row.job, &bench::JobRow::cores), 1); }});
+    columns.push_back(
+        {"queued", 8, [](const WatchRow& row) { return plain(figure(row.job, &bench::JobRow::queued_threads), 1); }});
   }
-  columns.push_back({"blocked", 9, [](const bench::WatchRow& row) { return plain(blocked(row), 0); }});
+  columns.push_back({"blocked", 9, [](const WatchRow& row) { return plain(blocked(row), 0); }});
 }
 
-void add_node_columns(const bench::WatchRow& shape, std::vector<Column>& columns) {
-  columns.push_back({"node", 7, [](const bench::WatchRow& row) { return percent(row.node.cpu_busy); }});
+void add_node_columns(const WatchRow& shape, std::vector<Column>& columns) {
+  columns.push_back({"node", 7, [](const WatchRow& row) { return percent(row.node.cpu_busy); }});
   if (shape.group.cpu_limit) {
-    columns.push_back({"limit", 7, [](const bench::WatchRow& row) { return percent(row.group.throttled); }});
+    columns.push_back({"limit", 7, [](const WatchRow& row) { return percent(row.group.throttled); }});
   }
   if (!bench::felt_pressure(shape).io) return;
-  columns.push_back({"cpu", 7, [](const bench::WatchRow& row) { return percent(bench::felt_pressure(row).cpu); }});
-  columns.push_back({"io", 7, [](const bench::WatchRow& row) { return percent(bench::felt_pressure(row).io); }});
-  columns.push_back({"mem", 7, [](const bench::WatchRow& row) { return percent(bench::felt_pressure(row).memory); }});
+  columns.push_back({"cpu", 7, [](const WatchRow& row) { return percent(bench::felt_pressure(row).cpu); }});
+  columns.push_back({"io", 7, [](const WatchRow& row) { return percent(bench::felt_pressure(row).io); }});
+  columns.push_back({"mem", 7, [](const WatchRow& row) { return percent(bench::felt_pressure(row).memory); }});
 }
 
-void add_data_columns(const bench::WatchRow& shape, std::vector<Column>& columns) {
+void add_data_columns(const WatchRow& shape, std::vector<Column>& columns) {
   if (shape.disk) {
     columns.push_back(
-        {"read", 11, [](const bench::WatchRow& row) { return rate(row.disk ? row.disk->read_bytes : Number()); }});
+        {"read", 11, [](const WatchRow& row) { return rate(figure(row.disk, &bench::DiskRow::read_bytes)); }});
     columns.push_back(
-        {"wait", 9, [](const bench::WatchRow& row) { return time(row.disk ? row.disk->read_wait : Number()); }});
+        {"wait", 9, [](const WatchRow& row) { return time(figure(row.disk, &bench::DiskRow::read_wait)); }});
     columns.push_back(
-        {"busy", 7, [](const bench::WatchRow& row) { return percent(row.disk ? row.disk->busy : Number()); }});
+        {"busy", 7, [](const WatchRow& row) { return percent(figure(row.disk, &bench::DiskRow::busy)); }});
   }
   if (shape.nfs) {
     columns.push_back(
-        {"nfs", 11, [](const bench::WatchRow& row) { return rate(row.nfs ? row.nfs->read_bytes : Number()); }});
+        {"nfs", 11, [](const WatchRow& row) { return rate(figure(row.nfs, &bench::NfsRow::read_bytes)); }});
     columns.push_back(
-        {"rtt", 9, [](const bench::WatchRow& row) { return time(row.nfs ? row.nfs->round_trip : Number()); }});
-    columns.push_back({"again", 8, [](const bench::WatchRow& row) {
-                         return plain(row.nfs ? row.nfs->retransmissions : Number(), 1);
-                       }});
+        {"rtt", 9, [](const WatchRow& row) { return time(figure(row.nfs, &bench::NfsRow::round_trip)); }});
+    columns.push_back(
+        {"again", 8, [](const WatchRow& row) { return plain(figure(row.nfs, &bench::NfsRow::retransmissions), 1); }});
   }
-  if (shape.cached) columns.push_back({"cached", 8, [](const bench::WatchRow& row) { return percent(row.cached); }});
+  if (shape.cached) columns.push_back({"cached", 8, [](const WatchRow& row) { return percent(row.cached); }});
 }
 
-std::vector<Column> columns_for(const bench::WatchRow& shape) {
+std::vector<Column> columns_for(const WatchRow& shape) {
   std::vector<Column> columns{{"UTC", 8, time_of_day}};
   add_thread_columns(shape, columns);
   add_node_columns(shape, columns);
   add_data_columns(shape, columns);
-  columns.push_back({"available", 11, [](const bench::WatchRow& row) { return size(row.node.memory_available); }});
+  columns.push_back({"available", 11, [](const WatchRow& row) { return size(row.node.memory_available); }});
   if (shape.node.dev_shm_size)
-    columns.push_back({"shm", 6, [](const bench::WatchRow& row) { return percent(shm_used(row)); }});
+    columns.push_back({"shm", 6, [](const WatchRow& row) { return percent(shm_used(row)); }});
   if (!shape.gpus.empty()) {
-    columns.push_back({"gpus", 7, [](const bench::WatchRow& row) { return percent(bench::mean_gpu_busy(row)); }});
-    columns.push_back({"link", 7, [](const bench::WatchRow& row) { return percent(most_link_use(row)); }});
+    columns.push_back({"gpus", 7, [](const WatchRow& row) { return percent(bench::mean_gpu_busy(row)); }});
+    columns.push_back({"link", 7, [](const WatchRow& row) { return percent(most_link_use(row)); }});
   }
   return columns;
 }
@@ -120,7 +125,7 @@ class LineWriter {
  public:
   LineWriter(bench::WatchLines form, ByteSink& output) : form_(form), output_(output) {}
 
-  void write(bench::WatchRow row) {
+  void write(WatchRow row) {
     if (form_ == bench::WatchLines::none) return;
     if (form_ == bench::WatchLines::json) {
       return put(cli::json_line("interval", shardkit::field_tree([&](FieldVisitor& v) { row.describe(v); })));
@@ -138,19 +143,19 @@ class LineWriter {
 
   const bench::WatchLines form_;
   ByteSink& output_;
-  bench::WatchRow shape_;
+  WatchRow shape_;
   std::uint64_t lines_ = 0;
 };
 
 }  // namespace
 
-std::string watch_heading(const bench::WatchRow& row) {
+std::string watch_heading(const WatchRow& row) {
   std::string text;
   for (const Column& column : columns_for(row)) text += fmt::format("{:>{}}", column.title, column.width);
   return text + "  short of\n";
 }
 
-std::string watch_line(const bench::WatchRow& row, const bench::WatchRow& shape) {
+std::string watch_line(const WatchRow& row, const WatchRow& shape) {
   std::string text;
   for (const Column& column : columns_for(shape)) text += fmt::format("{:>{}}", column.text(row), column.width);
   const auto short_of = enum_name(row.short_of);
@@ -159,9 +164,9 @@ std::string watch_line(const bench::WatchRow& row, const bench::WatchRow& shape)
 
 bench::WatchResult watch_to_output(const bench::WatchOptions& options, Context& context) {
   ByteSink* const output = context.output();
-  if (output == nullptr) return bench::watch(options, context, [](const bench::WatchRow&) { return true; });
+  if (output == nullptr) return bench::watch(options, context, [](const WatchRow&) { return true; });
   LineWriter lines(options.lines, *output);
-  return bench::watch(options, context, [&](const bench::WatchRow& row) {
+  return bench::watch(options, context, [&](const WatchRow& row) {
     try {
       lines.write(row);
       return true;
@@ -266,8 +271,7 @@ cli::Command watch_command() {
            "the summary at the end. docs/watch.md has the columns and the rules.",
        .examples = {{"iobench watch /data/train --pid 4711", "what is this job short of?"},
                     {"iobench watch /data/train --duration 60s --lines none",
-                     "a minute of the whole node, the verdict "
-                     "alone"},
+                     "a minute of the whole node, the verdict alone"},
                     {"iobench watch --pid 4711 --lines json >> job.jsonl", "an object for each interval"},
                     {"iobench watch /data --duration 50s --prometheus /var/lib/node_exporter/watch.prom",
                      "gauges of the last minute, from a timer"}},

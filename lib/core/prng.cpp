@@ -9,18 +9,22 @@ namespace {
 
 __extension__ using Uint128 = unsigned __int128;
 
-std::uint64_t split_mix(std::uint64_t& state) {
-  state += 0x9e3779b97f4a7c15U;
-  std::uint64_t z = state;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
+constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;
 
 }  // namespace
 
+std::uint64_t split_mix(std::uint64_t value) {
+  value += kGolden;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
+  return value ^ (value >> 31);
+}
+
 Prng::Prng(std::uint64_t seed) : state_{} {
-  for (std::uint64_t& word : state_) word = split_mix(seed);
+  for (std::uint64_t& word : state_) {
+    word = split_mix(seed);
+    seed += kGolden;
+  }
 }
 
 std::uint64_t Prng::next() {

@@ -1,12 +1,10 @@
 #include "formats/dali_index.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "formats/tsv.hpp"
 
 namespace shardkit::formats {
 namespace {
@@ -18,77 +16,6 @@ bool has_space(std::string_view text) { return text.find_first_of(" \t\n\v\f\r")
 
 std::string dali_index_name(std::string_view shard) {
   return fmt::format("{}.idx", shard.substr(0, shard.find('.', 1)));
-}
-
-namespace {
-
-/// The next word of a line, which is taken from it; empty at the end.
-std::string_view take_word(std::string_view& line) {
-  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  const std::string_view word = line.substr(0, line.find(' '));
-  line.remove_prefix(word.size());
-  return word;
-}
-
-std::optional<std::uint64_t> take_number(std::string_view& line) {
-  std::uint64_t number = 0;
-  return parse_number(take_word(line), number) ? std::optional(number) : std::nullopt;
-}
-
-class DaliIndexReader {
- public:
-  DaliIndexReader(ByteSource& source, std::string_view name) : lines_(source, 0, source.size()), name_(name) {}
-
-  void read(const std::function<void(const std::vector<DaliMember>&)>& sample) {
-    std::string_view line;
-    if (!lines_.next(line)) refuse("it is empty");
-    const std::uint64_t expected = read_head(line);
-    std::uint64_t count = 0;
-    std::vector<DaliMember> members;
-    while (lines_.next(line)) {
-      read_line(line, members);
-      sample(members);
-      ++count;
-    }
-    if (count != expected) refuse(fmt::format("it holds {} samples, but its first line says {}", count, expected));
-  }
-
- private:
-  std::uint64_t read_head(std::string_view line) {
-    const std::string_view version = take_word(line);
-    const auto samples = take_number(line);
-    if ((version != "v1.2" && version != "v1.1") || !samples)
-      refuse("its first line is not that of version 1.1 or 1.2");
-    has_names_ = version == "v1.2";
-    return *samples;
-  }
-
-  void read_line(std::string_view line, std::vector<DaliMember>& members) {
-    members.clear();
-    for (std::string_view extension = take_word(line); !extension.empty(); extension = take_word(line)) {
-      const auto offset = take_number(line);
-      const auto size = take_number(line);
-      if (!offset || !size || (has_names_ && take_word(line).empty())) refuse("a line is cut or no list of members");
-      members.push_back({std::string(extension), *offset, *size});
-    }
-    if (members.empty()) refuse("a line names no member");
-  }
-
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' is no index of DALI's: {}", name_, why), std::string(name_),
-                lines_.line_offset());
-  }
-
-  LineReader lines_;
-  std::string_view name_;
-  bool has_names_ = true;
-};
-
-}  // namespace
-
-void read_dali_index(ByteSource& source, std::string_view name,
-                     const std::function<void(const std::vector<DaliMember>&)>& sample) {
-  DaliIndexReader(source, name).read(sample);
 }
 
 namespace {

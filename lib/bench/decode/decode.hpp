@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/input/decode_failures.hpp"
 #include "bench/input/jpeg_store.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"

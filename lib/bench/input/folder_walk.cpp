@@ -24,10 +24,6 @@ struct PendingFolder {
   std::vector<FolderId> inside_of;  ///< the folders that led here, to notice links that lead back
 };
 
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-
 struct FolderEntry {
   std::string name;
   unsigned char type = DT_UNKNOWN;
@@ -47,7 +43,7 @@ void refuse_made_up_files(const std::string& folder) {
 
 /// Opens, reads and closes a folder.
 std::vector<FolderEntry> entries_of(const std::string& path, FolderId& id) {
-  const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), &::closedir);
   struct stat info {};
   if (!folder || ::fstat(::dirfd(folder.get()), &info) != 0) throw system_error(errno, "list", path);
   id = {info.st_dev, info.st_ino};

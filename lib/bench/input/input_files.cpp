@@ -4,7 +4,6 @@
 #include <atomic>
 #include <filesystem>
 #include <iterator>
-#include <span>
 #include <system_error>
 #include <utility>
 
@@ -66,10 +65,24 @@ bool holds_shards(const std::string& folder) {
   });
 }
 
+/// The first 64 KiB of a text at most, up to the end of the first line that is not empty.
+std::string first_line(const std::string& path) {
+  std::string text(64U << 10U, '\0');
+  text.resize(io::File::open_read(path).read_at(0, std::as_writable_bytes(std::span(text))));
+  const std::size_t begin = std::min(text.find_first_not_of("\r\n"), text.size());
+  return text.substr(begin, text.find_first_of("\r\n", begin) - begin);
+}
+
 /// True for a text whose first line names a shard: captions and labels are .txt too.
 bool is_shard_list(const std::string& path) {
   const std::string line = first_line(path);
   return is_tar_name(line) || line.find("://") != std::string::npos;
+}
+
+/// True for a wids index; an index of shards is small, what is larger is data.
+bool is_shard_index(const std::string& path) {
+  constexpr std::uintmax_t kMostBytes = 64U << 20U;
+  return fs::file_size(path) <= kMostBytes && formats::is_wids_index(io::read_text_file(path));
 }
 
 /// True for what resolve_shards() takes: not there under this name (a pattern or URL), a tar, or a list of tars.
@@ -158,6 +171,10 @@ class InputFinder {
     }
   }
 
+  void add_object(const std::string& address, std::uint64_t bytes, bool is_shard) {
+    input_.files.push_back({address, bytes, is_shard, is_shard ? std::nullopt : std::optional<std::uint64_t>(1)});
+  }
+
   /// As add_folder().
   void add_bucket_folder(const catalog::NamedInput& named) {
     std::vector<io::ObjectInfo> objects = input_.inputs->list(named.place, true);
@@ -166,8 +183,7 @@ class InputFinder {
     for (const io::ObjectInfo& object : objects) {
       const bool is_hidden = object.name.starts_with('.') || object.name.find("/.") != std::string::npos;
       if (is_hidden || has_shards != is_shard(object)) continue;
-      input_.files.push_back({named.path + object.name, object.size, has_shards, {}});
-      if (!has_shards) input_.files.back().samples = 1;
+      add_object(named.path + object.name, object.size, has_shards);
     }
     if (!objects.empty()) return;
     throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no files to read", named.path), named.path);
@@ -178,9 +194,7 @@ class InputFinder {
     for (std::size_t i = 0; i < found.size(); ++i) {
       const std::string& path = objects_[i];
       if (!found[i]) throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", path), path);
-      const bool is_shard = is_tar_name(file_name(path));
-      input_.files.push_back({path, found[i]->size, is_shard, {}});
-      if (!is_shard) input_.files.back().samples = 1;
+      add_object(path, found[i]->size, is_tar_name(file_name(path)));
     }
   }
 
@@ -227,18 +241,6 @@ class InputFinder {
 
 }  // namespace
 
-std::string first_line(const std::string& path) {
-  std::string text(64U << 10U, '\0');
-  text.resize(io::File::open_read(path).read_at(0, std::as_writable_bytes(std::span(text))));
-  const std::size_t begin = std::min(text.find_first_not_of("\r\n"), text.size());
-  return text.substr(begin, text.find_first_of("\r\n", begin) - begin);
-}
-
-bool is_shard_index(const std::string& path) {
-  constexpr std::uintmax_t kMostBytes = 64U << 20U;
-  return fs::file_size(path) <= kMostBytes && formats::is_wids_index(io::read_text_file(path));
-}
-
 std::string index_path(const InputFile& shard) {
   return io::join_path(io::parent_folder(shard.path), formats::shard_index_path(file_name(shard.path)));
 }
@@ -265,6 +267,15 @@ bool file_exists(const InputSet& input, const std::string& path) {
 std::string file_name(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   return catalog::is_address(path) ? name.substr(0, name.find("?...")) : name;
+}
+
+std::optional<std::uint64_t> samples_of(std::span<const InputFile> files) {
+  std::uint64_t samples = 0;
+  for (const InputFile& file : files) {
+    if (!file.samples) return std::nullopt;
+    samples += *file.samples;
+  }
+  return samples;
 }
 
 bool has_objects(std::span<const InputFile> files) {

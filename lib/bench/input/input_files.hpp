@@ -50,6 +50,8 @@ struct InputSet {
   std::shared_ptr<catalog::Inputs> inputs{};  ///< opens objects; may be null for local files
 };
 
+/// Of all files together; empty where only reading one of them tells.
+std::optional<std::uint64_t> samples_of(std::span<const InputFile> files);
 /// Opens a file of the set, or what lies beside one.
 std::unique_ptr<ByteSource> open_file(const InputSet& input, const std::string& path);
 /// False for what is not there or may not be looked for.
@@ -82,11 +84,6 @@ const std::string& first_named(const InputSet& input);
 
 /// The files in an order that is drawn once and for all, so that as many as there is time for are spread over all.
 InputSet spread(InputSet input);
-
-/// The first 64 KiB of a text at most, up to the end of the first line that is not empty.
-std::string first_line(const std::string& path);
-/// True for a wids index; an index of shards is small, what is larger is data.
-bool is_shard_index(const std::string& path);
 
 /// Where our index of a shard lies when it has one.
 std::string index_path(const InputFile& shard);

@@ -7,12 +7,10 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
-#include "formats/dali_index.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
 #include "formats/tar_scanner.hpp"
-#include "io/publish.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -46,47 +44,6 @@ void list_indexed(const InputSet& input, std::uint32_t file, std::vector<SampleR
   formats::read_shard_index(*open_file(input, path), path, visitor);
 }
 
-std::string dali_index_path(const InputFile& shard) {
-  const std::string name = file_name(shard.path);
-  return io::join_path(io::parent_folder(shard.path), formats::dali_index_name(name));
-}
-
-/// True when a member's header stands where an index says. Contents follow their headers.
-bool is_member(ByteSource& shard, const formats::DaliMember& member) {
-  if (member.offset < formats::kTarBlock) return false;
-  std::array<std::byte, formats::kTarBlock> block{};
-  if (shard.read_at(member.offset - formats::kTarBlock, block) < block.size()) return false;
-  formats::TarHeader header;
-  return formats::read_tar_header(block, header) == formats::TarHeaderState::good && header.size == member.size;
-}
-
-/// By DALI's index beside the shard. False where there is none, or it is of another shard: its first or last member is
-/// not where it says.
-bool list_by_dali(const InputSet& input, std::uint32_t file, std::vector<SampleRef>& samples, Context& context) {
-  const InputFile& shard = input.files[file];
-  const std::string path = dali_index_path(shard);
-  if (!file_exists(input, path)) return false;
-  std::vector<std::vector<formats::DaliMember>> indexed;
-  try {
-    formats::read_dali_index(*open_file(input, path), path,
-                             [&](const std::vector<formats::DaliMember>& members) { indexed.push_back(members); });
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt) throw;
-    context.warn("stale_index", fmt::format("{}; the shard's headers are read instead", error.what()));
-    return false;
-  }
-  const auto source = open_file(input, shard.path);
-  const bool fits = indexed.empty() || (is_member(*source, indexed.front().front()) &&  //
-                                        is_member(*source, indexed.back().back()));
-  if (!fits) {
-    context.warn("stale_index",
-                 fmt::format("'{}' speaks of another shard than '{}'; its headers are read instead", path, shard.path));
-    return false;
-  }
-  for (const auto& members : indexed) add_sample(input, file, members, samples);
-  return true;
-}
-
 void list_scanned(const InputSet& input, std::uint32_t file, std::vector<SampleRef>& samples, Context& context) {
   const std::string& path = input.files[file].path;
   const auto source = open_file(input, path);
@@ -111,7 +68,7 @@ std::vector<SampleRef> list_shard(const InputSet& input, std::uint32_t file, Con
   std::vector<SampleRef> samples;
   if (input.files[file].samples) {
     list_indexed(input, file, samples);
-  } else if (!list_by_dali(input, file, samples, context)) {
+  } else {
     list_scanned(input, file, samples, context);
   }
   return samples;

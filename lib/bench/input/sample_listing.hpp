@@ -23,8 +23,8 @@ struct SampleRef {
 };
 
 /// The samples of all plain files, then of at most `most_shards` shards, taken evenly over the set. Reads our index
-/// where a shard has one, else DALI's beside it if that fits, else the shard's headers. What is wrong with a shard
-/// becomes a warning, and samples that its end cuts are left out.
+/// where a shard has one, else the shard's headers. What is wrong with a shard becomes a warning, and samples that its
+/// end cuts are left out.
 std::vector<SampleRef> list_samples(const InputSet& input, std::size_t most_shards, Context& context);
 
 /// Which samples a measurement used: enough to take the same ones again.

@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/input/decode_failures.hpp"
 #include "bench/input/jpeg_store.hpp"
 #include "bench/pipeline/sample_source.hpp"
 #include "bench/pipeline/trace.hpp"

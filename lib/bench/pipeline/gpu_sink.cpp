@@ -29,14 +29,18 @@ constexpr std::size_t kSamples = 4;
   throw Error(ErrorCode::corrupt, fmt::format("GPU {} ({}) {}", device.facts().index, device.facts().name, text));
 }
 
+void upload(gpu::Device& device, gpu::DeviceSpan to, Bytes from) {
+  const auto stream = device.make_stream();
+  stream->copy_to_device(to, from);
+  stream->synchronize();
+}
+
 void check_copies(gpu::Device& device, gpu::HostMemory kind) {
   constexpr std::uint64_t kSeed = 5;
   const gpu::HostBuffer host(device, kind, kPatternBytes);
   const gpu::DeviceBuffer memory(device, kPatternBytes);
   gpu::fill_pattern(host.bytes(), kSeed);
-  const auto stream = device.make_stream();
-  stream->copy_to_device(memory.span(), host.bytes());
-  stream->synchronize();
+  upload(device, memory.span(), host.bytes());
   if (const std::uint64_t wrong = device.count_mismatches(memory.span(), kSeed); wrong > 0) {
     fail(device, fmt::format("holds {} wrong bytes of {} that were copied to it", wrong, kPatternBytes));
   }
@@ -51,9 +55,7 @@ class Specimen {
     Prng prng(11);
     for (std::byte& level : host_.bytes()) level = static_cast<std::byte>(prng.next());
     for (std::size_t i = 0; i < kSamples; ++i) host_.bytes()[i] = std::byte{flip(i)};
-    const auto stream = device.make_stream();
-    stream->copy_to_device(there_.span(), host_.bytes());
-    stream->synchronize();
+    upload(device, there_.span(), host_.bytes());
   }
 
   static bool flip(std::size_t sample) { return sample % 2 == 1; }

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "bench/pipeline/batch.hpp"
@@ -17,7 +16,6 @@
 #include "gpu/device_jpeg_decoder.hpp"
 #include "gpu/tensor_math.hpp"
 #include "image/jpeg_decoder.hpp"
-#include "image/tensor_type.hpp"
 #include "system/probe.hpp"
 
 namespace shardkit::bench {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -8,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/input/decode_failures.hpp"
 #include "bench/pipeline/batch.hpp"
 #include "bench/pipeline/sample_source.hpp"
 #include "bench/pipeline/trace.hpp"

@@ -25,11 +25,7 @@ unsigned readers_of(const ImageSource& source, const PipelineOptions& options) {
 
 /// The mean where all files say how many samples they hold; else a guess, for only reading them tells.
 double mean_sample_bytes(const InputSet& input) {
-  std::uint64_t samples = 0;
-  for (const InputFile& file : input.files) {
-    if (!file.samples) return kGuessedSampleBytes;
-    samples += *file.samples;
-  }
+  const std::uint64_t samples = samples_of(input.files).value_or(0);
   return samples > 0 ? static_cast<double>(input.bytes) / static_cast<double>(samples) : kGuessedSampleBytes;
 }
 
@@ -68,9 +64,8 @@ void warn_of_unclear_loss(const CheckpointInterference& cost, std::uint64_t step
   if (cost.lost_ratio) return;
   context.warn(
       "checkpoint_loss_unclear",
-      fmt::format("{} in {} are too few, or the machine is too unsteady, to tell what they cost beside the "
-                  "{:.1f} % of the time that steps wait for them; more --epochs or a smaller "
-                  "--checkpoint-every tells",
+      fmt::format("{} in {} are too few, or the machine is too unsteady, to tell what they cost beside the {:.1f} % of "
+                  "the time that steps wait for them; more --epochs or a smaller --checkpoint-every tells",
                   format_count(cost.written, "checkpoint"), format_count(steps, "step"), cost.share_ratio * 100));
 }
 

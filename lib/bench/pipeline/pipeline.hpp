@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/input/decode_failures.hpp"
 #include "bench/input/input_files.hpp"
+#include "bench/input/jpeg_store.hpp"
 #include "bench/machine/cache_state.hpp"
 #include "bench/pipeline/batch.hpp"
 #include "bench/pipeline/step_loop.hpp"

@@ -218,6 +218,26 @@ JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& 
   return report;
 }
 
+void CopyReport::describe(FieldVisitor& v) {
+  v.field({"devices", "GPUs that batches were copied to", kCondition}, devices);
+  v.field({"pinned", "from pinned memory"}, pinned);
+  v.field({"copies", Unit::count, "one for each batch"}, copies);
+  v.field({"bytes", Unit::bytes, "in all of them"}, bytes);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes over the time that copies took"}, bytes_per_second);
+}
+
+void JpegReport::describe(FieldVisitor& v) {
+  v.field({"decoder", "library"}, decoder);
+  v.field({"hardware", Unit::count, "samples decoded by the GPU's decoders in silicon"}, hardware);
+  v.field({"hybrid", Unit::count, "samples decoded by CPU and GPU together"}, hybrid);
+  v.field({"gpu_hybrid", Unit::count, "samples decoded by the GPU's multiprocessors"}, gpu_hybrid);
+  v.field({"cpu", Unit::count, "samples of images that no engine takes, decoded by workers"}, cpu);
+  v.field({"returned", Unit::count, "samples that an engine took and failed at, decoded on the CPU after that"},
+          returned);
+  v.field({"gpu_ratio", Unit::ratio, "share of the samples that a GPU decoded"}, gpu_ratio);
+  v.field({"busy", Unit::ratio, "share of its time that the thread which hands over spent decoding"}, busy_ratio);
+}
+
 void add_measurement(const PipelineRun& run, PipelineResult& result) {
   static_cast<PipelineVerdict&>(result) = judge_pipeline(pipeline_shares(run), run.loader.prefetch);
   result.steps = run.log.steps();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
+#include "gpu/device.hpp"
 #include "system/limits.hpp"
 #include "system/probe.hpp"
 
@@ -102,6 +104,28 @@ void check(bool fine, const std::string& text) {
   if (!fine) throw Error(ErrorCode::usage, text);
 }
 
+/// Numbers with commas between them; throws Error{usage} with `expected` for anything else.
+std::vector<std::uint64_t> listed_numbers(const std::string& text, const std::string& expected) {
+  std::vector<std::uint64_t> numbers;
+  for (const auto word : std::views::split(text, ',')) {
+    const auto number = system::parse_number({word.begin(), word.end()});
+    check(number.has_value(), expected);
+    numbers.push_back(*number);
+  }
+  check(!numbers.empty(), expected);
+  return numbers;
+}
+
+/// The GPUs that --device lists; none without it.
+std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
+  if (options.device.empty()) return {};
+  const std::string expected = fmt::format(
+      "--device: expected different numbers of GPUs with commas between them, such as 0,1; got '{}'", options.device);
+  const auto numbers = listed_numbers(options.device, expected);
+  check(std::set(numbers.begin(), numbers.end()).size() == numbers.size(), expected);
+  return numbers;
+}
+
 void check_options(const PipelineOptions& options) {
   check_ranges(options);
   check(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
@@ -130,13 +154,8 @@ std::vector<std::uint64_t> parse_prefetches(const std::string& text) {
   const std::string expected =
       fmt::format("--prefetch: expected numbers of 0 to {} with commas between them, such as 0,1,2,4; got '{}'",
                   kMostPrefetch, text);
-  std::vector<std::uint64_t> values;
-  for (const auto word : std::views::split(text, ',')) {
-    const auto value = system::parse_number({word.begin(), word.end()});
-    check(value && *value <= kMostPrefetch, expected);
-    values.push_back(*value);
-  }
-  check(!values.empty(), expected);
+  const auto values = listed_numbers(text, expected);
+  check(std::ranges::max(values) <= kMostPrefetch, expected);
   check(values.size() <= kMostPrefetch, fmt::format("--prefetch: expected at most {} values", kMostPrefetch));
   return values;
 }
@@ -245,6 +264,82 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings settings, cons
   run.step_times = loop.times();
   run.copies = work.sink.copies().since(copies);
   return run;
+}
+
+namespace {
+
+void warn_of_sharing(std::uint64_t gpus, std::size_t devices, Context& context) {
+  context.warn("gpus_share_devices",
+               fmt::format("{} GPUs step together and {} here: batches go there in turn, and links and memory "
+                           "carry what several GPUs would take",
+                           gpus, devices == 1 ? "one is" : fmt::format("{} are", devices)));
+}
+
+}  // namespace
+
+std::optional<std::string_view> option_for_gpu(const PipelineOptions& options) {
+  if (options.sink == SinkKind::gpu) return "--sink gpu";
+  if (options.ladder) return "--ladder";
+  if (!options.device.empty()) return "--device";
+  if (options.pinned != PinnedChoice::automatic) return "--pinned";
+  if (options.decode == DecodeKind::nvjpeg) return "--decode nvjpeg";
+  if (options.normalize == NormalizeKind::gpu) return "--normalize gpu";
+  if (options.step == StepKind::spin) return "--step spin";
+  return std::nullopt;
+}
+
+std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const PipelineSetup& setup,
+                                      const PipelineMachine& machine, Context& context) {
+  if (options.sink == SinkKind::host) return {};
+  if (machine.devices.empty()) {
+    if (const auto option = option_for_gpu(options)) {
+      throw Error(ErrorCode::unsupported, fmt::format("{}: no GPU can be used here", *option));
+    }
+    return {};
+  }
+  std::vector<gpu::Device*> gpus;
+  for (const std::uint64_t number : listed_devices(options)) {
+    gpus.push_back(&gpu::numbered_device(machine.devices, number));
+  }
+  if (gpus.empty()) gpus = machine.devices;
+  if (gpus.size() > setup.loader.gpus) gpus.resize(setup.loader.gpus);
+  if (gpus.size() < setup.loader.gpus) warn_of_sharing(setup.loader.gpus, gpus.size(), context);
+  return gpus;
+}
+
+std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const PipelineSetup& setup,
+                                                                   const std::vector<gpu::Device*>& gpus,
+                                                                   const PipelineMachine& machine) {
+  std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> decoders;
+  if (setup.loader.decode != DecodeKind::nvjpeg) return decoders;
+  for (const gpu::Device* gpu : gpus) {
+    if (gpu->facts().name != gpus.front()->facts().name) {
+      throw Error(
+          ErrorCode::unsupported,
+          fmt::format("--decode nvjpeg: GPUs of one model are needed, and GPU {} is '{}', GPU {} '{}'",
+                      gpus.front()->facts().index, gpus.front()->facts().name, gpu->facts().index, gpu->facts().name));
+    }
+    decoders.push_back(machine.open_jpegs(*gpu, setup.loader.workers));
+  }
+  return decoders;
+}
+
+std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu) {
+  constexpr std::uint64_t kSample = 1U << 20U;
+  constexpr std::uint64_t kLeast = 64U << 20U;
+  constexpr std::uint64_t kMost = 1U << 30U;
+  return std::min(std::clamp(setup.loader.batch * kSample, kLeast, kMost), gpu.free_memory() / 4);
+}
+
+std::unique_ptr<BatchSink> make_sink(const PipelineSetup& setup, const std::vector<gpu::Device*>& gpus,
+                                     const std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>>& decoders,
+                                     const PipelineMachine& machine, Context& context) {
+  if (gpus.empty()) return host_sink();
+  LoaderSettings settings = setup.loader;
+  settings.prefetch = *std::ranges::max_element(setup.prefetches);
+  std::vector<gpu::DeviceJpegDecoder*> lent;
+  for (const auto& decoder : decoders) lent.push_back(decoder.get());
+  return std::make_unique<GpuSink>(settings, gpus, lent, machine.probe, context);
 }
 
 }  // namespace shardkit::bench

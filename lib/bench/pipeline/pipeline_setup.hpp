@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,7 +15,6 @@
 #include "bench/pipeline/step_loop.hpp"
 #include "bench/pipeline/trace.hpp"
 #include "core/fields.hpp"
-#include "image/tensor_type.hpp"
 
 /// From options to what the loader and the step loop are told.
 namespace shardkit::bench {
@@ -76,9 +74,6 @@ PipelineRun run_pipeline(const PipelineWork& work, LoaderSettings loader, const 
 
 /// The option that cannot do without a GPU, such as "--sink gpu"; empty where none is given.
 std::optional<std::string_view> option_for_gpu(const PipelineOptions& options);
-
-/// How many GPUs --device lists; none without it. Throws Error{usage} for what is no list of numbers.
-std::vector<std::uint64_t> listed_devices(const PipelineOptions& options);
 
 /// The GPUs that take batches, of those that are there: the listed ones, else the first. None where batches stay in
 /// host memory. Fewer than the job has share its batches in turn, which is warned of once. Throws Error{unsupported}

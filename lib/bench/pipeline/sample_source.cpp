@@ -1,25 +1,21 @@
 #include "bench/pipeline/sample_source.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <iterator>
 #include <limits>
 #include <numeric>
 #include <span>
 #include <string>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
-#include "core/prng.hpp"
 #include "core/units.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
-#include "io/read_engine.hpp"
 
 namespace shardkit::bench {
 
@@ -66,58 +62,76 @@ void SampleFlow::reader_ended(const std::stop_token& stop) {
 
 namespace {
 
-/// Image files in an order drawn for each epoch, as a map-style data set with a random sampler reads them.
-class FileImages final : public ImageSource {
+/// What the files of a set have in common: readers take the next one each, in an order drawn for each epoch.
+class SetImages : public ImageSource {
  public:
-  FileImages(const InputSet& input, const SourceOrder& order) : seed_(order.seed), opener_{{}, 0, {}, input.inputs} {
-    for (const InputFile& file : input.files) {
-      if (catalog::is_image_name(file_name(file.path))) paths_.push_back(file.path);
-    }
-    if (!paths_.empty()) return;
-    const std::string& first = input.files.front().path;
-    throw Error(ErrorCode::not_found,
-                fmt::format("none of {} is an image by its name, the first is '{}'",
-                            format_count(input.files.size(), "file"), first),
-                first);
-  }
+  SetImages(const InputSet& input, std::vector<InputFile> files, const SourceOrder& order)
+      : files_(std::move(files)), opener_{{}, 0, {}, input.inputs}, order_(order) {}
 
-  SourceForm form() const override { return SourceForm::files; }
-  std::size_t most_readers() const override { return paths_.size(); }
+  std::size_t most_readers() const override { return files_.size(); }
   void begin_epoch(std::uint64_t epoch) override {
-    order_.resize(paths_.size());
-    std::iota(order_.begin(), order_.end(), 0U);
-    Prng prng(seed_ + epoch);
-    shuffle(std::span(order_), prng);
+    turns_.resize(files_.size());
+    std::iota(turns_.begin(), turns_.end(), 0U);
+    Prng prng(order_.seed + epoch);
+    if (order_.shuffled) shuffle(std::span(turns_), prng);
     next_ = 0;
   }
 
   void read(SampleOutlet& outlet, const std::stop_token& stop) override {
     while (!stop.stop_requested()) {
       const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
-      if (turn >= order_.size()) return;
-      const std::string& path = paths_[order_[turn]];
-      const auto file = open_file(opener_, path);
-      const std::uint64_t bytes = file->size();
-      if (bytes > kMostImageBytes) {
-        outlet.pass_over();
-        continue;
-      }
-      SampleBuffer image = outlet.buffer(bytes);
-      if (const std::size_t got = file->read_at(0, image.bytes()); got < bytes) {
-        throw Error(ErrorCode::io,
-                    fmt::format("'{}' ended after {} of {} bytes: it changed while it was read", path, got, bytes),
-                    path, got);
-      }
-      if (!outlet.give(std::move(image))) return;
+      if (turn >= turns_.size() || !read_one(turns_[turn], outlet, stop)) return;
     }
   }
 
+ protected:
+  const InputFile& file(std::uint32_t index) const { return files_[index]; }
+  std::unique_ptr<ByteSource> open(const InputFile& file) const { return open_file(opener_, file.path); }
+  /// False when no more is wanted.
+  virtual bool read_one(std::uint32_t index, SampleOutlet& outlet, const std::stop_token& stop) = 0;
+
  private:
-  std::vector<std::string> paths_;
-  std::uint64_t seed_;
+  std::vector<InputFile> files_;
   InputSet opener_;  ///< without files
-  std::vector<std::uint32_t> order_;
+  SourceOrder order_;
+  std::vector<std::uint32_t> turns_;
   std::atomic<std::size_t> next_{0};
+};
+
+std::vector<InputFile> images_of(const InputSet& input) {
+  std::vector<InputFile> images;
+  std::ranges::copy_if(input.files, std::back_inserter(images),
+                       [](const InputFile& file) { return catalog::is_image_name(file_name(file.path)); });
+  if (!images.empty()) return images;
+  const std::string& first = input.files.front().path;
+  throw Error(ErrorCode::not_found,
+              fmt::format("none of {} is an image by its name, the first is '{}'",
+                          format_count(input.files.size(), "file"), first),
+              first);
+}
+
+/// Image files, as a map-style data set with a random sampler reads them.
+class FileImages final : public SetImages {
+ public:
+  FileImages(const InputSet& input, const SourceOrder& order)
+      : SetImages(input, images_of(input), {true, order.seed}) {}
+
+  SourceForm form() const override { return SourceForm::files; }
+
+ private:
+  bool read_one(std::uint32_t index, SampleOutlet& outlet, const std::stop_token& /*stop*/) override {
+    const std::string& path = file(index).path;
+    const auto source = open(file(index));
+    const std::uint64_t bytes = source->size();
+    if (bytes > kMostImageBytes) return outlet.pass_over(), true;
+    SampleBuffer image = outlet.buffer(bytes);
+    if (const std::size_t got = source->read_at(0, image.bytes()); got < bytes) {
+      throw Error(ErrorCode::io,
+                  fmt::format("'{}' ended after {} of {} bytes: it changed while it was read", path, got, bytes), path,
+                  got);
+    }
+    return outlet.give(std::move(image));
+  }
 };
 
 constexpr std::uint64_t kBlock = 256U << 10U;
@@ -170,84 +184,57 @@ class ImageCutter final : public formats::TarHandler {
   bool wanted_ = true;
 };
 
+std::vector<InputFile> shards_of(const InputSet& input) {
+  std::vector<InputFile> shards;
+  std::ranges::copy_if(input.files, std::back_inserter(shards), &InputFile::is_shard);
+  return shards;
+}
+
 /// Shards, each streamed from start to end by one reader. What is wrong with one is warned of once; what of it can be
 /// read is.
-class ShardImages final : public ImageSource {
+class ShardImages final : public SetImages {
  public:
   ShardImages(const InputSet& input, const SourceOrder& order, Context& context)
-      : opener_{{}, 0, {}, input.inputs}, order_(order), context_(context), engine_(io::make_read_engine(io::EngineKind::pread, {})) {
-    std::ranges::copy_if(input.files, std::back_inserter(shards_), &InputFile::is_shard);
-    warned_ = std::vector<std::atomic<bool>>(shards_.size());
-  }
+      : SetImages(input, shards_of(input), order), context_(context), warned_(most_readers()) {}
 
   SourceForm form() const override { return SourceForm::shards; }
-  std::size_t most_readers() const override { return shards_.size(); }
-  void begin_epoch(std::uint64_t epoch) override {
-    turns_.resize(shards_.size());
-    std::iota(turns_.begin(), turns_.end(), 0U);
-    Prng prng(order_.seed + epoch);
-    if (order_.shuffled) shuffle(std::span(turns_), prng);
-    next_ = 0;
-  }
-
-  void read(SampleOutlet& outlet, const std::stop_token& stop) override {
-    const auto lane = engine_->make_lane(kBlock);
-    for (bool wanted = true; wanted && !stop.stop_requested();) {
-      const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
-      if (turn >= turns_.size()) return;
-      read_shard(turns_[turn], outlet, *lane, stop, wanted);
-    }
-  }
 
  private:
-  void read_shard(std::uint32_t index, SampleOutlet& outlet, io::ReadLane& lane, const std::stop_token& stop,
-                  bool& wanted) {
-    const InputFile& shard = shards_[index];
+  bool read_one(std::uint32_t index, SampleOutlet& outlet, const std::stop_token& stop) override {
+    const InputFile& shard = file(index);
+    const auto source = open_streamed(shard);
     ImageCutter cutter(shard, outlet, warned_[index], context_);
     formats::TarFeed feed(cutter, shard.bytes);
-    catalog::is_address(shard.path) ? read_object(shard, feed, cutter, stop)
-                                    : read_file(shard, feed, cutter, lane, stop);
-    wanted = cutter.wanted();
-    if (wanted && !stop.stop_requested()) feed.finish();
-  }
-
-  void read_file(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter, io::ReadLane& lane,
-                 const std::stop_token& stop) {
-    const auto file = engine_->open(shard.path);
-    if (file->size() < shard.bytes) {
-      throw Error(ErrorCode::io,
-                  fmt::format("'{}' has {} bytes and had {} when it was listed: it changed meanwhile", shard.path,
-                              file->size(), shard.bytes),
-                  shard.path, file->size());
-    }
-    for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
-      lane.submit({file.get(), offset, std::min(kBlock, shard.bytes - offset), 0});
-      const Bytes block = lane.wait().bytes;
-      feed.feed(block);
-      offset += block.size();
-    }
-  }
-
-  /// Blocks are read ahead, always of the version that was listed.
-  void read_object(const InputFile& shard, formats::TarFeed& feed, const ImageCutter& cutter,
-                   const std::stop_token& stop) {
-    const auto object = open_file(opener_, shard.path);
     std::vector<std::byte> block(kBlock);
     for (std::uint64_t offset = 0; offset < shard.bytes && cutter.wanted() && !stop.stop_requested();) {
-      const std::size_t got = object->read_at(offset, block);
+      const std::size_t got = source->read_at(offset, std::span(block).first(std::min(kBlock, shard.bytes - offset)));
+      if (got == 0) fail_shrunk(shard, offset);
       feed.feed(Bytes(block).first(got));
       offset += got;
     }
+    if (cutter.wanted() && !stop.stop_requested()) feed.finish();
+    return cutter.wanted();
   }
 
-  std::vector<InputFile> shards_;
-  InputSet opener_;
-  SourceOrder order_;
+  /// Of a local shard the kernel is told that all of it is wanted; objects are read ahead, in the version listed.
+  std::unique_ptr<ByteSource> open_streamed(const InputFile& shard) const {
+    if (catalog::is_address(shard.path)) return open(shard);
+    io::File local = io::File::open_read(shard.path);
+    ::posix_fadvise(local.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
+    auto source = std::make_unique<io::FileSource>(std::move(local));
+    if (source->size() < shard.bytes) fail_shrunk(shard, source->size());
+    return source;
+  }
+
+  [[noreturn]] static void fail_shrunk(const InputFile& shard, std::uint64_t bytes) {
+    throw Error(ErrorCode::io,
+                fmt::format("'{}' has {} bytes and had {} when it was listed: it changed meanwhile", shard.path, bytes,
+                            shard.bytes),
+                shard.path, bytes);
+  }
+
   Context& context_;
-  std::unique_ptr<io::ReadEngine> engine_;
-  std::vector<std::uint32_t> turns_;
   std::vector<std::atomic<bool>> warned_;  ///< by shard
-  std::atomic<std::size_t> next_{0};
 };
 
 class NullSource final : public ImageSource {

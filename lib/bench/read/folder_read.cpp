@@ -1,7 +1,4 @@
-#include "bench/read/folder_read.hpp"
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 
 #include <fcntl.h>
@@ -10,12 +7,11 @@
 #include <unistd.h>
 
 #include "bench/read/read_options.hpp"
-#include "bench/read/read_passes.hpp"
+#include "bench/read/read_work.hpp"
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
 #include "io/page_cache.hpp"
-#include "system/block_device.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -26,42 +22,15 @@ constexpr std::uint64_t kBlock = 256U << 10U;  // bytes per read
 /// Residency is asked of one file in so many: it costs a call that loaders do not make. It is not timed.
 constexpr std::uint64_t kAskOneIn = 16;
 
-/// What the threads share that each take the next file.
-class FileCaller {
- public:
-  FileCaller(const std::vector<std::string>& files, std::uint64_t most, std::optional<double> seconds, Context& context)
-      : files_(files), most_(std::min<std::uint64_t>(most, files.size())), context_(context) {
-    if (seconds) deadline_ = moment_in(*seconds);
-  }
-
-  void run(FileCalls& calls, const std::stop_token& stop) {
-    io::AlignedBuffer buffer;
-    while (!stop.stop_requested() && !(deadline_ && SteadyClock::now() >= *deadline_)) {
-      const std::uint64_t index = next_.fetch_add(1, std::memory_order_relaxed);
-      if (index >= most_) return;
-      call(index, buffer.get(kBlock), calls);
-      context_.progress().items.fetch_add(1, std::memory_order_relaxed);
-    }
-  }
-
- private:
-  void call(std::uint64_t index, MutableBytes buffer, FileCalls& calls);
-
-  const std::vector<std::string>& files_;
-  std::uint64_t most_;
-  std::optional<SteadyClock::time_point> deadline_;
-  Context& context_;
-  std::atomic<std::uint64_t> next_{0};
-};
-
-void FileCaller::call(std::uint64_t index, MutableBytes buffer, FileCalls& calls) {
-  const std::string& path = files_[index];
+/// Opens, stats, reads and closes a file; in between, with `asks_residency`, looks how much of it is cached.
+void call_file(const std::string& path, bool asks_residency, MutableBytes buffer, FileCalls& calls,
+               Progress& progress) {
   const auto begin = SteadyClock::now();
   io::File file = io::File::open_read(path);
   const auto opened = SteadyClock::now();
   const std::uint64_t size = file.size();
   const auto stated = SteadyClock::now();
-  if (index % kAskOneIn == 0) {
+  if (asks_residency) {
     const auto cached = io::cached_bytes(file);
     calls.residency_unknown = calls.residency_unknown || !cached;
     calls.cached_bytes += cached.value_or(0);
@@ -72,7 +41,7 @@ void FileCaller::call(std::uint64_t index, MutableBytes buffer, FileCalls& calls
   for (std::size_t got = 1; done < size && got > 0; done += got) {
     got = file.read_at(done, buffer.first(std::min<std::uint64_t>(buffer.size(), size - done)));
     ++calls.kernel_reads;
-    context_.progress().bytes.fetch_add(got, std::memory_order_relaxed);
+    progress.bytes.fetch_add(got, std::memory_order_relaxed);
   }
   const auto read = SteadyClock::now();
   if (done < size) {
@@ -106,12 +75,19 @@ void FileCalls::merge(const FileCalls& other) {
 
 Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
                        std::optional<double> seconds, FileCalls& calls, Context& context) {
-  FileCaller caller(files, most.value_or(files.size()), seconds, context);
+  Turns turns(std::min<std::uint64_t>(most.value_or(files.size()), files.size()), {{}, seconds, 0});
   std::vector<FileCalls> of_threads(threads);
-  Timing timing = timed_run(
-      static_cast<unsigned>(threads),
-      [&](unsigned thread, const std::stop_token& stop) { caller.run(of_threads[thread], stop); },
-      context.progress().bytes, context.stop_token());
+  const auto work = [&](unsigned thread, const std::stop_token& stop) {
+    turns.begin();
+    io::AlignedBuffer buffer;
+    while (!stop.stop_requested()) {
+      const auto turn = turns.next();
+      if (!turn) return;
+      call_file(files[*turn], *turn % kAskOneIn == 0, buffer.get(kBlock), of_threads[thread], context.progress());
+      context.progress().items.fetch_add(1, std::memory_order_relaxed);
+    }
+  };
+  const Timing timing = timed_run(static_cast<unsigned>(threads), work, context.progress().bytes, context.stop_token());
   context.throw_if_stopped();
   for (const FileCalls& some : of_threads) calls.merge(some);
   return timing;
@@ -258,10 +234,9 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   const Timing timing = time_file_calls(listing.files, result.threads, options.samples, options.budget, calls, context);
   add_totals(calls, timing, result);
   result.files = listing.files.size();
-  ReadMeasurement device;
-  device.add(timing, {});
-  device.add_device(before, system::read_disk_counters(result.storage.device));
-  result.device = device.device();
+  ReadMeasurement measured;
+  measured.add(timing, {}, before, system::read_disk_counters(result.storage.device));
+  result.device = measured.device_activity();
   result.cache.state = cache_state(result.cache, result.storage.storage_class);
   result.imagefolder = report_of(listing, calls, result.threads, timing.seconds);
   result.imagefolder->metadata_cache = metadata;

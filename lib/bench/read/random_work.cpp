@@ -10,14 +10,6 @@ namespace {
 
 constexpr unsigned kRounds = 4;
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
-std::uint64_t mix(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15U;
-  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
-  return value ^ (value >> 31U);
-}
-
 }  // namespace
 
 ShuffledSamples::ShuffledSamples(std::vector<SampleRef> samples, std::uint64_t seed, std::uint64_t most)
@@ -28,7 +20,7 @@ ShuffledSamples::ShuffledSamples(std::vector<SampleRef> samples, std::uint64_t s
   for (const SampleRef& sample : samples_) largest_ = std::max(largest_, sample.bytes);
 }
 
-Permutation::Permutation(std::uint64_t size, std::uint64_t seed) : size_(size), seed_(mix(seed)) {
+Permutation::Permutation(std::uint64_t size, std::uint64_t seed) : size_(size), seed_(split_mix(seed)) {
   while (half_bits_ < 32 && (std::uint64_t{1} << (2 * half_bits_)) < size) ++half_bits_;
 }
 
@@ -38,7 +30,7 @@ std::uint64_t Permutation::operator()(std::uint64_t index) const {
     std::uint64_t left = index >> half_bits_;
     std::uint64_t right = index & mask;
     for (unsigned round = 0; round < kRounds; ++round) {
-      const std::uint64_t next = left ^ (mix(seed_ + right * kRounds + round) & mask);
+      const std::uint64_t next = left ^ (split_mix(seed_ + right * kRounds + round) & mask);
       left = right;
       right = next;
     }

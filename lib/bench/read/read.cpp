@@ -7,15 +7,40 @@
 
 #include <fmt/format.h>
 
-#include "bench/read/folder_read.hpp"
 #include "bench/read/read_options.hpp"
-#include "bench/read/read_passes.hpp"
+#include "bench/read/read_work.hpp"
 #include "bench/read/store_read.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
-#include "system/limits.hpp"
 
 namespace shardkit::bench {
+
+void ReadMeasurement::add(const Timing& pass, const std::vector<ReadTally>& tallies,
+                          const std::optional<system::DiskCounters>& before,
+                          const std::optional<system::DiskCounters>& after) {
+  for (const ReadTally& tally : tallies) total.merge(tally);
+  timing.seconds += pass.seconds;
+  timing.cpu_seconds += pass.cpu_seconds;
+  timing.rates.insert(timing.rates.end(), pass.rates.begin(), pass.rates.end());
+  if (!before || !after) device.reset();
+  if (!device) return;
+  device->reads += after->reads - before->reads;
+  device->read_bytes += after->read_bytes - before->read_bytes;
+  device->read_wait_seconds += after->read_wait_seconds - before->read_wait_seconds;
+  device->queue_seconds += after->queue_seconds - before->queue_seconds;
+}
+
+std::optional<DeviceActivity> ReadMeasurement::device_activity() const {
+  if (!device || device->reads == 0) return std::nullopt;
+  const auto reads = static_cast<double>(device->reads);
+  const auto bytes = static_cast<double>(device->read_bytes);
+  return DeviceActivity{device->read_bytes,
+                        bytes / timing.seconds,
+                        reads / timing.seconds,
+                        bytes / reads,
+                        device->read_wait_seconds / reads,
+                        device->queue_seconds / timing.seconds};
+}
 
 namespace {
 
@@ -39,8 +64,7 @@ std::unique_ptr<RandomOrder> random_order(const InputSet& input, const ReadOptio
     order = std::make_unique<GridOrder>(input.files, grid_of(options), options.seed, most);
     if (order->size() > 0) return order;
     throw Error(ErrorCode::not_found,
-                fmt::format("of {} named none holds {}; name larger files, or leave --block out to read "
-                            "samples",
+                fmt::format("of {} named none holds {}; name larger files, or leave --block out to read samples",
                             format_count(input.files.size(), "file"), format_size(grid_of(options))));
   }
   context.progress().start("listing samples");
@@ -55,7 +79,7 @@ std::unique_ptr<RandomOrder> random_order(const InputSet& input, const ReadOptio
 bool counts_samples(const ReadOptions& options, std::span<const InputFile> files) {
   if (reads_grid(options)) return options.store.sample_bytes.has_value();
   if (options.mode == ReadMode::random || depth_of(options) == 1) return true;
-  return std::ranges::all_of(files, [](const InputFile& file) { return file.samples.has_value(); });
+  return samples_of(files).has_value();
 }
 
 ReadResult describe_run(const ReadOptions& options, std::span<const InputFile> files) {
@@ -74,14 +98,71 @@ ReadResult describe_run(const ReadOptions& options, std::span<const InputFile> f
   return result;
 }
 
+struct RepetitionRun {
+  ReadMeasurement measured;
+  std::uint64_t passes = 0;
+  std::string hint;  ///< of the work; empty for none
+};
+
+std::unique_ptr<ReadWork> make_work(const ReadPlan& plan, const ReadLimits& limits, Context& context) {
+  if (plan.order == nullptr) {
+    return std::make_unique<SequentialWork>(plan.files, plan.engine, block_of(plan.options), limits, context);
+  }
+  return std::make_unique<RandomWork>(plan.files, plan.engine, *plan.order, plan.counts_samples,
+                                      reads_grid(plan.options), limits, context);
+}
+
+void run_pass(const ReadPlan& plan, const ReadLimits& limits, const std::string& device, Context& context,
+              RepetitionRun& run) {
+  const auto work = make_work(plan, limits, context);
+  const std::uint64_t threads = threads_of(plan.options);
+  std::vector<ReadTally> tallies(threads);
+  const auto before = system::read_disk_counters(device);
+  const auto prepare = [&](unsigned thread) -> TimedWork {
+    return [&work, &tally = tallies[thread], lane = std::shared_ptr(work->prepare())](const std::stop_token& stop) {
+      work->run(*lane, tally, stop);
+    };
+  };
+  const Timing timing =
+      timed_run_prepared(static_cast<unsigned>(threads), prepare, context.progress().bytes, context.stop_token());
+  context.throw_if_stopped();
+  run.measured.add(timing, tallies, before, system::read_disk_counters(device));
+  run.hint = work->hint(threads);
+  ++run.passes;
+}
+
+/// One repetition. The caches are in the state asked for at its start; before further passes of cold reads they are
+/// dropped again, which is not timed. Reads that may not be made again (may_read_again()) end after one pass, unless
+/// `is_warm`: everything was in memory.
+RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::string& device, Context& context) {
+  const ReadOptions& options = plan.options;
+  const double least = options.min_time.value_or(0);
+  const bool drops = !options.direct && options.cache == CacheRequest::cold;
+  const bool goes_round = !drops && (is_warm || may_read_again(options));
+  RepetitionRun run;
+  double preparing = 0;
+  while (true) {
+    ReadLimits limits{options.samples, {}, goes_round ? least : 0};
+    if (options.budget) limits.most_seconds = std::max(*options.budget - run.measured.timing.seconds, 0.0);
+    context.progress().start("reading", plan.order != nullptr ? plan.order->size() : 0);
+    run_pass(plan, limits, device, context, run);
+    const bool over = options.budget && run.measured.timing.seconds >= *options.budget;
+    if (!drops || over || run.measured.timing.seconds >= least) return run;
+    if (options.prepare_seconds && preparing >= *options.prepare_seconds) return run;
+    const auto start = std::chrono::steady_clock::now();
+    prepare_cache(plan.files, CacheRequest::cold, {}, context);
+    preparing += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+}
+
 ReadRepetition repetition_of(const RepetitionRun& run) {
-  const ReadTally& total = run.measured.total();
+  const ReadTally& total = run.measured.total;
   const stats::LatencyQuantiles latency = total.latency.quantiles();
-  return {static_cast<double>(total.bytes) / run.measured.seconds(),
+  return {static_cast<double>(total.bytes) / run.measured.timing.seconds,
           total.bytes,
-          run.measured.seconds(),
+          run.measured.timing.seconds,
           run.passes,
-          is_steady(run.measured.timing()),
+          is_steady(run.measured.timing),
           latency.p50,
           latency.p99};
 }
@@ -109,7 +190,7 @@ void add_rates(const ReadMeasurement& all, const std::vector<RepetitionRun>& run
   const stats::Summary summary = stats::summarize(rates);
   result.bytes_per_second = summary.median;
   if (runs.size() == 1) {
-    result.bytes_per_second_interval = rate_interval(all.timing(), result.bytes_per_second);
+    result.bytes_per_second_interval = rate_interval(all.timing, result.bytes_per_second);
   } else {
     result.bytes_per_second_interval = RateInterval{summary.low, summary.high};
   }
@@ -119,19 +200,20 @@ void add_measurement(const ReadPlan& plan, const std::vector<RepetitionRun>& run
   ReadMeasurement all;
   result.passes = 0;
   for (const RepetitionRun& run : runs) {
-    all.merge(run.measured);
+    const ReadMeasurement& measured = run.measured;
+    all.add(measured.timing, {measured.total}, system::DiskCounters{}, measured.device);
     *result.passes += run.passes;
   }
-  const ReadTally& total = all.total();
+  const ReadTally& total = all.total;
   add_rates(all, runs, result);
   result.bytes = total.bytes;
   result.operations = total.latency.count();
   result.kernel_reads = total.kernel_reads;
   result.latency = total.latency.quantiles();
   result.latency_histogram = total.latency.steps();
-  result.read_seconds = all.seconds();
-  result.cpu_seconds = all.timing().cpu_seconds;
-  result.device = all.device();
+  result.read_seconds = all.timing.seconds;
+  result.cpu_seconds = all.timing.cpu_seconds;
+  result.device = all.device_activity();
   if (!runs.front().hint.empty()) result.hints.push_back(runs.front().hint);
   if (!plan.counts_samples) return;
   result.samples = total.samples;
@@ -139,7 +221,7 @@ void add_measurement(const ReadPlan& plan, const std::vector<RepetitionRun>& run
   const double of_bytes =
       static_cast<double>(total.samples) / static_cast<double>(std::max<std::uint64_t>(total.bytes, 1));
   result.samples_per_second =
-      runs.size() > 1 ? result.bytes_per_second * of_bytes : static_cast<double>(total.samples) / all.seconds();
+      runs.size() > 1 ? result.bytes_per_second * of_bytes : static_cast<double>(total.samples) / all.timing.seconds;
   result.mean_sample =
       total.samples > 0 ? static_cast<double>(total.sample_bytes) / static_cast<double>(total.samples) : 0;
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "bench/read/read_options.hpp"
-#include "bench/read/read_passes.hpp"
+#include "bench/read/read_work.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -80,8 +80,7 @@ void hint_at_data(const ReadOptions& options, const InputSet& input, const ReadP
   }
   if (options.mode == ReadMode::sequential && !plan.counts_samples) {
     hints.emplace_back(
-        "at a depth above 1 the samples of shards without an index are not counted; `shardctl index` "
-        "makes one");
+        "at a depth above 1 the samples of shards without an index are not counted; `shardctl index` makes one");
   }
   if (plan.files.size() < input.files.size()) {
     hints.push_back(

@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "bench/input/sample_listing.hpp"
+#include "bench/read/read.hpp"
 #include "core/context.hpp"
 #include "io/read_engine.hpp"
 #include "stats/latency_histogram.hpp"
+#include "system/block_device.hpp"
 
-/// The reading itself: what each thread of `iobench read` does.
+/// The reading itself: what each thread of `iobench read` does, and what their passes over the data measure.
 namespace shardkit::bench {
 
 /// When to stop; seconds count from the start of the first thread.
@@ -201,5 +203,57 @@ class RandomWork final : public ReadWork {
   std::vector<std::shared_ptr<const io::ReadFile>> open_;  ///< by file; empty for those opened per read
   Turns turns_;
 };
+
+/// What is read, and how.
+struct ReadPlan {
+  std::span<const InputFile> files;
+  const io::ReadEngine& engine;
+  const ReadOptions& options;  ///< job and defaults included
+  const RandomOrder* order;    ///< of random reads; null for sequential ones
+  bool counts_samples = true;
+};
+
+/// What one or several passes measured together.
+struct ReadMeasurement {
+  ReadTally total;
+  Timing timing;  ///< of all passes, their slices in a row
+  /// What the passes added to the device's counters; empty: not known.
+  std::optional<system::DiskCounters> device = system::DiskCounters{};
+
+  /// A pass, and the device's counters before and after it.
+  void add(const Timing& pass, const std::vector<ReadTally>& tallies, const std::optional<system::DiskCounters>& before,
+           const std::optional<system::DiskCounters>& after);
+  std::optional<DeviceActivity> device_activity() const;
+};
+
+/// Adds to result.hints what a reader of its numbers should know; `input` is what was found, of which the plan's files
+/// are those that were read.
+void add_read_hints(const ReadOptions& options, const InputSet& input, const ReadPlan& plan, ReadResult& result);
+
+/// Why reading `files` counted no sample, and what to do: nothing was read, nothing whole, or there are none.
+std::string why_no_samples(const ReadOptions& options, std::span<const InputFile> files, const ReadResult& result);
+
+/// What the calls of one thread took, or of all. On a cache line of its own.
+struct alignas(64) FileCalls {
+  stats::LatencyHistogram open, stat, read, close;
+  stats::LatencyHistogram whole;  ///< all four of a file
+  std::uint64_t bytes = 0;
+  std::uint64_t kernel_reads = 0;
+  std::uint64_t asked_bytes = 0;   ///< of the files whose residency was asked, once open and before they were read
+  std::uint64_t cached_bytes = 0;  ///< of them
+  bool residency_unknown = false;
+
+  void merge(const FileCalls& other);
+};
+
+/// Opens, stats, reads and closes the first `most` files on `threads` threads, for at most `seconds`; empty: all of
+/// them, and for as long as it takes. Adds what the calls took to `calls`. Throws Error{cancelled} on a stop.
+Timing time_file_calls(const std::vector<std::string>& files, std::uint64_t threads, std::optional<std::uint64_t> most,
+                       std::optional<double> seconds, FileCalls& calls, Context& context);
+
+/// `iobench read --mode imagefolder`: lists the folders of options.paths, then opens, stats, reads and closes each file
+/// once, in an order drawn by the seed, and says what each kind of call took. The options are checked. Throws
+/// Error{usage} for a path that is no folder, Error{not_found} when they hold no files.
+ReadResult read_folders(const ReadOptions& options, Context& context);
 
 }  // namespace shardkit::bench

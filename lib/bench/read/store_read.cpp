@@ -9,7 +9,6 @@
 #include "bench/input/input_files.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "catalog/object_location.hpp"
-#include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "stats/summary.hpp"
 #include "system/limits.hpp"
@@ -140,8 +139,7 @@ void add_hints(const StoreReport& store, const ReadOptions& options, std::uint64
   }
   if (store.throttled > 0) {
     hints.push_back(
-        fmt::format("the store asked to send {} later; fewer connections, or objects below more prefixes, "
-                    "avoid that",
+        fmt::format("the store asked to send {} later; fewer connections, or objects below more prefixes, avoid that",
                     format_count(store.throttled, "request")));
   }
   if (result.cpu_seconds > kBusy * system::usable_threads() * result.read_seconds) {
@@ -274,8 +272,7 @@ std::string text_of(double supply, const StreamingVerdict& verdict) {
   }
   if (!verdict.break_even_epochs) {
     return fmt::format(
-        "stage: the store gives {}, which leaves too little reserve ({} times are asked for); staging "
-        "takes {} once",
+        "stage: the store gives {}, which leaves too little reserve ({} times are asked for); staging takes {} once",
         comparison(supply, verdict), kStreamingReserve, format_duration(verdict.staging_seconds));
   }
   return fmt::format(

@@ -1,7 +1,6 @@
 #include "bench/requirement/requirement.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -187,8 +186,7 @@ void warn_of_step_time(const JobOptions& options, Context& context) {
   if (*options.batch == job.batch) return;
   context.warn(
       "step_time_of_other_batch",
-      fmt::format("--batch {} is held against {}, the time of {}'s step of {} samples: name the --step-time of "
-                  "yours",
+      fmt::format("--batch {} is held against {}, the time of {}'s step of {} samples: name the --step-time of yours",
                   *options.batch, format_duration(job.step_seconds), *options.preset, job.batch));
 }
 

@@ -92,8 +92,9 @@ std::vector<StageRate> judged_rates(const MeasuredNode& node, const std::optiona
   return rates;
 }
 
-LadderRow ladder_row(std::string_view stage, std::optional<double> required, double measured, std::string note) {
-  LadderRow row{std::string(stage), required, measured, {}, {}, std::move(note)};
+LadderRow ladder_row(std::string_view stage, std::optional<double> required, double measured,
+                     const std::optional<RateInterval>& interval, std::string note) {
+  LadderRow row{std::string(stage), required, measured, interval, {}, std::move(note)};
   if (required) row.headroom_ratio = measured / *required;
   return row;
 }
@@ -106,17 +107,15 @@ std::optional<RateInterval> scaled(const std::optional<RateInterval>& interval, 
 }
 
 void add_decoding(const MeasuredNode& node, std::optional<double> required, double rate, std::vector<LadderRow>& rows) {
-  rows.push_back(ladder_row(stage::kDecode, required, rate,
-                            fmt::format("predicted beside reading{}; alone {}/s on {}",
-                                        node.augment_samples_per_second ? " and augmenting" : "",
-                                        format_rounded_count(*node.decode_samples_per_second),
-                                        format_count(static_cast<std::uint64_t>(node.threads), "thread"))));
-  rows.back().interval = scaled(node.decode_interval, *node.decode_samples_per_second, rate);
-  if (node.augment_samples_per_second) {
-    rows.push_back(
-        ladder_row(stage::kAugment, required, *node.augment_samples_per_second, "alone: flip, normalise, collate"));
-    rows.back().interval = node.augment_interval;
-  }
+  const double alone = *node.decode_samples_per_second;
+  rows.push_back(
+      ladder_row(stage::kDecode, required, rate, scaled(node.decode_interval, alone, rate),
+                 fmt::format("predicted beside reading{}; alone {}/s on {}",
+                             node.augment_samples_per_second ? " and augmenting" : "", format_rounded_count(alone),
+                             format_count(static_cast<std::uint64_t>(node.threads), "thread"))));
+  if (!node.augment_samples_per_second) return;
+  rows.push_back(ladder_row(stage::kAugment, required, *node.augment_samples_per_second, node.augment_interval,
+                            "alone: flip, normalise, collate"));
 }
 
 LadderRow transfer_row(const MeasuredNode& node, std::optional<double> required, std::uint64_t gpus, double rate) {
@@ -127,9 +126,7 @@ LadderRow transfer_row(const MeasuredNode& node, std::optional<double> required,
     note = fmt::format("{} to each of {} GPUs from pinned memory, {} a copy; measured on {}, each alone",
                        format_rate(measured), gpus, copy, node.transfer_gpus);
   }
-  LadderRow row = ladder_row(stage::kTransfer, required, rate, std::move(note));
-  row.interval = scaled(node.transfer_interval, measured, rate);
-  return row;
+  return ladder_row(stage::kTransfer, required, rate, scaled(node.transfer_interval, measured, rate), std::move(note));
 }
 
 std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
@@ -137,18 +134,15 @@ std::vector<LadderRow> ladder(const MeasuredNode& node, const std::optional<JobR
                               const std::optional<StageRate>& transfer) {
   std::optional<double> required;
   if (requirement) required = samples_per_second(requirement->job);
-  std::vector<LadderRow> rows;
+  const double bytes = node.read_bytes_per_second;
   const double read = rates.front().samples_per_second;
-  rows.push_back(
-      ladder_row(stage::kRead, required, read,
-                 fmt::format("{}, {}", format_rate(node.read_bytes_per_second), enum_name(node.cache_state))));
-  rows.back().interval = scaled(node.read_interval, node.read_bytes_per_second, read);
+  std::vector<LadderRow> rows{ladder_row(stage::kRead, required, read, scaled(node.read_interval, bytes, read),
+                                         fmt::format("{}, {}", format_rate(bytes), enum_name(node.cache_state)))};
   if (rates.size() > 1) add_decoding(node, required, rates.back().samples_per_second, rows);
   if (node.pipeline_samples_per_second && decodes(node, requirement)) {
     rows.push_back(ladder_row(
-        "pipeline", required, *node.pipeline_samples_per_second,
+        "pipeline", required, *node.pipeline_samples_per_second, node.pipeline_interval,
         fmt::format("all of these at once; the stages alone predict {}/s", format_rounded_count(predicted))));
-    rows.back().interval = node.pipeline_interval;
   }
   if (transfer) {
     const std::uint64_t gpus = requirement ? requirement->job.gpus : node.transfer_gpus;

@@ -1,5 +1,3 @@
-#include "bench/run/measured_node.hpp"
-
 #include <algorithm>
 #include <array>
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -10,25 +11,39 @@
 namespace shardkit::bench {
 namespace {
 
-/// One figure of all turns; empty when one of them lacks it.
-template <class ValueOf>
-void add_metric(std::span<const RunTurn> turns, const char* name, Unit unit, const ValueOf& value_of,
-                std::vector<RepeatedMetric>& rows) {
-  std::vector<double> values;
-  for (const RunTurn& turn : turns) {
-    const std::optional<double> value = value_of(turn);
-    if (!value) return;
-    values.push_back(*value);
-  }
+/// A figure that turns have, by the name that compare has for it.
+struct TurnMetric {
+  const char* name;
+  Unit unit;
+  std::optional<double> (*value)(const RunTurn& turn);
+};
+
+using Value = std::optional<double>;
+
+constexpr std::array kMetrics{
+    TurnMetric{"run.predicted.samples_per_second", Unit::per_second,
+               [](const RunTurn& turn) { return Value(turn.predicted.samples_per_second); }},
+    TurnMetric{"read.bytes_per_second", Unit::bytes_per_second,
+               [](const RunTurn& turn) { return Value(turn.read.bytes_per_second); }},
+    TurnMetric{"read.latency_seconds.p99", Unit::seconds,
+               [](const RunTurn& turn) { return Value(turn.read.latency.p99); }},
+    TurnMetric{"decode.samples_per_second", Unit::per_second,
+               [](const RunTurn& turn) { return turn.decode ? Value(turn.decode->samples_per_second) : Value(); }},
+    TurnMetric{"pipeline.samples_per_second", Unit::per_second,
+               [](const RunTurn& turn) { return turn.pipeline ? Value(turn.pipeline->samples_per_second) : Value(); }},
+    TurnMetric{"transfer.pinned_h2d_bytes_per_second", Unit::bytes_per_second,
+               [](const RunTurn& turn) { return turn.transfer ? Value(turn.transfer->pinned_h2d) : Value(); }},
+};
+
+RepeatedMetric repeated_metric(const TurnMetric& metric, std::span<const double> values) {
   const stats::Summary summary = stats::summarize(values);
-  RepeatedMetric row{name, summary.median, summary.low, summary.high, stats::prediction_interval(values), {}};
-  row.text = fmt::format("{} ({} to {})", metric_text(row.median, unit), metric_text(row.low, unit),
-                         metric_text(row.high, unit));
-  if (row.next) {
-    row.text += fmt::format("; the same run again: {} to {}", metric_text(row.next->low, unit),
-                            metric_text(row.next->high, unit));
-  }
-  rows.push_back(std::move(row));
+  const auto text = [&](double low, double high) {
+    return fmt::format("{} to {}", metric_text(low, metric.unit), metric_text(high, metric.unit));
+  };
+  RepeatedMetric row{metric.name, summary.median, summary.low, summary.high, stats::prediction_interval(values), {}};
+  row.text = fmt::format("{} ({})", metric_text(row.median, metric.unit), text(row.low, row.high));
+  if (row.next) row.text += "; the same run again: " + text(row.next->low, row.next->high);
+  return row;
 }
 
 }  // namespace
@@ -46,26 +61,14 @@ RunTurn run_turn(const ReadResult& read, const std::optional<DecodeResult>& deco
 }
 
 std::vector<RepeatedMetric> repeated_metrics(std::span<const RunTurn> turns) {
-  using Value = std::optional<double>;
   std::vector<RepeatedMetric> rows;
-  add_metric(
-      turns, "run.predicted.samples_per_second", Unit::per_second,
-      [](const RunTurn& turn) { return Value(turn.predicted.samples_per_second); }, rows);
-  add_metric(
-      turns, "read.bytes_per_second", Unit::bytes_per_second,
-      [](const RunTurn& turn) { return Value(turn.read.bytes_per_second); }, rows);
-  add_metric(
-      turns, "read.latency_seconds.p99", Unit::seconds,
-      [](const RunTurn& turn) { return Value(turn.read.latency.p99); }, rows);
-  add_metric(
-      turns, "decode.samples_per_second", Unit::per_second,
-      [](const RunTurn& turn) { return turn.decode ? Value(turn.decode->samples_per_second) : Value(); }, rows);
-  add_metric(
-      turns, "pipeline.samples_per_second", Unit::per_second,
-      [](const RunTurn& turn) { return turn.pipeline ? Value(turn.pipeline->samples_per_second) : Value(); }, rows);
-  add_metric(
-      turns, "transfer.pinned_h2d_bytes_per_second", Unit::bytes_per_second,
-      [](const RunTurn& turn) { return turn.transfer ? Value(turn.transfer->pinned_h2d) : Value(); }, rows);
+  for (const TurnMetric& metric : kMetrics) {
+    std::vector<double> values;
+    for (const RunTurn& turn : turns) {
+      if (const auto value = metric.value(turn)) values.push_back(*value);
+    }
+    if (values.size() == turns.size()) rows.push_back(repeated_metric(metric, values));
+  }
   return rows;
 }
 

@@ -4,15 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "bench/requirement/requirement.hpp"
-#include "bench/run/measured_node.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "gpu/device.hpp"
-#include "stats/comparison.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::bench {

@@ -10,9 +10,8 @@
 
 #include "bench/decode/decode.hpp"
 #include "bench/input/sample_listing.hpp"
-#include "bench/read/folder_read.hpp"
 #include "bench/read/read.hpp"
-#include "bench/read/read_passes.hpp"
+#include "bench/read/read_work.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/run/run.hpp"
 #include "bench/timing/timed_run.hpp"
@@ -176,16 +175,13 @@ ReadResult read_from_best(const RunOptions& options, const InputSet& input, std:
 /// that of a few shards.
 double mean_sample(const InputSet& input, Context& context) {
   constexpr std::size_t kShards = 4;
-  std::uint64_t bytes = input.bytes;
-  std::uint64_t samples = 0;
-  for (const InputFile& file : input.files) samples += file.samples.value_or(0);
-  if (!std::ranges::all_of(input.files, [](const InputFile& file) { return file.samples.has_value(); })) {
-    const std::vector<SampleRef> listed = list_samples(input, kShards, context);
-    samples = listed.size();
-    bytes = 0;
-    for (const SampleRef& sample : listed) bytes += sample.bytes;
+  if (const auto counted = samples_of(input.files); counted > 0U) {
+    return static_cast<double>(input.bytes) / static_cast<double>(*counted);
   }
-  return samples == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(samples);
+  const std::vector<SampleRef> listed = list_samples(input, kShards, context);
+  double bytes = 0;
+  for (const SampleRef& sample : listed) bytes += static_cast<double>(sample.bytes);
+  return listed.empty() ? 0 : bytes / static_cast<double>(listed.size());
 }
 
 /// From a store: at the number of connections from which more bring nothing. It has no page cache.

@@ -1,14 +1,12 @@
 #include <algorithm>
-#include <chrono>
+#include <iterator>
 
 #include <fmt/format.h>
 
-#include "bench/machine/placement.hpp"
 #include "bench/run/run.hpp"
 #include "bench/transfer/transfer.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "stats/summary.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::bench {
@@ -17,7 +15,6 @@ namespace {
 /// Copies are at their full rate long before; more would be pinned for nothing.
 constexpr std::uint64_t kMostCopy = std::uint64_t{256} << 20U;
 constexpr std::uint64_t kLeastCopy = 4096;
-constexpr unsigned kMostTimings = 5;
 
 /// Parts of a batch, then all of it, as far as there is memory for it on both sides.
 std::vector<std::uint64_t> copy_sizes(const BatchCopies& wanted, const gpu::Device& device,
@@ -36,55 +33,27 @@ std::vector<std::uint64_t> copy_sizes(const BatchCopies& wanted, const gpu::Devi
   return sizes;
 }
 
-/// Times the copy again and again, once at least.
-CopyTiming time_for(double seconds, gpu::Device& device, MutableBytes host, gpu::DeviceSpan memory, const CopyJob& job,
-                    Context& context) {
-  const auto end = moment_in(seconds);
-  CopyTiming all;
-  for (unsigned i = 0; i < kMostTimings && (i == 0 || std::chrono::steady_clock::now() < end); ++i) {
-    const CopyTiming one = time_copies(device, host, memory, job, job.bytes + i, context.stop_token());
-    all.copies = one.copies;
-    all.copy_seconds.insert(all.copy_seconds.end(), one.copy_seconds.begin(), one.copy_seconds.end());
-  }
-  return all;
-}
-
-RateInterval interval_of(const CopyTiming& timing, std::uint64_t bytes) {
-  std::vector<double> rates;
-  for (const double seconds : timing.copy_seconds) rates.push_back(static_cast<double>(bytes) / seconds);
-  const stats::Summary summary = stats::summarize(rates);
-  return {summary.low, summary.high};
-}
-
 /// Measures one GPU, into a stage that others share. The stage's rate is that of the slowest.
-void measure_gpu(gpu::Device& device, const TransferMachine& machine, const BatchCopies& wanted, double seconds,
-                 Context& context, TransferStage& stage) {
-  TransferDevice facts = look_at_device(device.facts(), machine.probe, machine.monitor);
-  Placement place = placements(NumaChoice::automatic, facts.numa_node, machine.probe, context).front();
-  const auto binding = bind(place, NumaChoice::automatic, machine.probe, context);
+void measure_gpu(gpu::Device& device, const TransferMachine& machine, const BatchCopies& wanted, Context& context,
+                 TransferStage& stage) {
   const auto sizes = copy_sizes(wanted, device, machine.probe);
-  const CopyJob whole{gpu::HostMemory::pinned, CopyDirection::h2d, sizes.back(), 1};
-  const gpu::DeviceBuffer memory(device, whole.memory());
-  const gpu::HostBuffer host(device, gpu::HostMemory::pinned, whole.memory());
+  TransferPlan plan;
+  plan.kinds = {gpu::HostMemory::pinned};
+  plan.times_pinning = false;
+  plan.seconds_per_copy = wanted.seconds / static_cast<double>(stage.gpus * sizes.size());
   for (const std::uint64_t bytes : sizes) {
-    const CopyJob job{gpu::HostMemory::pinned, CopyDirection::h2d, bytes, 1};
-    const CopyTiming timing =
-        time_for(seconds / static_cast<double>(sizes.size()), device, host.bytes(), memory.span(), job, context);
-    look_at_link(machine.probe, machine.monitor, facts);
-    TransferRow row = timed_row(job, timing, place);
-    row.device = facts.device;
-    if (bytes == whole.bytes && row.bytes_per_second <= stage.pinned_h2d.value_or(row.bytes_per_second)) {
-      stage.pinned_h2d = row.bytes_per_second;
-      stage.interval = interval_of(timing, bytes);
-      stage.copy_bytes = bytes;
-    }
-    stage.rows.push_back(row);
+    plan.jobs.push_back({gpu::HostMemory::pinned, CopyDirection::h2d, bytes, 1});
   }
-  for (TransferRow& row : stage.rows) {
-    if (row.device == facts.device) add_wire_share(facts, row);
+  TransferResult result;
+  measure_copies(plan, device, machine, context, result);
+  const TransferRow& whole = result.rows.back();
+  if (whole.bytes_per_second <= stage.pinned_h2d.value_or(whole.bytes_per_second)) {
+    stage.pinned_h2d = whole.bytes_per_second;
+    stage.interval = whole.interval;
+    stage.copy_bytes = whole.bytes;
   }
-  warn_of_device(facts, context);
-  stage.devices.push_back(std::move(facts));
+  std::ranges::move(result.rows, std::back_inserter(stage.rows));
+  std::ranges::move(result.devices, std::back_inserter(stage.devices));
 }
 
 std::string stage_text(const TransferStage& stage, const BatchCopies& wanted) {
@@ -106,12 +75,9 @@ TransferStage measure_transfer(const RunGpus& gpus, const BatchCopies& wanted, C
   stage.gpus = std::min<std::uint64_t>(wanted.gpus, gpus.machine.devices.size());
   stage.batch = wanted.batch;
   stage.sample_bytes = wanted.sample_bytes;
-  context.progress().start("copying to GPUs", stage.gpus);
   try {
     for (std::size_t i = 0; i < stage.gpus; ++i) {
-      measure_gpu(*gpus.machine.devices[i], gpus.machine, wanted, wanted.seconds / static_cast<double>(stage.gpus),
-                  context, stage);
-      context.progress().items.fetch_add(1, std::memory_order_relaxed);
+      measure_gpu(*gpus.machine.devices[i], gpus.machine, wanted, context, stage);
     }
   } catch (const Error& error) {
     if (error.code() == ErrorCode::cancelled || error.code() == ErrorCode::corrupt) throw;

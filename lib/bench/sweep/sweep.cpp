@@ -238,50 +238,46 @@ std::vector<std::uint64_t> worker_counts(std::uint64_t cores) {
   return counts;
 }
 
-/// A value and its rate.
-struct Knee {
-  std::uint64_t value = 0;
-  double rate = 0;
-};
-
-/// Measures rising values, appends their rows and marks the knee.
-Knee climb(SweepParameter parameter, std::span<const std::uint64_t> values,
-           const std::function<SweepPoint(std::uint64_t)>& measure, std::optional<double> SweepRow::*rate,
-           SweepOutcome& outcome) {
-  const std::size_t first = outcome.rows.size();
+/// Measures rising values of one member of a setting, appends their rows, marks the knee and leaves the setting there.
+/// Returns the knee's rate.
+template <class Setting>
+double climb(SweepParameter parameter, std::span<const std::uint64_t> values, Setting& setting,
+             std::uint64_t Setting::*member, const std::function<SweepPoint(const Setting&)>& measure,
+             std::vector<SweepRow>& rows) {
+  constexpr bool kReads = std::is_same_v<Setting, ReadSetting>;
+  const std::size_t first = rows.size();
   std::vector<double> rates;
   for (const std::uint64_t value : values) {
-    const SweepPoint point = measure(value);
+    setting.*member = value;
+    const SweepPoint point = measure(setting);
     SweepRow row{parameter, value, {}, {}, point.low, point.high, false};
-    row.*rate = point.rate;
-    outcome.rows.push_back(std::move(row));
+    (kReads ? row.bytes_per_second : row.samples_per_second) = point.rate;
+    rows.push_back(row);
     rates.push_back(point.rate);
     if (stats::has_levelled_off(rates)) break;
   }
   const std::size_t knee = stats::knee_of(rates);
-  outcome.rows[first + knee].knee = true;
-  return {values[knee], rates[knee]};
+  rows[first + knee].knee = true;
+  setting.*member = values[knee];
+  return rates[knee];
+}
+
+void settle(const ReadSetting& setting, double rate, SweepSettings& settings) {
+  settings.engine = setting.engine;
+  settings.threads = setting.threads;
+  settings.block = setting.block;
+  settings.depth = setting.depth;
+  settings.bytes_per_second = rate;
 }
 
 /// With io_uring, when the kernel lets it.
-void sweep_depth(const SweepProbes& probes, const ReadSetting& pread, double pread_rate, SweepOutcome& outcome) {
-  ReadSetting setting = pread;
+void sweep_depth(const SweepProbes& probes, ReadSetting setting, double pread_rate, SweepOutcome& outcome) {
   setting.engine = io::EngineKind::uring;
-  setting.threads = std::min<std::uint64_t>(pread.threads, 2);  // depth stands in for the other threads
+  setting.threads = std::min<std::uint64_t>(setting.threads, 2);  // depth stands in for the other threads
   const std::size_t before = outcome.rows.size();
   try {
-    const Knee knee = climb(
-        SweepParameter::depth, kDepths,
-        [&](std::uint64_t depth) {
-          setting.depth = depth;
-          return probes.read(setting);
-        },
-        &SweepRow::bytes_per_second, outcome);
-    if (knee.rate < kWorthAnotherEngine * pread_rate) return;
-    outcome.settings.engine = setting.engine;
-    outcome.settings.threads = setting.threads;
-    outcome.settings.depth = knee.value;
-    outcome.settings.bytes_per_second = knee.rate;
+    const double rate = climb(SweepParameter::depth, kDepths, setting, &ReadSetting::depth, probes.read, outcome.rows);
+    if (rate >= kWorthAnotherEngine * pread_rate) settle(setting, rate, outcome.settings);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unsupported || outcome.rows.size() != before) throw;
     outcome.uring_refused = error.what();
@@ -292,55 +288,28 @@ void sweep_depth(const SweepProbes& probes, const ReadSetting& pread, double pre
 
 void sweep_reading(const SweepProbes& probes, SweepOutcome& outcome) {
   ReadSetting setting;
-  const auto try_each = [&](SweepParameter parameter, std::span<const std::uint64_t> values,
-                            std::uint64_t ReadSetting::*member) {
-    const Knee knee = climb(
-        parameter, values,
-        [&](std::uint64_t value) {
-          setting.*member = value;
-          return probes.read(setting);
-        },
-        &SweepRow::bytes_per_second, outcome);
-    setting.*member = knee.value;
-    return knee.rate;
-  };
   const std::uint64_t first_block = setting.block;
-  const double first_rate = try_each(SweepParameter::threads, kThreads, &ReadSetting::threads);
-  const double rate = try_each(SweepParameter::block, kBlocks, &ReadSetting::block);
+  const double first_rate =
+      climb(SweepParameter::threads, kThreads, setting, &ReadSetting::threads, probes.read, outcome.rows);
+  const double rate = climb(SweepParameter::block, kBlocks, setting, &ReadSetting::block, probes.read, outcome.rows);
   for (const SweepRow& row : outcome.rows) {
     if (row.parameter != SweepParameter::block || row.value != first_block) continue;
     outcome.measured_twice = std::pair(first_rate, *row.bytes_per_second);
   }
-  outcome.settings.engine = setting.engine;
-  outcome.settings.threads = setting.threads;
-  outcome.settings.block = setting.block;
-  outcome.settings.depth = setting.depth;
-  outcome.settings.bytes_per_second = rate;
+  settle(setting, rate, outcome.settings);
   sweep_depth(probes, setting, rate, outcome);
 }
 
 void sweep_loading(const SweepProbes& probes, std::uint64_t cores, std::uint64_t batch,
                    std::optional<double> step_seconds, SweepOutcome& outcome) {
   LoadSetting setting;
-  const Knee workers = climb(
-      SweepParameter::workers, worker_counts(cores),
-      [&](std::uint64_t value) {
-        setting.workers = value;
-        return probes.load(setting);
-      },
-      &SweepRow::samples_per_second, outcome);
-  setting.workers = workers.value;
-  if (workers.rate > 0) setting.step_seconds = step_seconds.value_or(static_cast<double>(batch) / workers.rate);
-  const Knee prefetch = climb(
-      SweepParameter::prefetch, kPrefetches,
-      [&](std::uint64_t value) {
-        setting.prefetch = value;
-        return probes.load(setting);
-      },
-      &SweepRow::samples_per_second, outcome);
-  outcome.settings.workers = workers.value;
-  outcome.settings.prefetch = prefetch.value;
-  outcome.settings.samples_per_second = workers.rate;
+  const double rate =
+      climb(SweepParameter::workers, worker_counts(cores), setting, &LoadSetting::workers, probes.load, outcome.rows);
+  if (rate > 0) setting.step_seconds = step_seconds.value_or(static_cast<double>(batch) / rate);
+  climb(SweepParameter::prefetch, kPrefetches, setting, &LoadSetting::prefetch, probes.load, outcome.rows);
+  outcome.settings.workers = setting.workers;
+  outcome.settings.prefetch = setting.prefetch;
+  outcome.settings.samples_per_second = rate;
 }
 
 std::uint64_t most_read_points() { return kThreads.size() + kBlocks.size() + kDepths.size(); }

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include <sys/resource.h>
-#include <time.h>
 
 #include "stats/summary.hpp"
 #include "sync/task_group.hpp"
@@ -23,16 +22,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kUnstoppable{10};
 constexpr std::chrono::microseconds kSpin{100};
 
-void sleep_until(Clock::time_point moment) {
-  const auto since_epoch = moment.time_since_epoch();  // libstdc++'s steady_clock is CLOCK_MONOTONIC
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_epoch);
-  timespec until{};
-  until.tv_sec = seconds.count();
-  until.tv_nsec = std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch - seconds).count();
-  while (Clock::now() < moment && ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
-  }
-}
-
 }  // namespace
 
 bool wait_until(Clock::time_point moment, const std::stop_token& stop) {
@@ -43,7 +32,7 @@ bool wait_until(Clock::time_point moment, const std::stop_token& stop) {
     never.wait_until(lock, stop, moment - kUnstoppable, [] { return false; });
   }
   if (stop.stop_requested()) return false;
-  if (moment - Clock::now() > kSpin) sleep_until(moment - kSpin);
+  std::this_thread::sleep_until(moment - kSpin);
   while (Clock::now() < moment) {
   }
   return !stop.stop_requested();

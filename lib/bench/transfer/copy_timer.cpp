@@ -211,8 +211,10 @@ TransferRow timed_row(const CopyJob& job, const CopyTiming& timing, const Placem
   row.numa = place.place;
   row.numa_node = place.node;
   row.copies = timing.copies;
-  row.copy_seconds = stats::summarize(timing.copy_seconds).median;
+  const stats::Summary seconds = stats::summarize(timing.copy_seconds);
+  row.copy_seconds = seconds.median;
   row.bytes_per_second = bytes / row.copy_seconds;
+  row.interval = {bytes / seconds.high, bytes / seconds.low};
   row.lowest_bytes_per_second = bytes / *most;
   row.highest_bytes_per_second = bytes / *least;
   return row;

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/machine/placement.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "system/limits.hpp"
@@ -14,13 +13,14 @@ namespace {
 
 constexpr std::uint64_t kMostPinned = std::uint64_t{1} << 30U;
 
+constexpr unsigned kMostTimings = 5;
+
 /// Measures one GPU, into a result that other GPUs share.
 class DeviceRun {
  public:
-  DeviceRun(const TransferPlan& plan, const TransferOptions& options, gpu::Device& device,
-            const TransferMachine& machine, Context& context, TransferResult& result)
+  DeviceRun(const TransferPlan& plan, gpu::Device& device, const TransferMachine& machine, Context& context,
+            TransferResult& result)
       : plan_(plan),
-        options_(options),
         device_(device),
         probe_(machine.probe),
         monitor_(machine.monitor),
@@ -30,11 +30,11 @@ class DeviceRun {
 
   void run() {
     choose_jobs();
-    const auto places = placements(options_.numa, facts_.numa_node, probe_, context_);
+    const auto places = placements(plan_.numa, facts_.numa_node, probe_, context_);
     context_.progress().start("copying", jobs_.size() * places.size());
     const std::size_t first_row = result_.rows.size();
     for (Placement place : places) {
-      const auto binding = bind(place, options_.numa, probe_, context_);
+      const auto binding = bind(place, plan_.numa, probe_, context_);
       for (const gpu::HostMemory kind : plan_.kinds) measure_kind(kind, place);
     }
     for (std::size_t i = first_row; i < result_.rows.size(); ++i) add_wire_share(facts_, result_.rows[i]);
@@ -52,8 +52,7 @@ class DeviceRun {
     }
     if (jobs_.size() == plan_.jobs.size()) return;
     const std::string limits = fmt::format(
-        "{} of host memory (a quarter of what this process may use) or {} of GPU "
-        "{}'s (of what is free there)",
+        "{} of host memory (a quarter of what this process may use) or {} of GPU {}'s (of what is free there)",
         format_size(host), format_size(own), facts_.device);
     if (jobs_.empty()) throw Error(ErrorCode::no_space, fmt::format("every copy asked for needs more than {}", limits));
     context_.warn("copies_left_out", fmt::format("{} of {} copies are left out: they need more than {}",
@@ -78,6 +77,7 @@ class DeviceRun {
         if (job.kind == kind) measure(job, host.bytes(), memory.span(), place);
       }
     }
+    if (!plan_.times_pinning) return;
     if (auto pinning = time_pinning(device_, kind, std::min(bytes, kMostPinned), context_)) {
       pinning->device = facts_.device;
       pinning->numa = place.place;
@@ -86,7 +86,12 @@ class DeviceRun {
   }
 
   void measure(const CopyJob& job, MutableBytes host, gpu::DeviceSpan memory, const Placement& place) {
-    const CopyTiming timing = time_copies(device_, host, memory, job, ++seed_, context_.stop_token());
+    const auto end = moment_in(plan_.seconds_per_copy);
+    CopyTiming timing = time_copies(device_, host, memory, job, ++seed_, context_.stop_token());
+    for (unsigned i = 1; i < kMostTimings && std::chrono::steady_clock::now() < end; ++i) {
+      const CopyTiming again = time_copies(device_, host, memory, job, ++seed_, context_.stop_token());
+      timing.copy_seconds.insert(timing.copy_seconds.end(), again.copy_seconds.begin(), again.copy_seconds.end());
+    }
     look_at_link(probe_, monitor_, facts_);
     TransferRow row = timed_row(job, timing, place);
     row.device = facts_.device;
@@ -98,7 +103,6 @@ class DeviceRun {
   }
 
   const TransferPlan& plan_;
-  const TransferOptions& options_;
   gpu::Device& device_;
   const system::Probe& probe_;
   const gpu::GpuMonitor* monitor_;
@@ -127,6 +131,11 @@ TransferResult measure_file(const TransferOptions& options, const std::vector<gp
 
 }  // namespace
 
+void measure_copies(const TransferPlan& plan, gpu::Device& device, const TransferMachine& machine, Context& context,
+                    TransferResult& result) {
+  DeviceRun(plan, device, machine, context, result).run();
+}
+
 TransferResult transfer(const TransferOptions& options, Context& context) {
   plan_transfer(options);  // a slip in the options is told before what the machine lacks
   if (options.gds) check_transfer_file(*options.gds);
@@ -143,9 +152,7 @@ TransferResult transfer(const TransferOptions& options, const TransferMachine& m
   if (options.gds) {
     result = measure_file(options, chosen, machine, context);
   } else {
-    for (gpu::Device* const device : chosen) {
-      DeviceRun(plan, options, *device, machine, context, result).run();
-    }
+    for (gpu::Device* const device : chosen) measure_copies(plan, *device, machine, context, result);
   }
   result.gpu = result.devices.front().name;
   result.pinned_h2d = best_rate(result, gpu::HostMemory::pinned, CopyDirection::h2d);

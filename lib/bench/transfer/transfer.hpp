@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/machine/placement.hpp"
+#include "bench/timing/timed_run.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "gpu/device.hpp"
@@ -80,6 +81,7 @@ struct TransferRow {
   double bytes_per_second = 0;
   double lowest_bytes_per_second = 0;
   double highest_bytes_per_second = 0;
+  RateInterval interval;  ///< 95 % interval of the median; for those who measure more than three times
   std::optional<double> wire_share;
   std::optional<double> samples_per_second;
 
@@ -193,6 +195,9 @@ struct TransferPlan {
   std::vector<gpu::HostMemory> kinds;
   std::vector<CopyJob> jobs;             ///< in order of the kinds, then of sizes, streams, directions
   std::optional<std::uint64_t> samples;  ///< in each copy, with --batch
+  NumaChoice numa = NumaChoice::automatic;
+  bool times_pinning = true;    ///< also what it costs to have each kind of memory
+  double seconds_per_copy = 0;  ///< each is measured until this is over, five times at most, once at least
 };
 
 /// Throws Error{usage} that names the option.
@@ -201,6 +206,10 @@ TransferPlan plan_transfer(const TransferOptions& options);
 /// The GPUs that --device names. Throws Error{usage} for what is no number, and Error{unsupported} for a GPU that is
 /// not there.
 std::vector<gpu::Device*> chosen_devices(const std::string& option, std::span<gpu::Device* const> devices);
+
+/// Measures the plan's copies on one GPU and adds its rows and facts to the result. Throws as transfer().
+void measure_copies(const TransferPlan& plan, gpu::Device& device, const TransferMachine& machine, Context& context,
+                    TransferResult& result);
 
 struct CopyTiming {
   std::uint64_t copies = 0;          ///< of each stream and direction in a measurement

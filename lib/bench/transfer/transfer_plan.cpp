@@ -6,7 +6,6 @@
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
-#include "system/limits.hpp"
 #include "system/probe.hpp"
 
 namespace shardkit::bench {
@@ -126,6 +125,7 @@ TransferPlan plan_transfer(const TransferOptions& options) {
   const auto all_sizes = options.batch ? std::vector{batch_bytes(options)} : sizes(options.bytes);
   check_once("--bytes", options.bytes, all_sizes);
   plan.samples = options.batch;
+  plan.numa = options.numa;
   for (const gpu::HostMemory kind : plan.kinds) {
     for (const std::uint64_t bytes : all_sizes) {
       for (const std::uint64_t count : streams) {

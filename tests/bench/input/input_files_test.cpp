@@ -115,33 +115,6 @@ TEST_CASE("the sample that a shard's end cuts is not listed, and the damage is w
   CHECK(context.warnings().front().code == "damaged_shard");
 }
 
-TEST_CASE("DALI's index is read where ours is absent, and only when it is of this shard") {
-  const ShardFolder folder;
-  folder.write("a.tar", image_shard(3, "a"));
-  const std::string size = std::to_string(small_jpeg(0).size());
-  const auto list = [&](Context& context) {
-    const InputSet input = find_input({folder.path("a.tar")}, context);
-    return list_samples(input, 100, context);
-  };
-  Context good;
-  CHECK(list(good).size() == 3);  // by the headers
-  folder.write("a.idx", "v1.2 1\njpg 512 " + size + " a0.jpg\n");
-  const auto samples = list(good);
-  REQUIRE(samples.size() == 1);  // what the index says, not what the shard holds
-  CHECK(samples[0].image_offset == 512);
-  CHECK(samples[0].image_bytes == small_jpeg(0).size());
-  CHECK(good.warnings().empty());
-  for (const std::string& stale : {"v1.2 1\njpg 1024 " + size + " a0.jpg\n", std::string("v1.2 1\njpg 512 7 a0.jpg\n"),
-                                   std::string("v1.2 9\njpg 512\n"), std::string("v1.2 1\njpg 1 7 a0.jpg\n"),
-                                   std::string("v1.2 1\njpg 9999999999 7 a0.jpg\n")}) {
-    folder.write("a.idx", stale);
-    Context context;
-    CHECK(list(context).size() == 3);
-    REQUIRE(context.warnings().size() == 1);
-    CHECK(context.warnings()[0].code == "stale_index");
-  }
-}
-
 TEST_CASE("messages name what the user gave, not a file found in it") {
   const ShardFolder folder;
   folder.write("docs/a.md", "text");

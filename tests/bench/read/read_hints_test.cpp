@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/read/read_data.hpp"
-#include "bench/read/read_passes.hpp"
+#include "bench/read/read_work.hpp"
 #include "io/read_engine.hpp"
 
 using namespace shardkit;
