@@ -17,8 +17,6 @@
 namespace shardkit::catalog {
 namespace {
 
-constexpr unsigned kLookUps = 32;  // at a time
-
 /// Whether `name` lies right below `folder`.
 bool is_right_below(const std::string& folder, const std::string& name) {
   const std::size_t slash = name.rfind('/');
@@ -58,7 +56,7 @@ class MergedSource final : public io::ObjectSource {
   /// All folders' objects, and the single ones. Throws Error{usage} with both addresses when two have one name,
   /// Error{not_found} for a single one that is not there, and what the sources throw.
   std::vector<io::ObjectInfo> list(const std::string& folder) override {
-    const auto singles = find_all(*this, names_, kLookUps, stop_);
+    const auto singles = find_all(*this, names_, stop_);
     std::vector<io::ObjectInfo> found;
     for (std::size_t i = 0; i < names_.size(); ++i) {
       if (singles[i]) {
@@ -178,7 +176,7 @@ class MergedSource final : public io::ObjectSource {
 }  // namespace
 
 std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, const std::vector<std::string>& names,
-                                                    unsigned concurrency, const std::stop_token& stop) {
+                                                    const std::stop_token& stop, unsigned concurrency) {
   std::vector<std::optional<io::ObjectInfo>> found(names.size());
   sync::for_each_index(names.size(), concurrency, stop,
                        [&](std::size_t at, std::size_t) { found[at] = source.find(names[at]); });
