@@ -10,6 +10,7 @@
 
 #include "catalog/file_metadata.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
 #include "system/limits.hpp"
