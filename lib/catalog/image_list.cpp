@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,13 +32,8 @@ bool looks_like_a_number(std::string_view text) {
 
 std::vector<std::string> split_labels(std::string_view cell, std::string_view separator) {
   std::vector<std::string> parts;
-  if (cell.empty()) return parts;
-  while (true) {
-    const std::size_t end = cell.find(separator);
-    parts.emplace_back(cell.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    cell.remove_prefix(end + separator.size());
-  }
+  for (const auto part : cell | std::views::split(separator)) parts.emplace_back(part.begin(), part.end());
+  return parts;
 }
 
 namespace {

@@ -8,7 +8,6 @@
 
 #include "core/bytes.hpp"
 #include "formats/index_kinds.hpp"
-#include "formats/sample_name.hpp"
 
 /// The index that NVIDIA DALI's `fn.readers.webdataset` reads, version 1.2 (DALI tools/wds2idx.py and
 /// webdataset_loader.cc): a line "v1.2 <samples>", then per sample a line of "<extension> <offset> <size> <name>" per

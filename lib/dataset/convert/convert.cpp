@@ -14,6 +14,7 @@
 #include "dataset/convert/folder_source.hpp"
 #include "dataset/sharding/planner.hpp"
 #include "dataset/sharding/scanned_source.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -21,11 +22,7 @@ namespace {
 /// A target inside the source would be scanned as a class by the next run.
 void refuse_target_in_source(const std::string& source, const std::string& target) {
   if (catalog::is_address(source)) return;
-  namespace fs = std::filesystem;
-  const fs::path from = fs::weakly_canonical(source);
-  const fs::path to = fs::weakly_canonical(target);
-  const auto [end, unused] = std::mismatch(from.begin(), from.end(), to.begin(), to.end());
-  if (end == from.end()) {
+  if (system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(source))) {
     throw Error(ErrorCode::usage,
                 fmt::format("the target '{}' lies in the source '{}'; choose a folder outside of it", target, source),
                 target);

@@ -92,7 +92,7 @@ class FolderSource final : public SampleSource {
         root_(images.store ? io::File() : io::File::open_read(images.path, O_DIRECTORY)),
         rules_(image_rules(head_)),
         label_digits_(formats::label_digits(head_)),
-        judge_(rules_.validate == Validate::decode ? cores : 0),
+        decoders_(rules_.validate == Validate::decode ? cores : 0),
         resizers_(rules_.resize ? cores : 0, [this] { return std::make_unique<image::JpegResizer>(*rules_.resize); }),
         counts_(counts) {}
 
@@ -188,7 +188,7 @@ class FolderSource final : public SampleSource {
       return fmt::format("{}: {}", problem->code, problem->text);
     }
     if (rules_.validate != Validate::decode) return {};
-    const std::optional<ImageFault> fault = judge_.fault(content, sample.image.extension);
+    const std::optional<ImageFault> fault = image_fault(*decoders_.borrow(), content, sample.image.extension);
     return fault && fault->is_error() ? fault->describe() : std::string();
   }
 
@@ -232,7 +232,7 @@ class FolderSource final : public SampleSource {
   const io::File root_;  ///< of a local source
   const ImageRules rules_;
   const std::vector<std::size_t> label_digits_;
-  ImageJudge judge_;
+  sync::LoanPool<image::JpegDecoder> decoders_;  ///< for hundreds of threads that read
   sync::LoanPool<image::JpegResizer> resizers_;
   ImageCounts& counts_;
 };

@@ -21,6 +21,7 @@
 #include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "sync/loan_pool.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
@@ -261,7 +262,7 @@ class InputFiles {
 class ShardSource final : public SampleSource {
  public:
   ShardSource(const formats::PlanReader& plan, const ReshardInputs& inputs, bool drop_bad, unsigned cores)
-      : plan_(plan), inputs_(inputs), drop_bad_(drop_bad), files_(inputs), judge_(drop_bad ? cores : 0) {
+      : plan_(plan), inputs_(inputs), drop_bad_(drop_bad), files_(inputs), decoders_(drop_bad ? cores : 0) {
     for (const formats::PlanClass& item : plan.head().classes) classes_[item.label].push_back(item.name);
   }
 
@@ -317,7 +318,7 @@ class ShardSource final : public SampleSource {
   /// Throws Error{corrupt}, which starts with the code of verify, for an image that verify counts as an error.
   void check_image(const formats::MovedSample& sample, const formats::MovedMember& member, Bytes content) {
     if (!is_image_member(member.extension)) return;
-    const std::optional<ImageFault> fault = judge_.fault(content, member.extension);
+    const std::optional<ImageFault> fault = image_fault(*decoders_.borrow(), content, member.extension);
     if (fault && fault->is_error()) {
       drop(sample, member, fault->describe());
     }
@@ -342,7 +343,7 @@ class ShardSource final : public SampleSource {
   const ReshardInputs& inputs_;
   const bool drop_bad_;
   InputFiles files_;
-  ImageJudge judge_;
+  sync::LoanPool<image::JpegDecoder> decoders_;                ///< for hundreds of threads that read
   std::map<std::uint64_t, std::vector<std::string>> classes_;  ///< by label
 };
 

@@ -188,10 +188,7 @@ class Planner {
     result_.ignored_files = scan_.ignored;
     std::uint64_t largest_class = 0;
     for (const formats::PlanClass& item : head_.classes) largest_class = std::max(largest_class, item.samples);
-    const ShuffleBuffer buffer =
-        shuffle_buffer_for({!options_.no_shuffle, largest_class, result_.samples, result_.bytes});
-    result_.shuffle_buffer_samples = buffer.samples;
-    result_.shuffle_buffer_bytes = buffer.bytes;
+    result_.shuffle_buffer = shuffle_buffer_for({!options_.no_shuffle, largest_class, result_.samples, result_.bytes});
   }
 
   const ScannedSource& source_;
@@ -221,9 +218,7 @@ void PlanSummary::describe(FieldVisitor& v) {
   v.field({"ignored_files", Unit::count, "files that are neither images nor side-cars"}, ignored_files);
   v.field({"largest_shard_bytes", Unit::bytes, "of the largest shard"}, largest_shard_bytes);
   v.field({"classes_per_shard", "how well the classes are mixed"}, classes_per_shard);
-  v.field({"shuffle_buffer_samples", Unit::count, "shuffle buffer that a loader worker should use"},
-          shuffle_buffer_samples);
-  v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer, per loader worker"}, shuffle_buffer_bytes);
+  shuffle_buffer.describe(v);
   v.field({"plan_hash", "XXH3-128 over options, classes, names and sizes in order"}, plan_hash);
 }
 

@@ -164,10 +164,8 @@ class Verification {
     }
     result_.strict = options.strict;
     result_.depth = choose_depth();
-    for (const catalog::ShardFile& shard : set_.shards) {
-      reports_.emplace_back(shard.name);
-      result_.bytes += shard.bytes;
-    }
+    result_.bytes = set_.bytes();
+    for (const catalog::ShardFile& shard : set_.shards) reports_.emplace_back(shard.name);
     if (set_.manifest) {
       for (const formats::ManifestClass& item : set_.manifest->classes) labels_.push_back(item.label);
       std::sort(labels_.begin(), labels_.end());
@@ -255,9 +253,7 @@ class Verification {
     }
     collect(set_checker_.log());
     result_.problems_total = result_.errors + result_.warnings;
-    const LabelSummary labels = set_checker_.labels();
-    if (labels.classes > 0)
-      result_.classes = {labels.classes, labels.largest, labels.fewest_samples, labels.most_samples};
+    result_.classes = set_checker_.classes();
     describe_checks();
     name_remedies();
   }
@@ -331,9 +327,7 @@ class Verification {
 VerifyResult verify(const VerifyOptions& options, Context& ctx) { return Verification(options, ctx).run(); }
 
 void VerifyOptions::describe(FieldVisitor& v) {
-  v.field({"SHARDS", "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
-           Role::positional},
-          shards);
+  v.field(catalog::kShardsOperand, shards);
   v.field({"depth",
            "what to check: headers and samples; every byte too; or every byte and image. auto reads every byte where "
            "there are checksums"},
@@ -345,9 +339,7 @@ void VerifyOptions::describe(FieldVisitor& v) {
           against);
   images.describe(v);
   v.field({"strict", "count warnings as findings"}, strict);
-  v.field({"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", "N",
-           between(1, system::kMostThreads)},
-          threads);
+  v.field(system::threads_field("shards read at a time; default: the CPUs this process may use"), threads);
   access.describe(v);
 }
 
