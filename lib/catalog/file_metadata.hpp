@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <string>
 
 #include "catalog/image_folder.hpp"
 #include "core/context.hpp"

@@ -4,21 +4,18 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <iterator>
 #include <limits>
 #include <map>
-#include <memory>
 #include <set>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include "catalog/file_metadata.hpp"
+#include "core/hash.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/sample_name.hpp"
-#include "io/file.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::catalog {
@@ -29,9 +26,9 @@ constexpr std::array<std::string_view, 2> kUsualSidecars = {".json", ".txt"};
 /// A folder's identity, to notice when a link leads back to a folder that we are already inside of.
 using FolderId = std::pair<dev_t, ino_t>;
 
-FolderId folder_id(const io::File& folder) {
+FolderId folder_id(const std::string& folder) {
   struct stat info {};
-  if (::fstat(folder.fd(), &info) != 0) throw system_error(errno, "stat", folder.path());
+  if (::stat(folder.c_str(), &info) != 0) throw system_error(errno, "list", folder);
   return {info.st_dev, info.st_ino};
 }
 
@@ -46,14 +43,13 @@ class ClassWalker {
 
   void walk(const std::string& relative) {
     const std::string path = relative.empty() ? class_path_ : io::join_path(class_path_, relative);
-    const io::File folder = io::File::open_read(path, O_DIRECTORY);
-    const FolderId id = folder_id(folder);
+    const FolderId id = folder_id(path);
     if (std::ranges::find(inside_, id) != inside_.end()) {
       throw Error(ErrorCode::conflict,
                   fmt::format("'{}' leads back into a folder that contains it; remove the link", path), path);
     }
     inside_.push_back(id);
-    for (ListedEntry& entry : list_folder(folder)) {
+    for (ListedEntry& entry : list_folder(path)) {
       if (entry.kind == EntryKind::file) {
         files_[relative].push_back({std::move(entry.name), 0, {}});
       } else if (entry.name.starts_with('.')) {

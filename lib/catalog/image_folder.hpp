@@ -9,7 +9,6 @@
 #include "catalog/image_source.hpp"
 #include "core/context.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
 
 /// Scanning a tree as torchvision's ImageFolder reads it (torchvision/datasets/folder.py, find_classes and
 /// make_dataset): sorted class folders, recursion below them, links followed, extensions without regard to case.

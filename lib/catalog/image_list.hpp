@@ -1,12 +1,8 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "catalog/image_folder.hpp"
 #include "core/context.hpp"

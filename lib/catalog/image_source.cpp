@@ -2,44 +2,26 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::catalog {
-namespace {
 
-/// What an entry is, links followed as torchvision does. A broken link counts as a file: reading it will tell.
-EntryKind kind_of(int folder_fd, const dirent& entry) {
-  if (entry.d_type == DT_DIR) return EntryKind::folder;
-  if (entry.d_type != DT_LNK && entry.d_type != DT_UNKNOWN) return EntryKind::file;
-  struct stat info {};
-  if (::fstatat(folder_fd, entry.d_name, &info, 0) != 0) return EntryKind::file;
-  return S_ISDIR(info.st_mode) ? EntryKind::folder : EntryKind::file;
-}
-
-}  // namespace
-
-std::vector<ListedEntry> list_folder(const io::File& folder) {
-  const int copy = ::fcntl(folder.fd(), F_DUPFD_CLOEXEC, 0);  // closedir() closes what it is given
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(copy), &::closedir);
-  if (!listing) throw system_error(errno, "list", folder.path());
+std::vector<ListedEntry> list_folder(const std::string& folder) {
   std::vector<ListedEntry> entries;
-  errno = 0;
-  while (const dirent* entry = ::readdir(listing.get())) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") entries.push_back({std::string(name), kind_of(folder.fd(), *entry)});
-    errno = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
+    std::error_code broken;  // a link that leads nowhere: reading it will tell
+    entries.push_back({item->path().filename(), item->is_directory(broken) ? EntryKind::folder : EntryKind::file});
   }
-  if (errno != 0) throw system_error(errno, "list", folder.path());
+  if (error) throw system_error(error.value(), "list", folder);
   std::ranges::sort(entries, {}, &ListedEntry::name);
   return entries;
 }
@@ -51,7 +33,7 @@ void warn_hidden(Context& ctx, const std::string& path, std::string_view torchvi
 namespace {
 
 std::vector<ListedEntry> entries_in(const SourceFolder& source, const std::string& folder) {
-  if (!source.store) return list_folder(io::File::open_read(source.path_of(folder), O_DIRECTORY));
+  if (!source.store) return list_folder(source.path_of(folder));
   std::vector<std::string> names = source.store->names_in(folder);
   std::vector<ListedEntry> entries;
   for (std::string& name : names) {

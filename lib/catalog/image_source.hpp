@@ -9,7 +9,6 @@
 
 #include "catalog/inputs.hpp"
 #include "core/context.hpp"
-#include "io/file.hpp"
 
 namespace shardkit::catalog {
 
@@ -52,7 +51,7 @@ struct ListedEntry {
 };
 
 /// What lies right in a local folder, by name; links are followed as torchvision does. A broken link counts as a file.
-std::vector<ListedEntry> list_folder(const io::File& folder);
+std::vector<ListedEntry> list_folder(const std::string& folder);
 
 /// Warns of a hidden folder that is passed over; `torchvision` says what it would do instead.
 void warn_hidden(Context& ctx, const std::string& path, std::string_view torchvision);

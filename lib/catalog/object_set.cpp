@@ -17,6 +17,12 @@
 namespace shardkit::catalog {
 namespace {
 
+/// Whether `name` lies right below `folder`.
+bool is_right_below(const std::string& folder, const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  return slash == std::string::npos ? folder.empty() : name.compare(0, slash, folder) == 0;
+}
+
 /// Objects and whole folders of several sources, as one source. An object has the name it was added by, what is in a
 /// folder has its name there. First all is added, by one thread; from then on it is thread-safe.
 class MergedSource final : public io::ObjectSource {
@@ -24,25 +30,104 @@ class MergedSource final : public io::ObjectSource {
   /// What waits in list() ends when `stop` is requested.
   explicit MergedSource(std::stop_token stop) : stop_(std::move(stop)) {}
 
-  void add_folder(std::shared_ptr<io::ObjectSource> folder);
+  void add_folder(std::shared_ptr<io::ObjectSource> folder) {
+    folders_.push_back(std::move(folder));
+    name_location();
+  }
+
   /// The object that `source` knows as `inner`. Throws Error{usage} with both addresses when there is another object of
   /// that name.
-  void add_object(const std::string& name, std::shared_ptr<io::ObjectSource> source, std::string inner);
+  void add_object(const std::string& name, std::shared_ptr<io::ObjectSource> source, std::string inner) {
+    Owner owner{std::move(source), std::move(inner)};
+    const auto [there, is_new] = objects_.try_emplace(name, owner);
+    if (!is_new) refuse_pair(name, there->second, owner);
+    names_.push_back(name);
+    name_location();
+  }
 
   /// "s3://bucket/train and 2 more".
   const std::string& location() const override { return location_; }
-  std::string address_of(const std::string& name) const override;
+
+  std::string address_of(const std::string& name) const override {
+    const auto owner = owner_of(name);
+    return owner ? owner->source->address_of(owner->inner) : name;
+  }
 
   /// All folders' objects, and the single ones. Throws Error{usage} with both addresses when two have one name,
   /// Error{not_found} for a single one that is not there, and what the sources throw.
-  std::vector<io::ObjectInfo> list(const std::string& folder) override;
-  std::vector<std::string> names_in(const std::string& folder) override;
+  std::vector<io::ObjectInfo> list(const std::string& folder) override {
+    const auto singles = find_all(*this, names_, stop_);
+    std::vector<io::ObjectInfo> found;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (singles[i]) {
+        found.push_back(*singles[i]);
+        continue;
+      }
+      const std::string address = address_of(names_[i]);
+      throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address);
+    }
+    std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>> seen;
+    for (const auto& source : folders_) {
+      for (io::ObjectInfo& object : source->list()) {
+        const Owner owner{source, object.name};
+        if (const auto single = objects_.find(object.name); single != objects_.end()) {
+          refuse_pair(object.name, single->second, owner);
+        }
+        const auto [there, is_new] = seen.try_emplace(object.name, source);
+        if (!is_new) refuse_pair(object.name, {there->second, object.name}, owner);
+        found.push_back(std::move(object));
+      }
+    }
+    std::ranges::sort(found, {}, &io::ObjectInfo::name);
+    const std::scoped_lock lock(mutex_);
+    in_folders_ = std::move(seen);
+    if (!folder.empty())
+      std::erase_if(found, [&](const auto& object) { return !object.name.starts_with(folder + '/'); });
+    return found;
+  }
+
+  std::vector<std::string> names_in(const std::string& folder) override {
+    std::vector<std::string> names;
+    for (const std::string& name : names_) {
+      if (is_right_below(folder, name)) names.push_back(name);
+    }
+    for (const auto& source : folders_) {
+      std::ranges::move(source->names_in(folder), std::back_inserter(names));
+    }
+    std::ranges::sort(names);
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+  }
+
   /// Where two folders have the name, the one that was added first has it.
-  std::optional<io::ObjectInfo> find(const std::string& name) override;
+  std::optional<io::ObjectInfo> find(const std::string& name) override {
+    if (const auto owner = owner_of(name)) {
+      auto object = owner->source->find(owner->inner);
+      if (object) object->name = name;
+      return object;
+    }
+    for (const auto& folder : folders_) {
+      auto object = folder->find(name);
+      if (!object) continue;
+      remember(name, folder);
+      return object;
+    }
+    return std::nullopt;
+  }
+
   io::Fetched fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
-                    const std::stop_token& stop) override;
+                    const std::stop_token& stop) override {
+    const auto owner = owner_of(object.name);
+    if (!owner) return io::Fetched::changed;
+    return owner->source->fetch({owner->inner, object.size, object.version}, offset, length, write, stop);
+  }
+
   io::Fetched fetch_whole(const io::ObjectInfo& object, const std::function<BodyWriter()>& start,
-                          const std::stop_token& stop) override;
+                          const std::stop_token& stop) override {
+    const auto owner = owner_of(object.name);
+    if (!owner) return io::Fetched::changed;
+    return owner->source->fetch_whole({owner->inner, object.size, object.version}, start, stop);
+  }
 
  private:
   struct Owner {
@@ -50,10 +135,33 @@ class MergedSource final : public io::ObjectSource {
     std::string inner;
   };
 
-  std::optional<Owner> owner_of(const std::string& name) const;
-  void remember(const std::string& name, const std::shared_ptr<io::ObjectSource>& folder);
-  void name_location();
-  [[noreturn]] static void refuse_pair(const std::string& name, const Owner& one, const Owner& other);
+  std::optional<Owner> owner_of(const std::string& name) const {
+    if (const auto single = objects_.find(name); single != objects_.end()) return single->second;
+    const std::scoped_lock lock(mutex_);
+    const auto known = in_folders_.find(name);
+    if (known == in_folders_.end()) return std::nullopt;
+    return Owner{known->second, name};
+  }
+
+  void remember(const std::string& name, const std::shared_ptr<io::ObjectSource>& folder) {
+    const std::scoped_lock lock(mutex_);
+    in_folders_.try_emplace(name, folder);
+  }
+
+  void name_location() {
+    const std::size_t more = folders_.size() + names_.size() - 1;
+    location_ = folders_.empty() ? address_of(names_.front()) : folders_.front()->location();
+    if (more > 0) location_ += fmt::format(" and {} more", more);
+  }
+
+  [[noreturn]] static void refuse_pair(const std::string& name, const Owner& one, const Owner& other) {
+    const std::string second = other.source->address_of(other.inner);
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' and '{}' would both have the name '{}'; take them one after the other, into a folder "
+                            "each",
+                            one.source->address_of(one.inner), second, name),
+                second);
+  }
 
   std::stop_token stop_;
   std::string location_;
@@ -65,136 +173,10 @@ class MergedSource final : public io::ObjectSource {
       in_folders_;  ///< whose the names are, as far as known
 };
 
-constexpr unsigned kLookUps = 32;  // at a time
-
-/// Whether `name` lies right below `folder`.
-bool is_right_below(const std::string& folder, const std::string& name) {
-  const std::size_t slash = name.rfind('/');
-  return slash == std::string::npos ? folder.empty() : name.compare(0, slash, folder) == 0;
-}
-
-void MergedSource::add_folder(std::shared_ptr<io::ObjectSource> folder) {
-  folders_.push_back(std::move(folder));
-  name_location();
-}
-
-void MergedSource::add_object(const std::string& name, std::shared_ptr<io::ObjectSource> source, std::string inner) {
-  Owner owner{std::move(source), std::move(inner)};
-  const auto [there, is_new] = objects_.try_emplace(name, owner);
-  if (!is_new) refuse_pair(name, there->second, owner);
-  names_.push_back(name);
-  name_location();
-}
-
-void MergedSource::name_location() {
-  const std::size_t more = folders_.size() + names_.size() - 1;
-  location_ = folders_.empty() ? address_of(names_.front()) : folders_.front()->location();
-  if (more > 0) location_ += fmt::format(" and {} more", more);
-}
-
-std::string MergedSource::address_of(const std::string& name) const {
-  const auto owner = owner_of(name);
-  return owner ? owner->source->address_of(owner->inner) : name;
-}
-
-std::vector<io::ObjectInfo> MergedSource::list(const std::string& folder) {
-  const auto singles = find_all(*this, names_, kLookUps, stop_);
-  std::vector<io::ObjectInfo> found;
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    if (singles[i]) {
-      found.push_back(*singles[i]);
-      continue;
-    }
-    const std::string address = address_of(names_[i]);
-    throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address);
-  }
-  std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>> seen;
-  for (const auto& source : folders_) {
-    for (io::ObjectInfo& object : source->list()) {
-      const Owner owner{source, object.name};
-      if (const auto single = objects_.find(object.name); single != objects_.end()) {
-        refuse_pair(object.name, single->second, owner);
-      }
-      const auto [there, is_new] = seen.try_emplace(object.name, source);
-      if (!is_new) refuse_pair(object.name, {there->second, object.name}, owner);
-      found.push_back(std::move(object));
-    }
-  }
-  std::ranges::sort(found, {}, &io::ObjectInfo::name);
-  const std::scoped_lock lock(mutex_);
-  in_folders_ = std::move(seen);
-  if (!folder.empty()) std::erase_if(found, [&](const auto& object) { return !object.name.starts_with(folder + '/'); });
-  return found;
-}
-
-std::vector<std::string> MergedSource::names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const std::string& name : names_) {
-    if (is_right_below(folder, name)) names.push_back(name);
-  }
-  for (const auto& source : folders_) {
-    std::ranges::move(source->names_in(folder), std::back_inserter(names));
-  }
-  std::ranges::sort(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
-}
-
-std::optional<io::ObjectInfo> MergedSource::find(const std::string& name) {
-  if (const auto owner = owner_of(name)) {
-    auto object = owner->source->find(owner->inner);
-    if (object) object->name = name;
-    return object;
-  }
-  for (const auto& folder : folders_) {
-    auto object = folder->find(name);
-    if (!object) continue;
-    remember(name, folder);
-    return object;
-  }
-  return std::nullopt;
-}
-
-io::Fetched MergedSource::fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
-                                const BodyWriter& write, const std::stop_token& stop) {
-  const auto owner = owner_of(object.name);
-  if (!owner) return io::Fetched::changed;
-  return owner->source->fetch({owner->inner, object.size, object.version}, offset, length, write, stop);
-}
-
-io::Fetched MergedSource::fetch_whole(const io::ObjectInfo& object, const std::function<BodyWriter()>& start,
-                                      const std::stop_token& stop) {
-  const auto owner = owner_of(object.name);
-  if (!owner) return io::Fetched::changed;
-  return owner->source->fetch_whole({owner->inner, object.size, object.version}, start, stop);
-}
-
-std::optional<MergedSource::Owner> MergedSource::owner_of(const std::string& name) const {
-  if (const auto single = objects_.find(name); single != objects_.end()) return single->second;
-  const std::scoped_lock lock(mutex_);
-  const auto known = in_folders_.find(name);
-  if (known == in_folders_.end()) return std::nullopt;
-  return Owner{known->second, name};
-}
-
-void MergedSource::remember(const std::string& name, const std::shared_ptr<io::ObjectSource>& folder) {
-  const std::scoped_lock lock(mutex_);
-  in_folders_.try_emplace(name, folder);
-}
-
-void MergedSource::refuse_pair(const std::string& name, const Owner& one, const Owner& other) {
-  const std::string second = other.source->address_of(other.inner);
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' and '{}' would both have the name '{}'; take them one after the other, into a folder "
-                          "each",
-                          one.source->address_of(one.inner), second, name),
-              second);
-}
-
 }  // namespace
 
 std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, const std::vector<std::string>& names,
-                                                    unsigned concurrency, const std::stop_token& stop) {
+                                                    const std::stop_token& stop, unsigned concurrency) {
   std::vector<std::optional<io::ObjectInfo>> found(names.size());
   sync::for_each_index(names.size(), concurrency, stop,
                        [&](std::size_t at, std::size_t) { found[at] = source.find(names[at]); });

@@ -15,7 +15,7 @@ namespace shardkit::catalog {
 /// is none. The answers are in the order of the names, empty for what is not there. Throws the first error of a
 /// look-up, Error{cancelled} on a stop.
 std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, const std::vector<std::string>& names,
-                                                    unsigned concurrency, const std::stop_token& stop);
+                                                    const std::stop_token& stop, unsigned concurrency = 32);
 
 /// What SRC operands name, wherever it lies.
 struct ObjectSet {

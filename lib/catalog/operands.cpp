@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <ranges>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -27,12 +28,10 @@ namespace shardkit::catalog {
 
 std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
   std::vector<std::string> shards;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
+  for (const auto part : text | std::views::split('\n')) {
+    std::string_view line(part.begin(), part.end());
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (!line.empty()) shards.emplace_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   if (!shards.empty()) return shards;
   throw Error(ErrorCode::not_found, fmt::format("list '{}' names no shard", path), path);

@@ -1,32 +1,6 @@
 #include "catalog/shard_scan.hpp"
 
-#include "io/file.hpp"
-
 namespace shardkit::catalog {
-namespace {
-
-constexpr unsigned kMembersBetweenChecks = 256;
-
-/// Passes everything on and looks at the stop token now and then.
-class StoppableHandler final : public formats::TarHandler {
- public:
-  StoppableHandler(formats::TarHandler& inner, const Context& context) : inner_(inner), context_(context) {}
-  bool entry(const formats::TarEntry& entry) override {
-    if (++members_ % kMembersBetweenChecks == 0) context_.throw_if_stopped();
-    return inner_.entry(entry);
-  }
-  void content(Bytes piece) override { inner_.content(piece); }
-  void content_end() override { inner_.content_end(); }
-  void finding(const formats::TarFinding& finding) override { inner_.finding(finding); }
-
- private:
-  formats::TarHandler& inner_;
-  const Context& context_;
-  unsigned members_ = 0;
-};
-
-}  // namespace
-
 ShardContent read_shard(ByteSource& shard, formats::TarHandler& handler, Context& context, Md5Stream* md5) {
   formats::TarFeed feed(handler, shard.size());
   Xxh3Stream hash;
@@ -44,20 +18,9 @@ ShardContent read_shard(ByteSource& shard, formats::TarHandler& handler, Context
   return content;
 }
 
-ShardContent read_shard(const std::string& path, formats::TarHandler& handler, Context& context, Md5Stream* md5) {
-  io::FileSource shard(path);
-  return read_shard(shard, handler, context, md5);
-}
-
 void scan_shard(ByteSource& shard, formats::TarHandler& handler, Context& context) {
-  StoppableHandler stoppable(handler, context);
-  formats::scan_tar(shard, stoppable);
+  formats::scan_tar(shard, handler, [&] { context.throw_if_stopped(); });
   context.progress().bytes.fetch_add(shard.size(), std::memory_order_relaxed);
-}
-
-void scan_shard(const std::string& path, formats::TarHandler& handler, Context& context) {
-  io::FileSource shard(path);
-  scan_shard(shard, handler, context);
 }
 
 }  // namespace shardkit::catalog

@@ -21,13 +21,8 @@ struct ShardContent {
 /// bytes.
 ShardContent read_shard(ByteSource& shard, formats::TarHandler& handler, Context& context, Md5Stream* md5 = nullptr);
 
-/// The same for the local tar at `path`.
-ShardContent read_shard(const std::string& path, formats::TarHandler& handler, Context& context,
-                        Md5Stream* md5 = nullptr);
-
 /// As read_shard(), but reads only headers and the content that the handler asks for, and hashes nothing. Progress
 /// takes the shard's whole size at the end.
 void scan_shard(ByteSource& shard, formats::TarHandler& handler, Context& context);
-void scan_shard(const std::string& path, formats::TarHandler& handler, Context& context);
 
 }  // namespace shardkit::catalog

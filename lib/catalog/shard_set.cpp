@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <filesystem>
 #include <set>
 #include <string_view>
@@ -219,6 +218,12 @@ std::string common_folder(const std::vector<ShardFile>& shards) {
 }
 
 }  // namespace
+
+std::uint64_t ShardSet::bytes() const {
+  std::uint64_t sum = 0;
+  for (const ShardFile& shard : shards) sum += shard.bytes;
+  return sum;
+}
 
 bool is_compressed_tar_name(std::string_view name) {
   constexpr std::array endings{".tgz",     ".tar.gz", ".tar.zst", ".tar.zstd", ".tzst",

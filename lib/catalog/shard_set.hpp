@@ -29,7 +29,15 @@ struct ShardSet {
   /// Compressed tars in folders named, which were passed over. They are not read in place.
   std::vector<std::string> compressed;
   std::shared_ptr<Inputs> inputs;  ///< opens the shards and what lies beside them
+
+  /// Of all shards.
+  std::uint64_t bytes() const;
 };
+
+/// The operand SHARDS of verbs that read shards in place: what resolve_shards() takes.
+inline constexpr Field kShardsOperand{
+    "SHARDS", "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
+    Role::positional};
 
 /// What of a folder is meant.
 enum class FolderTars {

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include <archive.h>

@@ -44,11 +44,12 @@ Bytes TarScanner::read(const TarParser::Range& range) {
   return Bytes(buffer_).subspan(begin, std::min(range.length, buffered_ - begin));
 }
 
-void scan_tar(ByteSource& source, TarHandler& handler) {
+void scan_tar(ByteSource& source, TarHandler& handler, const std::function<void()>& before_member) {
   TarScanner scanner(source, [&](const TarFinding& finding) { handler.finding(finding); });
   std::vector<std::byte> buffer;
   TarEntry entry;
   while (scanner.next(entry)) {
+    before_member();
     if (!handler.entry(entry)) continue;
     std::uint64_t done = 0;
     while (done < entry.size) {

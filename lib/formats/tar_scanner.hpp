@@ -46,8 +46,10 @@ class TarScanner {
   std::size_t buffered_ = 0;
 };
 
-/// Reads all of an archive's headers, and the content that the handler asks for.
-void scan_tar(ByteSource& source, TarHandler& handler);
+/// Reads all of an archive's headers, and the content that the handler asks for. `before_member` may end it by
+/// throwing.
+void scan_tar(
+    ByteSource& source, TarHandler& handler, const std::function<void()>& before_member = [] {});
 
 /// Is fed a whole archive from start to end, in pieces of any length.
 class TarFeed {

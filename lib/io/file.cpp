@@ -1,7 +1,6 @@
 #include "io/file.hpp"
 
 #include <cerrno>
-#include <cstdio>
 #include <memory>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "net/aws_xml.hpp"
 
 #include <cstring>
-#include <utility>
 
 #include <fmt/format.h>
 #include <pugixml.hpp>

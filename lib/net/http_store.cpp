@@ -43,7 +43,7 @@ class HttpStore final : public RemoteStore {
 
   /// By a request for the first byte: not every server answers HEAD, and a presigned URL is good for GET alone. Throws
   /// Error{unsupported} where the size cannot be known: a body without length, or one compressed on the way.
-  std::optional<ObjectStore::Found> find(const std::string& key, const std::stop_token& stop) override {
+  std::optional<io::ObjectInfo> find(const std::string& key, const std::stop_token& stop) override {
     Request request{key};
     request.headers.add("Range", range_header(0, 1));
     // The one byte is read, so that the connection can be used again; a whole file is not.
@@ -93,23 +93,20 @@ class HttpStore final : public RemoteStore {
     return url;
   }
 
-  ObjectStore::Found found_by(const std::string& key, const HttpResponse& response) const {
+  io::ObjectInfo found_by(const std::string& key, const HttpResponse& response) const {
     const std::string_view content_range = response.headers.get("content-range");
     std::optional<std::uint64_t> size;
-    bool ranges = true;
-    if (is_packed_for_the_way(response.headers, url_of(key).path)) {
-      size = std::nullopt;
-    } else if (response.status == 206) {
+    if (response.status == 206) {
       const auto range = parse_content_range(content_range);
       size = range ? range->total : std::nullopt;
     } else if (response.status == 416) {
       size = size_of_unsatisfied(content_range);
     } else {
-      ranges = false;
       size = response.content_length();
     }
+    if (is_packed_for_the_way(response.headers, url_of(key).path)) size.reset();
     const std::string name = name_of(key);
-    if (size) return {{key, *size, object_version(response.headers)}, ranges};
+    if (size) return {key, *size, object_version(response.headers)};
     throw Error(
         ErrorCode::unsupported,
         fmt::format("'{}': the server does not tell the size of the file, so nothing could say whether all of it came; "

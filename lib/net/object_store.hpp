@@ -40,12 +40,8 @@ class ObjectStore {
   virtual void list(const std::string& prefix, const std::string& delimiter,
                     const std::function<void(const ObjectPage&)>& each, const std::stop_token& stop) = 0;
 
-  struct Found {
-    io::ObjectInfo object;  ///< `version`: what pins it (object_version())
-    bool ranges = true;     ///< parts of it can be had
-  };
-  /// One object as it is now; empty when it is not there.
-  virtual std::optional<Found> find(const std::string& key, const std::stop_token& stop) = 0;
+  /// One object as it is now, in the version that pins it (object_version()); empty when it is not there.
+  virtual std::optional<io::ObjectInfo> find(const std::string& key, const std::stop_token& stop) = 0;
 
   /// Hands the bytes [offset, offset + length) of that very version to `write`, in order and each once, over as many
   /// requests as it takes: after a broken connection it goes on where it stood. An empty version pins nothing. The

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -77,13 +78,11 @@ constexpr std::int64_t kTolerableSkew = 2;  // seconds; less is no reason
 /// The same address, in the form that is signed.
 void make_canonical(Url& url) {
   QueryParameters parameters;
-  for (std::string_view rest = url.query; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('&'), rest.size());
-    const std::string_view pair = rest.substr(0, end);
+  for (const auto part : url.query | std::views::split('&')) {
+    const std::string_view pair(part.begin(), part.end());
     const std::size_t equals = std::min(pair.find('='), pair.size());
     parameters.emplace_back(percent_decode(pair.substr(0, equals)),
                             percent_decode(pair.substr(std::min(equals + 1, pair.size()))));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   url.query = canonical_query(parameters);
   url.path = percent_encode_path(percent_decode(url.path));
@@ -134,13 +133,13 @@ class S3Store final : public RemoteStore {
   }
 
   /// By HEAD. A refusal is asked again by GET for the reason, which HEAD cannot carry.
-  std::optional<ObjectStore::Found> find(const std::string& key, const std::stop_token& stop) override {
+  std::optional<io::ObjectInfo> find(const std::string& key, const std::stop_token& stop) override {
     const Answer answer = persist(
         {key, "HEAD"}, [](const HttpResponse&) { return BodyWriter(); }, stop);
     if (answer.response.status == 404) return std::nullopt;
     if (answer.error) throw Error(*answer.error);
     const auto size = answer.response.content_length();
-    if (size) return Found{{key, *size, object_version(answer.response.headers)}, true};
+    if (size) return io::ObjectInfo{key, *size, object_version(answer.response.headers)};
     throw Error(ErrorCode::corrupt, fmt::format("'{}': the store does not tell its size", name_of(key)), name_of(key));
   }
 

@@ -59,9 +59,9 @@ class StoreSource final : public io::ObjectSource {
   }
 
   std::optional<io::ObjectInfo> find(const std::string& name) override {
-    const auto found = open_.store->find(open_.key + name, stop_);
-    if (!found) return std::nullopt;
-    return io::ObjectInfo{name, found->object.size, found->object.version};
+    auto found = open_.store->find(open_.key + name, stop_);
+    if (found) found->name = name;
+    return found;
   }
 
   io::Fetched fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,

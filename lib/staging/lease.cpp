@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -201,22 +199,26 @@ Error no_room(const std::string& root, const RoomWanted& wanted, const Survey& s
       root);
 }
 
-/// Why folders stayed that were to go, by path; empty: somebody came to use it.
-using Stayed = std::map<std::string, std::string>;
-
-/// What has to go; throws when that is not enough.
-std::vector<StagedFolder> plan(const std::string& root, const RoomWanted& wanted, system::WallTime now,
-                               const Stayed& stayed, const std::stop_token& stop) {
+/// Throws when what is wanted cannot fit, whatever is evicted.
+Survey fitting_survey(const std::string& root, const RoomWanted& wanted, system::WallTime now,
+                      const std::stop_token& stop) {
   Survey survey = survey_of(root, wanted, now, stop);
-  for (StagedFolder& folder : survey.others) {
-    const auto found = stayed.find(folder.path);
-    if (found != stayed.end()) keep(folder, found->second);
-  }
   if (wanted.bytes > survey.bound) throw no_room(root, wanted, survey, now);
   const std::uint64_t left = survey.bound - wanted.bytes;
-  std::vector<StagedFolder> leaving = to_evict(survey.others, left, now);
-  if (survey.held > left + held_bytes(leaving, now)) throw no_room(root, wanted, survey, now);
-  return leaving;
+  if (survey.held > left + held_bytes(to_evict(survey.others, left, now), now)) {
+    throw no_room(root, wanted, survey, now);
+  }
+  return survey;
+}
+
+/// Notes of a folder that it could not be evicted: it is in use, or beyond this user if there is a `refusal`.
+void keep(StagedFolder& folder, const std::string& refusal) {
+  if (refusal.empty()) {
+    folder.at_work = true;
+  } else {
+    folder.state = StagedState::unreadable;
+    folder.fault = refusal;
+  }
 }
 
 }  // namespace
@@ -230,25 +232,18 @@ io::FolderLock lock_cache(io::FileSystem& files, const std::string& root, const 
 }
 
 void check_room(const std::string& root, const RoomWanted& wanted, system::WallTime now, const std::stop_token& stop) {
-  if (fs::is_directory(root)) plan(root, wanted, now, {}, stop);
+  if (fs::is_directory(root)) fitting_survey(root, wanted, now, stop);
 }
 
 std::vector<StagedFolder> make_room(io::FileSystem& files, const std::string& root, const RoomWanted& wanted,
                                     system::WallTime now, const std::stop_token& stop) {
-  std::vector<StagedFolder> gone;
-  Stayed stayed;  // each is tried once
-  while (true) {
-    const std::size_t before = stayed.size();
-    for (StagedFolder& folder : plan(root, wanted, now, stayed, stop)) {
-      std::string refusal;
-      if (try_evict(files, folder.path, now, stop, refusal)) {
-        gone.push_back(std::move(folder));
-      } else {
-        stayed[folder.path] = refusal;
-      }
-    }
-    if (stayed.size() == before) return gone;
-  }
+  Survey survey = fitting_survey(root, wanted, now, stop);
+  const std::uint64_t left = survey.bound - wanted.bytes;
+  std::vector<StagedFolder> gone = evict_to(
+      survey.others, left, now,
+      [&](const std::string& folder, std::string& refusal) { return try_evict(files, folder, now, stop, refusal); });
+  if (held_bytes(survey.others, now) > left) throw no_room(root, wanted, survey, now);
+  return gone;
 }
 
 bool try_evict(io::FileSystem& files, const std::string& folder, system::WallTime now, const std::stop_token& stop,
@@ -263,12 +258,22 @@ bool try_evict(io::FileSystem& files, const std::string& folder, system::WallTim
   }
 }
 
-void keep(StagedFolder& folder, const std::string& refusal) {
-  if (refusal.empty()) {
-    folder.at_work = true;
-  } else {
-    folder.state = StagedState::unreadable;
-    folder.fault = refusal;
+std::vector<StagedFolder> evict_to(std::vector<StagedFolder>& folders, std::uint64_t limit, system::WallTime now,
+                                   const Evict& evict) {
+  std::vector<StagedFolder> gone;
+  while (true) {
+    std::vector<StagedFolder> leaving = to_evict(folders, limit, now);
+    if (leaving.empty()) return gone;
+    for (StagedFolder& folder : leaving) {
+      const auto found = std::ranges::find(folders, folder.path, &StagedFolder::path);
+      std::string refusal;
+      if (evict(folder.path, refusal)) {
+        folders.erase(found);
+        gone.push_back(std::move(folder));
+      } else {
+        keep(*found, refusal);
+      }
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -65,12 +66,18 @@ void check_room(const std::string& root, const RoomWanted& wanted, system::WallT
 std::vector<StagedFolder> make_room(io::FileSystem& files, const std::string& root, const RoomWanted& wanted,
                                     system::WallTime now, const std::stop_token& stop);
 
+/// Whether a folder was evicted; where this user may not do that `refusal` says why.
+using Evict = std::function<bool(const std::string& folder, std::string& refusal)>;
+
 /// evict(), false as well where this user may not do that, with what refused it in `refusal`.
 bool try_evict(io::FileSystem& files, const std::string& folder, system::WallTime now, const std::stop_token& stop,
                std::string& refusal);
 
-/// Notes of a folder that it could not be evicted: it is in use, or beyond this user if there is a `refusal`.
-void keep(StagedFolder& folder, const std::string& refusal);
+/// Evicts folders by `evict`, those used least recently first, until the others hold no more than `limit`, or no other
+/// can go. Each is tried once; those that stay are in use, or beyond this user. Takes those that went out of `folders`
+/// and returns them.
+std::vector<StagedFolder> evict_to(std::vector<StagedFolder>& folders, std::uint64_t limit, system::WallTime now,
+                                   const Evict& evict);
 
 /// Folders to evict to come down to `limit` in all, in that order; fewer when others are in use.
 std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint64_t limit, system::WallTime now);

@@ -113,6 +113,7 @@ StageCopier::StageCopier(io::FileSystem& files, io::ObjectSource& source, StageT
 
 void StageCopier::bring(const std::vector<StageFile>& wanted) {
   wanted_ = &wanted;
+  if (limits_.throttled) limits_.throttled();  // what was said before the copy does not count
   for (const StageFile& file : wanted) left_ += file.object.size;
   queue_ = std::make_unique<CopyQueue>(wanted.size(),
                                        CopyQueue::Calls{[this](std::size_t number) { return open((*wanted_)[number]); },
@@ -241,6 +242,10 @@ io::Fetched StageCopier::fetch_part(FileCopy& copy, ByteRange range, const BodyW
 
 void StageCopier::came(std::uint64_t bytes, const std::stop_token& stop) {
   if (limits_.pace) limits_.pace(bytes, stop);
+  if (limits_.throttled && limits_.throttled()) {
+    workers_.throttled();
+    range_size_.throttled();
+  }
   fetched_ += bytes;
   left_ -= std::min<std::uint64_t>(left_, bytes);
   ctx_.progress().bytes += bytes;

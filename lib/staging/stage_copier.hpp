@@ -192,6 +192,8 @@ struct CopyLimits {
   CopySteps steps;
   /// Called with the size of each piece before it is stored; waits to keep to a rate. May be empty.
   std::function<void(std::uint64_t bytes, const std::stop_token& stop)> pace;
+  /// Whether the source has asked for fewer requests since the last call. Thread-safe; may be empty.
+  std::function<bool()> throttled = {};
 };
 
 /// Brings files from a source to a target, checked: one pool of requests for ranges of all of them.
@@ -205,12 +207,6 @@ class StageCopier {
   /// meanwhile, are fetched a second time before the source is called corrupt (or, Error{io}, in use). However it
   /// ends, what is resumable is kept. Once.
   void bring(const std::vector<StageFile>& wanted);
-
-  /// From any thread: the source asks for fewer requests.
-  void throttled() {
-    workers_.throttled();
-    range_size_.throttled();
-  }
 
   std::uint64_t bytes_fetched() const { return fetched_; }
   /// Bytes that were in the target, or that others brought meanwhile.

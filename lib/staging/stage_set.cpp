@@ -23,7 +23,6 @@ namespace shardkit::staging {
 namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
-constexpr unsigned kLookups = 32;  // at a time
 
 std::string text_of_manifest(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
   if (!wanted.manifest_path.empty()) return wanted.manifest_text;
@@ -44,7 +43,7 @@ std::vector<io::ObjectInfo> objects_of(io::ObjectSource& source, const StageWant
                                        const std::stop_token& stop) {
   std::vector<io::ObjectInfo> objects;
   if (wanted.names) {
-    const auto found = catalog::find_all(source, *wanted.names, kLookups, stop);
+    const auto found = catalog::find_all(source, *wanted.names, stop);
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (!found[i]) refuse_missing(source, (*wanted.names)[i], "");
       objects.push_back(*found[i]);
@@ -188,7 +187,7 @@ std::vector<StageFile> StageSet::files(io::ObjectSource& source, const std::vect
     names.push_back(formats::shard_index_path(shard.name));
   }
   for (const io::ObjectInfo& index : foreign) names.push_back(index.name);
-  const auto found = catalog::find_all(source, names, kLookups, stop);
+  const auto found = catalog::find_all(source, names, stop);
   for (std::size_t i = 0; i < found.size(); ++i) {
     const bool is_ours = i < shards_.size();
     if (!found[i] && is_ours) {

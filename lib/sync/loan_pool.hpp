@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -14,9 +15,8 @@ namespace shardkit::sync {
 template <class T>
 class LoanPool {
  public:
-  /// `make()` returns a std::unique_ptr<T>.
-  template <class Make>
-  LoanPool(std::size_t count, const Make& make) {
+  explicit LoanPool(
+      std::size_t count, const std::function<std::unique_ptr<T>()>& make = [] { return std::make_unique<T>(); }) {
     for (std::size_t i = 0; i < count; ++i) idle_.push_back(make());
   }
 

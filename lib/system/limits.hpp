@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/fields.hpp"
 #include "system/memory.hpp"
@@ -46,6 +47,11 @@ CgroupUse read_cgroup_use(const Probe& probe = live_probe(), const std::string& 
 unsigned usable_threads(const Probe& probe = live_probe());
 
 inline constexpr std::uint64_t kMostThreads = 4096;  ///< that an option may ask for
+
+/// The option --threads; `help` says what they do, and how many there are by default.
+constexpr Field threads_field(std::string_view help) {
+  return {"threads", Unit::count, help, "N", between(1, kMostThreads)};
+}
 
 /// Threads to work with: `asked`, 1 to kMostThreads, when given, else usable_threads().
 unsigned thread_count(std::optional<std::uint64_t> asked);

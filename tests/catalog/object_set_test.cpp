@@ -33,7 +33,7 @@ Texts listing(const ObjectSet& set) {
 /// What the named objects hold, one after the other; "-" for one that is not there.
 Texts contents(const ObjectSet& set) {
   Texts found;
-  for (const auto& object : find_all(*set.source, set.names, 4, {})) {
+  for (const auto& object : find_all(*set.source, set.names, {}, 4)) {
     found.push_back(object ? fetch_text(*set.source, *object, 1000, {}) : "-");
   }
   return found;

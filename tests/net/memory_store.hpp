@@ -56,16 +56,16 @@ class MemoryStore final : public shardkit::net::ObjectStore {
     each(page);
   }
 
-  std::optional<Found> find(const std::string& key, const std::stop_token&) override {
+  std::optional<shardkit::io::ObjectInfo> find(const std::string& key, const std::stop_token&) override {
     const auto object = objects().find(fmt::format("{}/{}", bucket_, key));
     if (object == objects().end()) return std::nullopt;
-    return Found{{key, object->second.size(), object->second}, true};
+    return shardkit::io::ObjectInfo{key, object->second.size(), object->second};
   }
 
   shardkit::io::Fetched get_range(const shardkit::io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
                                   const shardkit::BodyWriter& write, const std::stop_token& stop) override {
     const auto now = find(object.name, stop);
-    if (!now || now->object.version != object.version) return shardkit::io::Fetched::changed;
+    if (!now || now->version != object.version) return shardkit::io::Fetched::changed;
     write(shardkit::as_bytes(std::string_view(object.version).substr(offset, length)));
     return shardkit::io::Fetched::whole;
   }

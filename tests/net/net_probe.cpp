@@ -47,10 +47,7 @@ json list(const OpenStore& open, const std::string& delimiter) {
 
 json find(const OpenStore& open) {
   const auto found = open.store->find(open.key, {});
-  if (!found) return nullptr;
-  json result = described(found->object);
-  result["ranges"] = found->ranges;
-  return result;
+  return found ? described(*found) : json();
 }
 
 const char* name_of(Fetched fetched) {
@@ -67,9 +64,9 @@ json get(const OpenStore& open, const std::string& offset, const std::string& le
     out.open(path, std::ios::binary | std::ios::trunc);
     return [&](Bytes bytes) { out << as_text(bytes); };
   };
-  const Fetched fetched =
-      length == "all" ? open.store->get_whole(found->object, start, {})
-                      : open.store->get_range(found->object, std::stoull(offset), std::stoull(length), start(), {});
+  const Fetched fetched = length == "all"
+                              ? open.store->get_whole(*found, start, {})
+                              : open.store->get_range(*found, std::stoull(offset), std::stoull(length), start(), {});
   return {{"fetched", name_of(fetched)}};
 }
 

@@ -103,9 +103,9 @@ TEST_CASE("an object is found with size and version, or is not there") {
   S3Fixture s3;
   const auto found = s3.store->find("a/ü", {});
   REQUIRE(found);
-  CHECK(found->object.name == "a/ü");
-  CHECK(found->object.size == 10);
-  CHECK(found->object.version == "\"v1\"");
+  CHECK(found->name == "a/ü");
+  CHECK(found->size == 10);
+  CHECK(found->version == "\"v1\"");
   CHECK(s3.server.requests()[0].method == "HEAD");
   CHECK(s3.server.requests()[0].target == "/bucket/a/%C3%BC");
   s3.server.next({ObjectServer::answer(404)});
@@ -119,7 +119,7 @@ TEST_CASE("a refused HEAD, which has no body, is asked again by GET for the reas
   CHECK(refused == ErrorCode::denied);
   CHECK(refused.says("InvalidAccessKeyId"));
   s3.server.next({ObjectServer::answer(400), ObjectServer::s3_error(400, "ExpiredToken")});
-  CHECK(s3.store->find("key", {})->object.size == 10);
+  CHECK(s3.store->find("key", {})->size == 10);
   CHECK(signed_by(s3.server.requests().back()) == "A2");
 }
 

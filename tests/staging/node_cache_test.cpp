@@ -187,10 +187,17 @@ TEST_CASE("a folder that went while it was to be evicted is gone, and one that r
   CHECK(refusal.empty());
   StagedFolder folder;
   folder.path = "/cache/a";
-  keep(folder, "no");
-  CHECK_FALSE(is_evictable(folder, kNow));
-  CHECK(describe_use(folder, kNow).find("beyond this user (no)") != std::string::npos);
-  folder = {};
-  keep(folder, "");
-  CHECK(folder.at_work);
+  folder.source = "/data";
+  folder.files = folder.bytes = 1;
+  std::vector<StagedFolder> folders{folder};
+  const auto refuse = [](const std::string&, std::string& why) {
+    why = "no";
+    return false;
+  };
+  CHECK(evict_to(folders, 0, kNow, refuse).empty());
+  CHECK_FALSE(is_evictable(folders.front(), kNow));
+  CHECK(describe_use(folders.front(), kNow).find("beyond this user (no)") != std::string::npos);
+  folders = {folder};
+  CHECK(evict_to(folders, 0, kNow, [](const std::string&, std::string&) { return false; }).empty());
+  CHECK(folders.front().at_work);
 }

@@ -188,9 +188,7 @@ void CacheCheckOptions::describe(FieldVisitor& v) {
            "remove damaged files, and the marker of what is not whole, of folders that nobody leases, so that the next "
            "stage brings what is missing"},
           repair);
-  v.field({"threads", Unit::count, "files read at a time; default: the CPUs this process may use", "N",
-           between(1, system::kMostThreads)},
-          threads);
+  v.field(system::threads_field("files read at a time; default: the CPUs this process may use"), threads);
 }
 
 void CacheCheckResult::describe(FieldVisitor& v) {

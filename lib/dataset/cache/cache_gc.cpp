@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -51,30 +50,19 @@ class Collection {
     if (!options_.dry_run) folders_ = cache_folders(options_.folder, ctx_);
   }
 
-  /// Each folder is tried once: one that somebody came to use meanwhile stays.
   void evict_to(std::uint64_t limit) {
-    std::vector<staging::StagedFolder> leaving = staging::to_evict(folders_, limit, now_);
-    ctx_.progress().start("evict", leaving.size());
-    while (!leaving.empty()) {
-      for (const staging::StagedFolder& folder : leaving) {
-        const auto found = std::ranges::find(folders_, folder.path, &staging::StagedFolder::path);
-        std::string refusal;
-        if (options_.dry_run || staging::try_evict(*files_, folder.path, now_, ctx_.stop_token(), refusal)) {
-          note(folder);
-          folders_.erase(found);
-          continue;
-        }
-        if (!refusal.empty()) ctx_.warn("not_evicted", fmt::format("'{}' stays: {}", folder.path, refusal));
-        staging::keep(*found, refusal);
-      }
-      leaving = staging::to_evict(folders_, limit, now_);
+    ctx_.progress().start("evict", staging::to_evict(folders_, limit, now_).size());
+    const auto evict = [&](const std::string& folder, std::string& refusal) {
+      const bool goes = options_.dry_run || staging::try_evict(*files_, folder, now_, ctx_.stop_token(), refusal);
+      if (goes) ++ctx_.progress().items;
+      if (!refusal.empty()) ctx_.warn("not_evicted", fmt::format("'{}' stays: {}", folder, refusal));
+      return goes;
+    };
+    for (const staging::StagedFolder& folder : staging::evict_to(folders_, limit, now_, evict)) {
+      result_.evicted.push_back(
+          {folder.path, folder.source, folder.present_bytes(), system::rfc3339(folder.last_used)});
+      result_.evicted_bytes += folder.present_bytes();
     }
-  }
-
-  void note(const staging::StagedFolder& folder) {
-    ++ctx_.progress().items;
-    result_.evicted.push_back({folder.path, folder.source, folder.present_bytes(), system::rfc3339(folder.last_used)});
-    result_.evicted_bytes += folder.present_bytes();
   }
 
   Error limit_not_reached() const {

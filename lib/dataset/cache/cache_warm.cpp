@@ -110,9 +110,7 @@ void CacheWarmOptions::describe(FieldVisitor& v) {
   v.field({"memory", Unit::bytes,
            "hold no more than this in the page cache; default: half of the memory that this process may use"},
           memory);
-  v.field({"threads", Unit::count, "files read at a time; default: the CPUs this process may use, 4 to 32", "N",
-           between(1, system::kMostThreads)},
-          threads);
+  v.field(system::threads_field("files read at a time; default: the CPUs this process may use, 4 to 32"), threads);
 }
 
 void CacheWarmResult::describe(FieldVisitor& v) {

@@ -26,9 +26,7 @@ class Search {
 
   /// Looks through `threads` shards at a time.
   void run(unsigned threads) {
-    std::uint64_t bytes = 0;
-    for (const catalog::ShardFile& shard : set_.shards) bytes += shard.bytes;
-    ctx_.progress().start("search", set_.shards.size(), bytes);
+    ctx_.progress().start("search", set_.shards.size(), set_.bytes());
     sync::for_each_index(set_.shards.size(), threads, ctx_.stop_token(),
                          [this](std::size_t at, std::size_t) { look_through(at); });
   }
@@ -160,13 +158,9 @@ void NearestKey::take(const Distance& distance, const std::string& key) {
 }
 
 void CatOptions::describe(FieldVisitor& v) {
-  v.field({"SHARDS", "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
-           Role::positional},
-          shards);
+  v.field(catalog::kShardsOperand, shards);
   v.field({"KEY", "the sample's key; where it has several members KEY.EXT says which one", Role::positional}, name);
-  v.field({"threads", Unit::count, "shards searched at a time; default: the CPUs this process may use", "N",
-           between(1, system::kMostThreads)},
-          threads);
+  v.field(system::threads_field("shards searched at a time; default: the CPUs this process may use"), threads);
   access.describe(v);
 }
 

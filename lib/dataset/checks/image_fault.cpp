@@ -1,7 +1,6 @@
 #include "dataset/checks/image_fault.hpp"
 
 #include <array>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -56,12 +55,6 @@ std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, 
   }
   if (image::read_jpeg_header(image).header.is_cmyk()) return ImageFault{ProblemCode::image_cmyk, {}};
   return std::nullopt;
-}
-
-ImageJudge::ImageJudge(unsigned cores) : decoders_(cores, [] { return std::make_unique<image::JpegDecoder>(); }) {}
-
-std::optional<ImageFault> ImageJudge::fault(Bytes image, std::string_view extension) {
-  return image_fault(*decoders_.borrow(), image, extension);
 }
 
 }  // namespace shardkit::dataset

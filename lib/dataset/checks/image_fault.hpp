@@ -8,7 +8,6 @@
 #include "core/bytes.hpp"
 #include "dataset/checks/problem.hpp"
 #include "image/jpeg_decoder.hpp"
-#include "sync/loan_pool.hpp"
 
 /// The one judge of images: what verify reports, reshard --drop-bad leaves out.
 namespace shardkit::dataset {
@@ -33,15 +32,5 @@ bool is_image_member(std::string_view extension);
 /// Looks at one image: a JPEG is decoded to its last row, of another kind the header and the closing bytes are held
 /// against the format. `extension` is the member's. Empty for a sound image.
 std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, std::string_view extension);
-
-/// Judges images with as many decoders as there are cores, however many threads ask. Thread-safe.
-class ImageJudge {
- public:
-  explicit ImageJudge(unsigned cores);
-  std::optional<ImageFault> fault(Bytes image, std::string_view extension);
-
- private:
-  sync::LoanPool<image::JpegDecoder> decoders_;
-};
 
 }  // namespace shardkit::dataset

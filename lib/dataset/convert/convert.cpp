@@ -14,6 +14,7 @@
 #include "dataset/convert/folder_source.hpp"
 #include "dataset/sharding/planner.hpp"
 #include "dataset/sharding/scanned_source.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -21,11 +22,7 @@ namespace {
 /// A target inside the source would be scanned as a class by the next run.
 void refuse_target_in_source(const std::string& source, const std::string& target) {
   if (catalog::is_address(source)) return;
-  namespace fs = std::filesystem;
-  const fs::path from = fs::weakly_canonical(source);
-  const fs::path to = fs::weakly_canonical(target);
-  const auto [end, unused] = std::mismatch(from.begin(), from.end(), to.begin(), to.end());
-  if (end == from.end()) {
+  if (system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(source))) {
     throw Error(ErrorCode::usage,
                 fmt::format("the target '{}' lies in the source '{}'; choose a folder outside of it", target, source),
                 target);
@@ -63,6 +60,9 @@ class Conversion {
     plan_sets();
     job_.resume(result_);
     for (TargetSet& set : job_.sets()) write_set(set);
+    result_.kept_bad = images_counted_.kept_bad;
+    result_.resized = images_counted_.resized;
+    result_.resized_at_lower_quality = images_counted_.other_quality;
     if (result_.sets.size() == 1) {
       result_.manifest = result_.sets.front().manifest;
       result_.plan_hash = result_.sets.front().plan_hash;
@@ -157,20 +157,16 @@ class Conversion {
   }
 
   void write_set(TargetSet& set) {
-    FolderSource source(set.target.plan(), images_of(set), job_.cores());
-    const std::vector<formats::IndexSkip> skipped = job_.write(set, source, result_);
-    result_.kept_bad += source.counts().kept_bad;
-    result_.resized += source.counts().resized;
-    result_.resized_at_lower_quality += source.counts().other_quality;
-    not_resized_ += source.counts().not_jpeg;
+    const auto source = folder_source(set.target.plan(), images_of(set), job_.cores(), images_counted_);
+    const std::vector<formats::IndexSkip> skipped = job_.write(set, *source, result_);
     result_.skipped += skipped.size();
     list_skipped(result_.skipped_files, skipped, from_set_folders_ ? set.name + "/" : std::string());
   }
 
   void warn_of_images() {
-    if (not_resized_ > 0) {
+    if (const std::uint64_t not_resized = images_counted_.not_jpeg; not_resized > 0) {
       ctx_.warn("images_not_resized",
-                fmt::format("{} left as they are: --resize knows JPEG alone", format_count(not_resized_, "image")));
+                fmt::format("{} left as they are: --resize knows JPEG alone", format_count(not_resized, "image")));
     }
     if (result_.kept_bad > 0) {
       ctx_.warn("bad_images_kept",
@@ -191,7 +187,7 @@ class Conversion {
   ShardingJob job_;
   bool from_set_folders_ = false;  ///< the source has train/ and val/ folders of its own
   ConvertResult result_;
-  std::uint64_t not_resized_ = 0;
+  ImageCounts images_counted_;
 };
 
 }  // namespace

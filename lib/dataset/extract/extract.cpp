@@ -200,9 +200,7 @@ class Extraction {
 
   /// Names and sizes of all shards, so that a bad one ends it before the first is written.
   ExtractNeed survey() {
-    std::uint64_t bytes = 0;
-    for (const catalog::ShardFile& shard : set_.shards) bytes += shard.bytes;
-    ctx_.progress().start("check names", set_.shards.size(), bytes);
+    ctx_.progress().start("check names", set_.shards.size(), set_.bytes());
     return sum_over_shards([this](const catalog::ShardFile& shard) {
       return survey_shard(lister_, places_, shard, [](const ListedMember&, const std::string&) {});
     });
@@ -280,15 +278,11 @@ ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, C
 }
 
 void ExtractOptions::describe(FieldVisitor& v) {
-  v.field({"SHARDS", "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
-           Role::positional},
-          shards);
+  v.field(catalog::kShardsOperand, shards);
   v.field(
       {"DST", "folder for the class folders; what is there with other content is not overwritten", Role::positional},
       target);
-  v.field({"threads", Unit::count, "shards extracted at a time; default: the CPUs this process may use", "N",
-           between(1, system::kMostThreads)},
-          threads);
+  v.field(system::threads_field("shards extracted at a time; default: the CPUs this process may use"), threads);
   access.describe(v);
 }
 

@@ -159,7 +159,7 @@ class Indexing {
     const bool is_beside = folder_ == set_.folder;
     const bool described = is_beside && !kinds_.empty() && is_described(set_);
     if (is_beside && !described) refuse_converted_set(set_);
-    for (const catalog::ShardFile& shard : set_.shards) result_.bytes += shard.bytes;
+    result_.bytes = set_.bytes();
     files_->create_directories(io::join_path(folder_, formats::kStateFolder));
     io::remove_stale_temps(*files_, io::join_path(folder_, formats::kStateFolder));
     io::remove_stale_temps(*files_, folder_);
@@ -269,16 +269,12 @@ IndexResult index(const IndexOptions& options, Context& ctx) {
 }
 
 void IndexOptions::describe(FieldVisitor& v) {
-  v.field({"SHARDS", "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
-           Role::positional},
-          shards);
+  v.field(catalog::kShardsOperand, shards);
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
     v.field({kind.name, kind.help}, readers[std::string(kind.name)]);
   }
   v.field({"output", "write the indexes to this folder; default: beside the shards", "DIR"}, output);
-  v.field({"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", "N",
-           between(1, system::kMostThreads)},
-          threads);
+  v.field(system::threads_field("shards read at a time; default: the CPUs this process may use"), threads);
   access.describe(v);
 }
 

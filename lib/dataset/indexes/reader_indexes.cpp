@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -112,15 +111,14 @@ bool ReaderIndexScan::entry(const formats::TarEntry& entry) {
   return false;
 }
 
-void ReaderIndexScan::finding(const formats::TarFinding& finding) { refuse_unreadable(finding, writer_.path()); }
-
 void ReaderIndexScan::finish() {
   if (const auto last = grouper_.finish()) writer_.add(*last);
   writer_.facts().wids_samples = wids_.samples();
   writer_.publish(end_);
 }
 
-void refuse_unreadable(const formats::TarFinding& finding, const std::string& path) {
+void ReaderIndexScan::finding(const formats::TarFinding& finding) {
+  const std::string& path = writer_.path();
   if (finding.fault == formats::TarFault::missing_end || finding.fault == formats::TarFault::short_end) return;
   throw Error(
       ErrorCode::corrupt,
@@ -199,7 +197,8 @@ formats::IndexedShard index_by_headers(io::FileSystem& files, const std::string&
                                        const formats::ManifestShard& shard, const IndexKinds& kinds, Context& ctx) {
   ReaderIndexWriter writer(files, folder, shard.name, kinds);
   ReaderIndexScan scan(writer);
-  catalog::scan_shard(writer.path(), scan, ctx);
+  io::FileSource tar(writer.path());
+  catalog::scan_shard(tar, scan, ctx);
   scan.finish();
   return std::move(writer.facts());
 }

@@ -64,7 +64,7 @@ class ReaderIndexScan final : public formats::TarHandler {
   explicit ReaderIndexScan(ReaderIndexWriter& writer) : writer_(writer) {}
 
   bool entry(const formats::TarEntry& entry) override;
-  /// As refuse_unreadable().
+  /// Throws Error{corrupt} for what keeps readers from reading a shard whole; ignores what they cope with.
   void finding(const formats::TarFinding& finding) override;
 
   /// No member follows: publishes.
@@ -76,9 +76,6 @@ class ReaderIndexScan final : public formats::TarHandler {
   formats::WidsSampleCounter wids_;
   std::uint64_t end_ = 0;
 };
-
-/// Throws Error{corrupt} for what keeps readers from reading a shard whole; ignores what they cope with.
-void refuse_unreadable(const formats::TarFinding& finding, const std::string& path);
 
 /// Publishes what lies over the whole set: shardindex.json, .nv-meta/. A file that a user edited is kept, with a
 /// warning.

@@ -22,12 +22,12 @@ struct LsOptions {
 
 /// One member of a shard.
 struct LsRow {
-  std::string shard;  ///< file name
-  std::string key;    ///< of its sample; empty for what belongs to none, such as a folder or a link
-  std::string name;
+  std::string shard = {};  ///< file name
+  std::string key = {};    ///< of its sample; empty for what belongs to none, such as a folder or a link
+  std::string name = {};
   std::uint64_t offset = 0;  ///< of the content within the shard
   std::uint64_t size = 0;
-  std::optional<std::uint64_t> label;  ///< of its sample
+  std::optional<std::uint64_t> label = {};  ///< of its sample
 
   void describe(FieldVisitor& v);
 };

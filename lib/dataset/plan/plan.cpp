@@ -36,9 +36,7 @@ void PlanOptions::describe(FieldVisitor& v) {
           parts);
   v.field({"world", Unit::count, "ranks of the training job, to warn when shards are too few for them"}, world);
   v.field({"workers", Unit::count, "loader workers per rank, to warn when shards are too few for them"}, workers);
-  v.field(
-      {"threads", Unit::count, "cores to use (default: those this process may use)", between(1, system::kMostThreads)},
-      threads);
+  v.field(system::threads_field("cores to use (default: those this process may use)"), threads);
 }
 
 void PlanResult::describe(FieldVisitor& v) {

@@ -1,9 +1,7 @@
 #include "dataset/reshard/reshard_inputs.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -23,6 +21,7 @@
 #include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "sync/loan_pool.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
@@ -263,7 +262,7 @@ class InputFiles {
 class ShardSource final : public SampleSource {
  public:
   ShardSource(const formats::PlanReader& plan, const ReshardInputs& inputs, bool drop_bad, unsigned cores)
-      : plan_(plan), inputs_(inputs), drop_bad_(drop_bad), files_(inputs), judge_(drop_bad ? cores : 0) {
+      : plan_(plan), inputs_(inputs), drop_bad_(drop_bad), files_(inputs), decoders_(drop_bad ? cores : 0) {
     for (const formats::PlanClass& item : plan.head().classes) classes_[item.label].push_back(item.name);
   }
 
@@ -276,22 +275,13 @@ class ShardSource final : public SampleSource {
       }
       return PendingSample{
           formats::moved_sample_tar_bytes(*sample),
-          [this, sample](MutableBytes out, sync::WaitMeter& meter) { return try_read(*sample, out, meter); },
+          [this, sample](MutableBytes out, sync::WaitMeter& meter) { return read(*sample, out, meter); },
           [this, sample] { return skipped_path(*sample); }};
     };
   }
   bool leaves_out(const Error& error) const override { return drop_bad_ && error.code() == ErrorCode::corrupt; }
-  std::int64_t read_ns() const override { return read_ns_; }
 
  private:
-  Result<formats::IndexSample> try_read(const formats::MovedSample& sample, MutableBytes out, sync::WaitMeter& meter) {
-    try {
-      return read(sample, out, meter);
-    } catch (const Error& error) {
-      return error;
-    }
-  }
-
   /// Starts with the class that the plan counts the sample in, because the manifest takes it off there.
   std::string skipped_path(const formats::MovedSample& sample) const {
     const auto of_label = sample.label ? classes_.find(*sample.label) : classes_.end();
@@ -308,14 +298,11 @@ class ShardSource final : public SampleSource {
     formats::IndexSample result{sample.key, sample.label, sample.path, {}};
     std::uint64_t at = 0;
     for (const formats::MovedMember& member : sample.members) {
-      formats::write_ustar_header(out.subspan(at, formats::kTarBlock),
-                                  fmt::format("{}.{}", sample.key, member.extension), member.size);
-      at += formats::kTarBlock;
-      const MutableBytes content = out.subspan(at, member.size);
-      read_member(sample, member, content, meter);
+      const MutableBytes content = out.subspan(at + formats::kTarBlock, member.size);
+      timed(meter, [&] { files_.read(sample.input, member.offset, content); });
       if (drop_bad_) check_image(sample, member, content);
-      const std::uint64_t hash = xxh3_64(content);
-      if (member.xxh3 && *member.xxh3 != hash) {
+      result.members.push_back(finish_member(out, at, sample.key, member.extension, member.size));
+      if (member.xxh3 && *member.xxh3 != result.members.back().xxh3) {
         const std::string& path = inputs_.tars[sample.input].path;
         throw Error(ErrorCode::conflict,
                     fmt::format("'{}' at byte {}: the content of '{}.{}' is not what the shard's index says; `shardctl "
@@ -323,28 +310,15 @@ class ShardSource final : public SampleSource {
                                 path, member.offset, sample.source_key, member.extension),
                     path, member.offset);
       }
-      result.members.push_back({member.extension, at, member.size, hash});
-      const MutableBytes padding = out.subspan(at + member.size, formats::tar_padded(member.size) - member.size);
-      std::ranges::fill(padding, std::byte{0});
-      at += formats::tar_padded(member.size);
+      at += formats::tar_member_bytes(member.size);
     }
     return result;
-  }
-
-  void read_member(const formats::MovedSample& sample, const formats::MovedMember& member, MutableBytes out,
-                   sync::WaitMeter& meter) {
-    const auto start = std::chrono::steady_clock::now();
-    {
-      const sync::WaitMeter::Scope waiting(meter);
-      files_.read(sample.input, member.offset, out);
-    }
-    read_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
   }
 
   /// Throws Error{corrupt}, which starts with the code of verify, for an image that verify counts as an error.
   void check_image(const formats::MovedSample& sample, const formats::MovedMember& member, Bytes content) {
     if (!is_image_member(member.extension)) return;
-    const std::optional<ImageFault> fault = judge_.fault(content, member.extension);
+    const std::optional<ImageFault> fault = image_fault(*decoders_.borrow(), content, member.extension);
     if (fault && fault->is_error()) {
       drop(sample, member, fault->describe());
     }
@@ -369,9 +343,8 @@ class ShardSource final : public SampleSource {
   const ReshardInputs& inputs_;
   const bool drop_bad_;
   InputFiles files_;
-  ImageJudge judge_;
+  sync::LoanPool<image::JpegDecoder> decoders_;                ///< for hundreds of threads that read
   std::map<std::uint64_t, std::vector<std::string>> classes_;  ///< by label
-  std::atomic<std::int64_t> read_ns_{0};
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>

@@ -23,7 +23,30 @@ class Planner {
   Planner(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope, Context& ctx)
       : source_(source), scan_(source.scan), options_(options), scope_(scope), ctx_(ctx) {}
 
-  PlanSummary write(ByteSink& sink);
+  PlanSummary write(ByteSink& sink) {
+    make_order();
+    make_head();
+    const ShardCut shards = cut();
+    ctx_.progress().start("plan", order_.size());
+    formats::PlanWriter writer(sink, head_);
+    std::size_t next = 0;
+    std::vector<std::size_t> seen_in(head_.classes.size(), 0);  // shard number + 1
+    for (std::size_t shard = 0; shard < shards.samples.size(); ++shard) {
+      writer.begin_shard();
+      std::uint64_t classes = 0;
+      for (std::uint64_t i = 0; i < shards.samples[shard]; ++i, ++next) {
+        const formats::PlannedSample sample = sample_at(order_[next]);
+        writer.add(sample);
+        note_sample();
+        if (sample.class_index && std::exchange(seen_in[*sample.class_index], shard + 1) != shard + 1) ++classes;
+      }
+      count_classes(classes, shard, shards.samples.size());
+      ctx_.throw_if_stopped();
+    }
+    result_.plan_hash = to_hex(writer.finish());
+    summarise(writer.shards());
+    return std::move(result_);
+  }
 
  private:
   /// One sample in 8 bytes: its class (below 2^24) and its position in that class (below 2^32: see ScannedClass).
@@ -34,15 +57,139 @@ class Planner {
     std::size_t file() const { return packed & 0xffffffffU; }
   };
 
-  void make_order();
-  ShardCut cut();
-  void make_head();
-  formats::PlannedSample sample_at(const Position& position) const;
-  std::string json_of(const std::string& path) const;
-  void note_sample() const;
-  std::uint64_t bytes_at(const Position& position) const;
-  void count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards);
-  void summarise(const std::vector<formats::PlanShard>& shards);
+  void make_order() {
+    order_.reserve(scope_.samples ? scope_.samples->size() : scan_.images());
+    std::uint32_t number = 0;
+    std::size_t taken = 0;
+    for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
+      for (std::size_t f = 0; f < scan_.classes[c].files.size(); ++f, ++number) {
+        if (scope_.samples) {
+          if (taken == scope_.samples->size() || (*scope_.samples)[taken] != number) continue;
+          ++taken;
+        }
+        order_.emplace_back(c, f);
+      }
+    }
+  }
+
+  void make_head() {
+    head_.name = options_.name;
+    head_.options = plan_texts(options_);
+    head_.options.insert(scope_.options.begin(), scope_.options.end());
+    head_.parts = scope_.parts;
+    if (!scan_.problems.empty() && options_.on_bad != OnBad::skip) throw scan_.problems.front().error;
+    if (scope_.lists_skipped) {
+      for (const catalog::ScanProblem& problem : scan_.problems)
+        head_.skipped.push_back({problem.path, problem.error.what()});
+    }
+    head_.listed = scan_.listed;
+    head_.objects = std::ranges::any_of(scan_.classes, [](const auto& item) { return !item.versions.empty(); });
+    for (std::size_t c = 0; c < source_.labels.size(); ++c) {
+      head_.classes.push_back({scan_.classes[c].name, source_.labels[c], 0});
+    }
+    label_digits_ = formats::label_digits(head_);
+    if (order_.empty()) {
+      throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_.images.path),
+                  source_.images.path);
+    }
+    if (!head_.classes.empty()) {
+      for (const Position& position : order_) ++head_.classes[position.class_index()].samples;
+    }
+    if (options_.no_shuffle) return;
+    Prng prng(options_.shuffle.value_or(0));
+    shuffle(std::span(order_), prng);
+  }
+
+  ShardCut cut() {
+    ctx_.progress().start("sizes", order_.size());
+    std::vector<std::uint32_t> blocks;  // a sample costs 10 us and more where there is metadata: asked for once
+    blocks.reserve(order_.size());
+    for (const Position& position : order_) {
+      blocks.push_back(static_cast<std::uint32_t>(bytes_at(position) / formats::kTarBlock));
+      note_sample();
+    }
+    const ShardCut cut = cut_shards(
+        blocks.size(), [&](std::uint64_t i) { return std::uint64_t{blocks[i]} * formats::kTarBlock; }, options_);
+    if (cut.oversized > 0) {
+      ctx_.warn("sample_over_shard_size", fmt::format("{} larger than --size: each gets a shard of its own",
+                                                      format_count(cut.oversized, "sample")));
+    }
+    return cut;
+  }
+
+  formats::PlannedSample sample_at(const Position& position) const {
+    const catalog::ScannedClass& owner = scan_.classes[position.class_index()];
+    const catalog::ScannedFile& file = owner.files[position.file()];
+    const std::string_view stem = formats::split_extension(owner.name_of(file)).stem;
+    std::optional<std::uint32_t> class_index;
+    if (!head_.classes.empty()) class_index = static_cast<std::uint32_t>(position.class_index());
+    const auto planned = [&](const catalog::ScannedFile& member) {
+      const std::string_view name = owner.name_of(member);
+      if (member.size >= formats::kTarSizeLimit) {
+        const std::string path = owner.path_of(member);
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("'{}' has {} bytes; members of portable shards stay below 8 GiB", path, member.size),
+                    path);
+      }
+      const std::string_view suffix = name.substr(stem.size());
+      std::optional<std::string> version = owner.version_of(member);
+      return formats::PlannedFile{std::string(suffix.starts_with('.') ? suffix.substr(1) : suffix), member.size,
+                                  version ? 0 : member.mtime_ns, std::move(version)};
+    };
+    formats::PlannedSample sample{class_index, file.marked, std::string(stem), planned(file), {}};
+    const auto index = static_cast<std::uint32_t>(position.file());
+    auto sidecar = std::ranges::lower_bound(owner.sidecars, index, {}, &catalog::ScannedSidecar::image);
+    for (; sidecar != owner.sidecars.end() && sidecar->image == index; ++sidecar) {
+      sample.sidecars.push_back(planned(sidecar->file));
+    }
+    if (source_.notes) sample.json = json_of(owner.path_of(file));
+    return sample;
+  }
+
+  std::string json_of(const std::string& path) const {
+    std::string json = source_.notes->json_of(path);
+    if (json.size() > formats::kLongestPlannedJson) {
+      throw Error(
+          ErrorCode::unsupported,
+          fmt::format("the .json of '{}' would have {} bytes, a plan holds at most {}; keep such data in a file beside "
+                      "the image",
+                      path, format_count(json.size()), format_count(formats::kLongestPlannedJson)),
+          path);
+    }
+    return json;
+  }
+
+  /// Rows of metadata make a sample cost 10 us and more, a shard of them seconds.
+  void note_sample() const {
+    if (++ctx_.progress().items % 4096 == 0) ctx_.throw_if_stopped();
+  }
+
+  std::uint64_t bytes_at(const Position& position) const {
+    const formats::PlannedSample sample = sample_at(position);
+    return formats::sample_tar_bytes(sample, sample.class_index ? label_digits_[*sample.class_index] : 0);
+  }
+
+  void count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards) {
+    ClassesPerShard& per_shard = result_.classes_per_shard;
+    per_shard.min = shard == 0 ? classes : std::min(per_shard.min, classes);
+    per_shard.max = std::max(per_shard.max, classes);
+    per_shard.mean += static_cast<double>(classes) / static_cast<double>(shards);
+  }
+
+  void summarise(const std::vector<formats::PlanShard>& shards) {
+    result_.samples = order_.size();
+    result_.shards = shards.size();
+    for (const formats::PlanShard& shard : shards) {
+      result_.bytes += shard.bytes;
+      result_.largest_shard_bytes = std::max(result_.largest_shard_bytes, shard.bytes);
+    }
+    result_.classes = head_.classes.size();
+    result_.skipped = head_.skipped.size();
+    result_.ignored_files = scan_.ignored;
+    std::uint64_t largest_class = 0;
+    for (const formats::PlanClass& item : head_.classes) largest_class = std::max(largest_class, item.samples);
+    result_.shuffle_buffer = shuffle_buffer_for({!options_.no_shuffle, largest_class, result_.samples, result_.bytes});
+  }
 
   const ScannedSource& source_;
   const catalog::ImageFolderScan& scan_;
@@ -54,168 +201,6 @@ class Planner {
   std::vector<Position> order_;
   PlanSummary result_;
 };
-
-PlanSummary Planner::write(ByteSink& sink) {
-  make_order();
-  make_head();
-  const ShardCut shards = cut();
-  ctx_.progress().start("plan", order_.size());
-  formats::PlanWriter writer(sink, head_);
-  std::size_t next = 0;
-  std::vector<std::size_t> seen_in(head_.classes.size(), 0);  // shard number + 1
-  for (std::size_t shard = 0; shard < shards.samples.size(); ++shard) {
-    writer.begin_shard();
-    std::uint64_t classes = 0;
-    for (std::uint64_t i = 0; i < shards.samples[shard]; ++i, ++next) {
-      const formats::PlannedSample sample = sample_at(order_[next]);
-      writer.add(sample);
-      note_sample();
-      if (sample.class_index && std::exchange(seen_in[*sample.class_index], shard + 1) != shard + 1) ++classes;
-    }
-    count_classes(classes, shard, shards.samples.size());
-    ctx_.throw_if_stopped();
-  }
-  result_.plan_hash = to_hex(writer.finish());
-  summarise(writer.shards());
-  return std::move(result_);
-}
-
-ShardCut Planner::cut() {
-  ctx_.progress().start("sizes", order_.size());
-  std::vector<std::uint32_t> blocks;  // a sample costs 10 us and more where there is metadata: asked for once
-  blocks.reserve(order_.size());
-  for (const Position& position : order_) {
-    blocks.push_back(static_cast<std::uint32_t>(bytes_at(position) / formats::kTarBlock));
-    note_sample();
-  }
-  const ShardCut cut = cut_shards(
-      blocks.size(), [&](std::uint64_t i) { return std::uint64_t{blocks[i]} * formats::kTarBlock; }, options_);
-  if (cut.oversized > 0) {
-    ctx_.warn("sample_over_shard_size", fmt::format("{} larger than --size: each gets a shard of its own",
-                                                    format_count(cut.oversized, "sample")));
-  }
-  return cut;
-}
-
-void Planner::make_order() {
-  order_.reserve(scope_.samples ? scope_.samples->size() : scan_.images());
-  std::uint32_t number = 0;
-  std::size_t taken = 0;
-  for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
-    for (std::size_t f = 0; f < scan_.classes[c].files.size(); ++f, ++number) {
-      if (scope_.samples) {
-        if (taken == scope_.samples->size() || (*scope_.samples)[taken] != number) continue;
-        ++taken;
-      }
-      order_.emplace_back(c, f);
-    }
-  }
-}
-
-void Planner::make_head() {
-  head_.name = options_.name;
-  head_.options = plan_texts(options_);
-  head_.options.insert(scope_.options.begin(), scope_.options.end());
-  head_.parts = scope_.parts;
-  if (!scan_.problems.empty() && options_.on_bad != OnBad::skip) throw scan_.problems.front().error;
-  if (scope_.lists_skipped) {
-    for (const catalog::ScanProblem& problem : scan_.problems)
-      head_.skipped.push_back({problem.path, problem.error.what()});
-  }
-  head_.listed = scan_.listed;
-  head_.objects = std::ranges::any_of(scan_.classes, [](const auto& item) { return !item.versions.empty(); });
-  for (std::size_t c = 0; c < source_.labels.size(); ++c) {
-    head_.classes.push_back({scan_.classes[c].name, source_.labels[c], 0});
-  }
-  label_digits_ = formats::label_digits(head_);
-  if (order_.empty()) {
-    throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_.images.path),
-                source_.images.path);
-  }
-  if (!head_.classes.empty()) {
-    for (const Position& position : order_) ++head_.classes[position.class_index()].samples;
-  }
-  if (options_.no_shuffle) return;
-  Prng prng(options_.shuffle.value_or(0));
-  shuffle(std::span(order_), prng);
-}
-
-formats::PlannedSample Planner::sample_at(const Position& position) const {
-  const catalog::ScannedClass& owner = scan_.classes[position.class_index()];
-  const catalog::ScannedFile& file = owner.files[position.file()];
-  const std::string_view stem = formats::split_extension(owner.name_of(file)).stem;
-  std::optional<std::uint32_t> class_index;
-  if (!head_.classes.empty()) class_index = static_cast<std::uint32_t>(position.class_index());
-  const auto planned = [&](const catalog::ScannedFile& member) {
-    const std::string_view name = owner.name_of(member);
-    if (member.size >= formats::kTarSizeLimit) {
-      const std::string path = owner.path_of(member);
-      throw Error(ErrorCode::unsupported,
-                  fmt::format("'{}' has {} bytes; members of portable shards stay below 8 GiB", path, member.size),
-                  path);
-    }
-    const std::string_view suffix = name.substr(stem.size());
-    std::optional<std::string> version = owner.version_of(member);
-    return formats::PlannedFile{std::string(suffix.starts_with('.') ? suffix.substr(1) : suffix), member.size,
-                                version ? 0 : member.mtime_ns, std::move(version)};
-  };
-  formats::PlannedSample sample{class_index, file.marked, std::string(stem), planned(file), {}};
-  const auto index = static_cast<std::uint32_t>(position.file());
-  auto sidecar = std::ranges::lower_bound(owner.sidecars, index, {}, &catalog::ScannedSidecar::image);
-  for (; sidecar != owner.sidecars.end() && sidecar->image == index; ++sidecar) {
-    sample.sidecars.push_back(planned(sidecar->file));
-  }
-  if (source_.notes) sample.json = json_of(owner.path_of(file));
-  return sample;
-}
-
-std::string Planner::json_of(const std::string& path) const {
-  std::string json = source_.notes->json_of(path);
-  if (json.size() > formats::kLongestPlannedJson) {
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("the .json of '{}' would have {} bytes, a plan holds at most {}; keep such data in a file beside "
-                    "the image",
-                    path, format_count(json.size()), format_count(formats::kLongestPlannedJson)),
-        path);
-  }
-  return json;
-}
-
-/// Rows of metadata make a sample cost 10 us and more, a shard of them seconds.
-void Planner::note_sample() const {
-  if (++ctx_.progress().items % 4096 == 0) ctx_.throw_if_stopped();
-}
-
-std::uint64_t Planner::bytes_at(const Position& position) const {
-  const formats::PlannedSample sample = sample_at(position);
-  return formats::sample_tar_bytes(sample, sample.class_index ? label_digits_[*sample.class_index] : 0);
-}
-
-void Planner::count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards) {
-  ClassesPerShard& per_shard = result_.classes_per_shard;
-  per_shard.min = shard == 0 ? classes : std::min(per_shard.min, classes);
-  per_shard.max = std::max(per_shard.max, classes);
-  per_shard.mean += static_cast<double>(classes) / static_cast<double>(shards);
-}
-
-void Planner::summarise(const std::vector<formats::PlanShard>& shards) {
-  result_.samples = order_.size();
-  result_.shards = shards.size();
-  for (const formats::PlanShard& shard : shards) {
-    result_.bytes += shard.bytes;
-    result_.largest_shard_bytes = std::max(result_.largest_shard_bytes, shard.bytes);
-  }
-  result_.classes = head_.classes.size();
-  result_.skipped = head_.skipped.size();
-  result_.ignored_files = scan_.ignored;
-  std::uint64_t largest_class = 0;
-  for (const formats::PlanClass& item : head_.classes) largest_class = std::max(largest_class, item.samples);
-  const ShuffleBuffer buffer =
-      shuffle_buffer_for({!options_.no_shuffle, largest_class, result_.samples, result_.bytes});
-  result_.shuffle_buffer_samples = buffer.samples;
-  result_.shuffle_buffer_bytes = buffer.bytes;
-}
 
 }  // namespace
 
@@ -233,9 +218,7 @@ void PlanSummary::describe(FieldVisitor& v) {
   v.field({"ignored_files", Unit::count, "files that are neither images nor side-cars"}, ignored_files);
   v.field({"largest_shard_bytes", Unit::bytes, "of the largest shard"}, largest_shard_bytes);
   v.field({"classes_per_shard", "how well the classes are mixed"}, classes_per_shard);
-  v.field({"shuffle_buffer_samples", Unit::count, "shuffle buffer that a loader worker should use"},
-          shuffle_buffer_samples);
-  v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer, per loader worker"}, shuffle_buffer_bytes);
+  shuffle_buffer.describe(v);
   v.field({"plan_hash", "XXH3-128 over options, classes, names and sizes in order"}, plan_hash);
 }
 

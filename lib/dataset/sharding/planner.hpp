@@ -33,8 +33,7 @@ struct PlanSummary {
   std::uint64_t ignored_files = 0;
   std::uint64_t largest_shard_bytes = 0;
   ClassesPerShard classes_per_shard;
-  std::uint64_t shuffle_buffer_samples = 0;
-  std::uint64_t shuffle_buffer_bytes = 0;
+  ShuffleBuffer shuffle_buffer;
   std::string plan_hash;
 
   void describe(FieldVisitor& v);

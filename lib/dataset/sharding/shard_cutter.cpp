@@ -19,9 +19,9 @@ struct Limits {
   std::uint64_t bytes;
 };
 
-Limits limits_of(const ShardSizes& options) {
-  if (!options.samples && !options.size) return {kDefaultShardSamples, kDefaultShardBytes};
-  return {options.samples.value_or(kNoLimit), options.size.value_or(kNoLimit)};
+Limits limits_of(ShardSizes sizes) {
+  set_defaults(sizes);
+  return {sizes.samples.value_or(kNoLimit), sizes.size.value_or(kNoLimit)};
 }
 
 ShardCut cut_at_limits(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& bytes_of,
@@ -101,6 +101,11 @@ void ClassesPerShard::describe(FieldVisitor& v) {
   v.field({"min", Unit::count, "in the shard with the fewest"}, min);
   v.field({"mean", "over all shards"}, mean);
   v.field({"max", Unit::count, "in the shard with the most"}, max);
+}
+
+void ShuffleBuffer::describe(FieldVisitor& v) {
+  v.field({"shuffle_buffer_samples", Unit::count, "shuffle buffer that a loader worker should use"}, samples);
+  v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer, per loader worker"}, bytes);
 }
 
 ShuffleBuffer shuffle_buffer_for(const ShardedOrder& order) {

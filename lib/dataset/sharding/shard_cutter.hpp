@@ -39,6 +39,8 @@ struct ShardedOrder {
 struct ShuffleBuffer {
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;  ///< memory that they take, at their mean size in the shards
+  /// As members of the result around it.
+  void describe(FieldVisitor& v);
 };
 
 /// The buffer that a loader worker should use. Where shards are shuffled, 1000 samples do; in runs of one class a

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/context.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
 #include "io/file.hpp"

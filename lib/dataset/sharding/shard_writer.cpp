@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <stop_token>
-#include <string_view>
 #include <utility>
 #include <variant>
+
+#include <fmt/format.h>
 
 #include "core/hash.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
@@ -302,17 +301,16 @@ class ShardJob {
     Chunk chunk = std::move(claim.chunk);
     const MutableBytes room = chunk.buffer.bytes();
     for (const PendingSample& pending : claim.samples) {
-      Result<formats::IndexSample> sample = pending.read(room.subspan(chunk.used, pending.tar_bytes), meter);
-      if (sample) {
-        const formats::IndexMember& last = sample->members.back();
+      try {
+        formats::IndexSample sample = pending.read(room.subspan(chunk.used, pending.tar_bytes), meter);
+        const formats::IndexMember& last = sample.members.back();
         const std::size_t taken = last.offset + formats::tar_padded(last.size);
-        for (formats::IndexMember& member : sample->members) member.offset += chunk.used;
-        chunk.entries.emplace_back(std::move(*sample));
+        for (formats::IndexMember& member : sample.members) member.offset += chunk.used;
+        chunk.entries.emplace_back(std::move(sample));
         chunk.used += taken;
-      } else if (setup_.source.leaves_out(sample.error())) {
-        chunk.entries.emplace_back(formats::IndexSkip{pending.path(), sample.error().what()});
-      } else {
-        throw Error(sample.error());
+      } catch (const Error& error) {
+        if (!setup_.source.leaves_out(error)) throw;
+        chunk.entries.emplace_back(formats::IndexSkip{pending.path(), error.what()});
       }
     }
     return chunk;
@@ -351,6 +349,23 @@ class ShardJob {
 };
 
 }  // namespace
+
+void SampleSource::timed(sync::WaitMeter& meter, const std::function<void()>& read) {
+  const auto start = std::chrono::steady_clock::now();
+  {
+    const sync::WaitMeter::Scope waiting(meter);
+    read();
+  }
+  read_ns_ += since(start);
+}
+
+formats::IndexMember SampleSource::finish_member(MutableBytes room, std::uint64_t at, std::string_view key,
+                                                 const std::string& extension, std::uint64_t size) {
+  formats::write_ustar_header(room.subspan(at, formats::kTarBlock), fmt::format("{}.{}", key, extension), size);
+  const std::uint64_t begin = at + formats::kTarBlock;
+  std::ranges::fill(room.subspan(begin + size, formats::tar_padded(size) - size), std::byte{0});
+  return {extension, begin, size, xxh3_64(room.subspan(begin, size))};
+}
 
 ShardsWritten write_shards(const ShardWriting& setup, const std::vector<std::size_t>& shards, io::FileSystem& files,
                            Context& ctx) {

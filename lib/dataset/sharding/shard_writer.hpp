@@ -1,10 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/bytes.hpp"
@@ -23,9 +25,9 @@ struct PendingSample {
   /// Bytes that it takes in its tar at the most.
   std::size_t tar_bytes = 0;
   /// Writes headers, contents and padding to the front of `out`, which has `tar_bytes`. The members' offsets count from
-  /// there; the sample ends with the padding of the last. The Error says why there is no sample. Blocking reads are
-  /// timed by `meter`.
-  std::function<Result<formats::IndexSample>(MutableBytes out, sync::WaitMeter& meter)> read;
+  /// there; the sample ends with the padding of the last. Blocking reads are timed by `meter`. Throws Error where there
+  /// is no sample.
+  std::function<formats::IndexSample(MutableBytes out, sync::WaitMeter& meter)> read;
   /// What the index names when the sample is left out.
   std::function<std::string()> path;
 };
@@ -42,7 +44,18 @@ class SampleSource {
   /// Whether a sample that failed so is left out; otherwise the job fails.
   virtual bool leaves_out(const Error& error) const = 0;
   /// Nanoseconds that all threads together spent reading.
-  virtual std::int64_t read_ns() const = 0;
+  std::int64_t read_ns() const { return read_ns_; }
+
+ protected:
+  /// Does a blocking read, timed for read_ns() and by `meter`.
+  void timed(sync::WaitMeter& meter, const std::function<void()>& read);
+  /// Completes the member whose record starts at `at` of a sample's room and whose content, of `size` bytes, stands in
+  /// its place: writes header and padding.
+  static formats::IndexMember finish_member(MutableBytes room, std::uint64_t at, std::string_view key,
+                                            const std::string& extension, std::uint64_t size);
+
+ private:
+  std::atomic<std::int64_t> read_ns_{0};
 };
 
 /// Where write_shards() reads and writes.

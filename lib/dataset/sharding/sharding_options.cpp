@@ -186,10 +186,10 @@ void WriteOptions::describe(FieldVisitor& v) {
            "energon (<shard>.tar.idx, .nv-meta/)",
            "dali,wids,energon"},
           index);
-  v.field({"threads", Unit::count,
-           "cores to use (default: those this process may use); reads in flight follow the source's latency, not this",
-           between(1, system::kMostThreads)},
-          threads);
+  v.field(
+      system::threads_field(
+          "cores to use (default: those this process may use); reads in flight follow the source's latency, not this"),
+      threads);
 }
 
 }  // namespace shardkit::dataset

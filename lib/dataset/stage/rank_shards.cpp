@@ -91,14 +91,6 @@ RankShards for_hf(std::size_t count, const Ranks& ranks) {
 
 }  // namespace
 
-RankSplit parse_rank_split(const std::optional<std::string>& name) {
-  if (!name) return RankSplit::webdataset;
-  const auto& names = kEnumNames<RankSplit>;
-  const auto found = std::ranges::find(names, *name);
-  if (found != names.end()) return static_cast<RankSplit>(found - names.begin());
-  throw Error(ErrorCode::usage, fmt::format("--split is webdataset, dali or hf, not '{}'", *name));
-}
-
 std::optional<Ranks> parse_ranks(const std::optional<std::string>& rank, std::optional<std::uint64_t> world) {
   if (!rank && !world) return std::nullopt;
   if (!world) throw Error(ErrorCode::usage, "--rank needs --world N, the number of ranks in the whole job");

@@ -18,9 +18,6 @@ namespace shardkit::dataset {
 enum class RankSplit { webdataset, dali, hf };
 constexpr auto enum_names(RankSplit) { return std::to_array<std::string_view>({"webdataset", "dali", "hf"}); }
 
-/// Reads --split; webdataset without one. Throws Error{usage} for another name.
-RankSplit parse_rank_split(const std::optional<std::string>& name);
-
 /// The ranks `first` to `last`, both among them, of `world` in all; ranks count from 0.
 struct Ranks {
   std::uint64_t first = 0;

@@ -1,11 +1,10 @@
 #include "dataset/stage/stage.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <mutex>
 #include <random>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -56,7 +55,6 @@ void check(const StageOptions& options) {
   if (options.target.empty()) throw Error(ErrorCode::usage, "DST is empty; name a folder on a local disk");
   check_ranges(options);
   parse_ranks(options.rank, options.world);
-  parse_rank_split(options.split);
   if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split says how --rank divides; give both");
 }
 
@@ -104,46 +102,12 @@ void wait_jitter(double longest, const std::stop_token& stop) {
   system::system_clock().sleep(system::Seconds(std::uniform_real_distribution(0.0, longest)(device)), stop);
 }
 
-/// Hears of requests that were repeated, and tells the copier that is at work.
-class RetryWatch {
- public:
-  void note(const net::RetryEvent& event) {
-    const std::scoped_lock lock(mutex_);
-    ++retries_;
-    if (event.throttled && copier_ != nullptr) copier_->throttled();
-  }
-  /// Tells a copier for as long as it lives.
-  class Listener {
-   public:
-    Listener(RetryWatch& watch, staging::StageCopier& copier) : watch_(watch) { watch_.tell(&copier); }
-    ~Listener() { watch_.tell(nullptr); }
-    Listener(const Listener&) = delete;
-    Listener& operator=(const Listener&) = delete;
-
-   private:
-    RetryWatch& watch_;
-  };
-  std::uint64_t retries() const {
-    const std::scoped_lock lock(mutex_);
-    return retries_;
-  }
-
- private:
-  void tell(staging::StageCopier* copier) {
-    const std::scoped_lock lock(mutex_);
-    copier_ = copier;
-  }
-
-  mutable std::mutex mutex_;
-  std::uint64_t retries_ = 0;
-  staging::StageCopier* copier_ = nullptr;
-};
-
 /// One call of stage, from a source that is open.
 class Stage {
  public:
   Stage(io::FileSystem& files, io::ObjectSource& source, const staging::StageWanted& wanted,
-        const StageOptions& options, staging::CopyLimits limits, RetryWatch& retries, Context& ctx)
+        const StageOptions& options, staging::CopyLimits limits, const std::atomic<std::uint64_t>& retries,
+        Context& ctx)
       : files_(files),
         source_(source),
         all_of_one_source_(!wanted.names && options.sources.size() <= 1),
@@ -206,7 +170,7 @@ class Stage {
   void keep_ranks() {
     const auto ranks = parse_ranks(options_.rank, options_.world);
     if (!ranks) return;
-    const RankSplit split = parse_rank_split(options_.split);
+    const RankSplit split = options_.split.value_or(RankSplit::webdataset);
     RankShards kept = shards_of_ranks(set_.samples_per_shard(), *ranks, split);
     for (Warning& warning : kept.warnings) ctx_.warn(std::move(warning.code), std::move(warning.text));
     set_.keep_shards(kept.shards);
@@ -226,7 +190,6 @@ class Stage {
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
     staging::StageCopier copier(files_, source_, target_, limits_, ctx_);
-    const RetryWatch::Listener listener(retries_, copier);
     copier.bring(wanted_);
     warn_of_strangers(target_, ctx_);
     set_.update(copier.changed());
@@ -235,7 +198,7 @@ class Stage {
     StageResult result = this->result();
     result.bytes_fetched = copier.bytes_fetched() + set_.manifest_text().size();
     result.bytes_reused = copier.bytes_reused();
-    result.retries = retries_.retries() + copier.refetched();
+    result.retries = retries_ + copier.refetched();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     result.bytes_per_second = static_cast<double>(result.bytes_fetched) / elapsed.count();
     return result;
@@ -283,7 +246,7 @@ class Stage {
   const bool is_part_;  ///< of a manifest's shards some were named
   const StageOptions& options_;
   const staging::CopyLimits limits_;
-  RetryWatch& retries_;
+  const std::atomic<std::uint64_t>& retries_;  ///< of requests, so far
   Context& ctx_;
   staging::StageSet set_;
   staging::StageTarget target_;
@@ -314,19 +277,24 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   check(options.share, options.target);
   staging::require_local_folder(options.target);
   wait_jitter(options.jitter, ctx.stop_token());
-  RetryWatch retries;
+  std::atomic<std::uint64_t> retries = 0;
+  std::atomic<bool> throttled = false;
   net::StoreOptions stores = options.access.store_options();
-  stores.retry.on_retry = [&](const net::RetryEvent& event) { retries.note(event); };
+  stores.retry.on_retry = [&](const net::RetryEvent& event) {
+    ++retries;
+    if (event.throttled) throttled = true;
+  };
   const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
   const bool remote = set.source->location().find("://") != std::string::npos;
+  staging::CopyLimits limits = copy_limits(options, remote);
+  limits.throttled = [&] { return throttled.exchange(false); };
   const auto files = io::posix_file_system();
-  return Stage(*files, *set.source, wanted_of(set, options, ctx), options, copy_limits(options, remote), retries, ctx)
-      .run();
+  return Stage(*files, *set.source, wanted_of(set, options, ctx), options, std::move(limits), retries, ctx).run();
 }
 
 StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageWanted& wanted,
                      const StageOptions& options, Context& ctx, const staging::CopyLimits& limits) {
-  RetryWatch retries;
+  const std::atomic<std::uint64_t> retries = 0;
   return Stage(files, source, wanted, options, limits, retries, ctx).run();
 }
 
@@ -346,8 +314,7 @@ void StageOptions::describe(FieldVisitor& v) {
   v.field({"world", Unit::count, "ranks of the whole job, for --rank", at_least(1)}, world);
   v.field({"split",
            "the loader that divides shards among ranks, for --rank: webdataset (the default), dali or hf (Hugging Face "
-           "datasets)",
-           "LOADER"},
+           "datasets)"},
           split);
   share.describe(v);
   v.field({"concurrency", Unit::count,

@@ -23,7 +23,7 @@ struct StageOptions {
   std::string manifest;
   std::optional<std::string> rank;
   std::optional<std::uint64_t> world;
-  std::optional<std::string> split;
+  std::optional<RankSplit> split;
   CacheShareOptions share;
   std::optional<std::uint64_t> concurrency;
   std::optional<std::uint64_t> memory;

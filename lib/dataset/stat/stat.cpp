@@ -111,7 +111,7 @@ class Statistics {
         shard_classes_(set_.shards.size()) {}
 
   StatResult run() {
-    for (const catalog::ShardFile& shard : set_.shards) result_.bytes += shard.bytes;
+    result_.bytes = set_.bytes();
     ctx_.progress().start("stat", set_.shards.size(), result_.bytes);
     read_shards();
     result_.shards = set_.shards.size();
@@ -203,9 +203,7 @@ class Statistics {
       const double equal = static_cast<double>(total_.equal_neighbours) / static_cast<double>(total_.neighbours);
       result_.mixed = equal <= (1 + chance) / 2;
     }
-    const ShuffleBuffer buffer = shuffle_buffer_for({result_.mixed, largest_class, result_.samples, result_.bytes});
-    result_.shuffle_buffer_samples = buffer.samples;
-    result_.shuffle_buffer_bytes = buffer.bytes;
+    result_.shuffle_buffer = shuffle_buffer_for({result_.mixed, largest_class, result_.samples, result_.bytes});
   }
 
   Context& ctx_;
@@ -224,12 +222,8 @@ class Statistics {
 StatResult stat(const StatOptions& options, Context& ctx) { return Statistics(options, ctx).run(); }
 
 void StatOptions::describe(FieldVisitor& v) {
-  v.field({"SHARDS", "folders, tars, patterns, list files or wids indexes, here or at s3:// or http(s):// URLs",
-           Role::positional},
-          shards);
-  v.field({"threads", Unit::count, "shards read at a time; default: the CPUs this process may use", "N",
-           between(1, system::kMostThreads)},
-          threads);
+  v.field(catalog::kShardsOperand, shards);
+  v.field(system::threads_field("shards read at a time; default: the CPUs this process may use"), threads);
   access.describe(v);
 }
 
@@ -271,9 +265,7 @@ void StatResult::describe(FieldVisitor& v) {
   v.field({"class_balance", "how even the classes are"}, class_balance);
   v.field({"classes_per_shard", "how well the classes are mixed over the shards"}, classes_per_shard);
   v.field({"mixed", "neighbours within shards are of different classes, as in shuffled shards"}, mixed);
-  v.field({"shuffle_buffer_samples", Unit::count, "shuffle buffer that a loader worker should use"},
-          shuffle_buffer_samples);
-  v.field({"shuffle_buffer_bytes", Unit::bytes, "memory of that buffer, per loader worker"}, shuffle_buffer_bytes);
+  shuffle_buffer.describe(v);
   v.field({"classes", "by label"}, classes);
 }
 

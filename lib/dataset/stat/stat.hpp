@@ -72,8 +72,7 @@ struct StatResult {
   std::optional<ClassBalance> class_balance;         ///< empty without labels
   std::optional<ClassesPerShard> classes_per_shard;  ///< empty without labels
   bool mixed = true;
-  std::uint64_t shuffle_buffer_samples = 0;
-  std::uint64_t shuffle_buffer_bytes = 0;
+  ShuffleBuffer shuffle_buffer;
   std::vector<StatClass> classes;  ///< by label; with those that the manifest knows and no shard holds
 
   void describe(FieldVisitor& v);

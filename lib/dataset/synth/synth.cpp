@@ -1,6 +1,5 @@
 #include "dataset/synth/synth.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -138,8 +137,7 @@ void SynthOptions::describe(FieldVisitor& v) {
   v.field({"classes", Unit::count, "class folders to make", between(1, kMaxClasses)}, classes);
   v.field({"per-class", Unit::count, "images in each class", between(1, kMaxPerClass)}, per_class);
   v.field({"seed", "what all images depend on", "SEED"}, seed);
-  v.field({"threads", Unit::count, "threads; default: the CPUs this process may use", between(1, system::kMostThreads)},
-          threads);
+  v.field(system::threads_field("threads; default: the CPUs this process may use"), threads);
 }
 
 void SynthResult::describe(FieldVisitor& v) {

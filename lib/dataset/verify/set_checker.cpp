@@ -10,7 +10,6 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
-#include "dataset/verify/verify.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
@@ -130,12 +129,11 @@ bool SetChecker::is_whole() const {
   return static_cast<std::size_t>(listed) == set_.manifest->shards.size();
 }
 
-LabelSummary SetChecker::labels() const {
-  LabelSummary summary;
-  if (samples_by_label_.empty()) return summary;
+std::optional<VerifyClasses> SetChecker::classes() const {
+  if (samples_by_label_.empty()) return std::nullopt;
   const auto [fewest, most] =
       std::ranges::minmax_element(samples_by_label_, {}, [](const auto& item) { return item.second; });
-  return {samples_by_label_.size(), samples_by_label_.rbegin()->first, fewest->second, most->second};
+  return VerifyClasses{samples_by_label_.size(), samples_by_label_.rbegin()->first, fewest->second, most->second};
 }
 
 void SetChecker::check_keys(Context& ctx) {

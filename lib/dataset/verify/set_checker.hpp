@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 #include "catalog/shard_set.hpp"
 #include "core/context.hpp"
 #include "dataset/checks/shard_checker.hpp"
+#include "dataset/verify/verify.hpp"
 #include "formats/index_kinds.hpp"
 
 namespace shardkit::dataset {
@@ -43,14 +45,6 @@ class KeyTable {
 void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
                         std::vector<ShardReport>& reports, Context& ctx);
 
-/// What the labels of a whole set are like.
-struct LabelSummary {
-  std::uint64_t classes = 0;  ///< labels with samples
-  std::uint64_t largest = 0;  ///< label
-  std::uint64_t fewest_samples = 0;
-  std::uint64_t most_samples = 0;
-};
-
 /// Checks what no single shard shows: keys that repeat, labels, classes, and whether the shards are those that the
 /// manifest and other programs' indexes list. `set`, `expected` and `reports` stay the caller's.
 class SetChecker {
@@ -69,7 +63,8 @@ class SetChecker {
 
   /// Whether every shard that the manifest lists was read; true without a manifest.
   bool is_whole() const;
-  LabelSummary labels() const;
+  /// What the labels of the whole set are like; empty without labels.
+  std::optional<VerifyClasses> classes() const;
   ProblemLog& log() { return log_; }
   /// Problems of shards that were not there.
   std::vector<ProblemLog>& missing() { return missing_; }

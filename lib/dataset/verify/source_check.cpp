@@ -1,9 +1,9 @@
 #include "dataset/verify/source_check.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -35,11 +35,7 @@ std::vector<std::string_view> option_parts(const formats::Manifest& manifest, co
   std::vector<std::string_view> parts;
   const auto option = manifest.options.find(name);
   if (option == manifest.options.end()) return parts;
-  for (std::string_view text = option->second; !text.empty();) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    parts.push_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
+  for (const auto part : option->second | std::views::split(',')) parts.emplace_back(part.begin(), part.end());
   return parts;
 }
 

@@ -121,10 +121,3 @@ TEST_CASE("otherwise every rank of Hugging Face datasets opens all shards, which
     CHECK(warning_of(tens(count), {1, 1, 3}, RankSplit::hf) == "all_shards_needed");
   }
 }
-
-TEST_CASE("a loader is named by what it is called, and webdataset is meant without a name") {
-  CHECK(parse_rank_split({}) == RankSplit::webdataset);
-  CHECK(parse_rank_split("dali") == RankSplit::dali);
-  CHECK(parse_rank_split("hf") == RankSplit::hf);
-  CHECK_THROWS_AS(parse_rank_split("torch"), Error);
-}

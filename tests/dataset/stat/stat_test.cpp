@@ -89,7 +89,7 @@ TEST_CASE("indexes and headers give the same figures, whatever the threads") {
   CHECK(index.sample_size.median == headers.sample_size.median);
   CHECK(index.class_balance->largest == headers.class_balance->largest);
   CHECK(index.classes_per_shard->mean == headers.classes_per_shard->mean);
-  CHECK(index.shuffle_buffer_samples == headers.shuffle_buffer_samples);
+  CHECK(index.shuffle_buffer.samples == headers.shuffle_buffer.samples);
 }
 
 TEST_CASE("classes have the manifest's names, and those without a sample are listed with none") {
@@ -123,8 +123,8 @@ TEST_CASE("shuffled shards need the buffer that plan names, those in name order 
     convert_tree(dir.path("src"), target, 6, shuffled);
     const StatResult result = stat_folder(target).result;
     CHECK(result.mixed == shuffled);
-    CHECK(result.shuffle_buffer_samples == planned.shuffle_buffer_samples);
-    CHECK(result.shuffle_buffer_bytes == planned.shuffle_buffer_bytes);
+    CHECK(result.shuffle_buffer.samples == planned.shuffle_buffer.samples);
+    CHECK(result.shuffle_buffer.bytes == planned.shuffle_buffer.bytes);
     CHECK(result.classes_per_shard->mean == doctest::Approx(planned.classes_per_shard.mean));
   }
 }
@@ -143,7 +143,7 @@ TEST_CASE("without labels there is no class balance") {
   CHECK(result.unlabelled == 2);
   CHECK_FALSE(result.class_balance);
   CHECK_FALSE(result.classes_per_shard);
-  CHECK(result.shuffle_buffer_samples == 2);
+  CHECK(result.shuffle_buffer.samples == 2);
 }
 
 TEST_CASE("labels that are no classes are not counted, whatever the threads") {
@@ -180,7 +180,7 @@ TEST_CASE("a set of shards that hold nothing has figures of zero") {
   const StatResult result = stat_folder(folder.path()).result;
   CHECK(result.samples == 0);
   CHECK(result.sample_size.max == 0);
-  CHECK(result.shuffle_buffer_bytes == 0);
+  CHECK(result.shuffle_buffer.bytes == 0);
 }
 
 TEST_CASE("a stop ends it") {
