@@ -102,8 +102,8 @@ std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
 
 void SplitOptions::describe(FieldVisitor& v) {
   v.field({"split",
-           "divide the samples among folders NAME of the target with a manifest each, such as train=0.9,val=0.1. Where "
-           "a sample goes depends only on its key (or its group) and --seed.",
+           "divide the samples among folders NAME of the target with a manifest each, such as train=0.9,val=0.1; where "
+           "a sample goes depends only on its key (or its group) and --seed",
            "NAME=RATIO,...", kPlanned},
           split);
   v.field({"group_by",

