@@ -90,8 +90,8 @@ class ListLabels {
     ListedLabel label;
     if (value.is_string()) {
       label.text = value.get<std::string>();
-    } else if (value.is_number_unsigned()) {
-      label.text = fmt::to_string(value.get<std::uint64_t>());
+    } else if (const auto number = json_count(value)) {
+      label.text = fmt::to_string(*number);
     } else {
       fail(line, fmt::format("the label is {}, neither text nor a whole number from 0 up",
                              value.is_number() ? json_text(value) : value.type_name()));

@@ -11,6 +11,19 @@ Json parse_json(std::string_view text) { return Json::parse(text, nullptr, false
 
 OrderedJson parse_ordered_json(std::string_view text) { return OrderedJson::parse(text, nullptr, false); }
 
+namespace {
+
+template <class AnyJson>
+std::optional<std::uint64_t> count_of(const AnyJson& json) {
+  return json.is_number_unsigned() ? std::optional(json.template get<std::uint64_t>()) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> json_count(const Json& json) { return count_of(json); }
+
+std::optional<std::uint64_t> json_count(const OrderedJson& json) { return count_of(json); }
+
 std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 std::string json_text(const OrderedJson& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +16,11 @@ namespace shardkit {
 nlohmann::json parse_json(std::string_view text);
 /// As parse_json; members keep their order.
 nlohmann::ordered_json parse_ordered_json(std::string_view text);
+
+/// A whole number from 0 to 2^64-1, written without sign, fraction and exponent; nothing for any other value. Numbers in
+/// files are read by this only: nlohmann converts a larger or fractional one without a word.
+std::optional<std::uint64_t> json_count(const nlohmann::json& json);
+std::optional<std::uint64_t> json_count(const nlohmann::ordered_json& json);
 
 /// `json` in one line, without a line end. Bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& json);

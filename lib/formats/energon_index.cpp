@@ -111,7 +111,7 @@ std::vector<ShardCount> read_info(const std::string& text, const std::string& pa
   }
   std::vector<ShardCount> shards;
   for (const auto& [shard, samples] : counts->items()) {
-    if (samples.is_number_unsigned()) shards.push_back({shard, samples.get<std::uint64_t>()});
+    if (const auto count = json_count(samples)) shards.push_back({shard, *count});
   }
   return shards;
 }

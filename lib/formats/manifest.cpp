@@ -29,9 +29,8 @@ class FieldReader {
     throw Error(ErrorCode::corrupt, fmt::format("manifest '{}': {}{} {}", path_, where_, field, what), path_);
   }
   std::uint64_t number(const char* field) const {
-    const Json& value = at(field);
-    if (!value.is_number_unsigned()) fail(field, "is not a whole number");
-    return value.get<std::uint64_t>();
+    if (const auto value = json_count(at(field))) return *value;
+    fail(field, "is not a whole number");
   }
   std::string text(const char* field) const {
     const Json& value = at(field);

@@ -54,15 +54,9 @@ WidsShard read_shard(const Json& json, std::size_t position, const std::string& 
   if (url == json.end() || !url->is_string() || url->get_ref<const std::string&>().empty()) {
     damaged(path, where("url") + " is not a text");
   }
-  const auto samples = json.find("nsamples");
-  if (samples == json.end() || !samples->is_number_unsigned()) {
-    damaged(path, where("nsamples") + " is not a whole number");
-  }
-  WidsShard shard{url->get<std::string>(), samples->get<std::uint64_t>(), std::nullopt};
-  if (const auto bytes = json.find("filesize"); bytes != json.end() && bytes->is_number_unsigned()) {
-    shard.bytes = bytes->get<std::uint64_t>();
-  }
-  return shard;
+  const auto samples = json_count(json.value("nsamples", Json()));
+  if (!samples) damaged(path, where("nsamples") + " is not a whole number");
+  return {url->get<std::string>(), *samples, json_count(json.value("filesize", Json()))};
 }
 
 /// What wids takes for the key: all up to the first dot in the last component that has one.
@@ -87,7 +81,7 @@ WidsIndex read_wids_index(std::string_view text, const std::string& path) {
   const Json json = parse_json(text);
   if (!json.is_object()) damaged(path, "it is not a JSON object");
   const auto version = json.find("wids_version");
-  if (version == json.end() || !version->is_number_unsigned()) damaged(path, "wids_version is not a whole number");
+  if (version == json.end() || !json_count(*version)) damaged(path, "wids_version is not a whole number");
   if (*version != 1U) {
     throw Error(ErrorCode::unsupported,
                 fmt::format("wids index '{}' has version {}; this program reads version 1", path, version->dump()),

@@ -41,6 +41,10 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
   };
   const Json root = parse_ordered_json(text);
   if (root.is_discarded()) throw damaged("it is not JSON");
+  const auto count = [&](const char* field) {
+    if (const auto number = json_count(root.at(field))) return *number;
+    throw damaged(fmt::format("{} is not a whole number", field));
+  };
   StagedMarker marker;
   try {
     if (root.at("format") != kFormat || root.at("version") != kVersion) {
@@ -48,8 +52,8 @@ StagedMarker read_staged_marker(std::string_view text, const std::string& path) 
     }
     root.at("source").get_to(marker.source);
     root.at("verified").get_to(marker.verified);
-    root.at("files").get_to(marker.files);
-    root.at("bytes").get_to(marker.bytes);
+    marker.files = count("files");
+    marker.bytes = count("bytes");
     if (root.contains("subsets")) root.at("subsets").get_to(marker.subsets);
     if (!parse_hex(root.at("manifest_xxh3_128").get<std::string>(), marker.manifest)) {
       throw Error(ErrorCode::corrupt, fmt::format("'{}': manifest_xxh3_128 is not 32 hexadecimal digits", path), path);

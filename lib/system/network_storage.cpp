@@ -222,9 +222,7 @@ void add_configuration(const std::string& text, FuseFacts& facts) {
   if (chunk.contains("CacheDir") && chunk["CacheDir"].is_string()) {
     facts.cache_folders = folders_of(chunk["CacheDir"].get<std::string>());
   }
-  if (chunk.contains("CacheSize") && chunk["CacheSize"].is_number_unsigned()) {
-    facts.cache_limit = cache_bytes(chunk["CacheSize"].get<std::uint64_t>());
-  }
+  if (const auto size = json_count(chunk.value("CacheSize", nlohmann::json()))) facts.cache_limit = cache_bytes(*size);
 }
 
 /// The words of the "juicefs mount META MOUNTPOINT ..." that serves the mount.

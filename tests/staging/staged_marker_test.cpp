@@ -41,6 +41,9 @@ TEST_CASE("a marker of another format, version or type of field is corrupt") {
   };
   CHECK_THROWS_AS(read_staged_marker(replaced("shardkit-staged", "shardkit-manifest"), "m"), Error);
   CHECK_THROWS_AS(read_staged_marker(replaced("\"version\": 1", "\"version\": 2"), "m"), Error);
-  CHECK_THROWS_AS(read_staged_marker(replaced("12", "\"12\""), "m"), Error);
+  for (const char* number : {"\"12\"", "12555555555555555555555555555555536", "-12", "1.2"}) {
+    CAPTURE(number);
+    CHECK_THROWS_AS(read_staged_marker(replaced("12", number), "m"), Error);
+  }
   CHECK_THROWS_AS(read_staged_marker(replaced("0123456789abcdef", "0123"), "m"), Error);
 }

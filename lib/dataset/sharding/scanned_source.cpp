@@ -36,8 +36,9 @@ Labels from_json(const std::string& text, const std::string& path) {
   const nlohmann::json json = nlohmann::json::parse(text, count, false);
   if (!json.is_object()) bad(path, "is not a JSON object {\"class\": label}");
   for (const auto& [name, label] : json.items()) {
-    if (!label.is_number_unsigned()) bad(path, fmt::format("the label of '{}' is not a whole number", name));
-    labels[name] = label.get<std::uint64_t>();
+    const auto number = json_count(label);
+    if (!number) bad(path, fmt::format("the label of '{}' is not a whole number", name));
+    labels[name] = *number;
   }
   if (names != labels.size()) bad(path, "names a class twice");
   return labels;
