@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <limits>
 #include <map>
@@ -52,8 +51,8 @@ class ClassWalker {
     for (ListedEntry& entry : list_folder(path)) {
       if (entry.kind == EntryKind::file) {
         files_[relative].push_back({std::move(entry.name), 0, {}});
-      } else if (entry.name.starts_with('.')) {
-        warn_hidden(ctx_, io::join_path(path, entry.name), "would read the images in it");
+      } else if (is_system_folder(entry.name)) {
+        warn_of_system_folder(ctx_, io::join_path(path, entry.name), "would read the images in it");
       } else {
         walk(io::join_path(relative, entry.name));
       }
@@ -70,10 +69,14 @@ class ClassWalker {
   FilesByFolder files_;
 };
 
-/// The first hidden folder on the way to a file; empty when there is none.
-std::string hidden_part(const std::string& folder) {
-  const std::size_t at = folder.starts_with('.') ? 0 : folder.find("/.");
-  return at == std::string::npos ? std::string() : folder.substr(0, folder.find('/', at + 1));
+/// The first system folder on the way to a file; empty when there is none.
+std::string system_part(const std::string& folder) {
+  for (std::size_t begin = 0; begin < folder.size();) {
+    const std::size_t end = std::min(folder.find('/', begin), folder.size());
+    if (is_system_folder(std::string_view(folder).substr(begin, end - begin))) return folder.substr(0, end);
+    begin = end + 1;
+  }
+  return {};
 }
 
 /// The files of a class in a store, with sizes and versions.
@@ -87,21 +90,24 @@ FilesByFolder list_stored_class(const SourceFolder& source, const std::string& n
   for (io::ObjectInfo& object : objects) {
     const std::size_t slash = object.name.rfind('/');
     const std::string folder = slash > name.size() ? object.name.substr(name.size() + 1, slash - name.size() - 1) : "";
-    const std::string skipped = hidden_part(folder);
+    const std::string skipped = system_part(folder);
     if (skipped.empty()) {
       object.name.erase(0, slash + 1);
       files[folder].push_back(std::move(object));
     } else if (hidden.insert(skipped).second) {
-      warn_hidden(ctx, source.path_of(io::join_path(name, skipped)), "would read the images in it");
+      warn_of_system_folder(ctx, source.path_of(io::join_path(name, skipped)), "would read the images in it");
     }
   }
   return files;
 }
 
-/// Adds the images of one folder with their side-cars; returns how many files were neither. What ends like a side-car
+/// The start of the names that macOS gives to its notes on files: "._photo.jpg" is no photo.
+constexpr std::string_view kAppleDouble = "._";
+
+/// Adds the images of one folder with their side-cars, and counts the files that are neither. What ends like a side-car
 /// that was asked for is no image of its own.
-std::uint64_t add_folder(ScannedClass& item, const std::string& folder, const std::vector<io::ObjectInfo>& found,
-                         const SourceFolder& source, const std::vector<std::string>& sidecars) {
+void add_folder(ScannedClass& item, const std::string& folder, const std::vector<io::ObjectInfo>& found,
+                const SourceFolder& source, const std::vector<std::string>& sidecars, IgnoredFiles& ignored) {
   std::vector<std::string_view> suffixes(kUsualSidecars.begin(), kUsualSidecars.end());
   suffixes.insert(suffixes.end(), sidecars.begin(), sidecars.end());
   const auto is_sidecar = [&](std::string_view name) {
@@ -112,11 +118,10 @@ std::uint64_t add_folder(ScannedClass& item, const std::string& folder, const st
     if (source.store) item.note(file, object);
     return file;
   };
-  std::uint64_t ignored = found.size();
   std::vector<bool> taken(found.size());
   for (const io::ObjectInfo& object : found) {
-    if (!is_image_name(object.name) || is_sidecar(object.name)) continue;
-    --ignored;
+    if (!is_image_name(object.name) || is_sidecar(object.name) || object.name.starts_with(kAppleDouble)) continue;
+    taken[static_cast<std::size_t>(&object - found.data())] = true;
     const auto image = static_cast<std::uint32_t>(item.files.size());
     item.files.push_back(scanned(object));
     const std::string_view stem = formats::split_extension(object.name).stem;
@@ -125,18 +130,18 @@ std::uint64_t add_folder(ScannedClass& item, const std::string& folder, const st
       const auto at = std::ranges::lower_bound(found, beside, {}, &io::ObjectInfo::name);
       if (at == found.end() || at->name != beside) continue;
       item.sidecars.push_back({image, scanned(*at)});
-      const auto index = static_cast<std::size_t>(at - found.begin());
-      if (!taken[index]) --ignored;
-      taken[index] = true;
+      taken[static_cast<std::size_t>(at - found.begin())] = true;
     }
   }
-  return ignored;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!taken[i]) count_ignored(ignored, found[i].name);
+  }
 }
 
-/// Fills names, files and side-cars (those of ScanOptions) of one class, of a local one all but sizes and times, and
-/// returns how many files it ignored.
-std::uint64_t list_class(const SourceFolder& source, ScannedClass& item, const std::vector<std::string>& sidecars,
-                         Context& ctx) {
+/// Fills names, files and side-cars (those of ScanOptions) of one class, of a local one all but sizes and times;
+/// returns what it ignored.
+IgnoredFiles list_class(const SourceFolder& source, ScannedClass& item, const std::vector<std::string>& sidecars,
+                        Context& ctx) {
   FilesByFolder files;
   if (source.store) {
     files = list_stored_class(source, item.folder, ctx);
@@ -145,8 +150,8 @@ std::uint64_t list_class(const SourceFolder& source, ScannedClass& item, const s
     walker.walk("");
     files = walker.take();
   }
-  std::uint64_t ignored = 0;
-  for (const auto& [folder, found] : files) ignored += add_folder(item, folder, found, source, sidecars);
+  IgnoredFiles ignored;
+  for (const auto& [folder, found] : files) add_folder(item, folder, found, source, sidecars, ignored);
   item.names.shrink_to_fit();
   item.versions.shrink_to_fit();
   item.files.shrink_to_fit();
@@ -155,10 +160,12 @@ std::uint64_t list_class(const SourceFolder& source, ScannedClass& item, const s
 
 /// Lists the classes, several at once.
 void list_classes(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
-  std::atomic<std::uint64_t> ignored{0};
-  for_each_waiting(scan.classes.size(), options.cores, ctx,
-                   [&](std::size_t at) { ignored += list_class(source, scan.classes[at], options.sidecars, ctx); });
-  scan.ignored += ignored;
+  std::mutex mutex;
+  for_each_waiting(scan.classes.size(), options.cores, ctx, [&](std::size_t at) {
+    const IgnoredFiles ignored = list_class(source, scan.classes[at], options.sidecars, ctx);
+    const std::scoped_lock lock(mutex);
+    for (const auto& [kind, files] : ignored) scan.ignored[kind] += files;
+  });
 }
 
 void check_classes(const ImageFolderScan& scan, const SourceFolder& source, const ScanOptions& options) {

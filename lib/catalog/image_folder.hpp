@@ -58,7 +58,7 @@ struct ImageFolderScan {
   bool listed = false;                ///< of a list (image_list.hpp): files lie anywhere below the source
   std::vector<ScannedClass> classes;  ///< by name, bytewise: torchvision's order; of a list with numbers by label
   std::vector<ScanProblem> problems;  ///< by path; the files are in no class
-  std::uint64_t ignored = 0;          ///< files that are neither images nor side-cars
+  IgnoredFiles ignored = {};          ///< files that are neither images nor side-cars
 
   std::uint64_t images() const;
   /// False for a list without labels, or with several for an image: all of it is then one class without a name.
@@ -73,8 +73,8 @@ struct ScanOptions {
 
 /// Scans a source. Throws Error{not_found} when the folder is missing or has no class folders or no images at all,
 /// Error{denied} for a folder that cannot be read, Error{io} for a failing source, Error{conflict} for a link that
-/// leads into itself, Error{corrupt} for an empty class unless allowed. Hidden folders are skipped with a warning:
-/// torchvision would count them as classes. In a store each class is one listing, several under way.
+/// leads into itself, Error{corrupt} for an empty class unless allowed. Hidden and system folders are skipped with
+/// a warning: torchvision would count them as classes. So are files that macOS hides ("._name"). In a store each class is one listing, several under way.
 ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& ctx);
 
 /// The key that convert gives an image (docs/formats.md, "Names"), with the mark of mark_collisions() where it has one.

@@ -10,6 +10,8 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
+#include "formats/portable_name.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::catalog {
@@ -26,8 +28,24 @@ std::vector<ListedEntry> list_folder(const std::string& folder) {
   return entries;
 }
 
-void warn_hidden(Context& ctx, const std::string& path, std::string_view torchvision) {
-  ctx.warn("hidden_folder_skipped", fmt::format("hidden folder '{}' skipped; torchvision {}", path, torchvision));
+bool is_system_folder(std::string_view name) {
+  constexpr std::array<std::string_view, 3> made_by_systems = {"@eaDir", "__MACOSX", "lost+found"};
+  return name.starts_with('.') || std::ranges::find(made_by_systems, name) != made_by_systems.end();
+}
+
+void warn_of_system_folder(Context& ctx, const std::string& path, std::string_view torchvision) {
+  ctx.warn("hidden_folder_skipped",
+           fmt::format("hidden or system folder '{}' skipped; torchvision {}", path, torchvision));
+}
+
+void count_ignored(IgnoredFiles& ignored, std::string_view name) {
+  if (name.starts_with(".shardkit")) return;
+  const std::string_view extension = formats::split_extension(name).extension;
+  if (name.starts_with('.')) {
+    ++ignored["hidden"];
+  } else {
+    ++ignored[extension.empty() ? "without extension" : '.' + lower_case(extension)];
+  }
 }
 
 namespace {
@@ -50,14 +68,14 @@ std::vector<ListedEntry> entries_in(const SourceFolder& source, const std::strin
 }  // namespace
 
 std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
-                                       std::uint64_t& ignored) {
+                                       IgnoredFiles& ignored) {
   std::vector<std::string> classes;
   for (ListedEntry& entry : entries_in(source, folder)) {
     if (entry.kind == EntryKind::file) {
-      ++ignored;
-    } else if (entry.name.starts_with('.')) {
-      warn_hidden(ctx, source.path_of(io::join_path(folder, entry.name)),
-                  "would count it and shift every label after it");
+      count_ignored(ignored, entry.name);
+    } else if (is_system_folder(entry.name)) {
+      warn_of_system_folder(ctx, source.path_of(io::join_path(folder, entry.name)),
+                            "would count it and shift every label after it");
     } else {
       classes.push_back(std::move(entry.name));
     }
@@ -75,7 +93,7 @@ bool is_set_name(std::string_view name) { return std::ranges::find(kSetNames, na
 /// The class folders of a set; none where it holds files only. The scan warns of what is hidden.
 std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder) {
   Context quiet;
-  std::uint64_t ignored = 0;
+  IgnoredFiles ignored;
   return class_folders(source, folder, quiet, ignored);
 }
 

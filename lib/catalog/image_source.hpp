@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -53,12 +54,22 @@ struct ListedEntry {
 /// What lies right in a local folder, by name; links are followed as torchvision does. A broken link counts as a file.
 std::vector<ListedEntry> list_folder(const std::string& folder);
 
-/// Warns of a hidden folder that is passed over; `torchvision` says what it would do instead.
-void warn_hidden(Context& ctx, const std::string& path, std::string_view torchvision);
+/// True for folders that are never data: hidden ones, and those that systems make: __MACOSX (archives of macOS), @eaDir
+/// (Synology), lost+found (ext4).
+bool is_system_folder(std::string_view name);
 
-/// The class folders right in `folder` of a source, by name. Adds files there to `ignored`; warns of hidden folders.
+/// Warns of a system folder that is skipped; `torchvision` says what it would do instead.
+void warn_of_system_folder(Context& ctx, const std::string& path, std::string_view torchvision);
+
+/// Files that are no part of any sample, counted by kind: "hidden", "without extension", or the extension in lower case,
+/// such as ".gif".
+using IgnoredFiles = std::map<std::string, std::uint64_t>;
+/// Counts a file, unless it is one of shardkit's own.
+void count_ignored(IgnoredFiles& ignored, std::string_view name);
+
+/// The class folders right in `folder` of a source, by name. Adds files there to `ignored`; warns of system folders.
 /// Throws what listing throws, and Error{unsupported} for names in a store that cannot be files.
 std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
-                                       std::uint64_t& ignored);
+                                       IgnoredFiles& ignored);
 
 }  // namespace shardkit::catalog

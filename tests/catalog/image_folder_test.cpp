@@ -66,7 +66,7 @@ TEST_CASE("image extensions are torchvision's, in any case; other files are coun
   Context ctx;
   const ImageFolderScan result = scan(dir, ctx);
   CHECK(result.images() == 9);
-  CHECK(result.ignored == 6);
+  CHECK(result.ignored == IgnoredFiles{{".gif", 1}, {".jpg", 1}, {".json", 1}, {".txt", 1}, {"without extension", 2}});
 }
 
 TEST_CASE("side-cars ride with the image whose stem they share") {
@@ -83,7 +83,21 @@ TEST_CASE("side-cars ride with the image whose stem they share") {
   }
   CHECK(pairs == std::set<std::pair<std::string, std::string>>{
                      {"a.jpg", "a.json"}, {"a.jpg", "a.txt"}, {"a.b.jpg", "a.b.json"}});
-  CHECK(result.ignored == 1);
+  CHECK(result.ignored == IgnoredFiles{{".json", 1}});
+}
+
+TEST_CASE("what macOS, notebooks and disk stations leave behind is neither a class nor an image") {
+  const TempDir dir;
+  for (const char* name : {"a/1.jpg", "a/._1.jpg", "a/__MACOSX/x.jpg", "a/@eaDir/x.jpg", "__MACOSX/a/1.jpg",
+                           "@eaDir/x.jpg", "lost+found/x.jpg", ".ipynb_checkpoints/x.jpg", ".DS_Store"}) {
+    write_file(dir.path("src/" + std::string(name)), "x");
+  }
+  Context ctx;
+  const ImageFolderScan result = scan(dir, ctx);
+  REQUIRE(result.classes.size() == 1);
+  CHECK(names(result.classes[0]) == std::vector<std::string>{"1.jpg"});
+  CHECK(ctx.warnings().size() == 6);
+  CHECK(result.ignored == IgnoredFiles{{"hidden", 2}});
 }
 
 TEST_CASE("hidden folders are skipped and said so") {

@@ -185,7 +185,7 @@ class Planner {
     }
     result_.classes = head_.classes.size();
     result_.skipped = head_.skipped.size();
-    result_.ignored_files = scan_.ignored;
+    for (const auto& [kind, files] : scan_.ignored) result_.ignored_files += files;
     std::uint64_t largest_class = 0;
     for (const formats::PlanClass& item : head_.classes) largest_class = std::max(largest_class, item.samples);
     result_.shuffle_buffer = shuffle_buffer_for({!options_.no_shuffle, largest_class, result_.samples, result_.bytes});

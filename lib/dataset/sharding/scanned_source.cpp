@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "catalog/file_metadata.hpp"
@@ -156,6 +157,18 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
       });
 }
 
+void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
+  if (scan.ignored.empty()) return;
+  std::uint64_t files = 0;
+  std::vector<std::string> kinds;
+  for (const auto& [kind, count] : scan.ignored) {
+    files += count;
+    kinds.push_back(fmt::format("{} {}", count, kind));
+  }
+  ctx.warn("files_ignored", fmt::format("{} ignored, because they are neither images nor side-cars: {}",
+                                        format_count(files, "file"), fmt::join(kinds, ", ")));
+}
+
 }  // namespace
 
 catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names, catalog::Inputs& inputs) {
@@ -175,6 +188,7 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   std::optional<catalog::ImageListOptions> several;
   if (options.images.list.empty()) {
     source.scan = catalog::scan_image_folder(images, scanning, ctx);
+    warn_of_ignored(source.scan, ctx);
   } else {
     const catalog::ImageListOptions rows = image_list(options.images, !options.class_map.empty(), *images.inputs);
     catalog::ImageList list = catalog::scan_image_list(images, rows, scanning, ctx);

@@ -125,7 +125,8 @@ TEST_CASE("hidden folders in a store are passed over as those here are") {
   const Images images;
   Context ctx;
   convert(images.options(kBucket, "out"), ctx);
-  REQUIRE(ctx.warnings().size() == 1);
+  REQUIRE(ctx.warnings().size() == 2);
+  CHECK(ctx.warnings().back().code == "files_ignored");
   CHECK(ctx.warnings().front().code == "hidden_folder_skipped");
   CHECK(ctx.warnings().front().text.find("'s3://bucket/photos/bee/.trash'") != std::string::npos);
 }
