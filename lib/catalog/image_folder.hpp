@@ -9,6 +9,7 @@
 #include "catalog/image_source.hpp"
 #include "core/context.hpp"
 #include "core/error.hpp"
+#include "formats/portable_name.hpp"
 
 /// Scanning a tree as torchvision's ImageFolder reads it (torchvision/datasets/folder.py, find_classes and
 /// make_dataset): sorted class folders, recursion below them, links followed, extensions without regard to case.
@@ -19,7 +20,7 @@ struct ScannedFile {
   std::uint64_t size = 0;
   std::int64_t mtime_ns = 0;      ///< of an object: where its version begins within ScannedClass::versions
   std::uint32_t name_offset = 0;  ///< of its NUL-terminated path within ScannedClass::names
-  bool marked = false;            ///< its key collides with another's; set by mark_collisions()
+  formats::KeyMark mark = {};     ///< of its key, set by choose_keys()
 };
 
 /// A file beside an image with the same stem: a .json, a .txt, or one that ends as the user says side-cars do.
@@ -56,6 +57,7 @@ struct ScanProblem {
 
 struct ImageFolderScan {
   bool listed = false;                ///< of a list (image_list.hpp): files lie anywhere below the source
+  formats::KeyRule keys = {};         ///< set by choose_keys()
   std::vector<ScannedClass> classes;  ///< by name, bytewise: torchvision's order; of a list with numbers by label
   std::vector<ScanProblem> problems;  ///< by path; the files are in no class
   IgnoredFiles ignored = {};          ///< files that are neither images nor side-cars
@@ -74,17 +76,20 @@ struct ScanOptions {
 /// Scans a source. Throws Error{not_found} when the folder is missing or has no class folders or no images at all,
 /// Error{denied} for a folder that cannot be read, Error{io} for a failing source, Error{conflict} for a link that
 /// leads into itself, Error{corrupt} for an empty class unless allowed. Hidden and system folders are skipped with
-/// a warning: torchvision would count them as classes. So are files that macOS hides ("._name"). In a store each class is one listing, several under way.
+/// a warning: torchvision would count them as classes. So are files that macOS hides ("._name"). In a store each class
+/// is one listing, several under way.
 ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& ctx);
 
-/// The key that convert gives an image (docs/formats.md, "Names"), with the mark of mark_collisions() where it has one.
-std::string image_key(const ScannedClass& owner, const ScannedFile& file);
+/// The key that convert gives an image of the scan (docs/formats.md, "Names"). To be called after choose_keys().
+std::string image_key(const ImageFolderScan& scan, const ScannedClass& owner, const ScannedFile& file);
 
 /// True for file names that end as images do (is_image_extension()).
 bool is_image_name(std::string_view name);
 
-/// Marks every image whose key is also another's (docs/formats.md, "Names"). Throws Error{conflict} in the case, one in
+/// Chooses how keys are made, and marks images whose keys would be equal. Flat keys where no image lies in a folder
+/// below its class and no two are equal; else, or when `nested` says that a set has them, nested ones. Flat ones with
+/// marks are those of version 0.1.0, for its sets: when `nested` is false. Throws Error{conflict} in the case, one in
 /// four billion, that two marked keys are still equal.
-void mark_collisions(ImageFolderScan& scan);
+void choose_keys(ImageFolderScan& scan, std::optional<bool> nested = std::nullopt);
 
 }  // namespace shardkit::catalog

@@ -169,7 +169,7 @@ class ListReader {
       item.label = label.number;
     }
     ScannedClass& owner = scan_.classes[place->second];
-    owner.files.push_back({0, 0, owner.add_name(path), false});
+    owner.files.push_back({0, 0, owner.add_name(path)});
     lines_.emplace_back(xxh3_64(as_bytes(path)), row.line);
   }
 
@@ -208,7 +208,7 @@ void add_sidecars(ScannedClass& owner, const std::vector<std::string>& suffixes)
   for (std::uint32_t i = 0; i < owner.files.size(); ++i) {
     const std::string stem(formats::split_extension(owner.name_of(owner.files[i])).stem);
     for (const std::string& suffix : suffixes) {
-      owner.sidecars.push_back({i, {0, 0, owner.add_name(stem + suffix), false}});
+      owner.sidecars.push_back({i, {0, 0, owner.add_name(stem + suffix)}});
     }
   }
 }

@@ -42,7 +42,9 @@ bool parse_sample(const std::vector<std::string_view>& columns, const PlanHead& 
       (!sample.class_index && !head.listed)) {
     return false;
   }
-  sample.marked = columns[2] == "1";
+  std::uint64_t mark = 0;
+  if (!parse_number(columns[2], mark) || mark > (head.keys == KeyRule::nested ? 2U : 1U)) return false;
+  sample.mark = static_cast<KeyMark>(mark);
   if (!unescape(columns[3], sample.stem) || !parse_file(columns[4], sample.image)) return false;
   std::size_t end = columns.size();
   sample.json.clear();
@@ -72,10 +74,12 @@ void PlanReader::damaged(std::uint64_t offset, std::string_view why) const {
 void PlanReader::read_head() {
   LineReader lines(source_, 0, source_.size());
   std::string_view line;
-  if (!lines.next(line) || (line != kPlanMagic && line != kObjectPlanMagic && line != kReshardMagic)) {
-    damaged(0, "it is no shardkit plan of version 1 or 2");
+  const auto magics = {kPlanMagic, kObjectPlanMagic, kNestedPlanMagic, kReshardMagic};
+  if (!lines.next(line) || std::ranges::find(magics, line) == magics.end()) {
+    damaged(0, "it is not a shardkit plan of version 1, 2 or 3");
   }
   head_.objects = line == kObjectPlanMagic;
+  if (line == kNestedPlanMagic) head_.keys = KeyRule::nested;
   std::vector<std::string_view> columns;
   while (lines.next(line)) {
     split_columns(line, columns);
@@ -196,8 +200,7 @@ std::string image_path(const PlanHead& head, const PlannedSample& sample) {
 std::string sample_key(const PlanHead& head, const PlannedSample& sample) {
   const std::string path = image_path(head, sample);
   const std::string_view name = sample.class_index ? head.classes.at(*sample.class_index).name : std::string_view();
-  std::string key = image_key(name, path);
-  return sample.marked ? marked_key(key, path) : key;
+  return image_key(head.keys, name, path, sample.mark);
 }
 
 std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_digits) {
@@ -225,8 +228,9 @@ std::string escaped(std::string_view text) {
 }  // namespace
 
 PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink), label_digits_(label_digits(head)) {
-  const std::string_view magic = head.inputs.empty() ? kPlanMagic : kReshardMagic;
-  put(head.objects ? kObjectPlanMagic : magic);
+  const std::string_view plan = head.keys == KeyRule::nested ? kNestedPlanMagic : kPlanMagic;
+  const std::string_view magic = head.inputs.empty() ? plan : kReshardMagic;
+  put(head.objects && head.keys == KeyRule::flat ? kObjectPlanMagic : magic);
   identify(magic);  // a store and a copy of it on disk have the same plan
   std::string text = fmt::format("\nname\t{}\n", escaped(head.name));
   if (head.listed) text += "listed\n";
@@ -261,8 +265,8 @@ void PlanWriter::begin_shard() {
 }
 
 void PlanWriter::add(const PlannedSample& sample) {
-  line_ =
-      fmt::format("+\t{}\t{}\t", sample.class_index ? fmt::to_string(*sample.class_index) : "-", sample.marked ? 1 : 0);
+  line_ = fmt::format("+\t{}\t{}\t", sample.class_index ? fmt::to_string(*sample.class_index) : "-",
+                      static_cast<unsigned>(sample.mark));
   append_escaped(line_, sample.stem);
   identity_text_ = line_;
   const auto add_file = [&](const PlannedFile& file) {

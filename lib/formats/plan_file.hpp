@@ -9,10 +9,11 @@
 
 #include "core/bytes.hpp"
 #include "core/hash.hpp"
+#include "formats/portable_name.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
 
-/// The plan file (docs/formats.md, "Plan", versions 1 and 2): which source file becomes which member of which shard.
+/// The plan file (docs/formats.md, "Plan", versions 1 to 3): which source file becomes which member of which shard.
 /// Lines of tab-separated text in shard order, then a table of where each shard starts, so that a part reads its shards
 /// alone and nobody holds more than one line.
 namespace shardkit::formats {
@@ -21,6 +22,7 @@ namespace shardkit::formats {
 /// lie in tars.
 inline constexpr std::string_view kPlanMagic = "shardkit-plan\t1";
 inline constexpr std::string_view kObjectPlanMagic = "shardkit-plan\t2";
+inline constexpr std::string_view kNestedPlanMagic = "shardkit-plan\t3";
 inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
 
 /// A source file as the scan found it. Size and mtime, or of an object its version, are how convert recognises that it
@@ -35,7 +37,7 @@ struct PlannedFile {
 
 struct PlannedSample {
   std::optional<std::uint32_t> class_index = 0;  ///< into PlanHead::classes; empty: it has no label
-  bool marked = false;                           ///< its key collides: marked_key() instead of image_key()
+  KeyMark mark = KeyMark::none;                  ///< of its key
   /// Path without the last dot and extension: within the class folder, or, of a list's plan, below the source.
   std::string stem;
   PlannedFile image;
@@ -90,6 +92,7 @@ struct PlanHead {
   std::vector<PlanInput> inputs = {};          ///< of a reshard; none in a plan of convert
   bool listed = false;                         ///< of a list of images, not of a tree of class folders
   bool objects = false;                        ///< its images are objects of a store and have versions: version 2
+  KeyRule keys = KeyRule::flat;                ///< nested: version 3, with objects or without
   std::optional<std::uint64_t> parts = {};  ///< to be worked in; for schedulers that do not tell, no part of the hash
   bool operator==(const PlanHead&) const = default;
 };

@@ -81,7 +81,9 @@ std::string portable_key(std::string_view class_name, std::string_view stem, std
   return shortened(key + portable_component(stem), kLongestKey, path);
 }
 
-std::string image_key(std::string_view class_name, std::string_view path) {
+namespace {
+
+std::string flat_key(std::string_view class_name, std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
   if (class_name.empty() && slash != std::string_view::npos) {
@@ -89,6 +91,30 @@ std::string image_key(std::string_view class_name, std::string_view path) {
     class_name.remove_prefix(class_name.rfind('/') + 1);  // npos + 1 is 0
   }
   return portable_key(class_name, split_extension(name).stem, path);
+}
+
+/// A list may give an image of any folder any class; the class's own folder is not written twice.
+std::string nested_key(std::string_view class_name, std::string_view path, bool with_extension) {
+  std::string_view below = path;
+  if (below.size() > class_name.size() && below.starts_with(class_name) && below[class_name.size()] == '/') {
+    below.remove_prefix(class_name.size() + 1);
+  }
+  std::string key = class_name.empty() ? std::string() : portable_component(class_name);
+  const std::size_t name = below.rfind('/') + 1;  // npos + 1 is 0
+  if (!with_extension) below = below.substr(0, name + split_extension(below.substr(name)).stem.size());
+  for_each_part(below, '/', [&](std::string_view part) {
+    if (!key.empty()) key += '/';
+    key += portable_component(part);
+  });
+  return shortened(std::move(key), kLongestKey, path);
+}
+
+}  // namespace
+
+std::string image_key(KeyRule rule, std::string_view class_name, std::string_view path, KeyMark mark) {
+  const std::string key =
+      rule == KeyRule::flat ? flat_key(class_name, path) : nested_key(class_name, path, mark == KeyMark::extension);
+  return mark == KeyMark::hash ? marked_key(key, path) : key;
 }
 
 std::string marked_key(const std::string& key, std::string_view path) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -20,11 +21,18 @@ std::string portable_component(std::string_view component);
 /// stands in the index.
 std::string portable_key(std::string_view class_name, std::string_view stem, std::string_view path);
 
-/// The key of the image at `path` (relative to the source): portable_key() of its class and its name without the last
-/// dot and extension. Without a class the image's folder stands in its place, or nothing where there is none.
-std::string image_key(std::string_view class_name, std::string_view path);
+/// How the key of an image is made from its path (docs/formats.md, "Names"). `flat` leaves out the folders below the
+/// class: version 0.1.0 did so always, and in trees without such folders both rules agree.
+enum class KeyRule : std::uint8_t { flat, nested };
+/// What tells apart the keys of images that would be equal: the extension (nested keys only), or a hash of the path.
+enum class KeyMark : std::uint8_t { none, hash, extension };
 
-/// `key` with '-' and 8 hexadecimal digits (the upper half of XXH3-64 over `path`): for images whose keys collide.
+/// The key of the image at `path` (relative to the source). Flat: portable_key() of its class and its name without the
+/// last dot and extension; without a class the image's folder stands in its place, or nothing where there is none.
+/// Nested: class, folders below it, and name without extension, each a portable component, cut like portable_key().
+std::string image_key(KeyRule rule, std::string_view class_name, std::string_view path, KeyMark mark = KeyMark::none);
+
+/// `key` with '-' and 8 hexadecimal digits (the upper half of XXH3-64 over `path`): for samples whose keys are equal.
 std::string marked_key(const std::string& key, std::string_view path);
 
 /// The key that a sample of another program's shard gets, in at most `longest` bytes (30 or more). What readers carry

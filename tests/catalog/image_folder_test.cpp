@@ -18,7 +18,7 @@ namespace {
 
 ImageFolderScan scan(const TempDir& dir, Context& ctx, bool allow_empty = false) {
   ImageFolderScan result = scan_image_folder(dir.path("src"), {allow_empty, 2}, ctx);
-  mark_collisions(result);
+  choose_keys(result);
   return result;
 }
 
@@ -181,14 +181,48 @@ TEST_CASE("an empty class is an error unless it is allowed; it keeps its label t
   CHECK(scan(dir, ctx, true).classes.size() == 2);
 }
 
-TEST_CASE("images with one key are all marked, also one whose name looks like a mark") {
+namespace {
+
+/// The keys of a tree with these files, in the scan's order.
+std::vector<std::string> keys_of(const std::vector<std::string>& files, std::optional<bool> nested = std::nullopt) {
   const TempDir dir;
-  for (const char* name : {"c/a.jpg", "c/a.png", "c/sub/a.jpg", "c/b.jpg"})
-    write_file(dir.path("src/" + std::string(name)), "x");
+  for (const std::string& name : files) write_file(dir.path("src/" + name), "x");
   Context ctx;
-  const ImageFolderScan result = scan(dir, ctx);
-  for (const ScannedFile& file : result.classes[0].files) {
-    CHECK(file.marked == (result.classes[0].name_of(file) != "b.jpg"));
+  ImageFolderScan result = scan_image_folder(dir.path("src"), {false, 2}, ctx);
+  choose_keys(result, nested);
+  std::vector<std::string> keys;
+  for (const ScannedClass& owner : result.classes) {
+    for (const ScannedFile& file : owner.files) keys.push_back(image_key(result, owner, file));
+  }
+  return keys;
+}
+
+using Keys = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("folders below the class stay in the key, so that equal names of clips do not meet") {
+  CHECK(keys_of({"walk/v1/f1.jpg", "walk/v2/f1.jpg", "walk/a b/x.y.jpg"}) ==
+        Keys{"walk/a~20b/x~2Ey", "walk/v1/f1", "walk/v2/f1"});
+}
+
+TEST_CASE("names that differ only in the extension keep it in the key, whatever looks like such a key") {
+  CHECK(keys_of({"c/a.jpg", "c/a.png", "c/a.JPG", "c/b.jpg"}) == Keys{"c/a~2EJPG", "c/a~2Ejpg", "c/a~2Epng", "c/b"});
+  CHECK(keys_of({"c/a.jpg", "c/a.jpg.png", "c/a.png"}) == Keys{"c/a~2Ejpg", "c/a~2Ejpg~2Epng", "c/a~2Epng"});
+}
+
+TEST_CASE("keys of a tree without folders below classes are class and name, as those of 0.1.0") {
+  CHECK(keys_of({"c/a.jpg", "d/a.png"}) == Keys{"c/a", "d/a"});
+  CHECK(keys_of({"c/a.jpg", "d/a.png"}, true) == Keys{"c/a", "d/a"});
+}
+
+TEST_CASE("sets of 0.1.0 have keys without folders, and a hash where these are equal") {
+  const Keys keys = keys_of({"c/a.jpg", "c/a.png", "c/b.jpg", "c/sub/a.jpg", "c/sub/d.jpg"}, false);
+  CHECK(keys[2] == "c/b");
+  CHECK(keys[4] == "c/d");
+  for (const std::size_t marked : {0, 1, 3}) {
+    CHECK(keys[marked].starts_with("c/a-"));
+    CHECK(keys[marked].size() == std::string("c/a-12345678").size());
   }
 }
 

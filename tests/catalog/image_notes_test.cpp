@@ -70,7 +70,7 @@ TEST_CASE("images without a row are not known, rows without an image are counted
   CHECK(tables.notes.json_of("b.jpg").empty());
   ImageFolderScan scan;
   ScannedClass& owner = scan.classes.emplace_back();
-  owner.files.push_back({0, 0, owner.add_name("a.jpg"), false});
+  owner.files.push_back({0, 0, owner.add_name("a.jpg")});
   const ImageNotes::Unused unused = tables.notes.unused(scan);
   CHECK(unused.rows == 2);
   CHECK(unused.line == 2);

@@ -15,8 +15,9 @@ PlanHead head() {
 }
 
 std::vector<std::vector<PlannedSample>> samples() {
-  return {{{0, false, "a", {"JPEG", 100, 5}, {{"json", 20, 6}}}, {1, true, "sub/b\tc", {"png", 0, -1}, {}}},
-          {{0, false, "z", {"jpg", 512, 7}, {}}}};
+  return {{{0, KeyMark::none, "a", {"JPEG", 100, 5}, {{"json", 20, 6}}},
+           {1, KeyMark::hash, "sub/b\tc", {"png", 0, -1}, {}}},
+          {{0, KeyMark::none, "z", {"jpg", 512, 7}, {}}}};
 }
 
 std::string written(std::int64_t mtime_shift = 0, Hash128* hash = nullptr) {
@@ -147,9 +148,10 @@ TEST_CASE("a reshard's plan names its inputs, and its hash does not depend on wh
 
 TEST_CASE("a list's plan has paths below the source, samples without a class, and .json members of its own") {
   const PlanHead listed{"x", {}, {{"cat", 3, 1}}, {}, {}, true};
-  const std::vector<PlannedSample> samples{{0, false, "pool/0/a", {"jpg", 100, 1}, {{"_mask.png", 9, 2}}},
-                                           {std::nullopt, false, "pool/0/b.c", {"png", 5, 1}, {}, "{\"t\":\"a\\tb\"}"},
-                                           {std::nullopt, true, "d", {"png", 5, 1}, {}}};
+  const std::vector<PlannedSample> samples{
+      {0, KeyMark::none, "pool/0/a", {"jpg", 100, 1}, {{"_mask.png", 9, 2}}},
+      {std::nullopt, KeyMark::none, "pool/0/b.c", {"png", 5, 1}, {}, "{\"t\":\"a\\tb\"}"},
+      {std::nullopt, KeyMark::hash, "d", {"png", 5, 1}, {}}};
   StringSink sink;
   PlanWriter writer(sink, listed);
   writer.begin_shard();
@@ -178,7 +180,7 @@ TEST_CASE("what the .json members say is part of the hash") {
     StringSink sink;
     PlanWriter writer(sink, {"x", {}, {}, {}, {}, true});
     writer.begin_shard();
-    writer.add({std::nullopt, false, "a", {"jpg", 1, 1}, {}, json});
+    writer.add({std::nullopt, KeyMark::none, "a", {"jpg", 1, 1}, {}, json});
     return writer.finish();
   };
   CHECK(hash_with("{\"a\":1}") != hash_with("{\"a\":2}"));

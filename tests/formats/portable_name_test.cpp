@@ -93,9 +93,24 @@ TEST_CASE("a moved extension keeps its dots and its spelling but for case") {
 }
 
 TEST_CASE("an image's key is class and stem; without a class its folder stands there") {
-  CHECK(image_key("cat", "pool/0/a.b.jpg") == "cat/a~2Eb");
-  CHECK(image_key("", "pool/0/a.jpg") == "0/a");
-  CHECK(image_key("", "pool/a.jpg") == "pool/a");
-  CHECK(image_key("", "a.jpg") == "a");
-  CHECK(image_key("", "a") == "a");
+  CHECK(image_key(KeyRule::flat, "cat", "pool/0/a.b.jpg") == "cat/a~2Eb");
+  CHECK(image_key(KeyRule::flat, "", "pool/0/a.jpg") == "0/a");
+  CHECK(image_key(KeyRule::flat, "", "pool/a.jpg") == "pool/a");
+  CHECK(image_key(KeyRule::flat, "", "a.jpg") == "a");
+  CHECK(image_key(KeyRule::flat, "", "a") == "a");
+}
+
+TEST_CASE("a nested key has all folders, but the class's own only once") {
+  const auto key = [](std::string_view name, std::string_view path, KeyMark mark = KeyMark::none) {
+    return image_key(KeyRule::nested, name, path, mark);
+  };
+  CHECK(key("cat", "cat/0/a.b.jpg") == "cat/0/a~2Eb");
+  CHECK(key("cat", "pool/0/a.jpg") == "cat/pool/0/a");
+  CHECK(key("", "pool/0/a.jpg") == "pool/0/a");
+  CHECK(key("", "a") == "a");
+  CHECK(key("cat", "cat/a.JPG", KeyMark::extension) == "cat/a~2EJPG");
+  CHECK(key("cat", "cat/__x/.jpg") == "cat/~5F_x/~");
+  const std::string longest = "cat/" + std::string(40, 'f') + "/" + std::string(40, 'n') + ".jpg";
+  CHECK(key("cat", longest).size() == kLongestKey);
+  CHECK(key("cat", longest, KeyMark::hash).size() == kLongestKey + 9);
 }

@@ -83,6 +83,8 @@ class Planner {
         head_.skipped.push_back({problem.path, problem.error.what()});
     }
     head_.listed = scan_.listed;
+    head_.keys = scan_.keys;
+    if (head_.keys == formats::KeyRule::nested) head_.options["keys"] = "nested";
     head_.objects = std::ranges::any_of(scan_.classes, [](const auto& item) { return !item.versions.empty(); });
     for (std::size_t c = 0; c < source_.labels.size(); ++c) {
       head_.classes.push_back({scan_.classes[c].name, source_.labels[c], 0});
@@ -136,7 +138,7 @@ class Planner {
       return formats::PlannedFile{std::string(suffix.starts_with('.') ? suffix.substr(1) : suffix), member.size,
                                   version ? 0 : member.mtime_ns, std::move(version)};
     };
-    formats::PlannedSample sample{class_index, file.marked, std::string(stem), planned(file), {}};
+    formats::PlannedSample sample{class_index, file.mark, std::string(stem), planned(file), {}};
     const auto index = static_cast<std::uint32_t>(position.file());
     auto sidecar = std::ranges::lower_bound(owner.sidecars, index, {}, &catalog::ScannedSidecar::image);
     for (; sidecar != owner.sidecars.end() && sidecar->image == index; ++sidecar) {

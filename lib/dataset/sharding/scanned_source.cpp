@@ -197,7 +197,7 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   }
   source.notes = read_notes(images, options, several, ctx);
   if (source.notes) hold_against_notes(source, options, ctx);
-  catalog::mark_collisions(source.scan);
+  catalog::choose_keys(source.scan);
   source.labels = labels_of(source.scan, options.class_map, classes, *images.inputs);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return source;
@@ -239,7 +239,7 @@ std::vector<SampleOrder> split_source(const ScannedSource& source, const Shardin
     if (!source.labels.empty()) label = source.labels[c];
     if (label) names.emplace(*label, owner.name);
     for (const catalog::ScannedFile& file : owner.files) {
-      const std::string key = catalog::image_key(owner, file);
+      const std::string key = catalog::image_key(source.scan, owner, file);
       facts.push_back({xxh3_64(as_bytes(group ? group(key, owner.path_of(file)) : key)), label});
     }
     ctx.throw_if_stopped();

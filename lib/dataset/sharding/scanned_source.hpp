@@ -18,7 +18,7 @@ namespace shardkit::dataset {
 /// scan's order.
 struct ScannedSource {
   catalog::SourceFolder images;
-  catalog::ImageFolderScan scan;               ///< with its collisions marked
+  catalog::ImageFolderScan scan;               ///< with its keys chosen
   std::vector<std::uint64_t> labels;           ///< of scan.classes; empty where the images have none
   std::shared_ptr<catalog::ImageNotes> notes;  ///< what the .json members say; null: there are none
   double scan_seconds = 0;                     ///< wall time

@@ -55,6 +55,7 @@ void add(ConvertFacts& facts, const formats::Manifest& manifest) {
   facts.listed = facts.listed || options.contains("list");
   facts.resized = facts.resized || options.contains("resize");
   facts.noted = facts.noted || options.contains("metadata");
+  facts.nested_keys = facts.nested_keys || options.contains("keys");
   facts.skipped_bad = facts.skipped_bad || (on_bad != options.end() && on_bad->second == "skip");
   for (const std::string_view suffix : option_parts(manifest, "sidecar")) {
     if (std::ranges::find(facts.sidecars, suffix) == facts.sidecars.end()) facts.sidecars.emplace_back(suffix);
@@ -132,7 +133,7 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, c
       facts_(convert_facts(shards)),
       scan_(scan_of(source_, images, facts_, ctx)) {
   if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
-  catalog::mark_collisions(scan_);
+  catalog::choose_keys(scan_, facts_.nested_keys);
   const bool labelled = scan_.labelled();
   if (labelled) labels_ = labels_of(scan_, facts_.labels);
   facts_.noted = facts_.noted || !labelled;
@@ -161,7 +162,7 @@ void SourceCheck::add_keys() {
     const catalog::ScannedClass& owner = scan_.classes[c];
     first_.push_back(count);
     count += owner.files.size();
-    for (std::uint32_t f = 0; f < owner.files.size(); ++f) add_key(catalog::image_key(owner, owner.files[f]), {c, f});
+    for (std::uint32_t f = 0; f < owner.files.size(); ++f) add_key(catalog::image_key(scan_, owner, owner.files[f]), {c, f});
   }
   for (std::uint32_t c = 0; c < scan_.classes.size(); ++c) {
     const catalog::ScannedClass& owner = scan_.classes[c];

@@ -94,7 +94,7 @@ TEST_CASE("a list's images become samples with the list's labels, wherever they 
   CHECK(samples.size() == 30);
   const Pool::Sample& sample = samples.at("pool/7.jpg");
   CHECK(sample.label == 1);
-  CHECK(sample.key == "c1/7");
+  CHECK(sample.key == "c1/pool/7");
   CHECK(sample.members.at("cls") == "1");
   CHECK(sample.members.at("jpg") == read_file(pool.image(7)));
   CHECK(pool.manifest().classes == std::vector<ManifestClass>{{"c0", 0, 10}, {"c1", 1, 10}, {"c2", 2, 10}});
@@ -104,7 +104,7 @@ TEST_CASE("numbers in a list are the labels, and a class map numbers names") {
   const Pool numbers;
   run(numbers.options(numbers.list(true)));
   CHECK(numbers.samples().at("pool/5.jpg").label == 2);
-  CHECK(numbers.samples().at("pool/5.jpg").key == "2/5");
+  CHECK(numbers.samples().at("pool/5.jpg").key == "2/pool/5");
   const Pool mapped;
   ConvertOptions options = mapped.options(mapped.list());
   options.sharding.class_map = mapped.table("map.json", R"({"c0": 7, "c1": 8, "c2": 9})");
