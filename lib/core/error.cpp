@@ -48,9 +48,22 @@ bool is_bad_file(ErrorCode code) {
 Error::Error(ErrorCode code, const std::string& text, std::string path, std::optional<std::uint64_t> offset)
     : std::runtime_error(text), code_(code), path_(std::move(path)), offset_(offset) {}
 
+namespace {
+
+/// Where the kernel's words do not say what to change.
+std::string_view remedy_of(int error_number) {
+  if (error_number == EMFILE) return "; raise the limit for open files with 'ulimit -n', or use fewer --threads";
+  if (error_number == ENFILE) return "; raise the system's limit for open files, fs.file-max";
+  return {};
+}
+
+}  // namespace
+
 Error system_error(int error_number, std::string_view action, const std::string& path) {
   return Error(error_code_of(error_number),
-               fmt::format("cannot {} '{}': {}", action, path, std::generic_category().message(error_number)), path);
+               fmt::format("cannot {} '{}': {}{}", action, path, std::generic_category().message(error_number),
+                           remedy_of(error_number)),
+               path);
 }
 
 }  // namespace shardkit

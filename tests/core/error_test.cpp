@@ -61,3 +61,9 @@ TEST_CASE("a result gives away a value that only moves") {
   const std::unique_ptr<int> taken = std::move(result).value();
   CHECK(*taken == 3);
 }
+
+TEST_CASE("too few open files are an error that says which limit to raise") {
+  CHECK(std::string(system_error(EMFILE, "open", "/x").what()).find("'ulimit -n'") != std::string::npos);
+  CHECK(std::string(system_error(ENFILE, "open", "/x").what()).find("fs.file-max") != std::string::npos);
+  CHECK(system_error(EMFILE, "open", "/x").code() == ErrorCode::io);
+}
