@@ -78,7 +78,8 @@ cli::Command cache_ls_command() {
            "of it lies in the page cache. Changes nothing; DIR may be mounted read-only.",
        .examples = {{"shardctl cache ls /nvme/cache", "a line for each set"},
                     {"shardctl cache ls /nvme/cache/train --files", "each file, too"},
-                    {"shardctl cache ls /nvme/cache --json -", "for a script"}}},
+                    {"shardctl cache ls /nvme/cache --json -", "for a script"}},
+       .prometheus = true},
       dataset::cache_ls, render_cache_ls);
 }
 

@@ -18,27 +18,29 @@ std::string place_of(const dataset::Problem& problem) {
   return place;
 }
 
-/// A failed case for each error and a skipped one for each warning, by shard and code; a passed one for a run without
-/// errors.
-std::vector<cli::CiCase> ci_cases(std::string_view title, const std::vector<dataset::Problem>& problems) {
+/// A failed case for each error and a skipped one, when `strict` a failed one too, for each warning, by shard and code;
+/// a passed one for a run without failed ones.
+std::vector<cli::CiCase> ci_cases(std::string_view title, const std::vector<dataset::Problem>& problems, bool strict) {
+  using Outcome = cli::CiCase::Outcome;
+  const auto outcome = [&](const dataset::Problem& problem) {
+    return strict || problem.severity == dataset::Severity::error ? Outcome::failed : Outcome::skipped;
+  };
   std::vector<cli::CiCase> cases;
-  if (std::ranges::find(problems, dataset::Severity::error, &dataset::Problem::severity) == problems.end()) {
-    cases.push_back({std::string(title), "no errors", cli::CiCase::Outcome::passed, {}});
+  if (std::ranges::find(problems, Outcome::failed, outcome) == problems.end()) {
+    cases.push_back({std::string(title), "no errors", Outcome::passed, {}});
   }
   for (const dataset::Problem& problem : problems) {
-    cases.push_back(
-        {problem.shard.empty() ? "set" : cli::printable(problem.shard), problem.code,
-         problem.severity == dataset::Severity::error ? cli::CiCase::Outcome::failed : cli::CiCase::Outcome::skipped,
-         fmt::format("{}: {}", place_of(problem), cli::printable(problem.text))});
+    cases.push_back({problem.shard.empty() ? "set" : cli::printable(problem.shard), problem.code, outcome(problem),
+                     fmt::format("{}: {}", place_of(problem), cli::printable(problem.text))});
   }
   return cases;
 }
 
 }  // namespace
 
-cli::CiReport problem_report(std::string_view title, const std::vector<dataset::Problem>& problems,
-                             std::uint64_t total) {
-  cli::CiReport report{ci_cases(title, problems), "no problems", {}};
+cli::CiReport problem_report(std::string_view title, const std::vector<dataset::Problem>& problems, std::uint64_t total,
+                             bool strict) {
+  cli::CiReport report{ci_cases(title, problems, strict), "no problems", {}};
   if (problems.empty()) return report;
   report.conclusion = cli::format_value(total, Unit::count) + " problems";
   report.details = "\n| severity | code | place | what it means |\n|---|---|---|---|\n";

@@ -8,7 +8,7 @@ namespace shardkit::apps {
 namespace {
 
 cli::CiReport verify_ci(const dataset::VerifyResult& result) {
-  return problem_report("shardctl verify", result.problems, result.problems_total);
+  return problem_report("shardctl verify", result.problems, result.problems_total, result.strict);
 }
 
 }  // namespace

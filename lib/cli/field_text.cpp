@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/text.hpp"
+
 namespace shardkit::cli {
 namespace {
 
@@ -84,7 +86,8 @@ std::string bold(std::string_view text, bool colour) {
   return colour ? fmt::format("\x1b[1m{}\x1b[0m", text) : std::string(text);
 }
 
-std::string printable(std::string_view text) {
+std::string printable(std::string_view raw) {
+  const std::string text = without_secrets(raw);
   const auto byte_at = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);
   };

@@ -15,7 +15,7 @@ std::string format_value(std::uint64_t value, Unit unit);
 std::string format_value(double value, Unit unit);
 
 /// Text with control characters escaped, C1 too: a file name may hold newlines and escape sequences, which must not
-/// reach a terminal.
+/// reach a terminal. Logins and queries of URLs are left out, as without_secrets() does.
 std::string printable(std::string_view text);
 
 /// With a backslash before each character of `special`, as shells, tables and metrics want it.

@@ -156,18 +156,6 @@ namespace {
 
 constexpr std::size_t kMostBytes = 4096;
 
-/// Each byte that is not UTF-8 becomes U+FFFD.
-std::string as_utf8(std::string_view text) {
-  std::string out;
-  while (true) {
-    const std::size_t bad = find_invalid_utf8(text);
-    out += text.substr(0, bad);
-    if (bad == std::string_view::npos) return out;
-    out += "\xef\xbf\xbd";
-    text.remove_prefix(bad + 1);
-  }
-}
-
 /// The longest start of valid UTF-8 that has at most `most` bytes and no half character.
 std::string_view cut(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;

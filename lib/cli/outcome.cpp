@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::cli {
 namespace {
@@ -68,7 +69,8 @@ Outcome failed(const std::exception_ptr& exception, int signal) {
   try {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
-    return {exit_code(error.code(), signal), Failure{error.code(), error.what(), error.path(), error.offset()}};
+    return {exit_code(error.code(), signal),
+            Failure{error.code(), without_secrets(error.what()), without_secrets(error.path()), error.offset()}};
   } catch (const std::bad_alloc&) {
     return {kFailed, Failure{ErrorCode::out_of_memory, "out of memory; try fewer threads, or raise the memory limit"}};
   } catch (const std::system_error& error) {  // from std::filesystem and std::thread; their texts name the path

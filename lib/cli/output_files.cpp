@@ -1,6 +1,7 @@
 #include "cli/output_files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/app.hpp"
+#include "core/text.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::cli {
@@ -36,15 +39,19 @@ void write_stream(std::ostream& out, std::string_view text, const std::string& n
 
 }  // namespace
 
-void require_writable(const std::string& path, std::string_view option) {
-  if (path.empty()) throw Error(ErrorCode::usage, fmt::format("{}: the name of the file is empty", option));
-  if (path == "-")
-    throw Error(ErrorCode::usage, fmt::format("{}: name a file; only --json takes - for standard output", option));
-  const PathKind kind = kind_of(path);
-  if (kind == PathKind::folder) {
-    throw Error(ErrorCode::usage, fmt::format("{} '{}' is a folder; name a file in it", option, path), path);
+void require_writable(const Field& output, const std::string& path) {
+  const std::string option = output.spelling();
+  const bool is_file = output.role == Role::output_file;
+  const char* const wanted = is_file ? "file" : "folder";
+  const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::usage, why, path); };
+  if (is_file && path.empty()) refuse(fmt::format("{}: the name of the file is empty", option));
+  if (path == "-") refuse(fmt::format("{}: name a {}; only --json takes - for standard output", option, wanted));
+  if (is_url(path)) {
+    refuse(fmt::format("{} '{}' is a URL, to which nothing is written; name a local {}", option, path, wanted));
   }
-  if (kind == PathKind::stream) return;  // opening a pipe twice would end its reader
+  const PathKind kind = kind_of(path);
+  if (!is_file || kind == PathKind::stream) return;  // opening a pipe twice would end its reader
+  if (kind == PathKind::folder) refuse(fmt::format("{} '{}' is a folder; name a file in it", option, path));
   const std::string folder = io::parent_folder(io::published_path(path));
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     throw system_error(errno, fmt::format("write {} {}: its folder cannot be used:", option, path), folder);
@@ -84,21 +91,28 @@ void OutputStream::put(std::string_view text) {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 /// A file or folder, and the operand or option that names it.
 struct NamedFile {
-  std::string path;
-  std::string option;
-  bool is_output = false;
+  std::string text;  ///< as it was typed
+  fs::path path;     ///< links followed; what is not there yet is known by its name alone
+  Field field;
 };
 
-/// Operands, and the files that options name, to be read or written.
+fs::path resolved(const std::string& text) {
+  std::error_code error;
+  const fs::path path = fs::weakly_canonical(fs::absolute(text, error), error);
+  return path.has_filename() ? path : path.parent_path();
+}
+
+/// Operands, and the files and folders that options name, to be read or written.
 std::vector<NamedFile> named_files(const std::vector<FieldNode>& options) {
   std::vector<NamedFile> files;
   for (const FieldNode& option : options) {
-    if (option.field.role == Role::option) continue;
-    const NamedFile file{{}, option.field.spelling(), option.field.role == Role::output_file};
+    if (option.field.role == Role::option && !option.field.is_output()) continue;
     const auto take = [&](const std::string& path) {
-      if (!path.empty()) files.push_back({path, file.option, file.is_output});
+      if (!path.empty() && !is_url(path)) files.push_back({path, resolved(path), option.field});
     };
     if (const auto* path = std::get_if<std::string>(&option.value)) take(*path);
     if (const auto* paths = std::get_if<std::vector<std::string>>(&option.value)) std::ranges::for_each(*paths, take);
@@ -106,25 +120,70 @@ std::vector<NamedFile> named_files(const std::vector<FieldNode>& options) {
   return files;
 }
 
-bool are_one_file(const std::string& a, const std::string& b) {
-  namespace fs = std::filesystem;
-  std::error_code error;  // what is not there yet is known by its name alone
-  if (fs::equivalent(a, b, error)) return true;
-  return fs::weakly_canonical(fs::absolute(a, error), error) == fs::weakly_canonical(fs::absolute(b, error), error);
+bool is_folder(const fs::path& path) { return kind_of(path) == PathKind::folder; }
+
+/// Whether `path` is in `folder`, or in a folder below it.
+bool lies_in(const fs::path& path, const fs::path& folder) {
+  return std::ranges::mismatch(folder, path).in1 == folder.end();
+}
+
+[[noreturn]] void refuse(const NamedFile& output, const std::string& why) {
+  throw Error(ErrorCode::usage, fmt::format("{} '{}' {}: name another file", output.field.spelling(), output.text, why),
+              output.text);
+}
+
+/// `title` is the command's, "shardctl verify".
+void require_apart(const NamedFile& output, const NamedFile& other, std::string_view title) {
+  std::error_code error;
+  if (output.path == other.path || fs::equivalent(output.path, other.path, error)) {
+    throw Error(ErrorCode::usage,
+                fmt::format("'{}' was named by {} and by {}, and one of the two would be lost: name another file",
+                            output.text, output.field.spelling(), other.field.spelling()),
+                output.text);
+  }
+  if (other.field.output == Output::own && lies_in(output.path, other.path)) {
+    refuse(output, fmt::format("lies in {} '{}', which the verb fills", other.field.spelling(), other.text));
+  }
+  if (other.field.role == Role::output_file || output.field.output == Output::shared) return;
+  const bool in_folder = is_folder(other.path) && lies_in(output.path, other.path);
+  const bool beside =
+      other.field.is_operand() && !is_folder(other.path) && output.path.parent_path() == other.path.parent_path();
+  if ((in_folder && !may_replace(output.path, title)) || (beside && !may_replace(output.path, ""))) {
+    refuse(output, fmt::format("is {} {} '{}' and not an earlier report{}", in_folder ? "a file in" : "beside",
+                               other.field.spelling(), other.text, in_folder ? " of this verb" : ""));
+  }
 }
 
 }  // namespace
 
-void require_files_apart(const std::vector<FieldNode>& options) {
+bool may_replace(const std::string& path, std::string_view title) {
+  if (kind_of(path) != PathKind::regular) return true;
+  std::string start(256, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<std::size_t>(file.gcount()));
+  const std::string slug = verb_slug(title.substr(title.find(' ') + 1));
+  std::string metric = slug;
+  std::ranges::replace(metric, '-', '_');
+  const std::array<std::string, 6> marks{fmt::format("\"schema\": \"shardkit/{}", slug),
+                                         fmt::format("<testsuite name=\"{}", title),
+                                         fmt::format("### {}", title),
+                                         fmt::format("# HELP shardkit_{}", metric),
+                                         fmt::format("\"name\":\"{}", title),  // of a trace
+                                         fmt::format("shardkit-{}\t", slug)};  // of a plan
+  return start.empty() ||
+         std::ranges::any_of(marks, [&](const std::string& mark) { return start.find(mark) != std::string::npos; });
+}
+
+void require_files_apart(const std::vector<FieldNode>& options, std::string_view title) {
   const std::vector<NamedFile> files = named_files(options);
   for (const NamedFile& output : files) {
-    if (!output.is_output) continue;
+    if (output.field.role != Role::output_file || kind_of(output.text) == PathKind::stream) continue;
+    if (std::ranges::find(output.path, fs::path(".shardkit")) != output.path.end()) {
+      refuse(output, "lies in .shardkit, which shardctl keeps for itself");
+    }
     for (const NamedFile& other : files) {
-      if (&other == &output || !are_one_file(output.path, other.path)) continue;
-      throw Error(ErrorCode::usage,
-                  fmt::format("'{}' was named by {} and by {}, and one of the two would be lost: name another file",
-                              output.path, output.option, other.option),
-                  output.path);
+      if (&other != &output) require_apart(output, other, title);
     }
   }
 }

@@ -17,10 +17,10 @@ class OutputClosed final : public Error {
   OutputClosed() : Error(ErrorCode::io, "standard output was closed by its reader") {}
 };
 
-/// Throws Error{not_found, denied} when the folder that `path` would be written to is not there or not writable, and
-/// Error{usage} when `path` is a folder itself or "-", so that hours of work do not end in a result that cannot be
-/// stored. `option` is for the message.
-void require_writable(const std::string& path, std::string_view option);
+/// Throws for a `path`, file or folder, to which `output` cannot be written, so that hours of work do not end in a
+/// result that cannot be stored: Error{usage} for a URL, "-", or a folder where a file is wanted, Error{not_found,
+/// denied} when a file's folder is not there or not writable.
+void require_writable(const Field& output, const std::string& path);
 
 /// Publishes `text` as `path`: the old file or the new one, never a half. A device or a pipe is written to as it is.
 /// Throws Error.
@@ -50,8 +50,14 @@ class OutputStream final : public ByteSink {
   std::string gathered_;
 };
 
-/// Throws Error{usage} for the first output file among `options` that is also an operand, an input file or another
-/// output file: one file has many spellings, links among them.
-void require_files_apart(const std::vector<FieldNode>& options);
+/// Whether a report may take the place of what is at `path`: nothing, an empty file, a device or pipe, or an earlier
+/// report of the command called `title` ("shardctl verify"), of any command when it is empty.
+bool may_replace(const std::string& path, std::string_view title);
+
+/// Throws Error{usage} for the first output file among `options` that would destroy or disturb what the others name.
+/// It may be neither an operand, an input file nor another output file (one file has many spellings, links among them);
+/// it may not lie in .shardkit or in a folder that the verb fills; and in a folder that is read it may only be new or
+/// replace an earlier report of this verb, beside a file that is read one of any verb.
+void require_files_apart(const std::vector<FieldNode>& options, std::string_view title);
 
 }  // namespace shardkit::cli

@@ -15,6 +15,7 @@
 #include "cli/messages.hpp"
 #include "core/fields.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "system/clock.hpp"
 #include "system/host.hpp"
 
@@ -95,14 +96,16 @@ namespace {
 /// "iobench compare"
 std::string report_title(const Report& report) { return fmt::format("{} {}", report.program, report.verb); }
 
-/// For text and attribute values of XML 1.0; control characters are out already.
+/// For text and attribute values of XML 1.0, in which U+FFFE and U+FFFF are no characters; control characters are out
+/// already.
 std::string xml(std::string_view text) {
   constexpr std::string_view kSpecial = "&<>\"";
   constexpr std::array kEntities{"&amp;", "&lt;", "&gt;", "&quot;"};
   std::string out;
-  for (const char c : text) {
+  for (const char c : as_utf8(text)) {
     const std::size_t found = kSpecial.find(c);
     out += found == std::string_view::npos ? std::string(1, c) : kEntities[found];
+    if (out.ends_with("\xef\xbf\xbe") || out.ends_with("\xef\xbf\xbf")) out.back() = '\xbd';
   }
   return out;
 }
@@ -137,7 +140,7 @@ std::string junit_xml(const Report& report, const CiReport& found) {
       count(CiCase::Outcome::skipped), report.elapsed_seconds, system::rfc3339(report.started_at), elements);
 }
 
-std::string markdown_text(std::string_view text) { return escaped(text, "|\\`<*_"); }
+std::string markdown_text(std::string_view text) { return escaped(as_utf8(text), "|\\`<*_"); }
 
 std::string ci_markdown(const Report& report, const CiReport& found) {
   const std::string head = fmt::format("### {}: ", report_title(report));
@@ -150,7 +153,7 @@ namespace {
 /// For label values and, with other `special`, help texts of Prometheus, where a newline is \n.
 std::string metric_escaped(std::string_view text, std::string_view special) {
   std::string out;
-  for (const char c : escaped(text, special)) out += c == '\n' ? "\\n" : std::string(1, c);
+  for (const char c : escaped(as_utf8(text), special)) out += c == '\n' ? "\\n" : std::string(1, c);
   return out;
 }
 

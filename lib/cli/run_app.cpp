@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 
 #include "cli/app.hpp"
 #include "cli/documents/documents.hpp"
+#include "cli/field_text.hpp"
 #include "cli/messages.hpp"
 #include "cli/output_files.hpp"
 #include "cli/parse.hpp"
@@ -66,12 +68,18 @@ class CommandRun {
     std::stop_source stop;
     std::optional<SignalWatch> watch;
     Context context(stop.get_token());
-    if (!report_.outcome.failure) work(context, stop, watch);
+    if (report_.outcome.failure) {
+      require_reports();
+    } else {
+      work(context, stop, watch);
+    }
     report_.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report_.warnings = context.warnings();
+    for (Warning& warning : report_.warnings) warning.text = without_secrets(warning.text);
     report_.options = field_tree([&](FieldVisitor& v) { invocation_.describe_options(v); });
     hide_secrets(report_.options);
     report_.result = field_tree([&](FieldVisitor& v) { invocation_.describe_result(v); });
+    hide_secrets(report_.result);
     if (common_.soft_fail) report_.outcome = softened(report_.outcome);
     const int signal = watch ? watch->signal() : 0;
     messages_->warnings(report_.warnings);
@@ -105,23 +113,52 @@ class CommandRun {
     }
   }
 
-  /// Finds out before the work whether its reports can be written, and that no output file replaces another file.
-  void require_outputs() {
+  /// The options of all verbs, but for a --json that is standard output, then those of this verb.
+  std::vector<FieldNode> options_with_reports() {
     CommonOptions reports = common_;
     if (wants_json_stdout()) reports.json.reset();
-    for (const FieldNode& report : field_tree([&](FieldVisitor& v) { reports.describe(v, &command_); })) {
-      const auto* path = std::get_if<std::string>(&report.value);
-      if (report.field.role != Role::output_file || path == nullptr) continue;
-      refused_output_ = *path;
-      require_writable(*path, report.field.spelling());
-      refused_output_.reset();
-    }
-    places_clash_ = true;
-    require_files_apart(field_tree([&](FieldVisitor& v) {
+    return field_tree([&](FieldVisitor& v) {
       reports.describe(v, &command_);
       invocation_.describe_options(v);
-    }));
+    });
+  }
+
+  /// Finds out before the work whether its outputs can be written.
+  void require_outputs() {
+    std::exception_ptr refusal;
+    for (const FieldNode& output : options_with_reports()) {
+      const auto* path = std::get_if<std::string>(&output.value);
+      if (!output.field.is_output() || path == nullptr || (path->empty() && !output.optional)) continue;
+      try {
+        require_writable(output.field, *path);
+      } catch (const Error&) {
+        refused_outputs_.insert(*path);
+        if (!refusal) refusal = std::current_exception();
+      }
+    }
+    if (refusal) std::rethrow_exception(refusal);
+    require_files_apart();
+  }
+
+  /// Finds out that no output replaces another file, before the work, and again for what has come up meanwhile.
+  void require_files_apart() {
+    places_clash_ = true;
+    cli::require_files_apart(options_with_reports(), title());
     places_clash_ = false;
+  }
+
+  /// "shardctl verify"
+  std::string title() const { return fmt::format("{} {}", report_.program, report_.verb); }
+
+  /// Of a command line that could not be read, so that nobody knows which files it names.
+  void require_reports() {
+    try {
+      require_outputs();
+      for (const auto& path : {common_.json, common_.prometheus, common_.junit, common_.markdown}) {
+        if (path && !may_replace(*path, title())) places_clash_ = true;
+      }
+    } catch (const Error&) {  // the command line is the error to report
+    }
   }
 
   /// What was streamed before a failure gets out as well.
@@ -175,8 +212,9 @@ class CommandRun {
         report_failed_output();
       }
     };
+    if (!places_clash_) attempt([&] { require_files_apart(); });
     const auto write_file = [&](const std::optional<std::string>& path, auto&& text_of) {
-      if (!path || places_clash_ || path == refused_output_) return;  // why it cannot be written was the error itself
+      if (!path || places_clash_ || refused_outputs_.contains(*path)) return;  // which was the error itself
       attempt([&] { write_output_file(*path, text_of(report_)); });
     };
     write_file(common_.prometheus, prometheus_text);
@@ -213,11 +251,11 @@ class CommandRun {
   const Io& io_;
   const Command& command_;
   const CommandText& text_;
-  bool output_closed_ = false;                 ///< which ended the verb
-  bool reader_left_ = false;                   ///< while the verb went on to its end
-  bool places_clash_ = false;                  ///< so that no report is written
-  std::optional<std::string> refused_output_;  ///< a report's path that is not written, as the error says
-  std::optional<Messages> messages_;           ///< made when --log is known
+  bool output_closed_ = false;             ///< which ended the verb
+  bool reader_left_ = false;               ///< while the verb went on to its end
+  bool places_clash_ = false;              ///< so that no report is written
+  std::set<std::string> refused_outputs_;  ///< paths of reports that cannot be written, as the error says of the first
+  std::optional<Messages> messages_;       ///< made when --log is known
   Invocation invocation_;
   CommonOptions common_;
   Report report_;
@@ -242,7 +280,7 @@ bool asks_for_help(const std::string& word) { return word == "--help" || word ==
 int unknown_verb(const App& app, const std::string& group, const std::string& word,
                  const std::vector<std::string>& known, const Io& io) {
   const std::string meant = word.starts_with('-') ? "" : closest(word, known);
-  const std::string error = fmt::format("{}: error: {}{}: there is no such verb{}", app.name, group, word,
+  const std::string error = fmt::format("{}: error: {}{}: there is no such verb{}", app.name, group, printable(word),
                                         meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
   io.err << fmt::format("{}\n{} {}--help lists the verbs; options stand after the verb\n", error, app.name, group);
   write_termination_message(io.termination_log, error, "");

@@ -87,15 +87,25 @@ inline constexpr Planned kPlanned{};
 struct Label {};
 inline constexpr Label kLabel{};
 
+/// Whose the content is of what an operand or option names to be written.
+enum class Output {
+  none,   ///< it is not written, but for a Role::output_file, which is replaced
+  own,    ///< the verb's: a folder that it makes or fills
+  shared  ///< of others as well: a folder in which files come and go, a file that is added to
+};
+inline constexpr Output kOutputFolder = Output::own;
+inline constexpr Output kSharedOutput = Output::shared;
+
 /// What a member of a struct is called and what it means. After name, unit and help come, in any order and where they
-/// apply, a Role, a Range, a Comparison, kPlanned, kLabel, a word that stands for the value in help ("SEED"), and a
-/// letter as alias ('o'). The texts must outlive the described object: literals.
+/// apply, a Role, an Output, a Range, a Comparison, kPlanned, kLabel, a word that stands for the value in help
+/// ("SEED"), and a letter as alias ('o'). The texts must outlive the described object: literals.
 struct Field {
   /// Options: the long option without dashes ("step-time"), or the operand ("SRC"). Results: the JSON field.
   std::string_view name;
   Unit unit = Unit::none;
   std::string_view help;
   Role role = Role::option;
+  Output output = Output::none;
   std::string_view value_name;  ///< empty: made from role, unit and type
   char short_name = 0;          ///< 0 for none
   std::optional<Range> range;   ///< of a number: what check_ranges() accepts; none: any
@@ -113,12 +123,14 @@ struct Field {
   constexpr Field(std::string_view name_, std::string_view help_, Meanings... meanings)
       : Field(name_, Unit::none, help_, meanings...) {}
 
+  constexpr bool is_output() const { return role == Role::output_file || output != Output::none; }
   constexpr bool is_operand() const { return role == Role::positional || role == Role::optional_positional; }
   /// As a message names it: "--step-time", or the operand "SRC".
   std::string spelling() const { return (is_operand() ? "" : "--") + std::string(name); }
 
  private:
   constexpr void add(Role meaning) { role = meaning; }
+  constexpr void add(Output meaning) { output = meaning; }
   constexpr void add(std::string_view meaning) { value_name = meaning; }
   constexpr void add(char meaning) { short_name = meaning; }
   constexpr void add(const Range& meaning) { range = meaning; }

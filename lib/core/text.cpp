@@ -38,6 +38,10 @@ std::size_t character_length(std::string_view text, std::size_t at) {
   return length;
 }
 
+bool is_scheme_character(char c) {
+  return (c >= '0' && c <= '9') || (lower_case(c) >= 'a' && lower_case(c) <= 'z') || c == '+' || c == '-' || c == '.';
+}
+
 }  // namespace
 
 std::size_t find_invalid_utf8(std::string_view text) {
@@ -48,6 +52,17 @@ std::size_t find_invalid_utf8(std::string_view text) {
     at += length;
   }
   return std::string_view::npos;
+}
+
+std::string as_utf8(std::string_view text) {
+  std::string out;
+  while (true) {
+    const std::size_t bad = find_invalid_utf8(text);
+    out += text.substr(0, bad);
+    if (bad == std::string_view::npos) return out;
+    out += "\xef\xbf\xbd";
+    text.remove_prefix(bad + 1);
+  }
 }
 
 std::optional<double> parse_decimal(std::string_view text) {
@@ -63,14 +78,31 @@ bool has_scheme(std::string_view text, std::string_view scheme) {
 
 bool is_http_url(std::string_view text) { return has_scheme(text, "http://") || has_scheme(text, "https://"); }
 
+bool is_url(std::string_view text) {
+  const std::string_view scheme = text.substr(0, std::min(text.find("://"), text.size()));
+  return !scheme.empty() && scheme.size() < text.size() &&
+         std::ranges::all_of(scheme, [](char c) { return is_scheme_character(c); });
+}
+
 std::string without_secrets(std::string_view text) {
-  if (!is_http_url(text)) return std::string(text);
-  const std::size_t host = text.find("//") + 2;
-  const std::size_t at = text.substr(0, text.find_first_of("/?#", host)).rfind('@');
-  const std::size_t query = std::min(text.find('?'), text.size());
-  const std::size_t begin = at == std::string_view::npos ? host : at + 1;
-  return fmt::format("{}{}{}", text.substr(0, host), text.substr(begin, query - begin),
-                     query == text.size() ? "" : "?...");
+  constexpr std::string_view kQuotes = "'\"`<>\n";
+  constexpr std::string_view kBlanks = "'\"`<>\n\t ";
+  std::string shown;
+  for (std::size_t colon = text.find("://"); colon != std::string_view::npos; colon = text.find("://")) {
+    const std::size_t host = colon + 3;
+    shown += text.substr(0, host);
+    const bool is_bucket = shown.ends_with("s3://") || shown.ends_with("S3://");
+    const std::string_view authority = text.substr(host, text.find_first_of("/?# \t\n", host) - host);
+    text.remove_prefix(host + authority.rfind('@') + 1);  // npos + 1 is 0
+    const std::size_t end = std::min({text.find_first_of(kQuotes), text.find("://"), text.size()});
+    const std::size_t query = is_bucket ? 0 : std::min(text.find('?'), end);
+    shown += text.substr(0, query);
+    text.remove_prefix(query);
+    if (text.size() < 2 || text.front() != '?' || kBlanks.find(text[1]) != std::string_view::npos) continue;
+    shown += "?...";
+    text.remove_prefix(text.starts_with("?...") ? 4 : std::min(text.find_first_of(kBlanks), text.size()));
+  }
+  return shown + std::string(text);
 }
 
 }  // namespace shardkit

@@ -22,14 +22,19 @@ std::size_t find_invalid_utf8(std::string_view text);
 
 inline bool is_utf8(std::string_view text) { return find_invalid_utf8(text) == std::string_view::npos; }
 
+/// Each byte that is not UTF-8 becomes U+FFFD.
+std::string as_utf8(std::string_view text);
+
 /// The finite decimal number that all of `text` is, "1.5" or "1e3"; empty when it is none.
 std::optional<double> parse_decimal(std::string_view text);
 
 /// True for a text that begins with `scheme` ("s3://"), in any case.
 bool has_scheme(std::string_view text, std::string_view scheme);
 bool is_http_url(std::string_view text);
-/// A text of a command line as it may be shown: an http(s) URL, or a pattern of them, without login, and with "?..."
-/// for a query; anything else as it is.
+/// True for a text that begins with a scheme and "://".
+bool is_url(std::string_view text);
+/// A text as it may be shown: URLs in it, or patterns of them, without login, and with "?..." for a query, which may
+/// hold a signature (in s3:// a '?' is of the key, and stays). A URL ends at a quote, its query at a blank too.
 std::string without_secrets(std::string_view text);
 
 }  // namespace shardkit

@@ -57,6 +57,30 @@ TEST_CASE("an option that is an address is shown without its login and its query
   CHECK(json_of(succeed, {"https://me:hush@host/x.tar?sig=hush"})["options"]["src"] == "https://host/x.tar?...");
 }
 
+TEST_CASE("no result, warning or error shows the login or the query of a URL") {
+  const auto echo = [](const FakeOptions& options, shardkit::Context& context) {
+    context.warn("odd", "read " + options.source);
+    FakeResult result;
+    result.text = result.checked.emplace_back("fake work " + options.source + " OUT");
+    return result;
+  };
+  const auto fail = [](const FakeOptions& options, shardkit::Context&) -> FakeResult {
+    throw shardkit::Error(shardkit::ErrorCode::corrupt, "'" + options.source + "' is bad", options.source);
+  };
+  const std::string url = "http://me:hush@host/x.tar?sig=hush";
+  for (const Behaviour behaviour : {Behaviour(echo), Behaviour(fail)}) {
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{}, {"--json", "-"}, {"--log", "json"}, {"more", "too many " + url}}) {
+      std::vector<std::string> args{"work", url};
+      args.insert(args.end(), more.begin(), more.end());
+      const Ran ran = run_fake(behaviour, args);
+      CHECK((ran.out + ran.err).find("hush") == std::string::npos);
+    }
+  }
+  CHECK(json_of(echo, {url})["result"]["text"] == "fake work http://host/x.tar?... OUT");
+  CHECK(json_of(fail, {url})["error"]["path"] == "http://host/x.tar?...");
+}
+
 TEST_CASE("the envelope holds options, result and warnings under names that carry units") {
   const Json json = json_of(rich_result, {"photos", "--size", "1MiB"});
   CHECK(json["schema"] == "shardkit/work");

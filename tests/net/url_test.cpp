@@ -103,6 +103,11 @@ TEST_CASE("a text of a command line is shown without login and query") {
   CHECK(without_secrets("http://host/x.tar") == "http://host/x.tar");
   CHECK(without_secrets("what?/me:hush@host") == "what?/me:hush@host");
   CHECK(without_secrets("s3://bucket/what?") == "s3://bucket/what?");
+  CHECK(without_secrets("s3://me:hush@bucket/a?b") == "s3://bucket/a?b");
+  CHECK(without_secrets("cannot read 'http://me:hush@h/my x.tar?sig=hush': gone (in s3://b, http://u:hush@h/y?hush)") ==
+        "cannot read 'http://h/my x.tar?...': gone (in s3://b, http://h/y?...");
+  CHECK(without_secrets("shardctl reshard http://h/x?... OUT  # http://h/y is there? yes") ==
+        "shardctl reshard http://h/x?... OUT  # http://h/y is there? yes");
 }
 
 TEST_CASE("percent-encoding leaves the unreserved alone and writes capitals") {

@@ -231,9 +231,9 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
 }
 
 void CheckpointOptions::describe(FieldVisitor& v) {
-  v.field(
-      {"DIR", "folder on the storage to measure; what is written there is removed again", Role::positional, kMayDiffer},
-      directory);
+  v.field({"DIR", "folder on the storage to measure; what is written there is removed again", Role::positional,
+           kMayDiffer, kSharedOutput},
+          directory);
   v.field({"mode", "sync: training waits until all is durable; background: it waits for a copy in memory alone"}, mode);
   v.field(
       {"job", "seq-write: as fio's sequential write, 4 files of 10 GiB, 1 MiB a write, direct, 60 s at most", "NAME"},
@@ -251,7 +251,8 @@ void CheckpointOptions::describe(FieldVisitor& v) {
   v.field({"repeat", Unit::count, "checkpoints of each mode", kMayDiffer, between(1, 1000)}, repeat);
   v.field({"budget", Unit::seconds, "ranks write no more after this time, in each checkpoint", kMayDiffer, above(0)},
           budget);
-  v.field({"drain-to", "also copy a checkpoint to this folder, on slower storage, and time that", "DIR"}, drain_to);
+  v.field({"drain-to", "also copy a checkpoint to this folder, on slower storage, and time that", "DIR", kSharedOutput},
+          drain_to);
   v.field({"read-back", "also read the last checkpoint, from the disk where that can be had, and compare"}, read_back);
   v.field({"step-time", Unit::seconds, "time of a training step: with --every, what share of training checkpoints take",
            above(0)},

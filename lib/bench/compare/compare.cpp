@@ -285,7 +285,7 @@ void CompareOptions::describe(FieldVisitor& v) {
   v.field({"fail-on-inconclusive", "exit 3 when the values do not tell, too"}, fail_on_inconclusive);
   v.field({"gate", "requirements that NEW must meet, whatever BASE gave; docs/comparing.md", Role::input_file}, gate);
   v.field({"save-baseline", "keep NEW in FILE as the baseline of its machine class, unless it misses the gate",
-           Role::output_file},
+           Role::output_file, kSharedOutput},
           save_baseline);
   v.field({"class", "name of the machine class, for baselines; made from the host where it is not given", "NAME"},
           machine_class);

@@ -80,7 +80,8 @@ void describe_steps(PipelineOptions& options, FieldVisitor& v) {
   v.field({"checkpoint-every", Unit::count, "write a checkpoint after every so many steps", between(1, 1U << 30U)},
           options.checkpoint_every);
   v.field({"checkpoint-bytes", Unit::bytes, "its size", at_least(1)}, options.checkpoint_bytes);
-  v.field({"checkpoint-dir", "existing folder for it; it is removed at once", "DIR"}, options.checkpoint_dir);
+  v.field({"checkpoint-dir", "existing folder for it; it is removed at once", "DIR", kSharedOutput},
+          options.checkpoint_dir);
   v.field({"trace", "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file, kMayDiffer}, options.trace);
   v.field({"seed", "order, crops and flips", kMayDiffer}, options.seed);
 }

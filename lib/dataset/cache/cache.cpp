@@ -103,7 +103,7 @@ CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ct
 }
 
 void CacheReleaseOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
+  v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
   v.field({"owner",
            "whose leases to end; default: the pod (POD_NAME or its HOSTNAME), the Slurm job (slurm-<id>), or user@host",
            "NAME"},

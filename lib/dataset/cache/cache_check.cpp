@@ -182,7 +182,7 @@ class CacheCheck {
 CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx) { return CacheCheck(options, ctx).run(); }
 
 void CacheCheckOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
+  v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
   v.field({"quick", "look at names and sizes only, read nothing"}, quick);
   v.field({"repair",
            "remove damaged files, and the marker of what is not whole, of folders that nobody leases, so that the next "

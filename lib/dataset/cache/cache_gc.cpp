@@ -89,7 +89,7 @@ class Collection {
 CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx) { return Collection(options, ctx).run(); }
 
 void CacheGcOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", "a node cache, or one staged folder", Role::positional}, folder);
+  v.field({"DIR", "a node cache, or one staged folder", Role::positional, kSharedOutput}, folder);
   v.field({"limit", Unit::bytes, "evict until all staged folders together hold no more; without it only leftovers go"},
           limit);
   v.field({"dry-run", "only say what would go"}, dry_run);

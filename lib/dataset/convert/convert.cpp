@@ -208,7 +208,9 @@ void ConvertOptions::describe(FieldVisitor& v) {
        "at an s3:// URL; with --list or --plan also at http(s)://",
        Role::positional},
       source);
-  v.field({"DST", "folder for the shards: empty, or of the same convert to go on with", Role::positional}, target);
+  v.field(
+      {"DST", "folder for the shards: empty, or of the same convert to go on with", Role::positional, kOutputFolder},
+      target);
   sharding.describe(v);
   SplitOptions::describe(v);
   v.field({"plan", "do what this plan says, without scanning (see `shardctl plan`)", Role::input_file}, plan);

@@ -279,9 +279,9 @@ ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, C
 
 void ExtractOptions::describe(FieldVisitor& v) {
   v.field(catalog::kShardsOperand, shards);
-  v.field(
-      {"DST", "folder for the class folders; what is there with other content is not overwritten", Role::positional},
-      target);
+  v.field({"DST", "folder for the class folders; what is there with other content is not overwritten", Role::positional,
+           kOutputFolder},
+          target);
   v.field(system::threads_field("shards extracted at a time; default: the CPUs this process may use"), threads);
   access.describe(v);
 }

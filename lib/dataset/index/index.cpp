@@ -248,9 +248,6 @@ void check_output(const IndexOptions& options, const catalog::ShardSet& set) {
                             set.folder),
                 set.folder);
   }
-  if (!catalog::is_address(options.output)) return;
-  throw Error(ErrorCode::usage,
-              fmt::format("--output '{}' is a URL; name a local folder", without_secrets(options.output)));
 }
 
 }  // namespace
@@ -273,7 +270,7 @@ void IndexOptions::describe(FieldVisitor& v) {
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
     v.field({kind.name, kind.help}, readers[std::string(kind.name)]);
   }
-  v.field({"output", "write the indexes to this folder; default: beside the shards", "DIR"}, output);
+  v.field({"output", "write the indexes to this folder; default: beside the shards", "DIR", kOutputFolder}, output);
   v.field(system::threads_field("shards read at a time; default: the CPUs this process may use"), threads);
   access.describe(v);
 }

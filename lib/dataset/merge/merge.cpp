@@ -78,7 +78,7 @@ void refuse_missing_shard(const TargetSet& set) {
 }  // namespace
 
 void MergeOptions::describe(FieldVisitor& v) {
-  v.field({"DST", "folder that the parts of a convert or reshard wrote to", Role::positional}, target);
+  v.field({"DST", "folder that the parts of a convert or reshard wrote to", Role::positional, kOutputFolder}, target);
   v.field({"recheck", "read every shard and compare its checksum"}, recheck);
 }
 

@@ -292,7 +292,9 @@ void ReshardOptions::describe(FieldVisitor& v) {
            "that is each part and each restart, first unpacks all of them beside OUT",
            Role::positional},
           inputs);
-  v.field({"OUT", "folder for the shards: empty, or of the same reshard to go on with", Role::positional}, target);
+  v.field(
+      {"OUT", "folder for the shards: empty, or of the same reshard to go on with", Role::positional, kOutputFolder},
+      target);
   sizes.describe(v);
   v.field(
       {"shuffle", "put all samples in one random order of this seed (default: the inputs' order)", "SEED", kPlanned},

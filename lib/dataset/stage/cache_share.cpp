@@ -66,7 +66,7 @@ void CacheShareOptions::describe(FieldVisitor& v) {
           limit);
   v.field({"cache",
            "the folder of all staged folders that share the limit and the disk; DST lies in it, at most 4 folders down",
-           "DIR"},
+           "DIR", kSharedOutput},
           cache);
   v.field({"lease", Unit::seconds,
            "how long DST is kept from eviction and replacement from now on, unless `shardctl cache release` ends that; "

@@ -304,7 +304,7 @@ void StageOptions::describe(FieldVisitor& v) {
            "brace pattern, a list of files (*.txt), a wids index (*.json), a manifest.json",
            Role::positional},
           sources);
-  v.field({"DST", "folder to bring it to, on a local disk", Role::positional}, target);
+  v.field({"DST", "folder to bring it to, on a local disk", Role::positional, kOutputFolder}, target);
   v.field({"manifest",
            "hold the bytes against this manifest instead of the source's own; none takes all files of SRC and pins "
            "them by size and version only",

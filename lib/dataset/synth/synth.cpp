@@ -133,7 +133,7 @@ class Maker {
 }  // namespace
 
 void SynthOptions::describe(FieldVisitor& v) {
-  v.field({"DIR", "folder to make; must be new, empty or an earlier synth's", Role::positional}, target);
+  v.field({"DIR", "folder to make; must be new, empty or an earlier synth's", Role::positional, kOutputFolder}, target);
   v.field({"classes", Unit::count, "class folders to make", between(1, kMaxClasses)}, classes);
   v.field({"per-class", Unit::count, "images in each class", between(1, kMaxPerClass)}, per_class);
   v.field({"seed", "what all images depend on", "SEED"}, seed);

@@ -49,6 +49,16 @@ class CacheTest(FolderTest):
 
 
 class Listing(CacheTest):
+    def test_metrics_have_a_series_for_each_set(self):
+        self.stage_well("a")
+        self.stage_well("b")
+        metrics = self.folder / "cache.prom"
+        self.assertEqual(self.verb("ls", "--files", "--prometheus", metrics).returncode, 0)
+        for name in "ab":
+            self.assertIn(f'\nshardkit_cache_ls_folders_bytes{{path="{self.cache}/{name}"}} {2 * MIB}\n',
+                          metrics.read_text())
+        self.assertIn(f"\nshardkit_cache_ls_bytes {4 * MIB}\n", metrics.read_text())
+
     def test_text_has_a_line_for_each_set_with_its_leases_and_totals(self):
         self.stage_well("a", "--owner", "job-7", "--purpose", "training")
         self.stage_well("b", "--lease", "0")

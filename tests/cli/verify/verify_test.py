@@ -3,13 +3,14 @@
 import io
 import pathlib
 import re
+import subprocess
 import sys
 import tarfile
 import unittest
 from xml.etree import ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import FolderTest, result_of, run  # noqa: E402
+from program import PROGRAMS, FolderTest, result_of, run  # noqa: E402
 
 
 def write_shard(path, samples, name="{:05}", label="{}", tar_format=tarfile.USTAR_FORMAT):
@@ -99,6 +100,28 @@ class Verify(FolderTest):
         self.assertIn("no problems", markdown.read_text())
         self.assertEqual(run("shardctl", "verify", self.folder / "<none>&", "--junit", junit).returncode, 4)
         self.assertIn("<none>&", ElementTree.parse(junit).getroot().find("testsuite/testcase/error").get("message"))
+
+    def test_reports_of_names_that_are_not_utf8_can_be_read(self):
+        junit, markdown = self.folder / "report.xml", self.folder / "report.md"
+        with tarfile.open(self.folder / "odd.tar", "w", format=tarfile.GNU_FORMAT, encoding="latin-1") as tar:
+            for name in ("b\xe4d.JPG", "b\xe4d.jpg"):
+                tar.addfile(tarfile.TarInfo(name))
+        finished = subprocess.run([PROGRAMS / "shardctl", "verify", self.folder / "odd.tar", "--junit", junit,
+                                   "--markdown", markdown], capture_output=True)
+        self.assertEqual(finished.returncode, 3)
+        self.assertIn("b\ufffdd", ElementTree.parse(junit).getroot().find("testsuite/testcase/failure").get("message"))
+        self.assertIn("b\ufffdd", markdown.read_text(encoding="utf-8"))
+
+    def test_warnings_are_failures_of_a_strict_report(self):
+        junit, shard = self.folder / "report.xml", self.folder / "warned.tar"
+        write_shard(shard, range(2), name="a {}")
+        for strict, code in (([], 0), (["--strict"], 3)):
+            finished = run("shardctl", "verify", shard, "--depth", "structure", "--junit", junit, *strict)
+            self.assertEqual(finished.returncode, code, finished.stdout)
+            suite = ElementTree.parse(junit).getroot().find("testsuite")
+            self.assertEqual(suite.get("failures") != "0", bool(strict))
+            self.assertEqual(suite.get("skipped") == "0", bool(strict))
+            self.assertEqual("no errors" in {case.get("name") for case in suite}, not strict)
 
     def test_sources_that_are_missing_or_no_shards(self):
         self.assert_error(run("shardctl", "verify", self.folder / "nowhere"), 4, "nowhere")
