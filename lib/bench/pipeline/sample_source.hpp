@@ -205,8 +205,8 @@ struct SourceOrder {
 };
 
 /// Shards are streamed whole, one reader each, in blocks of 256 KiB; of each sample the first image is passed on. Image
-/// files are opened, read and closed, one after the other; other files are left out. Throws Error{not_found} where there
-/// are neither shards nor files that are images by name.
+/// files are opened, read and closed, one after the other; other files are left out. Throws Error{not_found} where
+/// there are neither shards nor files that are images by name.
 std::unique_ptr<ImageSource> make_source(const InputSet& input, const SourceOrder& order, Context& context);
 
 /// Images of no bytes, without end: what is left when nothing is read.
