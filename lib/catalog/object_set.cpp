@@ -9,9 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "catalog/operands.hpp"
+#include "catalog/shard_set.hpp"
 #include "core/error.hpp"
-#include "formats/manifest.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit::catalog {
@@ -219,8 +218,8 @@ bool are_of_one_source(const Places& objects, const ObjectLocation& folder) {
 
 /// Whether `text` is of a manifest of ours that has all of `names`. Throws Error{corrupt} when it is damaged.
 bool is_manifest_of(const std::vector<std::string>& names, const std::string& text, const std::string& path) {
-  if (text.find("\"shardkit-manifest\"") == std::string::npos) return false;  // others use that name too
-  const formats::Manifest manifest = formats::read_manifest(text, path);
+  if (formats::is_foreign_manifest(text)) return false;
+  const formats::Manifest manifest = read_set_manifest(text, path);
   std::unordered_set<std::string_view> known;
   for (const formats::ManifestShard& shard : manifest.shards) known.insert(shard.name);
   return std::ranges::all_of(names, [&](const std::string& name) { return known.contains(name); });

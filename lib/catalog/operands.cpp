@@ -7,12 +7,14 @@
 #include <iterator>
 #include <ranges>
 #include <set>
+#include <span>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fnmatch.h>
 
+#include "catalog/image_folder.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -26,13 +28,26 @@ namespace fs = std::filesystem;
 
 namespace shardkit::catalog {
 
-std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
-  std::vector<std::string> shards;
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+/// One path or URL a line.
+std::vector<std::string> entries_of(std::string_view text) {
+  std::vector<std::string> entries;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (const auto part : text | std::views::split('\n')) {
     std::string_view line(part.begin(), part.end());
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty()) shards.emplace_back(line);
+    if (!line.empty()) entries.emplace_back(line);
   }
+  return entries;
+}
+
+}  // namespace
+
+std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
+  std::vector<std::string> shards = entries_of(text);
   if (!shards.empty()) return shards;
   throw Error(ErrorCode::not_found, fmt::format("list '{}' names no shard", path), path);
 }
@@ -97,8 +112,13 @@ std::vector<std::string> expanded(const std::string& operand) {
   return operands;
 }
 
-/// Wildcards of a path's last part; those of folders are the shell's to expand.
-bool is_glob(std::string_view path) { return path.find_first_of("*?[", path.rfind('/') + 1) != std::string_view::npos; }
+/// Whether the last part of a path or key has wildcards; those of folders are the shell's to expand.
+bool has_wildcards(std::string_view operand) {
+  const auto [begin, end] = pattern_part(operand);
+  const std::string_view path = operand.substr(begin, end - begin);
+  if (is_address(operand) && path.find('/') == std::string_view::npos) return false;  // a bucket or host alone
+  return path.find_first_of("*?[", path.rfind('/') + 1) != std::string_view::npos;
+}
 
 bool matches(const std::string& pattern, const std::string& name) {
   return ::fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0;
@@ -106,19 +126,21 @@ bool matches(const std::string& pattern, const std::string& name) {
 
 class Resolver {
  public:
-  explicit Resolver(Inputs& inputs) : inputs_(inputs) {}
+  Resolver(Inputs& inputs, Lists lists) : inputs_(inputs), lists_(lists) {}
 
   void add_operand(const std::string& operand) {
     if (operand.empty()) throw Error(ErrorCode::usage, "a source is named by an empty text");
     named_by_ = without_secrets(operand);
     if (operand == "-") return add_standard_input();
-    if (!is_address(operand)) return add_local(operand);
+    const bool is_local = !is_address(operand);
+    if (is_local && add_existing(operand)) return;
     const auto operands = expanded(operand);
-    for (const std::string& one : operands) add(parse_location(one));
+    for (const std::string& one : operands) add_expanded(one);
     if (!operands.empty()) return;
+    if (has_wildcards(operand)) return add_matches(operand);
+    if (is_local) throw system_error(ENOENT, "open", operand);
     const ObjectLocation place = parse_location(operand);
     const bool is_bucket = place.kind == ObjectLocation::Kind::bucket;
-    if (is_bucket && is_glob(place.path)) return add_bucket_glob(place);
     const bool is_file = is_bucket ? is_bucket_object(place) : has_extension(base_name(place));
     if (is_file && !place.is_folder()) return add_file(place, place.display());
     add_folder(place, {});
@@ -127,29 +149,56 @@ class Resolver {
   std::vector<NamedInput> take() { return std::move(places_); }
 
  private:
-  void add_local(const std::string& operand) {
+  /// False when nothing local has this very name.
+  bool add_existing(const std::string& operand) {
     std::error_code error;
     const fs::file_status status = fs::status(operand, error);
-    if (fs::is_directory(status)) return add_folder(parse_location(operand), operand);
-    if (fs::exists(status)) return add_file(parse_location(operand), operand);
+    if (fs::is_directory(status)) {
+      add_folder(parse_location(operand), operand);
+    } else if (fs::is_regular_file(status)) {
+      add_file(parse_location(operand), operand);
+    } else if (fs::exists(status)) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("'{}' is a pipe, socket or device; name files, shards or a folder of them", operand),
+                  operand);
+    }
     // A pattern may be longer than any name.
     const bool absent = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
                         error == std::errc::filename_too_long;
     if (error && !absent) throw system_error(error.value(), "look at", operand);
-    const auto operands = expanded(operand);
-    for (const std::string& one : operands) add(parse_location(one), one);
-    if (operands.empty() && !add_local_glob(operand)) throw system_error(ENOENT, "open", operand);
+    return fs::exists(status);
   }
 
-  /// False when nothing matches.
-  bool add_local_glob(const std::string& pattern) {
-    if (!is_glob(pattern)) return false;
+  /// A name that a brace pattern stands for.
+  void add_expanded(const std::string& name) {
+    std::error_code ignored;
+    if (has_wildcards(name) && (is_address(name) || !fs::exists(name, ignored))) return add_matches(name);
+    add(parse_location(name), name);
+  }
+
+  /// The files that a pattern with wildcards matches.
+  void add_matches(const std::string& pattern) {
+    const ObjectLocation place = parse_location(pattern);
+    if (place.kind == ObjectLocation::Kind::web) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("'{}' has wildcards, but HTTP has no listing to match them with; name the files by a "
+                              "pattern x-{{000..146}}.tar or a list (*.txt)",
+                              named_by_),
+                  named_by_);
+    }
+    if (place.kind == ObjectLocation::Kind::local ? add_local_matches(pattern) : add_bucket_matches(place)) return;
+    throw Error(ErrorCode::not_found, fmt::format("nothing matches '{}'", named_by_), named_by_);
+  }
+
+  bool add_local_matches(const std::string& pattern) {
     const std::string folder = io::parent_folder(pattern);
     std::vector<std::string> names;
     std::error_code error;
     for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
       std::string name = item->path().filename();
-      if (matches(pattern.substr(pattern.rfind('/') + 1), name)) names.push_back(std::move(name));
+      std::error_code ignored;  // what cannot be looked at is found out later
+      if (!matches(pattern.substr(pattern.rfind('/') + 1), name) || item->is_directory(ignored)) continue;
+      names.push_back(std::move(name));
     }
     std::ranges::sort(names);
     for (const std::string& name : names) {
@@ -159,7 +208,7 @@ class Resolver {
     return !names.empty();
   }
 
-  void add_bucket_glob(const ObjectLocation& pattern) {
+  bool add_bucket_matches(const ObjectLocation& pattern) {
     ObjectLocation place = pattern.folder();
     const std::string folder = place.path;
     bool found = false;
@@ -169,12 +218,11 @@ class Resolver {
       add(place);
       found = true;
     }
-    if (found) return;
-    throw Error(ErrorCode::not_found, fmt::format("nothing matches '{}'", named_by_), named_by_);
+    return found;
   }
 
   void add_standard_input() {
-    const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+    static const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
     named_by_ = "standard input";
     for (const std::string& entry : listed_shards(text, named_by_)) add(parse_location(entry), entry);
   }
@@ -196,10 +244,35 @@ class Resolver {
   void add_file(const ObjectLocation& place, const std::string& path) {
     const std::string name = base_name(place);
     inputs_.add(place);
+    const bool may_be_data = lists_ == Lists::by_content && place.kind == ObjectLocation::Kind::local;
+    if (may_be_data && !names_files(place, path)) return add(place, path);
     if (name == formats::kManifestName) return add_manifest(place, path);
     if (name.ends_with(".txt")) return add_all(place, path, listed_shards(inputs_.text(path), path));
     if (name.ends_with(".json")) return add_all(place, path, wids_shards(inputs_.text(path), path));
     add(place, path);
+  }
+
+  /// Whether a local file reads as a list, a wids index or a manifest.
+  bool names_files(const ObjectLocation& file, const std::string& path) {
+    constexpr std::uint64_t kLargestIndex = 64U << 20U;  // what is larger is data
+    constexpr std::size_t kFirst = 64U << 10U;
+    const std::string name = base_name(file);
+    const auto source = inputs_.open(path);
+    if (name.ends_with(".json")) {
+      if (source->size() > kLargestIndex) return false;
+      const std::string text = inputs_.text(path);
+      return name == formats::kManifestName ? !formats::is_foreign_manifest(text) : formats::is_wids_index(text);
+    }
+    if (!name.ends_with(".txt")) return false;
+    std::string text(kFirst, '\0');
+    text.resize(source->read_at(0, std::as_writable_bytes(std::span(text))));
+    const std::vector<std::string> entries = entries_of(text);
+    if (entries.empty()) return false;
+    const std::string& first = entries.front();
+    if (is_address(first) || is_tar_name(first) || is_image_name(first)) return true;
+    std::error_code ignored;
+    const fs::file_status status = fs::status(place_in_list(file, first).display(), ignored);
+    return first.ends_with('/') ? fs::is_directory(status) : fs::is_regular_file(status);
   }
 
   void add_manifest(const ObjectLocation& place, const std::string& path) {
@@ -229,6 +302,7 @@ class Resolver {
   }
 
   Inputs& inputs_;
+  const Lists lists_;
   std::vector<NamedInput> places_;
   std::string named_by_;
   std::set<std::string> seen_;
@@ -236,14 +310,14 @@ class Resolver {
 
 }  // namespace
 
-std::vector<NamedInput> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs) {
+std::vector<NamedInput> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs, Lists lists) {
   if (operands.empty()) {
     throw Error(
         ErrorCode::usage,
         "no source was named; name a folder, a file, a pattern x-{000..146}.tar, a list (*.txt) or a wids index "
         "(*.json): local, s3:// or http(s)://");
   }
-  Resolver resolver(inputs);
+  Resolver resolver(inputs, lists);
   for (const std::string& operand : operands) resolver.add_operand(operand);
   return resolver.take();
 }

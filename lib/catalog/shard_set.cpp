@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "catalog/operands.hpp"
 #include "core/error.hpp"
 #include "io/publish.hpp"
 
@@ -23,11 +22,6 @@ constexpr std::string_view kAccepted =
     "here "
     "or at an s3:// or http(s):// URL";
 
-/// "x.tar", and what was made of one, so that it is reported for what it is.
-bool is_tar_name(std::string_view name) {
-  return name.ends_with(".tar") || name.find(".tar.") != std::string_view::npos || is_compressed_tar_name(name);
-}
-
 /// "; its folder 'train' does" for a folder of sets, as a split makes them.
 std::string hint_at_sets_below(const std::string& folder) {
   std::error_code error;
@@ -36,7 +30,7 @@ std::string hint_at_sets_below(const std::string& folder) {
     std::error_code ignored;  // no more than a hint
     for (fs::directory_iterator below(item->path(), ignored), none; !ignored && below != none;
          below.increment(ignored)) {
-      if (below->path().extension() != ".tar") continue;
+      if (below->path().extension() != ".tar" || below->is_directory(ignored)) continue;
       sets.insert(item->path().string());
       break;
     }
@@ -51,13 +45,12 @@ class ShardFinder {
 
   void add(const NamedInput& named) {
     of_folder_ = of_folder_ || named.place.is_folder();
-    const bool is_local = named.place.kind == ObjectLocation::Kind::local;
-    if (named.place.is_folder()) return is_local ? add_folder(named.path) : add_remote_folder(named);
+    if (named.place.is_folder()) return add_folder(named);
     if (named.path == named.named_by && !is_tar_name(named.path.substr(0, named.path.find("?...")))) {
       throw Error(ErrorCode::usage, fmt::format("'{}' is none of what shards are named by: {}", named.path, kAccepted),
                   named.path);
     }
-    is_local ? add_shard(named.path, named.named_by) : add_object(named);
+    named.place.kind == ObjectLocation::Kind::local ? add_shard(named.path, named.named_by) : add_object(named);
   }
 
   std::vector<ShardFile> take() {
@@ -68,18 +61,25 @@ class ShardFinder {
   bool of_folder() const { return of_folder_; }
 
  private:
-  void add_folder(const std::string& folder) {
-    std::error_code error;
-    std::vector<std::string> names;
+  void add_folder(const NamedInput& named) {
     const std::size_t passed_over = compressed_.size();
-    for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
-      std::string name = item->path().filename().string();
-      if (is_wanted(folder, name)) names.push_back(std::move(name));
+    bool has_shards = false;
+    if (named.place.kind == ObjectLocation::Kind::web) {
+      has_shards = add_by_manifest(named);
+    } else if (named.place.kind == ObjectLocation::Kind::bucket) {
+      for (const io::ObjectInfo& object : inputs_.list(named.place)) {
+        if (!is_wanted(named.path, object.name)) continue;
+        add_once(named.path + object.name, object.size);
+        has_shards = true;
+      }
+    } else {
+      for (const std::string& name : tar_names_in(named.path)) {
+        if (!is_wanted(named.path, name)) continue;
+        add_listed(io::join_path(named.path, name));
+        has_shards = true;
+      }
     }
-    if (error) throw system_error(error.value(), "list", folder);
-    if (names.empty()) refuse_folder(folder, compressed_.size() > passed_over);
-    std::sort(names.begin(), names.end());
-    for (const std::string& name : names) add_listed(io::join_path(folder, name));
+    if (!has_shards) refuse_folder(named.path, compressed_.size() > passed_over);
   }
 
   /// Whether a name in a folder is that of a shard; a compressed one may be passed over.
@@ -90,32 +90,15 @@ class ShardFinder {
     return tars_ == FolderTars::all;
   }
 
-  void add_remote_folder(const NamedInput& named) {
-    const std::size_t before = shards_.size();
-    const std::size_t passed_over = compressed_.size();
-    if (named.place.kind == ObjectLocation::Kind::web) {
-      add_by_manifest(named);
-    } else {
-      for (const io::ObjectInfo& object : inputs_.list(named.place)) {
-        if (is_wanted(named.path, object.name)) add_once(named.path + object.name, object.size);
-      }
-    }
-    if (shards_.size() == before) refuse_folder(named.path, compressed_.size() > passed_over);
-  }
-
-  /// What it lists and is not there is left out: verify reports it.
-  void add_by_manifest(const NamedInput& named) {
-    const std::string folder = named.path.substr(0, named.path.find("?..."));
-    const std::string path = folder + formats::kManifestName;
-    if (!inputs_.exists(path)) inputs_.list(named.place);  // says that there is no listing, and what to do
+  /// What it lists and is not there is left out: verify reports it. False when nothing is there.
+  bool add_by_manifest(const NamedInput& named) {
     std::vector<std::string> addresses;
-    for (const formats::ManifestShard& shard : formats::read_manifest(inputs_.text(path), path).shards) {
-      addresses.push_back(folder + shard.name);
-    }
+    for (ShardFile& shard : shards_by_manifest(named, inputs_)) addresses.push_back(std::move(shard.path));
     const auto found = inputs_.find_all(addresses);
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (found[i]) add_once(addresses[i], found[i]->size);
     }
+    return std::ranges::any_of(found, [](const auto& object) { return object.has_value(); });
   }
 
   /// Its size comes with those of all others.
@@ -225,14 +208,67 @@ std::uint64_t ShardSet::bytes() const {
   return sum;
 }
 
+std::vector<std::string> tar_names_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
+    std::string name = item->path().filename().string();
+    std::error_code ignored;  // what cannot be looked at is reported as a shard
+    if (name.starts_with('.') || !(name.ends_with(".tar") || is_compressed_tar_name(name))) continue;
+    if (!item->is_directory(ignored)) names.push_back(std::move(name));
+  }
+  if (error) throw system_error(error.value(), "list", folder);
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<ShardFile> shards_by_manifest(const NamedInput& folder, Inputs& inputs) {
+  const std::string address = folder.path.substr(0, folder.path.find("?..."));
+  const auto manifest = find_manifest(inputs, address);
+  if (!manifest) inputs.list(folder.place);  // says that there is no listing, and what to do
+  std::vector<ShardFile> shards;
+  for (const formats::ManifestShard& shard : manifest.value().shards) {
+    shards.push_back({address + shard.name, shard.name, shard.bytes});
+  }
+  return shards;
+}
+
+formats::Manifest read_set_manifest(std::string_view text, const std::string& path) {
+  try {
+    return formats::read_manifest(text, path);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;
+    throw Error(error.code(),
+                fmt::format("{}; restore it from a copy, or delete it to go on without its checksums", error.what()),
+                path);
+  }
+}
+
+std::optional<formats::Manifest> find_manifest(Inputs& inputs, const std::string& folder) {
+  const std::string path = io::join_path(folder, formats::kManifestName);
+  if (!inputs.exists(path)) return std::nullopt;
+  const std::string text = inputs.text(path);
+  if (formats::is_foreign_manifest(text)) return std::nullopt;
+  return read_set_manifest(text, path);
+}
+
+bool is_tar_name(std::string_view name) {
+  return name.ends_with(".tar") || name.find(".tar.") != std::string_view::npos || is_compressed_tar_name(name);
+}
+
 bool is_compressed_tar_name(std::string_view name) {
   constexpr std::array endings{".tgz",     ".tar.gz", ".tar.zst", ".tar.zstd", ".tzst",
                                ".tar.bz2", ".tar.xz", ".txz",     ".tar.lz4",  ".tbz2"};
   return std::ranges::any_of(endings, [&](const char* ending) { return name.ends_with(ending); });
 }
 
-ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, const StoreAccess& access) {
-  ShardSet set = resolve_shards(operands, FolderTars::plain, std::make_shared<Inputs>(access, ctx.stop_token()));
+ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, const StoreAccess& access,
+                        FolderTars tars) {
+  ShardSet set = resolve_shards(operands, tars, std::make_shared<Inputs>(access, ctx.stop_token()));
+  if (set.of_folder && !set.foreign_manifest.empty()) {
+    ctx.warn("foreign_manifest",
+             fmt::format("'{}' is not a manifest of shardkit; the shards are read without one", set.foreign_manifest));
+  }
   if (!set.compressed.empty()) {
     ctx.warn("compressed_passed_over",
              fmt::format("'{}'{} compressed and passed over; `shardctl reshard` reads such tars and writes plain ones",
@@ -257,8 +293,8 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tar
   if (set.folder.empty()) return set;
   const std::string manifest = io::join_path(set.folder, formats::kManifestName);
   if (!set.inputs->exists(manifest)) return set;
-  set.manifest = formats::read_manifest(set.inputs->text(manifest), manifest);
-  set.manifest_path = manifest;
+  set.manifest = find_manifest(*set.inputs, set.folder);
+  (set.manifest ? set.manifest_path : set.foreign_manifest) = manifest;
   return set;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "catalog/inputs.hpp"
+#include "catalog/operands.hpp"
 #include "core/context.hpp"
 #include "formats/manifest.hpp"
 
@@ -26,6 +27,7 @@ struct ShardSet {
   std::string folder;                         ///< common folder of all shards; empty when they lie in several
   std::optional<formats::Manifest> manifest;  ///< <folder>/manifest.json
   std::string manifest_path;                  ///< empty without a manifest
+  std::string foreign_manifest;               ///< <folder>/manifest.json of another program; empty without
   /// Compressed tars in folders named, which were passed over. They are not read in place.
   std::vector<std::string> compressed;
   std::shared_ptr<Inputs> inputs;  ///< opens the shards and what lies beside them
@@ -45,19 +47,37 @@ enum class FolderTars {
   all,    ///< also *.tar.gz, *.tgz, *.tar.zst, ...
 };
 
+/// True for "x.tar", and for what was made of one, so that it is reported for what it is.
+bool is_tar_name(std::string_view name);
 /// True for names of compressed tars: "x.tar.gz", "x.tgz", "x.tar.zst", ... of what libarchive unpacks.
 bool is_compressed_tar_name(std::string_view name);
 
 /// Resolves SHARDS operands, by the one resolver (operands.hpp): of a folder its tars, not hidden ones; of a
 /// folder behind HTTP those that its manifest lists. A shard that the manifest lists and the folder lacks is not an
 /// error here, nor is a name in a local folder that is not a readable file (its `bytes` are 0): verify and stage report
-/// it. `inputs` null: without options. Throws Error{not_found} for a path that is not there or a folder without shards,
-/// Error{usage} for something that is none of these, Error{unsupported} for a pipe or device and for a folder that has
-/// only compressed tars, unless `tars` is `all`, and what resolve_operands() throws.
+/// it. A folder is no shard, whatever its name. `inputs` null: without options. Throws Error{not_found} for a path that
+/// is not there or a folder without shards, Error{usage} for something that is none of these, Error{unsupported} for a
+/// pipe or device in a folder and for a folder that has only compressed tars, unless `tars` is `all`, and what
+/// resolve_operands() throws.
 ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tars = FolderTars::plain,
                         std::shared_ptr<Inputs> inputs = nullptr);
 
-/// The same with a warning where compressed tars were passed over: for all that read shards in place.
-ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, const StoreAccess& access = {});
+/// The same with a warning where compressed tars were passed over, or a folder's manifest.json is another program's.
+ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, const StoreAccess& access = {},
+                        FolderTars tars = FolderTars::plain);
+
+/// Names of the tars right in a local folder, compressed ones too, sorted; neither folders nor hidden ones. Throws what
+/// listing throws.
+std::vector<std::string> tar_names_in(const std::string& folder);
+
+/// The shards that the manifest of a folder behind HTTP lists, with the sizes it says. Throws what says that there is
+/// no listing where it has no manifest of ours, and as read_set_manifest().
+std::vector<ShardFile> shards_by_manifest(const NamedInput& folder, Inputs& inputs);
+
+/// formats::read_manifest() of a whole set; the error about a damaged one says what to do.
+formats::Manifest read_set_manifest(std::string_view text, const std::string& path);
+
+/// The manifest.json of a folder; empty where there is none, or another program's. Throws as read_set_manifest().
+std::optional<formats::Manifest> find_manifest(Inputs& inputs, const std::string& folder);
 
 }  // namespace shardkit::catalog

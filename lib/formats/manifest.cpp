@@ -1,5 +1,6 @@
 #include "formats/manifest.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -141,6 +142,12 @@ Manifest read_manifest(std::string_view text, const std::string& path) {
   }
   check_sums(manifest, root);
   return manifest;
+}
+
+bool is_foreign_manifest(std::string_view text) {
+  if (text.find(fmt::format("\"{}\"", kFormat)) != std::string_view::npos) return false;
+  const bool is_page = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size())).starts_with('<');
+  return is_page || !parse_json(text).is_discarded();
 }
 
 }  // namespace shardkit::formats

@@ -10,6 +10,7 @@
 
 #include "catalog/object_location.hpp"
 #include "catalog/object_set.hpp"
+#include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "formats/index_kinds.hpp"
@@ -24,13 +25,15 @@ namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 
+/// Empty without one: another program's is a file like any.
 std::string text_of_manifest(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
   if (!wanted.manifest_path.empty()) return wanted.manifest_text;
   if (wanted.manifest_name.empty()) return {};
   const auto object = source.find(wanted.manifest_name);
   const std::string path = source.address_of(wanted.manifest_name);
   if (!object) throw Error(ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
-  return io::fetch_text(source, *object, kLargestManifest, stop);
+  std::string text = io::fetch_text(source, *object, kLargestManifest, stop);
+  return formats::is_foreign_manifest(text) ? std::string() : text;
 }
 
 [[noreturn]] void refuse_missing(const io::ObjectSource& source, const std::string& name, std::string_view remedy) {
@@ -101,7 +104,7 @@ StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const st
   if (has_manifest()) {
     const std::string path =
         wanted.manifest_path.empty() ? source.address_of(wanted.manifest_name) : wanted.manifest_path;
-    shards_ = formats::read_manifest(manifest_text_, path).shards;
+    shards_ = catalog::read_set_manifest(manifest_text_, path).shards;
     hash_ = xxh3_128(as_bytes(manifest_text_));
     for (ExpectedFile& file : expected()) whole_.push_back(std::move(file.name));
     if (wanted.names) select(*wanted.names, path);

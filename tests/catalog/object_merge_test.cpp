@@ -183,6 +183,7 @@ TEST_CASE("no name, address or error shows a login or a query") {
 TEST_CASE("a pipe is refused, not waited for") {
   const TempDir dir;
   ::mkfifo(dir.path("p.tar").c_str(), 0600);
-  const ObjectSet set = open({dir.path("p.tar")});
+  CHECK(failure_of([&] { open({dir.path("p.tar")}); }) == ErrorCode::usage);
+  const ObjectSet set = open({dir.path()});
   CHECK(failure_of([&] { set.source->find("p.tar"); }) == ErrorCode::unsupported);
 }

@@ -102,8 +102,26 @@ TEST_CASE("the manifest beside the shards comes along; shards that it lists may 
 TEST_CASE("a damaged manifest is an error, not a set without one") {
   TempDir dir;
   write_file(dir.path("a.tar"), "");
-  write_file(dir.path(kManifestName), "{}");
-  CHECK(code_of({dir.path()}) == ErrorCode::corrupt);
+  for (const char* text : {"{", "", R"({"format": "shardkit-manifest", "version": 1})"}) {
+    write_file(dir.path(kManifestName), text);
+    CHECK(code_of({dir.path()}) == ErrorCode::corrupt);
+    CHECK_THROWS_WITH_AS(resolve_shards({dir.path("a.tar")}), doctest::Contains("delete it"), Error);
+  }
+  fs::remove(dir.path(kManifestName));
+  CHECK_FALSE(resolve_shards({dir.path()}).manifest);
+}
+
+TEST_CASE("another program's manifest.json is none; of a named folder a warning says so") {
+  TempDir dir;
+  write_file(dir.path("a.tar"), "");
+  for (const char* text : {"{}", R"({"foo":1})", "[1]", R"({"format":"other"})", "\n<html>not there</html>"}) {
+    write_file(dir.path(kManifestName), text);
+    for (const char* name : {"", "a.tar"}) {
+      Context ctx;
+      CHECK_FALSE(resolve_shards({dir.path(name)}, ctx).manifest);
+      CHECK(ctx.warnings().size() == (*name == '\0' ? 1 : 0));
+    }
+  }
 }
 
 TEST_CASE("a brace pattern names shards in its order, and each must be there") {
@@ -169,17 +187,34 @@ TEST_CASE("a pattern may be longer than any file name") {
 TEST_CASE("a pipe is refused, whether named or found in a folder: who opens it may wait for ever") {
   TempDir dir;
   ::mkfifo(dir.path("p.tar").c_str(), 0600);
-  CHECK(code_of({dir.path("p.tar")}) == ErrorCode::unsupported);
+  CHECK(code_of({dir.path("p.tar")}) == ErrorCode::usage);
+  CHECK(code_of({"/dev/null"}) == ErrorCode::usage);
   CHECK(code_of({dir.path()}) == ErrorCode::unsupported);
+}
+
+TEST_CASE("a folder is no shard, whatever its name, but may hold some") {
+  TempDir dir;
+  write_file(dir.path("set/a.tar"), "12345");
+  write_file(dir.path("set/old.tar/b.tar"), "");
+  CHECK(names(resolve_shards({dir.path("set")})) == Names{"a.tar"});
+  CHECK(names(resolve_shards({dir.path("set/*.tar")})) == Names{"a.tar"});
+  CHECK(names(resolve_shards({dir.path("set/old.tar")})) == Names{"b.tar"});
+  fs::remove(dir.path("set/a.tar"));
+  CHECK(code_of({dir.path("set")}) == ErrorCode::not_found);
+}
+
+TEST_CASE("a folder named behind its shards is still one that has shards") {
+  TempDir dir;
+  write_file(dir.path("a.tar"), "");
+  CHECK(resolve_shards({dir.path("a.tar"), dir.path()}).shards.size() == 1);
 }
 
 TEST_CASE("a name in a folder that is no readable file is a shard of no bytes, for verify to report") {
   TempDir dir;
   write_file(dir.path("a.tar"), "12345");
   fs::create_symlink("nowhere", dir.path("b.tar"));
-  fs::create_directory(dir.path("c.tar"));
   const ShardSet set = resolve_shards({dir.path()});
-  CHECK(names(set) == Names{"a.tar", "b.tar", "c.tar"});
+  CHECK(names(set) == Names{"a.tar", "b.tar"});
   CHECK(set.of_folder);
   CHECK(set.shards[1].bytes == 0);
   CHECK(code_of({dir.path("b.tar")}) == ErrorCode::not_found);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <iterator>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,9 +15,7 @@
 #include "core/prng.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
-#include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
-#include "formats/wids_index.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "sync/adaptive_workers.hpp"
@@ -48,52 +46,6 @@ std::size_t for_each_file(std::size_t count, Context& context, const std::functi
 
 namespace {
 
-bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
-
-/// By its own name, not that of a folder above it.
-bool is_tar_name(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name.ends_with(".tar") || name.ends_with(".tgz") || name.find(".tar.") != std::string::npos;
-}
-
-bool holds_shards(const std::string& folder) {
-  std::error_code error;
-  fs::directory_iterator item(folder, error);
-  if (error) throw system_error(error.value(), "list", folder);
-  return std::any_of(fs::begin(item), fs::end(item), [](const fs::directory_entry& entry) {
-    return entry.path().extension() == ".tar" && !is_hidden(entry.path());
-  });
-}
-
-/// The first 64 KiB of a text at most, up to the end of the first line that is not empty.
-std::string first_line(const std::string& path) {
-  std::string text(64U << 10U, '\0');
-  text.resize(io::File::open_read(path).read_at(0, std::as_writable_bytes(std::span(text))));
-  const std::size_t begin = std::min(text.find_first_not_of("\r\n"), text.size());
-  return text.substr(begin, text.find_first_of("\r\n", begin) - begin);
-}
-
-/// True for a text whose first line names a shard: captions and labels are .txt too.
-bool is_shard_list(const std::string& path) {
-  const std::string line = first_line(path);
-  return is_tar_name(line) || line.find("://") != std::string::npos;
-}
-
-/// True for a wids index; an index of shards is small, what is larger is data.
-bool is_shard_index(const std::string& path) {
-  constexpr std::uintmax_t kMostBytes = 64U << 20U;
-  return fs::file_size(path) <= kMostBytes && formats::is_wids_index(io::read_text_file(path));
-}
-
-/// True for what resolve_shards() takes: not there under this name (a pattern or URL), a tar, or a list of tars.
-bool names_shards(const std::string& operand, const fs::file_status& status) {
-  if (fs::is_directory(status)) return holds_shards(operand);
-  if (!fs::is_regular_file(status)) return !fs::exists(status);
-  if (operand.ends_with(".txt")) return is_shard_list(operand);
-  if (operand.ends_with(".json")) return is_shard_index(operand);
-  return is_tar_name(operand);
-}
-
 /// The index of a shard when it is there and speaks of a file of this size.
 std::optional<formats::ShardSummary> index_summary(const InputSet& input, const InputFile& shard) {
   const std::string path = index_path(shard);
@@ -103,112 +55,103 @@ std::optional<formats::ShardSummary> index_summary(const InputSet& input, const 
   return summary;
 }
 
+bool is_shard_name(const std::string& name) { return name.ends_with(".tar"); }
+
+bool is_local(const std::string& path) { return !catalog::is_address(path); }
+
 std::uint64_t file_bytes(const std::string& path) {
   std::error_code error;
   const std::uintmax_t bytes = fs::file_size(path, error);
-  if (error) throw system_error(error.value(), "look at", path);
-  return bytes;
+  if (!error) return bytes;
+  std::error_code ignored;
+  if (!fs::is_other(path, ignored)) throw system_error(error.value(), "look at", path);
+  throw Error(ErrorCode::usage, fmt::format("'{}' is a pipe, socket or device; name files or a folder of them", path),
+              path);
 }
 
+/// Lists what operands name and asks for the sizes of files and the samples of shards.
 class InputFinder {
  public:
-  /// Without `counts_samples` nothing is asked of shards but their sizes.
-  InputFinder(Context& context, std::shared_ptr<catalog::Inputs> inputs, bool counts_samples)
-      : context_(context), counts_samples_(counts_samples) {
+  /// Without `counts_in_stores` nothing is asked of shards in stores but their sizes.
+  InputFinder(Context& context, std::shared_ptr<catalog::Inputs> inputs, bool counts_in_stores)
+      : context_(context), counts_in_stores_(counts_in_stores) {
     input_.inputs = std::move(inputs);
   }
 
-  void add(const std::string& operand) {
-    if (lies_in_store(operand)) return add_objects(operand);
-    std::error_code error;
-    const fs::file_status status = fs::status(operand, error);
-    if (names_shards(operand, status)) {
-      shard_operands_.push_back(operand);
-    } else if (fs::is_directory(status)) {
-      add_folder(operand);
-    } else if (fs::is_regular_file(status)) {
-      input_.files.push_back({operand, 0, false, 1});
-    } else {
-      throw Error(ErrorCode::usage,
-                  fmt::format("'{}' is a pipe, socket or device; name files, shards or a folder of them", operand),
-                  operand);
-    }
-  }
-
-  InputSet take() {
+  InputSet find(const std::vector<std::string>& operands) {
+    const auto named = catalog::resolve_operands(operands, *input_.inputs, catalog::Lists::by_content);
+    if (!counts_in_stores_) refuse_mixture(named);
+    for (const catalog::NamedInput& one : named) add(one);
     measure_files();
     measure_objects();
-    if (!shard_operands_.empty()) {
-      add_shards(catalog::resolve_shards(shard_operands_, catalog::FolderTars::plain, input_.inputs));
-    }
+    if (named.size() > 1) drop_repeated();
+    count_samples();
     for (const InputFile& file : input_.files) input_.bytes += file.bytes;
     return std::move(input_);
   }
 
  private:
-  void add_objects(const std::string& operand) {
-    for (const catalog::NamedInput& named : catalog::resolve_operands({operand}, *input_.inputs)) {
-      if (!named.place.is_folder()) {
-        objects_.push_back(named.path);
-      } else if (named.place.kind == catalog::ObjectLocation::Kind::bucket) {
+  /// Bytes of files and bytes of stores are measured in other ways.
+  static void refuse_mixture(const std::vector<catalog::NamedInput>& named) {
+    const auto is_local = [](const auto& one) { return one.place.kind == catalog::ObjectLocation::Kind::local; };
+    if (std::ranges::all_of(named, is_local) || std::ranges::none_of(named, is_local)) return;
+    throw Error(ErrorCode::usage, "PATH: some are local, some are behind URLs; measure them apart");
+  }
+
+  void add(const catalog::NamedInput& named) {
+    if (!named.place.is_folder()) return add_named_file(named);
+    const std::size_t before = input_.files.size();
+    switch (named.place.kind) {
+      case catalog::ObjectLocation::Kind::local:
+        add_folder(named.path);
+        break;
+      case catalog::ObjectLocation::Kind::bucket:
         add_bucket_folder(named);
-      } else if (counts_samples_) {
-        shard_operands_.push_back(operand);
-      } else {
-        add_by_manifest(named);
-      }
+        break;
+      case catalog::ObjectLocation::Kind::web:  // one request, however many shards; they are read in any version
+        for (const catalog::ShardFile& shard : catalog::shards_by_manifest(named, *input_.inputs)) {
+          add_file(shard.path, shard.bytes, true);
+        }
+        break;
     }
-  }
-
-  /// One request, however many shards it lists. They are read in any version.
-  void add_by_manifest(const catalog::NamedInput& named) {
-    const std::string folder = named.path.substr(0, named.path.find("?..."));
-    const std::string path = folder + formats::kManifestName;
-    if (!input_.inputs->exists(path))
-      input_.inputs->list(named.place);  // says that there is no listing, and what to do
-    for (const formats::ManifestShard& shard : formats::read_manifest(input_.inputs->text(path), path).shards) {
-      input_.files.push_back({folder + shard.name, shard.bytes, true, {}});
-    }
-  }
-
-  void add_object(const std::string& address, std::uint64_t bytes, bool is_shard) {
-    input_.files.push_back({address, bytes, is_shard, is_shard ? std::nullopt : std::optional<std::uint64_t>(1)});
-  }
-
-  /// As add_folder().
-  void add_bucket_folder(const catalog::NamedInput& named) {
-    std::vector<io::ObjectInfo> objects = input_.inputs->list(named.place, true);
-    const auto is_shard = [](const io::ObjectInfo& object) { return object.name.ends_with(".tar"); };
-    const bool has_shards = std::ranges::any_of(objects, is_shard);
-    for (const io::ObjectInfo& object : objects) {
-      const bool is_hidden = object.name.starts_with('.') || object.name.find("/.") != std::string::npos;
-      if (is_hidden || has_shards != is_shard(object)) continue;
-      add_object(named.path + object.name, object.size, has_shards);
-    }
-    if (!objects.empty()) return;
+    if (input_.files.size() > before) return;
     throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no files to read", named.path), named.path);
   }
 
-  void measure_objects() {
-    const auto found = input_.inputs->find_all(objects_);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const std::string& path = objects_[i];
-      if (!found[i]) throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", path), path);
-      add_object(path, found[i]->size, is_tar_name(file_name(path)));
+  void add_file(const std::string& path, std::uint64_t bytes, bool is_shard) {
+    input_.files.push_back({path, bytes, is_shard, is_shard ? std::nullopt : std::optional<std::uint64_t>(1)});
+  }
+
+  void add_named_file(const catalog::NamedInput& named) {
+    if (!is_local(named.path)) unmeasured_.push_back(input_.files.size());
+    if (named.path == named.named_by && (named.path.ends_with(".txt") || named.path.ends_with(".json"))) {
+      context_.warn("no_list", fmt::format("'{}' names no files, so it is taken for data itself", named.path));
     }
+    add_file(named.path, 0, catalog::is_tar_name(file_name(named.path)));
   }
 
   /// Where there are shards at any depth, what lies beside them (manifests, lists) is no data.
   void add_folder(const std::string& folder) {
-    const std::vector<std::string> paths = walk_folders({folder}, context_).files;
-    const std::size_t shards = shard_operands_.size();
-    std::ranges::copy_if(paths, std::back_inserter(shard_operands_),
-                         [](const std::string& path) { return path.ends_with(".tar"); });
-    if (shard_operands_.size() > shards) return;
-    if (paths.empty()) {
-      throw Error(ErrorCode::not_found, fmt::format("folder '{}' holds no files to read", folder), folder);
+    std::vector<std::string> paths;
+    for (const std::string& name : catalog::tar_names_in(folder)) {
+      if (is_shard_name(name)) paths.push_back(io::join_path(folder, name));
     }
-    for (const std::string& path : paths) input_.files.push_back({path, 0, false, 1});
+    if (paths.empty()) paths = walk_folders({folder}, context_).files;
+    const bool has_shards = std::ranges::any_of(paths, is_shard_name);
+    for (const std::string& path : paths) {
+      if (has_shards == is_shard_name(path)) add_file(path, 0, has_shards);
+    }
+  }
+
+  /// As add_folder().
+  void add_bucket_folder(const catalog::NamedInput& named) {
+    const std::vector<io::ObjectInfo> objects = input_.inputs->list(named.place, true);
+    const bool has_shards = std::ranges::any_of(objects, is_shard_name, &io::ObjectInfo::name);
+    for (const io::ObjectInfo& object : objects) {
+      const bool is_hidden = object.name.starts_with('.') || object.name.find("/.") != std::string::npos;
+      if (is_hidden || has_shards != is_shard_name(object.name)) continue;
+      add_file(named.path + object.name, object.size, has_shards);
+    }
   }
 
   /// In batches: a file's size costs less than handing it to a thread, but for network file systems.
@@ -218,24 +161,42 @@ class InputFinder {
     for_each_file((files.size() + kBatch - 1) / kBatch, context_, [&](std::size_t batch) {
       const std::size_t end = std::min((batch + 1) * kBatch, files.size());
       for (std::size_t i = batch * kBatch; i < end; ++i) {
-        if (!catalog::is_address(files[i].path)) files[i].bytes = file_bytes(files[i].path);
+        if (is_local(files[i].path)) files[i].bytes = file_bytes(files[i].path);
       }
     });
   }
 
-  void add_shards(const catalog::ShardSet& set) {
-    const std::size_t first = input_.files.size();
-    for (const catalog::ShardFile& shard : set.shards) input_.files.push_back({shard.path, shard.bytes, true, {}});
-    for_each_file(set.shards.size(), context_, [&](std::size_t i) {
-      InputFile& file = input_.files[first + i];
-      if (const auto summary = index_summary(input_, file)) file.samples = summary->samples;
+  void measure_objects() {
+    std::vector<std::string> addresses;
+    for (const std::size_t file : unmeasured_) addresses.push_back(input_.files[file].path);
+    const auto found = input_.inputs->find_all(addresses);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!found[i]) throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", addresses[i]), addresses[i]);
+      input_.files[unmeasured_[i]].bytes = found[i]->size;
+    }
+  }
+
+  /// A file that is named beside its folder is taken once.
+  void drop_repeated() {
+    std::unordered_set<std::string> seen;
+    std::erase_if(input_.files, [&](const InputFile& file) {
+      return !seen.insert(is_local(file.path) ? fs::absolute(file.path).lexically_normal().string() : file.path).second;
+    });
+  }
+
+  void count_samples() {
+    std::vector<InputFile*> shards;
+    for (InputFile& file : input_.files) {
+      if (file.is_shard && (counts_in_stores_ || is_local(file.path))) shards.push_back(&file);
+    }
+    for_each_file(shards.size(), context_, [&](std::size_t i) {
+      if (const auto summary = index_summary(input_, *shards[i])) shards[i]->samples = summary->samples;
     });
   }
 
   Context& context_;
-  const bool counts_samples_;
-  std::vector<std::string> shard_operands_;
-  std::vector<std::string> objects_;
+  const bool counts_in_stores_;
+  std::vector<std::size_t> unmeasured_;  ///< objects that were named one by one, in input_.files
   InputSet input_;
 };
 
@@ -243,16 +204,6 @@ class InputFinder {
 
 std::string index_path(const InputFile& shard) {
   return io::join_path(io::parent_folder(shard.path), formats::shard_index_path(file_name(shard.path)));
-}
-
-bool lies_in_store(const std::string& operand) {
-  if (catalog::is_address(operand)) return true;
-  if (!fs::is_regular_file(operand)) return false;
-  if (operand.ends_with(".txt")) return catalog::is_address(first_line(operand));
-  if (operand.ends_with(".json") && is_shard_index(operand)) {
-    return catalog::is_address(catalog::wids_shards(io::read_text_file(operand), operand).front());
-  }
-  return false;
 }
 
 std::unique_ptr<ByteSource> open_file(const InputSet& input, const std::string& path) {
@@ -286,8 +237,7 @@ namespace {
 
 InputSet find_files(const std::vector<std::string>& operands, Context& context, InputFinder finder) {
   context.progress().start("listing files");
-  for (const std::string& operand : operands) finder.add(operand);
-  InputSet input = finder.take();
+  InputSet input = finder.find(operands);
   for (const std::string& operand : operands) input.operands.push_back(without_secrets(operand));
   if (input.files.empty()) throw Error(ErrorCode::usage, "nothing to read was named");
   if (input.bytes == 0) {

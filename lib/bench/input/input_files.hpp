@@ -61,19 +61,16 @@ std::string file_name(const std::string& path);
 /// True where some of it is read over the network by us: it has no page cache and lies on no disk of this machine.
 bool has_objects(std::span<const InputFile> files);
 
-/// True for an operand that names what lies behind a URL: one itself, or a list or wids index whose first entry is one.
-bool lies_in_store(const std::string& operand);
-
-/// Resolves operands: whatever names shards (catalog/shard_set.hpp), any other file, or a folder of either. Of a folder
-/// without shards of its own the shards at any depth are taken, and where there are none all files but hidden ones;
-/// links are followed. A folder of a bucket likewise; of one behind HTTP what its manifest lists. A .txt or .json is a
-/// list of shards only when it reads as one. Throws Error{not_found} when there is nothing to read, Error{usage} for
-/// pipes, devices and sockets, Error{cancelled} on a stop.
+/// What operands name (catalog/operands.hpp): shards, any other files, or folders of either. Of a folder without shards
+/// of its own the shards at any depth are taken, and where there are none all files but hidden ones; links are
+/// followed. A folder of a bucket likewise; of one behind HTTP what its manifest lists. A local .txt or .json that
+/// names no files is data, with a warning. Throws Error{not_found} when there is nothing to read, Error{usage} for
+/// pipes, devices and sockets, Error{cancelled} on a stop, and what resolve_operands() throws.
 InputSet find_input(const std::vector<std::string>& operands, Context& context,
                     const catalog::StoreAccess& access = {});
 
-/// The same of what lies behind URLs alone, by stores that are set up already and for what reads no more than bytes:
-/// how many samples shards hold is not asked, and of a folder behind HTTP only its manifest.
+/// The same by stores that are set up already, for what reads no more than their bytes: how many samples the shards in
+/// them hold is not asked. Throws Error{usage} where some are local and some in stores.
 InputSet find_objects(const std::vector<std::string>& operands, Context& context,
                       std::shared_ptr<catalog::Inputs> inputs);
 

@@ -62,46 +62,12 @@ void SampleFlow::reader_ended(const std::stop_token& stop) {
 
 namespace {
 
-/// What the files of a set have in common: readers take the next one each, in an order drawn for each epoch.
-class SetImages : public ImageSource {
- public:
-  SetImages(const InputSet& input, std::vector<InputFile> files, const SourceOrder& order)
-      : files_(std::move(files)), opener_{{}, 0, {}, input.inputs}, order_(order) {}
-
-  std::size_t most_readers() const override { return files_.size(); }
-  void begin_epoch(std::uint64_t epoch) override {
-    turns_.resize(files_.size());
-    std::iota(turns_.begin(), turns_.end(), 0U);
-    Prng prng(order_.seed + epoch);
-    if (order_.shuffled) shuffle(std::span(turns_), prng);
-    next_ = 0;
-  }
-
-  void read(SampleOutlet& outlet, const std::stop_token& stop) override {
-    while (!stop.stop_requested()) {
-      const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
-      if (turn >= turns_.size() || !read_one(turns_[turn], outlet, stop)) return;
-    }
-  }
-
- protected:
-  const InputFile& file(std::uint32_t index) const { return files_[index]; }
-  std::unique_ptr<ByteSource> open(const InputFile& file) const { return open_file(opener_, file.path); }
-  /// False when no more is wanted.
-  virtual bool read_one(std::uint32_t index, SampleOutlet& outlet, const std::stop_token& stop) = 0;
-
- private:
-  std::vector<InputFile> files_;
-  InputSet opener_;  ///< without files
-  SourceOrder order_;
-  std::vector<std::uint32_t> turns_;
-  std::atomic<std::size_t> next_{0};
-};
-
+/// The shards and images of a set.
 std::vector<InputFile> images_of(const InputSet& input) {
   std::vector<InputFile> images;
-  std::ranges::copy_if(input.files, std::back_inserter(images),
-                       [](const InputFile& file) { return catalog::is_image_name(file_name(file.path)); });
+  std::ranges::copy_if(input.files, std::back_inserter(images), [](const InputFile& file) {
+    return file.is_shard || catalog::is_image_name(file_name(file.path));
+  });
   if (!images.empty()) return images;
   const std::string& first = input.files.front().path;
   throw Error(ErrorCode::not_found,
@@ -109,30 +75,6 @@ std::vector<InputFile> images_of(const InputSet& input) {
                           format_count(input.files.size(), "file"), first),
               first);
 }
-
-/// Image files, as a map-style data set with a random sampler reads them.
-class FileImages final : public SetImages {
- public:
-  FileImages(const InputSet& input, const SourceOrder& order)
-      : SetImages(input, images_of(input), {true, order.seed}) {}
-
-  SourceForm form() const override { return SourceForm::files; }
-
- private:
-  bool read_one(std::uint32_t index, SampleOutlet& outlet, const std::stop_token& /*stop*/) override {
-    const std::string& path = file(index).path;
-    const auto source = open(file(index));
-    const std::uint64_t bytes = source->size();
-    if (bytes > kMostImageBytes) return outlet.pass_over(), true;
-    SampleBuffer image = outlet.buffer(bytes);
-    if (const std::size_t got = source->read_at(0, image.bytes()); got < bytes) {
-      throw Error(ErrorCode::io,
-                  fmt::format("'{}' ended after {} of {} bytes: it changed while it was read", path, got, bytes), path,
-                  got);
-    }
-    return outlet.give(std::move(image));
-  }
-};
 
 constexpr std::uint64_t kBlock = 256U << 10U;
 
@@ -184,24 +126,55 @@ class ImageCutter final : public formats::TarHandler {
   bool wanted_ = true;
 };
 
-std::vector<InputFile> shards_of(const InputSet& input) {
-  std::vector<InputFile> shards;
-  std::ranges::copy_if(input.files, std::back_inserter(shards), &InputFile::is_shard);
-  return shards;
-}
-
-/// Shards, each streamed from start to end by one reader. What is wrong with one is warned of once; what of it can be
+/// Shards, each streamed from start to end by one reader, and image files, as a map-style data set with a random
+/// sampler reads them. Readers take the next one each. What is wrong with a shard is warned of once; what of it can be
 /// read is.
-class ShardImages final : public SetImages {
+class SetImages final : public ImageSource {
  public:
-  ShardImages(const InputSet& input, const SourceOrder& order, Context& context)
-      : SetImages(input, shards_of(input), order), context_(context), warned_(most_readers()) {}
+  SetImages(const InputSet& input, const SourceOrder& order, Context& context)
+      : files_(images_of(input)),
+        opener_{{}, 0, {}, input.inputs},
+        has_shards_(std::ranges::any_of(files_, &InputFile::is_shard)),
+        order_(order),
+        context_(context),
+        warned_(files_.size()) {}
 
-  SourceForm form() const override { return SourceForm::shards; }
+  SourceForm form() const override { return has_shards_ ? SourceForm::shards : SourceForm::files; }
+  std::size_t most_readers() const override { return files_.size(); }
+  void begin_epoch(std::uint64_t epoch) override {
+    turns_.resize(files_.size());
+    std::iota(turns_.begin(), turns_.end(), 0U);
+    Prng prng(order_.seed + epoch);
+    if (order_.shuffled || !has_shards_) shuffle(std::span(turns_), prng);
+    next_ = 0;
+  }
+
+  void read(SampleOutlet& outlet, const std::stop_token& stop) override {
+    while (!stop.stop_requested()) {
+      const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
+      if (turn >= turns_.size()) return;
+      const std::uint32_t index = turns_[turn];
+      if (!(files_[index].is_shard ? read_shard(index, outlet, stop) : read_file(files_[index], outlet))) return;
+    }
+  }
 
  private:
-  bool read_one(std::uint32_t index, SampleOutlet& outlet, const std::stop_token& stop) override {
-    const InputFile& shard = file(index);
+  /// False when no more is wanted, as read_shard().
+  bool read_file(const InputFile& file, SampleOutlet& outlet) const {
+    const auto source = open_file(opener_, file.path);
+    const std::uint64_t bytes = source->size();
+    if (bytes > kMostImageBytes) return outlet.pass_over(), true;
+    SampleBuffer image = outlet.buffer(bytes);
+    if (const std::size_t got = source->read_at(0, image.bytes()); got < bytes) {
+      throw Error(ErrorCode::io,
+                  fmt::format("'{}' ended after {} of {} bytes: it changed while it was read", file.path, got, bytes),
+                  file.path, got);
+    }
+    return outlet.give(std::move(image));
+  }
+
+  bool read_shard(std::uint32_t index, SampleOutlet& outlet, const std::stop_token& stop) {
+    const InputFile& shard = files_[index];
     const auto source = open_streamed(shard);
     ImageCutter cutter(shard, outlet, warned_[index], context_);
     formats::TarFeed feed(cutter, shard.bytes);
@@ -218,7 +191,7 @@ class ShardImages final : public SetImages {
 
   /// Of a local shard the kernel is told that all of it is wanted; objects are read ahead, in the version listed.
   std::unique_ptr<ByteSource> open_streamed(const InputFile& shard) const {
-    if (catalog::is_address(shard.path)) return open(shard);
+    if (catalog::is_address(shard.path)) return open_file(opener_, shard.path);
     io::File local = io::File::open_read(shard.path);
     ::posix_fadvise(local.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
     auto source = std::make_unique<io::FileSource>(std::move(local));
@@ -233,8 +206,14 @@ class ShardImages final : public SetImages {
                 shard.path, bytes);
   }
 
+  const std::vector<InputFile> files_;
+  const InputSet opener_;  ///< without files
+  const bool has_shards_;
+  const SourceOrder order_;
   Context& context_;
-  std::vector<std::atomic<bool>> warned_;  ///< by shard
+  std::vector<std::atomic<bool>> warned_;  ///< by file
+  std::vector<std::uint32_t> turns_;
+  std::atomic<std::size_t> next_{0};
 };
 
 class NullSource final : public ImageSource {
@@ -251,10 +230,7 @@ class NullSource final : public ImageSource {
 }  // namespace
 
 std::unique_ptr<ImageSource> make_source(const InputSet& input, const SourceOrder& order, Context& context) {
-  if (std::ranges::any_of(input.files, &InputFile::is_shard)) {
-    return std::make_unique<ShardImages>(input, order, context);
-  }
-  return std::make_unique<FileImages>(input, order);
+  return std::make_unique<SetImages>(input, order, context);
 }
 
 std::unique_ptr<ImageSource> null_source() { return std::make_unique<NullSource>(); }

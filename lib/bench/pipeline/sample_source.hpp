@@ -200,13 +200,13 @@ class ImageSource {
 };
 
 struct SourceOrder {
-  bool shuffled = false;  ///< shards are taken in an order drawn anew for each epoch, files always
+  bool shuffled = false;  ///< shards are taken in an order drawn anew for each epoch, files without shards always
   std::uint64_t seed = 0;
 };
 
 /// Shards are streamed whole, one reader each, in blocks of 256 KiB; of each sample the first image is passed on. Image
-/// files are opened, read and closed, one after the other. Where there are shards, other files are left out. Throws
-/// Error{not_found} for files of which none is an image by name.
+/// files are opened, read and closed, one after the other; other files are left out. Throws Error{not_found} where
+/// there are neither shards nor files that are images by name.
 std::unique_ptr<ImageSource> make_source(const InputSet& input, const SourceOrder& order, Context& context);
 
 /// Images of no bytes, without end: what is left when nothing is read.

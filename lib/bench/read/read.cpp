@@ -265,15 +265,16 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
 }  // namespace
 
 ReadResult read(const ReadOptions& options, Context& context) {
-  const auto in_stores = std::ranges::count_if(options.paths, lies_in_store);
-  if (in_stores > 0 && static_cast<std::size_t>(in_stores) < options.paths.size()) {
-    refuse("PATH: some are local, some are behind URLs; measure them apart");
+  if (std::ranges::none_of(options.paths, catalog::is_address)) {
+    const ReadOptions full = with_job(options);
+    if (full.mode == ReadMode::imagefolder) {
+      check_read_options(full);
+      return read_folders(full, context);
+    }
   }
-  if (in_stores > 0) return read_store(options, context);
-  const ReadOptions full = with_job(options);
-  check_read_options(full);
-  if (full.mode == ReadMode::imagefolder) return read_folders(full, context);
-  return read(full, find_input(options.paths, context), context);
+  StoreReader reader(options, context);
+  const InputSet input = reader.find();
+  return has_objects(input.files) ? reader.read(input) : read(options, input, context);
 }
 
 ReadResult read(const ReadOptions& options, const InputSet& input, Context& context) {

@@ -181,30 +181,35 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
   return result;
 }
 
-ReadResult read_store(const ReadOptions& options, Context& context) {
-  check_options(options);
-  RetryCount retries;
+StoreReader::StoreReader(const ReadOptions& options, Context& context)
+    : options_(options), context_(context), patience_(options.budget.value_or(kBudget), system::system_clock()) {
+  if (std::ranges::any_of(options.paths, catalog::is_address)) check_options(options);
   net::StoreOptions store = options.store.access.store_options();
-  store.retry.on_retry = [&retries](const net::RetryEvent& event) { retries.note(event); };
-  StorePatience patience(options.budget.value_or(kBudget), *store.retry.clock);
-  patience.apply(store);
-  const auto inputs = std::make_shared<catalog::Inputs>(store, context.stop_token());
-  InputSet input;
+  store.retry.on_retry = [this](const net::RetryEvent& event) { retries_.note(event); };
+  patience_.apply(store);
+  inputs_ = std::make_shared<catalog::Inputs>(store, context.stop_token());
+}
+
+InputSet StoreReader::find() {
   try {
-    input = find_objects(options.paths, context, inputs);
+    return find_objects(options_.paths, context_, inputs_);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::network) throw unreachable(error, options.paths);
+    if (error.code() == ErrorCode::network) throw unreachable(error, options_.paths);
     throw;
   }
-  patience.found();
+}
+
+ReadResult StoreReader::read(const InputSet& input) {
+  check_options(options_);
+  patience_.found();
   std::vector<StoreObject> objects;
   for (const InputFile& file : input.files) {
-    const catalog::OpenObject open = inputs->known_object(file.path);
+    const catalog::OpenObject open = inputs_->known_object(file.path);
     objects.push_back({open.source, {open.name, file.bytes, open.version}});
   }
   const std::size_t more = input.operands.size() - 1;
   const std::string location = first_named(input) + (more > 0 ? fmt::format(" and {} more", more) : "");
-  return read_objects(std::move(objects), location, retries, options, context);
+  return read_objects(std::move(objects), location, retries_, options_, context_);
 }
 
 namespace {

@@ -20,10 +20,6 @@
 /// the first byte takes, and whether training can stream.
 namespace shardkit::bench {
 
-/// Measures what options.paths name, all of it behind URLs. Throws Error{usage} for options that mean nothing to a
-/// store, what find_objects() and stores throw, Error{network} when nothing came at all.
-ReadResult read_store(const ReadOptions& options, Context& context);
-
 /// An object, and the source to ask for it.
 struct StoreObject {
   std::shared_ptr<io::ObjectSource> source;
@@ -140,6 +136,27 @@ class StorePatience {
   system::Seconds budget_;
   system::Seconds end_;
   std::atomic<bool> finding_{true};
+};
+
+/// Finds what is to be measured and, where it lies in a store, measures it by the same client.
+class StoreReader {
+ public:
+  /// `options` and `context` outlive it. Throws Error{usage} where a path is a URL and options mean nothing to a store.
+  StoreReader(const ReadOptions& options, Context& context);
+
+  /// What options.paths name, local or not. The set does not outlive this object. Throws what find_objects() and stores
+  /// throw.
+  InputSet find();
+  /// Measures a set of objects that find() returned. Throws Error{usage} for options that mean nothing to a store,
+  /// Error{network} when nothing came at all, and what stores throw.
+  ReadResult read(const InputSet& input);
+
+ private:
+  const ReadOptions& options_;
+  Context& context_;
+  RetryCount retries_;
+  StorePatience patience_;
+  std::shared_ptr<catalog::Inputs> inputs_;
 };
 
 /// `error`, which came while looking for what `operands` name, told with the address that the user gave and with what

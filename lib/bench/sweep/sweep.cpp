@@ -173,12 +173,12 @@ void sweep_loading_if_possible(const SweepProbes& probes, const SweepOptions& op
 SweepResult sweep(const SweepOptions& options, Context& context) {
   check_options(options);
   const auto start = std::chrono::steady_clock::now();
-  if (options.what != SweepWhat::load && std::ranges::any_of(options.paths, lies_in_store)) {
+  const InputSet input = spread(find_input(options.paths, context, options.access));
+  if (options.what != SweepWhat::load && has_objects(input.files)) {
     throw Error(ErrorCode::usage,
                 "settings for reading files cannot be swept over a URL: add --what load, or measure the store with "
                 "`iobench read URL`");
   }
-  const InputSet input = spread(find_input(options.paths, context, options.access));
   const std::uint64_t cores = system::usable_threads();
   const PointWork work = share_out(options, cores, input, context);
   const SweepProbes probes{[&](const ReadSetting& setting) { return measure_read(options, work, setting, context); },

@@ -44,6 +44,17 @@ void refuse_converted_set(const catalog::ShardSet& set) {
   }
 }
 
+/// Another program's file is not ours to replace.
+void refuse_foreign_manifest(const std::string& folder) {
+  const std::string path = io::join_path(folder, formats::kManifestName);
+  if (!std::filesystem::exists(path) || !formats::is_foreign_manifest(io::read_text_file(path))) return;
+  throw Error(ErrorCode::conflict,
+              fmt::format("'{}' is not a manifest of shardkit, and index would replace it; move it away, or write the "
+                          "indexes to another folder with --output DIR",
+                          path),
+              path);
+}
+
 /// A manifest of a part of the folder would make strangers of the other shards.
 void refuse_subset(const catalog::ShardSet& set) {
   if (!set.manifest) return;
@@ -159,6 +170,7 @@ class Indexing {
     const bool is_beside = folder_ == set_.folder;
     const bool described = is_beside && !kinds_.empty() && is_described(set_);
     if (is_beside && !described) refuse_converted_set(set_);
+    refuse_foreign_manifest(folder_);
     result_.bytes = set_.bytes();
     files_->create_directories(io::join_path(folder_, formats::kStateFolder));
     io::remove_stale_temps(*files_, io::join_path(folder_, formats::kStateFolder));

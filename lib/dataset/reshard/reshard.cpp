@@ -154,8 +154,7 @@ class Resharding {
   void find_inputs() {
     std::vector<std::string> folders;
     for (const TargetSet& set : job_.sets()) folders.push_back(set.target.folder());
-    inputs_ = find_reshard_inputs(options_.inputs, folders,
-                                  std::make_shared<catalog::Inputs>(options_.access, ctx_.stop_token()));
+    inputs_ = find_reshard_inputs(options_.inputs, folders, options_.access, ctx_);
     result_.inputs = inputs_.tars.size();
   }
 

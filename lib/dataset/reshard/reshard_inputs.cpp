@@ -157,22 +157,21 @@ std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vect
 }
 
 ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets,
-                                  std::shared_ptr<catalog::Inputs> files) {
+                                  const catalog::StoreAccess& access, Context& ctx) {
   ReshardInputs inputs;
   ClassNames names;
   std::set<std::string> folders;
-  const catalog::ShardSet set = catalog::resolve_shards(operands, catalog::FolderTars::all, std::move(files));
+  const catalog::ShardSet set = catalog::resolve_shards(operands, ctx, access, catalog::FolderTars::all);
   inputs.files = set.inputs;
   for (const catalog::ShardFile& shard : set.shards) {
     inputs.tars.push_back({shard.path, identity_of(shard, *set.inputs), nullptr});
     const std::string folder = io::parent_folder(shard.path);
     if (!folders.insert(folder).second) continue;
     if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
-    const std::string path = io::join_path(folder, formats::kManifestName);
-    if (!set.inputs->exists(path)) continue;
-    const formats::Manifest manifest = formats::read_manifest(set.inputs->text(path), path);
-    names.add(manifest, path);
-    note_options(manifest, inputs.made_with);
+    const auto manifest = catalog::find_manifest(*set.inputs, folder);
+    if (!manifest) continue;
+    names.add(*manifest, io::join_path(folder, formats::kManifestName));
+    note_options(*manifest, inputs.made_with);
   }
   inputs.classes = names.all();
   return inputs;

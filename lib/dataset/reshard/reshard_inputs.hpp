@@ -43,7 +43,7 @@ std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vect
 /// What the operands name (resolve_shards()). Throws Error{usage} when a tar lies in one of the folders `targets`,
 /// Error{conflict} when two manifests call one label by different names: the merged set would confuse them.
 ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets,
-                                  std::shared_ptr<catalog::Inputs> files = nullptr);
+                                  const catalog::StoreAccess& access, Context& ctx);
 
 /// Unpacks the compressed ones into `folder`, several at a time. Throws Error{no_space} before the first byte when not
 /// even their packed bytes would fit, later as UnpackedTar does.

@@ -161,10 +161,11 @@ class Stage {
 
   void warn_of_missing_manifest() {
     if (set_.has_manifest() || options_.manifest == "none") return;
-    ctx_.warn("no_manifest",
-              fmt::format("'{}' has no manifest.json, so nothing says which bytes are right: files are pinned by size "
-                          "and version only; 'shardctl index' makes one for shards",
-                          source_.location()));
+    ctx_.warn(
+        "no_manifest",
+        fmt::format("'{}' has no manifest of shardkit, so nothing says which bytes are right: files are pinned by size "
+                    "and version only; 'shardctl index' makes one for shards",
+                    source_.location()));
   }
 
   void keep_ranks() {

@@ -81,8 +81,7 @@ ConvertFacts convert_facts(const catalog::ShardSet& set) {
   for (const catalog::ShardFile& shard : set.shards) folders.insert(io::parent_folder(shard.path));
   std::vector<formats::Manifest> manifests;
   for (const std::string& folder : folders) {
-    const std::string path = io::join_path(folder, formats::kManifestName);
-    if (set.inputs->exists(path)) manifests.push_back(formats::read_manifest(set.inputs->text(path), path));
+    if (auto manifest = catalog::find_manifest(*set.inputs, folder)) manifests.push_back(std::move(*manifest));
   }
   return convert_facts(manifests);
 }

@@ -37,6 +37,7 @@ TEST_CASE("shards below a folder are its data, whatever lies beside them") {
   const ShardFolder folder;
   folder.write("set/train/a.tar", image_shard(2, "a"));
   folder.write("set/train/manifest.json", "{}");
+  std::filesystem::create_directories(folder.path("set/old.tar"));
   folder.write("set/val/b.tar", image_shard(1, "b"));
   CHECK(names(find(folder.path("set")), folder) == Names{"set/train/a.tar*", "set/val/b.tar*"});
   CHECK(names(find(folder.path("set/val")), folder) == Names{"set/val/b.tar*"});
@@ -82,6 +83,43 @@ TEST_CASE("a .txt or .json is a list of shards only when it reads as one") {
   for (const char* name : {"caption.txt", "labels.json", "broken.json"}) {
     CHECK(names(find(folder.path(name)), folder) == Names{name});
   }
+}
+
+TEST_CASE("lists, patterns and manifests name images and shards as they do in a store") {
+  const ShardFolder folder;
+  folder.write("c/x.jpg", "123");
+  folder.write("c/y.jpg", "12345");
+  folder.write("a.tar", image_shard(2, "a"));
+  folder.write("images.txt", "c/y.jpg\nc/x.jpg\n");
+  folder.write("both.txt", "a.tar\nc/x.jpg\n");
+  folder.write("other.txt", "c/\n");
+  folder.write("p/b.tar", image_shard(1, "b"));
+  folder.write("p/manifest.json", R"({"format": "shardkit-manifest"})");
+  folder.write("q/manifest.json", R"({"foo": 1})");
+  CHECK(names(find(folder.path("images.txt")), folder) == Names{"c/y.jpg", "c/x.jpg"});
+  CHECK(names(find(folder.path("both.txt")), folder) == Names{"a.tar*", "c/x.jpg"});
+  CHECK(names(find(folder.path("other.txt")), folder) == Names{"c/x.jpg", "c/y.jpg"});
+  CHECK(names(find(folder.path("c/*.jpg")), folder) == Names{"c/x.jpg", "c/y.jpg"});
+  CHECK(names(find(folder.path("c/{y,x}.jpg")), folder) == Names{"c/y.jpg", "c/x.jpg"});
+  CHECK(names(find(folder.path("{c,p}/*")), folder) == Names{"c/x.jpg", "c/y.jpg", "p/b.tar*", "p/manifest.json"});
+  CHECK(names(find(folder.path("p/manifest.json")), folder) == Names{"p/b.tar*"});
+  CHECK(names(find(folder.path("q/manifest.json")), folder) == Names{"q/manifest.json"});
+}
+
+TEST_CASE("a text that names no files is measured itself, and a warning says so") {
+  const ShardFolder folder;
+  folder.write("caption.txt", "a cat on a mat\n");
+  Context context;
+  CHECK(find_input({folder.path("caption.txt")}, context).files.size() == 1);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings().front().code == "no_list");
+}
+
+TEST_CASE("a file that is named beside its folder is taken once") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(2, "a"));
+  Context context;
+  CHECK(find_input({folder.path("a.tar"), folder.path(), folder.path("./a.tar")}, context).files.size() == 1);
 }
 
 TEST_CASE("files that the kernel makes up are no data, under any name and below any folder") {

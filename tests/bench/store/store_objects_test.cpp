@@ -69,23 +69,17 @@ TEST_CASE("where all is empty there is nothing to read") {
   CHECK(error_code_of([&] { found(server, "s3://bucket/none/"); }) == ErrorCode::not_found);
 }
 
-TEST_CASE("what lies in a store is told by its address, or by the first of a list") {
-  CHECK(lies_in_store("s3://bucket/x"));
-  CHECK(lies_in_store("https://host/x-{000..146}.tar"));
-  CHECK(lies_in_store("gs://bucket/x"));
-  CHECK_FALSE(lies_in_store("/data/x.tar"));
-  CHECK_FALSE(lies_in_store("missing.txt"));
+TEST_CASE("a list that names files here and objects is refused, whichever comes first") {
   const ShardFolder folder;
-  folder.write("urls.txt", "\ns3://bucket/a.tar\ns3://bucket/b.tar\n");
-  folder.write("paths.txt", "a.tar\n");
-  folder.write("empty.txt", "");
-  folder.write("wids.json", R"({"wids_version": 1, "shardlist": [{"url": "https://host/a.tar", "nsamples": 1}]})");
-  folder.write("local.json", R"({"wids_version": 1, "shardlist": [{"url": "a.tar", "nsamples": 1}]})");
-  folder.write("other.json", "{}");
-  CHECK(lies_in_store(folder.path("urls.txt")));
-  CHECK(lies_in_store(folder.path("wids.json")));
-  for (const char* name : {"paths.txt", "empty.txt", "local.json", "other.json"}) {
-    CHECK_FALSE(lies_in_store(folder.path(name)));
+  const StoreServer server{{"bucket/x/a.tar", "aaa"}};
+  folder.write("b.tar", image_shard(1, "b"));
+  folder.write("paths.txt", "b.tar\n");
+  folder.write("urls.txt", "s3://bucket/x/a.tar\n");
+  folder.write("url-first.txt", "s3://bucket/x/a.tar\nb.tar\n");
+  folder.write("path-first.txt", "b.tar\ns3://bucket/x/a.tar\n");
+  CHECK(found(server, folder.path("urls.txt")) == Found{{"a.tar", 3}});
+  CHECK(found(server, folder.path("paths.txt")).size() == 1);
+  for (const char* name : {"url-first.txt", "path-first.txt"}) {
+    CHECK(error_code_of([&] { found(server, folder.path(name)); }) == ErrorCode::usage);
   }
-  CHECK_FALSE(lies_in_store(folder.path()));
 }

@@ -1,0 +1,156 @@
+"""Every verb of both programs understands a local set under each name that docs/inputs.md lists, and none of the rest."""
+
+import json
+import pathlib
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import FolderTest, result_of, run, tree  # noqa: E402
+
+SAMPLES = 12
+
+
+class LocalInputs(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.ok("shardctl", "synth", "photos", "--classes", 2, "--per-class", SAMPLES // 2)
+        self.ok("shardctl", "convert", "photos", "set", "--samples", 6)
+        self.images = sorted(str(path.relative_to(self.folder)) for path in self.folder.glob("photos/*/*.JPEG"))
+        self.tars = sorted(str(path.relative_to(self.folder)) for path in self.folder.glob("set/*.tar"))
+        self.number = 0
+
+    def go(self, program, *args, **options):
+        return run(program, *args, cwd=self.folder, **options)
+
+    def ok(self, *args, **options):
+        finished = self.go(*args, **options)
+        self.assertEqual(finished.returncode, 0, f"{args}: {finished.stderr}")
+        return finished
+
+    def write(self, name, *lines, mark=""):
+        (self.folder / name).write_text(mark + "".join(f"{line}\n" for line in lines))
+        return name
+
+    def out(self):
+        self.number += 1
+        return f"out-{self.number}"
+
+    def shardctl(self, name, **options):
+        """What each verb of shardctl makes of the shards of that name, in numbers and names."""
+        made = {}
+        made["ls"] = self.ok("shardctl", "ls", name, **options).stdout
+        for verb in ("stat", "verify"):
+            made[verb] = result_of(self.ok("shardctl", verb, name, "--json", "-", **options))["result"]["samples"]
+        for verb in ("extract", "reshard", "index", "stage"):
+            out = self.out()
+            to = ["--output", out] if verb == "index" else [out]
+            self.ok("shardctl", verb, name, *to, **options)
+            made[verb] = sorted(path for path in tree(self.folder / out) if not path.startswith("."))
+        return made
+
+    def iobench(self, name, **options):
+        """How many samples each verb of iobench finds under that name."""
+        made = {}
+        read = result_of(self.ok("iobench", "read", name, "--json", "-", **options))["result"]
+        self.assertGreater(read["samples"], 0)
+        made["read"] = read["files"]
+        decode = self.ok("iobench", "decode", name, "--min-seconds", "0.1", "--json", "-", **options)
+        made["decode"] = result_of(decode)["result"]["images"]
+        pipeline = self.ok("iobench", "pipeline", name, "--batch", 4, "--json", "-", **options)
+        made["pipeline"] = result_of(pipeline)["result"]["samples"]
+        return made
+
+    def names_of(self, files, pattern, wildcards):
+        """A pattern and lists of files in several spellings; for standard input the text too."""
+        yield pattern, {}
+        yield wildcards, {}
+        yield self.write("list.txt", *files), {}
+        yield self.write("marked.txt", *files, mark="\N{ZERO WIDTH NO-BREAK SPACE}"), {}
+        yield self.write("absolute.txt", *(self.folder / file for file in files)), {}
+        yield "-", {"input": "\n".join(files)}
+
+    def test_shards_by_every_name(self):
+        (self.folder / "set/old.tar").mkdir()  # no shard
+        (self.folder / "wids.json").write_text(json.dumps(
+            {"wids_version": 1, "shardlist": [{"url": tar, "nsamples": 6} for tar in self.tars]}))
+        names = [("set", {}), ("set/manifest.json", {}), ("wids.json", {}),
+                 *self.names_of(self.tars, "set/shard-{000000..000001}.tar", "set/{shard,sha?d}-*.tar")]
+        for name, options in names:
+            with self.subTest(name):
+                made = self.shardctl(name, **options)
+                self.assertEqual((made["stat"], made["verify"]), (SAMPLES, SAMPLES))
+                self.assertEqual(len(made["ls"].splitlines()), 2 * SAMPLES)
+                self.assertEqual(len(made["extract"]), SAMPLES)
+                self.assertIn("shard-000001.tar", made["stage"])
+                self.assertEqual(self.iobench(name, **options),
+                                 {"read": 2, "decode": SAMPLES, "pipeline": SAMPLES})
+
+    def test_images_by_every_name(self):
+        (self.folder / "photos/x.tar").mkdir()  # no shard
+        count = len(self.images)
+        self.assertEqual(count, SAMPLES)
+        first = [image for image in self.images if "n00000000" in image]
+        for name, options in [("photos", {}),
+                              *self.names_of(first, f"{{{','.join(first)}}}", "photos/n00000000/*.JPEG")]:
+            wanted = count if name == "photos" else len(first)
+            with self.subTest(name):
+                self.assertEqual(self.iobench(name, **options), {"read": wanted, "decode": wanted, "pipeline": wanted})
+        self.write("list.txt", *first)
+        for options in ({}, {"input": "\n".join(first)}):
+            name = "-" if options else "list.txt"
+            judged = result_of(self.ok("iobench", "run", name, "--budget", 4, "--json", "-", **options))["result"]
+            self.assertEqual((judged["read"]["files"], judged["decode"]["images"]), (len(first), len(first)))
+
+    def test_a_list_of_shards_and_images_loses_neither(self):
+        name = self.write("both.txt", self.tars[0], *self.images[:3])
+        self.assertEqual(self.iobench(name), {"read": 4, "decode": 9, "pipeline": 9})
+
+    def test_files_and_urls_in_one_list_are_measured_apart(self):
+        url = "s3://bucket/x.tar"
+        for lines in ([url, self.tars[0]], [self.tars[0], url]):
+            done = self.go("iobench", "read", self.write("mixed.txt", *lines), "--endpoint-url", "http://127.0.0.1:9",
+                           "--anonymous")
+            self.assert_error(done, 2, "measure them apart")
+
+    def test_another_programs_manifest_is_none(self):
+        foreign = self.folder / "foreign"
+        foreign.mkdir()
+        shutil.copy(self.folder / self.tars[0], foreign / "a.tar")
+        for text in ('{"foo":1}', "[]", '{"format":"other","version":1}'):
+            (foreign / "manifest.json").write_text(text)
+            for name, warnings in (("foreign", 1), ("foreign/a.tar", 0)):
+                with self.subTest(name, text=text):
+                    self.assertEqual(self.shardctl(name)["stat"], 6)
+                    self.assertEqual(self.iobench(name), {"read": 1, "decode": 6, "pipeline": 6})
+                    stderr = self.ok("shardctl", "ls", name).stderr
+                    self.assertEqual(stderr.count("foreign/manifest.json' is not a manifest of shardkit"), warnings)
+        self.assert_error(self.go("shardctl", "index", "foreign"), 4, "--output DIR")
+        self.assertEqual((foreign / "manifest.json").read_text(), text)
+
+    def test_a_damaged_manifest_is_an_error_whose_remedy_works(self):
+        manifest = self.folder / "set/manifest.json"
+        manifest.write_text(manifest.read_text()[:200])
+        for name in ("set", self.tars[0]):
+            for verb in (["ls"], ["stat"], ["verify"], ["index"], ["extract", self.out()], ["reshard", self.out()],
+                         ["stage", self.out()]):
+                with self.subTest(f"{verb[0]} {name}"):
+                    self.assert_error(self.go("shardctl", verb[0], name, *verb[1:]), 4, "manifest.json", "delete it")
+        manifest.unlink()
+        self.assertEqual(self.shardctl("set")["verify"], SAMPLES)
+
+    def test_what_can_be_no_input_is_refused_alike(self):
+        verbs = [("shardctl", verb) for verb in ("ls", "stat", "verify", "index", "extract", "reshard", "stage")]
+        verbs += [("iobench", verb) for verb in ("read", "decode", "pipeline", "run", "sweep")]
+        writes = ("extract", "reshard", "stage")
+        for name, code, text in (("/dev/null", 2, "pipe, socket or device"), ("none", 4, "none"),
+                                 ("none-*.tar", 4, "nothing matches"), ("http://127.0.0.1:9/x-[01].tar", 2, "no listing")):
+            for program, verb in verbs:
+                with self.subTest(f"{verb} {name}"):
+                    done = self.go(program, verb, name, *([self.out()] if verb in writes else []))
+                    self.assert_error(done, code, text)
+
+
+if __name__ == "__main__":
+    unittest.main()
