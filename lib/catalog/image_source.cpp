@@ -136,6 +136,15 @@ std::string SourceFolder::path_of(const std::string& name) const {
   return store ? store->address_of(name) : io::join_path(path, name);
 }
 
+std::string SourceFolder::without_folder(std::string text) const {
+  constexpr std::string_view kAnyName = "x";
+  std::string start = "'" + path_of(std::string(kAnyName));
+  if (!start.ends_with(kAnyName)) return text;  // an address with a query
+  start.resize(start.size() - kAnyName.size());
+  for (std::size_t at = 0; (at = text.find(start, at)) != std::string::npos; ++at) text.erase(at + 1, start.size() - 1);
+  return text;
+}
+
 SourceFolder SourceFolder::below(const std::string& folder) const {
   return {io::join_path(path, folder), false, inputs};
 }

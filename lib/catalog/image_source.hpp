@@ -23,6 +23,8 @@ struct SourceFolder {
 
   /// One of its files, for messages and to open it: with no secret in it.
   std::string path_of(const std::string& name) const;
+  /// A message about one of its files, with paths that start in this folder: the same however the folder was named.
+  std::string without_folder(std::string text) const;
   /// One of its folders.
   SourceFolder below(const std::string& folder) const;
 

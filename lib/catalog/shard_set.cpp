@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "catalog/operands.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "io/publish.hpp"
 
@@ -136,7 +138,7 @@ class ShardFinder {
     throw Error(ErrorCode::unsupported,
                 fmt::format("folder '{}' holds compressed tars alone, such as '{}', which cannot be read at random; "
                             "`shardctl reshard {} OUT` writes plain shards of their samples",
-                            folder, compressed_.back(), folder),
+                            folder, compressed_.back(), shell_word(folder)),
                 folder);
   }
 

@@ -125,8 +125,7 @@ std::string write_lease(const Lease& lease) {
 
 Lease read_lease(std::string_view text, const std::string& path) {
   const auto damaged = [&](std::string_view why) {
-    return Error(ErrorCode::corrupt,
-                 fmt::format("'{}' is damaged ({}); 'shardctl cache release --all' removes it", path, why), path);
+    return Error(ErrorCode::corrupt, fmt::format("'{}' is damaged ({}); remove it", path, why), path);
   };
   const Json root = parse_ordered_json(text);
   if (root.is_discarded()) throw damaged("it is not JSON");

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "catalog/object_location.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "io/publish.hpp"
@@ -192,10 +193,9 @@ Error no_room(const std::string& root, const RoomWanted& wanted, const Survey& s
   const std::string used = describe_uses(survey.others, now);
   return Error(
       ErrorCode::no_space,
-      fmt::format("{} are needed in '{}', and in '{}' {}{}{}; end leases that nobody needs with 'shardctl cache "
-                  "release'{}",
-                  format_size(wanted.bytes), wanted.folder, root, bound, used.empty() ? "" : ", where ", used,
-                  survey.by_disk ? ", or choose a larger disk" : ", or give a higher --limit"),
+      fmt::format("{} are needed in '{}', and in '{}' {}{}{}{}; or {}", format_size(wanted.bytes), wanted.folder, root,
+                  bound, used.empty() ? "" : ", where ", used, release_advice(survey.others, now),
+                  survey.by_disk ? "choose a larger disk" : "give a higher --limit"),
       root);
 }
 
@@ -315,6 +315,13 @@ std::string describe_uses(const std::vector<StagedFolder>& folders, system::Wall
   }
   if (named > kMostNamed) text += fmt::format("; and {} more", named - kMostNamed);
   return text;
+}
+
+std::string release_advice(const std::vector<StagedFolder>& folders, system::WallTime now) {
+  const auto leased = std::ranges::find_if(folders, [&](const StagedFolder& folder) { return folder.is_leased(now); });
+  if (leased == folders.end()) return {};
+  return fmt::format("; end leases that nobody needs, such as with `shardctl cache release {} --all`",
+                     shell_word(leased->path));
 }
 
 std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, system::WallTime now) {

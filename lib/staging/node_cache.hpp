@@ -91,6 +91,10 @@ std::string describe_use(const StagedFolder& folder, system::WallTime now);
 /// The same of all that may not be evicted: of the first five, and how many more there are.
 std::string describe_uses(const std::vector<StagedFolder>& folders, system::WallTime now);
 
+/// "; end leases that nobody needs, such as with `shardctl cache release /cache/a --all`": of the first folder that
+/// is leased at `now`, whose leases are all in the way. Empty where none is.
+std::string release_advice(const std::vector<StagedFolder>& folders, system::WallTime now);
+
 /// Bytes that count against a limit, of all.
 std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, system::WallTime now);
 

@@ -25,20 +25,19 @@ namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 
+[[noreturn]] void refuse_missing(const io::ObjectSource& source, const std::string& name) {
+  const std::string path = source.address_of(name);
+  throw Error(ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
+}
+
 /// Empty without one: another program's is a file like any.
 std::string text_of_manifest(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop) {
   if (!wanted.manifest_path.empty()) return wanted.manifest_text;
   if (wanted.manifest_name.empty()) return {};
   const auto object = source.find(wanted.manifest_name);
-  const std::string path = source.address_of(wanted.manifest_name);
-  if (!object) throw Error(ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
+  if (!object) refuse_missing(source, wanted.manifest_name);
   std::string text = io::fetch_text(source, *object, kLargestManifest, stop);
   return formats::is_foreign_manifest(text) ? std::string() : text;
-}
-
-[[noreturn]] void refuse_missing(const io::ObjectSource& source, const std::string& name, std::string_view remedy) {
-  const std::string path = source.address_of(name);
-  throw Error(ErrorCode::not_found, fmt::format("'{}' is missing{}", path, remedy), path);
 }
 
 /// Those of `names`, or all files but what a stage into the source itself left.
@@ -48,7 +47,7 @@ std::vector<io::ObjectInfo> objects_of(io::ObjectSource& source, const StageWant
   if (wanted.names) {
     const auto found = catalog::find_all(source, *wanted.names, stop);
     for (std::size_t i = 0; i < found.size(); ++i) {
-      if (!found[i]) refuse_missing(source, (*wanted.names)[i], "");
+      if (!found[i]) refuse_missing(source, (*wanted.names)[i]);
       objects.push_back(*found[i]);
     }
     return objects;
@@ -193,9 +192,6 @@ std::vector<StageFile> StageSet::files(io::ObjectSource& source, const std::vect
   const auto found = catalog::find_all(source, names, stop);
   for (std::size_t i = 0; i < found.size(); ++i) {
     const bool is_ours = i < shards_.size();
-    if (!found[i] && is_ours) {
-      refuse_missing(source, names[i], fmt::format("; make it with 'shardctl index {}'", source.location()));
-    }
     if (found[i]) files.push_back({*found[i], {}, is_ours ? std::optional(shards_[i]) : std::nullopt});
   }
   return files;

@@ -67,7 +67,7 @@ class StageSet {
   std::vector<io::ObjectInfo> foreign_indexes(io::ObjectSource& source) const;
 
   /// The files to copy, other readers' indexes beside the shards included; the manifest itself is not among them. Asks
-  /// the source for the size of each index. Throws Error{not_found} for an index that is missing.
+  /// the source for the size of each index; an index that is not there is left out.
   std::vector<StageFile> files(io::ObjectSource& source, const std::vector<io::ObjectInfo>& foreign,
                                const std::stop_token& stop) const;
 

@@ -133,6 +133,7 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
   if (folder.state != StagedState::unreadable) judge(marker, folder);
   if (marker) folder.source = marker->source;
   if (marker && folder.files == 0) folder.bytes = marker->bytes;
+  folder.marker = std::move(marker);
   return folder;
 }
 

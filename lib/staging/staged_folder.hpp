@@ -8,6 +8,7 @@
 
 #include "core/fields.hpp"
 #include "staging/lease.hpp"
+#include "staging/stage_journal.hpp"
 #include "system/clock.hpp"
 
 /// Staged folders as they lie on the disk: what each holds, who leases it and whether somebody is at work in it.
@@ -27,8 +28,9 @@ constexpr auto enum_names(StagedState) {
 struct StagedFolder {
   std::string path;
   StagedState state = StagedState::partial;
-  bool at_work = false;  ///< somebody holds its lock
-  std::string source;    ///< where its files come back from; empty when neither marker nor journal says
+  bool at_work = false;                ///< somebody holds its lock
+  std::string source;                  ///< where its files come back from; empty when neither marker nor journal says
+  std::optional<StagedMarker> marker;  ///< empty: not whole, or the marker is damaged
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;          ///< of the files that the journal names
   std::uint64_t partial_bytes = 0;  ///< on disk, of files that have no name yet

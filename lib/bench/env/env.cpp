@@ -208,8 +208,8 @@ void check_options(const EnvOptions& options) {
     throw Error(ErrorCode::usage, "--gpus and --batch describe a loader: give --workers too");
   }
   if (options.path && catalog::is_address(*options.path)) {
-    throw Error(ErrorCode::usage, "env looks at what is on this machine; 'iobench read " +
-                                      without_secrets(*options.path) + "' measures a store");
+    throw Error(ErrorCode::usage, "env looks at what is on this machine, not at '" + without_secrets(*options.path) +
+                                      "'; `iobench read` measures stores, at s3:// and http(s)://");
   }
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <ranges>
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/input/input_files.hpp"
 #include "bench/pipeline/pipeline.hpp"
@@ -120,9 +122,10 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
     const std::string depth =
         settings.engine == io::EngineKind::uring ? fmt::format(" --depth {}", *settings.depth) : "";
     const std::string cache = fmt::format(" --cache {}", enum_name(options.cache));
-    result.commands.push_back(fmt::format(
-        "iobench read {} --engine {} --threads {} --block {}{}{}", shell_word(options.paths.front()),
-        enum_name(*settings.engine), *settings.threads, *settings.block, depth, options.direct ? " --direct" : cache));
+    result.commands.push_back(fmt::format("iobench read {} --engine {} --threads {} --block {}{}{}",
+                                          fmt::join(options.paths | std::views::transform(shell_word), " "),
+                                          enum_name(*settings.engine), *settings.threads, *settings.block, depth,
+                                          options.direct ? " --direct" : cache));
   }
   if (!settings.workers) return;
   result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);

@@ -17,8 +17,9 @@ void check_watch_options(const WatchOptions& options) {
     throw Error(ErrorCode::usage, "--duration: shorter than one --interval, there would be nothing to tell");
   }
   if (options.path && catalog::is_address(*options.path)) {
-    throw Error(ErrorCode::usage, "watch looks at what is mounted on this machine; 'iobench read " +
-                                      without_secrets(*options.path) + "' measures a store");
+    throw Error(ErrorCode::usage, "watch looks at what is mounted on this machine, not at '" +
+                                      without_secrets(*options.path) +
+                                      "'; `iobench read` measures stores, at s3:// and http(s)://");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "bench/watch/watch_summary.hpp"
+#include "core/command_text.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::bench {
@@ -65,7 +66,7 @@ std::string_view faster_reads(const WatchTarget& target) {
 }
 
 std::string storage_remedy(const WatchTarget& target, const WatchSummary& summary) {
-  const std::string path = target.path.empty() ? "PATH" : target.path;
+  const std::string path = target.path.empty() ? "PATH" : shell_word(target.path);
   const double read = summary.disk_read_bytes.value().value_or(0) + summary.nfs_read_bytes.value().value_or(0);
   const double written = summary.disk_written_bytes.value().value_or(0);
   if (written > read && written > 0) {

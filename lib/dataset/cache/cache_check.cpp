@@ -6,7 +6,9 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/cache/cache.hpp"
@@ -41,10 +43,7 @@ class CacheCheck {
     check_files();
     look_for_strays();
     if (options_.repair) repair();
-    for (const auto& [folder, source] : to_stage_again_) {
-      result_.remedies.push_back(fmt::format(
-          "shardctl stage {} {}  # with the options it was staged with: fetches what is missing", source, folder));
-    }
+    advise();
     std::ranges::stable_sort(result_.problems, {}, &Problem::shard);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     if (!options_.quick) result_.bytes_per_second = static_cast<double>(result_.bytes) / elapsed.count();
@@ -64,12 +63,12 @@ class CacheCheck {
         add("unreadable", Severity::error, folder.path, folder.fault + ": not checked");
       } else if (!folder.fault.empty()) {
         add("marker_mismatch", Severity::error, folder.path, folder.fault + ": what is not named cannot be checked");
-        to_stage_again_[folder.path] = source_of(folder.path);
+        to_stage_again_.insert(folder.path);
         damaged_[folder.path];
       } else if (folder.state != staging::StagedState::complete) {
         add("incomplete", Severity::error, folder.path,
             "no marker says that it is whole: its stage failed, was stopped or is still to come back");
-        to_stage_again_[folder.path] = source_of(folder.path);
+        to_stage_again_.insert(folder.path);
       }
     }
     std::erase_if(folders_, [](const staging::StagedFolder& folder) {
@@ -88,7 +87,7 @@ class CacheCheck {
     const auto found = [&](std::string code, bool is_there, std::string text) {
       add(std::move(code), Severity::error, file.path(), std::move(text));
       const std::scoped_lock lock(mutex_);
-      to_stage_again_[file.folder] = source_of(file.folder);
+      to_stage_again_.insert(file.folder);
       auto& names = damaged_[file.folder];
       if (is_there) names.push_back(file.name);
     };
@@ -138,6 +137,7 @@ class CacheCheck {
       try {
         if (staging::discard(*files, folder, names, now)) {
           result_.discarded += names.size();
+          names.clear();
           continue;
         }
       } catch (const Error& error) {
@@ -149,7 +149,36 @@ class CacheCheck {
       ctx_.warn("not_repaired",
                 fmt::format("{}: its marker and damaged files stay", use ? staging::describe_use(*use, now) : folder));
     }
-    damaged_.clear();
+  }
+
+  /// What brings the missing files, in the order to run it: a stage takes a file of the right size for whole, so wrong
+  /// bytes go first, and none go from a leased folder.
+  void advise() {
+    const system::WallTime now = system::system_clock().now();
+    for (const staging::StagedFolder& folder : folders_) {
+      if (!to_stage_again_.contains(folder.path)) continue;
+      if (const auto damaged = damaged_.find(folder.path); damaged != damaged_.end() && !damaged->second.empty()) {
+        const std::string target = shell_word(folder.path);
+        if (folder.is_leased(now))
+          result_.remedies.push_back(fmt::format("shardctl cache release {} --all  # once nobody reads it", target));
+        result_.remedies.push_back(fmt::format("shardctl cache check {} --repair  # removes damaged files", target));
+      }
+      result_.remedies.push_back(stage_again(folder));
+    }
+  }
+
+  /// The command that stages it again; of a part of a source, which no command is known of, what it was.
+  static std::string stage_again(const staging::StagedFolder& folder) {
+    const std::string target = shell_word(folder.path);
+    const std::string source = folder.source.empty() ? "SRC" : shell_word(folder.source);
+    const bool is_part = folder.marker && !folder.marker->subsets.empty();
+    if (is_part || folder.source.empty() || (folder.source.ends_with(" more") && !fs::exists(folder.source))) {
+      return fmt::format("# then stage {} again as it was staged: {} of {}", target,
+                         is_part ? fmt::to_string(fmt::join(folder.marker->subsets, ", ")) : "all", source);
+    }
+    const bool by_size = folder.marker && folder.marker->verified == "size";
+    return fmt::format("shardctl stage {} {}{}  # with the options it was staged with: fetches what is missing", source,
+                       target, by_size ? " --manifest none" : "");
   }
 
   void add(std::string code, Severity severity, const std::string& path, std::string text) {
@@ -161,11 +190,6 @@ class CacheCheck {
     result_.problems.push_back({std::move(code), severity, place, {}, {}, std::move(text), 1});
   }
 
-  std::string source_of(const std::string& folder) const {
-    const auto found = std::ranges::find(folders_, folder, &staging::StagedFolder::path);
-    return found == folders_.end() || found->source.empty() ? "SRC" : found->source;
-  }
-
   const CacheCheckOptions& options_;
   Context& ctx_;
   const unsigned threads_;
@@ -174,7 +198,7 @@ class CacheCheck {
   std::mutex mutex_;  ///< of what follows
   CacheCheckResult result_;
   std::map<std::string, std::vector<std::string>> damaged_;  ///< names to remove, by folder that is not whole
-  std::map<std::string, std::string> to_stage_again_;        ///< source by folder
+  std::set<std::string> to_stage_again_;
 };
 
 }  // namespace

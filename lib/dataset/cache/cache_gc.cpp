@@ -68,11 +68,11 @@ class Collection {
   Error limit_not_reached() const {
     return Error(
         ErrorCode::no_space,
-        fmt::format("{} {} of {}, and {} are left, more than --limit {}: {}; end leases that nobody needs with "
-                    "'shardctl cache release', or give a higher --limit",
+        fmt::format("{} {} of {}, and {} are left, more than --limit {}: {}{}; or give a "
+                    "higher --limit",
                     options_.dry_run ? "would evict" : "evicted", format_count(result_.evicted.size(), "folder"),
                     format_size(result_.evicted_bytes), format_size(result_.bytes_left), format_size(*options_.limit),
-                    staging::describe_uses(folders_, now_)),
+                    staging::describe_uses(folders_, now_), staging::release_advice(folders_, now_)),
         options_.folder);
   }
 

@@ -33,11 +33,16 @@ void refuse_target_in_source(const std::string& source, const std::string& targe
 void refuse_options_beside_plan(const ConvertOptions& options) {
   ShardingOptions given = options.sharding;
   given.access = {};  // of where the source lies
-  const std::string words = command_text("", given) + command_text("", static_cast<const SplitOptions&>(options));
-  if (!words.empty()) {
+  if (const std::string words = command_text("", given); !words.empty()) {
     throw Error(ErrorCode::usage,
                 fmt::format("--plan fixes which shards are written; give{} to `shardctl plan` instead", words));
   }
+  const std::string split = command_text("", static_cast<const SplitOptions&>(options));
+  if (split.empty()) return;
+  throw Error(ErrorCode::usage,
+              fmt::format("--plan is of one set; leave out{}, and divide the finished set with `shardctl reshard {} "
+                          "OUT{}`; or leave out --plan",
+                          split, shell_word(options.target), split));
 }
 
 void copy_plan(ByteSource& source, const std::string& path, ByteSink& sink) {

@@ -108,8 +108,9 @@ class FolderSource final : public SampleSource {
     };
   }
 
-  bool leaves_out(const Error& error) const override {
-    return rules_.on_bad == OnBad::skip && is_bad_file(error.code());
+  std::optional<std::string> reason_left_out(const Error& error) const override {
+    if (rules_.on_bad != OnBad::skip || !is_bad_file(error.code())) return std::nullopt;
+    return images_.without_folder(error.what());
   }
 
  private:
@@ -222,7 +223,8 @@ class FolderSource final : public SampleSource {
     }
     const std::string path = images_.path_of(formats::image_path(head_, sample));
     throw Error(ErrorCode::corrupt,
-                fmt::format("'{}' is not a good image: {}; mend it, or leave it out with --on-bad skip", path, why),
+                fmt::format("'{}' is not a good image: {}{}", path, why,
+                            rules_.on_bad == OnBad::skip ? "" : "; mend it, or leave it out with --on-bad skip"),
                 path);
   }
 

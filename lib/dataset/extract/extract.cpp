@@ -5,14 +5,20 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <ranges>
 #include <set>
+#include <unordered_set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/statvfs.h>
 
+#include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/units.hpp"
 #include "dataset/extract/extract_target.hpp"
 #include "dataset/samples/sample_lister.hpp"
@@ -201,9 +207,71 @@ class Extraction {
   /// Names and sizes of all shards, so that a bad one ends it before the first is written.
   ExtractNeed survey() {
     ctx_.progress().start("check names", set_.shards.size(), set_.bytes());
-    return sum_over_shards([this](const catalog::ShardFile& shard) {
-      return survey_shard(lister_, places_, shard, [](const ListedMember&, const std::string&) {});
+    std::mutex mutex;
+    std::vector<std::uint64_t> hashes;  // of all paths: 8 bytes a file
+    const ExtractNeed need = sum_over_shards([&](const catalog::ShardFile& shard) {
+      std::vector<std::uint64_t> of_shard;
+      const ExtractNeed found = survey_shard(
+          lister_, places_, shard,
+          [&](const ListedMember&, const std::string& place) { of_shard.push_back(xxh3_64(as_bytes(place))); });
+      const std::scoped_lock lock(mutex);
+      hashes.insert(hashes.end(), of_shard.begin(), of_shard.end());
+      return found;
     });
+    std::ranges::sort(hashes);
+    std::unordered_set<std::uint64_t> repeated;
+    for (auto at = std::ranges::adjacent_find(hashes); at != hashes.end();
+         at = std::adjacent_find(at + 1, hashes.end()))
+      repeated.insert(*at);
+    if (!repeated.empty()) refuse_two_contents(repeated);
+    return need;
+  }
+
+  struct Claim {
+    std::size_t shard = 0;
+    ListedMember member;
+  };
+
+  /// Of members that would get one path, all must have one content: a side-car of two images, a shard named twice.
+  void refuse_two_contents(const std::unordered_set<std::uint64_t>& repeated) {
+    ctx_.progress().start("compare files of one name", set_.shards.size());
+    std::map<std::string, Claim> claims;
+    for (std::size_t shard = 0; shard < set_.shards.size(); ++shard) {
+      survey_shard(lister_, places_, set_.shards[shard], [&](const ListedMember& member, const std::string& place) {
+        if (!repeated.contains(xxh3_64(as_bytes(place)))) return;
+        const Claim claim{shard, member};
+        const auto [first, is_new] = claims.try_emplace(place, claim);
+        if (is_new) return;
+        if (first->second.member.size != member.size || content_hash(first->second) != content_hash(claim))
+          refuse_pair(place, first->second, claim);
+      });
+      ++ctx_.progress().items;
+    }
+  }
+
+  std::uint64_t content_hash(const Claim& claim) const {
+    if (claim.member.xxh3) return *claim.member.xxh3;
+    const std::string& path = set_.shards[claim.shard].path;
+    Xxh3Stream hash;
+    read_member(*set_.inputs->open(path), path, claim.member, ctx_, [&](Bytes piece) { hash.update(piece); });
+    return hash.digest64();
+  }
+
+  [[noreturn]] void refuse_pair(const std::string& place, const Claim& first, const Claim& second) const {
+    const std::string& one = set_.shards[first.shard].path;
+    const std::string& other = set_.shards[second.shard].path;
+    const std::string remedy =
+        first.shard == second.shard ? "the shard has to be written again"
+        : first.member.name == second.member.name
+            ? fmt::format("`shardctl reshard {} OUT --mark-duplicates` gives each its own name, then extract OUT",
+                          fmt::join(options_.shards | std::views::transform(shell_word), " "))
+            : fmt::format("extract their shards into different folders, such as `shardctl extract {} OUT`",
+                          shell_word(other));
+    throw Error(ErrorCode::conflict,
+                fmt::format("'{}' would be both '{}' of shard '{}' and '{}' of shard '{}', which differ; nothing was "
+                            "written: {}",
+                            place, first.member.name, one, second.member.name, other, remedy),
+                other, second.member.offset);
   }
 
   /// How much of it stands in the target by name and size.

@@ -12,6 +12,7 @@
 
 #include "catalog/shard_scan.hpp"
 #include "catalog/shard_set.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
@@ -26,23 +27,6 @@
 
 namespace shardkit::dataset {
 namespace {
-
-void refuse_converted_set(const catalog::ShardSet& set) {
-  const auto refuse = [](const std::string& path) {
-    throw Error(
-        ErrorCode::conflict,
-        fmt::format(
-            "'{}' was written with the shards, by shardctl convert or reshard, and also knows original paths and "
-            "classes; there is nothing to index but for other readers (--dali, --wids, --energon, once those have "
-            "ended). Remove it if the shards are no longer those that were written with it",
-            path),
-        path);
-  };
-  if (set.manifest && !set.manifest->plan_hash.empty()) refuse(set.manifest_path);
-  for (const ExpectedShard& expected : find_expectations(set)) {
-    if (expected.index && !expected.index->plan.empty()) refuse(expected.index_path);
-  }
-}
 
 /// Another program's file is not ours to replace.
 void refuse_foreign_manifest(const std::string& folder) {
@@ -69,14 +53,35 @@ void refuse_subset(const catalog::ShardSet& set) {
   }
 }
 
-/// Whether a manifest describes these very shards, as far as their sizes tell.
-bool is_described(const catalog::ShardSet& set) {
-  if (!set.manifest) return false;
+/// Why a manifest does not describe these very shards, as far as their sizes tell; empty where it does.
+std::string why_not_described(const catalog::ShardSet& set) {
+  if (!set.manifest) return "their manifest.json is missing; the same convert or reshard, repeated, writes it again";
   const std::vector<ExpectedShard> expected = find_expectations(set);
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (expected[i].manifest == nullptr || expected[i].manifest->bytes != set.shards[i].bytes) return false;
+    const catalog::ShardFile& shard = set.shards[i];
+    if (expected[i].manifest == nullptr)
+      return fmt::format("their manifest.json does not list '{}'; move that one to another folder", shard.name);
+    if (expected[i].manifest->bytes != shard.bytes)
+      return fmt::format("'{}' has {} bytes, their manifest.json says {}", shard.name, shard.bytes,
+                         expected[i].manifest->bytes);
   }
-  return true;
+  return {};
+}
+
+/// What convert or reshard wrote is not replaced: it knows more than a tar.
+void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) {
+  const auto refuse = [&](const std::string& path) {
+    throw Error(ErrorCode::conflict,
+                fmt::format("'{}' was written with the shards, by shardctl convert or reshard, and also knows original "
+                            "paths and classes; {}. To give that up and index the tars as they are, first run `rm -f "
+                            "{}/manifest.json {}/.shardkit/*.index`",
+                            path, why, shell_word(set.folder), shell_word(set.folder)),
+                path);
+  };
+  if (set.manifest && !set.manifest->plan_hash.empty()) refuse(set.manifest_path);
+  for (const ExpectedShard& expected : find_expectations(set)) {
+    if (expected.index && !expected.index->plan.empty()) refuse(expected.index_path);
+  }
 }
 
 /// Makes the index of a tar that somebody else wrote, and those of other readers, while it is read: any dialect,
@@ -168,8 +173,11 @@ class Indexing {
     refuse_subset(set_);
     refuse_shared_names(kinds_, names());
     const bool is_beside = folder_ == set_.folder;
-    const bool described = is_beside && !kinds_.empty() && is_described(set_);
-    if (is_beside && !described) refuse_converted_set(set_);
+    const std::string why_not = kinds_.empty()
+                                    ? "there is nothing to index but for other readers (--dali, --wids, --energon)"
+                                    : why_not_described(set_);
+    const bool described = is_beside && why_not.empty();
+    if (is_beside && !described) refuse_converted_set(set_, why_not);
     refuse_foreign_manifest(folder_);
     result_.bytes = set_.bytes();
     files_->create_directories(io::join_path(folder_, formats::kStateFolder));

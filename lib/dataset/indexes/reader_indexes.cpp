@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "catalog/shard_scan.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "dataset/samples/sample_lister.hpp"
@@ -292,7 +293,7 @@ bool all_have(const formats::IndexKind& kind, const std::string& folder,
   const auto lacking = std::ranges::find_if_not(shards, has);
   ctx.warn("index_incomplete",
            fmt::format("'{}' has no index for {}, other shards have one; `shardctl index {} --{}` makes all of them",
-                       io::join_path(folder, lacking->name), kind.name, folder, kind.name));
+                       io::join_path(folder, lacking->name), kind.name, shell_word(folder), kind.name));
   return false;
 }
 

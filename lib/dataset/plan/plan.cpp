@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "catalog/image_folder.hpp"
+#include "core/command_text.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
@@ -11,13 +12,17 @@ namespace shardkit::dataset {
 namespace {
 
 /// One plan is of one set.
-void refuse_set_folders(const catalog::SourceFolder& images, Context& ctx) {
+void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& options, Context& ctx) {
   const catalog::SetFolders sets = catalog::find_set_folders(images, ctx);
   if (sets.names.empty()) return;
-  throw Error(ErrorCode::usage,
-              fmt::format("'{}' holds the sets {}; plan each: shardctl plan {}", images.path,
-                          fmt::join(sets.names, ", "), images.path_of(sets.names.front())),
-              images.path);
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("'{}' holds the sets {}, and a plan is of one set; `shardctl convert {} DST{}` writes all of "
+                  "them, with one label for each class. To plan each by itself, name the classes of all in a "
+                  "file and give it to each: `shardctl plan {} -o {} --class-map FILE`",
+                  images.path, fmt::join(sets.names, ", "), shell_word(images.path), command_text("", options.sharding),
+                  shell_word(images.path_of(sets.names.front())), shell_word(options.output)),
+      images.path);
 }
 
 }  // namespace
@@ -50,7 +55,7 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   const bool listed = !options.sharding.images.list.empty();
   const catalog::SourceFolder images(options.source, listed,
                                      std::make_shared<catalog::Inputs>(options.sharding.access, ctx.stop_token()));
-  if (!listed) refuse_set_folders(images, ctx);
+  if (!listed) refuse_set_folders(images, options, ctx);
   const auto files = io::posix_file_system();
   io::AtomicFile file(*files, io::published_path(options.output));
   const ScannedSource source = scan_source(images, options.sharding, {}, options.threads, ctx);

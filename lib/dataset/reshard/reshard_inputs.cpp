@@ -278,7 +278,10 @@ class ShardSource final : public SampleSource {
           [this, sample] { return skipped_path(*sample); }};
     };
   }
-  bool leaves_out(const Error& error) const override { return drop_bad_ && error.code() == ErrorCode::corrupt; }
+  std::optional<std::string> reason_left_out(const Error& error) const override {
+    if (!drop_bad_ || error.code() != ErrorCode::corrupt) return std::nullopt;
+    return error.what();
+  }
 
  private:
   /// Starts with the class that the plan counts the sample in, because the manifest takes it off there.

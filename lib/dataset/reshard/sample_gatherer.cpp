@@ -329,9 +329,13 @@ class SampleGatherer {
     std::ranges::sort(sample.members, {}, &formats::MovedMember::extension);
     const auto twice = std::ranges::adjacent_find(sample.members, {}, &formats::MovedMember::extension);
     if (twice != sample.members.end()) {
-      fail(ErrorCode::corrupt, fmt::format("two members have the extension '{}', of which readers keep one or none; "
-                                           "leave the sample out with --key, or give one another with --rename",
-                                           twice->extension));
+      const bool renamed =
+          std::ranges::any_of(renames_, [&](const auto& rule) { return rule.second == twice->extension; });
+      fail(ErrorCode::corrupt,
+           fmt::format("two members have the extension '{}'{}, of which readers keep one or none; {}, or choose other "
+                       "samples with --key",
+                       twice->extension, renamed ? " by --rename" : " in lower case",
+                       renamed ? "leave that --rename out" : "unpack the tar and give one of the files another name"));
     }
   }
 

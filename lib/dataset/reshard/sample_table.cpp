@@ -32,12 +32,16 @@ constexpr std::size_t kSpill = 1U << 20U;
 
 std::uint64_t hash_of_key(const std::string& key) { return xxh3_64(as_bytes(key)); }
 
-std::string mark_key(const formats::MovedSample& sample) {
+/// Marks key and path: samples of one key mostly have one path too, which extract would give them.
+void mark_sample(formats::MovedSample& sample) {
+  const std::string origin = fmt::format("{}/{}", sample.input, sample.source_key);
   std::size_t longest = 0;
   for (const formats::MovedMember& member : sample.members) longest = std::max(longest, member.extension.size());
-  std::string key = sample.key;
-  key.resize(std::min(key.size(), formats::kTarNameLimit - 1 - longest - 9));  // '-' and 8 digits
-  return formats::marked_key(key, fmt::format("{}/{}", sample.input, sample.source_key));
+  sample.key.resize(std::min(sample.key.size(), formats::kTarNameLimit - 1 - longest - 9));  // '-' and 8 digits
+  sample.key = formats::marked_key(sample.key, origin);
+  if (sample.path.empty()) return;
+  const std::size_t stem = formats::split_extension(sample.path).stem.size();
+  sample.path = formats::marked_key(sample.path.substr(0, stem), origin) + sample.path.substr(stem);
 }
 
 }  // namespace
@@ -97,7 +101,7 @@ formats::MovedSample SampleTable::read(std::uint32_t sample) const {
                 fmt::format("'{}' changed while it was used; does another program write there?", spool_.temp_path()),
                 spool_.temp_path(), place >> kLengthBits);
   }
-  if (!marked_.empty() && marked_[sample]) result.key = mark_key(result);
+  if (!marked_.empty() && marked_[sample]) mark_sample(result);
   return result;
 }
 

@@ -60,7 +60,7 @@ class SampleTable {
   std::uint32_t size() const { return static_cast<std::uint32_t>(records_.size()); }
   const SampleRecord& record(std::uint32_t sample) const { return records_[sample]; }
   std::uint64_t tar_bytes(std::uint32_t sample) const { return std::uint64_t{records_[sample].tar_blocks} * 512; }
-  /// The whole sample, its key marked if it is. Thread-safe after close().
+  /// The whole sample, its key and path marked if they are. Thread-safe after close().
   formats::MovedSample read(std::uint32_t sample) const;
 
   /// Gives the sample a collision mark: '-' and 8 digits of XXH3-64 over "<number of its input>/<key there>".

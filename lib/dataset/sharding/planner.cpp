@@ -80,7 +80,7 @@ class Planner {
     if (!scan_.problems.empty() && options_.on_bad != OnBad::skip) throw scan_.problems.front().error;
     if (scope_.lists_skipped) {
       for (const catalog::ScanProblem& problem : scan_.problems)
-        head_.skipped.push_back({problem.path, problem.error.what()});
+        head_.skipped.push_back({problem.path, source_.images.without_folder(problem.error.what())});
     }
     head_.listed = scan_.listed;
     head_.keys = scan_.keys;

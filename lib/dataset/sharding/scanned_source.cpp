@@ -148,6 +148,9 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
       source.scan, [&](const catalog::ScannedClass& owner, const catalog::ScannedFile& file) -> std::optional<Error> {
         const std::string path = owner.path_of(file);
         if (source.notes->knows(path)) return std::nullopt;
+        if (options.on_bad == OnBad::skip) {
+          return Error(ErrorCode::corrupt, fmt::format("'{}' has no row in the table of --metadata", path), path);
+        }
         return Error(
             ErrorCode::corrupt,
             fmt::format("'{}' has no row in '{}'; add one, leave such images out with --on-bad skip, or have them "

@@ -1,5 +1,6 @@
 #include "dataset/sharding/shard_target.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string_view>
@@ -88,15 +89,20 @@ std::string input_difference(const formats::PlanHead& before, const formats::Pla
   return {};
 }
 
-/// One line that says in what two plans differ, first of all in options.
+/// One line that says in what two plans differ, first of all in options. Empty where only the reasons differ for which
+/// files were left out: these are for people.
 std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now) {
   std::string text = option_difference(before.head(), now.head());
   if (text.empty()) text = input_difference(before.head(), now.head());
   if (text.empty()) text = class_difference(before.head(), now.head());
-  if (text.empty() && before.head().skipped != now.head().skipped) text = "other files cannot be read";
+  const auto& was = before.head().skipped;
+  const auto& is = now.head().skipped;
+  if (text.empty() && !std::ranges::equal(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
+    text = "other files cannot be read";
   if (text.empty() && !now.head().inputs.empty()) text = "an input's index now tells something else";
   if (text.empty()) text = sample_difference(before, now);
-  return text.empty() ? "the plan file is damaged" : text;
+  if (text.empty() && was == is) text = "the plan file is damaged";
+  return text;
 }
 
 void append_skipped(const std::string& index_path, std::vector<formats::IndexSkip>& skipped) {
@@ -138,9 +144,11 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write) {
   scratch.flush();
   if (file_hash(path) == file_hash(scratch.temp_path())) return;
   io::FileSource now(scratch.temp_path());
+  const std::string difference = plan_difference(*plan_, formats::PlanReader(now, scratch.temp_path()));
+  if (difference.empty()) return plan_->check_bytes();
   throw Error(ErrorCode::conflict,
               fmt::format("'{}' holds shards of another plan: {}; choose an empty folder, or remove this one", folder_,
-                          plan_difference(*plan_, formats::PlanReader(now, scratch.temp_path()))),
+                          difference),
               folder_);
 }
 

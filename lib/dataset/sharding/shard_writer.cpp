@@ -309,8 +309,9 @@ class ShardJob {
         chunk.entries.emplace_back(std::move(sample));
         chunk.used += taken;
       } catch (const Error& error) {
-        if (!setup_.source.leaves_out(error)) throw;
-        chunk.entries.emplace_back(formats::IndexSkip{pending.path(), error.what()});
+        std::optional<std::string> reason = setup_.source.reason_left_out(error);
+        if (!reason) throw;
+        chunk.entries.emplace_back(formats::IndexSkip{pending.path(), std::move(*reason)});
       }
     }
     return chunk;

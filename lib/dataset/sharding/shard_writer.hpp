@@ -41,8 +41,8 @@ class SampleSource {
   virtual ~SampleSource() = default;
 
   virtual NextSample open(std::size_t shard) = 0;
-  /// Whether a sample that failed so is left out; otherwise the job fails.
-  virtual bool leaves_out(const Error& error) const = 0;
+  /// Why a sample that failed so is left out, as indexes say it; empty: it is not, and the job fails.
+  virtual std::optional<std::string> reason_left_out(const Error& error) const = 0;
   /// Nanoseconds that all threads together spent reading.
   std::int64_t read_ns() const { return read_ns_; }
 

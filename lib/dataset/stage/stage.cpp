@@ -11,6 +11,7 @@
 #include "catalog/object_set.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/text.hpp"
 #include "io/publish.hpp"
 #include "net/retry.hpp"
 #include "staging/stage_journal.hpp"
@@ -77,7 +78,8 @@ void warn_of_strangers(staging::StageTarget& target, Context& ctx) {
   const staging::StageJournal::State state = target.journal().state();
   for (const auto& entry : std::filesystem::directory_iterator(target.folder())) {
     const std::string name = entry.path().filename();
-    if (!name.ends_with(".tar") || name.starts_with('.') || state.files.contains(name)) continue;
+    if (!name.ends_with(".tar") || name.starts_with('.') || entry.is_directory() || state.files.contains(name))
+      continue;
     ctx.warn("extra_shard", fmt::format("'{}' is no part of the set, but readers of *.tar will take it for one",
                                         entry.path().string()));
   }
@@ -126,8 +128,9 @@ class Stage {
     const staging::StagedSetId id{set_.hash(), 0, source_.location()};
     const std::vector<io::ObjectInfo> foreign = set_.foreign_indexes(source_);
     const auto holds_all = [&] { return target_.holds(id, set_.expected(), foreign); };
-    if (holds_all() && share_.keep(holds_all)) return result_in_place();
+    if (holds_all() && share_.keep(holds_all)) return result_in_place(foreign);
     wanted_ = set_.files(source_, foreign, ctx_.stop_token());
+    warn_of_missing_indexes();
     refuse_own_files();
     share_.check_room(id, wanted_, set_.manifest_text().size());
     ctx_.progress().start("wait for another stage into the same folder");
@@ -166,6 +169,19 @@ class Stage {
         fmt::format("'{}' has no manifest of shardkit, so nothing says which bytes are right: files are pinned by size "
                     "and version only; 'shardctl index' makes one for shards",
                     source_.location()));
+  }
+
+  /// Copies without dot files lack them. The manifest says which bytes of the shards are right.
+  void warn_of_missing_indexes() {
+    if (!set_.has_manifest()) return;
+    const std::size_t shards = set_.samples_per_shard().size();
+    const auto missing = shards - static_cast<std::size_t>(std::ranges::count_if(
+                                      wanted_, [](const auto& file) { return file.indexed.has_value(); }));
+    if (missing == 0) return;
+    ctx_.warn("indexes_missing",
+              fmt::format("{} of '{}' without an index in '{}': staged without; shards are checked against the "
+                          "manifest all the same",
+                          format_count(missing, "shard"), source_.location(), formats::kStateFolder));
   }
 
   void keep_ranks() {
@@ -230,12 +246,13 @@ class Stage {
   }
 
   /// Of a folder that holds all.
-  StageResult result_in_place() const {
+  StageResult result_in_place(const std::vector<io::ObjectInfo>& foreign) const {
     StageResult result = this->result();
-    const std::vector<staging::ExpectedFile> expected = set_.expected();
-    result.files = expected.size();
+    std::vector<staging::ExpectedFile> files = set_.expected();
+    for (const io::ObjectInfo& index : foreign) files.push_back({index.name, {}});
+    result.files = files.size();
     result.bytes = 0;
-    for (const staging::ExpectedFile& file : expected)
+    for (const staging::ExpectedFile& file : files)
       result.bytes += staging::size_on_disk(target_.path_of(file.name)).value_or(0);
     result.bytes_reused = result.bytes;
     return result;
@@ -286,6 +303,14 @@ StageResult stage(const StageOptions& options, Context& ctx) {
     if (event.throttled) throttled = true;
   };
   const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
+  if (options.manifest == "none" && !set.manifest.empty() && !set.listed && is_http_url(set.source->location())) {
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("--manifest none needs a listing, which HTTP does not have; leave it out to stage what '{}' "
+                    "lists, or name the files by a pattern or a list",
+                    set.source->address_of(set.manifest)),
+        set.source->location());
+  }
   const bool remote = set.source->location().find("://") != std::string::npos;
   staging::CopyLimits limits = copy_limits(options, remote);
   limits.throttled = [&] { return throttled.exchange(false); };

@@ -74,16 +74,49 @@ ConvertFacts convert_facts(const std::vector<formats::Manifest>& manifests) {
   return facts;
 }
 
+std::set<std::string> folders_of(const catalog::ShardSet& set) {
+  std::set<std::string> folders;
+  for (const catalog::ShardFile& shard : set.shards) folders.insert(io::parent_folder(shard.path));
+  return folders;
+}
+
 /// Reads the manifests of all folders that the shards lie in.
 ConvertFacts convert_facts(const catalog::ShardSet& set) {
   if (set.manifest) return convert_facts(std::vector{*set.manifest});
-  std::set<std::string> folders;
-  for (const catalog::ShardFile& shard : set.shards) folders.insert(io::parent_folder(shard.path));
   std::vector<formats::Manifest> manifests;
-  for (const std::string& folder : folders) {
+  for (const std::string& folder : folders_of(set)) {
     if (auto manifest = catalog::find_manifest(*set.inputs, folder)) manifests.push_back(std::move(*manifest));
   }
   return convert_facts(manifests);
+}
+
+/// Paths of files that the shards' plans and indexes name as left out, by the scan and by checks of their content. A
+/// plan or index that cannot be read names none.
+std::set<std::string> left_out_paths(const catalog::ShardSet& set) {
+  std::set<std::string> paths;
+  const auto note = [&](const formats::IndexSkip& skip) { paths.insert(skip.path); };
+  const auto readable = [](const auto& read) {
+    try {
+      read();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::unsupported) throw;
+    }
+  };
+  for (const ExpectedShard& shard : find_expectations(set)) {
+    if (!shard.index || shard.index->skipped == 0) continue;
+    formats::ShardIndexVisitor visitor;
+    visitor.skip = note;
+    readable([&] { formats::read_shard_index(*set.inputs->open(shard.index_path), shard.index_path, visitor); });
+  }
+  for (const std::string& folder : folders_of(set)) {
+    const std::string path = io::join_path(folder, fmt::format("{}/plan", formats::kStateFolder));
+    if (!set.inputs->exists(path)) continue;
+    readable([&] {
+      const auto plan = set.inputs->open(path);
+      std::ranges::for_each(formats::PlanReader(*plan, path).head().skipped, note);
+    });
+  }
+  return paths;
 }
 
 /// Labels of the classes of `scan`, in its order.
@@ -130,8 +163,10 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, c
                          Context& ctx)
     : source_(source, !images.list.empty(), shards.inputs),
       facts_(convert_facts(shards)),
-      scan_(scan_of(source_, images, facts_, ctx)) {
+      scan_(scan_of(source_, images, facts_, ctx)),
+      left_out_(left_out_paths(shards)) {
   if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
+  for (const catalog::ScanProblem& problem : scan_.problems) left_out_.insert(problem.path);
   catalog::choose_keys(scan_, facts_.nested_keys);
   const bool labelled = scan_.labelled();
   if (labelled) labels_ = labels_of(scan_, facts_.labels);
@@ -144,10 +179,7 @@ std::string SourceCheck::not_compared() const {
   std::string text;
   if (facts_.resized) text += "; the bytes of images not, as they were resized";
   if (facts_.noted) text += "; .json members that hold rows of tables not";
-  if (!scan_.problems.empty()) {
-    text += fmt::format("; not {} that cannot be read, as convert left such out",
-                        format_count(scan_.problems.size(), "file"));
-  }
+  if (!left_out_.empty()) text += fmt::format("; not {} that convert left out", format_count(left_out_.size(), "file"));
   if (facts_.part_of_split) text += "; images of other sets of the split are not missed";
   return text;
 }
@@ -292,7 +324,7 @@ void SourceCheck::note_missing(ProblemLog& log) const {
   for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
     const catalog::ScannedClass& owner = scan_.classes[c];
     for (std::size_t f = 0; f < owner.files.size(); ++f) {
-      if (seen_[first_[c] + f]) continue;
+      if (seen_[first_[c] + f] || left_out_.contains(owner.path_of(owner.files[f]))) continue;
       log.add(ProblemCode::missing_from_shards, std::nullopt, owner.path_of(owner.files[f]));
     }
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -48,7 +49,8 @@ class SourceCheck {
   /// What compares one shard's members; to be used by the one thread that reads it. `log` stays the caller's.
   std::unique_ptr<MemberWatcher> comparer(ProblemLog& log);
 
-  /// Notes the images that no shard held. To be called when all shards were read.
+  /// Notes the images that no shard held and no plan or index names as left out. To be called when all shards were
+  /// read.
   void note_missing(ProblemLog& log) const;
 
   std::uint64_t images() const { return scan_.images(); }
@@ -73,6 +75,7 @@ class SourceCheck {
   catalog::SourceFolder source_;
   ConvertFacts facts_;
   catalog::ImageFolderScan scan_;
+  std::set<std::string> left_out_;                 ///< paths that convert left out
   std::vector<std::uint64_t> labels_;              ///< by class; empty where the images have none
   std::vector<std::size_t> first_;                 ///< number of a class's first image among all
   std::unordered_map<std::uint64_t, Place> keys_;  ///< by XXH3-64

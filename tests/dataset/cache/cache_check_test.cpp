@@ -61,8 +61,10 @@ TEST_CASE("missing, short and wrong files are errors, each with its place, and t
   CHECK(result.has_findings());
   CHECK(result.errors == 3);
   CHECK(result.problems_total == 3);
-  REQUIRE(result.remedies.size() == 2);
+  REQUIRE(result.remedies.size() == 3);
   CHECK(result.remedies[0].starts_with("shardctl stage /src/old " + cache.dir.path("old")));
+  CHECK(result.remedies[1].starts_with("shardctl cache check " + cache.dir.path("sub/new") + " --repair"));
+  CHECK(result.remedies[2].starts_with("shardctl stage /src/new " + cache.dir.path("sub/new")));
   options.quick = true;
   CHECK(found(check_of(options)) == Texts{"missing old/1.tar", "wrong_size sub/new/1.tar"});
 }

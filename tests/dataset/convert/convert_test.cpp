@@ -9,8 +9,10 @@
 #include "dataset/merge/merge.hpp"
 #include "dataset/plan/plan.hpp"
 #include "formats/manifest.hpp"
+#include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"
+#include "io/publish.hpp"
 #include "support/files.hpp"
 #include "support/image_tree.hpp"
 #include "support/temp_dir.hpp"
@@ -123,6 +125,41 @@ TEST_CASE("the bytes are the same for 1, 2 and 7 threads and for 1 and 3 parts")
   Context ctx;
   CHECK(merge({f.dir.path("parts"), false}, ctx).parts == 3);
   CHECK(f.content("parts") == expected);
+}
+
+TEST_CASE(
+    "a plan whose reasons for files left out are worded otherwise is continued, as 0.1.0 put the source's path there") {
+  const Fixture f;
+  fs::create_symlink("nowhere", f.tree.root + "/class_0/broken.jpg");
+  ConvertOptions options = f.options("out");
+  options.sharding.on_bad = OnBad::skip;
+  run(options);
+  const std::string path = f.dir.path("out/.shardkit/plan");
+  FileSource source(path);
+  const PlanReader plan(source, path);
+  PlanHead head = plan.head();
+  REQUIRE(head.skipped.size() == 1);
+  CHECK(head.skipped.front().reason == "cannot read 'class_0/broken.jpg': No such file or directory");
+  const auto write_other = [&](const std::string& target) {
+    fs::create_directories(f.dir.path(target + "/.shardkit"));
+    const auto files = posix_file_system();
+    AtomicFile file(*files, f.dir.path(target + "/.shardkit/plan"));
+    PlanWriter writer(file, head);
+    for (std::size_t shard = 0; shard < plan.shards().size(); ++shard) {
+      writer.begin_shard();
+      PlanReader::ShardReader samples = plan.read_shard(shard);
+      for (PlannedSample sample; samples.next(sample);) writer.add(sample);
+    }
+    writer.finish();
+    file.commit();
+    ConvertOptions again = f.options(target);
+    again.sharding.on_bad = OnBad::skip;
+    return again;
+  };
+  head.skipped.front().reason = "cannot read '/elsewhere/class_0/broken.jpg': No such file or directory";
+  CHECK(run(write_other("worded")).skipped_files.at(0).reason == head.skipped.front().reason);
+  head.skipped.front().path = "class_0/another.jpg";
+  CHECK(says(failure(write_other("another")), "other files cannot be read"));
 }
 
 TEST_CASE("a skipped file shortens its own shard and no other, in any number of threads and parts") {

@@ -58,12 +58,6 @@ TEST_CASE("what is missing or of another size in the source is named") {
     CHECK(error.code() == ErrorCode::not_found);
     CHECK(says(error, "shard-000001.tar"));
   }
-  SUBCASE("index") {
-    source.content.erase(".shardkit/shard-000001.tar.index");
-    const Error error = failure(source, options);
-    CHECK(error.code() == ErrorCode::not_found);
-    CHECK(says(error, "shardctl index"));
-  }
   SUBCASE("manifest") {
     source.content.erase("manifest.json");
     const Error error = failure(source, options);

@@ -1,0 +1,314 @@
+"""What messages advise, run word for word: the commands of remedies have to work, with names that a shell would change.
+
+    SHARDKIT_PROGRAMS=build/dev/apps python3 tests/cli/remedies_test.py
+"""
+
+import functools
+import http.server
+import io
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import threading
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
+from program import PROGRAMS, FolderTest, result_of, run, tree  # noqa: E402
+
+AWKWARD = "it's $HOME {a,b} & more"
+
+
+class RemedyTest(FolderTest):
+    def call(self, *args):
+        return run(*args, cwd=self.folder)
+
+    def shardctl(self, *args):
+        """The result of a command that ends well."""
+        finished = self.call("shardctl", *args, "--json", "-")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        return result_of(finished)["result"]
+
+    def shell(self, command):
+        """A printed command, typed as it is."""
+        environment = {**os.environ, "PATH": f"{PROGRAMS.resolve()}:{os.environ['PATH']}"}
+        return subprocess.run(["sh", "-c", command], cwd=self.folder, env=environment, capture_output=True, text=True,
+                              timeout=120)
+
+    def advised(self, finished, exit_code):
+        """The commands between back quotes in a message."""
+        self.assertEqual(finished.returncode, exit_code, finished.stderr)
+        commands = re.findall(r"`([^`]+)`", " ".join(finished.stderr.split()))
+        self.assertTrue(commands, finished.stderr)
+        return commands
+
+    def follow(self, command):
+        finished = self.shell(command)
+        self.assertEqual(finished.returncode, 0, f"{command}\n{finished.stderr}")
+
+    def write_tar(self, name, files):
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(self.folder / name, "w", format=tarfile.USTAR_FORMAT) as tar:
+            for member, content in files:
+                info = tarfile.TarInfo(member)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+
+
+class LeavingOut(RemedyTest):
+    """Images that convert left out, with reasons that do not depend on how the source was named."""
+
+    def setUp(self):
+        super().setUp()
+        self.make_tree("photos", classes=2, per_class=6)
+        (self.folder / "photos/class_0/broken.jpg").symlink_to("nowhere")
+
+    def convert(self, source, target, *options):
+        return self.shardctl("convert", source, target, "--on-bad", "skip", *options)
+
+    def records(self, target):
+        """Plan, manifest and indexes."""
+        return {name: (self.folder / target / name).read_text(errors="replace") for name in tree(self.folder / target)
+                if not name.endswith(".tar")}
+
+    def test_images_that_convert_left_out_are_not_missing(self):
+        (self.folder / "rows.csv").write_text("path,note\n" + "".join(
+            f"class_{c}/img_{i:03}.jpg,n\n" for c in range(2) for i in range(5)))
+        (self.folder / "photos/class_1/img_005.jpg").write_bytes(b"")
+        for number, options in enumerate((("--validate", "none"), ("--metadata", "rows.csv"))):
+            with self.subTest(options):
+                left_out = self.convert("photos", f"o{number}", *options)["skipped"]
+                self.assertGreaterEqual(left_out, 1)
+                self.assertEqual(self.shardctl("verify", f"o{number}", "--against", "photos")["errors"], 0)
+
+    def test_images_that_fail_validation_are_not_missing(self):
+        self.shardctl("synth", "pictures", "--classes", "2", "--per-class", "4")
+        (self.folder / "pictures/n00000000/bad.jpg").write_bytes(b"no image")
+        for depth in ("header", "decode"):
+            with self.subTest(depth):
+                self.assertEqual(self.convert("pictures", depth, "--validate", depth)["skipped"], 1)
+                self.assertEqual(self.shardctl("verify", depth, "--against", "pictures")["errors"], 0)
+
+    def test_an_image_that_no_index_names_is_missing(self):
+        self.convert("photos", "out")
+        shutil.copy(self.folder / "photos/class_0/img_001.jpg", self.folder / "photos/class_0/new.jpg")
+        finished = self.call("shardctl", "verify", "out", "--against", "photos", "--json", "-")
+        self.assertEqual([(one["code"], one["key"]) for one in result_of(finished)["result"]["problems"]],
+                         [("missing_from_shards", "class_0/new.jpg")])
+
+    def test_one_source_by_several_names_is_one_plan(self):
+        (self.folder / "photos/class_1/bad.jpg").write_bytes(b"no image")
+        options = ("--validate", "header")
+        self.shardctl("synth", "photos2", "--classes", "2", "--per-class", "4")
+        (self.folder / "photos2/n00000001/bad.jpg").write_bytes(b"no image")
+        (self.folder / "photos2/n00000001/broken.jpg").symlink_to("nowhere")
+        first = self.convert("photos2", "out", *options)
+        before = self.records("out")
+        again = self.convert(self.folder / "photos2", "out", *options)
+        self.assertEqual((again["shards_written"], again["plan_hash"]), (0, first["plan_hash"]))
+        self.convert(f"{self.folder}/./photos2/", "other", *options)
+        self.assertEqual(self.records("other"), before)
+        for name, text in before.items():
+            self.assertNotIn(str(self.folder), text, name)
+            self.assertNotIn("photos2", text, name)
+            self.assertNotIn("--on-bad", text, name)
+
+
+class Caching(RemedyTest):
+    """Damage in staged folders, and leases in the way."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.folder / f"src {AWKWARD}"
+        self.target = self.folder / f"dst {AWKWARD}"
+        self.make_tree()
+        self.shardctl("convert", "src", self.source, "--samples", "30")
+
+    def damage(self):
+        path = next(self.target.glob("*.tar"))
+        content = bytearray(path.read_bytes())
+        content[1000] ^= 1
+        path.chmod(0o644)
+        path.write_bytes(content)
+
+    def remedies(self):
+        finished = self.call("shardctl", "cache", "check", self.target, "--json", "-")
+        self.assertEqual(finished.returncode, 3, finished.stderr)
+        return result_of(finished)["result"]["remedies"]
+
+    def test_wrong_bytes_are_gone_after_the_commands_in_their_order(self):
+        for options in ((), ("--owner", "an other's $job"), ("--lease", "0"), ("--manifest", "none")):
+            with self.subTest(options):
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.shardctl("stage", self.source, self.target, *options)
+                self.damage()
+                commands = self.remedies()
+                self.assertEqual([command.split("#")[0].split()[1] for command in commands][-2:], ["cache", "stage"])
+                for command in commands:
+                    self.assertIn(self.shell(command).returncode, (0, 3), command)
+                self.shardctl("cache", "check", self.target)
+                for shard in self.source.glob("*.tar"):
+                    self.assertEqual(shard.read_bytes(), (self.target / shard.name).read_bytes())
+
+    def test_a_part_of_a_set_is_not_staged_whole(self):
+        self.shardctl("stage", self.source, self.target, "--rank", "0", "--world", "2")
+        self.damage()
+        self.assertIn("ranks 0-0 of 2", self.remedies()[-1])
+        for command in self.remedies():
+            self.assertIn(self.shell(command).returncode, (0, 3), command)
+        self.shardctl("stage", self.source, self.target, "--rank", "0", "--world", "2")
+        self.shardctl("cache", "check", self.target)
+
+    def test_a_lease_of_another_ends_by_the_command_that_the_message_names(self):
+        cache = self.folder / "cache"
+        self.shardctl("stage", self.source, cache / "first", "--owner", "job 1")
+        collect = ("shardctl", "cache", "gc", cache, "--limit", "0")
+        self.follow(self.advised(self.call(*collect), 5)[0])
+        self.assertEqual(self.call(*collect).returncode, 0)
+        self.shardctl("stage", self.source, cache / "first", "--owner", "job 1")
+        second = ("shardctl", "stage", self.source, cache / "second", "--cache", cache, "--limit", "500KB")
+        self.follow(self.advised(self.call(*second), 5)[0])
+        self.assertEqual(self.call(*second).returncode, 0)
+
+    def test_another_set_takes_the_place_of_one_that_this_user_leases(self):
+        self.shardctl("convert", "src", "others", "--samples", "20")
+        self.shardctl("stage", self.source, self.target)
+        self.follow(self.advised(self.call("shardctl", "stage", "others", self.target), 4)[0])
+        self.shardctl("stage", "others", self.target)
+
+    def test_a_copy_without_dot_files_is_staged_and_says_the_same_twice(self):
+        plain = self.folder / "plain"
+        shutil.copytree(self.source, plain, ignore=shutil.ignore_patterns(".shardkit"))
+        finished = self.call("shardctl", "stage", plain, self.target, "--json", "-")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("without an index", finished.stderr)
+        again = self.shardctl("stage", plain, self.target)
+        self.assertEqual([result_of(finished)["result"][name] for name in ("files", "bytes")],
+                         [again[name] for name in ("files", "bytes")])
+        self.assertEqual(again["bytes_reused"], sum(path.stat().st_size for path in plain.glob("*.tar")))
+        self.shardctl("verify", self.target)
+
+    def test_files_and_bytes_are_those_of_the_set_each_time(self):
+        self.shardctl("index", self.source, "--dali", "--wids")
+        first, second = (self.shardctl("stage", self.source, self.target) for _ in range(2))
+        self.assertEqual((first["files"], first["bytes"]), (second["files"], second["bytes"]))
+        self.assertEqual(second["bytes_fetched"], 0)
+
+    def test_a_folder_that_is_called_like_a_shard_is_no_shard(self):
+        (self.folder / "tree/x.tar").mkdir(parents=True)
+        (self.folder / "tree/x.tar/1.jpg").write_bytes(b"1")
+        finished = self.call("shardctl", "stage", "tree", "copy")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertNotIn("no part of the set", finished.stderr)
+
+    def test_a_web_folder_with_a_manifest_is_staged_without_manifest_none(self):
+        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=self.source)
+        handler.log_message = lambda *args: None
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        url = f"http://127.0.0.1:{server.server_port}/"
+        finished = self.call("shardctl", "stage", url, self.target, "--manifest", "none")
+        self.assert_error(finished, 2, "--manifest none", "manifest.json")
+        self.assertNotIn("Put a manifest.json", finished.stderr)
+
+
+class Extracting(RemedyTest):
+    def test_two_samples_of_one_name_are_found_before_anything_is_written_and_kept_by_the_remedy(self):
+        for name in ("one", "two"):
+            self.make_tree(name, classes=2, per_class=3)
+            self.shardctl("convert", name, f"{name} {AWKWARD}")
+        for number, shards in enumerate(((f"one {AWKWARD}", f"two {AWKWARD}"), ("x/a.tar", "x/b.tar"))):
+            with self.subTest(shards):
+                self.write_tar("x/a.tar", [("1.jpg", b"a"), ("1.cls", b"0")])
+                self.write_tar("x/b.tar", [("1.jpg", b"b"), ("1.cls", b"0")])
+                finished = self.call("shardctl", "extract", *shards, "out")
+                self.assert_error(finished, 4, *(name.split()[0] for name in shards), "nothing was written")
+                self.assertFalse((self.folder / "out").exists())
+                shutil.rmtree(self.folder / "OUT", ignore_errors=True)
+                self.follow(self.advised(finished, 4)[0])
+                result = self.shardctl("extract", "OUT", f"images{number}")
+                self.assertEqual(result["files_written"], result["samples"])
+
+    def test_samples_of_other_keys_for_one_name_go_to_folders_of_their_own(self):
+        self.write_tar("x/a.tar", [("0/1.jpg", b"a"), ("0/1.cls", b"0")])
+        self.write_tar("x/b.tar", [("1.jpg", b"b"), ("1.cls", b"0")])
+        self.follow(self.advised(self.call("shardctl", "extract", "x", "out"), 4)[0])
+
+    def test_the_same_content_twice_is_one_file(self):
+        for name in ("a", "b"):
+            self.write_tar(f"x/{name}.tar", [("1.jpg", b"a"), ("1.cls", b"0")])
+        self.assertEqual(self.shardctl("extract", "x", "out")["files_kept"], 1)
+
+
+class Indexing(RemedyTest):
+    def setUp(self):
+        super().setUp()
+        self.make_tree()
+        self.set = self.folder / f"set {AWKWARD}"
+        self.shardctl("convert", "src", self.set, "--samples", "30")
+
+    def test_a_set_without_its_manifest_is_indexed_after_one_command(self):
+        (self.set / "manifest.json").unlink()
+        for options in ((), ("--dali",)):
+            finished = self.call("shardctl", "index", self.set, *options)
+        self.assertIn("manifest.json is missing", finished.stderr)
+        self.assertNotIn("--dali", finished.stderr)
+        self.follow(self.advised(finished, 4)[0])
+        self.shardctl("index", self.set, "--dali")
+        self.shardctl("verify", self.set)
+
+    def test_a_tar_too_many_is_named_and_one_command_gives_up_the_rest(self):
+        self.write_tar(self.set / "zz.tar", [("z.jpg", b"z"), ("z.cls", b"0")])
+        finished = self.call("shardctl", "index", self.set, "--dali")
+        self.assertIn("'zz.tar'", finished.stderr)
+        self.follow(self.advised(finished, 4)[0])
+        self.assertEqual(self.shardctl("index", self.set, "--dali")["shards"], 4)
+
+
+class Dividing(RemedyTest):
+    def setUp(self):
+        super().setUp()
+        self.make_tree("tv/train", classes=3, per_class=10)
+        self.make_tree("tv/val", classes=2, per_class=10)
+
+    def test_a_split_of_a_plan_is_made_of_the_finished_set(self):
+        self.shardctl("plan", "tv/train", "-o", "plan")
+        target = f"set {AWKWARD}"
+        refused = self.call("shardctl", "convert", "tv/train", target, "--plan", "plan", "--split", "a=0.5,b=0.5")
+        self.assertIn("leave out --plan", refused.stderr)
+        self.shardctl("convert", "tv/train", target, "--plan", "plan")
+        self.follow(self.advised(refused, 2)[0])
+        self.assertTrue((self.folder / "OUT/a/manifest.json").exists())
+
+    def test_a_folder_of_sets_is_converted_whole_with_one_label_for_each_class(self):
+        refused = self.call("shardctl", "plan", "tv", "-o", "plan", "--samples", "5")
+        whole, one = self.advised(refused, 2)
+        self.follow(whole)
+        self.assertTrue((self.folder / "DST/val/manifest.json").exists())
+        (self.folder / "FILE").write_text("class_0\nclass_1\nclass_2\n")
+        self.follow(one)
+
+    def test_members_that_differ_in_case_alone_need_another_name(self):
+        self.write_tar("x/a.tar", [("a.jpg", b"1"), ("a.JPG", b"2"), ("b.jpg", b"3")])
+        refused = self.call("shardctl", "reshard", "x", "out")
+        self.assert_error(refused, 4, "'jpg' in lower case", "unpack the tar")
+        self.assertNotIn("--rename", refused.stderr)
+        self.shardctl("reshard", "x", "some", "--key", "b")
+        self.write_tar("y/a.tar", [("a.jpg", b"1"), ("a.png", b"2")])
+        self.assert_error(self.call("shardctl", "reshard", "y", "out", "--rename", "jpg=png"), 4, "leave that --rename out")
+
+
+class Measuring(RemedyTest):
+    def test_only_stores_are_said_to_be_measured(self):
+        for verb in ("env", "watch"):
+            for address in ("file:///tmp", "gs://b/x", "s3://b/x"):
+                self.assert_error(self.call("iobench", verb, address), 2, address, "measures stores, at s3:// and http(s)://")
+
+
+if __name__ == "__main__":
+    unittest.main()
