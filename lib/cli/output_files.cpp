@@ -127,6 +127,14 @@ bool lies_in(const fs::path& path, const fs::path& folder) {
   return std::ranges::mismatch(folder, path).in1 == folder.end();
 }
 
+/// Names that a set of shards uses itself, with indexes of other readers.
+bool is_name_in_sets(const fs::path& path) {
+  const std::string name = path.filename();
+  const std::string ending = path.extension();
+  return name == "manifest.json" || name == "shardindex.json" || ending == ".tar" || ending == ".idx" ||
+         ending == ".yaml";
+}
+
 [[noreturn]] void refuse(const NamedFile& output, const std::string& why) {
   throw Error(ErrorCode::usage, fmt::format("{} '{}' {}: name another file", output.field.spelling(), output.text, why),
               output.text);
@@ -141,8 +149,9 @@ void require_apart(const NamedFile& output, const NamedFile& other, std::string_
                             output.text, output.field.spelling(), other.field.spelling()),
                 output.text);
   }
-  if (other.field.output == Output::own && lies_in(output.path, other.path)) {
-    refuse(output, fmt::format("lies in {} '{}', which the verb fills", other.field.spelling(), other.text));
+  if (other.field.output == Output::own && lies_in(output.path, other.path) && is_name_in_sets(output.path)) {
+    refuse(output,
+           fmt::format("has a name of files in {} '{}', which the verb fills", other.field.spelling(), other.text));
   }
   if (other.field.role == Role::output_file || output.field.output == Output::shared) return;
   const bool in_folder = is_folder(other.path) && lies_in(output.path, other.path);

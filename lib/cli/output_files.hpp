@@ -56,8 +56,8 @@ bool may_replace(const std::string& path, std::string_view title);
 
 /// Throws Error{usage} for the first output file among `options` that would destroy or disturb what the others name.
 /// It may be neither an operand, an input file nor another output file (one file has many spellings, links among them);
-/// it may not lie in .shardkit or in a folder that the verb fills; and in a folder that is read it may only be new or
-/// replace an earlier report of this verb, beside a file that is read one of any verb.
+/// it may not lie in .shardkit, nor have a name of a set's files in a folder that the verb fills; and in any of these
+/// folders it may only be new or replace an earlier report of this verb, beside a file that is read one of any verb.
 void require_files_apart(const std::vector<FieldNode>& options, std::string_view title);
 
 }  // namespace shardkit::cli

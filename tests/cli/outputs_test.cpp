@@ -121,7 +121,7 @@ TEST_CASE("no report replaces a file in a folder that the command names, or lies
   CHECK(reports > 30);
 }
 
-TEST_CASE("no report lies in a folder that the verb fills") {
+TEST_CASE("no report has a name of a set in a folder that the verb fills; another one may lie there") {
   const TempDir dir;
   std::filesystem::create_directory(dir.path("out"));
   std::filesystem::create_directory(dir.path("src"));
@@ -130,10 +130,16 @@ TEST_CASE("no report lies in a folder that the verb fills") {
                   [&](const auto& app, const auto& command, const FieldNode& option) {
                     auto args = command_line(command, dir.path("src"), option.field.name, dir.path("out/"));
                     if (!option.field.is_operand()) args.insert(args.end(), {"--output", dir.path("out/")});
-                    args.insert(args.end(), {"--json", dir.path("out/shard-000000.tar")});
-                    const Ended ended = run(app, args);
-                    CHECK(ended.exit_code == 2);
-                    CHECK(ended.err.find("which the verb fills: name another file") != std::string::npos);
+                    for (const char* name : {"shard-000000.tar", "manifest.json", "x.idx"}) {
+                      std::vector<std::string> with_report = args;
+                      with_report.insert(with_report.end(), {"--json", dir.path("out/") + name});
+                      const Ended ended = run(app, with_report);
+                      CHECK(ended.exit_code == 2);
+                      CHECK(ended.err.find("which the verb fills: name another file") != std::string::npos);
+                    }
+                    args.insert(args.end(), {"--json", dir.path("out/result.json"), "--no-such-option"});
+                    CHECK(run(app, args).err.find("name another file") == std::string::npos);
+                    std::filesystem::remove(dir.path("out/result.json"));
                     ++folders;
                   });
   CHECK(folders == 7);
