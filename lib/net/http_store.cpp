@@ -93,20 +93,20 @@ class HttpStore final : public RemoteStore {
     return url;
   }
 
-  io::ObjectInfo found_by(const std::string& key, const HttpResponse& response) const {
+  /// Of the whole object, where the response has it.
+  static std::optional<std::uint64_t> size_in(const HttpResponse& response) {
     const std::string_view content_range = response.headers.get("content-range");
-    std::optional<std::uint64_t> size;
-    if (response.status == 206) {
-      const auto range = parse_content_range(content_range);
-      size = range ? range->total : std::nullopt;
-    } else if (response.status == 416) {
-      size = size_of_unsatisfied(content_range);
-    } else {
-      size = response.content_length();
-    }
-    if (is_packed_for_the_way(response.headers, url_of(key).path)) size.reset();
+    if (response.status == 416) return size_of_unsatisfied(content_range);
+    if (response.status != 206) return response.content_length();
+    const auto range = parse_content_range(content_range);
+    return range ? range->total : std::nullopt;
+  }
+
+  io::ObjectInfo found_by(const std::string& key, const HttpResponse& response) const {
     const std::string name = name_of(key);
-    if (size) return {key, *size, object_version(response.headers)};
+    if (!is_packed_for_the_way(response.headers, url_of(key).path)) {
+      if (const auto size = size_in(response)) return {key, *size, object_version(response.headers)};
+    }
     throw Error(
         ErrorCode::unsupported,
         fmt::format("'{}': the server does not tell the size of the file, so nothing could say whether all of it came; "
