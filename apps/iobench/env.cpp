@@ -280,7 +280,7 @@ cli::Command env_command() {
            "Processors and their clock, limits of control groups, memory, NUMA nodes, /dev/shm, network cards, RDMA, "
            "GPUs and their PCIe links; with a PATH also the file system, its mount and the block device below it, NFS, "
            "Lustre and FUSE clients. Findings come first: what was measured, what is normal for this class, what to "
-           "do. With --workers and a batch size the room in /dev/shm is held against what that loader "
+           "do. With --workers and a batch size the room in /dev/shm is compared with what that loader "
            "needs.\n\nNothing is measured and nothing is written. Of GPUs their driver is asked (NVML), where there is "
            "one. What cannot be seen (as an ordinary user, in a container) is left out. Findings are advice and end "
            "with exit code 0, with --strict errors and warnings end with 3.",

@@ -5,7 +5,6 @@
 
 import functools
 import http.server
-import io
 import os
 import pathlib
 import re
@@ -18,6 +17,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
 from program import PROGRAMS, FolderTest, result_of, run, tree  # noqa: E402
+from tars import write_tar  # noqa: E402
 
 AWKWARD = "it's $HOME {a,b} & more"
 
@@ -51,11 +51,7 @@ class RemedyTest(FolderTest):
 
     def write_tar(self, name, files):
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(self.folder / name, "w", format=tarfile.USTAR_FORMAT) as tar:
-            for member, content in files:
-                info = tarfile.TarInfo(member)
-                info.size = len(content)
-                tar.addfile(info, io.BytesIO(content))
+        write_tar(self.folder / name, files, form=tarfile.USTAR_FORMAT)
 
 
 class LeavingOut(RemedyTest):

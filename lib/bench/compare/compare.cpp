@@ -42,7 +42,7 @@ Measurements read_base(const std::string& path, const std::string& machine_class
   return is_baseline(path) ? read_baseline(path, machine_class, verb) : read_measurements(path, context);
 }
 
-/// A result held against itself passes for ever.
+/// A result that is compared with itself always passes.
 void warn_of_same(const Measurements& base, const Measurements& changed, Context& context) {
   for (const std::string& file : changed.files) {
     const auto is_same = [&](const std::string& other) {
@@ -225,7 +225,7 @@ void judge(const CompareOptions& options, const Measurements& changed, Context& 
   if (comparable) add_hints(pairs, result);
 }
 
-/// While it can still be made anew.
+/// Called while more repetitions can still be measured.
 void warn_of_small_baseline(std::size_t repetitions, Context& context) {
   if (repetitions >= stats::kLeastRepetitions) return;
   context.warn("few_repetitions",

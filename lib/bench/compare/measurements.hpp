@@ -35,7 +35,7 @@ const std::vector<ComparedField>& compared_fields();
 /// True for an option of any verb, by its name in JSON, in which results may differ.
 bool is_free_option(std::string_view name);
 
-/// Those by which two results are held against each other.
+/// The metrics by which two results are compared.
 std::span<const ComparedField> compare_metrics();
 
 /// By name; throws Error{usage} that lists them for any other, naming `option`, or the `file` that says it.

@@ -158,7 +158,7 @@ constexpr std::array kNfsRules{
 
 constexpr std::array kLustreRules{
     Rule{"lustre_stripes", kHint, "4 to 8 for files above 4 GiB",
-         "lfs setstripe -c 4 on the folder, then copy the file anew",
+         "lfs setstripe -c 4 on the folder, then copy the file again",
          "a large file lies on one storage target, whose rate is all it can give",
          [](const Environment& e) {
            const bool whole_file = e.lustre->striped == e.path;

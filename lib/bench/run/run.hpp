@@ -62,7 +62,7 @@ struct MeasuredNode {
 /// of them lacks is left out; what does not vary is the first one's. Not for no turns.
 MeasuredNode median_node(std::span<const MeasuredNode> turns);
 
-/// Workloads other than JPEGs are held against the bytes that storage gives, whatever the files at hand hold.
+/// Workloads other than JPEGs are compared with the bytes that storage gives, whatever the files contain.
 bool decodes(const MeasuredNode& node, const std::optional<JobRequirement>& requirement);
 
 /// What samples of the job weigh: those at hand, or the preset's where it is about something else than images.

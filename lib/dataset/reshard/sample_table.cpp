@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/prng.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
@@ -152,7 +153,8 @@ SampleOrder input_order(const SampleTable& table) {
 
 SampleDraw::SampleDraw(const std::string& text) {
   if (formats::parse_number(text, count_) && count_ > 0) return;
-  if (text.find('.') != std::string::npos && parse_ratio(text, ratio_) && ratio_ > 0 && ratio_ <= 1) return;
+  if (text.find('.') != std::string::npos) ratio_ = parse_decimal(text).value_or(0);
+  if (ratio_ > 0 && ratio_ <= 1) return;
   refuse(
       fmt::format("--sample '{}': say a number of samples from 1 up, or a share above 0 with a decimal point, such "
                   "as 0.1",

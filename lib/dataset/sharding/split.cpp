@@ -1,8 +1,9 @@
 #include "dataset/sharding/split.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <functional>
+#include <ranges>
 #include <regex>
 #include <set>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/prng.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -67,21 +69,16 @@ struct ClassShare {
 
 }  // namespace
 
-bool parse_ratio(std::string_view text, double& value) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end && std::isfinite(value);
-}
-
 std::vector<SplitShare> parse_split(const std::vector<std::string>& texts) {
   std::vector<SplitShare> shares;
   double sum = 0;
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
-    SplitShare share{text.substr(0, equals), 0};
+    const auto ratio =
+        equals == std::string::npos ? std::nullopt : parse_decimal(std::string_view(text).substr(equals + 1));
+    SplitShare share{text.substr(0, equals), ratio.value_or(0)};
     constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     if (share.name.empty() || share.name.size() > 80 || share.name.find_first_not_of(allowed) != std::string::npos ||
-        equals == std::string::npos || !parse_ratio(std::string_view(text).substr(equals + 1), share.ratio) ||
         share.ratio <= 0) {
       refuse(
           fmt::format("--split '{}': say NAME=RATIO, such as train=0.9,val=0.1, with letters, digits, '_' and '-' in "
@@ -148,31 +145,36 @@ void refuse_empty_set(const std::string& name, const SampleOrder& samples) {
 DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
                              const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx) {
   const std::vector<std::uint64_t> ends = rank_ends(rule.shares);
-  const auto rank_of = [&](const SplitFacts& sample) { return Prng(rule.seed ^ sample.group_hash).next(); };
+  DividedSamples divided{std::vector<SampleOrder>(rule.shares.size())};
   std::map<std::uint64_t, ClassShare> classes;
   for (const std::uint32_t number : order) {
     if (number % 65536 == 0) ctx.throw_if_stopped();
     const SplitFacts sample = facts(number);
+    const std::uint64_t rank = Prng(rule.seed ^ sample.group_hash).next();
+    const auto end = std::ranges::upper_bound(ends.begin(), std::prev(ends.end()), rank);
+    divided.sets[static_cast<std::size_t>(end - ends.begin())].push_back(number);
     if (!sample.label) continue;
     ClassShare& of_class = classes[*sample.label];
-    const std::uint64_t rank = rank_of(sample);
-    of_class.has_sample = of_class.has_sample || rank < ends.front();
+    of_class.has_sample = of_class.has_sample || end == ends.begin();
     if (rank > of_class.smallest_rank) continue;
     of_class.smallest_rank = rank;
     of_class.smallest_group = sample.group_hash;
   }
-  DividedSamples divided{std::vector<SampleOrder>(rule.shares.size())};
   std::set<std::uint64_t> moved;
   for (const auto& [label, of_class] : classes) {
     if (of_class.has_sample) continue;
     divided.labels_moved.push_back(label);
     moved.insert(of_class.smallest_group);
   }
-  for (const std::uint32_t number : order) {
-    const SplitFacts sample = facts(number);
-    const auto end = std::ranges::upper_bound(ends.begin(), std::prev(ends.end()), rank_of(sample));
-    divided.sets[moved.contains(sample.group_hash) ? 0 : end - ends.begin()].push_back(number);
+  if (moved.empty()) return divided;
+  const auto is_moved = [&](std::uint32_t number) { return moved.contains(facts(number).group_hash); };
+  SampleOrder& first = divided.sets.front();
+  for (SampleOrder& set : divided.sets | std::views::drop(1)) {
+    const auto kept = std::stable_partition(set.begin(), set.end(), std::not_fn(is_moved));
+    first.insert(first.end(), kept, set.end());
+    set.erase(kept, set.end());
   }
+  std::ranges::sort(first);
   return divided;
 }
 

@@ -31,9 +31,6 @@ struct SplitShare {
 /// "NAME=RATIO" each. Throws Error{usage} for names that are no folder names, or ratios that do not add up to 1.
 std::vector<SplitShare> parse_split(const std::vector<std::string>& texts);
 
-/// True for a finite decimal number that fills the whole text.
-bool parse_ratio(std::string_view text, double& value);
-
 /// The name of a sample's group, by its key and its path below the source (empty where no index has it). Throws
 /// Error{usage} for a sample that is in no group.
 using SampleGroup = std::function<std::string(std::string_view key, std::string_view path)>;
@@ -65,15 +62,15 @@ std::map<std::string, std::string> split_texts(const SplitOptions& options, cons
 void refuse_empty_set(const std::string& name, const SampleOrder& samples);
 
 struct DividedSamples {
-  std::vector<SampleOrder> sets;  ///< of each share, in the order that the samples had
+  std::vector<SampleOrder> sets;  ///< of each share, ascending
   std::vector<std::uint64_t> labels_moved =
       {};  ///< ascending: without a sample in the first share but for the exception
 };
 
-/// Divides the samples. A group's rank is the first output of Prng(seed XOR group_hash); share k gets the ranks from
-/// 2^64 * (r_1 + ... + r_k-1) up to 2^64 * (r_1 + ... + r_k). So where a sample goes depends on its group and the seed
-/// only, whatever else is there. One exception: a class of which the first share would get no sample gives it the
-/// group with the smallest rank.
+/// Divides the samples of `order`, which ascend. A group's rank is the first output of Prng(seed XOR group_hash); share
+/// k gets the ranks from 2^64 * (r_1 + ... + r_k-1) up to 2^64 * (r_1 + ... + r_k). So where a sample goes depends on
+/// its group and the seed only, whatever else is there. One exception: a class of which the first share would get no
+/// sample gives it the group with the smallest rank.
 DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
                              const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx);
 

@@ -1,7 +1,6 @@
 """shardctl reshard as a program: kills, compressed inputs, other programs' tars, bombs, full disks."""
 
 import gzip
-import io
 import json
 import os
 import pathlib
@@ -16,6 +15,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from program import FolderTest, can_mount, result_of, run, start, tree  # noqa: E402
+from tars import write_tar  # noqa: E402
 
 
 def members(folder):
@@ -27,16 +27,6 @@ def members(folder):
                 key, _, extension = member.name.partition(".")
                 found.append((key, extension, tar.extractfile(member).read()))
     return sorted(found)
-
-
-def write_tar(path, files, mode="w", form=tarfile.PAX_FORMAT):
-    """Writes a tar as Python's webdataset writer does: PAX with a float mtime."""
-    with tarfile.open(path, mode, format=form) as tar:
-        for name, content in files:
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            info.mtime = 1700000000.5 if form == tarfile.PAX_FORMAT else 1700000000
-            tar.addfile(info, io.BytesIO(content))
 
 
 class ReshardTest(FolderTest):

@@ -1,13 +1,12 @@
 """shardctl stat as a user and a script see it."""
 
-import io
 import pathlib
 import sys
-import tarfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from program import FolderTest, result_of, run  # noqa: E402
+from tars import write_tar  # noqa: E402
 
 
 class Stat(FolderTest):
@@ -46,11 +45,7 @@ class Stat(FolderTest):
 
     def test_takes_foreign_shards_with_pax_headers_and_text_labels(self):
         foreign = self.folder / "foreign.tar"
-        with tarfile.open(foreign, "w", format=tarfile.PAX_FORMAT) as tar:
-            for name, content in (("a.jpg", b"i"), ("a.cls", b"dog"), ("b.jpg", b"ii"), ("b.cls", b"4")):
-                info = tarfile.TarInfo(name)
-                info.size, info.mtime = len(content), 1.5
-                tar.addfile(info, io.BytesIO(content))
+        write_tar(foreign, (("a.jpg", b"i"), ("a.cls", b"dog"), ("b.jpg", b"ii"), ("b.cls", b"4")))
         result = self.stat(foreign)
         self.assertEqual((result["samples"], result["unlabelled"]), (2, 1))
         self.assertEqual(result["classes"], [{"label": 4, "name": "", "samples": 1}])
