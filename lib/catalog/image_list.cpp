@@ -203,12 +203,15 @@ class ListReader {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> lines_;  ///< XXH3-64 of each path, and its line
 };
 
-/// Adds the names that side-cars of these suffixes would have; the metadata will tell which are there.
-void add_sidecars(ScannedClass& owner, const std::vector<std::string>& suffixes) {
-  for (std::uint32_t i = 0; i < owner.files.size(); ++i) {
-    const std::string stem(formats::split_extension(owner.name_of(owner.files[i])).stem);
-    for (const std::string& suffix : suffixes) {
-      owner.sidecars.push_back({i, {0, 0, owner.add_name(stem + suffix)}});
+/// Adds the names that side-cars of these suffixes would have.
+void add_sidecars(ImageFolderScan& scan, const std::vector<std::string>& suffixes) {
+  for (const std::string& suffix : suffixes) scan.fields.push_back({formats::portable_extension(suffix), false, true});
+  for (ScannedClass& owner : scan.classes) {
+    for (std::uint32_t i = 0; i < owner.files.size(); ++i) {
+      const std::string stem(formats::split_extension(owner.name_of(owner.files[i])).stem);
+      for (std::uint16_t field = 0; field < suffixes.size(); ++field) {
+        owner.members.push_back({i, field, true, {}, {0, 0, owner.add_name(stem + suffixes[field])}});
+      }
     }
   }
 }
@@ -221,9 +224,11 @@ ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& li
   ListReader reader(source, list, ctx);
   reader.read();
   ImageList result = reader.take();
-  for (ScannedClass& item : result.scan.classes) add_sidecars(item, options.sidecars);
+  add_sidecars(result.scan, options.sidecars);
+  find_fields(source, options, ctx, result.scan);
   ctx.progress().start("scan");
   read_metadata(source, result.scan, options.cores, ctx);
+  refuse_equal_members(source, result.scan);
   return result;
 }
 

@@ -38,14 +38,23 @@ void warn_of_system_folder(Context& ctx, const std::string& path, std::string_vi
            fmt::format("hidden or system folder '{}' skipped; torchvision {}", path, torchvision));
 }
 
-void count_ignored(IgnoredFiles& ignored, std::string_view name) {
-  if (name.starts_with(".shardkit")) return;
+namespace {
+
+std::string kind_of(std::string_view name) {
+  if (name.starts_with('.')) return "hidden";
   const std::string_view extension = formats::split_extension(name).extension;
-  if (name.starts_with('.')) {
-    ++ignored["hidden"];
-  } else {
-    ++ignored[extension.empty() ? "without extension" : '.' + lower_case(extension)];
-  }
+  return extension.empty() ? "without extension" : '.' + lower_case(extension);
+}
+
+}  // namespace
+
+void count_ignored(IgnoredFiles& ignored, std::string_view name) {
+  if (!name.starts_with(".shardkit")) ++ignored[kind_of(name)];
+}
+
+void uncount_ignored(IgnoredFiles& ignored, std::string_view name) {
+  const auto found = ignored.find(kind_of(name));
+  if (found != ignored.end() && --found->second == 0) ignored.erase(found);
 }
 
 namespace {
@@ -149,15 +158,19 @@ SourceFolder SourceFolder::below(const std::string& folder) const {
   return {io::join_path(path, folder), false, inputs};
 }
 
-SetFolders find_set_folders(const SourceFolder& source, Context& ctx) {
+SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labelled) {
   const std::vector<std::string> folders = class_folders(source, "");
   const std::string train(kTrain);
   if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) ||
-      !std::ranges::binary_search(folders, kTrain) || class_folders(source, train).empty() ||
-      holds_images(source, train)) {
+      !std::ranges::binary_search(folders, kTrain)) {
     return {};
   }
   SetFolders sets;
+  if (!labelled) {
+    sets.names = folders;
+    return sets;
+  }
+  if (class_folders(source, train).empty() || holds_images(source, train)) return {};
   std::vector<std::vector<std::string>> classes;
   for (const std::string& name : folders) {
     std::vector<std::string> here = class_folders(source, name);

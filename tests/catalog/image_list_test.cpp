@@ -176,10 +176,10 @@ TEST_CASE("side-cars of a list are those asked for, where they are there") {
   Listed list("path,label\na.jpg,1\nd e.jpg,1\n");
   write_file(list.dir.path("src/a.txt"), "caption");
   write_file(list.dir.path("src/a_mask.png"), "mask");
-  CHECK(list.read().scan.classes[0].sidecars.empty());
+  CHECK(list.read().scan.classes[0].members.empty());
   list.scan.sidecars = {".txt", "_mask.png"};
   const ScannedClass owner = list.read().scan.classes[0];
-  CHECK(owner.sidecars.size() == 2);
-  CHECK(owner.name_of(owner.sidecars[1].file) == "a_mask.png");
-  CHECK(owner.sidecars[1].file.size == 4);
+  CHECK(owner.members.size() == 2);
+  CHECK(owner.name_of(owner.members[1].file) == "a_mask.png");
+  CHECK(owner.members[1].file.size == 4);
 }
