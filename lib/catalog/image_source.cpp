@@ -40,6 +40,39 @@ void warn_of_system_folder(Context& ctx, const std::string& path, std::string_vi
 
 namespace {
 
+std::vector<io::ObjectInfo> objects_in(const SourceFolder& source, const std::string& folder) {
+  std::vector<io::ObjectInfo> files;
+  for (io::ObjectInfo& object : source.store->list(folder)) {
+    if (!folder.empty()) object.name.erase(0, folder.size() + 1);
+    if (object.name.find('/') == std::string::npos) files.push_back(std::move(object));
+  }
+  std::ranges::sort(files, {}, &io::ObjectInfo::name);
+  return files;
+}
+
+std::vector<io::ObjectInfo> local_files(const std::string& folder) {
+  std::vector<io::ObjectInfo> files;
+  try {
+    for (ListedEntry& entry : list_folder(folder)) {
+      if (entry.kind == EntryKind::file) files.push_back({std::move(entry.name), 0, {}});
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+  }
+  return files;
+}
+
+}  // namespace
+
+std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder) {
+  std::vector<io::ObjectInfo> files =
+      source.store ? objects_in(source, folder) : local_files(folder.empty() ? source.path : source.path_of(folder));
+  std::erase_if(files, [](const io::ObjectInfo& file) { return file.name.starts_with(kAppleDouble); });
+  return files;
+}
+
+namespace {
+
 std::string kind_of(std::string_view name) {
   if (name.starts_with('.')) return "hidden";
   const std::string_view extension = formats::split_extension(name).extension;

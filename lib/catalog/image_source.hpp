@@ -57,6 +57,10 @@ struct ListedEntry {
 /// What lies right in a local folder, by name; links are followed as torchvision does. A broken link counts as a file.
 std::vector<ListedEntry> list_folder(const std::string& folder);
 
+/// The files right in a folder of a source, by name; none where it is not there. Of a store with sizes and versions.
+/// Files that macOS hides are left out.
+std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder);
+
 /// True for folders that are never data: hidden ones, and those that systems make: __MACOSX (archives of macOS), @eaDir
 /// (Synology), lost+found (ext4).
 bool is_system_folder(std::string_view name);

@@ -185,31 +185,13 @@ class FieldFolders {
 
  private:
   std::vector<io::ObjectInfo> files_in(const std::string& folder) const {
-    std::vector<io::ObjectInfo> files;
-    if (source_.store) {
-      if (folder.starts_with("..")) {
-        throw Error(ErrorCode::usage,
-                    fmt::format("--field: '{}' lies outside of '{}', where a source in a store cannot look; name the "
-                                "folder that holds both as the source, and its images with --list",
-                                folder, source_.path));
-      }
-      for (io::ObjectInfo& object : source_.store->list(folder)) {
-        if (!folder.empty()) object.name.erase(0, folder.size() + 1);
-        if (object.name.find('/') == std::string::npos) files.push_back(std::move(object));
-      }
-      std::ranges::sort(files, {}, &io::ObjectInfo::name);
-      return files;
+    if (source_.store && folder.starts_with("..")) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("--field: '{}' lies outside of '{}', where a source in a store cannot look; name the "
+                              "folder that holds both as the source, and its images with --list",
+                              folder, source_.path));
     }
-    try {
-      for (ListedEntry& entry : list_folder(folder.empty() ? source_.path : source_.path_of(folder))) {
-        if (entry.kind == EntryKind::file && !entry.name.starts_with(kAppleDouble)) {
-          files.push_back({std::move(entry.name), 0, {}});
-        }
-      }
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::not_found) throw;  // its files are missing, as any others are
-    }
-    return files;
+    return list_files(source_, folder);
   }
 
   const SourceFolder& source_;

@@ -97,7 +97,7 @@ std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderSc
   return labels;
 }
 
-/// Reads --metadata and the labels of a list with several for an image.
+/// Reads --metadata and, where an image has several, the labels or rows of a list.
 std::shared_ptr<catalog::ImageNotes> read_notes(const catalog::SourceFolder& images, const ShardingOptions& options,
                                                 const std::optional<catalog::ImageListOptions>& labels, Context& ctx) {
   auto notes = std::make_shared<catalog::ImageNotes>();
@@ -243,7 +243,7 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
     const catalog::ImageListOptions rows = image_list(options.images, !options.class_map.empty(), *images.inputs);
     catalog::ImageList list = catalog::scan_image_list(images, rows, scanning, ctx);
     source.scan = std::move(list.scan);
-    if (list.several_labels) several = rows;
+    if (list.several_labels || list.several_rows) several = rows;
   }
   settle_fields(source, options, ctx);
   source.notes = read_notes(images, options, several, ctx);
@@ -267,10 +267,19 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
                                                         options.images.path_column, source.images, ctx);
   rows->table().require_column(column, "--group-by");
   return [rows, column](std::string_view, std::string_view path) {
-    const catalog::RowIndex::Place* place = rows->find(path);
-    const nlohmann::ordered_json row = place ? rows->fields(path, *place) : nlohmann::ordered_json::object();
-    const auto cell = row.find(column);
-    if (cell != row.end()) return json_text(*cell);
+    std::optional<std::string> group;
+    for (const catalog::RowIndex::Place& place : rows->find(path)) {
+      const nlohmann::ordered_json row = rows->fields(path, place);
+      const auto cell = row.find(column);
+      if (cell == row.end()) break;
+      const std::string text = json_text(*cell);
+      if (group.value_or(text) != text) {
+        throw Error(ErrorCode::usage, fmt::format("--group-by: '{}' has several '{}' for '{}', in line {} another",
+                                                  rows->table().file(), column, path, place.line));
+      }
+      group = text;
+    }
+    if (group) return *group;
     throw Error(ErrorCode::usage,
                 fmt::format("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path));
   };

@@ -180,7 +180,7 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, c
   for (const catalog::ScanProblem& problem : scan_.problems) left_out_.insert(problem.path);
   catalog::choose_keys(scan_, facts_.nested_keys);
   labels_ = labels_of(scan_, facts_.labels);
-  facts_.noted = facts_.noted || (facts_.listed && !scan_.labelled());
+  facts_.noted = facts_.noted || facts_.listed;  // labels, or rows, of images that have several
   seen_ = std::vector<std::atomic<bool>>(scan_.images());
   add_keys();
 }
