@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
-#include "formats/tsv.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::catalog {
 namespace {
@@ -114,8 +114,8 @@ namespace {
 
 /// "007" stays text, as "7" would be another label.
 nlohmann::ordered_json label_value(const std::string& text) {
-  std::uint64_t number = 0;
-  if (formats::parse_number(text, number) && fmt::to_string(number) == text) return number;
+  const auto number = parse_count(text);
+  if (number && fmt::to_string(*number) == text) return *number;
   return text;
 }
 

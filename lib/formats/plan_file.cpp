@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
 

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <string_view>
 
 #include <sys/utsname.h>
 
+#include "core/text.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::system {
@@ -56,14 +56,12 @@ std::string io_uring_state(const Probe& probe) {
 /// The hard limit of a line "Max open files   1024   524288   files"; empty for "unlimited".
 std::optional<std::uint64_t> hard_limit(std::string_view limits, std::string_view name) {
   const auto words = split(line_value(limits, name), ' ');
-  return words.size() < 2 ? std::nullopt : parse_number(words[1]);
+  return words.size() < 2 ? std::nullopt : parse_count(words[1]);
 }
 
 bool has_capability(std::string_view status, unsigned capability) {
-  const std::string_view text = line_value(status, "CapEff:");
   std::uint64_t mask = 0;
-  std::from_chars(text.data(), text.data() + text.size(), mask, 16);
-  return (mask >> capability & 1U) != 0;
+  return parse_number(line_value(status, "CapEff:"), mask, 16) && (mask >> capability & 1U) != 0;
 }
 
 std::string virtual_machine(const Probe& probe) {

@@ -132,6 +132,19 @@ TEST_CASE("memory, huge pages and the kernel's settings") {
   CHECK(memory.zone_reclaim_mode == 0);
 }
 
+TEST_CASE("a number in /proc that 64 bits cannot hold is unknown, not another number") {
+  RecordedTree tree;
+  tree.add("proc/meminfo",
+           "MemTotal: 18446744073709551615 kB\nMemAvailable: 99999999999999999999999 kB\nSwapTotal: 1000 kB\n"
+           "Hugepagesize: 2048 kB\nHugePages_Total: 18446744073709551615\nHugePages_Free: 2\n");
+  const MemoryFacts memory = read_memory(tree);
+  CHECK(memory.total == 0);
+  CHECK(memory.available == 0);
+  CHECK(memory.swap_total == 1000 * 1024);
+  CHECK(memory.huge_pages == 0);
+  CHECK(memory.huge_pages_free == 4096 * 1024);
+}
+
 TEST_CASE("a container without /sys and /proc leaves everything unknown and fails nowhere") {
   RecordedTree nothing;
   CHECK(read_cpu(nothing).processors == 0);
