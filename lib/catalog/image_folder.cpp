@@ -217,7 +217,16 @@ std::uint32_t ScannedClass::add_name(std::string_view path) {
 }
 
 std::string image_key(const ImageFolderScan& scan, const ScannedClass& owner, const ScannedFile& file) {
-  return formats::image_key(scan.keys, owner.name, owner.path_of(file), file.mark);
+  std::size_t longest = 0;
+  if (!owner.sidecars.empty()) {
+    const std::size_t stem = formats::split_extension(owner.name_of(file)).stem.size();
+    const auto image = static_cast<std::uint32_t>(&file - owner.files.data());
+    for (const ScannedSidecar& sidecar : std::ranges::equal_range(owner.sidecars, image, {}, &ScannedSidecar::image)) {
+      const std::string_view suffix = owner.name_of(sidecar.file).substr(stem);
+      longest = std::max(longest, formats::portable_extension(suffix).size());
+    }
+  }
+  return formats::image_key(scan.keys, owner.name, owner.path_of(file), file.mark, longest);
 }
 
 bool is_image_name(std::string_view name) {

@@ -195,7 +195,15 @@ std::uint64_t ShardingJob::find_finished() {
 
 void ShardingJob::resume(WrittenSets& result, const std::string& beside) {
   result.phases_seconds.scan = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  check_room(target_, find_finished(), beside);
+  const std::uint64_t missing = find_finished();
+  std::size_t kept = 0;
+  std::size_t all = 0;
+  for (const TargetSet& set : sets_) {
+    for (const auto& shard : set.shards) kept += shard ? 1 : 0;
+    all += set.shards.size();
+  }
+  if (kept > 0) result.resumed = fmt::format("{} of {} kept", kept, format_count(all, "shard"));
+  check_room(target_, missing, beside);
 }
 
 /// Fills in the summaries that the set lacks.
@@ -282,6 +290,7 @@ void WrittenSet::describe(FieldVisitor& v) {
 }
 
 void WrittenSets::describe(FieldVisitor& v) {
+  v.field({"resumed", "what was found finished and kept, such as 4 of 9 shards kept; null where nothing was"}, resumed);
   v.field({"samples", Unit::count, "in the shards of this part"}, samples);
   v.field({"shards", Unit::count, "of this part, those found finished included"}, shards);
   v.field({"bytes", Unit::bytes, "of those shards"}, bytes);
