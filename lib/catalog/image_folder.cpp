@@ -279,7 +279,14 @@ std::vector<std::optional<std::uint64_t>> labels_by_place(const ImageFolderScan&
 }
 
 std::string image_key(const ImageFolderScan& scan, const ScannedClass& owner, const ScannedFile& file) {
-  return formats::image_key(scan.keys, owner.name, owner.path_of(file), file.mark);
+  std::size_t longest = 0;
+  if (!owner.members.empty()) {
+    const auto image = static_cast<std::uint32_t>(&file - owner.files.data());
+    for (const ScannedMember& member : std::ranges::equal_range(owner.members, image, {}, &ScannedMember::image)) {
+      longest = std::max(longest, scan.member_name(member).size());
+    }
+  }
+  return formats::image_key(scan.keys, owner.name, owner.path_of(file), file.mark, longest);
 }
 
 bool is_image_name(std::string_view name) {

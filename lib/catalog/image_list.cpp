@@ -1,7 +1,6 @@
 #include "catalog/image_list.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <ranges>
 #include <utility>
@@ -15,19 +14,16 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "formats/portable_name.hpp"
-#include "formats/tsv.hpp"
+#include "formats/sample_name.hpp"
 
 namespace shardkit::catalog {
 namespace {
 
 bool looks_like_a_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  const bool has_digit = text.find_first_of("0123456789") != std::string_view::npos;  // "nan" and "inf" are names
-  return error != std::errc::invalid_argument && stop == end && has_digit;
+  return is_digits(text) || parse_decimal(text);
 }
 
 }  // namespace
@@ -94,19 +90,17 @@ class ListLabels {
     } else if (const auto number = json_count(value)) {
       label.text = fmt::to_string(*number);
     } else {
-      fail(line, fmt::format("the label is {}, neither text nor a whole number from 0 up",
-                             value.is_number() ? json_text(value) : value.type_name()));
+      fail(line, fmt::format("the label is {}, neither text nor {}",
+                             value.is_number() ? json_text(value) : value.type_name(), formats::kLabelRange));
     }
     if (label.text.empty()) fail(line, "the label is empty");
     if (label.text.find('\0') != std::string::npos) fail(line, "the label holds a NUL byte");
     if (options_.labels_are_names || several()) return label;  // only one label of an image is numbered
-    std::uint64_t number = 0;
-    if (formats::parse_number(label.text, number)) {
-      label.number = number;
-      label.text = fmt::to_string(number);
+    if ((label.number = parse_count(label.text, formats::kLargestLabel))) {
+      label.text = fmt::to_string(*label.number);
     } else if (looks_like_a_number(label.text)) {
-      fail(line, fmt::format("the label '{}' is no whole number from 0 up; give names a --class-map if it is one",
-                             label.text));
+      fail(line, fmt::format("the label '{}' is not {}; if it is a name, number the names with --class-map", label.text,
+                             formats::kLabelRange));
     }
     if (!numbers_) number_line_ = line;
     if (numbers_.value_or(label.number.has_value()) != label.number.has_value()) {

@@ -10,8 +10,8 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/text.hpp"
 #include "formats/portable_name.hpp"
-#include "formats/tsv.hpp"
 
 namespace shardkit::catalog {
 namespace {
@@ -121,8 +121,8 @@ namespace {
 
 /// "007" stays text, as "7" would be another label.
 nlohmann::ordered_json label_value(const std::string& text) {
-  std::uint64_t number = 0;
-  if (formats::parse_number(text, number) && fmt::to_string(number) == text) return number;
+  const auto number = parse_count(text);
+  if (number && fmt::to_string(*number) == text) return *number;
   return text;
 }
 

@@ -25,7 +25,6 @@
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
 #include "formats/tar_scanner.hpp"
-#include "formats/tsv.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit::dataset {
@@ -50,14 +49,14 @@ class SampleFilter {
         classes_[item.label].insert(item.name);
         found = true;
       }
-      std::uint64_t label = 0;
-      if (!found && !formats::parse_number(wanted, label)) {
+      const auto label = parse_count(wanted);
+      if (!found && !label) {
         refuse(
             fmt::format("--class '{}' is no label, and no class of that name is in the inputs' manifests; give its "
                         "label, or choose by --key 'PATTERN'",
                         wanted));
       }
-      if (!found) labels_.insert(label);
+      if (!found) labels_.insert(*label);
     }
     for (auto& [label, names] : names_by_label(classes)) {
       if (!classes_.contains(label)) continue;

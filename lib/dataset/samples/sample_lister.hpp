@@ -27,8 +27,8 @@ inline bool is_side_member(std::string_view extension) {
   return extension == kLabelExtension || extension == "json" || extension == "txt";
 }
 
-/// Collects the content of a .cls member and reads it: a whole number in ASCII digits, white space around it allowed,
-/// as Python's int() takes it.
+/// Collects the content of a .cls member and reads it: formats::kLabelRange in ASCII digits, white space around it
+/// allowed, as Python's int() takes it.
 class LabelReader {
  public:
   void start() { text_.clear(); }

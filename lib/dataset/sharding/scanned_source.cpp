@@ -15,6 +15,7 @@
 #include "core/json.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
+#include "formats/sample_name.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -38,7 +39,9 @@ Labels from_json(const std::string& text, const std::string& path) {
   if (!json.is_object()) bad(path, "is not a JSON object {\"class\": label}");
   for (const auto& [name, label] : json.items()) {
     const auto number = json_count(label);
-    if (!number) bad(path, fmt::format("the label of '{}' is not a whole number", name));
+    if (!number || *number > formats::kLargestLabel) {
+      bad(path, fmt::format("the label of '{}' is not {}", name, formats::kLabelRange));
+    }
     labels[name] = *number;
   }
   if (names != labels.size()) bad(path, "names a class twice");

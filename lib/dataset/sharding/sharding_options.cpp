@@ -124,8 +124,9 @@ void check_members(const ShardingOptions& options, const catalog::ScanOptions& s
   }
   for (const std::string& extension : scanning.primary) {
     const std::string name = formats::portable_extension(extension);
-    if (extension.empty() || extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") != std::string::npos)
-      refuse(fmt::format("--primary '{}': an extension has letters and digits, such as wav", extension));
+    if (extension.empty() || extension.size() > 12 ||
+        extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") != std::string::npos)
+      refuse(fmt::format("--primary '{}': an extension has 1 to 12 letters and digits, such as wav", extension));
     if (extensions.contains(name))
       refuse(fmt::format("--primary '{}': a declared field is '{}' already", extension, name));
   }
