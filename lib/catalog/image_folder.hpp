@@ -101,19 +101,10 @@ struct ScanOptions {
 /// is one listing, several under way. What find_fields() throws.
 ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& ctx);
 
-/// The key that convert gives an image of the scan (docs/formats.md, "Names"). To be called after choose_keys().
-std::string image_key(const ImageFolderScan& scan, const ScannedClass& owner, const ScannedFile& file);
-
 /// The label of each class: what a list says, else its place among those with a name; empty for images without one.
 std::vector<std::optional<std::uint64_t>> labels_by_place(const ImageFolderScan& scan);
 
 /// True for file names that end as images do (is_image_extension()).
 bool is_image_name(std::string_view name);
-
-/// Chooses how keys are made, and marks images whose keys would be equal. Flat keys where no image lies in a folder
-/// below its class and no two are equal; else, or when `nested` says that a set has them, nested ones. Flat ones with
-/// marks are those of version 0.1.0, for its sets: when `nested` is false. Throws Error{conflict} in the case, one in
-/// four billion, that two marked keys are still equal.
-void choose_keys(ImageFolderScan& scan, std::optional<bool> nested = std::nullopt);
 
 }  // namespace shardkit::catalog

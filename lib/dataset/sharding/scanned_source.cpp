@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catalog/file_metadata.hpp"
+#include "catalog/image_keys.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"

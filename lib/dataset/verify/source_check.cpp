@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "catalog/image_keys.hpp"
 #include "catalog/image_list.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
