@@ -1,6 +1,6 @@
 """Many shardctl stage into one folder at once, some of them killed: each file is fetched once, and every byte is right.
 
-SHARDKIT_SHARING_ROUNDS: how many rounds with kills there are."""
+With SHARDKIT_SOAK there are ten times as many rounds with kills."""
 
 import json
 import os
@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from program import PROGRAMS, tree  # noqa: E402
 from staging import StageTest, staged  # noqa: E402
 
-ROUNDS = int(os.environ.get("SHARDKIT_SHARING_ROUNDS", "6"))
+ROUNDS = 60 if os.environ.get("SHARDKIT_SOAK") else 6
 PROCESSES = 8
 MB = 1_000_000
 LARGEST = 8 * MB
