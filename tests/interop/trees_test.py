@@ -1,12 +1,15 @@
 """Trees as people have them: converted, compared with their source, read by the real webdataset, extracted, and alike again."""
 
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
-from program import FolderTest, need, result_of, run, tree  # noqa: E402
+from program import CHECKOUT, PROGRAMS, FolderTest, need, result_of, run, tree  # noqa: E402
+from tars import write_tar  # noqa: E402
 
 need("webdataset")
 import webdataset  # noqa: E402
@@ -164,6 +167,23 @@ class Trees(FolderTest):
         self.convert("flat", "--unlabeled")
         self.assertEqual(self.read(), {str(i): {"jpg": JPEG + bytes([i])} for i in range(5)})
         self.assert_round_trip("flat")
+
+    def test_imagenet_comes_as_a_tar_of_tars(self):
+        archives = self.folder / "archives"
+        archives.mkdir()
+        for name in ("n01440764", "n01443537"):
+            write_tar(archives / f"{name}.tar", [(f"{name}_{i}.JPEG", JPEG + bytes([i])) for i in range(3)])
+        write_tar(self.folder / "ILSVRC2012_img_train.tar",
+                  [(path.name, path.read_bytes()) for path in sorted(archives.iterdir())])
+        page = (CHECKOUT / "docs/fields.md").read_text()
+        commands = page[page.index("mkdir train\n"):]
+        commands = commands[:commands.index("```")]
+        finished = subprocess.run(["bash", "-e", "-c", commands], cwd=self.folder, capture_output=True, text=True,
+                                  env={**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"})
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        samples = self.read("shards")
+        self.assertEqual(samples["n01443537/n01443537_2"], {"jpg": JPEG + b"\2", "cls": b"1"})
+        self.assertEqual(len(samples), 6)
 
     def test_a_sample_without_a_required_field_is_a_bad_file(self):
         self.write({"a/x/1.jpg": JPEG, "a/x/1_m.png": PNG, "a/x/2.jpg": JPEG})
