@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -68,9 +69,17 @@ bool is_below(const std::string& path, const std::string& folder) {
   return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
+std::string nearest_folder(const std::string& folder) {
+  std::filesystem::path path = std::filesystem::absolute(folder).lexically_normal();
+  std::error_code ignored;
+  while (!std::filesystem::exists(path, ignored) && path.has_relative_path()) path = path.parent_path();
+  return path;
+}
+
 std::uint64_t free_bytes(const std::string& folder) {
+  const std::string path = nearest_folder(folder);
   struct statvfs info {};
-  if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", folder);
+  if (::statvfs(path.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", path);
   return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
 }
 

@@ -31,7 +31,10 @@ const Mount* find_mount(const std::vector<Mount>& mounts, const std::string& pat
 /// True when `path` is `folder` or lies below it.
 bool is_below(const std::string& path, const std::string& folder);
 
-/// Bytes that this user may still write to the file system of `folder`. Throws Error{not_found, denied, io}.
+/// `folder`, or the nearest above it that exists.
+std::string nearest_folder(const std::string& folder);
+
+/// Bytes that this user may still write to the file system that `folder` lies on, or will. Throws Error{denied, io}.
 std::uint64_t free_bytes(const std::string& folder);
 
 /// Where a path lies.

@@ -25,6 +25,7 @@
 #include "io/publish.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -78,13 +79,6 @@ void check_other(const catalog::ShardFile& shard, const formats::TarEntry& entry
   }
 }
 
-std::filesystem::path nearest_existing(const std::string& path) {
-  std::filesystem::path folder = std::filesystem::absolute(path).lexically_normal();
-  std::error_code ignored;
-  while (!std::filesystem::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
-  return folder;
-}
-
 std::uint64_t left_after(std::uint64_t need, std::uint64_t present) { return need - std::min(need, present); }
 
 /// Goes through one shard. Throws Error{corrupt}, with the member's name, for one that must not be written.
@@ -125,7 +119,7 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& places, 
 /// Throws Error{no_space} when the file system that `target` lies on, or will, has less room than `need`. `present`
 /// says how much of it is there already; it is asked only when the room is short.
 void check_room(const std::string& target, const ExtractNeed& need, const std::function<ExtractNeed()>& present) {
-  const std::string folder = nearest_existing(target);
+  const std::string folder = system::nearest_folder(target);
   struct statvfs info {};
   if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "look at the free space of", folder);
   const std::uint64_t free = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;

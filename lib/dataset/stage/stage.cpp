@@ -134,11 +134,12 @@ class Stage {
     const staging::StagedSetId id{set_.hash(), 0, source_.location()};
     const std::vector<io::ObjectInfo> foreign = set_.foreign_indexes(source_);
     const auto holds_all = [&] { return target_.holds(id, set_.expected(), foreign); };
-    if (holds_all() && share_.keep(holds_all)) return result_in_place(foreign);
+    if (holds_all() && (options_.dry_run || share_.keep(holds_all))) return result_in_place(foreign);
     wanted_ = set_.files(source_, foreign, ctx_.stop_token());
     warn_of_missing_indexes();
     refuse_own_files();
     share_.check_room(id, wanted_, set_.manifest_text().size());
+    if (options_.dry_run) return foretold();
     ctx_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StagedMarker& found, bool finished) {
       share_.check_replace({found, id, finished, is_update(found)});
@@ -230,6 +231,23 @@ class Stage {
     return result;
   }
 
+  /// What copy() would bring.
+  StageResult foretold() const {
+    StageResult result = this->result();
+    result.verified.clear();
+    DryRun need{.files = set_.has_manifest() ? 1U : 0U, .bytes = set_.manifest_text().size()};
+    for (const staging::StageFile& file : wanted_) {
+      const std::uint64_t missing = file.object.size - std::min(file.object.size, target_.bytes_present(file));
+      if (missing == 0 && file.object.size > 0) continue;
+      ++need.files;
+      need.shards += file.object.name.ends_with(".tar") ? 1 : 0;
+      need.bytes += missing;
+    }
+    result.bytes_reused = result.bytes - std::min(result.bytes, need.bytes);
+    result.dry_run = with_room(need, target_.folder());
+    return result;
+  }
+
   void warn_of_repeated_work() const {
     const std::uint64_t left = missing_bytes(target_, wanted_);
     const std::uint64_t counted = ctx_.progress().bytes + left;  // bytes that came and were not kept are in both
@@ -272,6 +290,7 @@ class Stage {
       result.bytes += staging::size_on_disk(target_.path_of(file.name)).value_or(0);
     result.bytes_reused = result.bytes;
     result.resumed = fmt::format("{0} of {0} files kept", result.files);
+    if (options_.dry_run) result.dry_run = with_room({}, target_.folder());
     return result;
   }
 
@@ -376,6 +395,7 @@ void StageOptions::describe(FieldVisitor& v) {
   v.field({"keep-cached",
            "leave what was written in the page cache, which counts against a pod's memory, for who reads it at once"},
           keep_cached);
+  v.field(kDryRunOption, dry_run);
   access.describe(v);
 }
 
@@ -391,10 +411,11 @@ void StageResult::describe(FieldVisitor& v) {
   v.field({"retries", Unit::count,
            "requests that were repeated, and files fetched a second time because their bytes were wrong or changed"},
           retries);
-  v.field({"verified", "what the copy was held against: checksum (of the manifest) or size"}, verified);
+  v.field({"verified", "what the copy was compared with: checksum (of the manifest) or size; nothing with --dry-run"}, verified);
   v.field({"manifest_xxh3_128",
            "XXH3-128 of the manifest, as the marker names it; without one, of the list of names, sizes and versions"},
           manifest_xxh3_128);
+  v.field(kDryRunResult, dry_run);
 }
 
 }  // namespace shardkit::dataset

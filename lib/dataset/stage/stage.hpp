@@ -12,6 +12,7 @@
 #include "dataset/stage/rank_shards.hpp"
 #include "io/file_system.hpp"
 #include "io/object_source.hpp"
+#include "dataset/checks/dry_run.hpp"
 #include "staging/stage_copier.hpp"
 #include "staging/stage_set.hpp"
 
@@ -30,6 +31,7 @@ struct StageOptions {
   std::optional<std::uint64_t> bandwidth;
   double jitter = 0;
   bool keep_cached = false;
+  bool dry_run = false;
   catalog::StoreAccess access;
 
   void describe(FieldVisitor& v);
@@ -45,6 +47,7 @@ struct StageResult {
   std::uint64_t retries = 0;
   std::string verified;
   std::string manifest_xxh3_128;
+  std::optional<DryRun> dry_run;
 
   void describe(FieldVisitor& v);
 };
