@@ -28,7 +28,8 @@ struct ConvertFacts {
   bool part_of_split = false;  ///< other images of the source are in sets that are not among these
   /// A class map numbered the classes, so that numbers in a list may be names.
   bool class_map = false;
-  std::vector<std::string> sidecars;            ///< the suffixes that convert was told, each once
+  ShardingOptions made;                         ///< side-cars, fields, primaries and `unlabeled` as convert was told
+  std::string set;                              ///< folder of the set in the source that convert was given
   std::map<std::string, std::uint64_t> labels;  ///< by class name
 };
 
@@ -75,11 +76,11 @@ class SourceCheck {
   catalog::SourceFolder source_;
   ConvertFacts facts_;
   catalog::ImageFolderScan scan_;
-  std::set<std::string> left_out_;                 ///< paths that convert left out
-  std::vector<std::uint64_t> labels_;              ///< by class; empty where the images have none
-  std::vector<std::size_t> first_;                 ///< number of a class's first image among all
-  std::unordered_map<std::uint64_t, Place> keys_;  ///< by XXH3-64
-  std::vector<std::atomic<bool>> seen_;            ///< by image
+  std::set<std::string> left_out_;                    ///< paths that convert left out
+  std::vector<std::optional<std::uint64_t>> labels_;  ///< by class; empty for images without one
+  std::vector<std::size_t> first_;                    ///< number of a class's first image among all
+  std::unordered_map<std::uint64_t, Place> keys_;     ///< by XXH3-64
+  std::vector<std::atomic<bool>> seen_;               ///< by image
 };
 
 }  // namespace shardkit::dataset
