@@ -227,6 +227,7 @@ class ShardJob {
 
   /// After a stop: shards that were begun and not published are written from their start.
   void warn_of_repeated_work() {
+    if (next_todo_ == published_) return;
     const std::uint64_t read = ctx_.progress().bytes;
     const std::string again = format_size(read - std::min(read, published_bytes_));
     const std::string unfinished = format_count(next_todo_ - published_, "unfinished shard");

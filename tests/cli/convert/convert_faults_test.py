@@ -95,6 +95,21 @@ class Names(FolderTest):
         back = {name: content for name, content in tree(self.folder / "back").items() if not name.startswith(".")}
         self.assertEqual(back, tree(src))
 
+    def test_a_key_gives_way_to_a_declared_field_too(self):
+        src, name = self.make_tree(classes=1, per_class=1), "class_0/" + "s" * 72
+        (src / f"{name}.jpg").write_bytes(b"image")
+        (self.folder / "masks/class_0").mkdir(parents=True)
+        (self.folder / f"masks/{name}.png").write_bytes(b"mask")
+        out, field = self.folder / "out", "segmentation_masks.png"
+        finished = run("shardctl", "convert", src, out, "--field", field + "?=../masks/{dir}/{stem}.png")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        rows = result_of(run("shardctl", "ls", out, "--json", "-"))["result"]["rows"]
+        self.assertEqual(max(len(row["name"]) for row in rows), 100)
+        self.assertIn("class_0/img_000", {row["key"] for row in rows})
+        self.assertEqual(run("shardctl", "verify", out, "--against", src).returncode, 0)
+        self.assertEqual(run("shardctl", "extract", out, self.folder / "back").returncode, 0)
+        self.assertEqual((self.folder / f"back/masks/{name}.png").read_bytes(), b"mask")
+
 
 class Targets(FolderTest):
     def test_a_full_disk_is_exit_5_and_leaves_no_half_shard(self):
