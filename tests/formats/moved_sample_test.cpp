@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "formats/plan_file.hpp"
+#include "formats/moved_sample.hpp"
 #include "formats/tsv.hpp"
 
 using namespace shardkit;

@@ -1,3 +1,4 @@
+#include "formats/moved_sample.hpp"
 #include "formats/plan_file.hpp"
 
 #include <doctest/doctest.h>

@@ -15,6 +15,7 @@
 #include "core/units.hpp"
 #include "dataset/reshard/sample_table.hpp"
 #include "dataset/sharding/shard_cutter.hpp"
+#include "formats/moved_sample.hpp"
 #include "formats/plan_file.hpp"
 #include "system/limits.hpp"
 

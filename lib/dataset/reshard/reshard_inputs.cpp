@@ -16,6 +16,7 @@
 #include "core/units.hpp"
 #include "dataset/checks/image_fault.hpp"
 #include "dataset/samples/sample_lister.hpp"
+#include "formats/moved_sample.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/tar_header.hpp"
 #include "formats/tar_scanner.hpp"

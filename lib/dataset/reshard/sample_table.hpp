@@ -13,7 +13,7 @@
 #include "core/context.hpp"
 #include "dataset/reshard/reshard_inputs.hpp"
 #include "dataset/sharding/split.hpp"
-#include "formats/plan_file.hpp"
+#include "formats/moved_sample.hpp"
 #include "io/publish.hpp"
 
 /// Which samples of a table go out, and in which order. Draws depend on keys and seed only.
