@@ -72,7 +72,8 @@ constexpr ProblemKind kKinds[] = {
     {split_sample, "split_sample", kError, "its members do not stand together; readers make two samples of it"},
     {duplicate_key, "duplicate_key", kError,
      "the key stands in another shard too; Energon refuses the set and caches collide"},
-    {missing_label, "missing_label", kError, "the sample has no .cls where others have one"},
+    {missing_label, "missing_label", kError, "the sample has no .cls where others, or the source, have a label"},
+    {missing_field, "missing_field", kError, "the source has this file for the sample, the shard does not"},
     {bad_label, "bad_label", kError, "a .cls is to hold a whole number in ASCII; loaders stop on anything else"},
     {label_out_of_range, "label_out_of_range", kError, "the manifest knows no class of this label"},
     {class_count, "class_count", kError,
@@ -108,7 +109,8 @@ constexpr ProblemKind kKinds[] = {
     {checksum, "checksum", kError, "the shard's bytes are not those that were written"},
     {sample_checksum, "sample_checksum", kError, "the sample's bytes are not those that were written"},
     {index_damaged, "index_damaged", kError, "the shard's index cannot be read"},
-    {index_mismatch, "index_mismatch", kError, "the shard's index describes another shard"},
+    {index_mismatch, "index_mismatch", kError,
+     "the shard's index describes another shard, or says something else of its samples"},
     {foreign_index, "foreign_index", kError,
      "another program's index beside the shards says something else of this shard; make it anew"},
 };
@@ -141,6 +143,8 @@ void Problem::describe(FieldVisitor& v) {
   v.field({"key", "the sample's key, or the member's name"}, key);
   v.field({"text", "what it means"}, text);
   v.field({"count", Unit::count, "occurrences in this shard that the line stands for"}, count);
+  v.field({"lost_samples", Unit::count, "samples that a cut shard has lost, where it is known how many it had"},
+          lost_samples);
 }
 
 void ProblemLog::add(ProblemCode code, std::optional<std::uint64_t> offset, std::string_view key,

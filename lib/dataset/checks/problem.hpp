@@ -64,6 +64,7 @@ enum class ProblemCode {
   split_sample,
   duplicate_key,
   missing_label,
+  missing_field,
   bad_label,
   label_out_of_range,
   class_count,
@@ -124,6 +125,7 @@ struct Problem {
   std::string key;                      ///< of the sample, or the member's name; empty when neither is concerned
   std::string text;
   std::uint64_t count = 1;
+  std::optional<std::uint64_t> lost_samples = {};  ///< of a shard that is cut, where it is known how many it had
 
   void describe(FieldVisitor& v);
 };
@@ -144,6 +146,8 @@ class ProblemLog {
   /// `detail` says what is particular about this occurrence; `count` how many it stands for.
   void add(ProblemCode code, std::optional<std::uint64_t> offset, std::string_view key, std::string_view detail = {},
            std::uint64_t count = 1);
+  /// Of the problem that was added last, which has a line of its own.
+  void set_lost_samples(std::uint64_t samples) { problems_.back().lost_samples = samples; }
   /// Occurrences in all.
   std::uint64_t errors() const;
   std::uint64_t warnings() const;

@@ -1,7 +1,6 @@
 #include "dataset/verify/set_checker.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -112,9 +111,9 @@ void SetChecker::add(ShardReport& report) {
   for (const auto& [name, kind] : report.kinds) samples_by_kind_[name] += kind.samples;
 }
 
-void SetChecker::finish(Context& ctx) {
+void SetChecker::finish(bool labels_compared, Context& ctx) {
   check_keys(ctx);
-  check_labels();
+  check_labels(labels_compared);
   check_kinds();
   compare_shard_lists();
   if (set_.folder.empty()) return;
@@ -123,6 +122,7 @@ void SetChecker::finish(Context& ctx) {
 }
 
 bool SetChecker::is_whole() const {
+  if (std::ranges::any_of(reports_, &ShardReport::damaged)) return false;
   if (!set_.manifest) return true;
   const auto listed =
       std::ranges::count_if(expected_, [](const auto& expected) { return expected.manifest != nullptr; });
@@ -146,10 +146,10 @@ void SetChecker::check_keys(Context& ctx) {
   }
 }
 
-void SetChecker::check_labels() {
+void SetChecker::check_labels(bool labels_compared) {
   if (samples_by_label_.empty()) return;
   for (ShardReport& report : reports_) {
-    if (report.unlabelled == 0) continue;
+    if (report.unlabelled == 0 || labels_compared) continue;
     report.log.add(ProblemCode::missing_label, report.first_unlabelled_offset, report.first_unlabelled, {},
                    report.unlabelled);
   }
@@ -209,7 +209,7 @@ void SetChecker::compare_shard_lists() {
   }
   if (!set_.of_folder) return;  // shards named one by one are a subset on purpose
   for (const formats::ManifestShard& shard : set_.manifest->shards) {
-    if (there.contains(shard.name)) continue;
+    if (there.contains(shard.name) || (staged_ && !staged_->contains(shard.name))) continue;
     missing_.emplace_back(shard.name).add(ProblemCode::missing_shard, std::nullopt, "");
   }
 }

@@ -193,7 +193,8 @@ void SourceCheck::add_keys() {
     const catalog::ScannedClass& owner = scan_.classes[c];
     first_.push_back(count);
     count += owner.files.size();
-    for (std::uint32_t f = 0; f < owner.files.size(); ++f) add_key(catalog::image_key(scan_, owner, owner.files[f]), {c, f});
+    for (std::uint32_t f = 0; f < owner.files.size(); ++f)
+      add_key(catalog::image_key(scan_, owner, owner.files[f]), {c, f});
   }
   for (std::uint32_t c = 0; c < scan_.classes.size(); ++c) {
     const catalog::ScannedClass& owner = scan_.classes[c];
@@ -218,13 +219,17 @@ const catalog::ScannedFile* SourceCheck::file_of(const Place& place, std::string
   const std::string_view image = owner.name_of(file);
   const std::string wanted = formats::portable_extension(extension);
   if (formats::portable_extension(formats::split_extension(image).extension) == wanted) return &file;
-  auto sidecar = std::ranges::lower_bound(owner.sidecars, place.file, {}, &catalog::ScannedSidecar::image);
-  for (; sidecar != owner.sidecars.end() && sidecar->image == place.file; ++sidecar) {
-    const std::string_view name = owner.name_of(sidecar->file);
+  for (const catalog::ScannedSidecar& sidecar : sidecars_of(place)) {
+    const std::string_view name = owner.name_of(sidecar.file);
     if (formats::portable_extension(name.substr(formats::split_extension(image).stem.size())) == wanted)
-      return &sidecar->file;
+      return &sidecar.file;
   }
   return nullptr;
+}
+
+std::span<const catalog::ScannedSidecar> SourceCheck::sidecars_of(const Place& place) const {
+  return std::ranges::equal_range(scan_.classes[place.class_index].sidecars, place.file, {},
+                                  &catalog::ScannedSidecar::image);
 }
 
 std::unique_ptr<ByteSource> SourceCheck::open(const Place& place, const catalog::ScannedFile& file) const {
@@ -247,6 +252,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
     place_ = owner_.find(name.key);
     is_label_ = lower_case(name.extension) == kLabelExtension;
     if (place_ && is_label_ && !owner_.labels_.empty()) {
+      has_label_ = true;
       label_.start();
       return true;
     }
@@ -256,6 +262,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
       log_.add(ProblemCode::not_in_source, offset_, name_);
       return false;
     }
+    found_.push_back(file);
     owner_.seen_[owner_.first_[place_->class_index] + place_->file] = true;
     const catalog::ScannedClass& in_class = owner_.scan_.classes[place_->class_index];
     if (owner_.facts_.resized && file == &in_class.files[place_->file]) return false;
@@ -284,6 +291,25 @@ class SourceCheck::Comparer final : public MemberWatcher {
                          owner_.scan_.classes[place_->class_index].name));
   }
 
+  /// Labels and side-cars of the source have to be there.
+  void sample_end(const formats::Sample& sample) override {
+    const bool has_label = std::exchange(has_label_, false);
+    const std::vector<const catalog::ScannedFile*> found = std::exchange(found_, {});
+    const Place* place = owner_.find(sample.key);
+    if (place == nullptr) return;
+    const catalog::ScannedClass& in_class = owner_.scan_.classes[place->class_index];
+    if (owner_.is_labelled() && !has_label) {
+      log_.add(ProblemCode::missing_label, sample.offset, sample.key,
+               fmt::format("the source has it in class '{}'", in_class.name));
+    }
+    for (const catalog::ScannedSidecar& sidecar : owner_.sidecars_of(*place)) {
+      if (std::ranges::find(found, &sidecar.file) != found.end()) continue;
+      const std::string path = in_class.path_of(sidecar.file);
+      if (owner_.facts_.noted && lower_case(path).ends_with(".json")) continue;
+      log_.add(ProblemCode::missing_field, sample.offset, sample.key, fmt::format("'{}'", path));
+    }
+  }
+
  private:
   /// False when the sizes tell the difference already.
   bool open(const catalog::ScannedClass& in_class, const catalog::ScannedFile& file, std::uint64_t size) {
@@ -309,6 +335,8 @@ class SourceCheck::Comparer final : public MemberWatcher {
   std::vector<std::byte> block_;
   const Place* place_ = nullptr;
   bool is_label_ = false;
+  bool has_label_ = false;                          ///< the current sample
+  std::vector<const catalog::ScannedFile*> found_;  ///< of the current sample
   LabelReader label_;
   std::unique_ptr<ByteSource> file_;
   std::uint64_t offset_ = 0;

@@ -37,6 +37,8 @@ std::vector<Judged> judged_images() {
           {"png", jpeg.substr(0, jpeg.size() / 2), "image_truncated"},
           {"webp", jpeg, "image_other_format"},
           {"png", with_zero_width(kPng), "image_zero_pixels"},
+          {"png", with_huge_png_sides(kPng), "image_too_large"},
+          {"png", with_damaged_pixels(kPng), "image_corrupt"},
           {"jpg", with_huge_sides(jpeg), "image_too_large"}};
 }
 
@@ -75,7 +77,7 @@ TEST_CASE("--drop-bad leaves out exactly the samples with an image, or none, tha
     if (!item.code.starts_with("image_") && item.code != "orphan_member") continue;
     (item.severity == Severity::error ? wrong : tolerated).insert(item.key.substr(0, item.key.find('.')));
   }
-  REQUIRE(wrong.size() == 10);
+  REQUIRE(wrong.size() == 12);
 
   ReshardOptions options = tar.options();
   options.drop_bad = true;
