@@ -36,7 +36,8 @@ bool parse_class(std::string_view column, std::size_t classes, std::optional<std
   return true;
 }
 
-/// Columns: "+" class marked stem image sidecar... json. Only the last starts with a brace, as JSON objects do.
+/// Columns: "+" class marked stem image sidecar... json. Only the last starts with a brace or a bracket, as JSON does.
+/// A column behind a side-car that starts with '=' is its path.
 bool parse_sample(const std::vector<std::string_view>& columns, const PlanHead& head, PlannedSample& sample) {
   if (columns.size() < 5 || columns[0] != "+" || !parse_class(columns[1], head.classes.size(), sample.class_index) ||
       (!sample.class_index && !head.listed)) {
@@ -48,11 +49,15 @@ bool parse_sample(const std::vector<std::string_view>& columns, const PlanHead& 
   if (!unescape(columns[3], sample.stem) || !parse_file(columns[4], sample.image)) return false;
   std::size_t end = columns.size();
   sample.json.clear();
-  if (columns.back().starts_with('{') && !unescape(columns[--end], sample.json)) return false;
+  const bool has_json = columns.back().starts_with('{') || columns.back().starts_with('[');
+  if (has_json && !unescape(columns[--end], sample.json)) return false;
   if (end < 5) return false;
-  sample.sidecars.resize(end - 5);
-  for (std::size_t i = 0; i < sample.sidecars.size(); ++i) {
-    if (!parse_file(columns[i + 5], sample.sidecars[i])) return false;
+  sample.sidecars.clear();
+  for (std::size_t i = 5; i < end; ++i) {
+    const bool is_path = columns[i].starts_with('=');
+    if (is_path && (sample.sidecars.empty() || !unescape(columns[i].substr(1), sample.sidecars.back().path)))
+      return false;
+    if (!is_path && !parse_file(columns[i], sample.sidecars.emplace_back())) return false;
   }
   return true;
 }
@@ -74,16 +79,18 @@ void PlanReader::damaged(std::uint64_t offset, std::string_view why) const {
 void PlanReader::read_head() {
   LineReader lines(source_, 0, source_.size());
   std::string_view line;
-  const auto magics = {kPlanMagic, kObjectPlanMagic, kNestedPlanMagic, kReshardMagic};
+  const auto magics = {kPlanMagic, kObjectPlanMagic, kNewPlanMagic, kReshardMagic, kNewReshardMagic};
   if (!lines.next(line) || std::ranges::find(magics, line) == magics.end()) {
     damaged(0, "it is not a shardkit plan of version 1, 2 or 3");
   }
   head_.objects = line == kObjectPlanMagic;
-  if (line == kNestedPlanMagic) head_.keys = KeyRule::nested;
   std::vector<std::string_view> columns;
   while (lines.next(line)) {
     split_columns(line, columns);
-    if (columns[0] == "samples") return;
+    if (columns[0] == "samples") {
+      if (head_.options.contains("keys")) head_.keys = KeyRule::nested;
+      return;
+    }
     bool ok = false;
     std::string text;
     if (columns[0] == "name" && columns.size() == 2) {
@@ -98,8 +105,9 @@ void PlanReader::read_head() {
       IndexSkip& skip = head_.skipped.emplace_back();
       ok = unescape(columns[1], skip.path) && unescape(columns[2], skip.reason);
     } else if (columns[0] == "listed" && columns.size() == 1) {
-      head_.listed = true;
-      ok = true;
+      ok = head_.listed = true;
+    } else if (columns[0] == "paths" && columns.size() == 1) {
+      ok = head_.paths = true;
     } else if (columns[0] == "parts" && columns.size() == 2) {
       ok = parse_number(columns[1], head_.parts.emplace());
     } else if (columns[0] == "input" && columns.size() == 4) {
@@ -186,6 +194,7 @@ bool PlanReader::ShardReader::next(PlannedSample& sample) {
 std::string label_text(std::uint64_t label) { return fmt::to_string(label); }
 
 std::string file_path(const PlanHead& head, const PlannedSample& sample, const PlannedFile& file) {
+  if (!file.path.empty()) return file.path;
   const bool joined = file.extension.starts_with('_') || file.extension.starts_with('-');
   std::string path = head.listed ? std::string() : head.classes.at(sample.class_index.value()).name + '/';
   path += sample.stem;
@@ -228,12 +237,14 @@ std::string escaped(std::string_view text) {
 }  // namespace
 
 PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink), label_digits_(label_digits(head)) {
-  const std::string_view plan = head.keys == KeyRule::nested ? kNestedPlanMagic : kPlanMagic;
-  const std::string_view magic = head.inputs.empty() ? plan : kReshardMagic;
-  put(head.objects && head.keys == KeyRule::flat ? kObjectPlanMagic : magic);
+  const bool is_new = head.keys == KeyRule::nested || head.paths;
+  const std::string_view plan = is_new ? kNewPlanMagic : kPlanMagic;
+  const std::string_view magic = head.inputs.empty() ? plan : head.paths ? kNewReshardMagic : kReshardMagic;
+  put(head.objects && !is_new ? kObjectPlanMagic : magic);
   identify(magic);  // a store and a copy of it on disk have the same plan
   std::string text = fmt::format("\nname\t{}\n", escaped(head.name));
   if (head.listed) text += "listed\n";
+  if (head.paths) text += "paths\n";
   for (const auto& [name, value] : head.options) text += fmt::format("option\t{}\t{}\n", name, escaped(value));
   for (const PlanClass& item : head.classes) {
     text += fmt::format("class\t{}\t{}\t{}\n", item.label, escaped(item.name), item.samples);
@@ -277,6 +288,11 @@ void PlanWriter::add(const PlannedSample& sample) {
     line_ += column;
     line_ += file.version ? ":@" : fmt::format(":{}", file.mtime_ns);
     if (file.version) append_escaped(line_, *file.version);
+    if (file.path.empty()) return;
+    column = "\t=";
+    append_escaped(column, file.path);
+    identity_text_ += column;
+    line_ += column;
   };
   add_file(sample.image);
   for (const PlannedFile& file : sample.sidecars) add_file(file);
@@ -322,12 +338,25 @@ void append_what_is_written(std::string& line, const MovedSample& sample) {
   append_escaped(line, sample.path);
 }
 
-/// "ext:offset:size:xxh3", the last "-" when unknown.
+/// "ext:offset:size:xxh3", the last "-" when unknown, and ":path" where the member has one.
 bool parse_moved_member(std::string_view column, MovedMember& member) {
   std::array<std::string_view, 4> parts;
   member.xxh3.reset();
-  return split_parts(column, parts) && unescape(parts[0], member.extension) && parse_number(parts[1], member.offset) &&
-         parse_number(parts[2], member.size) && (parts[3] == "-" || parse_hex(parts[3], member.xxh3.emplace()));
+  member.path.clear();
+  if (!split_parts(column, parts) || !unescape(parts[0], member.extension) || !parse_number(parts[1], member.offset) ||
+      !parse_number(parts[2], member.size)) {
+    return false;
+  }
+  const std::size_t colon = parts[3].find(':');
+  const std::string_view xxh3 = parts[3].substr(0, colon);
+  return (xxh3 == "-" || parse_hex(xxh3, member.xxh3.emplace())) &&
+         (colon == std::string_view::npos || unescape(parts[3].substr(colon + 1), member.path));
+}
+
+void append_path(std::string& line, const MovedMember& member) {
+  if (member.path.empty()) return;
+  line += ':';
+  append_escaped(line, member.path);
 }
 
 }  // namespace
@@ -341,6 +370,7 @@ std::string moved_sample_line(const MovedSample& sample) {
     append_escaped(line, member.extension);
     fmt::format_to(std::back_inserter(line), ":{}:{}:{}", member.offset, member.size,
                    member.xxh3 ? to_hex(*member.xxh3) : "-");
+    append_path(line, member);
   }
   return line;
 }
@@ -352,6 +382,7 @@ std::string moved_sample_identity(const MovedSample& sample) {
     line += '\t';
     append_escaped(line, member.extension);
     fmt::format_to(std::back_inserter(line), ":{}", member.size);
+    append_path(line, member);
   }
   return line;
 }

@@ -19,11 +19,12 @@
 namespace shardkit::formats {
 
 /// First lines: of a plan of convert, whose samples are files or objects of a store, and of a reshard, whose samples
-/// lie in tars.
+/// lie in tars. The third and the last are of plans that older versions do not follow: with nested keys, or paths.
 inline constexpr std::string_view kPlanMagic = "shardkit-plan\t1";
 inline constexpr std::string_view kObjectPlanMagic = "shardkit-plan\t2";
-inline constexpr std::string_view kNestedPlanMagic = "shardkit-plan\t3";
+inline constexpr std::string_view kNewPlanMagic = "shardkit-plan\t3";
 inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
+inline constexpr std::string_view kNewReshardMagic = "shardkit-reshard\t2";
 
 /// A source file as the scan found it. Size and mtime, or of an object its version, are how convert recognises that it
 /// has changed.
@@ -32,6 +33,7 @@ struct PlannedFile {
   std::uint64_t size = 0;     ///< bytes
   std::int64_t mtime_ns = 0;  ///< since 1970; of an object 0
   std::optional<std::string> version = {};  ///< of an object of a store; may be empty
+  std::string path = {};  ///< relative to the source, of a file whose stem is another than its sample's
   bool operator==(const PlannedFile&) const = default;
 };
 
@@ -41,7 +43,7 @@ struct PlannedSample {
   /// Path without the last dot and extension: within the class folder, or, of a list's plan, below the source.
   std::string stem;
   PlannedFile image;
-  std::vector<PlannedFile> sidecars;  ///< files that share the stem, by extension
+  std::vector<PlannedFile> sidecars;  ///< the sample's other files; `extension` of one with a path is its field's name
   std::string json = {};              ///< text of a .json member that no file holds; at most kLongestPlannedJson bytes
   bool operator==(const PlannedSample&) const = default;
 };
@@ -52,6 +54,7 @@ struct MovedMember {
   std::uint64_t offset = 0;           ///< of the first content byte in the input tar
   std::uint64_t size = 0;             ///< content bytes
   std::optional<std::uint64_t> xxh3;  ///< XXH3-64 of the content, where an index tells it
+  std::string path = {};              ///< as IndexMember::path
   bool operator==(const MovedMember&) const = default;
 };
 
@@ -92,7 +95,8 @@ struct PlanHead {
   std::vector<PlanInput> inputs = {};          ///< of a reshard; none in a plan of convert
   bool listed = false;                         ///< of a list of images, not of a tree of class folders
   bool objects = false;                        ///< its images are objects of a store and have versions: version 2
-  KeyRule keys = KeyRule::flat;                ///< nested: version 3, with objects or without
+  KeyRule keys = KeyRule::flat;                ///< as the option "keys" says; nested: version 3
+  bool paths = false;                          ///< indexes hold the paths of members: version 3, of a reshard 2
   std::optional<std::uint64_t> parts = {};  ///< to be worked in; for schedulers that do not tell, no part of the hash
   bool operator==(const PlanHead&) const = default;
 };

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "formats/portable_name.hpp"
 #include "formats/tsv.hpp"
 
 namespace shardkit::formats {
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "shardkit-index";
 constexpr std::string_view kVersion = "1";
+constexpr std::string_view kPathsVersion = "2";
 constexpr std::uint64_t kLongestEdgeLine = 4096;  // first and last line: a shard's name and numbers
 
 [[noreturn]] void damaged(const std::string& name, std::uint64_t offset, std::string_view why) {
@@ -28,11 +30,11 @@ void parse_head(std::string_view line, const std::string& name, ShardSummary& su
   std::vector<std::string_view> columns;
   split_columns(line, columns);
   if (columns.size() != 4 || columns[0] != kMagic) damaged(name, 0, "the first line is not that of a shard index");
-  if (columns[1] != kVersion) {
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("shard index '{}' has version {}; this program reads version {}", name, columns[1], kVersion), name,
-        0);
+  if (columns[1] != kVersion && columns[1] != kPathsVersion) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("shard index '{}' has version {}; this program reads versions {} and {}", name, columns[1],
+                            kVersion, kPathsVersion),
+                name, 0);
   }
   if (!unescape(columns[2], summary.shard)) damaged(name, 0, "bad escape in the shard's name");
   summary.plan = columns[3];
@@ -45,11 +47,17 @@ bool parse_end(const std::vector<std::string_view>& columns, ShardSummary& summa
          parse_hex(columns[4], summary.xxh3_128) && parse_hex(columns[5], checksum);
 }
 
-/// "ext:offset:size:xxh3"
+/// "ext:offset:size:xxh3", and ":path" where the member has one.
 bool parse_member(std::string_view column, IndexMember& member) {
   std::array<std::string_view, 4> parts;
-  return split_parts(column, parts) && unescape(parts[0], member.extension) && parse_number(parts[1], member.offset) &&
-         parse_number(parts[2], member.size) && parse_hex(parts[3], member.xxh3);
+  if (!split_parts(column, parts) || !unescape(parts[0], member.extension) || !parse_number(parts[1], member.offset) ||
+      !parse_number(parts[2], member.size)) {
+    return false;
+  }
+  const std::size_t colon = parts[3].find(':');
+  member.path.clear();
+  return parse_hex(parts[3].substr(0, colon), member.xxh3) &&
+         (colon == std::string_view::npos || unescape(parts[3].substr(colon + 1), member.path));
 }
 
 /// Columns: "+" key label path member...
@@ -82,10 +90,17 @@ bool parse_skip(const std::vector<std::string_view>& columns, IndexSkip& skip) {
 
 }  // namespace
 
-ShardIndexWriter::ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan) : sink_(sink) {
+std::string implied_path(std::string_view sample_path, std::string_view extension) {
+  const NameParts parts = split_extension(sample_path);
+  if (portable_extension(parts.extension) == extension) return std::string(sample_path);
+  return fmt::format("{}.{}", parts.stem, extension);
+}
+
+ShardIndexWriter::ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan, bool paths)
+    : sink_(sink) {
   summary_.shard = shard;
   summary_.plan = plan;
-  line_ = fmt::format("{}\t{}\t", kMagic, kVersion);
+  line_ = fmt::format("{}\t{}\t", kMagic, paths ? kPathsVersion : kVersion);
   append_escaped(line_, shard);
   line_ += '\t';
   line_ += plan;
@@ -110,6 +125,9 @@ void ShardIndexWriter::add(const IndexSample& sample) {
     line_ += '\t';
     append_escaped(line_, member.extension);
     fmt::format_to(std::back_inserter(line_), ":{}:{}:{:016x}", member.offset, member.size, member.xxh3);
+    if (member.path.empty()) continue;
+    line_ += ':';
+    append_escaped(line_, member.path);
   }
   line();
   ++summary_.samples;

@@ -10,7 +10,7 @@
 #include "core/bytes.hpp"
 #include "core/hash.hpp"
 
-/// The per-shard sample index `.shardkit/<shard>.index` (docs/formats.md, "Shard index", version 1).
+/// The per-shard sample index `.shardkit/<shard>.index` (docs/formats.md, "Shard index", versions 1 and 2).
 ///
 /// Lines of tab-separated text, so that cut, grep and a five-line script read it. It is streamed in both directions:
 /// neither side holds more than one line.
@@ -22,6 +22,7 @@ struct IndexMember {
   std::uint64_t offset = 0;  ///< of the first content byte within the shard
   std::uint64_t size = 0;    ///< content bytes
   std::uint64_t xxh3 = 0;    ///< XXH3-64 of the content
+  std::string path = {};     ///< of its file, relative to the source; empty where implied_path() tells it
   bool operator==(const IndexMember&) const = default;
 };
 
@@ -32,6 +33,10 @@ struct IndexSample {
   std::vector<IndexMember> members;    ///< in shard order, never empty
   bool operator==(const IndexSample&) const = default;
 };
+
+/// Where the file of a member lies unless an index says otherwise, by the path of its sample: the path itself for the
+/// file that started the sample, else the path with the member's extension in place of the last.
+std::string implied_path(std::string_view sample_path, std::string_view extension);
 
 /// A source file that was left out, and why.
 struct IndexSkip {
@@ -53,8 +58,8 @@ struct ShardSummary {
 
 class ShardIndexWriter {
  public:
-  /// Writes the head. `plan` may be empty.
-  ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan);
+  /// Writes the head. `plan` may be empty. Members may have paths only where `paths` says so: then it is version 2.
+  ShardIndexWriter(ByteSink& sink, std::string_view shard, std::string_view plan, bool paths = false);
 
   void add(const IndexSample& sample);
   void add(const IndexSkip& skip);

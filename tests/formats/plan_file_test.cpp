@@ -175,6 +175,51 @@ TEST_CASE("a list's plan has paths below the source, samples without a class, an
   CHECK(plan.shards()[0].bytes == (3 * 1024) + (2 * 1024) + 1024 + 1024);
 }
 
+TEST_CASE("a side-car with a path of its own lies there, and the plan has version 3") {
+  PlanHead head{"x", {}, {{"cat", 3, 1}}, {}};
+  head.paths = true;
+  const PlannedSample sample{
+      0, KeyMark::none, "a", {"jpg", 1, 1}, {{"mask.png", 2, 1, {}, "../masks/a:b.png"}, {"txt", 3, 1}}, "[{}]"};
+  StringSink sink;
+  PlanWriter writer(sink, head);
+  writer.begin_shard();
+  writer.add(sample);
+  const Hash128 hash = writer.finish();
+  CHECK(sink.text().starts_with("shardkit-plan\t3\n"));
+  MemorySource source(as_bytes(sink.text()));
+  const PlanReader plan(source, "p");
+  CHECK(plan.head() == head);
+  CHECK(plan.hash() == hash);
+  PlannedSample read;
+  CHECK(plan.read_shard(0).next(read));
+  CHECK(read == sample);
+  CHECK(file_path(head, read, read.sidecars[0]) == "../masks/a:b.png");
+  CHECK(file_path(head, read, read.sidecars[1]) == "cat/a.txt");
+}
+
+TEST_CASE("a path that follows no side-car is damage") {
+  StringSink sink;
+  PlanWriter writer(sink, {"x", {}, {{"cat", 0, 1}}, {}});
+  writer.begin_shard();
+  writer.add_line("+\t0\t0\ta\tjpg:1:1\t=b", "", 1024);
+  writer.finish();
+  MemorySource source(as_bytes(sink.text()));
+  const PlanReader plan(source, "p");
+  auto reader = plan.read_shard(0);
+  PlannedSample sample;
+  CHECK_THROWS_AS(reader.next(sample), Error);
+}
+
+TEST_CASE("a moved member keeps its path") {
+  const MovedSample sample{1, "k", "k", 7, "cats/a.jpg", {{"jpg", 512, 3, 5}, {"mask.png", 1024, 4, {}, "m/a:b.png"}}};
+  const std::string line = moved_sample_line(sample);
+  std::vector<std::string_view> columns;
+  split_columns(line, columns);
+  MovedSample read;
+  CHECK(parse_moved_sample(columns, read));
+  CHECK(read == sample);
+}
+
 TEST_CASE("what the .json members say is part of the hash") {
   const auto hash_with = [](const char* json) {
     StringSink sink;

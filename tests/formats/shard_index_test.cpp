@@ -102,8 +102,28 @@ TEST_CASE("a member that lies beyond the end of its shard is damage, though the 
 
 TEST_CASE("bytes after the closing line are damage") { CHECK(read_failure(written() + "+\n") == ErrorCode::corrupt); }
 
+TEST_CASE("files whose place the sample's path does not tell have paths, in version 2") {
+  const IndexSample sample{
+      "cats/a", 3, "cats/a.JPEG", {{"jpg", 512, 1, 7}, {"mask.png", 1536, 1, 7, "masks/a:1\t.png"}}};
+  StringSink sink;
+  ShardIndexWriter writer(sink, "s.tar", "", true);
+  writer.add(sample);
+  writer.finish(4096, {1, 2});
+  CHECK(sink.text().starts_with("shardkit-index\t2\ts.tar\t\n"));
+  MemorySource source(as_bytes(sink.text()));
+  std::vector<IndexSample> samples;
+  read_shard_index(source, "i", {[&](IndexSample&& s) { samples.push_back(s); }});
+  CHECK(samples == std::vector{sample});
+}
+
+TEST_CASE("a member's file lies beside the one that starts the sample unless it has a path") {
+  CHECK(implied_path("cats/a b.JPEG", "jpg") == "cats/a b.JPEG");
+  CHECK(implied_path("cats/a.v2.png", "json") == "cats/a.v2.json");
+  CHECK(implied_path("cats/a.png", "seg.png") == "cats/a.seg.png");
+}
+
 TEST_CASE("an index of another version is refused by its version") {
   std::string text = written();
-  text.replace(text.find("\t1\t"), 3, "\t2\t");
+  text.replace(text.find("\t1\t"), 3, "\t3\t");
   CHECK(read_failure(text) == ErrorCode::unsupported);
 }

@@ -130,13 +130,18 @@ class FolderSource final : public SampleSource {
     std::uint64_t at = 0;
     for (const Member& member : members) {
       MutableBytes content = out.subspan(at + formats::kTarBlock, member.size());
+      std::string path;
       if (member.file) {
-        timed(meter, [&] { read_file(formats::file_path(head_, sample, *member.file), *member.file, content); });
+        path = formats::file_path(head_, sample, *member.file);
+        timed(meter, [&] { read_file(path, *member.file, content); });
       } else {
         std::ranges::copy(as_bytes(member.text), content.begin());
       }
       if (member.file == &sample.image) content = content.first(check_image(sample, content));
       result.members.push_back(finish_member(out, at, result.key, member.extension, content.size()));
+      if (head_.paths && member.file && path != formats::implied_path(result.path, member.extension)) {
+        result.members.back().path = std::move(path);
+      }
       at += formats::tar_member_bytes(content.size());
     }
     return result;

@@ -22,13 +22,7 @@ namespace {
 
 constexpr std::size_t kLongestComponent = 255;  // NAME_MAX of every common Linux file system
 constexpr std::size_t kLongestPath = 4095;      // PATH_MAX without its NUL
-
-/// Where convert found this member.
-std::string original_path(const ListedSample& sample, const ListedMember& member) {
-  const formats::NameParts image = formats::split_extension(sample.path);
-  if (member.extension == formats::portable_extension(image.extension)) return sample.path;
-  return fmt::format("{}.{}", image.stem, member.extension);
-}
+constexpr std::string_view kParent = "../";
 
 /// `name` below the folder of its class.
 std::string classed_path(const std::string& folder, const std::string& name) {
@@ -68,6 +62,18 @@ MemberPaths::MemberPaths(const std::optional<formats::Manifest>& manifest) {
     if (!names_.emplace(item.label, item.name).second) shared.insert(item.label);
   }
   for (const std::uint64_t label : shared) names_.erase(label);  // which of the classes it was nobody knows
+  const auto source = manifest->options.find("source_folder");
+  if (source != manifest->options.end()) source_folder_ = source->second;
+}
+
+/// Where convert found this member, below the folder that holds the source and the fields outside of it.
+std::string MemberPaths::original_path(const ListedSample& sample, const ListedMember& member) const {
+  if (member.path.empty()) {
+    return io::join_path(source_folder_, formats::implied_path(sample.path, member.extension));
+  }
+  std::string path = fs::path(io::join_path(source_folder_, member.path)).lexically_normal();
+  while (path.starts_with(kParent)) path.erase(0, kParent.size());
+  return path;
 }
 
 Result<std::string> MemberPaths::place(const ListedSample& sample, const ListedMember& member) const {

@@ -28,15 +28,18 @@ class MemberPaths {
   explicit MemberPaths(const std::optional<formats::Manifest>& manifest);
 
   /// The path for `member` of `sample`; empty for a label, which becomes a folder. The original path where the sample
-  /// knows it; side-cars stand beside their image. Else <class>/<name>, or the name alone when it starts with its class
-  /// already or has no label. Error{corrupt} as contained_path().
+  /// knows it, below the manifest's `source_folder` where fields lay outside of the source. Else <class>/<name>, or the
+  /// name alone when it starts with its class already or has no label. Error{corrupt} as contained_path().
   Result<std::string> place(const ListedSample& sample, const ListedMember& member) const;
 
   /// False when the folder for this label is its number, for lack of a name.
   bool knows_class(std::uint64_t label) const { return names_.contains(label); }
 
  private:
+  std::string original_path(const ListedSample& sample, const ListedMember& member) const;
+
   std::map<std::uint64_t, std::string> names_;
+  std::string source_folder_;  ///< of the source below the folder that holds its fields, too; empty: itself
 };
 
 /// The folder that an extract fills. While it lives it holds a lock in it and a place for unfinished files, both below

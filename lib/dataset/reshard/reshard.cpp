@@ -98,6 +98,7 @@ ReshardPlanned write_reshard_plan(const ReshardOptions& options, const std::stri
   formats::PlanHead head{
       options.sizes.name, plan_options(options, set, inputs), plan_classes(inputs, table, order, ctx), {}, {}};
   for (const ReshardInput& input : inputs.tars) head.inputs.push_back(input.identity);
+  head.paths = table.has_paths();
   const ShardCut cut = cut_shards(
       order.size(), [&](std::uint64_t i) { return table.tar_bytes(order[i]); }, options.sizes);
   ReshardPlanned planned;

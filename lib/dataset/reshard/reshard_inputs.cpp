@@ -304,6 +304,7 @@ class ShardSource final : public SampleSource {
       timed(meter, [&] { files_.read(sample.input, member.offset, content); });
       if (drop_bad_) check_image(sample, member, content);
       result.members.push_back(finish_member(out, at, sample.key, member.extension, member.size));
+      result.members.back().path = member.path;
       if (member.xxh3 && *member.xxh3 != result.members.back().xxh3) {
         const std::string& path = inputs_.tars[sample.input].path;
         throw Error(ErrorCode::conflict,

@@ -224,7 +224,8 @@ class SampleGatherer {
       sample.label = line.label;
       sample.path = std::move(line.path);
       for (formats::IndexMember& member : line.members) {
-        sample.members.push_back({std::move(member.extension), member.offset, member.size, member.xxh3});
+        sample.members.push_back(
+            {std::move(member.extension), member.offset, member.size, member.xxh3, std::move(member.path)});
       }
       keep(std::move(sample), gathered);
       if (gathered.found % 1024 == 0) ctx_.throw_if_stopped();
@@ -313,6 +314,9 @@ class SampleGatherer {
     for (formats::MovedMember& member : sample.members) {
       member.extension = formats::portable_moved_extension(member.extension);
       if (const auto renamed = renames_.find(member.extension); renamed != renames_.end()) {
+        if (member.path.empty() && !sample.path.empty()) {
+          member.path = formats::implied_path(sample.path, member.extension);
+        }
         member.extension = renamed->second;
       }
       if (member.extension.size() > kLongestExtension) {

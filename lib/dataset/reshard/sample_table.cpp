@@ -40,9 +40,13 @@ void mark_sample(formats::MovedSample& sample) {
   for (const formats::MovedMember& member : sample.members) longest = std::max(longest, member.extension.size());
   sample.key.resize(std::min(sample.key.size(), formats::kTarNameLimit - 1 - longest - 9));  // '-' and 8 digits
   sample.key = formats::marked_key(sample.key, origin);
-  if (sample.path.empty()) return;
-  const std::size_t stem = formats::split_extension(sample.path).stem.size();
-  sample.path = formats::marked_key(sample.path.substr(0, stem), origin) + sample.path.substr(stem);
+  const auto mark_path = [&](std::string& path) {
+    if (path.empty()) return;
+    const std::size_t stem = formats::split_extension(path).stem.size();
+    path = formats::marked_key(path.substr(0, stem), origin) + path.substr(stem);
+  };
+  mark_path(sample.path);
+  for (formats::MovedMember& member : sample.members) mark_path(member.path);
 }
 
 }  // namespace
@@ -54,6 +58,8 @@ void SampleTable::Batch::add(const formats::MovedSample& sample) {
     throw Error(ErrorCode::unsupported, fmt::format("sample '{}' has {} members; that is too much for one sample",
                                                     sample.source_key, sample.members.size()));
   }
+  has_paths_ =
+      has_paths_ || std::ranges::any_of(sample.members, [](const auto& member) { return !member.path.empty(); });
   const bool fits = sample.label && *sample.label < kNoLabel;
   records_.push_back({hash_of_key(sample.key), text_.size() << kLengthBits | line.size(),
                       static_cast<std::uint32_t>(blocks), fits ? static_cast<std::uint32_t>(*sample.label) : kNoLabel});
@@ -74,6 +80,7 @@ void SampleTable::Batch::spill() {
 void SampleTable::take(std::size_t input, Batch&& batch) {
   batch.spill();
   const std::scoped_lock lock(mutex_);
+  has_paths_ = has_paths_ || batch.has_paths_;
   batch.records_.shrink_to_fit();
   early_.emplace(input, std::move(batch.records_));
   for (auto next = early_.begin(); next != early_.end() && next->first == next_input_; ++next_input_) {

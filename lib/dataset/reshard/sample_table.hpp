@@ -50,6 +50,7 @@ class SampleTable {
     std::vector<SampleRecord> records_;
     std::string text_;
     std::size_t first_in_text_ = 0;  ///< of records_
+    bool has_paths_ = false;
   };
 
   /// Takes what input number `input` holds; the inputs may come in any order, each once. Thread-safe.
@@ -57,6 +58,8 @@ class SampleTable {
   /// After the last take(): the samples can be read.
   void close();
 
+  /// Whether a member of any sample has a path of its own.
+  bool has_paths() const { return has_paths_; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(records_.size()); }
   const SampleRecord& record(std::uint32_t sample) const { return records_[sample]; }
   std::uint64_t tar_bytes(std::uint32_t sample) const { return std::uint64_t{records_[sample].tar_blocks} * 512; }
@@ -75,6 +78,7 @@ class SampleTable {
   std::map<std::size_t, std::vector<SampleRecord>> early_;  ///< inputs whose turn has not come
   std::deque<SampleRecord> records_;                        // grows without copying what is there
   std::vector<bool> marked_;
+  bool has_paths_ = false;
 };
 
 /// What the first pass of a reshard found.

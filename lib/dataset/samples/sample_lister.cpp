@@ -35,7 +35,8 @@ ListedSample listed(formats::IndexSample&& sample) {
   result.members.reserve(sample.members.size());
   for (formats::IndexMember& member : sample.members) {
     std::string name = fmt::format("{}.{}", result.key, member.extension);
-    result.members.push_back({std::move(name), std::move(member.extension), member.offset, member.size, member.xxh3});
+    result.members.push_back({std::move(name), std::move(member.extension), member.offset, member.size, member.xxh3,
+                              true, std::move(member.path)});
   }
   return result;
 }

@@ -64,12 +64,13 @@ struct ListedMember {
   std::uint64_t size = 0;    ///< of the content
   std::optional<std::uint64_t> xxh3;  ///< XXH3-64 of the content; only an index knows it
   bool plain = true;                  ///< false when what is stored is not the content: a sparse file
+  std::string path = {};              ///< as formats::IndexMember::path
 };
 
 struct ListedSample {
   std::string key;
   std::optional<std::uint64_t> label;
-  std::string path;                   ///< of the image in the source; empty for shards made by others
+  std::string path;                   ///< of its first file in the source; empty for shards made by others
   std::vector<ListedMember> members;  ///< in shard order, never empty
 };
 

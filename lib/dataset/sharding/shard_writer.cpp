@@ -114,17 +114,15 @@ struct Chunk {
 /// just makes the shard shorter.
 class ShardWriter {
  public:
-  /// `folder` holds the shards and has a .shardkit folder. Buffers of written chunks go back to `pool`. `md5`: keep the
-  /// shard's MD5 beside its index.
-  ShardWriter(io::FileSystem& files, const std::string& folder, const std::string& shard, std::string_view plan_hash,
-              BufferPool& pool, bool md5)
+  /// `setup.target` holds the shards and has a .shardkit folder. Buffers of written chunks go back to `pool`.
+  ShardWriter(io::FileSystem& files, const ShardWriting& setup, const std::string& shard, BufferPool& pool)
       : files_(files),
-        folder_(folder),
+        folder_(setup.target),
         pool_(pool),
-        tar_(files, io::join_path(folder, shard)),
-        index_file_(files, io::join_path(folder, formats::shard_index_path(shard))),
-        index_(index_file_, shard, plan_hash) {
-    if (md5) md5_.emplace();
+        tar_(files, io::join_path(folder_, shard)),
+        index_file_(files, io::join_path(folder_, formats::shard_index_path(shard))),
+        index_(index_file_, shard, to_hex(setup.plan.hash()), setup.plan.head().paths) {
+    if (setup.md5) md5_.emplace();
   }
 
   /// Takes a chunk; true for the one call that completed the shard. Thread-safe.
@@ -233,7 +231,7 @@ class ShardJob {
               BufferPool& pool)
         : number(position),
           samples(setup.source.open(shard)),
-          writer(files, setup.target, setup.plan.shard_name(shard), to_hex(setup.plan.hash()), pool, setup.md5),
+          writer(files, setup, setup.plan.shard_name(shard), pool),
           next(samples()) {}
 
     std::size_t number;  ///< among those asked for

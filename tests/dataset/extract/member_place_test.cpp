@@ -60,6 +60,27 @@ TEST_CASE("a known path is where the image goes back to, side-cars beside it, la
   CHECK_FALSE(places.place(sample("c/x", 5, "../x.jpg"), member("c/x.jpg", "jpg")));
 }
 
+TEST_CASE("a file with a path of its own goes there, never above the target") {
+  ListedMember mask = member("c/a.mask.png", "mask.png");
+  const ListedSample owner = sample("c/a", 5, "c/a.jpg");
+  const MemberPaths beside(std::nullopt);
+  mask.path = "c/a_mask.png";
+  CHECK(*beside.place(owner, mask) == "c/a_mask.png");
+  mask.path = "../masks/c/a.png";
+  CHECK(*beside.place(owner, mask) == "masks/c/a.png");
+  mask.path = "x/../../../../etc/a.png";
+  CHECK(*beside.place(owner, mask) == "etc/a.png");
+
+  formats::Manifest manifest = manifest_of({{"c", 5, 1}});
+  manifest.options["source_folder"] = "images";
+  const MemberPaths below(manifest);
+  mask.path = "../masks/c/a.png";
+  CHECK(*below.place(owner, mask) == "masks/c/a.png");
+  CHECK(*below.place(owner, member("c/a.jpg", "jpg")) == "images/c/a.jpg");
+  manifest.options["source_folder"] = "../..";
+  CHECK_FALSE(MemberPaths(manifest).place(owner, member("c/a.jpg", "jpg")));
+}
+
 TEST_CASE("without a path the class is the manifest's name or the label, and is not named twice") {
   const MemberPaths places(manifest_of({{"dog house", 0, 1}, {"cat", 1, 1}}));
   CHECK(*places.place(sample("x/1", 1), member("x/1.JPG", "jpg")) == "cat/x/1.JPG");
