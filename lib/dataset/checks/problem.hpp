@@ -98,11 +98,14 @@ enum class ProblemCode {
   foreign_index,
 };
 
-/// What would mend a problem.
+/// What repairs a problem. Each is an option of reshard but for `index`.
 enum class Remedy {
-  none,      ///< nothing that can be said in general, or the data is lost
-  reshard,   ///< `shardctl reshard` writes the same samples without it
-  drop_bad,  ///< `shardctl reshard --drop-bad` leaves the samples out; of errors alone
+  none,             ///< nothing that can be said in general, or the data is lost
+  reshard,          ///< `shardctl reshard` writes the same samples without it
+  salvage,          ///< takes the samples before the damage
+  mark_duplicates,  ///< gives each a name of its own
+  drop_bad,         ///< leaves the samples out; of errors alone
+  index,            ///< another reader's index is written again
 };
 
 /// What is known of a code, in the order of the enum.

@@ -19,6 +19,7 @@
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/extract/extract_target.hpp"
 #include "dataset/samples/sample_lister.hpp"
@@ -113,9 +114,8 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& places, 
   };
   visitor.finding = [&](const formats::TarFinding& finding) {
     throw Error(ErrorCode::corrupt,
-                fmt::format("shard '{}' cannot be extracted whole, at byte {}: {}; `shardctl verify` tells all that is "
-                            "wrong with it",
-                            shard.path, finding.offset, finding.text),
+                fmt::format("shard '{}' cannot be extracted whole, at byte {}: {}; {} tells all that is wrong with it",
+                            shard.path, finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path}))),
                 shard.path, finding.offset);
   };
   lister.list(shard, visitor);

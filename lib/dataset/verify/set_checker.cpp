@@ -215,13 +215,15 @@ void SetChecker::compare_shard_lists() {
 }
 
 /// Compares a shard with what another reader's index says of it.
-void SetChecker::compare_count(const std::string& index, const formats::ShardCount& count) {
+void SetChecker::compare_count(const formats::IndexKind& kind, const std::string& index,
+                               const formats::ShardCount& count) {
   const std::string_view shard = count.shard;
   const auto found = by_name_.find(shard.substr(shard.rfind('/') + 1));
   if (found == by_name_.end()) return;
   const std::size_t i = found->second;
   const auto note = [&](std::uint64_t said, std::uint64_t is, std::string_view what) {
     if (said == is) return;
+    wrong_readers_.emplace(kind.name);
     reports_[i].log.add(ProblemCode::foreign_index, std::nullopt, "",
                         fmt::format("{} says {} {}, there are {}", index, said, what, is));
   };
@@ -235,8 +237,10 @@ void SetChecker::compare_indexes() {
     const std::string path = io::join_path(set_.folder, kind.set_files.front());
     if (!set_.inputs->exists(path)) continue;
     try {
-      for (const formats::ShardCount& count : kind.read_set(set_.inputs->text(path), path)) compare_count(path, count);
+      for (const formats::ShardCount& count : kind.read_set(set_.inputs->text(path), path))
+        compare_count(kind, path, count);
     } catch (const Error& error) {
+      wrong_readers_.emplace(kind.name);
       log_.add(ProblemCode::foreign_index, error.offset(), "", error.what());
     }
   }

@@ -68,6 +68,8 @@ class SetChecker {
   /// What the labels of the whole set are like; empty without labels.
   std::optional<VerifyClasses> classes() const;
   ProblemLog& log() { return log_; }
+  /// Readers whose indexes beside the shards say something else than these: "wids".
+  const std::set<std::string>& wrong_readers() const { return wrong_readers_; }
   /// Problems of shards that were not there.
   std::vector<ProblemLog>& missing() { return missing_; }
 
@@ -79,7 +81,7 @@ class SetChecker {
   void check_kinds();
   void compare_shard_lists();
   void compare_indexes();
-  void compare_count(const std::string& index, const formats::ShardCount& count);
+  void compare_count(const formats::IndexKind& kind, const std::string& index, const formats::ShardCount& count);
 
   const catalog::ShardSet& set_;
   const std::vector<ExpectedShard>& expected_;
@@ -87,6 +89,7 @@ class SetChecker {
   const std::optional<std::set<std::string>>& staged_;
   ProblemLog log_;
   std::vector<ProblemLog> missing_;
+  std::set<std::string> wrong_readers_;
   std::unordered_map<std::string_view, std::size_t> by_name_;  ///< numbers of shards of one folder
   KeyTable keys_;
   std::mutex mutex_;

@@ -20,6 +20,7 @@
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/shard_checker.hpp"
 #include "dataset/verify/image_check.hpp"
@@ -101,8 +102,8 @@ class Verification {
     if (options_.depth == VerifyDepth::checksum && !has_checksums()) {
       throw Error(ErrorCode::not_found,
                   fmt::format("there are no checksums to compare with: neither a {} beside the shards nor an index for "
-                              "each; `shardctl index SHARDS` makes them from the shards as they are now",
-                              formats::kManifestName),
+                              "each; {} makes them from the shards as they are now",
+                              formats::kManifestName, remedy::in_text(remedy::index(options_.shards))),
                   set_.folder.empty() ? set_.shards.front().path : set_.folder);
     }
     return options_.depth;
@@ -239,14 +240,22 @@ class Verification {
     return fmt::format("{}; {} not decoded ({})", text, format_count(*result_.images_not_decoded), kinds_not_decoded_);
   }
 
+  /// One reshard repairs all that a reshard can.
   void name_remedies() {
-    const auto advise = [&](std::string_view option, std::string_view what) {
-      result_.remedies.push_back(
-          fmt::format("shardctl reshard{} {} OUT  # {}", option, fmt::join(options_.shards, " "), what));
+    const auto needs = [&](Remedy remedy) { return remedies_.contains(remedy); };
+    const auto advise = [&](const std::string& command, std::string_view effect) {
+      result_.remedies.push_back(fmt::format("{}  # {}", command, effect));
     };
-    if (remedies_.contains(Remedy::drop_bad)) advise(" --drop-bad", "the same samples without those that are bad");
-    if (remedies_.contains(Remedy::reshard))
-      advise("", "the same samples under names and headers that every reader knows");
+    const remedy::Repairs repairs{needs(Remedy::salvage), needs(Remedy::mark_duplicates), needs(Remedy::drop_bad)};
+    std::string effect = "the same samples under names and headers that every reader knows";
+    if (repairs.salvage) effect += ", of damaged shards those before the damage";
+    if (repairs.mark_duplicates) effect += ", each under a name of its own";
+    if (repairs.drop_bad) effect += ", without those that are bad";
+    const bool repairs_some = repairs.salvage || repairs.mark_duplicates || repairs.drop_bad;
+    if (repairs_some || needs(Remedy::reshard)) advise(remedy::reshard(options_.shards, repairs), effect);
+    for (const std::string& reader : set_checker_.wrong_readers()) {
+      advise(remedy::index(options_.shards, reader), "writes this reader's indexes again");
+    }
   }
 
   const VerifyOptions& options_;
