@@ -20,7 +20,7 @@ constexpr ProblemKind kKinds[] = {
     {unreadable, "unreadable", kError, "the shard cannot be read"},
     {zero_length, "zero_length", kError, "the shard has no byte", Remedy::salvage},
     {compressed, "compressed", kError, "compressed shards cannot be indexed or read at random", Remedy::reshard},
-    {not_a_tar, "not_a_tar", kError, "this is no tar archive"},
+    {not_a_tar, "not_a_tar", kError, "this is no tar archive", Remedy::salvage},
     {bad_header_checksum, "bad_header_checksum", kError, "readers stop here and lose all that follows",
      Remedy::salvage},
     {bad_size_field, "bad_size_field", kError, "readers cannot find the members that follow", Remedy::salvage},
@@ -77,7 +77,7 @@ constexpr ProblemKind kKinds[] = {
     {split_sample, "split_sample", kError, "its members do not stand together; readers make two samples of it",
      Remedy::reshard},
     {duplicate_key, "duplicate_key", kError,
-     "the key stands in another shard too; Energon refuses the set and caches collide", Remedy::mark_duplicates},
+     "another sample has this key too; Energon refuses the set and caches collide", Remedy::mark_duplicates},
     {missing_label, "missing_label", kError, "the sample has no .cls where others, or the source, have a label"},
     {missing_field, "missing_field", kError, "the source has this file for the sample, the shard does not"},
     {bad_label, "bad_label", kError, "a .cls is to hold a whole number in ASCII; loaders stop on anything else"},
@@ -184,6 +184,13 @@ std::uint64_t ProblemLog::total(Severity severity) const {
 
 std::uint64_t ProblemLog::errors() const { return total(Severity::error); }
 std::uint64_t ProblemLog::warnings() const { return total(Severity::warning); }
+
+void ProblemLog::drop(std::span<const ProblemCode> codes) {
+  for (const ProblemCode code : codes) {
+    tallies_[static_cast<std::size_t>(code)] = {};
+    std::erase_if(problems_, [&](const Problem& problem) { return problem.code == problem_kind(code).name; });
+  }
+}
 
 std::vector<Problem> ProblemLog::take() {
   for (Problem& problem : problems_) {

@@ -156,6 +156,8 @@ class ProblemLog {
   std::uint64_t warnings() const;
   bool has(ProblemCode code) const { return tallies_[static_cast<std::size_t>(code)].count > 0; }
 
+  /// Forgets problems that another one explains. Nothing may be added after that.
+  void drop(std::span<const ProblemCode> codes);
   /// The lines, in the order of their first occurrence.
   std::vector<Problem> take();
 

@@ -136,7 +136,13 @@ class SampleGatherer {
     const auto given = renames_.find("");
     const TarReading reading{tar.path, input, given == renames_.end() ? std::string() : given->second, options_.salvage,
                              remedy::with_salvage(command_of(options_))};
-    const TarSamples read = read_tar_samples(*source, reading, visitor, ctx_);
+    TarSamples read{.cut = true};
+    try {
+      read = read_tar_samples(*source, reading, visitor, ctx_);
+    } catch (const Error& error) {
+      const bool is_no_tar = error.code() == ErrorCode::corrupt && error.offset() == 0U && gathered->found == 0;
+      if (!options_.salvage || !is_no_tar) throw;
+    }
     gathered->ignored += read.ignored;
     const std::uint64_t listed = tar.listed ? tar.listed->bytes : 0;
     if (read.cut || (options_.salvage && read.lacks_end && source->size() < listed)) {

@@ -38,17 +38,24 @@ class RepeatFinder final : public formats::TarHandler {
     std::string key;
     std::size_t shard = 0;
     std::uint64_t offset = 0;
+    std::set<std::string> extensions;  ///< of all its members in this shard so far
   };
 
   void note(const formats::Sample& sample) {
     const auto found = first_.find(xxh3_64(as_bytes(sample.key)));
     if (found == first_.end()) return;
     Place& first = found->second;
+    std::set<std::string> extensions;
+    for (const formats::SampleMember& member : sample.members) extensions.insert(member.extension);
     if (!std::exchange(first.seen, true)) {
-      first = {true, sample.key, shard_, sample.offset};
+      first = {true, sample.key, shard_, sample.offset, std::move(extensions)};
     } else if (first.key == sample.key) {
-      const bool here = first.shard == shard_;
-      reports_[shard_].log.add(here ? ProblemCode::split_sample : ProblemCode::duplicate_key, sample.offset, sample.key,
+      // What the sample has already is another sample of that key, else it is a piece of it.
+      const auto is_there = [&](const std::string& extension) { return first.extensions.contains(extension); };
+      const bool is_piece = first.shard == shard_ && std::ranges::none_of(extensions, is_there);
+      if (is_piece) first.extensions.merge(extensions);
+      reports_[shard_].log.add(is_piece ? ProblemCode::split_sample : ProblemCode::duplicate_key, sample.offset,
+                               sample.key,
                                fmt::format("first in '{}' at byte {}", set_.shards[first.shard].name, first.offset));
     }
   }

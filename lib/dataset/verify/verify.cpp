@@ -1,6 +1,7 @@
 #include "dataset/verify/verify.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -187,6 +188,10 @@ class Verification {
   bool has_findings() const { return result_.has_findings(); }
 
   void collect(ProblemLog& log) {
+    // What a reader makes of the pieces of a sample that do not stand together.
+    constexpr std::array kOfPieces{ProblemCode::orphan_member, ProblemCode::missing_label, ProblemCode::missing_field,
+                                   ProblemCode::differing_members};
+    if (log.has(ProblemCode::split_sample)) log.drop(kOfPieces);
     if (log.errors() > 0 && &log != &set_checker_.log()) ++shards_with_errors_;
     result_.errors += log.errors();
     result_.warnings += log.warnings();

@@ -145,7 +145,7 @@ TEST_CASE("a cut shard is refused with the command that salvages it") {
   const OneTar tar(TarBuilder().raw(whole.substr(0, 2570)));
   CHECK(says(failure(tar.options()), "--salvage` takes what stands before that"));
   std::string damaged = whole;
-  damaged[4096 + 512] = 'X';  // in the header of the third sample
+  damaged[4096] = 'X';  // in the header of the third sample
   const OneTar flipped(TarBuilder().raw(damaged));
   ReshardOptions options = flipped.options();
   options.salvage = true;
