@@ -241,7 +241,8 @@ void kernel(const bench::Environment& machine, std::string& out) {
   facts.add(kernel.release);
   if (!kernel.virtual_machine.empty()) facts.add("virtual machine " + kernel.virtual_machine);
   if (!kernel.container.empty()) facts.add(kernel.container + " container");
-  facts.add("io_uring " + kernel.io_uring).add("cachestat " + kernel.cachestat);
+  facts.add(fmt::format("io_uring {}", enum_name(kernel.io_uring)));
+  facts.add(fmt::format("cachestat {}", enum_name(kernel.cachestat)));
   facts.add_if(kernel.descriptors, "{} open files");
   facts.add(kernel.locked_memory && !kernel.may_lock ? format_size(*kernel.locked_memory) + " may be locked" : "");
   cli::line(out, "kernel", facts.text());

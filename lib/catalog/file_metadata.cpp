@@ -27,14 +27,14 @@ constexpr unsigned kDescriptorsPerRead = 3;
 /// One batch of files of one class whose metadata is to be read.
 struct StatBatch {
   ScannedClass* owner = nullptr;
-  std::size_t begin = 0;  ///< images first, then side-cars
+  std::size_t begin = 0;  ///< files that start samples first, then their other members
   std::size_t end = 0;
 };
 
 std::vector<StatBatch> batches_of(std::vector<ScannedClass>& classes) {
   std::vector<StatBatch> batches;
   for (ScannedClass& owner : classes) {
-    const std::size_t count = owner.files.size() + owner.sidecars.size();
+    const std::size_t count = owner.files.size() + owner.members.size();
     for (std::size_t begin = 0; begin < count; begin += kBatch) {
       batches.push_back({&owner, begin, std::min(begin + kBatch, count)});
     }
@@ -48,7 +48,10 @@ constexpr std::int64_t kUnreadable = INT64_MIN;
 class MetadataReader {
  public:
   MetadataReader(const SourceFolder& source, ImageFolderScan& scan, Context& ctx)
-      : source_(source), scan_(scan), ctx_(ctx) {}
+      : source_(source),
+        scan_(scan),
+        ctx_(ctx),
+        root_(source.store ? io::File() : io::File::open_read(source.path, O_DIRECTORY)) {}
 
   void run(unsigned cores) {
     const std::vector<StatBatch> batches = batches_of(scan_.classes);
@@ -66,8 +69,8 @@ class MetadataReader {
     for (std::size_t i = batch.begin; i < batch.end; ++i) {
       const std::size_t images = owner.files.size();
       const bool is_image = i < images;
-      ScannedFile& file = is_image ? owner.files[i] : owner.sidecars[i - images].file;
-      const bool optional = scan_.listed && !is_image;
+      ScannedFile& file = is_image ? owner.files[i] : owner.members[i - images].file;
+      const bool optional = !is_image && owner.members[i - images].maybe;
       if (source_.store) {
         look_up(owner, file, optional);
       } else {
@@ -90,18 +93,20 @@ class MetadataReader {
     }
   }
 
-  /// `optional`: a list does not say which side-cars there are.
   void read(const io::File& folder, const ScannedClass& owner, ScannedFile& file, bool optional) {
     const char* name = owner.names.data() + file.name_offset;
+    const bool of_source = *name == '/';
+    const io::File& start = of_source ? root_ : folder;
+    name += of_source ? 1 : 0;
     struct stat info {};
-    if (::fstatat(folder.fd(), name, &info, 0) != 0) {
+    if (::fstatat(start.fd(), name, &info, 0) != 0) {
       if (optional && errno == ENOENT) {
         file.mtime_ns = kUnreadable;
       } else {
-        add_problem(owner, file, system_error(errno, "read", io::join_path(folder.path(), name)));
+        add_problem(owner, file, system_error(errno, "read", io::join_path(start.path(), name)));
       }
     } else if (!S_ISREG(info.st_mode)) {
-      const std::string path = io::join_path(folder.path(), name);
+      const std::string path = io::join_path(start.path(), name);
       add_problem(owner, file, Error(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", path), path));
     } else {
       file.size = static_cast<std::uint64_t>(info.st_size);
@@ -119,10 +124,11 @@ class MetadataReader {
   const SourceFolder& source_;
   ImageFolderScan& scan_;
   Context& ctx_;
+  const io::File root_;  ///< of a local source
   std::mutex mutex_;
 };
 
-/// Drops the files that could not be read, and side-cars of images that were dropped.
+/// Drops the files that could not be read, and members of images that were dropped.
 void drop_unreadable(ScannedClass& owner) {
   std::vector<std::uint32_t> new_index(owner.files.size());
   std::uint32_t kept = 0;
@@ -130,12 +136,12 @@ void drop_unreadable(ScannedClass& owner) {
     new_index[i] = kept;
     if (owner.files[i].mtime_ns != kUnreadable) owner.files[kept++] = owner.files[i];
   }
-  std::erase_if(owner.sidecars, [&](const ScannedSidecar& sidecar) {
-    const std::uint32_t at = new_index[sidecar.image];
-    const std::uint32_t after = sidecar.image + 1 < new_index.size() ? new_index[sidecar.image + 1] : kept;
-    return at == after || sidecar.file.mtime_ns == kUnreadable;
+  std::erase_if(owner.members, [&](const ScannedMember& member) {
+    const std::uint32_t at = new_index[member.image];
+    const std::uint32_t after = member.image + 1 < new_index.size() ? new_index[member.image + 1] : kept;
+    return at == after || member.file.mtime_ns == kUnreadable;
   });
-  for (ScannedSidecar& sidecar : owner.sidecars) sidecar.image = new_index[sidecar.image];
+  for (ScannedMember& member : owner.members) member.image = new_index[member.image];
   owner.files.resize(kept);
 }
 
@@ -164,17 +170,24 @@ void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned c
   if (!scan.problems.empty() || scan.listed) drop_unreadable(scan);
 }
 
-void leave_out(ImageFolderScan& scan, const FileJudge& judge) {
-  const std::size_t before = scan.problems.size();
+void drop_images(ImageFolderScan& scan, const std::function<bool(const ScannedClass&, const ScannedFile&)>& judge) {
+  bool any = false;
   for (ScannedClass& owner : scan.classes) {
     for (ScannedFile& file : owner.files) {
-      std::optional<Error> error = judge(owner, file);
-      if (!error) continue;
+      if (!judge(owner, file)) continue;
       file.mtime_ns = kUnreadable;
-      scan.problems.push_back({owner.path_of(file), std::move(*error)});
+      any = true;
     }
   }
-  if (scan.problems.size() > before) drop_unreadable(scan);
+  if (any) drop_unreadable(scan);
+}
+
+void leave_out(ImageFolderScan& scan, const FileJudge& judge) {
+  drop_images(scan, [&](const ScannedClass& owner, const ScannedFile& file) {
+    std::optional<Error> error = judge(owner, file);
+    if (error) scan.problems.push_back({owner.path_of(file), std::move(*error)});
+    return error.has_value();
+  });
 }
 
 }  // namespace shardkit::catalog

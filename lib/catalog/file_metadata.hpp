@@ -15,10 +15,13 @@ namespace shardkit::catalog {
 void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std::function<void(std::size_t)>& work);
 
 /// Reads size and time of every file of a scan, many at a time. Files that cannot be read leave it and become problems,
-/// but for side-cars of a list that are not there: those just leave. Throws Error for a source that fails.
+/// but for members that are only `maybe` there: those just leave. Throws Error for a source that fails.
 void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned cores, Context& ctx);
 
-/// Takes those images out of a scan, with their side-cars, of which `judge` says what is wrong; they become problems.
+/// Takes images out of a scan, with their other files.
+void drop_images(ImageFolderScan& scan, const std::function<bool(const ScannedClass&, const ScannedFile&)>& judge);
+
+/// Takes those images out of a scan, with their other files, of which `judge` says what is wrong; they become problems.
 using FileJudge = std::function<std::optional<Error>(const ScannedClass&, const ScannedFile&)>;
 void leave_out(ImageFolderScan& scan, const FileJudge& judge);
 

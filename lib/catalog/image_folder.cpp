@@ -6,14 +6,13 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include "catalog/file_metadata.hpp"
-#include "core/hash.hpp"
+#include "core/text.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/sample_name.hpp"
 #include "io/publish.hpp"
@@ -22,6 +21,17 @@ namespace shardkit::catalog {
 namespace {
 
 constexpr std::array<std::string_view, 2> kUsualSidecars = {".json", ".txt"};
+
+/// Those that are looked for beside each image: the usual ones unless a declared field has their name, and the asked.
+std::vector<std::string> sidecar_suffixes(const ScanOptions& options) {
+  std::vector<std::string> suffixes;
+  for (const std::string_view usual : kUsualSidecars) {
+    if (std::ranges::find(options.fields, usual.substr(1), &FieldTemplate::name) == options.fields.end())
+      suffixes.emplace_back(usual);
+  }
+  suffixes.insert(suffixes.end(), options.sidecars.begin(), options.sidecars.end());
+  return suffixes;
+}
 
 /// A folder's identity, to notice when a link leads back to a folder that we are already inside of.
 using FolderId = std::pair<dev_t, ino_t>;
@@ -41,7 +51,8 @@ class ClassWalker {
  public:
   ClassWalker(std::string class_path, Context& ctx) : class_path_(std::move(class_path)), ctx_(ctx) {}
 
-  void walk(const std::string& relative) {
+  /// `below`: also the folders in it.
+  void walk(const std::string& relative, bool below = true) {
     const std::string path = relative.empty() ? class_path_ : io::join_path(class_path_, relative);
     const FolderId id = folder_id(path);
     if (std::ranges::find(inside_, id) != inside_.end()) {
@@ -52,6 +63,8 @@ class ClassWalker {
     for (ListedEntry& entry : list_folder(path)) {
       if (entry.kind == EntryKind::file) {
         files_[relative].push_back({std::move(entry.name), 0, {}});
+      } else if (!below) {
+        continue;
       } else if (is_system_folder(entry.name)) {
         warn_of_system_folder(ctx_, io::join_path(path, entry.name), "would read the images in it");
       } else {
@@ -89,11 +102,12 @@ FilesByFolder list_stored_class(const SourceFolder& source, const std::string& n
   FilesByFolder files;
   std::set<std::string> hidden;
   for (io::ObjectInfo& object : objects) {
-    const std::size_t slash = object.name.rfind('/');
-    const std::string folder = slash > name.size() ? object.name.substr(name.size() + 1, slash - name.size() - 1) : "";
+    const std::size_t below = name.empty() ? 0 : name.size() + 1;
+    const std::size_t file = object.name.rfind('/') + 1;  // npos + 1 is 0
+    const std::string folder = file > below ? object.name.substr(below, file - below - 1) : "";
     const std::string skipped = system_part(folder);
     if (skipped.empty()) {
-      object.name.erase(0, slash + 1);
+      object.name.erase(0, file);
       files[folder].push_back(std::move(object));
     } else if (hidden.insert(skipped).second) {
       warn_of_system_folder(ctx, source.path_of(io::join_path(name, skipped)), "would read the images in it");
@@ -102,17 +116,13 @@ FilesByFolder list_stored_class(const SourceFolder& source, const std::string& n
   return files;
 }
 
-/// The start of the names that macOS gives to its notes on files: "._photo.jpg" is no photo.
-constexpr std::string_view kAppleDouble = "._";
-
 /// Adds the images of one folder with their side-cars, and counts the files that are neither. What ends like a side-car
 /// that was asked for is no image of its own.
 void add_folder(ScannedClass& item, const std::string& folder, const std::vector<io::ObjectInfo>& found,
-                const SourceFolder& source, const std::vector<std::string>& sidecars, IgnoredFiles& ignored) {
-  std::vector<std::string_view> suffixes(kUsualSidecars.begin(), kUsualSidecars.end());
-  suffixes.insert(suffixes.end(), sidecars.begin(), sidecars.end());
+                const SourceFolder& source, const ScanOptions& options, IgnoredFiles& ignored) {
+  const std::vector<std::string> suffixes = sidecar_suffixes(options);
   const auto is_sidecar = [&](std::string_view name) {
-    return std::ranges::any_of(sidecars, [&](const std::string& suffix) { return name.ends_with(suffix); });
+    return std::ranges::any_of(options.sidecars, [&](const std::string& suffix) { return name.ends_with(suffix); });
   };
   const auto scanned = [&](const io::ObjectInfo& object) {
     ScannedFile file{0, 0, item.add_name(io::join_path(folder, object.name))};
@@ -121,16 +131,16 @@ void add_folder(ScannedClass& item, const std::string& folder, const std::vector
   };
   std::vector<bool> taken(found.size());
   for (const io::ObjectInfo& object : found) {
-    if (!is_image_name(object.name) || is_sidecar(object.name) || object.name.starts_with(kAppleDouble)) continue;
+    if (!options.is_primary(object.name) || is_sidecar(object.name) || object.name.starts_with(kAppleDouble)) continue;
     taken[static_cast<std::size_t>(&object - found.data())] = true;
     const auto image = static_cast<std::uint32_t>(item.files.size());
     item.files.push_back(scanned(object));
     const std::string_view stem = formats::split_extension(object.name).stem;
-    for (const std::string_view suffix : suffixes) {
-      const std::string beside = std::string(stem).append(suffix);
+    for (std::uint16_t field = 0; field < suffixes.size(); ++field) {
+      const std::string beside = std::string(stem).append(suffixes[field]);
       const auto at = std::ranges::lower_bound(found, beside, {}, &io::ObjectInfo::name);
-      if (at == found.end() || at->name != beside) continue;
-      item.sidecars.push_back({image, scanned(*at)});
+      if (at == found.end() || at->name != beside || at->name == object.name) continue;
+      item.members.push_back({image, field, false, {}, scanned(*at)});
       taken[static_cast<std::size_t>(at - found.begin())] = true;
     }
   }
@@ -139,20 +149,18 @@ void add_folder(ScannedClass& item, const std::string& folder, const std::vector
   }
 }
 
-/// Fills names, files and side-cars (those of ScanOptions) of one class, of a local one all but sizes and times;
-/// returns what it ignored.
-IgnoredFiles list_class(const SourceFolder& source, ScannedClass& item, const std::vector<std::string>& sidecars,
-                        Context& ctx) {
+/// Fills names, files and side-cars of one class, of a local one all but sizes and times; returns what it ignored.
+IgnoredFiles list_class(const SourceFolder& source, ScannedClass& item, const ScanOptions& options, Context& ctx) {
   FilesByFolder files;
   if (source.store) {
     files = list_stored_class(source, item.folder, ctx);
   } else {
     ClassWalker walker(source.path_of(item.folder), ctx);
-    walker.walk("");
+    walker.walk("", !item.folder.empty());
     files = walker.take();
   }
   IgnoredFiles ignored;
-  for (const auto& [folder, found] : files) add_folder(item, folder, found, source, sidecars, ignored);
+  for (const auto& [folder, found] : files) add_folder(item, folder, found, source, options, ignored);
   item.names.shrink_to_fit();
   item.versions.shrink_to_fit();
   item.files.shrink_to_fit();
@@ -163,17 +171,42 @@ IgnoredFiles list_class(const SourceFolder& source, ScannedClass& item, const st
 void list_classes(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
   std::mutex mutex;
   for_each_waiting(scan.classes.size(), options.cores, ctx, [&](std::size_t at) {
-    const IgnoredFiles ignored = list_class(source, scan.classes[at], options.sidecars, ctx);
+    const IgnoredFiles ignored = list_class(source, scan.classes[at], options, ctx);
     const std::scoped_lock lock(mutex);
     for (const auto& [kind, files] : ignored) scan.ignored[kind] += files;
   });
 }
 
+/// The folders of the scan: classes, or without labels those right in the source, and that itself for the files there.
+void add_classes(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
+  scan.listed = options.unlabeled;
+  if (options.unlabeled && source.store) {
+    scan.classes.emplace_back();
+    return;
+  }
+  IgnoredFiles in_source;
+  std::vector<std::string> folders = class_folders(source, "", ctx, options.unlabeled ? in_source : scan.ignored);
+  if (folders.empty() && !options.unlabeled) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("'{}' has no class folders: expected {}/<class>/<image>.jpg; without labels: --unlabeled",
+                            source.path, source.path),
+                source.path);
+  }
+  if (options.unlabeled) scan.classes.emplace_back();
+  for (std::string& name : folders) {
+    ScannedClass& item = scan.classes.emplace_back();
+    item.folder = name;
+    if (!options.unlabeled) item.name = std::move(name);
+  }
+}
+
 void check_classes(const ImageFolderScan& scan, const SourceFolder& source, const ScanOptions& options) {
   if (scan.images() == 0 && scan.problems.empty()) {
     throw Error(ErrorCode::not_found,
-                fmt::format("no images below '{}': expected {}/<class>/<image>.jpg with one folder per class",
-                            source.path, source.path),
+                scan.listed ? fmt::format("no file below '{}' starts a sample; see --primary", source.path)
+                            : fmt::format("no images below '{}': expected {}/<class>/<image>.jpg with one folder per "
+                                          "class; without labels: --unlabeled",
+                                          source.path, source.path),
                 source.path);
   }
   for (const ScannedClass& item : scan.classes) {
@@ -192,6 +225,20 @@ std::uint64_t ImageFolderScan::images() const {
   return count;
 }
 
+bool ImageFolderScan::labelled() const {
+  return std::ranges::any_of(classes, [](const ScannedClass& item) { return !item.name.empty(); });
+}
+
+std::string ImageFolderScan::member_name(const ScannedMember& member) const {
+  const std::string& name = fields[member.field].name;
+  return member.number ? numbered_field(name, *member.number) : name;
+}
+
+bool ScanOptions::is_primary(std::string_view name) const {
+  if (primary.empty()) return is_image_name(name);
+  return std::ranges::find(primary, lower_case(formats::split_extension(name).extension)) != primary.end();
+}
+
 std::optional<std::string> ScannedClass::version_of(const ScannedFile& file) const {
   if (versions.empty()) return std::nullopt;
   return versions.data() + file.mtime_ns;
@@ -203,7 +250,10 @@ void ScannedClass::note(ScannedFile& file, const io::ObjectInfo& object) {
   versions.append(object.version).push_back('\0');
 }
 
-std::string ScannedClass::path_of(const ScannedFile& file) const { return io::join_path(folder, name_of(file)); }
+std::string ScannedClass::path_of(const ScannedFile& file) const {
+  const std::string_view path = name_of(file);
+  return path.starts_with('/') ? std::string(path.substr(1)) : io::join_path(folder, path);
+}
 
 std::uint32_t ScannedClass::add_name(std::string_view path) {
   if (names.size() > std::numeric_limits<std::uint32_t>::max() - 8192) {
@@ -216,8 +266,14 @@ std::uint32_t ScannedClass::add_name(std::string_view path) {
   return offset;
 }
 
-std::string image_key(const ImageFolderScan& scan, const ScannedClass& owner, const ScannedFile& file) {
-  return formats::image_key(scan.keys, owner.name, owner.path_of(file), file.mark);
+std::vector<std::optional<std::uint64_t>> labels_by_place(const ImageFolderScan& scan) {
+  std::vector<std::optional<std::uint64_t>> labels;
+  std::uint64_t place = 0;
+  for (const ScannedClass& item : scan.classes) {
+    labels.push_back(item.name.empty() ? std::nullopt : std::optional(item.label.value_or(place)));
+    place += item.name.empty() ? 0 : 1;
+  }
+  return labels;
 }
 
 bool is_image_name(std::string_view name) {
@@ -228,93 +284,17 @@ bool is_image_name(std::string_view name) {
 ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& ctx) {
   ImageFolderScan scan;
   ctx.progress().start("scan");
-  std::vector<std::string> folders = class_folders(source, "", ctx, scan.ignored);
-  if (folders.empty()) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("'{}' has no class folders: expected {}/<class>/<image>.jpg", source.path, source.path),
-                source.path);
-  }
-  for (std::string& name : folders) {
-    ScannedClass& item = scan.classes.emplace_back();
-    item.folder = name;
-    item.name = std::move(name);
+  add_classes(source, options, ctx, scan);
+  for (const std::string& suffix : sidecar_suffixes(options)) {
+    scan.fields.push_back({formats::portable_extension(suffix), false, true});
   }
   list_classes(source, options, ctx, scan);
+  find_fields(source, options, ctx, scan);
+  if (scan.listed) std::erase_if(scan.classes, [](const ScannedClass& item) { return item.files.empty(); });
   check_classes(scan, source, options);
   if (!source.store) read_metadata(source, scan, options.cores, ctx);
+  refuse_equal_members(source, scan);
   return scan;
-}
-
-namespace {
-
-/// The next mark of an image that shares its key with others: the extension first where keys are nested.
-formats::KeyMark next_mark(formats::KeyRule rule, formats::KeyMark mark) {
-  const bool extension = rule == formats::KeyRule::nested && mark == formats::KeyMark::none;
-  return extension ? formats::KeyMark::extension : formats::KeyMark::hash;
-}
-
-using KeyedFiles = std::span<const std::pair<std::uint64_t, std::uint32_t>>;  ///< hash of the key, number of the file
-
-/// Gives images of one key their next mark; throws Error{conflict} where they have the last.
-bool mark_group(formats::KeyRule rule, ScannedClass& owner, KeyedFiles files) {
-  formats::KeyMark least = formats::KeyMark::hash;
-  for (const formats::KeyMark mark : {formats::KeyMark::extension, formats::KeyMark::none}) {
-    if (std::ranges::any_of(files, [&](const auto& file) { return owner.files[file.second].mark == mark; }))
-      least = mark;
-  }
-  if (least == formats::KeyMark::hash) {
-    const std::string one = owner.path_of(owner.files[files[0].second]);
-    const std::string other = owner.path_of(owner.files[files[1].second]);
-    throw Error(ErrorCode::conflict, fmt::format("'{}' and '{}' get the same key; rename one of them", one, other),
-                one);
-  }
-  for (const auto& [hash, number] : files) {
-    ScannedFile& file = owner.files[number];
-    if (file.mark == least) file.mark = next_mark(rule, file.mark);
-  }
-  return true;
-}
-
-/// Marks the images of one class until all keys differ; returns whether any had to be marked. Of images that share a
-/// key those with the least mark get another, so that "a.jpg.png" gives way to "a.jpg" that is marked for "a.png".
-/// Marking may make a key equal to one that was unique before, hence the loop.
-bool mark_equal_keys(const ImageFolderScan& scan, ScannedClass& owner) {
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> keys;
-  bool marked = false;
-  for (bool again = true; again;) {
-    keys.clear();
-    for (std::uint32_t i = 0; i < owner.files.size(); ++i) {
-      keys.emplace_back(xxh3_64(as_bytes(image_key(scan, owner, owner.files[i]))), i);
-    }
-    std::ranges::sort(keys);
-    again = false;
-    for (auto begin = keys.begin(); begin != keys.end();) {
-      const auto end = std::find_if(begin, keys.end(), [&](const auto& key) { return key.first != begin->first; });
-      again = (end - begin > 1 && mark_group(scan.keys, owner, {begin, end})) || again;
-      begin = end;
-    }
-    marked = marked || again;
-  }
-  return marked;
-}
-
-}  // namespace
-
-void choose_keys(ImageFolderScan& scan, std::optional<bool> nested) {
-  const auto in_folder = [](const ScannedClass& owner) {
-    return std::ranges::any_of(
-        owner.files, [&](const ScannedFile& file) { return owner.name_of(file).find('/') != std::string_view::npos; });
-  };
-  const bool wanted = nested.value_or(std::ranges::any_of(scan.classes, in_folder));
-  scan.keys = wanted ? formats::KeyRule::nested : formats::KeyRule::flat;
-  bool marked = false;
-  // Keys of different classes differ in their first part, so each class is looked at alone.
-  for (ScannedClass& owner : scan.classes) marked = mark_equal_keys(scan, owner) || marked;
-  if (!marked || nested || scan.keys == formats::KeyRule::nested) return;
-  for (ScannedClass& owner : scan.classes) {
-    for (ScannedFile& file : owner.files) file.mark = formats::KeyMark::none;
-  }
-  choose_keys(scan, true);
 }
 
 }  // namespace shardkit::catalog

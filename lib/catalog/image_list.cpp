@@ -1,12 +1,12 @@
 #include "catalog/image_list.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "catalog/file_metadata.hpp"
@@ -14,19 +14,16 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "formats/portable_name.hpp"
-#include "formats/tsv.hpp"
+#include "formats/sample_name.hpp"
 
 namespace shardkit::catalog {
 namespace {
 
 bool looks_like_a_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  const bool has_digit = text.find_first_of("0123456789") != std::string_view::npos;  // "nan" and "inf" are names
-  return error != std::errc::invalid_argument && stop == end && has_digit;
+  return is_digits(text) || parse_decimal(text);
 }
 
 }  // namespace
@@ -93,19 +90,17 @@ class ListLabels {
     } else if (const auto number = json_count(value)) {
       label.text = fmt::to_string(*number);
     } else {
-      fail(line, fmt::format("the label is {}, neither text nor a whole number from 0 up",
-                             value.is_number() ? json_text(value) : value.type_name()));
+      fail(line, fmt::format("the label is {}, neither text nor {}",
+                             value.is_number() ? json_text(value) : value.type_name(), formats::kLabelRange));
     }
     if (label.text.empty()) fail(line, "the label is empty");
     if (label.text.find('\0') != std::string::npos) fail(line, "the label holds a NUL byte");
     if (options_.labels_are_names || several()) return label;  // only one label of an image is numbered
-    std::uint64_t number = 0;
-    if (formats::parse_number(label.text, number)) {
-      label.number = number;
-      label.text = fmt::to_string(number);
+    if ((label.number = parse_count(label.text, formats::kLargestLabel))) {
+      label.text = fmt::to_string(*label.number);
     } else if (looks_like_a_number(label.text)) {
-      fail(line, fmt::format("the label '{}' is no whole number from 0 up; give names a --class-map if it is one",
-                             label.text));
+      fail(line, fmt::format("the label '{}' is not {}; if it is a name, number the names with --class-map", label.text,
+                             formats::kLabelRange));
     }
     if (!numbers_) number_line_ = line;
     if (numbers_.value_or(label.number.has_value()) != label.number.has_value()) {
@@ -129,8 +124,13 @@ class ListLabels {
 /// Turns the rows of a list into classes of files, metadata left out.
 class ListReader {
  public:
-  ListReader(const SourceFolder& source, const ImageListOptions& options, Context& ctx)
-      : options_(options), ctx_(ctx), table_(options.file, options.path_column, source), labels_(options) {
+  ListReader(const SourceFolder& source, const ImageListOptions& options, const ScanOptions& scanning, Context& ctx)
+      : source_(source),
+        options_(options),
+        scanning_(scanning),
+        ctx_(ctx),
+        table_(options.file, options.path_column, source),
+        labels_(options) {
     if (!options.label_column.empty()) table_.require_column(options.label_column, "--label-column");
   }
 
@@ -139,23 +139,52 @@ class ListReader {
     nlohmann::ordered_json fields;
     std::string path;
     while (table_.next(row, fields, path)) {
-      if (!is_image_name(path)) {
-        fail_at_line(options_.file, row.line, fmt::format("'{}' is no image by its name (.jpg, .png, ...)", path));
-      }
-      add(row, fields, path);
+      if (scanning_.is_primary(path) || complete(path, row.line)) add(row, fields, path);
       ++ctx_.progress().items;
-      if (lines_.size() % 4096 == 0) ctx_.throw_if_stopped();
+      if (rows_.size() % 4096 == 0) ctx_.throw_if_stopped();
     }
-    if (lines_.empty()) {
+    if (rows_.empty() && scan_.problems.empty()) {
       throw Error(ErrorCode::not_found, fmt::format("the list '{}' has no rows", options_.file), options_.file);
     }
-    refuse_doubles();
+    join_rows();
     sort();
   }
 
-  ImageList take() { return {std::move(scan_), labels_.several()}; }
+  ImageList take() { return {std::move(scan_), labels_.several(), several_rows_}; }
 
  private:
+  /// Gives an id the extension of the file that it means; false for none, which is a problem.
+  bool complete(std::string& path, std::uint64_t line) {
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? std::string() : path.substr(0, slash);
+    const std::string start = path.substr(slash + 1) + ".";  // npos + 1 is 0
+    auto listed = folders_.find(folder);
+    if (listed == folders_.end()) listed = folders_.emplace(folder, list_files(source_, folder)).first;
+    std::vector<std::string_view> meant;
+    auto file = std::ranges::lower_bound(listed->second, start, {}, &io::ObjectInfo::name);
+    for (; file != listed->second.end() && file->name.starts_with(start); ++file) {
+      if (formats::split_extension(file->name).stem.size() + 1 == start.size() && scanning_.is_primary(file->name)) {
+        meant.push_back(file->name);
+      }
+    }
+    if (meant.size() > 1) {
+      fail_at_line(options_.file, line,
+                   fmt::format("'{}' may be {}: write it with its extension", path, fmt::join(meant, " or ")));
+    }
+    if (meant.size() == 1) {
+      path += meant.front().substr(start.size() - 1);
+      return true;
+    }
+    if (start.find('.') + 1 < start.size()) {
+      fail_at_line(options_.file, line,
+                   fmt::format("'{}' is no image by its name (.jpg, .png, ...); see --primary", path));
+    }
+    const std::string address = source_.path_of(path);
+    scan_.problems.push_back({path, Error(ErrorCode::not_found,
+                                          fmt::format("'{}' is there with no extension of images", address), address)});
+    return false;
+  }
+
   void add(const formats::TableRow& row, const nlohmann::ordered_json& fields, const std::string& path) {
     ListedLabel label;
     if (!options_.label_column.empty()) {
@@ -169,19 +198,31 @@ class ListReader {
       item.label = label.number;
     }
     ScannedClass& owner = scan_.classes[place->second];
+    rows_.push_back({xxh3_64(as_bytes(path)), static_cast<std::uint32_t>(place->second),
+                     static_cast<std::uint32_t>(owner.files.size())});
     owner.files.push_back({0, 0, owner.add_name(path)});
-    lines_.emplace_back(xxh3_64(as_bytes(path)), row.line);
   }
 
-  void refuse_doubles() {
-    std::ranges::sort(lines_);
-    for (std::size_t i = 1; i < lines_.size(); ++i) {
-      if (lines_[i - 1].first != lines_[i].first) continue;
-      fail_at_line(options_.file, lines_[i].second,
-                   fmt::format("the image of line {} again; give each image one row, its labels in one cell (see "
-                               "--label-separator)",
-                               lines_[i - 1].second));
+  /// The rows of one path become one sample, without a label unless all have the same.
+  void join_rows() {
+    std::ranges::sort(rows_, {}, &Row::path_hash);
+    std::vector<std::string> unlabelled;
+    for (auto begin = rows_.begin(); begin != rows_.end();) {
+      const auto end =
+          std::find_if(begin, rows_.end(), [&](const Row& row) { return row.path_hash != begin->path_hash; });
+      const bool agree = std::all_of(begin, end, [&](const Row& row) { return row.owner == begin->owner; });
+      several_rows_ = several_rows_ || end - begin > 1;
+      if (!agree) unlabelled.emplace_back(scan_.classes[begin->owner].name_of(file_of(*begin)));
+      std::for_each(agree ? begin + 1 : begin, end, [&](const Row& row) { file_of(row).mtime_ns = kJoined; });
+      begin = end;
     }
+    for (ScannedClass& owner : scan_.classes) {
+      std::erase_if(owner.files, [](const ScannedFile& file) { return file.mtime_ns == kJoined; });
+    }
+    std::erase_if(scan_.classes, [](const ScannedClass& owner) { return owner.files.empty(); });
+    if (unlabelled.empty()) return;
+    ScannedClass& owner = scan_.classes.emplace_back();  // no label is empty, so no class of this name is there yet
+    for (const std::string& path : unlabelled) owner.files.push_back({0, 0, owner.add_name(path)});
   }
 
   void sort() {
@@ -194,21 +235,37 @@ class ListReader {
     });
   }
 
+  /// What of a row stays until all are read: 16 bytes.
+  struct Row {
+    std::uint64_t path_hash;  ///< XXH3-64
+    std::uint32_t owner;      ///< its class
+    std::uint32_t file;       ///< in it
+  };
+  static constexpr std::int64_t kJoined = -1;  ///< mtime of a file that another row stands for
+  ScannedFile& file_of(const Row& row) { return scan_.classes[row.owner].files[row.file]; }
+
+  const SourceFolder& source_;
   const ImageListOptions& options_;
+  const ScanOptions& scanning_;
   Context& ctx_;
   ImageTable table_;
   ListLabels labels_;
   ImageFolderScan scan_{.listed = true, .classes = {}, .problems = {}};
   std::map<std::string, std::size_t> classes_;                  ///< place in scan_.classes by name
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> lines_;  ///< XXH3-64 of each path, and its line
+  std::map<std::string, std::vector<io::ObjectInfo>> folders_;  ///< where ids were looked up
+  std::vector<Row> rows_;
+  bool several_rows_ = false;
 };
 
-/// Adds the names that side-cars of these suffixes would have; the metadata will tell which are there.
-void add_sidecars(ScannedClass& owner, const std::vector<std::string>& suffixes) {
-  for (std::uint32_t i = 0; i < owner.files.size(); ++i) {
-    const std::string stem(formats::split_extension(owner.name_of(owner.files[i])).stem);
-    for (const std::string& suffix : suffixes) {
-      owner.sidecars.push_back({i, {0, 0, owner.add_name(stem + suffix)}});
+/// Adds the names that side-cars of these suffixes would have.
+void add_sidecars(ImageFolderScan& scan, const std::vector<std::string>& suffixes) {
+  for (const std::string& suffix : suffixes) scan.fields.push_back({formats::portable_extension(suffix), false, true});
+  for (ScannedClass& owner : scan.classes) {
+    for (std::uint32_t i = 0; i < owner.files.size(); ++i) {
+      const std::string stem(formats::split_extension(owner.name_of(owner.files[i])).stem);
+      for (std::uint16_t field = 0; field < suffixes.size(); ++field) {
+        owner.members.push_back({i, field, true, {}, {0, 0, owner.add_name(stem + suffixes[field])}});
+      }
     }
   }
 }
@@ -218,12 +275,14 @@ void add_sidecars(ScannedClass& owner, const std::vector<std::string>& suffixes)
 ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& list, const ScanOptions& options,
                           Context& ctx) {
   ctx.progress().start("list");
-  ListReader reader(source, list, ctx);
+  ListReader reader(source, list, options, ctx);
   reader.read();
   ImageList result = reader.take();
-  for (ScannedClass& item : result.scan.classes) add_sidecars(item, options.sidecars);
+  add_sidecars(result.scan, options.sidecars);
+  find_fields(source, options, ctx, result.scan);
   ctx.progress().start("scan");
   read_metadata(source, result.scan, options.cores, ctx);
+  refuse_equal_members(source, result.scan);
   return result;
 }
 

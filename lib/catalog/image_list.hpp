@@ -23,10 +23,13 @@ struct ImageList {
   /// Images have any number of labels, in a list of JSON or set off by the separator. The scan has no classes then: the
   /// labels are for the .json member (image_notes.hpp).
   bool several_labels = false;
+  /// Some image has several rows. Its rows are for the .json member, and it has a label only where all of them agree.
+  bool several_rows = false;
 };
 
-/// Reads a list and asks for the metadata of its images. Of several rows for an image the second is an error, as is
-/// what is no path, no image by its name, or no label, each with file and line. Labels that are all whole numbers stand
+/// Reads a list and asks for the metadata of its images. A path without an extension, such as an id, is that of the one
+/// file of this name that starts a sample; of none, a problem; of two, an error. So is what is no path, no image by its
+/// name, or no label, each with file and line. Labels that are all whole numbers stand
 /// for themselves; otherwise they are class names, and none of them may look like a number. Side-cars are only those
 /// that `scan.sidecars` asks for, where they are there. Throws Error{usage} for columns that are not there,
 /// Error{not_found} for a list without images, and what scan_image_folder() throws for a source that fails.

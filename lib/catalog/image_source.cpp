@@ -38,14 +38,56 @@ void warn_of_system_folder(Context& ctx, const std::string& path, std::string_vi
            fmt::format("hidden or system folder '{}' skipped; torchvision {}", path, torchvision));
 }
 
-void count_ignored(IgnoredFiles& ignored, std::string_view name) {
-  if (name.starts_with(".shardkit")) return;
-  const std::string_view extension = formats::split_extension(name).extension;
-  if (name.starts_with('.')) {
-    ++ignored["hidden"];
-  } else {
-    ++ignored[extension.empty() ? "without extension" : '.' + lower_case(extension)];
+namespace {
+
+std::vector<io::ObjectInfo> objects_in(const SourceFolder& source, const std::string& folder) {
+  std::vector<io::ObjectInfo> files;
+  for (io::ObjectInfo& object : source.store->list(folder)) {
+    if (!folder.empty()) object.name.erase(0, folder.size() + 1);
+    if (object.name.find('/') == std::string::npos) files.push_back(std::move(object));
   }
+  std::ranges::sort(files, {}, &io::ObjectInfo::name);
+  return files;
+}
+
+std::vector<io::ObjectInfo> local_files(const std::string& folder) {
+  std::vector<io::ObjectInfo> files;
+  try {
+    for (ListedEntry& entry : list_folder(folder)) {
+      if (entry.kind == EntryKind::file) files.push_back({std::move(entry.name), 0, {}});
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+  }
+  return files;
+}
+
+}  // namespace
+
+std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder) {
+  std::vector<io::ObjectInfo> files =
+      source.store ? objects_in(source, folder) : local_files(folder.empty() ? source.path : source.path_of(folder));
+  std::erase_if(files, [](const io::ObjectInfo& file) { return file.name.starts_with(kAppleDouble); });
+  return files;
+}
+
+namespace {
+
+std::string kind_of(std::string_view name) {
+  if (name.starts_with('.')) return "hidden";
+  const std::string_view extension = formats::split_extension(name).extension;
+  return extension.empty() ? "without extension" : '.' + lower_case(extension);
+}
+
+}  // namespace
+
+void count_ignored(IgnoredFiles& ignored, std::string_view name) {
+  if (!name.starts_with(".shardkit")) ++ignored[kind_of(name)];
+}
+
+void uncount_ignored(IgnoredFiles& ignored, std::string_view name) {
+  const auto found = ignored.find(kind_of(name));
+  if (found != ignored.end() && --found->second == 0) ignored.erase(found);
 }
 
 namespace {
@@ -149,15 +191,19 @@ SourceFolder SourceFolder::below(const std::string& folder) const {
   return {io::join_path(path, folder), false, inputs};
 }
 
-SetFolders find_set_folders(const SourceFolder& source, Context& ctx) {
+SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labelled) {
   const std::vector<std::string> folders = class_folders(source, "");
   const std::string train(kTrain);
   if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) ||
-      !std::ranges::binary_search(folders, kTrain) || class_folders(source, train).empty() ||
-      holds_images(source, train)) {
+      !std::ranges::binary_search(folders, kTrain)) {
     return {};
   }
   SetFolders sets;
+  if (!labelled) {
+    sets.names = folders;
+    return sets;
+  }
+  if (class_folders(source, train).empty() || holds_images(source, train)) return {};
   std::vector<std::vector<std::string>> classes;
   for (const std::string& name : folders) {
     std::vector<std::string> here = class_folders(source, name);

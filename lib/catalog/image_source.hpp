@@ -44,7 +44,8 @@ struct SetFolders {
 /// without class folders, such as the test images of ImageNet, is left out with a warning; so is a set that lacks
 /// classes of another warned of, since torchvision would number its classes anew. Throws as scan_image_folder() does
 /// for what cannot be listed.
-SetFolders find_set_folders(const SourceFolder& source, Context& ctx);
+/// Without `labelled` sets need no class folders: images right in them will do.
+SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labelled = true);
 
 enum class EntryKind { folder, file };
 
@@ -56,6 +57,10 @@ struct ListedEntry {
 /// What lies right in a local folder, by name; links are followed as torchvision does. A broken link counts as a file.
 std::vector<ListedEntry> list_folder(const std::string& folder);
 
+/// The files right in a folder of a source, by name; none where it is not there. Of a store with sizes and versions.
+/// Files that macOS hides are left out.
+std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder);
+
 /// True for folders that are never data: hidden ones, and those that systems make: __MACOSX (archives of macOS), @eaDir
 /// (Synology), lost+found (ext4).
 bool is_system_folder(std::string_view name);
@@ -63,11 +68,15 @@ bool is_system_folder(std::string_view name);
 /// Warns of a system folder that is skipped; `torchvision` says what it would do instead.
 void warn_of_system_folder(Context& ctx, const std::string& path, std::string_view torchvision);
 
-/// Files that are no part of any sample, counted by kind: "hidden", "without extension", or the extension in lower case,
-/// such as ".gif".
+/// Files that are no part of any sample, counted by kind: "hidden", "without extension", or the extension in lower
+/// case, such as ".gif".
 using IgnoredFiles = std::map<std::string, std::uint64_t>;
 /// Counts a file, unless it is one of shardkit's own.
 void count_ignored(IgnoredFiles& ignored, std::string_view name);
+/// Takes that back.
+void uncount_ignored(IgnoredFiles& ignored, std::string_view name);
+/// The start of the names that macOS gives to its notes on files: "._photo.jpg" is no photo.
+inline constexpr std::string_view kAppleDouble = "._";
 
 /// The class folders right in `folder` of a source, by name. Adds files there to `ignored`; warns of system folders.
 /// Throws what listing throws, and Error{unsupported} for names in a store that cannot be files.

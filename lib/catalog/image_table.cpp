@@ -10,7 +10,8 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
-#include "formats/tsv.hpp"
+#include "core/text.hpp"
+#include "formats/portable_name.hpp"
 
 namespace shardkit::catalog {
 namespace {
@@ -33,6 +34,12 @@ std::string normal(const std::filesystem::path& path) {
 std::string root_of(const SourceFolder& source) {
   if (!source.store) return normal(std::filesystem::absolute(source.path));
   return source.path.substr(0, source.path.find("?..."));
+}
+
+/// An image's path as tables of ids write it.
+std::string_view without_extension(std::string_view path) {
+  const std::size_t name = path.rfind('/') + 1;  // npos + 1 is 0
+  return path.substr(0, name + formats::split_extension(path.substr(name)).stem.size());
 }
 
 }  // namespace
@@ -96,9 +103,9 @@ std::string ImageTable::below_source(std::string_view path) const {
 nlohmann::ordered_json ImageTable::row_at(std::string_view path, std::uint64_t offset, std::uint64_t length) {
   nlohmann::ordered_json fields = rows_.row_at(*bytes_, offset, length);
   const auto cell = fields.find(path_column_);
-  if (cell == fields.end() || !cell->is_string() || below_source(cell->get_ref<const std::string&>()) != path) {
-    fail_changed(path);
-  }
+  if (cell == fields.end() || !cell->is_string()) fail_changed(path);
+  const std::string named = below_source(cell->get_ref<const std::string&>());
+  if (named != path && named != without_extension(path)) fail_changed(path);
   return fields;
 }
 
@@ -114,8 +121,8 @@ namespace {
 
 /// "007" stays text, as "7" would be another label.
 nlohmann::ordered_json label_value(const std::string& text) {
-  std::uint64_t number = 0;
-  if (formats::parse_number(text, number) && fmt::to_string(number) == text) return number;
+  const auto number = parse_count(text);
+  if (number && fmt::to_string(*number) == text) return *number;
   return text;
 }
 
@@ -133,20 +140,28 @@ RowIndex::RowIndex(const std::string& file, const std::string& path_column, cons
                        static_cast<std::uint32_t>(std::min<std::uint64_t>(row.line, UINT32_MAX))});
   }
   std::ranges::sort(places_, {}, [](const Place& place) { return std::pair(place.path_hash, place.offset); });
-  const auto twice = std::ranges::adjacent_find(places_, {}, &Place::path_hash);
-  if (twice == places_.end()) return;
-  fail_at_line(file, std::next(twice)->line,
-               fmt::format("the image of line {} again; give each image one row", twice->line));
+  several_ = std::ranges::adjacent_find(places_, {}, &Place::path_hash) != places_.end();
 }
 
-const RowIndex::Place* RowIndex::find(std::string_view path) const {
-  const std::uint64_t hash = xxh3_64(as_bytes(path));
-  const auto at = std::ranges::lower_bound(places_, hash, {}, &Place::path_hash);
-  return at == places_.end() || at->path_hash != hash ? nullptr : &*at;
+std::span<const RowIndex::Place> RowIndex::find(std::string_view path) const {
+  for (const std::string_view name : {path, without_extension(path)}) {
+    const auto found = std::ranges::equal_range(places_, xxh3_64(as_bytes(name)), {}, &Place::path_hash);
+    if (!found.empty()) return {found.begin(), found.end()};
+  }
+  return {};
 }
 
 nlohmann::ordered_json RowIndex::fields(std::string_view path, const Place& place) {
   return table_.row_at(path, place.offset, place.length);
+}
+
+nlohmann::ordered_json RowIndex::note(std::string_view path, std::span<const Place> places) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Place& place : places) {
+    rows.push_back(fields(path, place));
+    rows.back().erase(table_.path_column());
+  }
+  return several_ ? rows : std::move(rows.front());
 }
 
 void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source,
@@ -156,12 +171,20 @@ void ImageNotes::add_metadata(const std::string& file, const std::string& path_c
 
 void ImageNotes::add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx) {
   labels_ = std::make_unique<RowIndex>(list.file, list.path_column, source, ctx);
+  if (metadata_ && (labels_->several() || metadata_->several())) {
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("'{}' and '{}' both say what a sample's .json holds, one in several rows; join the two into "
+                    "one table and give it as --list",
+                    list.file, metadata_->table().file()),
+        list.file);
+  }
   label_column_ = list.label_column;
   label_separator_ = list.label_separator;
 }
 
 bool ImageNotes::knows(std::string_view path) const {
-  return (!metadata_ || metadata_->find(path)) && (!labels_ || labels_->find(path));
+  return (!metadata_ || !metadata_->find(path).empty()) && (!labels_ || !labels_->find(path).empty());
 }
 
 nlohmann::ordered_json ImageNotes::labels_of(std::string_view path, const RowIndex::Place& place) {
@@ -176,26 +199,33 @@ nlohmann::ordered_json ImageNotes::labels_of(std::string_view path, const RowInd
 }
 
 std::string ImageNotes::json_of(std::string_view path) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  nlohmann::ordered_json json;
   const RowIndex* last = nullptr;
-  const RowIndex::Place* place = nullptr;
-  if (labels_ && (place = labels_->find(path))) {
+  std::span<const RowIndex::Place> places;
+  if (labels_ && !(places = labels_->find(path)).empty()) {
     last = labels_.get();
-    json[label_column_] = labels_of(path, *place);
+    if (label_column_.empty() || labels_->several()) {
+      json = labels_->note(path, places);
+    } else {
+      json[label_column_] = labels_of(path, places.front());
+    }
   }
-  if (metadata_ && (place = metadata_->find(path))) {
+  if (metadata_ && !(places = metadata_->find(path)).empty()) {
     last = metadata_.get();
-    nlohmann::ordered_json fields = metadata_->fields(path, *place);
-    fields.erase(metadata_->table().path_column());
-    for (auto& [name, value] : fields.items()) {
-      if (!json.contains(name)) json[name] = std::move(value);  // a label column in both is told as labels
+    nlohmann::ordered_json note = metadata_->note(path, places);
+    if (json.is_null()) {
+      json = std::move(note);
+    } else {
+      for (auto& [name, value] : note.items()) {
+        if (!json.contains(name)) json[name] = std::move(value);  // a label column in both is told as labels
+      }
     }
   }
   if (!last) return {};
   try {
     return json.dump();
   } catch (const nlohmann::json::type_error&) {
-    fail_at_line(last->table().file(), last->find(path)->line, "a value is not UTF-8, which a .json needs");
+    fail_at_line(last->table().file(), last->find(path).front().line, "a value is not UTF-8, which a .json needs");
   }
 }
 
@@ -204,9 +234,8 @@ ImageNotes::Unused ImageNotes::unused(const ImageFolderScan& scan) const {
   std::vector<bool> used(metadata_->all().size());
   for (const ScannedClass& owner : scan.classes) {
     for (const ScannedFile& file : owner.files) {
-      if (const RowIndex::Place* place = metadata_->find(owner.path_of(file))) {
-        used[metadata_->number_of(*place)] = true;
-      }
+      for (const RowIndex::Place& place : metadata_->find(owner.path_of(file)))
+        used[metadata_->number_of(place)] = true;
     }
   }
   Unused result;

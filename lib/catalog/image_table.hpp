@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,7 +60,7 @@ class ImageTable {
 /// Where the row of each image lies in a table: 24 bytes a row, whatever it holds.
 class RowIndex {
  public:
-  /// Reads the whole table. Throws what ImageTable::next() throws, and Error{corrupt} for the second row of an image.
+  /// Reads the whole table. Throws what ImageTable::next() throws.
   RowIndex(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
 
   struct Place {
@@ -68,36 +69,43 @@ class RowIndex {
     std::uint32_t length = 0;
     std::uint32_t line = 0;  ///< of the first 2^32
   };
-  /// Null when no row names the image.
-  const Place* find(std::string_view path) const;
+  /// The rows that name the image, with its extension or without, in the table's order.
+  std::span<const Place> find(std::string_view path) const;
+  /// Whether some image has several.
+  bool several() const { return several_; }
   std::size_t number_of(const Place& place) const { return static_cast<std::size_t>(&place - places_.data()); }
   const std::vector<Place>& all() const { return places_; }
 
   /// The row of `path`, whose place this is. Throws Error{conflict} when it is not there any more.
   nlohmann::ordered_json fields(std::string_view path, const Place& place);
+  /// All its rows without the path: an object, or where several() a list of objects.
+  nlohmann::ordered_json note(std::string_view path, std::span<const Place> places);
   const ImageTable& table() const { return table_; }
 
  private:
   ImageTable table_;
-  std::vector<Place> places_;  ///< by hash
+  std::vector<Place> places_;  ///< by hash, then offset
+  bool several_ = false;
 };
 
 /// What tables say of images, as text for the .json members of their samples: the columns of --metadata but the path,
-/// and the labels of a list whose images have several. Values of CSV and TSV are strings, those of JSON Lines keep
+/// and the labels of a list whose images have several. Of a table in which an image has several rows, each .json is a
+/// list of rows in the table's order. Values of CSV and TSV are strings, those of JSON Lines keep
 /// their types; labels that are whole numbers are numbers.
 class ImageNotes {
  public:
   /// Every image is to have a row of the file. Throws as RowIndex.
   void add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
-  /// The list that the images are of.
+  /// The list that the images are of, for its labels or rows. After add_metadata(). Throws also Error{usage} where both
+  /// tables are given and one has several rows for an image.
   void add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx);
 
   bool empty() const { return !metadata_ && !labels_; }
   /// Whether the tables know the image, so that json_of() has something to say.
   bool knows(std::string_view path) const;
 
-  /// An object on one line. Throws Error{corrupt} that names file and line for text that is not UTF-8, which JSON
-  /// cannot hold, and Error{conflict} when the table has changed meanwhile. One thread at a time.
+  /// An object or a list on one line. Throws Error{corrupt} that names file and line for text that is not UTF-8, which
+  /// JSON cannot hold, and Error{conflict} when the table has changed meanwhile. One thread at a time.
   std::string json_of(std::string_view path);
 
   /// How many rows of the metadata name none of `scan`'s images, and the line of the first of them.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <ranges>
 #include <set>
 #include <span>
@@ -244,28 +245,39 @@ class Resolver {
   void add_file(const ObjectLocation& place, const std::string& path) {
     const std::string name = base_name(place);
     inputs_.add(place);
+    const bool is_list = name.ends_with(".txt");
+    if (!is_list && !name.ends_with(".json")) return add(place, path);
     const bool may_be_data = lists_ == Lists::by_content && place.kind == ObjectLocation::Kind::local;
-    if (may_be_data && !names_files(place, path)) return add(place, path);
+    if (name == formats::kManifestName && !may_be_data) return add_manifest(place, path);
+    const std::optional<std::string> text = !may_be_data ? inputs_.text(path)
+                                            : is_list    ? list_text(place, path)
+                                                         : index_text(name, path);
+    if (!text) return add(place, path);
     if (name == formats::kManifestName) return add_manifest(place, path);
-    if (name.ends_with(".txt")) return add_all(place, path, listed_shards(inputs_.text(path), path));
-    if (name.ends_with(".json")) return add_all(place, path, wids_shards(inputs_.text(path), path));
-    add(place, path);
+    add_all(place, path, is_list ? listed_shards(*text, path) : wids_shards(*text, path));
   }
 
-  /// Whether a local file reads as a list, a wids index or a manifest.
-  bool names_files(const ObjectLocation& file, const std::string& path) {
+  /// The text of a local .json that reads as a wids index or a manifest.
+  std::optional<std::string> index_text(const std::string& name, const std::string& path) {
     constexpr std::uint64_t kLargestIndex = 64U << 20U;  // what is larger is data
+    if (inputs_.open(path)->size() > kLargestIndex) return std::nullopt;
+    std::string text = inputs_.text(path);
+    const bool names_files =
+        name == formats::kManifestName ? !formats::is_foreign_manifest(text) : formats::is_wids_index(text);
+    return names_files ? std::optional(std::move(text)) : std::nullopt;
+  }
+
+  /// The text of a local .txt that reads as a list.
+  std::optional<std::string> list_text(const ObjectLocation& file, const std::string& path) {
     constexpr std::size_t kFirst = 64U << 10U;
-    const std::string name = base_name(file);
-    const auto source = inputs_.open(path);
-    if (name.ends_with(".json")) {
-      if (source->size() > kLargestIndex) return false;
-      const std::string text = inputs_.text(path);
-      return name == formats::kManifestName ? !formats::is_foreign_manifest(text) : formats::is_wids_index(text);
-    }
-    if (!name.ends_with(".txt")) return false;
     std::string text(kFirst, '\0');
-    text.resize(source->read_at(0, std::as_writable_bytes(std::span(text))));
+    text.resize(inputs_.open(path)->read_at(0, std::as_writable_bytes(std::span(text))));
+    if (!names_file_first(file, text)) return std::nullopt;
+    return text.size() < kFirst ? std::move(text) : inputs_.text(path);
+  }
+
+  /// Whether the first line names a file.
+  static bool names_file_first(const ObjectLocation& file, std::string_view text) {
     const std::vector<std::string> entries = entries_of(text);
     if (entries.empty()) return false;
     const std::string& first = entries.front();

@@ -1,7 +1,6 @@
 #include "cli/parse.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -32,12 +31,10 @@ T checked(const std::string& option, const Result<T>& parsed) {
 
 /// A whole number in decimal; nothing before or after it.
 std::uint64_t whole_number(const std::string& option, const std::string& text) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc::result_out_of_range) reject(option, fmt::format("'{}' is too large", text));
-  if (error != std::errc() || stop != end) reject(option, fmt::format("'{}' is not a whole number from 0 up", text));
-  return value;
+  const auto value = parse_count(text);
+  if (!value)
+    reject(option, fmt::format("'{}' is {}", text, is_digits(text) ? "too large" : "not a whole number from 0 up"));
+  return *value;
 }
 
 double decimal_number(const std::string& option, const std::string& text) {

@@ -1,7 +1,6 @@
 #include "core/hash.hpp"
 
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +14,7 @@
 #endif
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace shardkit {
 
@@ -29,10 +29,7 @@ std::string to_hex(std::uint64_t value) { return fmt::format("{:016x}", value); 
 std::string to_hex(const Hash128& value) { return fmt::format("{:016x}{:016x}", value.high, value.low); }
 
 bool parse_hex(std::string_view text, std::uint64_t& value) {
-  if (text.size() != 16) return false;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, 16);
-  return error == std::errc() && stop == end;
+  return text.size() == 16 && parse_number(text, value, 16);
 }
 
 bool parse_hex(std::string_view text, Hash128& value) {

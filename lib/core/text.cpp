@@ -1,9 +1,7 @@
 #include "core/text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -42,6 +40,14 @@ bool is_scheme_character(char c) {
   return (c >= '0' && c <= '9') || (lower_case(c) >= 'a' && lower_case(c) <= 'z') || c == '+' || c == '-' || c == '.';
 }
 
+std::optional<double> take_decimal(std::string_view& text, std::chars_format format) {
+  double value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, format);
+  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+  return value;
+}
+
 }  // namespace
 
 std::size_t find_invalid_utf8(std::string_view text) {
@@ -65,11 +71,24 @@ std::string as_utf8(std::string_view text) {
   }
 }
 
+std::optional<std::uint64_t> parse_count(std::string_view text, std::uint64_t most) {
+  std::uint64_t value = 0;
+  return parse_number(text, value) && value <= most ? std::optional(value) : std::nullopt;
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 std::optional<double> parse_decimal(std::string_view text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end && std::isfinite(value) ? std::optional(value) : std::nullopt;
+  const std::optional<double> value = take_decimal(text, std::chars_format::general);
+  return text.empty() ? value : std::nullopt;
+}
+
+std::optional<double> leading_decimal(std::string_view text, std::string_view* rest) {
+  const std::optional<double> value = take_decimal(text, std::chars_format::fixed);
+  if (value && rest != nullptr) *rest = text;
+  return value;
 }
 
 bool has_scheme(std::string_view text, std::string_view scheme) {

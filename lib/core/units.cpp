@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -47,10 +46,9 @@ constexpr std::array kDurations = {
 /// A number and the scale its suffix names; false when either part does not parse or the number is negative.
 template <std::size_t N>
 bool parse_scaled(std::string_view text, const std::array<Scale, N>& scales, double& number, double& factor) {
-  const char* begin = text.data();
-  const auto [stop, error] = std::from_chars(begin, begin + text.size(), number, std::chars_format::fixed);
-  if (error != std::errc() || !std::isfinite(number) || number < 0 || std::signbit(number)) return false;
-  std::string_view rest = text.substr(static_cast<std::size_t>(stop - begin));
+  std::string_view rest;
+  number = leading_decimal(text, &rest).value_or(-1);
+  if (number < 0 || std::signbit(number)) return false;
   if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
   const std::string suffix = lower_case(rest);
   for (const Scale& scale : scales) {
@@ -60,10 +58,6 @@ bool parse_scaled(std::string_view text, const std::array<Scale, N>& scales, dou
     }
   }
   return false;
-}
-
-bool only_digits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 /// Three significant digits, in the first unit in which it is below `most`; each is `step` times the one before.
@@ -94,11 +88,9 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   const auto bad = [&](std::string_view why) {
     return Error(ErrorCode::usage, fmt::format("'{}' is not a size: {} (examples: 1000, 256MiB, 1.5G)", text, why));
   };
-  if (only_digits(text)) {  // exact, where a double would round
-    std::uint64_t value = 0;
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc()) return bad("too large");
-    return value;
+  if (is_digits(text)) {  // exact, where a double would round
+    const auto value = parse_count(text);
+    return value ? Result<std::uint64_t>(*value) : bad("too large");
   }
   double number = 0;
   double factor = 1;
@@ -160,7 +152,7 @@ std::string format_duration(double seconds) {
   if (seconds < 0.0995) return fmt::format("{:.2g} ms", seconds * 1e3);
   if (seconds < 9.95) return fmt::format("{:.2f} s", seconds);
   if (seconds < 59.5) return fmt::format("{:.0f} s", seconds);
-  const auto whole = static_cast<std::uint64_t>(std::llround(seconds));
+  const std::uint64_t whole = rounded(seconds);
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
 }

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "formats/tsv.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::formats {
 namespace {

@@ -75,9 +75,13 @@ void check_sums(const Manifest& manifest, const FieldReader& root) {
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;
   std::set<std::string_view> names;
+  const auto add = [&](const char* field, std::uint64_t part, std::uint64_t total, std::uint64_t& sum) {
+    if (part > total - sum) root.fail(field, "is not the sum over its shards");  // which may not fit into 64 bits
+    sum += part;
+  };
   for (const ManifestShard& shard : manifest.shards) {
-    samples += shard.samples;
-    bytes += shard.bytes;
+    add("samples", shard.samples, manifest.samples, samples);
+    add("bytes", shard.bytes, manifest.bytes, bytes);
     if (!names.insert(shard.name).second) root.fail("shards", "name '" + shard.name + "' twice");
   }
   if (samples != manifest.samples) root.fail("samples", "is not the sum over its shards");

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
 
@@ -209,7 +210,10 @@ std::string image_path(const PlanHead& head, const PlannedSample& sample) {
 std::string sample_key(const PlanHead& head, const PlannedSample& sample) {
   const std::string path = image_path(head, sample);
   const std::string_view name = sample.class_index ? head.classes.at(*sample.class_index).name : std::string_view();
-  return image_key(head.keys, name, path, sample.mark);
+  std::size_t longest = 0;
+  for (const PlannedFile& file : sample.sidecars)
+    longest = std::max(longest, portable_extension(file.extension).size());
+  return image_key(head.keys, name, path, sample.mark, longest);
 }
 
 std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_digits) {

@@ -4,11 +4,14 @@
 
 #include "core/hash.hpp"
 #include "core/text.hpp"
+#include "formats/tar_header.hpp"
 
 namespace shardkit::formats {
 namespace {
 
-constexpr std::size_t kHashMark = 17;  // '-' and 16 digits
+constexpr std::size_t kHashMark = 17;      // '-' and 16 digits
+constexpr std::size_t kCollisionMark = 9;  // '-' and 8 digits
+constexpr std::size_t kShortestCutKey = 30;
 
 bool is_portable(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -76,11 +79,6 @@ std::string portable_component(std::string_view component) {
   return out;
 }
 
-std::string portable_key(std::string_view class_name, std::string_view stem, std::string_view path) {
-  std::string key = class_name.empty() ? std::string() : portable_component(class_name) + '/';
-  return shortened(key + portable_component(stem), kLongestKey, path);
-}
-
 namespace {
 
 std::string flat_key(std::string_view class_name, std::string_view path) {
@@ -90,7 +88,8 @@ std::string flat_key(std::string_view class_name, std::string_view path) {
     class_name = path.substr(0, slash);
     class_name.remove_prefix(class_name.rfind('/') + 1);  // npos + 1 is 0
   }
-  return portable_key(class_name, split_extension(name).stem, path);
+  const std::string folder = class_name.empty() ? std::string() : portable_component(class_name) + '/';
+  return folder + portable_component(split_extension(name).stem);
 }
 
 /// A list may give an image of any folder any class; the class's own folder is not written twice.
@@ -106,15 +105,24 @@ std::string nested_key(std::string_view class_name, std::string_view path, bool 
     if (!key.empty()) key += '/';
     key += portable_component(part);
   });
-  return shortened(std::move(key), kLongestKey, path);
+  return key;
 }
 
 }  // namespace
 
-std::string image_key(KeyRule rule, std::string_view class_name, std::string_view path, KeyMark mark) {
-  const std::string key =
+std::string image_key(KeyRule rule, std::string_view class_name, std::string_view path, KeyMark mark,
+                      std::size_t longest_field) {
+  const std::string whole =
       rule == KeyRule::flat ? flat_key(class_name, path) : nested_key(class_name, path, mark == KeyMark::extension);
-  return mark == KeyMark::hash ? marked_key(key, path) : key;
+  const std::size_t of_mark = mark == KeyMark::hash ? kCollisionMark : 0;
+  const auto cut_to = [&](std::size_t longest) {
+    const std::string key = shortened(whole, longest, path);
+    return of_mark > 0 ? marked_key(key, path) : key;
+  };
+  std::string key = cut_to(kLongestKey);
+  if (key.size() + 1 + longest_field <= kTarNameLimit) return key;
+  if (longest_field + 1 + of_mark + kShortestCutKey > kTarNameLimit) return key;
+  return cut_to(kTarNameLimit - 1 - longest_field - of_mark);
 }
 
 std::string marked_key(const std::string& key, std::string_view path) {

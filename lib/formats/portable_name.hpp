@@ -9,17 +9,12 @@
 /// letters, digits, '_' and '-'; no dot but the one before the extension; at most 100 bytes in all.
 namespace shardkit::formats {
 
-/// Longest key that portable_key() returns. Leaves room for a collision mark, a dot and an extension.
+/// Longest key of an image without a mark. Leaves room for a collision mark, a dot and an extension.
 inline constexpr std::size_t kLongestKey = 80;
 
 /// One path component, reversibly: every byte but A-Z a-z 0-9 _ - becomes '~' and two hexadecimal digits; a leading
 /// "__", which readers take for metadata, becomes "~5F_"; an empty component becomes "~".
 std::string portable_component(std::string_view component);
-
-/// "<class>/<stem>" of portable components, "<stem>" alone where the class is empty. A key over kLongestKey is cut and
-/// ends with '-' and 16 hexadecimal digits of XXH3-64 over `path` (the image's path relative to the source), which also
-/// stands in the index.
-std::string portable_key(std::string_view class_name, std::string_view stem, std::string_view path);
 
 /// How the key of an image is made from its path (docs/formats.md, "Names"). `flat` leaves out the folders below the
 /// class: version 0.1.0 did so always, and in trees without such folders both rules agree.
@@ -27,10 +22,13 @@ enum class KeyRule : std::uint8_t { flat, nested };
 /// What tells apart the keys of images that would be equal: the extension (nested keys only), or a hash of the path.
 enum class KeyMark : std::uint8_t { none, hash, extension };
 
-/// The key of the image at `path` (relative to the source). Flat: portable_key() of its class and its name without the
+/// The key of the image at `path` (relative to the source), of portable components. Flat: class and name without the
 /// last dot and extension; without a class the image's folder stands in its place, or nothing where there is none.
-/// Nested: class, folders below it, and name without extension, each a portable component, cut like portable_key().
-std::string image_key(KeyRule rule, std::string_view class_name, std::string_view path, KeyMark mark = KeyMark::none);
+/// Nested: class, folders below it, and name without extension. A key over kLongestKey is cut and ends with '-' and 16
+/// hexadecimal digits of XXH3-64 over `path`, which also stands in the index. So is one that leaves no room in a tar
+/// for `longest_field`, the bytes of the sample's longest extension, unless less than 30 bytes would be left.
+std::string image_key(KeyRule rule, std::string_view class_name, std::string_view path, KeyMark mark = KeyMark::none,
+                      std::size_t longest_field = 0);
 
 /// `key` with '-' and 8 hexadecimal digits (the upper half of XXH3-64 over `path`): for samples whose keys are equal.
 std::string marked_key(const std::string& key, std::string_view path);

@@ -29,6 +29,10 @@ bool is_metadata_name(std::string_view member);
 /// (torchvision/datasets/folder.py, IMG_EXTENSIONS).
 bool is_image_extension(std::string_view extension);
 
+/// Labels are whole numbers from 0 to this, the largest 64-bit integer of the loaders.
+inline constexpr std::uint64_t kLargestLabel = INT64_MAX;
+inline constexpr const char* kLabelRange = "a whole number from 0 to 9223372036854775807";
+
 struct SampleMember {
   std::string extension;     ///< in lower case
   std::uint64_t offset = 0;  ///< of the content within the shard

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tsv.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <limits>
 #include <numeric>
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::formats {
 namespace {
@@ -158,10 +158,8 @@ bool PaxRecords::next() {
   if (rest_.find_first_not_of('\0') == std::string_view::npos) return false;  // some writers pad with NULs
   damaged_ = true;                                                            // until the record has proved sound
   std::size_t length = 0;
-  const char* const end = rest_.data() + rest_.size();
-  const auto [stop, error] = std::from_chars(rest_.data(), end, length);
-  const auto digits = static_cast<std::size_t>(stop - rest_.data());
-  if (error != std::errc() || stop == end || *stop != ' ') return false;
+  const std::size_t digits = rest_.find(' ');
+  if (digits == std::string_view::npos || !parse_number(rest_.substr(0, digits), length)) return false;
   if (length > rest_.size() || length < digits + 2 || rest_[length - 1] != '\n') return false;
   const std::string_view record = rest_.substr(digits + 1, length - digits - 2);
   const std::size_t equals = record.find('=');

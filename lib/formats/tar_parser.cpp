@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/tsv.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::formats {
 namespace {
@@ -178,12 +178,12 @@ void TarParser::apply_pax(std::string_view text, Overrides& overrides) {
     } else if (keyword == "linkpath") {
       overrides.link_target = value;
     } else if (keyword == "size") {
-      std::uint64_t size = 0;
-      if (!parse_number(value, size) || size > std::numeric_limits<std::int64_t>::max()) {
+      const auto size = parse_count(value, std::numeric_limits<std::int64_t>::max());
+      if (!size) {
         return stop(TarFault::bad_size, wanted_.offset,
                     "the PAX header's size is negative or no number; readers cannot find the members after it");
       }
-      overrides.size = size;
+      overrides.size = *size;
     }
     if (keyword.starts_with("GNU.sparse.")) overrides.sparse = true;
   }

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "core/bytes.hpp"
@@ -22,14 +20,6 @@ bool unescape(std::string_view column, std::string& text);
 
 /// Splits a line without its newline at tabs; the views live as long as the line. Reuses `columns`.
 void split_columns(std::string_view line, std::vector<std::string_view>& columns);
-
-/// Reads a decimal number that fills the whole column; false otherwise.
-template <class Number>
-bool parse_number(std::string_view column, Number& value) {
-  const char* end = column.data() + column.size();
-  const auto [stop, error] = std::from_chars(column.data(), end, value);
-  return error == std::errc() && stop == end;
-}
 
 /// Splits "a:b:c" into as many parts as `parts` has, the last with all that is left; false when there are fewer.
 template <std::size_t count>

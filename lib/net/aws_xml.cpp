@@ -6,8 +6,8 @@
 #include <pugixml.hpp>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "net/url.hpp"
-#include "system/probe.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -45,7 +45,7 @@ io::ObjectInfo read_object(const pugi::xml_node& entry, bool is_encoded, const s
   const std::string key = text_of(entry, "Key");
   if (key.empty()) refuse(url, "an object has no Key");
   const std::string name = is_encoded ? form_decode(key) : key;
-  const auto size = system::parse_number(text_of(entry, "Size"));
+  const auto size = parse_count(text_of(entry, "Size"));
   if (!size) refuse(url, fmt::format("the object '{}' has no Size", name));
   return {name, *size, text_of(entry, "ETag")};
 }

@@ -6,7 +6,6 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "system/probe.hpp"
 
 namespace shardkit::net {
 
@@ -44,9 +43,7 @@ std::optional<std::string_view> HttpHeaders::find(std::string_view name) const {
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> HttpResponse::content_length() const {
-  return system::parse_number(headers.get("content-length"));
-}
+std::optional<std::uint64_t> HttpResponse::content_length() const { return parse_count(headers.get("content-length")); }
 
 std::optional<ContentRange> parse_content_range(std::string_view text) {
   constexpr std::string_view unit = "bytes ";
@@ -55,10 +52,10 @@ std::optional<ContentRange> parse_content_range(std::string_view text) {
   const std::size_t dash = text.find('-');
   const std::size_t slash = text.find('/');
   if (dash == std::string_view::npos || slash == std::string_view::npos || dash > slash) return std::nullopt;
-  const auto first = system::parse_number(text.substr(0, dash));
-  const auto last = system::parse_number(text.substr(dash + 1, slash - dash - 1));
+  const auto first = parse_count(text.substr(0, dash));
+  const auto last = parse_count(text.substr(dash + 1, slash - dash - 1));
   const std::string_view total_text = text.substr(slash + 1);
-  const auto total = system::parse_number(total_text);
+  const auto total = parse_count(total_text);
   if (!first || !last || *first > *last || (!total && total_text != "*")) return std::nullopt;
   if (total && *last >= *total) return std::nullopt;
   return ContentRange{*first, *last, total};

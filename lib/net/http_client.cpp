@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -12,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::net {
 
@@ -30,10 +30,8 @@ namespace {
 int status_of(std::string_view line) {
   int status = 0;
   const std::size_t blank = line.find(' ');
-  if (blank == std::string_view::npos || line.size() < blank + 4) return 0;
-  const char* digits = line.data() + blank + 1;
-  const auto [end, error] = std::from_chars(digits, digits + 3, status);
-  return error == std::errc() && end == digits + 3 && status >= 100 ? status : 0;
+  if (blank == std::string_view::npos || !parse_number(line.substr(blank + 1, 3), status)) return 0;
+  return status >= 100 ? status : 0;
 }
 
 }  // namespace

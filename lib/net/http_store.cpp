@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
 #include "net/object_store.hpp"
-#include "system/probe.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 /// N of a 416's "bytes */N".
 std::optional<std::uint64_t> size_of_unsatisfied(std::string_view content_range) {
   constexpr std::string_view unit = "bytes */";
-  return content_range.starts_with(unit) ? system::parse_number(content_range.substr(unit.size())) : std::nullopt;
+  return content_range.starts_with(unit) ? parse_count(content_range.substr(unit.size())) : std::nullopt;
 }
 
 /// Whether what comes is packed for the way only. A name that says so is of a file that lies packed on the server.

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "core/prng.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
-#include "system/probe.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -113,7 +113,7 @@ std::optional<system::Seconds> retry_after(const HttpHeaders& headers, system::W
   const std::string_view text = headers.get("retry-after");
   if (const auto date = system::parse_http_date(text))
     return std::max<system::Seconds>(*date - now, system::Seconds(0));
-  const auto seconds = system::parse_number(text);
+  const auto seconds = parse_count(text);
   return seconds ? std::optional(system::Seconds(*seconds)) : std::nullopt;
 }
 

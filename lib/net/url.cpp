@@ -1,7 +1,6 @@
 #include "net/url.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
@@ -39,10 +38,8 @@ std::string encode(std::string_view text, std::string_view also_kept) {
 }
 
 std::optional<char> decoded_byte(std::string_view digits) {
-  unsigned value = 0;
-  if (digits.size() != 2) return std::nullopt;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + 2, value, 16);
-  if (error != std::errc() || end != digits.data() + 2) return std::nullopt;
+  std::uint8_t value = 0;
+  if (digits.size() != 2 || !parse_number(digits, value, 16)) return std::nullopt;
   return static_cast<char>(value);
 }
 
@@ -52,8 +49,7 @@ std::optional<char> decoded_byte(std::string_view digits) {
 
 std::uint16_t parse_port(std::string_view text) {
   std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size() || port == 0) refuse("the URL has no valid port");
+  if (!parse_number(text, port) || port == 0) refuse("the URL has no valid port");
   return port;
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "formats/tsv.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -84,7 +85,7 @@ std::string head_line(const PartialOf& of) {
 bool read_head(std::string_view line, PartialOf& of) {
   std::vector<std::string_view> columns;
   formats::split_columns(line, columns);
-  return columns.size() == 4 && columns[0] == kFormat && formats::parse_number(columns[1], of.size) &&
+  return columns.size() == 4 && columns[0] == kFormat && parse_number(columns[1], of.size) &&
          formats::unescape(columns[2], of.pin) && formats::unescape(columns[3], of.name);
 }
 
@@ -98,8 +99,8 @@ bool read_ranges(std::string_view line, std::uint64_t size, RangeSet& ranges) {
   for (const std::string_view column : columns) {
     const std::size_t dash = column.find('-');
     ByteRange range;
-    if (dash == std::string_view::npos || !formats::parse_number(column.substr(0, dash), range.begin) ||
-        !formats::parse_number(column.substr(dash + 1), range.end) || range.begin > range.end || range.end > size) {
+    if (dash == std::string_view::npos || !parse_number(column.substr(0, dash), range.begin) ||
+        !parse_number(column.substr(dash + 1), range.end) || range.begin > range.end || range.end > size) {
       return false;
     }
     read.add(range);

@@ -165,6 +165,7 @@ CopyQueue::Opened StageCopier::open(const StageFile& file) {
 
 void StageCopier::count_present(const StageFile& file) {
   reused_ += file.object.size;
+  ++files_reused_;
   left_ -= std::min<std::uint64_t>(left_, file.object.size);
   ctx_.progress().bytes += file.object.size - forget_elsewhere(file);
   ++ctx_.progress().items;

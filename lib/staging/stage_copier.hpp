@@ -211,6 +211,8 @@ class StageCopier {
   std::uint64_t bytes_fetched() const { return fetched_; }
   /// Bytes that were in the target, or that others brought meanwhile.
   std::uint64_t bytes_reused() const { return reused_; }
+  /// Files that were in the target, or that others brought meanwhile.
+  std::uint64_t files_reused() const { return files_reused_; }
   /// Files that were fetched a second time.
   std::uint64_t refetched() const { return refetched_; }
   /// Objects that changed while they were copied, as they are now. Once bring() is over.
@@ -245,6 +247,7 @@ class StageCopier {
   std::atomic<std::uint64_t> left_{0};  ///< bytes that are not here yet, about
   std::atomic<std::uint64_t> fetched_{0};
   std::atomic<std::uint64_t> reused_{0};
+  std::atomic<std::uint64_t> files_reused_{0};
   std::atomic<std::uint64_t> refetched_{0};
   std::mutex changed_mutex_;
   std::vector<io::ObjectInfo> changed_;

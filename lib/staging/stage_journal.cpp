@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "formats/tsv.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -99,7 +100,7 @@ void take_line(std::string_view line, StageJournal::State& state, std::vector<st
   formats::split_columns(line, columns);
   StagedFile file;
   std::string name;
-  if (columns.size() != 5 || !formats::parse_number(columns[1], file.bytes) || !parse_hex(columns[2], file.hash) ||
+  if (columns.size() != 5 || !parse_number(columns[1], file.bytes) || !parse_hex(columns[2], file.hash) ||
       !formats::unescape(columns[3], file.pin) || !formats::unescape(columns[4], name)) {
     return;
   }

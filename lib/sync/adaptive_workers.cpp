@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 #include <system_error>
@@ -11,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/text.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit::sync {
@@ -62,8 +62,8 @@ std::int64_t WaitMeter::idle_ns() const {
   std::array<char, 64> text{};  // "<ns on a core> <ns ready to run> <times scheduled>"
   if (schedstat_ >= 0 && ::pread(schedstat_, text.data(), text.size() - 1, 0) > 0) {
     const std::string_view line(text.data());
-    const std::size_t space = std::min(line.find(' '), line.size() - 1);
-    std::from_chars(line.data() + space + 1, line.data() + line.size(), ready);
+    const std::size_t second = line.find(' ') + 1;  // npos + 1 is 0
+    parse_number(line.substr(second, line.find(' ', second) - second), ready);
   }
   return now_ns(CLOCK_MONOTONIC) - ran - ready;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/text.hpp"
+
 namespace shardkit::system {
 namespace {
 
@@ -144,10 +146,12 @@ std::optional<DiskCounters> read_disk_counters(const std::string& device, const 
   for (const auto line : split(*text, '\n')) {
     const auto words = split(line, ' ');
     if (words.size() < 14 || words[2] != device) continue;
-    const auto number = [&](std::size_t word) { return parse_number(words[word]).value_or(0); };
+    const auto number = [&](std::size_t word) { return parse_count(words[word]).value_or(0); };
+    const auto bytes = [&](std::size_t word) {
+      return parse_count(words[word], UINT64_MAX / kSector).value_or(0) * kSector;
+    };
     const auto seconds = [&](std::size_t word) { return static_cast<double>(number(word)) / 1000; };
-    return DiskCounters{number(3), number(5) * kSector, seconds(6),  seconds(13),
-                        number(7), number(9) * kSector, seconds(10), seconds(12)};
+    return DiskCounters{number(3), bytes(5), seconds(6), seconds(13), number(7), bytes(9), seconds(10), seconds(12)};
   }
   return std::nullopt;
 }

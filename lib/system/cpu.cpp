@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
+
 namespace shardkit::system {
 namespace {
 
@@ -115,7 +117,7 @@ bool add_times(std::string_view line, CpuTimes& times) {
   const auto words = split(line, ' ');
   if (words.size() <= kKinds) return false;
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
-    const double seconds = static_cast<double>(parse_number(words[kind + 1]).value_or(0)) * kClockTick;
+    const double seconds = static_cast<double>(parse_count(words[kind + 1]).value_or(0)) * kClockTick;
     times.total_seconds += seconds;
     if (kind != kIdle && kind != kWaiting) times.busy_seconds += seconds;
     if (kind == kStolen) times.stolen_seconds += seconds;
@@ -138,7 +140,7 @@ std::optional<CpuTimes> read_cpu_times(const Probe& probe) {
     }
   }
   if (!told) return std::nullopt;
-  times.blocked = parse_number(line_value(*text, "procs_blocked ")).value_or(0);
+  times.blocked = parse_count(line_value(*text, "procs_blocked ")).value_or(0);
   return times;
 }
 

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <string_view>
 
 #include <sys/utsname.h>
 
+#include "core/text.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::system {
@@ -38,32 +38,27 @@ HostInfo this_host() {
 namespace {
 
 constexpr unsigned kCapIpcLock = 14;  // linux/capability.h
-constexpr const char* kRefused = "refused by a security filter";
 
-std::string availability(int error) {
-  if (error == ENOSYS) return "not in this kernel";
-  if (error == EPERM || error == EACCES) return kRefused;
-  return "works";
+CallState call_state(int error) {
+  if (error == ENOSYS) return CallState::absent;
+  return error == EPERM || error == EACCES ? CallState::refused : CallState::works;
 }
 
-std::string io_uring_state(const Probe& probe) {
-  const std::uint64_t disabled = sys_number(probe, "/proc/sys/kernel/io_uring_disabled").value_or(0);
-  std::string state = availability(probe.try_call(SystemCall::io_uring_setup));
-  if (state == kRefused && disabled > 0) state = "disabled by kernel.io_uring_disabled";
-  return state;
+CallState io_uring_state(const Probe& probe) {
+  const CallState state = call_state(probe.try_call(SystemCall::io_uring_setup));
+  const bool disabled = sys_number(probe, "/proc/sys/kernel/io_uring_disabled").value_or(0) > 0;
+  return state == CallState::refused && disabled ? CallState::disabled : state;
 }
 
 /// The hard limit of a line "Max open files   1024   524288   files"; empty for "unlimited".
 std::optional<std::uint64_t> hard_limit(std::string_view limits, std::string_view name) {
   const auto words = split(line_value(limits, name), ' ');
-  return words.size() < 2 ? std::nullopt : parse_number(words[1]);
+  return words.size() < 2 ? std::nullopt : parse_count(words[1]);
 }
 
 bool has_capability(std::string_view status, unsigned capability) {
-  const std::string_view text = line_value(status, "CapEff:");
   std::uint64_t mask = 0;
-  std::from_chars(text.data(), text.data() + text.size(), mask, 16);
-  return (mask >> capability & 1U) != 0;
+  return parse_number(line_value(status, "CapEff:"), mask, 16) && (mask >> capability & 1U) != 0;
 }
 
 std::string virtual_machine(const Probe& probe) {
@@ -100,7 +95,7 @@ KernelFacts read_kernel(const Probe& probe) {
   KernelFacts facts;
   facts.release = sys_word(probe, "/proc/sys/kernel/osrelease");
   facts.io_uring = io_uring_state(probe);
-  facts.cachestat = availability(probe.try_call(SystemCall::cachestat));
+  facts.cachestat = call_state(probe.try_call(SystemCall::cachestat));
   facts.descriptors = hard_limit(limits, "Max open files");
   facts.locked_memory = hard_limit(limits, "Max locked memory");
   const auto ids = split(line_value(status, "Uid:"), '\t');

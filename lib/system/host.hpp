@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/fields.hpp"
 #include "system/probe.hpp"
@@ -29,14 +31,18 @@ struct HostInfo {
 /// Asks the operating system. What cannot be found out stays empty or 0; never throws for that.
 HostInfo this_host();
 
-/// What the kernel, a seccomp filter and the limits of this process let it do. Words instead of yes and no: "no" alone
-/// does not say what to change.
+/// Whether a system call may be used. "No" alone would not say what to change.
+enum class CallState { works, absent, refused, disabled };
+constexpr auto enum_names(CallState) {
+  return std::to_array<std::string_view>({"works", "not in this kernel", "refused by a security filter",  // seccomp
+                                          "disabled by kernel.io_uring_disabled"});
+}
+
+/// What the kernel, a seccomp filter and the limits of this process let it do.
 struct KernelFacts {
   std::string release;
-  /// "works", "not in this kernel", "refused by a security filter" (seccomp, mostly), "disabled by
-  /// kernel.io_uring_disabled"
-  std::string io_uring;
-  std::string cachestat;                       ///< the same but for the last
+  CallState io_uring = CallState::works;
+  CallState cachestat = CallState::works;      ///< never disabled
   std::optional<std::uint64_t> descriptors;    ///< most open files, the hard limit; empty: unlimited
   std::optional<std::uint64_t> locked_memory;  ///< bytes that may be locked or registered; empty: unlimited
   bool root = false;

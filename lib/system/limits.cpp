@@ -8,6 +8,7 @@
 
 #include <sys/resource.h>
 
+#include "core/text.hpp"
 #include "system/storage.hpp"
 
 namespace shardkit::system {
@@ -96,11 +97,11 @@ std::optional<double> cgroup_cpus(const Probe& probe, const std::string& folder,
   // "max 100000" or "765000 100000": microseconds of CPU time per period.
   const std::string text = probe.text(folder + "/cpu.max").value_or("");
   const auto words = split(text, ' ');
-  return words.size() == 2 ? cpus_of(parse_number(words[0]), parse_number(words[1])) : std::nullopt;
+  return words.size() == 2 ? cpus_of(parse_count(words[0]), parse_count(words[1])) : std::nullopt;
 }
 
 std::optional<std::uint64_t> stat_number(const Probe& probe, const std::string& folder, std::string_view name) {
-  return parse_number(line_value(probe.text(folder + "/cpu.stat").value_or(""), name));
+  return parse_count(line_value(probe.text(folder + "/cpu.stat").value_or(""), name));
 }
 
 std::optional<double> scaled(std::optional<std::uint64_t> number, double unit) {

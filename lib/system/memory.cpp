@@ -14,17 +14,21 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::system {
 namespace {
 
 constexpr const char* kHugePages = "/sys/kernel/mm/transparent_hugepage/";
 
-/// "MemTotal:  24684084 kB"; 0 when there is no such line.
-std::uint64_t kibibytes(std::string_view text, std::string_view name) {
+/// The number of a line such as "MemTotal:  24684084 kB" in `unit` bytes; 0 when there is no such line.
+std::uint64_t bytes_of(std::string_view text, std::string_view name, std::uint64_t unit) {
   const std::string_view value = line_value(text, name);
-  return parse_number(value.substr(0, value.find(' '))).value_or(0) * 1024;
+  return parse_count(value.substr(0, value.find(' ')), UINT64_MAX / std::max<std::uint64_t>(1, unit)).value_or(0) *
+         unit;
 }
+
+std::uint64_t kibibytes(std::string_view text, std::string_view name) { return bytes_of(text, name, 1024); }
 
 std::optional<std::uint64_t> unless_zero(std::optional<std::uint64_t> value) {
   return value.value_or(0) == 0 ? std::nullopt : value;
@@ -41,8 +45,8 @@ MemoryFacts read_memory(const Probe& probe) {
   facts.available = kibibytes(text, "MemAvailable:");
   facts.swap_total = kibibytes(text, "SwapTotal:");
   facts.swap_free = kibibytes(text, "SwapFree:");
-  facts.huge_pages = parse_number(line_value(text, "HugePages_Total:")).value_or(0) * huge_page;
-  facts.huge_pages_free = parse_number(line_value(text, "HugePages_Free:")).value_or(0) * huge_page;
+  facts.huge_pages = bytes_of(text, "HugePages_Total:", huge_page);
+  facts.huge_pages_free = bytes_of(text, "HugePages_Free:", huge_page);
   facts.transparent_huge_pages = chosen_word(sys_word(probe, std::string(kHugePages) + "enabled"));
   facts.huge_page_defrag = chosen_word(sys_word(probe, std::string(kHugePages) + "defrag"));
   facts.swappiness = setting("swappiness");
@@ -62,9 +66,9 @@ std::optional<MemoryUse> read_memory_use(const Probe& probe) {
   use.available = kibibytes(*text, "MemAvailable:");
   use.page_cache = kibibytes(*text, "Cached:") + kibibytes(*text, "Buffers:");
   const std::string events = probe.text("/proc/vmstat").value_or("");
-  use.major_faults = parse_number(line_value(events, "pgmajfault "));
-  const auto in = parse_number(line_value(events, "pswpin "));
-  const auto out = parse_number(line_value(events, "pswpout "));
+  use.major_faults = parse_count(line_value(events, "pgmajfault "));
+  const auto in = parse_count(line_value(events, "pswpin "));
+  const auto out = parse_count(line_value(events, "pswpout "));
   if (in && out) use.swapped_pages = *in + *out;
   return use;
 }
@@ -73,7 +77,7 @@ std::vector<NumaNode> read_numa_nodes(const Probe& probe) {
   const std::string all = "/sys/devices/system/node";
   std::vector<NumaNode> nodes;
   for (const std::string& name : probe.names(all)) {
-    const auto number = name.starts_with("node") ? parse_number(name.substr(4)) : std::nullopt;
+    const auto number = name.starts_with("node") ? parse_count(name.substr(4)) : std::nullopt;
     if (!number) continue;
     const std::string folder = all + "/" + name;
     const std::string memory = probe.text(folder + "/meminfo").value_or("");  // "Node 0 MemTotal: 24684084 kB"
@@ -91,7 +95,7 @@ namespace {
 std::optional<double> total_seconds(std::string_view text, std::string_view kind) {
   const std::string_view line = line_value(text, kind);
   const std::size_t at = line.find("total=");
-  const auto total = at == std::string_view::npos ? std::nullopt : parse_number(line.substr(at + 6));
+  const auto total = at == std::string_view::npos ? std::nullopt : parse_count(line.substr(at + 6));
   if (!total) return std::nullopt;
   return static_cast<double>(*total) / 1e6;
 }
@@ -155,7 +159,7 @@ std::optional<std::uint64_t> farthest_node(std::uint64_t node, const Probe& prob
   std::uint64_t most = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].node == node || std::find(hosts.begin(), hosts.end(), all[i].node) == hosts.end()) continue;
-    const std::uint64_t distance = i < distances.size() ? parse_number(distances[i]).value_or(0) : 0;
+    const std::uint64_t distance = i < distances.size() ? parse_count(distances[i]).value_or(0) : 0;
     if (farthest && distance <= most) continue;
     farthest = all[i].node;
     most = distance;

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include <nlohmann/json.hpp>
 
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::system {
 namespace {
+
+constexpr double kMostBytes = 1e18;  // a larger number in a text is not one of bytes
 
 /// What follows "name=" among the options of a mount; empty when it is not there.
 std::string option_value(const Mount& mount, const std::string& name) {
@@ -37,7 +39,7 @@ std::string_view section_of(std::string_view text, const Mount& mount) {
 void add_operation(std::string_view line, NfsCounters& counters) {
   const auto words = split(trimmed(line), ' ');
   if (words.size() < 9 || !words[0].ends_with(':')) return;
-  const auto number = [&](std::size_t word) { return parse_number(words[word]).value_or(0); };
+  const auto number = [&](std::size_t word) { return parse_count(words[word]).value_or(0); };
   const std::uint64_t operations = number(1);
   const double round_trip = static_cast<double>(number(7)) / 1000;
   counters.operations += operations;
@@ -57,9 +59,9 @@ NfsFacts read_nfs(const Mount& mount, const Probe& probe) {
   facts.device = mount.device;
   facts.version = option_value(mount, "vers");
   facts.protocol = option_value(mount, "proto");
-  facts.connections = std::max<std::uint64_t>(1, parse_number(option_value(mount, "nconnect")).value_or(1));
-  facts.read_size = parse_number(option_value(mount, "rsize"));
-  facts.write_size = parse_number(option_value(mount, "wsize"));
+  facts.connections = std::max<std::uint64_t>(1, parse_count(option_value(mount, "nconnect")).value_or(1));
+  facts.read_size = parse_count(option_value(mount, "rsize"));
+  facts.write_size = parse_count(option_value(mount, "wsize"));
   facts.recovery = has_option(mount, "softerr") ? "softerr" : has_option(mount, "soft") ? "soft" : "hard";
   facts.caches_attributes =
       !has_option(mount, "noac") && option_value(mount, "acregmax") != "0" && option_value(mount, "actimeo") != "0";
@@ -110,7 +112,7 @@ std::optional<double> tunable(const Probe& probe, const std::string& kind, const
   for (const std::string place : kPlaces) {
     for (const std::string& object : probe.names(place + kind)) {
       if (!object.starts_with(prefix)) continue;
-      const auto value = leading_number(sys_word(probe, place + kind + "/" + object + "/" + name));
+      const auto value = leading_decimal(sys_word(probe, place + kind + "/" + object + "/" + name));
       if (value && *value >= 0 && (!least || *value < *least)) least = value;
     }
   }
@@ -118,7 +120,7 @@ std::optional<double> tunable(const Probe& probe, const std::string& kind, const
 }
 
 std::optional<std::uint64_t> whole(std::optional<double> value, double unit = 1) {
-  return value ? std::optional(static_cast<std::uint64_t>(std::min(*value * unit, 1e18))) : std::nullopt;
+  return value && *value * unit <= kMostBytes ? std::optional(static_cast<std::uint64_t>(*value * unit)) : std::nullopt;
 }
 
 std::optional<LustreLayout> layout_of(const Probe& probe, const std::string& path) {
@@ -228,7 +230,7 @@ void add_configuration(const std::string& text, FuseFacts& facts) {
 /// The words of the "juicefs mount META MOUNTPOINT ..." that serves the mount.
 std::vector<std::string> command_line(const Mount& mount, const Probe& probe) {
   for (const std::string& process : probe.names("/proc")) {
-    if (!parse_number(process)) continue;
+    if (!parse_count(process)) continue;
     const std::string text = probe.text("/proc/" + process + "/cmdline").value_or("");
     std::vector<std::string> words;
     for (const auto word : split(text, '\0')) words.emplace_back(word);
@@ -256,7 +258,7 @@ void add_command_line(const Mount& mount, const Probe& probe, FuseFacts& facts) 
   if (facts.cache_folders.empty()) facts.cache_folders = folders_of(flag_value(words, "cache-dir"));
   const std::string size = flag_value(words, "cache-size");
   if (size.empty() || facts.cache_limit) return;
-  if (const auto mebibytes = parse_number(size)) {
+  if (const auto mebibytes = parse_count(size)) {
     facts.cache_limit = cache_bytes(*mebibytes);
   } else if (const auto bytes = parse_size(size)) {
     facts.cache_limit = bytes.value();
@@ -265,8 +267,8 @@ void add_command_line(const Mount& mount, const Probe& probe, FuseFacts& facts) 
 
 /// "juicefs_blockcache_hit_bytes 123" or 1.5e+09
 double statistic(std::string_view text, std::string_view name) {
-  const double value = leading_number(line_value(text, name)).value_or(0);
-  return std::isfinite(value) && value > 0 ? std::min(value, 1e18) : 0;
+  const double value = parse_decimal(line_value(text, name)).value_or(0);
+  return value > 0 && value <= kMostBytes ? value : 0;
 }
 
 void add_statistics(const std::string& text, FuseFacts& facts) {

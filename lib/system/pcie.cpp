@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "core/text.hpp"
+
 namespace shardkit::system {
 namespace {
 
@@ -11,7 +13,7 @@ constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0};
 
 /// "16.0 GT/s PCIe"; "Unknown" is no speed.
 std::optional<double> link_speed(const Probe& probe, const std::string& file) {
-  const auto speed = leading_number(sys_word(probe, file));
+  const auto speed = leading_decimal(sys_word(probe, file));
   if (!speed || pcie_generation(*speed) == 0) return std::nullopt;
   return speed;
 }
@@ -110,7 +112,7 @@ GpuDevice read_gpu(const Probe& probe, const std::string& address) {
 GpuPresence find_gpus(const Probe& probe) {
   GpuPresence gpus;
   for (const std::string& name : probe.names("/dev")) {
-    if (name.starts_with("nvidia") && parse_number(name.substr(6))) ++gpus.devices;
+    if (name.starts_with("nvidia") && parse_count(name.substr(6))) ++gpus.devices;
   }
   gpus.driver_version = driver_version(probe);
   for (const std::string& address : probe.names("/sys/bus/pci/devices")) {
@@ -142,7 +144,7 @@ bool is_card(const Probe& probe, const std::string& name) {
 }
 
 std::optional<double> rdma_rate(const std::string& text) {
-  const auto gigabits = leading_number(text);
+  const auto gigabits = leading_decimal(text);
   return gigabits ? std::optional(*gigabits * 1e9 / 8) : std::nullopt;
 }
 

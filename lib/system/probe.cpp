@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
@@ -18,29 +17,17 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "core/text.hpp"
+
 namespace shardkit::system {
 
 std::optional<std::uint64_t> sys_number(const Probe& probe, const std::string& path) {
   const auto text = probe.text(path);
-  return text ? parse_number(*text) : std::nullopt;
+  return text ? parse_count(*text) : std::nullopt;
 }
 
 std::string sys_word(const Probe& probe, const std::string& path) {
   return std::string(trimmed(probe.text(path).value_or("")));
-}
-
-std::optional<std::uint64_t> parse_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
-std::optional<double> leading_number(std::string_view text) {
-  double value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
 std::string chosen_word(std::string_view text) {
@@ -79,9 +66,9 @@ std::vector<unsigned> parse_cpu_list(std::string_view list) {
   for (const auto range : split(list, ',')) {
     const auto ends = split(range, '-');
     if (ends.empty()) continue;
-    const auto first = parse_number(ends.front());
-    const auto last = parse_number(ends.back());
-    if (!first || !last || *last >= kMost) continue;
+    const auto first = parse_count(ends.front());
+    const auto last = parse_count(ends.back(), kMost - 1);
+    if (!first || !last) continue;
     for (std::uint64_t cpu = *first; cpu <= *last && cpus.size() < kMost; ++cpu) {
       cpus.push_back(static_cast<unsigned>(cpu));
     }

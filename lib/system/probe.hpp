@@ -60,12 +60,6 @@ std::optional<std::uint64_t> sys_number(const Probe& probe, const std::string& p
 /// A file that holds one text; empty when it cannot be read.
 std::string sys_word(const Probe& probe, const std::string& path);
 
-/// The unsigned number that `text` is; empty when it is none.
-std::optional<std::uint64_t> parse_number(std::string_view text);
-
-/// The decimal number that `text` begins with, such as "16.0 GT/s"; empty when it begins with none.
-std::optional<double> leading_number(std::string_view text);
-
 /// The word in brackets, as of "always [madvise] never"; empty when there is none.
 std::string chosen_word(std::string_view text);
 

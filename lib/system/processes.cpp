@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
 #include "system/cpu.hpp"
 
 namespace shardkit::system {
@@ -16,7 +17,7 @@ struct StatLine {
   std::vector<std::string_view> words;
 
   /// By the number that proc_pid_stat(5) gives a field.
-  std::uint64_t number(std::size_t field) const { return parse_number(words[field - 3]).value_or(0); }
+  std::uint64_t number(std::size_t field) const { return parse_count(words[field - 3]).value_or(0); }
   char state() const { return words.front().front(); }
 };
 
@@ -37,7 +38,7 @@ std::string folder_of(std::uint64_t pid) { return fmt::format("/proc/{}", pid); 
 std::optional<ProcessBytes> read_bytes(const std::string& folder, const Probe& probe) {
   const auto text = probe.text(folder + "/io");
   if (!text) return std::nullopt;
-  const auto number = [&](std::string_view name) { return parse_number(line_value(*text, name)).value_or(0); };
+  const auto number = [&](std::string_view name) { return parse_count(line_value(*text, name)).value_or(0); };
   return ProcessBytes{number("rchar:"), number("read_bytes:"), number("write_bytes:")};
 }
 
@@ -45,7 +46,7 @@ std::optional<ProcessBytes> read_bytes(const std::string& folder, const Probe& p
 std::optional<double> core_wait(const std::string& thread_folder, const Probe& probe) {
   const auto text = probe.text(thread_folder + "/schedstat");
   const auto words = text ? split(*text, ' ') : std::vector<std::string_view>();
-  const auto nanoseconds = words.size() >= 2 ? parse_number(words[1]) : std::nullopt;
+  const auto nanoseconds = words.size() >= 2 ? parse_count(words[1]) : std::nullopt;
   if (!nanoseconds) return std::nullopt;
   return static_cast<double>(*nanoseconds) / 1e9;
 }
@@ -57,7 +58,7 @@ void read_threads(const std::string& folder, const Probe& probe, ProcessUse& use
     const auto line = text ? parse_stat(*text) : std::nullopt;
     if (line && line->state() == 'D') ++use.blocked_threads;
     const auto waited = core_wait(thread_folder, probe);
-    if (waited) use.core_waits.push_back({parse_number(name).value_or(0), *waited});
+    if (waited) use.core_waits.push_back({parse_count(name).value_or(0), *waited});
   }
 }
 
@@ -89,7 +90,7 @@ std::optional<ProcessUse> read_use(std::uint64_t pid, const Probe& probe) {
 std::multimap<std::uint64_t, std::uint64_t> children_by_parent(const Probe& probe) {
   std::multimap<std::uint64_t, std::uint64_t> children;
   for (const std::string& name : probe.names("/proc")) {
-    const auto pid = parse_number(name);
+    const auto pid = parse_count(name);
     const auto text = pid ? probe.text(folder_of(*pid) + "/stat") : std::nullopt;
     const auto line = text ? parse_stat(*text) : std::nullopt;
     if (line) children.emplace(line->number(4), *pid);

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include "catalog/image_keys.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -78,7 +79,7 @@ TEST_CASE("side-cars ride with the image whose stem they share") {
   const ImageFolderScan result = scan(dir, ctx);
   const ScannedClass& item = result.classes[0];
   std::set<std::pair<std::string, std::string>> pairs;
-  for (const ScannedSidecar& sidecar : item.sidecars) {
+  for (const ScannedMember& sidecar : item.members) {
     pairs.emplace(item.name_of(item.files[sidecar.image]), item.name_of(sidecar.file));
   }
   CHECK(pairs == std::set<std::pair<std::string, std::string>>{
@@ -157,9 +158,9 @@ TEST_CASE("side-cars stay with their image when files before it drop out") {
   write_file(dir.path("src/c/b.json"), "xyz");
   Context ctx;
   const ImageFolderScan result = scan(dir, ctx);
-  REQUIRE(result.classes[0].sidecars.size() == 1);
-  CHECK(result.classes[0].sidecars[0].image == 0);
-  CHECK(result.classes[0].sidecars[0].file.size == 3);
+  REQUIRE(result.classes[0].members.size() == 1);
+  CHECK(result.classes[0].members[0].image == 0);
+  CHECK(result.classes[0].members[0].file.size == 3);
 }
 
 TEST_CASE("what is no ImageFolder is refused with what was expected") {

@@ -120,17 +120,34 @@ TEST_CASE("a path outside of the source is refused with its line") {
   }
 }
 
-TEST_CASE("a second row for an image is refused with both lines, however the path is written") {
-  const std::string text = Listed("path,label\na.jpg,1\nd e.jpg,1\n./a.jpg,1\n").refusal();
-  CHECK(contains(text, "line 4"));
-  CHECK(contains(text, "line 2 again"));
-  CHECK(contains(Listed("path,label\na.jpg,cat\na.jpg,dog\n").refusal(), "--label-separator"));
+TEST_CASE("the rows of one image are one sample, which has a label where all of them agree") {
+  Listed list("path,label\na.jpg,cat\nd e.jpg,dog\n./a.jpg,cat\npool/b.JPEG,cat\npool/b.JPEG,dog\n");
+  CHECK(list.images() == ": pool/b.JPEG;cat: a.jpg;dog: d e.jpg;");
+  const ImageList read = list.read();
+  CHECK(read.several_rows);
+  CHECK(labels_by_place(read.scan) == std::vector<std::optional<std::uint64_t>>{std::nullopt, 0, 1});
+  CHECK_FALSE(Listed("path,label\na.jpg,cat\n").read().several_rows);
+}
+
+TEST_CASE("an id is the one file of that name which starts a sample") {
+  Listed list("path,label\na,1\npool/b,2\n");
+  write_file(list.dir.path("src/a.txt"), "caption");
+  write_file(list.dir.path("src/a.b.jpg"), "another");
+  CHECK(list.images() == "1(1): a.jpg;2(2): pool/b.JPEG;");
+  write_file(list.dir.path("src/a.png"), "twin");
+  CHECK(contains(list.refusal(), "line 2: 'a' may be a.jpg or a.png"));
+  Listed lacking("path,label\na,1\ngone,2\n");
+  const ImageFolderScan scan = lacking.read().scan;
+  CHECK(scan.images() == 1);
+  REQUIRE(scan.problems.size() == 1);
+  CHECK(scan.problems[0].path == "gone");
 }
 
 TEST_CASE("labels that are none are refused with their line") {
   CHECK(contains(Listed("path,label\na.jpg,\n").refusal(), "line 2: the label is empty"));
   for (const char* label : {"-1", "1.5", "+3", "1e3", "99999999999999999999"}) {
-    CHECK(contains(Listed("path,label\na.jpg," + std::string(label) + "\n").refusal(), "no whole number"));
+    CHECK(contains(Listed("path,label\na.jpg," + std::string(label) + "\n").refusal(),
+                   "is not a whole number from 0 to 9223372036854775807"));
   }
   CHECK(contains(Listed("path,label\na.jpg,1\nd e.jpg,dog\n").refusal(), "line 3: the label 'dog' is a name"));
   CHECK(contains(Listed("path,label\na.jpg,dog\nd e.jpg,1\n").refusal(), "in line 2 it is a name"));
@@ -176,10 +193,10 @@ TEST_CASE("side-cars of a list are those asked for, where they are there") {
   Listed list("path,label\na.jpg,1\nd e.jpg,1\n");
   write_file(list.dir.path("src/a.txt"), "caption");
   write_file(list.dir.path("src/a_mask.png"), "mask");
-  CHECK(list.read().scan.classes[0].sidecars.empty());
+  CHECK(list.read().scan.classes[0].members.empty());
   list.scan.sidecars = {".txt", "_mask.png"};
   const ScannedClass owner = list.read().scan.classes[0];
-  CHECK(owner.sidecars.size() == 2);
-  CHECK(owner.name_of(owner.sidecars[1].file) == "a_mask.png");
-  CHECK(owner.sidecars[1].file.size == 4);
+  CHECK(owner.members.size() == 2);
+  CHECK(owner.name_of(owner.members[1].file) == "a_mask.png");
+  CHECK(owner.members[1].file.size == 4);
 }

@@ -76,9 +76,26 @@ TEST_CASE("images without a row are not known, rows without an image are counted
   CHECK(unused.line == 2);
 }
 
-TEST_CASE("two rows for an image, and text that no JSON can hold, are refused with file and line") {
+TEST_CASE("where an image has several rows, each .json is a list of rows in the table's order") {
   Tables tables;
-  CHECK_THROWS_WITH_AS(tables.metadata("m.csv", "path,x\na.jpg,1\na.jpg,2\n"), doctest::Contains("line 3"), Error);
+  tables.metadata("m.csv", "path,x\na.jpg,1\nb.jpg,3\na.jpg,2\n");
+  CHECK(tables.notes.json_of("a.jpg") == R"([{"x":"1"},{"x":"2"}])");
+  CHECK(tables.notes.json_of("b.jpg") == R"([{"x":"3"}])");
+  Tables both;
+  both.metadata("m.csv", "path,x\na.jpg,1\n");
+  CHECK_THROWS_WITH_AS(both.labels("l.csv", "path,tags\na.jpg,cat\na.jpg,dog\n", ";"),
+                       doctest::Contains("join the two"), Error);
+}
+
+TEST_CASE("a row may name its image without the extension") {
+  Tables tables;
+  tables.metadata("m.csv", "path,x\npool/a.v2,1\n");
+  CHECK(tables.notes.json_of("pool/a.v2.jpg") == R"({"x":"1"})");
+  CHECK_FALSE(tables.notes.knows("pool/a.jpg"));
+}
+
+TEST_CASE("text that no JSON can hold is refused with file and line") {
+  Tables tables;
   tables.metadata("n.csv", "path,x\na.jpg,1\nb.jpg,\xff\n");
   CHECK_THROWS_WITH_AS(tables.notes.json_of("b.jpg"), doctest::Contains("line 3: a value is not UTF-8"), Error);
 }

@@ -255,6 +255,26 @@ class Indexing(RemedyTest):
         self.assertEqual(self.shardctl("index", self.set, "--dali")["shards"], 4)
 
 
+class Merging(RemedyTest):
+    def test_the_sets_of_a_split_are_merged_one_by_one(self):
+        self.make_tree()
+        target = f"sets {AWKWARD}"
+        for part in ("0/2", "1/2"):
+            self.shardctl("convert", "src", target, "--split", "a=0.5,b=0.5", "--samples", "10", "--part", part)
+        commands = self.advised(self.call("shardctl", "merge", target), 4)
+        self.assertEqual(len(commands), 2)
+        for command in commands:
+            self.follow(command)
+        for name in ("a", "b"):
+            self.assertEqual(self.shardctl("verify", self.folder / target / name)["errors"], 0)
+
+    def test_shards_of_others_are_indexed_instead(self):
+        self.write_tar(f"x {AWKWARD}/a.tar", [("a.jpg", b"a"), ("a.cls", b"0")])
+        command, = self.advised(self.call("shardctl", "merge", f"x {AWKWARD}"), 4)
+        self.follow(command)
+        self.assertTrue((self.folder / f"x {AWKWARD}/manifest.json").exists())
+
+
 class Dividing(RemedyTest):
     def setUp(self):
         super().setUp()

@@ -79,3 +79,19 @@ TEST_CASE("a manifest of a later version is refused as such") {
   CHECK_THROWS_WITH(read_manifest(replaced("\"version\": 1", "\"version\": 2"), "m.json"),
                     "manifest 'm.json' has version 2; this program reads version 1");
 }
+
+TEST_CASE("sums that agree only because 64 bits are too few for them are damage") {
+  for (const char* field : {"samples", "bytes"}) {
+    Manifest manifest = example();
+    manifest.shards = {{"a.tar", 2, 1024, {}}, {"b.tar", 3, 2048, {}}};
+    manifest.samples = 5;
+    manifest.bytes = 3072;
+    auto& first = field == std::string_view("samples") ? manifest.shards[0].samples : manifest.shards[0].bytes;
+    auto& second = field == std::string_view("samples") ? manifest.shards[1].samples : manifest.shards[1].bytes;
+    CHECK_NOTHROW(read_manifest(write_manifest(manifest), "m.json"));
+    second += first - UINT64_MAX;
+    first = UINT64_MAX;
+    CAPTURE(field);
+    CHECK_THROWS_WITH_AS(read_manifest(write_manifest(manifest), "m.json"), doctest::Contains("is not the sum"), Error);
+  }
+}

@@ -21,7 +21,7 @@ bool is_portable_key(const std::string& key) {
 }  // namespace
 
 TEST_CASE("names that every reader carries stay as they are") {
-  CHECK(portable_key("n01440764", "n01440764_10026", "p") == "n01440764/n01440764_10026");
+  CHECK(image_key(KeyRule::flat, "n01440764", "n01440764_10026.JPEG") == "n01440764/n01440764_10026");
   CHECK(portable_component("ILSVRC2012_val-00000001") == "ILSVRC2012_val-00000001");
 }
 
@@ -47,8 +47,8 @@ TEST_CASE("different components never become equal") {
 
 TEST_CASE("a long key is cut and told apart by its path") {
   const std::string stem(300, 'x');
-  const std::string one = portable_key("c", stem, "c/one.jpg");
-  const std::string other = portable_key("c", stem, "c/other.jpg");
+  const std::string one = image_key(KeyRule::flat, "c", "c/one/" + stem);
+  const std::string other = image_key(KeyRule::flat, "c", "c/other/" + stem);
   CHECK(one != other);
   CHECK(one.size() == kLongestKey);
   CHECK(marked_key(one, "c/one.jpg").size() + 1 + 10 == 100);
@@ -57,7 +57,7 @@ TEST_CASE("a long key is cut and told apart by its path") {
 TEST_CASE("a key is portable whatever the bytes of the name") {
   for (int c = 1; c < 256; ++c) {
     const std::string name(3, static_cast<char>(c));
-    CHECK(is_portable_key(portable_key(name, name, "p")));
+    CHECK(is_portable_key(image_key(KeyRule::flat, name, name)));
   }
 }
 
@@ -113,4 +113,38 @@ TEST_CASE("a nested key has all folders, but the class's own only once") {
   const std::string longest = "cat/" + std::string(40, 'f') + "/" + std::string(40, 'n') + ".jpg";
   CHECK(key("cat", longest).size() == kLongestKey);
   CHECK(key("cat", longest, KeyMark::hash).size() == kLongestKey + 9);
+}
+
+TEST_CASE("a key leaves room for the sample's longest field, and one that fits is as it was") {
+  const std::string stem(120, 's');
+  for (const KeyRule rule : {KeyRule::flat, KeyRule::nested}) {
+    for (const KeyMark mark : {KeyMark::none, KeyMark::extension, KeyMark::hash}) {
+      for (std::size_t stem_size = 1; stem_size < stem.size(); stem_size += 7) {
+        const std::string path = "a_class_of_20_letter/" + stem.substr(0, stem_size) + ".jpg";
+        const std::string before = image_key(rule, "a_class_of_20_letter", path, mark);
+        for (std::size_t field = 1; field <= 60; ++field) {
+          const std::string key = image_key(rule, "a_class_of_20_letter", path, mark, field);
+          REQUIRE(key.size() + 1 + field <= 100);
+          REQUIRE(is_portable_key(key));
+          if (before.size() + 1 + field <= 100) REQUIRE(key == before);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("keys that are cut for a field stay apart") {
+  const std::string stem(70, 's');
+  const auto key = [&](const std::string& end, KeyMark mark) {
+    return image_key(KeyRule::flat, "c", "c/" + stem + end + ".jpg", mark, 50);
+  };
+  CHECK(key("1", KeyMark::none).size() == 49);
+  CHECK(key("1", KeyMark::none) != key("2", KeyMark::none));
+  CHECK(key("1", KeyMark::hash).size() == 49);
+  CHECK(key("1", KeyMark::hash) != key("1", KeyMark::none));
+}
+
+TEST_CASE("for a field that no tar has room for no key is cut") {
+  const std::string path = "c/" + std::string(70, 's') + ".jpg";
+  CHECK(image_key(KeyRule::flat, "c", path, KeyMark::none, 90) == image_key(KeyRule::flat, "c", path));
 }

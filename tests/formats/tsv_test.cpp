@@ -27,11 +27,3 @@ TEST_CASE("columns are split at tabs, empty ones too") {
   split_columns("a\t\tb\t", columns);
   CHECK(columns == std::vector<std::string_view>{"a", "", "b", ""});
 }
-
-TEST_CASE("a number fills its column") {
-  std::uint64_t value = 0;
-  CHECK(parse_number("18446744073709551615", value));
-  CHECK(value == 18446744073709551615U);
-  for (const char* bad : {"", "-1", "+1", "1 ", " 1", "1x", "18446744073709551616"})
-    CHECK_FALSE(parse_number(bad, value));
-}

@@ -11,8 +11,11 @@ using namespace shardkit::formats;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = as_text(fuzz::bytes_of(data, size));
-  const std::string key = portable_key("class", text, text);
+  const std::string key = image_key(KeyRule::flat, "class", text);
   fuzz::promise(key.size() <= kLongestKey);
+  for (const KeyMark mark : {KeyMark::none, KeyMark::hash, KeyMark::extension}) {
+    fuzz::promise(image_key(KeyRule::nested, "class", text, mark, 60).size() + 1 + 60 <= 100);
+  }
   for (const char c : marked_key(key, text) + portable_extension(text)) fuzz::promise(c > ' ' && c < 0x7f);
   if (const auto name = split_sample_name(text)) {
     fuzz::promise(name->key.size() + 1 + name->extension.size() == text.size());

@@ -85,8 +85,8 @@ TEST_CASE("7.65 of 96 processors, on cgroup v2 and v1") {
 
 TEST_CASE("what kernel, limits and container let a process do") {
   const KernelFacts host = read_kernel(RecordedTree::machine("two-sockets"));
-  CHECK(host.io_uring == "works");
-  CHECK(host.cachestat == "works");
+  CHECK(host.io_uring == CallState::works);
+  CHECK(host.cachestat == CallState::works);
   CHECK(host.root);
   CHECK(host.may_lock);
   CHECK_FALSE(host.locked_memory);
@@ -94,7 +94,7 @@ TEST_CASE("what kernel, limits and container let a process do") {
   CHECK(host.virtual_machine.empty());
   CHECK(host.container.empty());
   const KernelFacts pod = read_kernel(RecordedTree::machine("pod"));
-  CHECK(pod.io_uring == "refused by a security filter");
+  CHECK(pod.io_uring == CallState::refused);
   CHECK_FALSE(pod.root);
   CHECK_FALSE(pod.may_lock);
   CHECK(pod.locked_memory == 64 << 20);
@@ -108,7 +108,7 @@ TEST_CASE("what kernel, limits and container let a process do") {
 TEST_CASE("io_uring that an administrator turned off says so") {
   RecordedTree tree = RecordedTree::machine("pod");
   tree.add("/proc/sys/kernel/io_uring_disabled", "2");
-  CHECK(read_kernel(tree).io_uring == "disabled by kernel.io_uring_disabled");
+  CHECK(read_kernel(tree).io_uring == CallState::disabled);
 }
 
 TEST_CASE("arm64: processors are known by their numbers; no clock to set is no error") {
@@ -132,6 +132,19 @@ TEST_CASE("memory, huge pages and the kernel's settings") {
   CHECK(memory.zone_reclaim_mode == 0);
 }
 
+TEST_CASE("a number in /proc that 64 bits cannot hold is unknown, not another number") {
+  RecordedTree tree;
+  tree.add("proc/meminfo",
+           "MemTotal: 18446744073709551615 kB\nMemAvailable: 99999999999999999999999 kB\nSwapTotal: 1000 kB\n"
+           "Hugepagesize: 2048 kB\nHugePages_Total: 18446744073709551615\nHugePages_Free: 2\n");
+  const MemoryFacts memory = read_memory(tree);
+  CHECK(memory.total == 0);
+  CHECK(memory.available == 0);
+  CHECK(memory.swap_total == 1000 * 1024);
+  CHECK(memory.huge_pages == 0);
+  CHECK(memory.huge_pages_free == 4096 * 1024);
+}
+
 TEST_CASE("a container without /sys and /proc leaves everything unknown and fails nowhere") {
   RecordedTree nothing;
   CHECK(read_cpu(nothing).processors == 0);
@@ -140,7 +153,7 @@ TEST_CASE("a container without /sys and /proc leaves everything unknown and fail
   CHECK(read_network_cards(nothing).empty());
   CHECK(read_rdma_ports(nothing).empty());
   CHECK(find_gpus(nothing).bus.empty());
-  CHECK(read_kernel(nothing).io_uring == "not in this kernel");
+  CHECK(read_kernel(nothing).io_uring == CallState::absent);
   CHECK(read_block_device(nothing, "/sys/class/block/sda").name.empty());
 }
 

@@ -133,8 +133,9 @@ constexpr std::array kLimitRules{
          "containers: a seccomp profile that allows io_uring; else pread does as well with more threads",
          "io_uring is {measured}: only pread and mmap can read",
          [](const Environment& e) {
-           const std::string& state = e.kernel.io_uring;
-           return shown_if(state != "works" && state != "not in this kernel" && !state.empty(), state);
+           const system::CallState state = e.kernel.io_uring;
+           return shown_if(state == system::CallState::refused || state == system::CallState::disabled,
+                           std::string(enum_name(state)));
          }},
     Rule{"machine_hidden", kHint, "readable",
          "run it outside of the restricted container too, for what stays unknown here",

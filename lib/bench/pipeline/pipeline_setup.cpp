@@ -11,6 +11,7 @@
 #include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "gpu/device.hpp"
 #include "system/limits.hpp"
@@ -109,7 +110,7 @@ void check(bool fine, const std::string& text) {
 std::vector<std::uint64_t> listed_numbers(const std::string& text, const std::string& expected) {
   std::vector<std::uint64_t> numbers;
   for (const auto word : std::views::split(text, ',')) {
-    const auto number = system::parse_number({word.begin(), word.end()});
+    const auto number = parse_count({word.begin(), word.end()});
     check(number.has_value(), expected);
     numbers.push_back(*number);
   }

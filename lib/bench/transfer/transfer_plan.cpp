@@ -5,6 +5,7 @@
 #include "bench/transfer/transfer.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "system/probe.hpp"
 
@@ -57,7 +58,7 @@ std::vector<std::uint64_t> sizes(const std::string& list) {
 std::vector<std::uint64_t> stream_counts(const std::string& list) {
   std::vector<std::uint64_t> counts;
   for (const std::string_view word : pieces("--streams", list, "a list of numbers")) {
-    const auto count = system::parse_number(word);
+    const auto count = parse_count(word);
     if (!count || *count < 1 || *count > kMostTransferStreams) refuse("--streams", word, "a number from 1 to 8");
     counts.push_back(*count);
   }
@@ -72,7 +73,7 @@ std::uint64_t batch_bytes(const TransferOptions& options) {
   if (sides.empty()) refuse("--shape", shape, kExpected);
   std::uint64_t bytes = image::value_bytes(options.dtype);
   for (const std::string_view side : sides) {
-    const std::uint64_t factor = system::parse_number(side).value_or(0);
+    const std::uint64_t factor = parse_count(side).value_or(0);
     if (factor == 0 || factor > kMostCopy / bytes) refuse("--shape", shape, kExpected);
     bytes *= factor;
   }
@@ -104,7 +105,7 @@ void check_partners(const TransferOptions& options) {
 }
 
 void check_device(const std::string& option) {
-  if (option != "all" && !system::parse_number(option)) refuse("--device", option, "the number of a GPU, or all");
+  if (option != "all" && !parse_count(option)) refuse("--device", option, "the number of a GPU, or all");
 }
 
 }  // namespace
@@ -139,7 +140,7 @@ TransferPlan plan_transfer(const TransferOptions& options) {
 std::vector<gpu::Device*> chosen_devices(const std::string& option, std::span<gpu::Device* const> devices) {
   check_device(option);
   if (option == "all") return {devices.begin(), devices.end()};
-  return {&gpu::numbered_device(devices, *system::parse_number(option))};
+  return {&gpu::numbered_device(devices, *parse_count(option))};
 }
 
 }  // namespace shardkit::bench

@@ -108,7 +108,8 @@ class Conversion {
 
   catalog::SetFolders set_folders() {
     // A list says itself which images there are; rows of metadata are of one set.
-    return options_.sharding.images.list.empty() ? catalog::find_set_folders(images_, ctx_) : catalog::SetFolders{};
+    if (!options_.sharding.images.list.empty()) return {};
+    return catalog::find_set_folders(images_, ctx_, !options_.sharding.unlabeled);
   }
 
   void plan_folders(const catalog::SetFolders& folders) {
@@ -127,7 +128,7 @@ class Conversion {
     from_set_folders_ = true;
     for (const std::string& name : folders.names) {
       TargetSet& set = add_set(name);
-      adopt(set, scan(images_of(set), folders.classes), {.options = {{"set", name}}});
+      adopt(set, scan(images_of(set), {name, folders.classes}), {.options = {{"set", name}}});
     }
   }
 
@@ -153,8 +154,8 @@ class Conversion {
     return from_set_folders_ ? images_.below(set.name) : images_;
   }
 
-  ScannedSource scan(const catalog::SourceFolder& images, const std::vector<std::string>& classes) {
-    return scan_source(images, options_.sharding, classes, options_.threads, ctx_);
+  ScannedSource scan(const catalog::SourceFolder& images, const SourceSet& set) {
+    return scan_source(images, options_.sharding, set, options_.threads, ctx_);
   }
 
   void adopt(TargetSet& set, const ScannedSource& source, const PlanScope& scope) {

@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "dataset/checks/image_fault.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
-#include "formats/tsv.hpp"
 #include "image/image_header.hpp"
 #include "image/jpeg_resizer.hpp"
 #include "io/file.hpp"
@@ -41,10 +41,9 @@ E choice(const formats::PlanHead& head, const std::string& name) {
 
 std::uint64_t number(const formats::PlanHead& head, const std::string& name, std::uint64_t most) {
   const auto found = head.options.find(name);
-  std::uint64_t value = 0;
-  if (found == head.options.end() || !formats::parse_number(found->second, value) || value == 0 || value > most)
-    refuse(name);
-  return value;
+  const auto value = found == head.options.end() ? std::nullopt : parse_count(found->second, most);
+  if (value.value_or(0) == 0) refuse(name);
+  return *value;
 }
 
 [[noreturn]] void refuse_changed(const std::string& path, std::string_view what) {

@@ -1,5 +1,6 @@
 #include "dataset/ls/ls.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "dataset/samples/sample_lister.hpp"
@@ -7,29 +8,32 @@
 namespace shardkit::dataset {
 namespace {
 
-/// Hands out the rows of one shard.
+/// Hands out the rows of one shard, in the order of the archive: the lister gives what stands inside a sample before or
+/// after it, so rows wait for the next sample.
 void list_shard(const SampleLister& lister, const catalog::ShardFile& shard, LsResult& result, Context& ctx,
                 const LsRowSink& sink) {
-  LsRow row{.shard = shard.name};
-  const auto put = [&](std::string&& name, std::uint64_t offset, std::uint64_t size) {
-    row.name = std::move(name);
-    row.offset = offset;
-    row.size = size;
-    ++result.members;
-    sink(row);
-    if (ctx.keeps_result()) result.rows.push_back(row);
+  std::vector<LsRow> rows;
+  const auto hand_out = [&](std::uint64_t end) {
+    std::ranges::sort(rows, {}, &LsRow::offset);
+    const auto last = std::ranges::lower_bound(rows, end, {}, &LsRow::offset);
+    for (auto row = rows.begin(); row != last; ++row) {
+      ++result.members;
+      sink(*row);
+      if (ctx.keeps_result()) result.rows.push_back(std::move(*row));
+    }
+    rows.erase(rows.begin(), last);
   };
   ListingVisitor visitor;
   visitor.sample = [&](ListedSample&& sample) {
-    row.key = std::move(sample.key);
-    row.label = sample.label;
-    for (ListedMember& member : sample.members) put(std::move(member.name), member.offset, member.size);
+    hand_out(sample.members.front().offset);
+    for (ListedMember& member : sample.members) {
+      rows.push_back({shard.name, sample.key, std::move(member.name), member.offset, member.size, sample.label});
+    }
     return true;
   };
   visitor.other = [&](formats::TarEntry&& entry) {
-    row.key.clear();
-    row.label.reset();
-    put(std::move(entry.name), entry.data_offset, entry.size);
+    rows.push_back({shard.name, {}, std::move(entry.name), entry.data_offset, entry.size, {}});
+    if (rows.size() > 2 * kMostSampleMembers) hand_out(UINT64_MAX);  // which no sample is known to interleave
   };
   visitor.finding = warn_of_damage(shard, ctx);
   const auto index = lister.index_of(shard);
@@ -38,6 +42,7 @@ void list_shard(const SampleLister& lister, const catalog::ShardFile& shard, LsR
   } else {
     lister.list_by_headers(shard, visitor);
   }
+  hand_out(UINT64_MAX);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "catalog/shard_set.hpp"
+#include "core/command_text.hpp"
 #include "dataset/sharding/sharding_job.hpp"
 
 namespace shardkit::dataset {
@@ -36,18 +38,21 @@ void check_split(const std::vector<FoundPart>& parts, const std::string& plan_ha
     throw Error(ErrorCode::conflict, fmt::format("cannot merge '{}': {}", folder, why), folder);
   };
   const std::uint64_t count = parts.front().part.count;
+  const auto missing = [&](std::uint64_t index) {
+    return fmt::format("part {0}/{1} is missing; run its command, the one with --part {0}/{1}", index, count);
+  };
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i].part;
     if (part.count != count) {
       refuse(fmt::format("it has parts of {} and parts of {}, which overlap; remove those of one split", count,
                          part.count));
     }
-    if (part.index != i) refuse(fmt::format("part {}/{} is missing; run it", i, count));
+    if (part.index != i) refuse(missing(i));
     if (parts[i].manifest.plan_hash != plan_hash) {
       refuse(fmt::format("part {}/{} is of another plan; run it again", part.index, count));
     }
   }
-  if (parts.size() != count) refuse(fmt::format("part {}/{} is missing; run it", parts.size(), count));
+  if (parts.size() != count) refuse(missing(parts.size()));
 }
 
 /// Whether the manifest of this plan is there already.
@@ -57,14 +62,39 @@ bool is_merged(const ShardTarget& target) {
          formats::read_manifest(io::read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
 }
 
-void refuse_without_plan(const ShardTarget& target) {
-  if (target.has_plan()) return;
-  throw Error(
-      ErrorCode::not_found,
-      fmt::format("'{}' has no .shardkit/plan, so that no convert or reshard wrote parts there; of a split merge "
-                  "each of its folders",
-                  target.folder()),
-      target.folder());
+/// The folders below that a convert or reshard writes to: sets of a split.
+std::vector<std::string> sets_below(const std::string& folder) {
+  std::vector<std::string> sets;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (std::filesystem::exists(at->path() / formats::kStateFolder / "plan", error)) sets.push_back(at->path());
+  }
+  std::ranges::sort(sets);
+  return sets;
+}
+
+/// What to do instead in a folder without parts.
+std::string instead_of_merge(const ShardTarget& target) {
+  if (!std::filesystem::exists(target.folder())) return "it does not exist";
+  if (target.has_plan()) return "no part has ended, or the command had no --part; run it again to finish the set";
+  if (std::filesystem::exists(target.path_of(formats::kManifestName))) {
+    return "its manifest.json describes the whole set already";
+  }
+  std::string commands;
+  for (const std::string& set : sets_below(target.folder())) {
+    commands += fmt::format("{}`shardctl merge {}`", commands.empty() ? "" : ", ", shell_word(set));
+  }
+  if (!commands.empty()) return fmt::format("merge each of the sets in it: {}", commands);
+  if (!catalog::tar_names_in(target.folder()).empty()) {
+    return fmt::format("`shardctl index {}` writes a manifest for its shards", shell_word(target.folder()));
+  }
+  return "run convert or reshard with --part I/N first";
+}
+
+[[noreturn]] void refuse_without_parts(const ShardTarget& target) {
+  throw Error(ErrorCode::not_found,
+              fmt::format("'{}' has no parts to merge: {}", target.folder(), instead_of_merge(target)),
+              target.folder());
 }
 
 void refuse_missing_shard(const TargetSet& set) {
@@ -97,17 +127,12 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   whole_set.recheck = options.recheck;
   ShardingJob job("merge", options.target, whole_set, {}, *files, ctx);
   TargetSet& set = job.add_set("");
-  refuse_without_plan(set.target);
+  if (!set.target.has_plan()) refuse_without_parts(set.target);
   set.target.open_plan();
   const std::vector<FoundPart> parts = find_parts(set.target);
-  if (is_merged(set.target)) {
-    // The parts that are left are those that an earlier merge had not removed yet when it ended.
-  } else if (!parts.empty()) {
+  if (!is_merged(set.target)) {  // else the parts that are left are those that an earlier merge could not remove
+    if (parts.empty()) refuse_without_parts(set.target);
     check_split(parts, to_hex(set.target.plan().hash()), options.target);
-  } else {
-    throw Error(ErrorCode::not_found,
-                fmt::format("'{}' has no parts to merge; run convert or reshard with --part I/N first", options.target),
-                options.target);
   }
   job.find_finished();
   refuse_missing_shard(set);

@@ -13,7 +13,7 @@ namespace {
 
 /// One plan is of one set.
 void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& options, Context& ctx) {
-  const catalog::SetFolders sets = catalog::find_set_folders(images, ctx);
+  const catalog::SetFolders sets = catalog::find_set_folders(images, ctx, !options.sharding.unlabeled);
   if (sets.names.empty()) return;
   throw Error(
       ErrorCode::usage,

@@ -61,10 +61,10 @@ std::vector<formats::PlanClass> plan_classes(const ReshardInputs& inputs, const 
   std::map<std::uint64_t, std::vector<std::uint64_t>> samples;  // of a label, by class
   for (const auto& [label, of_label] : names) samples[label].resize(of_label.size());
   for (const std::uint32_t sample : order) {
-    const std::uint64_t label = table.record(sample).label;
-    if (label == kNoLabel) continue;
-    const std::vector<std::string>& of_label = names[label];
-    std::vector<std::uint64_t>& counts = samples[label];
+    const std::optional<std::uint64_t> label = table.label(sample);
+    if (!label) continue;
+    const std::vector<std::string>& of_label = names[*label];
+    std::vector<std::uint64_t>& counts = samples[*label];
     if (counts.empty()) counts.resize(1);
     if (of_label.size() > 1) ctx.throw_if_stopped();  // a line is read from disk
     ++counts[of_label.size() > 1 ? formats::class_of_path(table.read(sample), of_label) : 0];
@@ -212,9 +212,7 @@ class Resharding {
       return;
     }
     const auto facts = [&](std::uint32_t number) {
-      const SampleRecord& record = table.record(number);
-      SplitFacts sample{record.key_hash};
-      if (record.label != kNoLabel) sample.label = record.label;
+      SplitFacts sample{table.record(number).key_hash, table.label(number)};
       if (!rule_.group) return sample;
       const formats::MovedSample line = table.read(number);
       sample.group_hash = xxh3_64(as_bytes(rule_.group(line.key, line.path)));

@@ -122,7 +122,8 @@ void refuse_own_output(const std::string& folder, const std::vector<std::string>
 }
 
 void note_options(const formats::Manifest& manifest, std::map<std::string, std::string>& made_with) {
-  for (const char* name : {"list", "metadata", "on_bad", "quality", "resize", "sidecar"}) {
+  for (const char* name :
+       {"fields", "list", "metadata", "on_bad", "primary", "quality", "resize", "sidecar", "unlabeled"}) {
     const auto option = manifest.options.find(name);
     if (option != manifest.options.end()) made_with.insert(*option);
   }

@@ -42,7 +42,7 @@ struct ReshardInputs {
   /// Names of labels, from the manifests beside the tars; ordered by label, then name. Their counts are 0.
   std::vector<formats::ManifestClass> classes;
   /// Options of the converts that made them which explain where samples differ from their source (verify --against):
-  /// list, metadata, on_bad, quality, resize, sidecar. Of several values the first.
+  /// fields, list, metadata, on_bad, primary, quality, resize, sidecar, unlabeled. Of several values the first.
   std::map<std::string, std::string> made_with;
   std::map<std::string, std::uint64_t> merged;  ///< with --merge-classes: the new labels of all classes; else empty
 };

@@ -8,9 +8,9 @@
 #include <fnmatch.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "dataset/reshard/reshard_inputs.hpp"
 #include "formats/portable_name.hpp"
-#include "formats/tsv.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -31,14 +31,14 @@ SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<form
       classes_[item.label].insert(item.name);
       found = true;
     }
-    std::uint64_t label = 0;
-    if (!found && !formats::parse_number(wanted, label)) {
+    const auto label = parse_count(wanted);
+    if (!found && !label) {
       refuse(
           fmt::format("--class '{}' is no label, and no class of that name is in the inputs' manifests; give its "
                       "label, or choose by --key 'PATTERN'",
                       wanted));
     }
-    if (!found) labels_.insert(label);
+    if (!found) labels_.insert(*label);
   }
   for (auto& [label, names] : names_by_label(classes)) {
     if (!classes_.contains(label)) continue;

@@ -30,6 +30,12 @@ constexpr std::uint32_t kNoPart = std::numeric_limits<std::uint32_t>::max();
 constexpr unsigned kLengthBits = 24;
 constexpr std::size_t kLongestLine = 1U << 20U;  // that of LineReader, which reads the plan
 constexpr std::size_t kSpill = 1U << 20U;
+constexpr std::uint32_t kNoLabel = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kLabelInLine = kNoLabel - 1;
+
+std::uint32_t short_label(std::optional<std::uint64_t> label) {
+  return label ? static_cast<std::uint32_t>(std::min<std::uint64_t>(*label, kLabelInLine)) : kNoLabel;
+}
 
 std::uint64_t hash_of_key(const std::string& key) { return xxh3_64(as_bytes(key)); }
 
@@ -63,9 +69,8 @@ void SampleTable::Batch::add(const formats::MovedSample& sample) {
   }
   has_paths_ =
       has_paths_ || std::ranges::any_of(sample.members, [](const auto& member) { return !member.path.empty(); });
-  const bool fits = sample.label && *sample.label < kNoLabel;
   records_.push_back({hash_of_key(sample.key), text_.size() << kLengthBits | line.size(),
-                      static_cast<std::uint32_t>(blocks), fits ? static_cast<std::uint32_t>(*sample.label) : kNoLabel});
+                      static_cast<std::uint32_t>(blocks), short_label(sample.label)});
   text_ += line;
   if (text_.size() >= kSpill) spill();
 }
@@ -98,6 +103,12 @@ void SampleTable::take(std::size_t input, Batch&& batch) {
 void SampleTable::close() {
   spool_.flush();
   lines_ = io::File::open_read(spool_.temp_path());
+}
+
+std::optional<std::uint64_t> SampleTable::label(std::uint32_t sample) const {
+  const std::uint32_t label = records_[sample].label;
+  if (label == kNoLabel) return std::nullopt;
+  return label == kLabelInLine ? read(sample).label : label;
 }
 
 formats::MovedSample SampleTable::read_line(std::uint32_t sample) const {
@@ -189,7 +200,7 @@ SampleOrder input_order(const SampleTable& table) {
 }
 
 SampleDraw::SampleDraw(const std::string& text) {
-  if (formats::parse_number(text, count_) && count_ > 0) return;
+  if (parse_number(text, count_) && count_ > 0) return;
   if (text.find('.') != std::string::npos) ratio_ = parse_decimal(text).value_or(0);
   if (ratio_ > 0 && ratio_ <= 1) return;
   refuse(

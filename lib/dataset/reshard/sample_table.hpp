@@ -25,9 +25,8 @@ struct SampleRecord {
   std::uint64_t key_hash = 0;  ///< XXH3-64 of its key in the output
   std::uint64_t line = 0;      ///< where its line starts in the spool (40 bits), and its length (24 bits)
   std::uint32_t tar_blocks = 0;
-  std::uint32_t label = 0;  ///< kNoLabel without one, or when it does not fit
+  std::uint32_t label = 0;  ///< the two largest values mean that there is none, and that it is in the line only
 };
-inline constexpr std::uint32_t kNoLabel = std::numeric_limits<std::uint32_t>::max();
 
 /// All samples of the inputs, numbered in input order: small records in memory, their lines in a temporary file.
 class SampleTable {
@@ -63,6 +62,8 @@ class SampleTable {
   std::uint32_t size() const { return static_cast<std::uint32_t>(records_.size()); }
   const SampleRecord& record(std::uint32_t sample) const { return records_[sample]; }
   std::uint64_t tar_bytes(std::uint32_t sample) const { return std::uint64_t{records_[sample].tar_blocks} * 512; }
+  /// Empty without one. A label that needs more than 32 bits is read from the disk. Thread-safe after close().
+  std::optional<std::uint64_t> label(std::uint32_t sample) const;
   /// The whole sample, its key and path marked if they are. Thread-safe after close().
   formats::MovedSample read(std::uint32_t sample) const;
 

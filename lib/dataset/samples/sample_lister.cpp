@@ -12,7 +12,6 @@
 #include "core/text.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
-#include "formats/tsv.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
@@ -22,9 +21,7 @@ std::optional<std::uint64_t> LabelReader::label() const {
   const std::size_t first = text_.find_first_not_of(kSpace);
   if (first == std::string::npos || text_.size() > kLongest) return std::nullopt;
   const std::size_t last = text_.find_last_not_of(kSpace);
-  std::uint64_t value = 0;
-  if (!formats::parse_number(std::string_view(text_).substr(first, last - first + 1), value)) return std::nullopt;
-  return value;
+  return parse_count(std::string_view(text_).substr(first, last - first + 1), formats::kLargestLabel);
 }
 
 namespace {

@@ -40,8 +40,8 @@ bool is_whole_before_cut(const Members& last, const std::vector<std::string>& ex
   return extensions == extensions_before;
 }
 
-/// Collects the content of a .cls member and reads it: a whole number in ASCII digits, white space around it allowed,
-/// as Python's int() takes it.
+/// Collects the content of a .cls member and reads it: formats::kLabelRange in ASCII digits, white space around it
+/// allowed, as Python's int() takes it.
 class LabelReader {
  public:
   void start() { text_.clear(); }

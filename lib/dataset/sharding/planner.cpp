@@ -1,6 +1,7 @@
 #include "dataset/sharding/planner.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,7 +22,12 @@ class Planner {
  public:
   /// All but `ctx` outlive the planner.
   Planner(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope, Context& ctx)
-      : source_(source), scan_(source.scan), options_(options), scope_(scope), ctx_(ctx) {}
+      : source_(source),
+        scan_(source.scan),
+        options_(options),
+        scope_(scope),
+        ctx_(ctx),
+        class_numbers_(scan_.classes.size()) {}
 
   PlanSummary write(ByteSink& sink) {
     make_order();
@@ -86,20 +92,44 @@ class Planner {
     head_.keys = scan_.keys;
     if (head_.keys == formats::KeyRule::nested) head_.options["keys"] = "nested";
     head_.objects = std::ranges::any_of(scan_.classes, [](const auto& item) { return !item.versions.empty(); });
-    for (std::size_t c = 0; c < source_.labels.size(); ++c) {
-      head_.classes.push_back({scan_.classes[c].name, source_.labels[c], 0});
+    for (std::size_t c = 0; c < scan_.classes.size(); ++c) {
+      const std::optional<std::uint64_t> label = source_.labels[c];
+      if (label) class_numbers_[c] = static_cast<std::uint32_t>(head_.classes.size());
+      if (label) head_.classes.push_back({scan_.classes[c].name, *label, 0});
     }
+    find_paths();
     label_digits_ = formats::label_digits(head_);
     if (order_.empty()) {
       throw Error(ErrorCode::not_found, fmt::format("no readable images below '{}'", source_.images.path),
                   source_.images.path);
     }
-    if (!head_.classes.empty()) {
-      for (const Position& position : order_) ++head_.classes[position.class_index()].samples;
+    for (const Position& position : order_) {
+      if (const auto number = class_numbers_[position.class_index()]) ++head_.classes[*number].samples;
     }
     if (options_.no_shuffle) return;
     Prng prng(options_.shuffle.value_or(0));
     shuffle(std::span(order_), prng);
+  }
+
+  /// Whether files lie elsewhere than their sample's path implies; and where they leave the source, what that is
+  /// called, so that extract can put both side by side.
+  void find_paths() {
+    std::size_t most_up = 0;
+    for (const catalog::ScannedClass& owner : scan_.classes) {
+      for (const catalog::ScannedMember& member : owner.members) {
+        const std::string path = owner.path_of(member.file);
+        const std::string image = owner.path_of(owner.files[member.image]);
+        head_.paths = head_.paths || path != formats::implied_path(image, scan_.member_name(member));
+        std::size_t up = 0;
+        while (std::string_view(path).substr(3 * up).starts_with("../")) ++up;
+        most_up = std::max(most_up, up);
+      }
+    }
+    if (most_up == 0) return;
+    std::filesystem::path folder;
+    std::filesystem::path source = std::filesystem::weakly_canonical(source_.images.path);
+    for (; most_up > 0; --most_up, source = source.parent_path()) folder = source.filename() / folder;
+    head_.options["source_folder"] = folder.parent_path();
   }
 
   ShardCut cut() {
@@ -122,29 +152,37 @@ class Planner {
   formats::PlannedSample sample_at(const Position& position) const {
     const catalog::ScannedClass& owner = scan_.classes[position.class_index()];
     const catalog::ScannedFile& file = owner.files[position.file()];
-    const std::string_view stem = formats::split_extension(owner.name_of(file)).stem;
-    std::optional<std::uint32_t> class_index;
-    if (!head_.classes.empty()) class_index = static_cast<std::uint32_t>(position.class_index());
+    const std::string path = owner.path_of(file);
+    const std::string_view first = scan_.listed ? std::string_view(path) : owner.name_of(file);
+    const std::string_view stem = formats::split_extension(first).stem;
     const auto planned = [&](const catalog::ScannedFile& member) {
-      const std::string_view name = owner.name_of(member);
       if (member.size >= formats::kTarSizeLimit) {
-        const std::string path = owner.path_of(member);
+        const std::string large = owner.path_of(member);
         throw Error(ErrorCode::unsupported,
-                    fmt::format("'{}' has {} bytes; members of portable shards stay below 8 GiB", path, member.size),
-                    path);
+                    fmt::format("'{}' has {} bytes; members of portable shards stay below 8 GiB", large, member.size),
+                    large);
       }
-      const std::string_view suffix = name.substr(stem.size());
       std::optional<std::string> version = owner.version_of(member);
-      return formats::PlannedFile{std::string(suffix.starts_with('.') ? suffix.substr(1) : suffix), member.size,
-                                  version ? 0 : member.mtime_ns, std::move(version)};
+      return formats::PlannedFile{{}, member.size, version ? 0 : member.mtime_ns, std::move(version)};
     };
-    formats::PlannedSample sample{class_index, file.mark, std::string(stem), planned(file), {}};
+    formats::PlannedSample sample{
+        class_numbers_[position.class_index()], file.mark, std::string(stem), planned(file), {}};
+    sample.image.extension = formats::split_extension(first).extension;
+    const std::size_t shared = path.size() - (first.size() - stem.size());  // of the paths of side-cars
     const auto index = static_cast<std::uint32_t>(position.file());
-    auto sidecar = std::ranges::lower_bound(owner.sidecars, index, {}, &catalog::ScannedSidecar::image);
-    for (; sidecar != owner.sidecars.end() && sidecar->image == index; ++sidecar) {
-      sample.sidecars.push_back(planned(sidecar->file));
+    auto member = std::ranges::lower_bound(owner.members, index, {}, &catalog::ScannedMember::image);
+    for (; member != owner.members.end() && member->image == index; ++member) {
+      formats::PlannedFile& file_of = sample.sidecars.emplace_back(planned(member->file));
+      std::string member_path = owner.path_of(member->file);
+      file_of.extension = scan_.member_name(*member);
+      if (scan_.fields[member->field].beside) {
+        const std::string_view suffix = std::string_view(member_path).substr(shared);
+        file_of.extension = suffix.starts_with('.') ? suffix.substr(1) : suffix;
+      } else if (member_path != fmt::format("{}.{}", std::string_view(path).substr(0, shared), file_of.extension)) {
+        file_of.path = std::move(member_path);
+      }
     }
-    if (source_.notes) sample.json = json_of(owner.path_of(file));
+    if (source_.notes) sample.json = json_of(path);
     return sample;
   }
 
@@ -199,6 +237,7 @@ class Planner {
   const PlanScope& scope_;
   Context& ctx_;
   formats::PlanHead head_;
+  std::vector<std::optional<std::uint32_t>> class_numbers_;  ///< in head_, of the scan's classes; empty: no label
   std::vector<std::size_t> label_digits_;
   std::vector<Position> order_;
   PlanSummary result_;

@@ -10,11 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "catalog/file_metadata.hpp"
+#include "catalog/image_keys.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
+#include "formats/sample_name.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -38,7 +40,9 @@ Labels from_json(const std::string& text, const std::string& path) {
   if (!json.is_object()) bad(path, "is not a JSON object {\"class\": label}");
   for (const auto& [name, label] : json.items()) {
     const auto number = json_count(label);
-    if (!number) bad(path, fmt::format("the label of '{}' is not a whole number", name));
+    if (!number || *number > formats::kLargestLabel) {
+      bad(path, fmt::format("the label of '{}' is not {}", name, formats::kLabelRange));
+    }
     labels[name] = *number;
   }
   if (names != labels.size()) bad(path, "names a class twice");
@@ -75,16 +79,15 @@ std::map<std::string, std::uint64_t> places_of(const std::vector<std::string>& c
   return places;
 }
 
-std::vector<std::uint64_t> labels_of(const catalog::ImageFolderScan& scan, const std::string& class_map,
-                                     const std::vector<std::string>& classes, catalog::Inputs& inputs) {
-  if (!scan.labelled()) return {};
-  std::vector<std::uint64_t> labels;
-  for (const catalog::ScannedClass& item : scan.classes) labels.push_back(item.label.value_or(labels.size()));
-  if (class_map.empty() && classes.empty()) return labels;
+std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderScan& scan, const std::string& class_map,
+                                                    const std::vector<std::string>& classes, catalog::Inputs& inputs) {
+  std::vector<std::optional<std::uint64_t>> labels = catalog::labels_by_place(scan);
+  if (!scan.labelled() || (class_map.empty() && classes.empty())) return labels;
   const std::map<std::string, std::uint64_t> known =
       class_map.empty() ? places_of(classes) : read_class_map(class_map, inputs);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string& name = scan.classes[i].name;
+    if (name.empty()) continue;
     const auto found = known.find(name);
     if (found == known.end()) {
       throw Error(ErrorCode::not_found,
@@ -98,7 +101,7 @@ std::vector<std::uint64_t> labels_of(const catalog::ImageFolderScan& scan, const
   return labels;
 }
 
-/// Reads --metadata and the labels of a list with several for an image.
+/// Reads --metadata and, where an image has several, the labels or rows of a list.
 std::shared_ptr<catalog::ImageNotes> read_notes(const catalog::SourceFolder& images, const ShardingOptions& options,
                                                 const std::optional<catalog::ImageListOptions>& labels, Context& ctx) {
   auto notes = std::make_shared<catalog::ImageNotes>();
@@ -110,14 +113,14 @@ std::shared_ptr<catalog::ImageNotes> read_notes(const catalog::SourceFolder& ima
 /// A row and a file would both become the sample's .json.
 void refuse_two_jsons(const catalog::ImageFolderScan& scan, const catalog::SourceFolder& images) {
   for (const catalog::ScannedClass& owner : scan.classes) {
-    for (const catalog::ScannedSidecar& sidecar : owner.sidecars) {
-      const std::string_view name = owner.name_of(sidecar.file);
-      if (formats::portable_extension(formats::split_extension(name).extension) != "json") continue;
-      const std::string path = images.path_of(owner.path_of(sidecar.file));
-      throw Error(
-          ErrorCode::conflict,
-          fmt::format("'{}' lies beside its image, and the sample's .json is to hold a row; leave out one", path),
-          path);
+    for (const catalog::ScannedMember& member : owner.members) {
+      if (scan.member_name(member) != "json") continue;
+      const std::string path = images.path_of(owner.path_of(member.file));
+      throw Error(ErrorCode::conflict,
+                  fmt::format("'{}' and a row of a table would both be the sample's .json; declare the file as a field "
+                              "of another name, such as --field 'notes.json={{dir}}/{{stem}}.json'",
+                              path),
+                  path);
     }
   }
 }
@@ -160,6 +163,53 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
       });
 }
 
+/// The required fields that each sample lacks, as one text; empty for samples that have all.
+std::vector<std::string> fields_lacking(const catalog::ImageFolderScan& scan, const catalog::ScannedClass& owner,
+                                        std::map<std::string, std::uint64_t>& optional_lacking) {
+  std::vector<std::vector<bool>> has(scan.fields.size(), std::vector<bool>(owner.files.size()));
+  for (const catalog::ScannedMember& member : owner.members) has[member.field][member.image] = true;
+  std::vector<std::string> lacking(owner.files.size());
+  for (std::size_t field = 0; field < scan.fields.size(); ++field) {
+    if (scan.fields[field].beside) continue;
+    for (std::size_t image = 0; image < lacking.size(); ++image) {
+      if (has[field][image]) continue;
+      if (scan.fields[field].required) {
+        lacking[image] += (lacking[image].empty() ? "" : ", ") + scan.fields[field].name;
+      } else {
+        ++optional_lacking[scan.fields[field].name];
+      }
+    }
+  }
+  return lacking;
+}
+
+/// A sample that lacks a required field is a bad one; those that lack an optional one are counted.
+void settle_fields(ScannedSource& source, const ShardingOptions& options, Context& ctx) {
+  if (options.fields.empty()) return;
+  std::map<std::string, std::uint64_t> optional_lacking;
+  std::map<const catalog::ScannedClass*, std::vector<std::string>> lacking;
+  for (const catalog::ScannedClass& owner : source.scan.classes) {
+    lacking.emplace(&owner, fields_lacking(source.scan, owner, optional_lacking));
+  }
+  for (const auto& [name, samples] : optional_lacking) {
+    ctx.warn("field_missing", fmt::format("{} without the optional field '{}'", format_count(samples, "sample"), name));
+  }
+  if (options.on_bad == OnBad::keep) return;
+  catalog::leave_out(
+      source.scan, [&](const catalog::ScannedClass& owner, const catalog::ScannedFile& file) -> std::optional<Error> {
+        const std::string& names = lacking.at(&owner)[static_cast<std::size_t>(&file - owner.files.data())];
+        if (names.empty()) return std::nullopt;
+        const std::string path = source.images.path_of(owner.path_of(file));
+        return Error(ErrorCode::corrupt,
+                     fmt::format("'{}' lacks a required field: {}{}", path, names,
+                                 options.on_bad == OnBad::skip
+                                     ? ""
+                                     : "; add the file, leave such samples out with --on-bad skip, or declare the "
+                                       "field optional: 'NAME?=TEMPLATE'"),
+                     path);
+      });
+}
+
 void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
   if (scan.ignored.empty()) return;
   std::uint64_t files = 0;
@@ -168,7 +218,7 @@ void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
     files += count;
     kinds.push_back(fmt::format("{} {}", count, kind));
   }
-  ctx.warn("files_ignored", fmt::format("{} ignored, because they are neither images nor side-cars: {}",
+  ctx.warn("files_ignored", fmt::format("{} ignored, because they are part of no sample: {}",
                                         format_count(files, "file"), fmt::join(kinds, ", ")));
 }
 
@@ -179,14 +229,15 @@ catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_
           labels_are_names};
 }
 
-ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& given,
-                          const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx) {
+ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& given, const SourceSet& set,
+                          std::optional<std::uint64_t> threads, Context& ctx) {
   check(given);
   ShardingOptions options = given;  // with names that may be shown
   options.metadata = images.inputs->add_named(given.metadata);
   options.class_map = images.inputs->add_named(given.class_map);
   const auto start = std::chrono::steady_clock::now();
-  const catalog::ScanOptions scanning{options.allow_empty, system::thread_count(threads), options.sidecars};
+  catalog::ScanOptions scanning = scan_options(options, set.name);
+  scanning.cores = system::thread_count(threads);
   ScannedSource source{images, {}, {}, nullptr, 0};
   std::optional<catalog::ImageListOptions> several;
   if (options.images.list.empty()) {
@@ -196,12 +247,13 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
     const catalog::ImageListOptions rows = image_list(options.images, !options.class_map.empty(), *images.inputs);
     catalog::ImageList list = catalog::scan_image_list(images, rows, scanning, ctx);
     source.scan = std::move(list.scan);
-    if (list.several_labels) several = rows;
+    if (list.several_labels || list.several_rows) several = rows;
   }
+  settle_fields(source, options, ctx);
   source.notes = read_notes(images, options, several, ctx);
   if (source.notes) hold_against_notes(source, options, ctx);
   catalog::choose_keys(source.scan);
-  source.labels = labels_of(source.scan, options.class_map, classes, *images.inputs);
+  source.labels = labels_of(source.scan, options.class_map, set.classes, *images.inputs);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return source;
 }
@@ -219,10 +271,19 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
                                                         options.images.path_column, source.images, ctx);
   rows->table().require_column(column, "--group-by");
   return [rows, column](std::string_view, std::string_view path) {
-    const catalog::RowIndex::Place* place = rows->find(path);
-    const nlohmann::ordered_json row = place ? rows->fields(path, *place) : nlohmann::ordered_json::object();
-    const auto cell = row.find(column);
-    if (cell != row.end()) return json_text(*cell);
+    std::optional<std::string> group;
+    for (const catalog::RowIndex::Place& place : rows->find(path)) {
+      const nlohmann::ordered_json row = rows->fields(path, place);
+      const auto cell = row.find(column);
+      if (cell == row.end()) break;
+      const std::string text = json_text(*cell);
+      if (group.value_or(text) != text) {
+        throw Error(ErrorCode::usage, fmt::format("--group-by: '{}' has several '{}' for '{}', in line {} another",
+                                                  rows->table().file(), column, path, place.line));
+      }
+      group = text;
+    }
+    if (group) return *group;
     throw Error(ErrorCode::usage,
                 fmt::format("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path));
   };
@@ -238,8 +299,7 @@ std::vector<SampleOrder> split_source(const ScannedSource& source, const Shardin
   facts.reserve(source.scan.images());
   for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
     const catalog::ScannedClass& owner = source.scan.classes[c];
-    std::optional<std::uint64_t> label;
-    if (!source.labels.empty()) label = source.labels[c];
+    const std::optional<std::uint64_t> label = source.labels[c];
     if (label) names.emplace(*label, owner.name);
     for (const catalog::ScannedFile& file : owner.files) {
       const std::string key = catalog::image_key(source.scan, owner, file);

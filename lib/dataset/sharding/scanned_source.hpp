@@ -18,24 +18,30 @@ namespace shardkit::dataset {
 /// scan's order.
 struct ScannedSource {
   catalog::SourceFolder images;
-  catalog::ImageFolderScan scan;               ///< with its keys chosen
-  std::vector<std::uint64_t> labels;           ///< of scan.classes; empty where the images have none
-  std::shared_ptr<catalog::ImageNotes> notes;  ///< what the .json members say; null: there are none
-  double scan_seconds = 0;                     ///< wall time
+  catalog::ImageFolderScan scan;                     ///< with its keys chosen
+  std::vector<std::optional<std::uint64_t>> labels;  ///< of scan.classes; empty for images without one
+  std::shared_ptr<catalog::ImageNotes> notes;        ///< what the .json members say; null: there are none
+  double scan_seconds = 0;                           ///< wall time
 };
 
 /// A list as the catalog reads it. `labels_are_names`: a class map numbers them.
 catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names, catalog::Inputs& inputs);
 
+/// One of several sets of a source; of the only one both are empty.
+struct SourceSet {
+  std::string name;                  ///< its folder below the source
+  std::vector<std::string> classes;  ///< of all sets together, sorted bytewise
+};
+
 /// Scans a source, or takes the images of --list. A class gets its label from --class-map or else its place among
-/// `classes`, which are sorted and have all of them; empty: those of this source. Images without a row in --metadata
+/// `set.classes`; none there: among those of this source. Samples without a row in --metadata or a required field
 /// become problems of the scan, unless --on-bad keeps them. `threads` empty: usable_threads(). Throws what check() and
 /// scan_image_folder() throw, and Error{not_found} for a class that has no label.
-ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& options,
-                          const std::vector<std::string>& classes, std::optional<std::uint64_t> threads, Context& ctx);
+ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& options, const SourceSet& set,
+                          std::optional<std::uint64_t> threads, Context& ctx);
 
-/// Divides all samples, in the scan's order. `options` are those of the scan: with --group-by column:NAME their table is
-/// read again. Throws what split_samples() throws, and Error{usage} for a sample without a group.
+/// Divides all samples, in the scan's order. `options` are those of the scan: with --group-by column:NAME their table
+/// is read again. Throws what split_samples() throws, and Error{usage} for a sample without a group.
 std::vector<SampleOrder> split_source(const ScannedSource& source, const ShardingOptions& options,
                                       const SplitRule& rule, Context& ctx);
 

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
+#include "core/units.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
 #include "formats/tar_header.hpp"
 #include "io/publish.hpp"
@@ -224,6 +225,14 @@ class ShardJob {
             workers.in_flight()};
   }
 
+  /// After a stop: shards that were begun and not published are written from their start.
+  void warn_of_repeated_work() {
+    const std::uint64_t read = ctx_.progress().bytes;
+    const std::string again = format_size(read - std::min(read, published_bytes_));
+    const std::string unfinished = format_count(next_todo_ - published_, "unfinished shard");
+    ctx_.warn("read_again", fmt::format("the next run reads {} again: those of {}", again, unfinished));
+  }
+
  private:
   /// A shard that is being dealt out and written.
   struct OpenShard {
@@ -318,7 +327,9 @@ class ShardJob {
   void publish_finished(const std::stop_token& stop) {
     while (std::optional<std::shared_ptr<OpenShard>> shard = finished_.pop(stop)) {
       const auto start = std::chrono::steady_clock::now();
-      summaries_[(*shard)->number] = (*shard)->writer.publish();
+      const formats::ShardSummary& summary = summaries_[(*shard)->number] = (*shard)->writer.publish();
+      ++published_;
+      published_bytes_ += summary.bytes - std::min<std::uint64_t>(summary.bytes, formats::kTarEnd);
       sync_ns_ += since(start);
     }
   }
@@ -342,6 +353,8 @@ class ShardJob {
   std::size_t turn_ = 0;
 
   std::vector<formats::ShardSummary> summaries_;  ///< the publisher's
+  std::size_t published_ = 0;                     ///< the publisher's
+  std::uint64_t published_bytes_ = 0;             ///< the publisher's: of their samples
 
   std::atomic<std::int64_t> write_ns_{0};
   std::atomic<std::int64_t> sync_ns_{0};
@@ -368,7 +381,13 @@ formats::IndexMember SampleSource::finish_member(MutableBytes room, std::uint64_
 
 ShardsWritten write_shards(const ShardWriting& setup, const std::vector<std::size_t>& shards, io::FileSystem& files,
                            Context& ctx) {
-  return ShardJob(setup, files, ctx).run(shards);
+  ShardJob job(setup, files, ctx);
+  try {
+    return job.run(shards);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::cancelled) job.warn_of_repeated_work();
+    throw;
+  }
 }
 
 }  // namespace shardkit::dataset

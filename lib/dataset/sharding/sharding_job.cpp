@@ -1,16 +1,14 @@
 #include "dataset/sharding/sharding_job.hpp"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 #include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
-#include "formats/tsv.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -22,7 +20,7 @@ std::optional<std::uint64_t> number(const system::EnvironmentLookup& environment
   const std::optional<std::string> text = environment(name);
   if (!text || text->empty()) return std::nullopt;
   std::uint64_t value = 0;
-  if (!formats::parse_number(*text, value)) {
+  if (!parse_number(*text, value)) {
     throw Error(ErrorCode::usage, fmt::format("--part auto: {}='{}' is not a number", name, *text));
   }
   return value;
@@ -93,8 +91,8 @@ Part from_environment(const system::EnvironmentLookup& environment, std::optiona
 Part from_text(const std::string& text) {
   const std::size_t slash = text.find('/');
   Part part;
-  if (slash == std::string::npos || !formats::parse_number(std::string_view(text).substr(0, slash), part.index) ||
-      !formats::parse_number(std::string_view(text).substr(slash + 1), part.count)) {
+  if (slash == std::string::npos || !parse_number(std::string_view(text).substr(0, slash), part.index) ||
+      !parse_number(std::string_view(text).substr(slash + 1), part.count)) {
     throw Error(ErrorCode::usage, fmt::format("--part '{}': expected I/N, such as 0/4, or auto", text));
   }
   return part;
@@ -146,8 +144,14 @@ std::pair<std::size_t, std::size_t> shards_of(const Part& part, std::size_t shar
 std::string part_file_name(const Part& part) { return fmt::format("part-{:05}-of-{:05}.json", part.index, part.count); }
 
 std::optional<Part> parse_part_file_name(const std::string& name) {
+  constexpr std::string_view kStart = "part-", kMiddle = "-of-", kEnd = ".json";
+  const std::string_view text(name);
+  const std::size_t middle = text.find(kMiddle);
+  if (!text.starts_with(kStart) || !text.ends_with(kEnd) || middle == std::string_view::npos) return std::nullopt;
   Part part;
-  const bool read = std::sscanf(name.c_str(), "part-%" SCNu64 "-of-%" SCNu64, &part.index, &part.count) == 2;
+  const std::size_t count = middle + kMiddle.size();
+  const bool read = parse_number(text.substr(kStart.size(), middle - kStart.size()), part.index) &&
+                    parse_number(text.substr(count, text.size() - kEnd.size() - count), part.count);
   return read && name == part_file_name(part) ? std::optional(part) : std::nullopt;
 }
 
@@ -191,7 +195,15 @@ std::uint64_t ShardingJob::find_finished() {
 
 void ShardingJob::resume(WrittenSets& result, const std::string& beside) {
   result.phases_seconds.scan = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  check_room(target_, find_finished(), beside);
+  const std::uint64_t missing = find_finished();
+  std::size_t kept = 0;
+  std::size_t all = 0;
+  for (const TargetSet& set : sets_) {
+    for (const auto& shard : set.shards) kept += shard ? 1 : 0;
+    all += set.shards.size();
+  }
+  if (kept > 0) result.resumed = fmt::format("{} of {} kept", kept, format_count(all, "shard"));
+  check_room(target_, missing, beside);
 }
 
 /// Fills in the summaries that the set lacks.
@@ -278,6 +290,7 @@ void WrittenSet::describe(FieldVisitor& v) {
 }
 
 void WrittenSets::describe(FieldVisitor& v) {
+  v.field({"resumed", "what was found finished and kept, such as 4 of 9 shards kept; null where nothing was"}, resumed);
   v.field({"samples", Unit::count, "in the shards of this part"}, samples);
   v.field({"shards", Unit::count, "of this part, those found finished included"}, shards);
   v.field({"bytes", Unit::bytes, "of those shards"}, bytes);

@@ -87,6 +87,7 @@ struct WrittenSets {
   WritePhases phases_seconds;
   std::uint64_t shards_written = 0;
   std::uint64_t shards_reused = 0;
+  std::optional<std::string> resumed;  ///< such as "4 of 9 shards kept"; empty where nothing was there
   std::vector<WrittenSet> sets;
   std::uint64_t reads_in_flight = 0;  ///< at the most; described by convert only
 
@@ -126,9 +127,9 @@ class ShardingJob {
   /// Finds the shards of this part that are finished; returns the bytes of the others.
   std::uint64_t find_finished();
 
-  /// Ends the planning: find_finished(). Throws Error{no_space} when the file system of the target
-  /// lacks room for the others, before the first byte; `beside` is put behind it in the message: what takes room there
-  /// already.
+  /// Ends the planning: find_finished(), which tells what was kept. Throws Error{no_space} when the file system of the
+  /// target lacks room for the others, before the first byte; `beside` is put behind it in the message: what takes room
+  /// there already.
   void resume(WrittenSets& result, const std::string& beside = {});
 
   /// Writes the shards of the set that are not finished, then its indexes and the manifest of the whole or the part,

@@ -3,9 +3,12 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/json.hpp"
+#include "core/text.hpp"
 #include "formats/portable_name.hpp"
 #include "system/limits.hpp"
 
@@ -74,6 +77,17 @@ void ShardingOptions::describe(FieldVisitor& v) {
            "no images of their own; in a tree .json and .txt always do",
            "SUFFIX", kPlanned},
           sidecars);
+  v.field({"field",
+           "each sample has the file at TEMPLATE as member NAME; 'NAME?=' where samples may lack it. In a template, "
+           "which is relative to SRC, stand of the file that starts the sample: {dir} for its folder, {class} for the "
+           "first part of that, {name}, {stem} for the name without its extension, {stem-SUFFIX} for the stem without "
+           "SUFFIX; a * matches several files, which become NAME.0, NAME.1 and so on",
+           "NAME=TEMPLATE"},
+          fields);
+  v.field({"primary", "extensions of the files that start a sample (default: those of images), such as flac,wav", "EXT",
+           kPlanned},
+          primary);
+  v.field({"unlabeled", "samples have no labels: folders are no classes, and images may lie right in SRC"}, unlabeled);
   v.field({"allow-empty", "accept class folders without images; they keep their label"}, allow_empty);
   v.field({"validate",
            "look at each image: not at all, at its header and closing bytes, or by decoding it (JPEGs; of other kinds "
@@ -101,11 +115,23 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
-/// Each suffix must give a member an extension of its own.
-void check_sidecars(const std::vector<std::string>& suffixes, bool tree) {
+/// Each suffix and each declared field must give a member an extension of its own.
+void check_members(const ShardingOptions& options, const catalog::ScanOptions& scanning) {
   std::set<std::string> extensions{"cls"};
-  if (tree) extensions.insert({"json", "txt"});  // ride along unasked
-  for (const std::string& suffix : suffixes) {
+  for (const catalog::FieldTemplate& field : scanning.fields) {
+    if (!extensions.insert(field.name()).second)
+      refuse(fmt::format("--field '{}': another field is '{}' already", field.text(), field.name()));
+  }
+  for (const std::string& extension : scanning.primary) {
+    const std::string name = formats::portable_extension(extension);
+    if (extension.empty() || extension.size() > 12 ||
+        extension.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") != std::string::npos)
+      refuse(fmt::format("--primary '{}': an extension has 1 to 12 letters and digits, such as wav", extension));
+    if (extensions.contains(name))
+      refuse(fmt::format("--primary '{}': a declared field is '{}' already", extension, name));
+  }
+  if (options.images.list.empty()) extensions.insert({"json", "txt"});  // ride along unasked
+  for (const std::string& suffix : options.sidecars) {
     const auto refuse_it = [&](std::string_view why) { refuse(fmt::format("--sidecar '{}': {}", suffix, why)); };
     if (suffix.size() < 2 || suffix.size() > 24 || std::string_view("._-").find(suffix[0]) == std::string_view::npos) {
       refuse_it("a suffix starts with '.', '_' or '-' and has 2 to 24 bytes");
@@ -149,10 +175,22 @@ void check(const ShardingOptions& options) {
   if (!options.images.list.empty() && options.images.label_column.empty() && !options.class_map.empty()) {
     refuse("--class-map numbers the labels of a --list; say which column has them: --label-column");
   }
-  check_sidecars(options.sidecars, options.images.list.empty());
+  check_members(options, scan_options(options, {}));
+  if (options.unlabeled && (!options.class_map.empty() || !options.images.label_column.empty())) {
+    refuse("--unlabeled leaves out labels; leave out --class-map and --label-column, or --unlabeled");
+  }
   check_ranges(options);
   if (options.quality && !options.resize) refuse("--quality is that of --resize; there is none");
   if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle contradict each other");
+}
+
+catalog::ScanOptions scan_options(const ShardingOptions& options, const std::string& set) {
+  catalog::ScanOptions scanning{options.allow_empty, 1, options.sidecars, {}, {}, options.unlabeled, set};
+  for (const std::string& field : options.fields) scanning.fields.emplace_back(field);
+  for (const std::string& extension : options.primary) {
+    scanning.primary.push_back(lower_case(extension.substr(extension.starts_with('.') ? 1 : 0)));
+  }
+  return scanning;
 }
 
 void set_defaults(ShardSizes& sizes) {
@@ -169,6 +207,8 @@ std::map<std::string, std::string> plan_texts(ShardingOptions options) {
   if (options.no_shuffle) texts["shuffle"] = "none";
   // Not where they lie: files that moved are still the same.
   if (!options.images.list.empty()) texts["list"] = "yes";
+  if (options.unlabeled) texts["unlabeled"] = "yes";
+  if (!options.fields.empty()) texts["fields"] = json_text(nlohmann::ordered_json(options.fields));
   if (!options.metadata.empty()) texts["metadata"] = "yes";
   return texts;
 }

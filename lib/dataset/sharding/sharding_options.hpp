@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "catalog/image_folder.hpp"
 #include "catalog/inputs.hpp"
 #include "core/fields.hpp"
 
@@ -51,6 +52,9 @@ struct ShardingOptions : ShardSizes {
   ListOptions images;
   std::string metadata;
   std::vector<std::string> sidecars;
+  std::vector<std::string> fields;   ///< templates as declared (catalog::FieldTemplate)
+  std::vector<std::string> primary;  ///< extensions; empty: those of images
+  bool unlabeled = false;
   bool allow_empty = false;
   Validate validate = Validate::none;
   OnBad on_bad = OnBad::fail;
@@ -70,6 +74,10 @@ inline constexpr std::uint64_t kLargestResize = 65500;  // what libjpeg encodes
 void check(const ShardSizes& sizes);
 void check(const ListOptions& images);
 void check(const ShardingOptions& options);
+
+/// What the scan of a source looks for, or of the folder `set` in it; `cores` is left out. Throws Error{usage} for
+/// fields that cannot be followed.
+catalog::ScanOptions scan_options(const ShardingOptions& options, const std::string& set);
 
 /// Sets the limits of a shard where none is given.
 void set_defaults(ShardSizes& sizes);

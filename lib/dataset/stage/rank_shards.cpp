@@ -6,8 +6,8 @@
 
 #include "core/error.hpp"
 #include "core/remedies.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
-#include "formats/tsv.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -99,9 +99,8 @@ std::optional<Ranks> parse_ranks(const std::optional<std::string>& rank, std::op
   if (!rank) throw Error(ErrorCode::usage, "--world needs --rank R, or R-S for the ranks of one node");
   const std::size_t dash = rank->find('-');
   Ranks ranks{0, 0, *world};
-  const bool read =
-      formats::parse_number(std::string_view(*rank).substr(0, dash), ranks.first) &&
-      (dash == std::string::npos || formats::parse_number(std::string_view(*rank).substr(dash + 1), ranks.last));
+  const bool read = parse_number(std::string_view(*rank).substr(0, dash), ranks.first) &&
+                    (dash == std::string::npos || parse_number(std::string_view(*rank).substr(dash + 1), ranks.last));
   if (!read) {
     throw Error(ErrorCode::usage, fmt::format("--rank '{}': expected R, such as 3, or R-S, such as 0-7", *rank));
   }

@@ -59,11 +59,17 @@ void check(const StageOptions& options) {
   if (options.split && !options.rank) throw Error(ErrorCode::usage, "--split says how --rank divides; give both");
 }
 
+/// Bytes that the target lacks, or has without knowing where.
+std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
+  std::uint64_t missing = 0;
+  for (const staging::StageFile& file : wanted)
+    missing += file.object.size - std::min(file.object.size, target.bytes_present(file));
+  return missing;
+}
+
 /// Throws Error{no_space} when what is still to come exceeds the disk.
 void check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
-  std::uint64_t need = 0;
-  for (const staging::StageFile& file : wanted)
-    need += file.object.size - std::min(file.object.size, target.bytes_present(file));
+  const std::uint64_t need = missing_bytes(target, wanted);
   const std::uint64_t free = system::free_bytes(target.folder());
   if (need <= free) return;
   throw Error(ErrorCode::no_space,
@@ -145,6 +151,7 @@ class Stage {
     try {
       return copy();
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) warn_of_repeated_work();
       if (is_bad_file(error.code()) && !target_.marker()) share_.drop_lease();  // no repetition will bring it
       throw;
     }
@@ -215,10 +222,19 @@ class Stage {
     StageResult result = this->result();
     result.bytes_fetched = copier.bytes_fetched() + set_.manifest_text().size();
     result.bytes_reused = copier.bytes_reused();
+    if (const auto kept = copier.files_reused(); kept > 0)
+      result.resumed = fmt::format("{} of {} files kept", kept, result.files);
     result.retries = retries_ + copier.refetched();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     result.bytes_per_second = static_cast<double>(result.bytes_fetched) / elapsed.count();
     return result;
+  }
+
+  void warn_of_repeated_work() const {
+    const std::uint64_t left = missing_bytes(target_, wanted_);
+    const std::uint64_t counted = ctx_.progress().bytes + left;  // bytes that came and were not kept are in both
+    ctx_.warn("read_again", fmt::format("the next run reads {}, {} of that again", format_size(left),
+                                        format_size(counted - std::min(counted, bytes()))));
   }
 
   staging::StagedMarker marker() const {
@@ -255,6 +271,7 @@ class Stage {
     for (const staging::ExpectedFile& file : files)
       result.bytes += staging::size_on_disk(target_.path_of(file.name)).value_or(0);
     result.bytes_reused = result.bytes;
+    result.resumed = fmt::format("{0} of {0} files kept", result.files);
     return result;
   }
 
@@ -363,6 +380,7 @@ void StageOptions::describe(FieldVisitor& v) {
 }
 
 void StageResult::describe(FieldVisitor& v) {
+  v.field({"resumed", "what was found in place and kept, such as 4 of 9 files kept; null where nothing was"}, resumed);
   v.field({"files", Unit::count, "files of the set, or of what the ranks read: shards, indexes and manifest"}, files);
   v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
   v.field({"bytes_fetched", Unit::bytes, "bytes read from the source"}, bytes_fetched);

@@ -36,6 +36,7 @@ struct StageOptions {
 };
 
 struct StageResult {
+  std::optional<std::string> resumed;
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::uint64_t bytes_fetched = 0;

@@ -10,10 +10,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
+#include "catalog/image_keys.hpp"
 #include "catalog/image_list.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "dataset/samples/sample_lister.hpp"
@@ -57,9 +60,17 @@ void add(ConvertFacts& facts, const formats::Manifest& manifest) {
   facts.noted = facts.noted || options.contains("metadata");
   facts.nested_keys = facts.nested_keys || options.contains("keys");
   facts.skipped_bad = facts.skipped_bad || (on_bad != options.end() && on_bad->second == "skip");
-  for (const std::string_view suffix : option_parts(manifest, "sidecar")) {
-    if (std::ranges::find(facts.sidecars, suffix) == facts.sidecars.end()) facts.sidecars.emplace_back(suffix);
+  const auto add_new = [](std::vector<std::string>& known, std::string_view text) {
+    if (std::ranges::find(known, text) == known.end()) known.emplace_back(text);
+  };
+  for (const std::string_view suffix : option_parts(manifest, "sidecar")) add_new(facts.made.sidecars, suffix);
+  for (const std::string_view extension : option_parts(manifest, "primary")) add_new(facts.made.primary, extension);
+  facts.made.unlabeled = facts.made.unlabeled || options.contains("unlabeled");
+  if (const auto fields = options.find("fields"); fields != options.end()) {
+    for (const nlohmann::json& field : parse_json(fields->second)) add_new(facts.made.fields, field.get<std::string>());
   }
+  // Templates count from the folder that holds the sets, but where the sets are those of a split.
+  if (const auto set = options.find("set"); set != options.end() && !options.contains("split")) facts.set = set->second;
   for (const formats::ManifestClass& item : manifest.classes) {
     facts.labels.emplace(item.name, item.label);
     facts.class_map = facts.class_map || item.name != formats::label_text(item.label);
@@ -120,20 +131,20 @@ std::set<std::string> left_out_paths(const catalog::ShardSet& set) {
 }
 
 /// Labels of the classes of `scan`, in its order.
-std::vector<std::uint64_t> labels_of(const catalog::ImageFolderScan& scan,
-                                     const std::map<std::string, std::uint64_t>& known) {
-  std::vector<std::uint64_t> labels;
-  for (const catalog::ScannedClass& item : scan.classes) {
-    const auto found = known.find(item.name);
-    labels.push_back(found == known.end() ? item.label.value_or(labels.size()) : found->second);
+std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderScan& scan,
+                                                    const std::map<std::string, std::uint64_t>& known) {
+  std::vector<std::optional<std::uint64_t>> labels = catalog::labels_by_place(scan);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto found = known.find(scan.classes[i].name);
+    if (labels[i] && found != known.end()) labels[i] = found->second;
   }
   return labels;
 }
 
 /// Scanned as one tree, its sets would be taken for classes, and every member for one that is not there.
-void refuse_set_folders(const catalog::SourceFolder& source) {
+void refuse_set_folders(const catalog::SourceFolder& source, bool labelled) {
   Context quiet;  // what convert warned of
-  const catalog::SetFolders sets = catalog::find_set_folders(source, quiet);
+  const catalog::SetFolders sets = catalog::find_set_folders(source, quiet, labelled);
   if (sets.names.empty()) return;
   throw Error(
       ErrorCode::usage,
@@ -144,8 +155,9 @@ void refuse_set_folders(const catalog::SourceFolder& source) {
 
 catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const ListOptions& images,
                                  const ConvertFacts& facts, Context& ctx) {
-  const catalog::ScanOptions options{
-      .allow_empty = true, .cores = system::usable_threads(), .sidecars = facts.sidecars};
+  catalog::ScanOptions options = scan_options(facts.made, facts.set);
+  options.allow_empty = true;
+  options.cores = system::usable_threads();
   if (!images.list.empty()) {
     return catalog::scan_image_list(source, image_list(images, facts.class_map, *source.inputs), options, ctx).scan;
   }
@@ -153,7 +165,7 @@ catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const List
     throw Error(ErrorCode::usage,
                 "these shards were made from a list of images: give it, too (--list, --path-column, --label-column)");
   }
-  refuse_set_folders(source);
+  refuse_set_folders(source, !facts.made.unlabeled);
   return catalog::scan_image_folder(source, options, ctx);
 }
 
@@ -168,9 +180,8 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, c
   if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
   for (const catalog::ScanProblem& problem : scan_.problems) left_out_.insert(problem.path);
   catalog::choose_keys(scan_, facts_.nested_keys);
-  const bool labelled = scan_.labelled();
-  if (labelled) labels_ = labels_of(scan_, facts_.labels);
-  facts_.noted = facts_.noted || !labelled;
+  labels_ = labels_of(scan_, facts_.labels);
+  facts_.noted = facts_.noted || facts_.listed;  // labels, or rows, of images that have several
   seen_ = std::vector<std::atomic<bool>>(scan_.images());
   add_keys();
 }
@@ -219,17 +230,15 @@ const catalog::ScannedFile* SourceCheck::file_of(const Place& place, std::string
   const std::string_view image = owner.name_of(file);
   const std::string wanted = formats::portable_extension(extension);
   if (formats::portable_extension(formats::split_extension(image).extension) == wanted) return &file;
-  for (const catalog::ScannedSidecar& sidecar : sidecars_of(place)) {
-    const std::string_view name = owner.name_of(sidecar.file);
-    if (formats::portable_extension(name.substr(formats::split_extension(image).stem.size())) == wanted)
-      return &sidecar.file;
+  for (const catalog::ScannedMember& member : members_of(place)) {
+    if (scan_.member_name(member) == wanted) return &member.file;
   }
   return nullptr;
 }
 
-std::span<const catalog::ScannedSidecar> SourceCheck::sidecars_of(const Place& place) const {
-  return std::ranges::equal_range(scan_.classes[place.class_index].sidecars, place.file, {},
-                                  &catalog::ScannedSidecar::image);
+std::span<const catalog::ScannedMember> SourceCheck::members_of(const Place& place) const {
+  return std::ranges::equal_range(scan_.classes[place.class_index].members, place.file, {},
+                                  &catalog::ScannedMember::image);
 }
 
 std::unique_ptr<ByteSource> SourceCheck::open(const Place& place, const catalog::ScannedFile& file) const {
@@ -251,7 +260,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
     name_ = entry.name;
     place_ = owner_.find(name.key);
     is_label_ = lower_case(name.extension) == kLabelExtension;
-    if (place_ && is_label_ && !owner_.labels_.empty()) {
+    if (place_ && is_label_ && owner_.labels_[place_->class_index]) {
       has_label_ = true;
       label_.start();
       return true;
@@ -284,7 +293,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
 
   void end() override {
     if (!is_label_) return;
-    const std::uint64_t expected = owner_.labels_[place_->class_index];
+    const std::uint64_t expected = owner_.labels_[place_->class_index].value();
     if (label_.label() == expected) return;
     log_.add(ProblemCode::label_not_of_source, offset_, name_,
              fmt::format("'{}', expected {} for class '{}'", label_.text(), expected,
@@ -298,15 +307,16 @@ class SourceCheck::Comparer final : public MemberWatcher {
     const Place* place = owner_.find(sample.key);
     if (place == nullptr) return;
     const catalog::ScannedClass& in_class = owner_.scan_.classes[place->class_index];
-    if (owner_.is_labelled() && !has_label) {
+    if (owner_.labels_[place->class_index] && !has_label) {
       log_.add(ProblemCode::missing_label, sample.offset, sample.key,
                fmt::format("the source has it in class '{}'", in_class.name));
     }
-    for (const catalog::ScannedSidecar& sidecar : owner_.sidecars_of(*place)) {
-      if (std::ranges::find(found, &sidecar.file) != found.end()) continue;
-      const std::string path = in_class.path_of(sidecar.file);
+    for (const catalog::ScannedMember& member : owner_.members_of(*place)) {
+      if (std::ranges::find(found, &member.file) != found.end()) continue;
+      const std::string path = in_class.path_of(member.file);
       if (owner_.facts_.noted && lower_case(path).ends_with(".json")) continue;
-      log_.add(ProblemCode::missing_field, sample.offset, sample.key, fmt::format("'{}'", path));
+      log_.add(ProblemCode::missing_field, sample.offset, sample.key,
+               fmt::format("'{}', which is to be .{}", path, owner_.scan_.member_name(member)));
     }
   }
 

@@ -29,7 +29,8 @@ struct ConvertFacts {
   bool part_of_split = false;  ///< other images of the source are in sets that are not among these
   /// A class map numbered the classes, so that numbers in a list may be names.
   bool class_map = false;
-  std::vector<std::string> sidecars;            ///< the suffixes that convert was told, each once
+  ShardingOptions made;                         ///< side-cars, fields, primaries and `unlabeled` as convert was told
+  std::string set;                              ///< folder of the set in the source that convert was given
   std::map<std::string, std::uint64_t> labels;  ///< by class name
 };
 
@@ -44,8 +45,8 @@ class SourceCheck {
   /// convert left such out.
   SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards, Context& ctx);
 
-  /// Whether each sample has to have a label.
-  bool is_labelled() const { return !labels_.empty(); }
+  /// Whether samples have to have labels.
+  bool is_labelled() const { return scan_.labelled(); }
 
   /// Whether images come over the network: then many shards are to be compared at a time.
   bool is_remote() const { return source_.store != nullptr; }
@@ -73,18 +74,18 @@ class SourceCheck {
   const Place* find(std::string_view key) const;
   /// The file that a member was made from; null when there is none.
   const catalog::ScannedFile* file_of(const Place& place, std::string_view extension) const;
-  std::span<const catalog::ScannedSidecar> sidecars_of(const Place& place) const;
+  std::span<const catalog::ScannedMember> members_of(const Place& place) const;
   /// Opens one of the files of a class.
   std::unique_ptr<ByteSource> open(const Place& place, const catalog::ScannedFile& file) const;
 
   catalog::SourceFolder source_;
   ConvertFacts facts_;
   catalog::ImageFolderScan scan_;
-  std::set<std::string> left_out_;                 ///< paths that convert left out
-  std::vector<std::uint64_t> labels_;              ///< by class; empty where the images have none
-  std::vector<std::size_t> first_;                 ///< number of a class's first image among all
-  std::unordered_map<std::uint64_t, Place> keys_;  ///< by XXH3-64
-  std::vector<std::atomic<bool>> seen_;            ///< by image
+  std::set<std::string> left_out_;                    ///< paths that convert left out
+  std::vector<std::optional<std::uint64_t>> labels_;  ///< by class; empty for images without one
+  std::vector<std::size_t> first_;                    ///< number of a class's first image among all
+  std::unordered_map<std::uint64_t, Place> keys_;     ///< by XXH3-64
+  std::vector<std::atomic<bool>> seen_;               ///< by image
 };
 
 }  // namespace shardkit::dataset

@@ -51,7 +51,8 @@ class Kills(FolderTest):
         stderr = process.communicate(timeout=20)[1]
         self.assertLess(time.monotonic() - sent, 10)  # strace slows the leaving; the program alone is held to 2 s
         self.assertEqual(process.returncode, 143)
-        self.assertIn("again", stderr)
+        self.assertRegex(stderr, r"the next run reads \S+ [KM]iB again: those of 1 unfinished shard")
+        self.assertIn("the same command again goes on from here", stderr)
         self.assertEqual(run("shardctl", "convert", src, self.folder / "out").returncode, 0)
 
 
@@ -68,6 +69,31 @@ class Parts(FolderTest):
         merged, whole = tree(out), tree(self.folder / "whole")
         self.assertNotEqual(merged.pop(".shardkit/plan"), whole.pop(".shardkit/plan"))
         self.assertEqual(merged, whole)
+
+
+class Names(FolderTest):
+    def test_a_key_gives_way_to_a_long_field_and_stays_as_it_is_elsewhere(self):
+        src, stem = self.make_tree(classes=2, per_class=1), "s" * 70
+        for name in (f"class_0/{stem}1", f"class_0/{stem}2", f"class_1/{stem}1"):
+            (src / f"{name}.jpg").write_bytes(name.encode())
+        suffix = "." + "m" * 19 + ".png"  # the longest that is taken
+        for number in (1, 2):
+            (src / f"class_0/{stem}{number}{suffix}").write_bytes(b"mask")
+        out = self.folder / "out"
+        finished = run("shardctl", "convert", src, out, "--sidecar", suffix, "--no-shuffle")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        rows = result_of(run("shardctl", "ls", out, "--json", "-"))["result"]["rows"]
+        keys = sorted({row["key"] for row in rows})
+        self.assertEqual(len(keys), 5)
+        self.assertEqual([key for key in keys if len(key) == 99 - len(suffix) + 1],
+                         [key for key in keys if key.startswith("class_0/s")])
+        self.assertIn(f"class_1/{stem}1", keys)
+        self.assertLessEqual(max(len(row["name"]) for row in rows), 100)
+        verified = run("shardctl", "verify", out, "--against", src)
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+        self.assertEqual(run("shardctl", "extract", out, self.folder / "back").returncode, 0)
+        back = {name: content for name, content in tree(self.folder / "back").items() if not name.startswith(".")}
+        self.assertEqual(back, tree(src))
 
 
 class Targets(FolderTest):

@@ -45,11 +45,12 @@ class Kills(StageTest):
         slow = strace("-o", "/dev/null", "-e", "inject=pread64:delay_enter=300000")
         process = subprocess.Popen(slow + [str(PROGRAMS / "shardctl"), "stage", str(shards), str(self.folder / "out")],
                                    stderr=subprocess.PIPE, text=True, start_new_session=True)
-        time.sleep(1)
+        while not list(self.folder.glob("out/**/*.partial")) and process.poll() is None:
+            time.sleep(0.05)
         os.killpg(process.pid, signal.SIGTERM)
         stderr = process.communicate(timeout=20)[1]
         self.assertEqual(process.returncode, 143, stderr)
-        self.assertIn("again", stderr)
+        self.assertRegex(stderr, r"the next run reads \S+ [KM]iB, \S+ \S+ of that again")
         self.assertFalse((self.folder / "out/.shardkit/staged.json").exists())
         self.assertEqual(self.stage(shards, self.folder / "out").returncode, 0)
         self.assertEqual(staged(self.folder / "out"), tree(shards))

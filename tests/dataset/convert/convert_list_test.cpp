@@ -186,7 +186,7 @@ TEST_CASE("a .json beside an image and a row for it contradict each other") {
   ConvertOptions options = pool.options("");
   options.sharding.images = {};
   options.sharding.metadata = pool.table("m.csv", "path,w\npool/3.jpg,1\n");
-  CHECK(contains(refusal(options, ErrorCode::conflict), "lies beside its image"));
+  CHECK(contains(refusal(options, ErrorCode::conflict), "would both be the sample's .json"));
 }
 
 TEST_CASE("the list's rows may come in any order: the shards are the same bytes") {

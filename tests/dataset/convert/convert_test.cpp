@@ -323,10 +323,47 @@ TEST_CASE("a plan and options that it fixes contradict each other") {
   CHECK(failure(options).code() == ErrorCode::usage);
 }
 
-TEST_CASE("merge says of a folder without a plan what it takes") {
+TEST_CASE("merge says of a folder without parts what to do") {
   const Fixture f;
   Context ctx;
-  CHECK_THROWS_WITH_AS(merge({f.dir.path(), false}, ctx), doctest::Contains("of a split merge each"), Error);
+  const auto refusal = [&](const char* folder) -> std::string {
+    try {
+      merge({f.dir.path(folder), false}, ctx);
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::not_found);
+      return std::string(error.what()).substr(f.dir.path(folder).size() + 2);
+    }
+    return "merged";
+  };
+  CHECK(refusal("nowhere") == " has no parts to merge: it does not exist");
+  fs::create_directory(f.dir.path("empty"));
+  CHECK(refusal("empty") == " has no parts to merge: run convert or reshard with --part I/N first");
+  run(f.options("out"));
+  CHECK(refusal("out") == "merged");
+  fs::remove(f.dir.path("out/manifest.json"));
+  CHECK(refusal("out") ==
+        " has no parts to merge: no part has ended, or the command had no --part; run it again to finish the set");
+  run(f.options("out"));
+  fs::remove_all(f.dir.path("out/.shardkit"));
+  CHECK(refusal("out") == " has no parts to merge: its manifest.json describes the whole set already");
+  fs::remove(f.dir.path("out/manifest.json"));
+  CHECK(refusal("out") ==
+        " has no parts to merge: `shardctl index " + f.dir.path("out") + "` writes a manifest for its shards");
+  ConvertOptions divided = f.options("sets");
+  divided.split = {"train=0.5", "val=0.5"};
+  run(divided);
+  CHECK(refusal("sets") == " has no parts to merge: merge each of the sets in it: `shardctl merge " +
+                               f.dir.path("sets/train") + "`, `shardctl merge " + f.dir.path("sets/val") + "`");
+}
+
+TEST_CASE("a run that goes on says what it kept") {
+  const Fixture f;
+  ConvertOptions options = f.options("out");
+  const ConvertResult first = run(options);
+  CHECK_FALSE(first.resumed);
+  fs::remove(f.dir.path("out/shard-000001.tar"));
+  CHECK(run(options).resumed == fmt::format("{} of {} shards kept", first.shards - 1, first.shards));
+  CHECK(run(options).resumed == fmt::format("{0} of {0} shards kept", first.shards));
 }
 
 TEST_CASE("merge refuses gaps, overlaps and missing shards, and may be repeated") {

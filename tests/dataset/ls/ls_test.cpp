@@ -1,8 +1,10 @@
 #include "dataset/ls/ls.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "dataset/convert/convert_support.hpp"
@@ -53,6 +55,27 @@ TEST_CASE("ls gives every member of a foreign shard as the archive names it, in 
   CHECK(result.rows[1].label == 7U);
   index_folder(folder);
   CHECK(names(list({folder.path()}).rows) == names(result.rows));
+}
+
+TEST_CASE("rows are in the order of the archive, whatever stands inside a sample") {
+  ShardFolder folder;
+  for (const int strays : {1, 999, 1000, 3000}) {
+    TarBuilder tar;
+    Names expected{"s.tar d/a.jpg"};
+    tar.file("d/a.jpg", "image");
+    for (int i = 0; i < strays; ++i) {
+      tar.file(fmt::format("README{}", i), "r");
+      expected.push_back(fmt::format("s.tar README{}", i));
+    }
+    tar.member({.name = "d/", .type = '5'}, "").file("d/a.cls", "7").file("d/b.jpg", "image").file("LAST", "l");
+    for (const char* name : {"d/", "d/a.cls", "d/b.jpg", "LAST"}) expected.push_back(fmt::format("s.tar {}", name));
+    folder.write("s.tar", tar.end());
+    const LsResult result = list({folder.path()});
+    CHECK(names(result.rows) == expected);
+    CHECK(std::ranges::is_sorted(result.rows, {}, &LsRow::offset));
+    CHECK(result.rows.front().label == 7U);
+    CHECK(result.rows[static_cast<std::size_t>(strays) + 2].key == "d/a");
+  }
 }
 
 TEST_CASE("the index of what convert wrote gives the same rows as its headers") {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "dataset/stage/stage_support.hpp"
 
@@ -26,6 +27,7 @@ TEST_CASE("stage copies shards, indexes and manifest and marks the folder") {
   CHECK(result.bytes_fetched == bytes);
   CHECK(result.bytes_reused == 0);
   CHECK(result.retries == 0);
+  CHECK_FALSE(result.resumed);
   CHECK(result.verified == "checksum");
   CHECK(result.manifest_xxh3_128 == to_hex(xxh3_128(as_bytes(shards.content.at("manifest.json")))));
   CHECK(read_file(shards.dir.path("out/.shardkit/staged.json")).find(result.manifest_xxh3_128) != std::string::npos);
@@ -70,6 +72,17 @@ TEST_CASE("a second stage reads nothing but the manifest") {
   CHECK(again.bytes_fetched == 0);
   CHECK(again.bytes_reused == again.bytes);
   CHECK(again.files == shards.content.size());
+  CHECK(again.resumed == fmt::format("{0} of {0} files kept", again.files));
+}
+
+TEST_CASE("a stage that goes on says how many files it kept") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  run(source, into(shards.dir.path("out")));
+  for (const char* name : {"shard-000001.tar", ".shardkit/staged.json"})
+    std::filesystem::remove(shards.dir.path("out/") + name);
+  const StageResult result = run(source, into(shards.dir.path("out")));
+  CHECK(result.resumed == fmt::format("{} of {} files kept", result.files - 2, result.files));  // the manifest is new
 }
 
 TEST_CASE("a manifest of the user's own decides in place of the source's") {
