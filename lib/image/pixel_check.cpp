@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kLongestPngSide = 1'000'000;  // libpng's own limit
 
-PixelCheck failed(DecodeFailure failure, std::string message = {}) { return {failure, std::move(message)}; }
+PixelVerdict failed(DecodeFailure failure, std::string message = {}) { return {failure, std::move(message)}; }
 
 /// libpng over bytes in memory. Its errors land in read(), where nothing lives that needs a destructor.
 class PngReader {
@@ -78,7 +78,7 @@ class PngReader {
   bool ended_ = false;
 };
 
-PixelCheck check_png(Bytes file) {
+PixelVerdict check_png(Bytes file) {
   PngReader reader(file);
   if (reader.read()) return {};
   return failed(reader.ended() ? DecodeFailure::truncated : DecodeFailure::corrupt, reader.message());
@@ -89,7 +89,7 @@ struct DeleteDemuxer {
 };
 
 /// One frame, scaled down on its way so that a lossy one takes memory for some rows only.
-PixelCheck check_frame(const WebPData& frame) {
+PixelVerdict check_frame(const WebPData& frame) {
   constexpr int most_side = 64;
   WebPDecoderConfig config;
   if (WebPInitDecoderConfig(&config) == 0) return failed(DecodeFailure::corrupt, "libwebp is of another version");
@@ -115,7 +115,7 @@ PixelCheck check_frame(const WebPData& frame) {
   }
 }
 
-PixelCheck check_webp(Bytes file) {
+PixelVerdict check_webp(Bytes file) {
   const WebPData data{reinterpret_cast<const std::uint8_t*>(file.data()), file.size()};
   WebPDemuxState state = WEBP_DEMUX_PARSE_ERROR;
   const std::unique_ptr<WebPDemuxer, DeleteDemuxer> demuxer(WebPDemuxPartial(&data, &state));
@@ -125,7 +125,7 @@ PixelCheck check_webp(Bytes file) {
   }
   WebPIterator frame{};
   if (WebPDemuxGetFrame(demuxer.get(), 1, &frame) == 0) return failed(DecodeFailure::corrupt, "it has no frame");
-  PixelCheck result = check_frame(frame.fragment);
+  PixelVerdict result = check_frame(frame.fragment);
   WebPDemuxReleaseIterator(&frame);
   return result;
 }
@@ -141,7 +141,7 @@ bool has_decoder(ImageKind kind) {
   return kind == ImageKind::jpeg || kind == ImageKind::png || kind == ImageKind::webp;
 }
 
-PixelCheck check_pixels(Bytes image) {
+PixelVerdict check_pixels(Bytes image) {
   const ImageKind kind = sniff_image(image);
   if (kind != ImageKind::png && kind != ImageKind::webp) return {};
   const std::optional<ImageSize> size = image_size(image);

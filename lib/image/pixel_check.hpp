@@ -14,7 +14,7 @@ namespace shardkit::image {
 inline constexpr std::uint64_t kMostCheckedPixels = 178'956'970;
 
 /// What became of one image, without its pixels.
-struct PixelCheck {
+struct PixelVerdict {
   DecodeFailure failure = DecodeFailure::none;  ///< none, truncated, corrupt or too_large
   std::string message;                          ///< the library's words where it had any
 };
@@ -25,6 +25,6 @@ bool has_decoder(ImageKind kind);
 /// Decodes a PNG or WebP to its last row and keeps no pixel; of an animation the first frame, which is the one that
 /// loaders take. Other kinds are DecodeFailure::none. A PNG takes memory for two rows, a lossy WebP for some rows, a
 /// lossless one 4 bytes a pixel. Never throws because of an image's bytes; thread-safe.
-PixelCheck check_pixels(Bytes image);
+PixelVerdict check_pixels(Bytes image);
 
 }  // namespace shardkit::image

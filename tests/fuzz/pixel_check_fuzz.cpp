@@ -11,8 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Bytes file = fuzz::bytes_of(data, size);
   const auto sides = image_size(file);
   if (sides && std::uint64_t{sides->width} * sides->height > most_pixels) return 0;
-  const PixelCheck once = check_pixels(file);
-  const PixelCheck again = check_pixels(file);
+  const PixelVerdict once = check_pixels(file);
+  const PixelVerdict again = check_pixels(file);
   fuzz::promise(once.failure == again.failure);
   return 0;
 }

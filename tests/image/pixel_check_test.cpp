@@ -157,7 +157,7 @@ TEST_CASE("bombs are refused before they take memory") {
   CHECK(check(wide) == DecodeFailure::too_large);
   std::string area = make_png({});
   area.replace(16, 8, std::string("\0\1\0\0\0\1\0\0", 8));
-  const PixelCheck refused = check_pixels(as_bytes(area));
+  const PixelVerdict refused = check_pixels(as_bytes(area));
   CHECK(refused.failure == DecodeFailure::too_large);
   CHECK(refused.message == "65536 x 65536 pixels");
   std::string webp = make_webp(true);

@@ -50,7 +50,7 @@ std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, 
     return worse && worse->is_error() ? worse : fault;
   }
   if (image::sniff_image(image) != image::ImageKind::jpeg) {
-    const image::PixelCheck checked = image::check_pixels(image);
+    const image::PixelVerdict checked = image::check_pixels(image);
     if (checked.failure == image::DecodeFailure::none) return std::nullopt;
     return ImageFault{kDecodeCodes[static_cast<std::size_t>(checked.failure)], checked.message};
   }

@@ -88,7 +88,7 @@ class ClassNames {
 };
 
 /// What the manifest of a folder says.
-struct InputSet {
+struct FolderFacts {
   std::shared_ptr<const LabelNames> names;
   std::map<std::string, formats::ManifestShard> shards;
 };
@@ -141,7 +141,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
                                   Context& ctx) {
   ReshardInputs inputs;
   ClassNames names(options);
-  std::map<std::string, InputSet> folders;
+  std::map<std::string, FolderFacts> folders;
   const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
   inputs.files = set.inputs;
   for (const catalog::ShardFile& shard : set.shards) {
@@ -149,7 +149,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
     tar.is_compressed = catalog::is_compressed_tar_name(shard.path) || holds_compressed_data(shard.path);
     const std::string folder = io::parent_folder(shard.path);
     const auto [found, is_new] = folders.try_emplace(folder);
-    InputSet& of_folder = found->second;
+    FolderFacts& of_folder = found->second;
     if (is_new) {
       if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
       if (const auto manifest = catalog::find_manifest(*set.inputs, folder)) {
