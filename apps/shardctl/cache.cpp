@@ -63,7 +63,7 @@ std::string render_cache_ls(const dataset::CacheLsResult& result, bool colour) {
 }
 
 cli::CiReport cache_check_ci(const dataset::CacheCheckResult& result) {
-  return problem_report("shardctl cache check", result.problems, result.problems_total);
+  return problem_report(result.problems, result.problems_total);
 }
 
 }  // namespace

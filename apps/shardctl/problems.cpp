@@ -1,6 +1,7 @@
 #include "shardctl/problems.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -18,29 +19,43 @@ std::string place_of(const dataset::Problem& problem) {
   return place;
 }
 
-/// A failed case for each error and a skipped one, when `strict` a failed one too, for each warning, by shard and code;
-/// a passed one for a run without failed ones.
-std::vector<cli::CiCase> ci_cases(std::string_view title, const std::vector<dataset::Problem>& problems, bool strict) {
+/// What is wrong with one file: the worst decides the case, all are in its message.
+cli::CiCase ci_case(const std::string& file, const std::vector<const dataset::Problem*>& problems, bool strict) {
   using Outcome = cli::CiCase::Outcome;
-  const auto outcome = [&](const dataset::Problem& problem) {
-    return strict || problem.severity == dataset::Severity::error ? Outcome::failed : Outcome::skipped;
-  };
-  std::vector<cli::CiCase> cases;
-  if (std::ranges::find(problems, Outcome::failed, outcome) == problems.end()) {
-    cases.push_back({std::string(title), "no errors", Outcome::passed, {}});
+  const bool failed = std::ranges::any_of(problems, [&](const dataset::Problem* problem) {
+    return strict || problem->severity == dataset::Severity::error;
+  });
+  std::string message;
+  for (const dataset::Problem* problem : problems) {
+    message += fmt::format("{}{}: {}: {}", message.empty() ? "" : "\n", problem->code, place_of(*problem),
+                           cli::printable(problem->text));
   }
+  const Outcome found = failed ? Outcome::failed : Outcome::skipped;
+  const std::string name = file.empty() ? "the set" : cli::printable(file);
+  return {name, name, problems.empty() ? Outcome::passed : found, message};
+}
+
+/// A case for each of `files`, for the set, and for each other file with a problem.
+std::vector<cli::CiCase> ci_cases(const std::vector<dataset::Problem>& problems, std::vector<std::string> files,
+                                  bool strict) {
+  files.emplace_back();
+  std::map<std::string, std::vector<const dataset::Problem*>> by_file;
+  for (const std::string& file : files) by_file[file];
   for (const dataset::Problem& problem : problems) {
-    cases.push_back({problem.shard.empty() ? "set" : cli::printable(problem.shard), problem.code, outcome(problem),
-                     fmt::format("{}: {}", place_of(problem), cli::printable(problem.text))});
+    const auto [found, is_new] = by_file.try_emplace(problem.shard);
+    if (is_new) files.push_back(problem.shard);
+    found->second.push_back(&problem);
   }
+  std::vector<cli::CiCase> cases;
+  for (const std::string& file : files) cases.push_back(ci_case(file, by_file[file], strict));
   return cases;
 }
 
 }  // namespace
 
-cli::CiReport problem_report(std::string_view title, const std::vector<dataset::Problem>& problems, std::uint64_t total,
-                             bool strict) {
-  cli::CiReport report{ci_cases(title, problems, strict), "no problems", {}};
+cli::CiReport problem_report(const std::vector<dataset::Problem>& problems, std::uint64_t total, bool strict,
+                             const std::vector<std::string>& files) {
+  cli::CiReport report{ci_cases(problems, files, strict), "no problems", {}};
   if (problems.empty()) return report;
   report.conclusion = cli::format_value(total, Unit::count) + " problems";
   report.details = "\n| severity | code | place | what it means |\n|---|---|---|---|\n";

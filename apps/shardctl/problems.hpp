@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -9,10 +9,10 @@
 
 namespace shardkit::apps {
 
-/// The problems of a verb for CI systems: a failed case for each error, a skipped one, when `strict` a failed one too,
-/// for each warning, by shard and code. `title` names the program and verb; `total` counts the problems that are not
-/// listed too.
-cli::CiReport problem_report(std::string_view title, const std::vector<dataset::Problem>& problems, std::uint64_t total,
-                             bool strict = false);
+/// The problems of a verb for CI systems: a case for each of `files`, for each other file with a problem, and for the
+/// set as a whole. It fails for an error, when `strict` for a warning too, and is skipped for warnings. `total` counts
+/// the problems that are not listed too.
+cli::CiReport problem_report(const std::vector<dataset::Problem>& problems, std::uint64_t total, bool strict = false,
+                             const std::vector<std::string>& files = {});
 
 }  // namespace shardkit::apps

@@ -17,7 +17,7 @@ cli::Command reshard_command() {
            "then --sample, --split, then the order, then the cut into shards.\n\nThe same command after a kill goes on "
            "where it stopped; changed inputs or options are refused. The bytes depend on the inputs and options alone: "
            "not on threads, parts or machine.",
-       .examples = {{"shardctl reshard a b merged --shuffle 7", "two sets into one, all samples mixed"},
+       .examples = {{"shardctl reshard a b merged --shuffle 7 --merge-classes", "two sets into one, classes by name"},
                     {"shardctl reshard shards even --shards 64", "as many equal shards as loaders want"},
                     {"shardctl reshard shards sets --split train=0.9,val=0.1",
                      "sets/train and sets/val, each with the same mix of labels"},

@@ -8,7 +8,7 @@ namespace shardkit::apps {
 namespace {
 
 cli::CiReport verify_ci(const dataset::VerifyResult& result) {
-  return problem_report("shardctl verify", result.problems, result.problems_total, result.strict);
+  return problem_report(result.problems, result.problems_total, result.strict, result.shard_names);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "catalog/operands.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "io/publish.hpp"
 
 namespace fs = std::filesystem;
@@ -137,8 +138,8 @@ class ShardFinder {
     }
     throw Error(ErrorCode::unsupported,
                 fmt::format("folder '{}' holds compressed tars alone, such as '{}', which cannot be read at random; "
-                            "`shardctl reshard {} OUT` writes plain shards of their samples",
-                            folder, compressed_.back(), shell_word(folder)),
+                            "{} writes plain shards of their samples",
+                            folder, compressed_.back(), remedy::in_text(remedy::reshard({folder}))),
                 folder);
   }
 
@@ -273,10 +274,11 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, 
   }
   if (!set.compressed.empty()) {
     ctx.warn("compressed_passed_over",
-             fmt::format("'{}'{} compressed and passed over; `shardctl reshard` reads such tars and writes plain ones",
+             fmt::format("'{}'{} compressed and passed over; {} reads such tars and writes plain ones",
                          set.compressed.front(),
                          set.compressed.size() == 1 ? std::string(" is")
-                                                    : fmt::format(" and {} more are", set.compressed.size() - 1)));
+                                                    : fmt::format(" and {} more are", set.compressed.size() - 1),
+                         remedy::in_text(remedy::reshard(operands))));
   }
   return set;
 }

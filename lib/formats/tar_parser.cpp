@@ -120,12 +120,8 @@ void TarParser::on_bad_checksum(Bytes block) {
   }
   const std::string_view compression = compression_name(block);
   if (!compression.empty()) {
-    return stop(
-        TarFault::compressed, 0,
-        fmt::format(
-            "this is {} data: no reader can seek in it and offsets mean nothing; `shardctl reshard` writes plain "
-            "shards from tars that are called .tar.gz, .tgz, .tar.zst and the like",
-            compression));
+    return stop(TarFault::compressed, 0,
+                fmt::format("this is {} data: no reader can seek in it and offsets mean nothing", compression));
   }
   stop(TarFault::not_a_tar, 0, "the first block is not a tar header");
 }

@@ -10,6 +10,7 @@
 #include "catalog/object_location.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "io/publish.hpp"
 #include "staging/lease.hpp"
@@ -320,8 +321,7 @@ std::string describe_uses(const std::vector<StagedFolder>& folders, system::Wall
 std::string release_advice(const std::vector<StagedFolder>& folders, system::WallTime now) {
   const auto leased = std::ranges::find_if(folders, [&](const StagedFolder& folder) { return folder.is_leased(now); });
   if (leased == folders.end()) return {};
-  return fmt::format("; end leases that nobody needs, such as with `shardctl cache release {} --all`",
-                     shell_word(leased->path));
+  return fmt::format("; end leases that nobody needs, such as with {}", remedy::in_text(remedy::release(leased->path)));
 }
 
 std::uint64_t held_bytes(const std::vector<StagedFolder>& folders, system::WallTime now) {

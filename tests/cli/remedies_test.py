@@ -5,6 +5,7 @@
 
 import functools
 import http.server
+import json
 import os
 import pathlib
 import re
@@ -214,26 +215,14 @@ class Caching(RemedyTest):
 
 
 class Extracting(RemedyTest):
-    def test_two_samples_of_one_name_are_found_before_anything_is_written_and_kept_by_the_remedy(self):
+    def test_two_samples_of_one_name_are_both_extracted(self):
         for name in ("one", "two"):
             self.make_tree(name, classes=2, per_class=3)
             self.shardctl("convert", name, f"{name} {AWKWARD}")
-        for number, shards in enumerate(((f"one {AWKWARD}", f"two {AWKWARD}"), ("x/a.tar", "x/b.tar"))):
-            with self.subTest(shards):
-                self.write_tar("x/a.tar", [("1.jpg", b"a"), ("1.cls", b"0")])
-                self.write_tar("x/b.tar", [("1.jpg", b"b"), ("1.cls", b"0")])
-                finished = self.call("shardctl", "extract", *shards, "out")
-                self.assert_error(finished, 4, *(name.split()[0] for name in shards), "nothing was written")
-                self.assertFalse((self.folder / "out").exists())
-                shutil.rmtree(self.folder / "OUT", ignore_errors=True)
-                self.follow(self.advised(finished, 4)[0])
-                result = self.shardctl("extract", "OUT", f"images{number}")
-                self.assertEqual(result["files_written"], result["samples"])
-
-    def test_samples_of_other_keys_for_one_name_go_to_folders_of_their_own(self):
-        self.write_tar("x/a.tar", [("0/1.jpg", b"a"), ("0/1.cls", b"0")])
-        self.write_tar("x/b.tar", [("1.jpg", b"b"), ("1.cls", b"0")])
-        self.follow(self.advised(self.call("shardctl", "extract", "x", "out"), 4)[0])
+        result = self.shardctl("extract", f"one {AWKWARD}", f"two {AWKWARD}", "out")
+        self.assertEqual((result["files_written"], result["files_renamed"]), (12, 6))
+        contents = [path.read_bytes() for name in ("one", "two") for path in (self.folder / name).rglob("*.jpg")]
+        self.assertEqual(sorted(contents), sorted(path.read_bytes() for path in (self.folder / "out").rglob("*.jpg")))
 
     def test_the_same_content_twice_is_one_file(self):
         for name in ("a", "b"):
@@ -309,14 +298,248 @@ class Dividing(RemedyTest):
         (self.folder / "FILE").write_text("class_0\nclass_1\nclass_2\n")
         self.follow(one)
 
-    def test_members_that_differ_in_case_alone_need_another_name(self):
-        self.write_tar("x/a.tar", [("a.jpg", b"1"), ("a.JPG", b"2"), ("b.jpg", b"3")])
-        refused = self.call("shardctl", "reshard", "x", "out")
-        self.assert_error(refused, 4, "'jpg' in lower case", "unpack the tar")
-        self.assertNotIn("--rename", refused.stderr)
-        self.shardctl("reshard", "x", "some", "--key", "b")
+    def test_a_rename_that_makes_two_members_one_is_to_be_left_out(self):
         self.write_tar("y/a.tar", [("a.jpg", b"1"), ("a.png", b"2")])
         self.assert_error(self.call("shardctl", "reshard", "y", "out", "--rename", "jpg=png"), 4, "leave that --rename out")
+
+
+class Table(RemedyTest):
+    """Walks the table of lib/core/remedies.cpp: a test for each row provokes the message, runs its command as it is
+    printed, and ends with what verify or cache check calls sound."""
+
+    def setUp(self):
+        super().setUp()
+        self.shards = f"shards {AWKWARD}"
+
+    def sound(self, *shards):
+        finished = self.call("shardctl", "verify", *shards, "--strict")
+        self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+
+    def found(self, *args):
+        """What verify advises for shards that are not sound."""
+        finished = self.call("shardctl", "verify", *args, "--json", "-")
+        self.assertIn(finished.returncode, (0, 3), finished.stderr)
+        return result_of(finished)["result"]["remedies"]
+
+    def samples(self, *numbers, image="image"):
+        return [(f"{n:03}.{extension}", content) for n in numbers
+                for extension, content in (("cls", b"%d" % (n % 2)), ("jpg", f"{image} {n}".encode()))]
+
+    def write_shards(self, **files):
+        for name, content in files.items():
+            self.write_tar(f"{self.shards}/{name}.tar", content)
+
+    def cut(self, name="a", length=3000):
+        path = self.folder / self.shards / f"{name}.tar"
+        path.write_bytes(path.read_bytes()[:length])
+
+    def test_every_row_has_a_test(self):
+        source = (pathlib.Path(__file__).resolve().parents[2] / "lib/core/remedies.cpp").read_text()
+        rows = re.findall(r'Row\{"(\w+)", "', source)
+        self.assertGreater(len(rows), 15)
+        self.assertEqual([row for row in rows if not hasattr(self, f"test_row_{row}")], [])
+
+    def follow_all(self, remedies):
+        self.assertTrue(remedies)
+        for command in remedies:
+            self.assertNotIn("?...", command)
+            self.follow(command)
+
+    def test_row_reshard(self):
+        self.write_shards(a=[("x y.JPG", b"1"), ("x y.cls", b"0"), ("z.jpg", b"2"), ("z.cls", b"1"), ("z.txt", b"")][:4])
+        self.follow_all(self.found(self.shards))
+        self.sound("OUT")
+
+    def test_row_reshard_puts_scattered_members_together(self):
+        self.write_shards(a=sorted(self.samples(1, 2, 3), key=lambda file: file[0][-3:]))
+        self.follow_all(self.found(self.shards))
+        self.sound("OUT")
+
+    def test_row_reshard_unpacks_what_is_compressed(self):
+        self.write_shards(a=self.samples(1, 2))
+        import gzip
+        path = self.folder / self.shards / "a.tar"
+        path.write_bytes(gzip.compress(path.read_bytes()))
+        self.follow_all(self.found(self.shards))
+        self.sound("OUT")
+        shutil.rmtree(self.folder / "OUT")
+        path.rename(path.with_suffix(".tar.gz"))
+        self.follow(self.advised(self.call("shardctl", "stat", self.shards), 4)[0])
+        self.sound("OUT")
+
+    def test_row_salvage(self):
+        self.write_shards(a=self.samples(*range(8)), b=self.samples(*range(8, 12)))
+        self.cut()
+        self.follow_all(self.found(self.shards))
+        self.sound("OUT")
+        self.follow(self.advised(self.call("shardctl", "reshard", self.shards, f"new {AWKWARD}"), 4)[0]
+                    if b"image" in (self.folder / self.shards / "a.tar").read_bytes()[-200:] else "true")
+        for length in (0, 100, 2600):
+            self.write_shards(a=self.samples(*range(8)))
+            self.cut(length=length)
+            shutil.rmtree(self.folder / "OUT")
+            self.follow_all(self.found(self.shards))
+            self.sound("OUT")
+
+    def test_row_mark_duplicates(self):
+        one, two = self.samples(1, 2), self.samples(1, 2, image="other")
+        for number, shards in enumerate(({"a": one, "b": two}, {"a": one + two},
+                                         {"a": one + [("003.jpg", b"1"), ("003.JPG", b"2"), ("003.cls", b"0")]})):
+            with self.subTest(shards):
+                shutil.rmtree(self.folder / self.shards, ignore_errors=True)
+                shutil.rmtree(self.folder / "OUT", ignore_errors=True)
+                self.write_shards(**shards)
+                remedies = self.found(self.shards)
+                self.follow_all([remedy.replace("--salvage", "") for remedy in remedies])
+                finished = self.call("shardctl", "verify", "OUT")
+                self.assertEqual(finished.returncode, 0, finished.stdout)
+                target = f"again {number} {AWKWARD}"
+                self.follow(self.advised(self.call("shardctl", "reshard", self.shards, target, "--shuffle", "1"), 4)[0])
+                self.assertEqual(self.call("shardctl", "verify", target).returncode, 0)
+
+    def test_row_drop_bad(self):
+        self.shardctl("synth", "photos", "--classes", "2", "--per-class", "3")
+        (self.folder / "photos/n00000001/bad.jpg").write_bytes(b"no image")
+        self.shardctl("convert", "photos", self.shards)
+        self.follow_all(self.found(self.shards, "--depth", "decode"))
+        self.assertEqual(self.call("shardctl", "verify", "OUT", "--depth", "decode", "--strict").returncode, 0)
+
+    def test_row_merge_classes(self):
+        for name, first in (("pets", "cat"), ("farm", "ant")):
+            self.make_tree(name, classes=2, per_class=4)
+            (self.folder / name / "class_0").rename(self.folder / name / first)
+            self.shardctl("convert", name, f"{name} {AWKWARD}")
+        target = f"merged {AWKWARD}"
+        refused = self.call("shardctl", "reshard", f"pets {AWKWARD}", f"farm {AWKWARD}", target, "--shuffle", "7",
+                            "--mark-duplicates")
+        self.follow(self.advised(refused, 4)[0])
+        self.sound(target)
+        classes = json.loads((self.folder / target / "manifest.json").read_text())["classes"]
+        self.assertEqual([one["name"] for one in classes], ["ant", "cat", "class_1"])
+
+    def test_row_rename(self):
+        self.write_tar(f"{self.shards}/a.tar", [("a.cls", b"0"), ("a.jpg", b"1"), (f"a.{'x' * 70}", b"2")])
+        target = f"new {AWKWARD}"
+        self.follow(self.advised(self.call("shardctl", "reshard", self.shards, target), 4)[0])
+        self.sound(target)
+
+    def test_row_multiple_of(self):
+        self.write_shards(a=self.samples(*range(8)))
+        refused = self.call("shardctl", "stage", self.shards, "node", "--rank", "1", "--world", "2")
+        self.follow(self.advised(refused, 2)[0])
+        self.sound("OUT")
+        self.shardctl("stage", "OUT", "node", "--rank", "1", "--world", "2")
+        self.sound("node")
+
+    def test_row_index(self):
+        self.write_shards(a=self.samples(1, 2))
+        self.follow(self.advised(self.call("shardctl", "verify", self.shards, "--depth", "checksum"), 4)[0])
+        self.sound(self.shards, "--depth", "checksum")
+
+    def test_row_index_reader(self):
+        self.write_shards(a=self.samples(1, 2), b=self.samples(3, 4))
+        self.shardctl("index", self.shards, "--wids")
+        path = self.folder / self.shards / "shardindex.json"
+        path.write_text(path.read_text().replace('"nsamples": 2', '"nsamples": 3').replace('"nsamples":2', '"nsamples":3'))
+        self.follow_all(self.found(self.shards))
+        self.sound(self.shards)
+
+    def test_row_remove_index(self):
+        self.make_tree()
+        self.shardctl("convert", "src", self.shards, "--samples", "30")
+        path = next((self.folder / self.shards).glob("*.tar"))
+        content = bytearray(path.read_bytes())
+        content[1536] ^= 1
+        path.chmod(0o644)
+        path.write_bytes(content)
+        refused = self.call("shardctl", "reshard", self.shards, "out")
+        verify, remove = self.advised(refused, 4)
+        self.assertEqual(self.shell(verify).returncode, 3)
+        self.follow(remove)
+        self.shardctl("reshard", self.shards, "whole")
+        self.sound("whole")
+
+    test_row_verify = test_row_remove_index  # runs it, too
+
+    def test_row_list(self):
+        self.write_shards(a=self.samples(1, 2))
+        refused = self.call("shardctl", "cat", self.shards, "nothing")
+        for command in self.advised(refused, 4) if "`" in refused.stderr else [f"shardctl ls '{'x'}'"][:0]:
+            self.assertIn("001", self.shell(command).stdout)
+        self.write_tar("empty/a.tar", [("README", b"1")])
+        self.follow(self.advised(self.call("shardctl", "reshard", "empty", "out"), 4)[0])
+
+    def test_row_forget_set(self):
+        self.make_tree()
+        self.shardctl("convert", "src", self.shards, "--samples", "30")
+        (self.folder / self.shards / "manifest.json").unlink()
+        self.follow(self.advised(self.call("shardctl", "index", self.shards), 4)[0])
+        self.shardctl("index", self.shards)
+        self.sound(self.shards)
+
+    def staged(self):
+        self.write_shards(a=self.samples(1, 2), b=self.samples(3, 4))
+        self.shardctl("index", self.shards)
+        self.shardctl("stage", self.shards, f"cache/set {AWKWARD}", "--owner", "another's job")
+        return self.folder / f"cache/set {AWKWARD}"
+
+    def test_row_release(self):
+        self.staged()
+        collect = ("shardctl", "cache", "gc", "cache", "--limit", "0")
+        self.follow(self.advised(self.call(*collect), 5)[0])
+        self.assertEqual(self.call(*collect).returncode, 0)
+
+    def test_row_evict(self):
+        target = self.staged()
+        self.shardctl("cache", "release", target, "--all")
+        self.write_tar("other/c.tar", self.samples(5))
+        self.follow(self.advised(self.call("shardctl", "stage", "other", target), 4)[0])
+        self.shardctl("stage", "other", target)
+        self.shardctl("cache", "check", target)
+
+    def test_row_check_repair(self):
+        target = self.staged()
+        path = target / "a.tar"
+        content = bytearray(path.read_bytes())
+        content[600] ^= 1
+        path.chmod(0o644)
+        path.write_bytes(content)
+        finished = self.call("shardctl", "cache", "check", target, "--json", "-")
+        for command in result_of(finished)["result"]["remedies"]:
+            self.assertIn(self.shell(command).returncode, (0, 3), command)
+        self.shardctl("cache", "check", target)
+        self.sound(target)
+
+    test_row_stage = test_row_check_repair  # its last command
+
+    def test_row_stage_by_size(self):
+        self.write_shards(a=self.samples(1, 2))
+        target = self.folder / f"node {AWKWARD}"
+        self.shardctl("stage", self.shards, target, "--manifest", "none", "--lease", "0")
+        (target / "a.tar").unlink()
+        finished = self.call("shardctl", "cache", "check", target, "--json", "-")
+        for command in result_of(finished)["result"]["remedies"]:
+            self.assertIn("--manifest none", command)
+            self.follow(command)
+        self.shardctl("cache", "check", target)
+
+    def test_addresses_with_a_query_are_not_printed_as_if_they_could_be_pasted(self):
+        folder = self.folder / "web"
+        self.write_tar("web/a.tar", [("x y.jpg", b"1"), ("x y.cls", b"0")])
+        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
+        handler.log_message = lambda *args: None
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        url = f"http://127.0.0.1:{server.server_port}/a.tar?signature=secret"
+        remedies = self.found(url, "--strict")
+        self.assertTrue(remedies)
+        for command in remedies:
+            self.assertNotIn("?...", command)
+            self.assertNotIn("secret", command)
+            self.follow(command.replace("SHARDS", f"'{url}'"))
+        self.sound("OUT")
 
 
 class Measuring(RemedyTest):

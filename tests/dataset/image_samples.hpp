@@ -19,12 +19,24 @@ inline std::string make_jpeg(std::uint32_t side = 32) {
   return std::string(as_text(encoder.encode({pixels, side, side, 3}, {})));
 }
 
-/// As much of a PNG of one pixel as is looked at: header and closing chunk.
-inline const std::string kPng = std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0", 29) +
-                                std::string("\0\0\0\0\0\0\0\0IEND\xae\x42\x60\x82", 16);
+/// A PNG of one pixel.
+inline const std::string kPng =
+    std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\x90\x77\x53\xde", 33) +
+    std::string("\0\0\0\x0cIDAT\x78\x9c\x63\x60\x64\x62\x06\0\0\x0e\0\x07\xd7\x6f\xe4\x78", 24) +
+    std::string("\0\0\0\0IEND\xae\x42\x60\x82", 12);
 
 inline std::string with_zero_width(std::string png) {
   png.replace(16, 4, 4, '\0');
+  return png;
+}
+
+/// It claims 65,280 by 65,280 pixels.
+inline std::string with_huge_png_sides(std::string png) {
+  return png.replace(16, 8, std::string("\0\0\xff\0\0\0\xff\0", 8));
+}
+
+inline std::string with_damaged_pixels(std::string png) {
+  png[42] = static_cast<char>(png[42] ^ 1);
   return png;
 }
 

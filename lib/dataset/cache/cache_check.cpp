@@ -10,6 +10,7 @@
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/cache/cache.hpp"
 #include "io/file.hpp"
@@ -158,10 +159,9 @@ class CacheCheck {
     for (const staging::StagedFolder& folder : folders_) {
       if (!to_stage_again_.contains(folder.path)) continue;
       if (const auto damaged = damaged_.find(folder.path); damaged != damaged_.end() && !damaged->second.empty()) {
-        const std::string target = shell_word(folder.path);
         if (folder.is_leased(now))
-          result_.remedies.push_back(fmt::format("shardctl cache release {} --all  # once nobody reads it", target));
-        result_.remedies.push_back(fmt::format("shardctl cache check {} --repair  # removes damaged files", target));
+          result_.remedies.push_back(remedy::release(folder.path) + "  # once nobody reads it");
+        result_.remedies.push_back(remedy::check_and_repair(folder.path) + "  # removes damaged files");
       }
       result_.remedies.push_back(stage_again(folder));
     }
@@ -177,8 +177,8 @@ class CacheCheck {
                          is_part ? fmt::to_string(fmt::join(folder.marker->subsets, ", ")) : "all", source);
     }
     const bool by_size = folder.marker && folder.marker->verified == "size";
-    return fmt::format("shardctl stage {} {}{}  # with the options it was staged with: fetches what is missing", source,
-                       target, by_size ? " --manifest none" : "");
+    return remedy::stage(folder.source, folder.path, by_size) +
+           "  # with the options it was staged with: fetches what is missing";
   }
 
   void add(std::string code, Severity severity, const std::string& path, std::string text) {

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
@@ -100,11 +101,13 @@ const ListedMember& named_content(const ListedSample& sample, const std::string&
                                                 extension, extensions_of(sample)));
 }
 
-[[noreturn]] void refuse_absent(const std::string& key, const catalog::ShardSet& set, const std::string& nearest) {
-  throw Error(ErrorCode::not_found,
-              fmt::format("there is no sample '{}' in {}{}", key, format_count(set.shards.size(), "shard"),
-                          nearest.empty() ? "; `shardctl ls` shows what there is"
-                                          : fmt::format("; the nearest is '{}'", nearest)));
+[[noreturn]] void refuse_absent(const std::string& key, const catalog::ShardSet& set,
+                                const std::vector<std::string>& operands, const std::string& nearest) {
+  throw Error(
+      ErrorCode::not_found,
+      fmt::format("there is no sample '{}' in {}{}", key, format_count(set.shards.size(), "shard"),
+                  nearest.empty() ? fmt::format("; {} shows what there is", remedy::in_text(remedy::list(operands)))
+                                  : fmt::format("; the nearest is '{}'", nearest)));
 }
 
 }  // namespace
@@ -120,7 +123,7 @@ CatResult cat(const CatOptions& options, Context& ctx) {
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
   Search search(set, key, ctx);
   search.run(system::thread_count(options.threads));
-  if (!search.sample()) refuse_absent(key, set, search.nearest());
+  if (!search.sample()) refuse_absent(key, set, options.shards, search.nearest());
   const ListedSample& sample = *search.sample();
   const ListedMember& member = name ? named_content(sample, options.name, name->extension) : only_content(sample);
   const catalog::ShardFile& shard = search.shard();

@@ -7,6 +7,7 @@
 #include "core/units.hpp"
 #include "formats/sample_name.hpp"
 #include "image/image_header.hpp"
+#include "image/pixel_check.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -48,7 +49,11 @@ std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, 
     auto worse = image_fault(decoder, image, {});
     return worse && worse->is_error() ? worse : fault;
   }
-  if (image::sniff_image(image) != image::ImageKind::jpeg) return std::nullopt;
+  if (image::sniff_image(image) != image::ImageKind::jpeg) {
+    const image::PixelVerdict checked = image::check_pixels(image);
+    if (checked.failure == image::DecodeFailure::none) return std::nullopt;
+    return ImageFault{kDecodeCodes[static_cast<std::size_t>(checked.failure)], checked.message};
+  }
   const image::Decoded decoded = decoder.decode(image);
   if (decoded.failure != image::DecodeFailure::none) {
     return ImageFault{kDecodeCodes[static_cast<std::size_t>(decoded.failure)], std::string(decoded.message)};

@@ -29,8 +29,8 @@ struct ImageFault {
 /// True for members that are judged: "jpg", "seg.png".
 bool is_image_member(std::string_view extension);
 
-/// Looks at one image: a JPEG is decoded to its last row, of another kind the header and the closing bytes are held
-/// against the format. `extension` is the member's. Empty for a sound image.
+/// Looks at one image: a JPEG, PNG or WebP is decoded to its last row, of another kind (image::has_decoder()) the
+/// header and the closing bytes are compared with the format. `extension` is the member's. Empty for a sound image.
 std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, std::string_view extension);
 
 }  // namespace shardkit::dataset

@@ -18,19 +18,22 @@ constexpr Severity kWarning = Severity::warning;
 // datasets, and mostly tried. docs/verify.md shows this table.
 constexpr ProblemKind kKinds[] = {
     {unreadable, "unreadable", kError, "the shard cannot be read"},
-    {zero_length, "zero_length", kError, "the shard has no byte"},
+    {zero_length, "zero_length", kError, "the shard has no byte", Remedy::salvage},
     {compressed, "compressed", kError, "compressed shards cannot be indexed or read at random", Remedy::reshard},
-    {not_a_tar, "not_a_tar", kError, "this is no tar archive"},
-    {bad_header_checksum, "bad_header_checksum", kError, "readers stop here and lose all that follows"},
-    {bad_size_field, "bad_size_field", kError, "readers cannot find the members that follow"},
+    {not_a_tar, "not_a_tar", kError, "this is no tar archive", Remedy::salvage},
+    {bad_header_checksum, "bad_header_checksum", kError, "readers stop here and lose all that follows",
+     Remedy::salvage},
+    {bad_size_field, "bad_size_field", kError, "readers cannot find the members that follow", Remedy::salvage},
     {bad_pax_header, "bad_pax_header", kError, "readers refuse the shard or take a wrong name or size"},
     {oversized_header, "oversized_header", kError,
      "readers refuse an extended header of this size or run out of memory"},
-    {truncated, "truncated", kError, "the shard was cut off and its last sample is damaged"},
-    {missing_end, "missing_end", kError, "the shard may have been cut off between two members; wds2idx crashes on it"},
+    {truncated, "truncated", kError, "the shard was cut off and its last sample is damaged", Remedy::salvage},
+    {missing_end, "missing_end", kError, "the shard may have been cut off between two members; wds2idx crashes on it",
+     Remedy::salvage},
     {short_end, "short_end", kWarning, "some readers warn about an archive that ends with one zero block",
      Remedy::reshard},
-    {data_after_end, "data_after_end", kError, "readers stop at the end-of-archive blocks and do not see what follows"},
+    {data_after_end, "data_after_end", kError, "readers stop at the end-of-archive blocks and do not see what follows",
+     Remedy::salvage},
 
     {pax_header, "pax_header", kWarning, "PAX headers make wds2idx compute wrong offsets, and DALI cannot read them",
      Remedy::reshard},
@@ -41,14 +44,14 @@ constexpr ProblemKind kKinds[] = {
      Remedy::reshard},
     {base256_size, "base256_size", kWarning, "wids fails on sizes stored in base-256", Remedy::reshard},
     {sparse, "sparse", kError, "sparse files are stored in pieces; readers take the pieces for the content"},
-    {hard_link, "hard_link", kError, "readers ignore hard links, so that the member vanishes"},
-    {symlink, "symlink", kError, "readers ignore symbolic links, so that the member vanishes"},
+    {hard_link, "hard_link", kError, "readers ignore hard links, so that the member vanishes", Remedy::reshard},
+    {symlink, "symlink", kError, "readers ignore symbolic links, so that the member vanishes", Remedy::reshard},
     {directory, "directory", kWarning, "folders are of no use in a shard; most readers ignore them", Remedy::reshard},
     {special_file, "special_file", kWarning, "devices and unknown member types are ignored", Remedy::reshard},
     {empty_member, "empty_member", kWarning, "a member without content cannot be decoded"},
 
     {unsafe_name, "unsafe_name", kError,
-     "a name with '..', a leading '/' or a NUL leaves the folder when extracted, or is refused"},
+     "a name with '..', a leading '/' or a NUL leaves the folder when extracted, or is refused", Remedy::reshard},
     {control_character, "control_character", kWarning, "names with control characters break line-based indexes",
      Remedy::reshard},
     {space_in_name, "space_in_name", kWarning, "DALI cannot parse an index with a space in a name", Remedy::reshard},
@@ -56,23 +59,27 @@ constexpr ProblemKind kKinds[] = {
      Remedy::reshard},
     {name_too_long, "name_too_long", kWarning, "no file system holds a name this long, so that it cannot be extracted",
      Remedy::reshard},
-    {apple_double, "apple_double", kError, "macOS resource files become bogus samples or join others"},
-    {macosx_folder, "macosx_folder", kError, "files that macOS' archiver added become bogus samples"},
-    {hidden_name, "hidden_name", kError, "names that start with a dot get a wrong key, or are skipped"},
+    {apple_double, "apple_double", kError, "macOS resource files become bogus samples or join others", Remedy::reshard},
+    {macosx_folder, "macosx_folder", kError, "files that macOS' archiver added become bogus samples", Remedy::reshard},
+    {hidden_name, "hidden_name", kError, "names that start with a dot get a wrong key, or are skipped",
+     Remedy::reshard},
     {metadata_member, "metadata_member", kWarning,
-     "webdataset skips names in double underscores, others take them for samples"},
-    {no_extension, "no_extension", kError, "most readers drop members without an extension"},
+     "webdataset skips names in double underscores, others take them for samples", Remedy::reshard},
+    {no_extension, "no_extension", kError, "most readers drop members without an extension", Remedy::reshard},
     {uppercase_extension, "uppercase_extension", kWarning,
      "webdataset lowers the extension's case, others do not find it", Remedy::reshard},
     {dot_in_stem, "dot_in_stem", kWarning,
      "the key ends at the first dot; the rest of the stem becomes part of the extension"},
 
     {empty_shard, "empty_shard", kError, "DALI and Energon refuse a shard without samples"},
-    {duplicate_extension, "duplicate_extension", kError, "readers refuse a sample with two members of one extension"},
-    {split_sample, "split_sample", kError, "its members do not stand together; readers make two samples of it"},
+    {duplicate_extension, "duplicate_extension", kError, "readers refuse a sample with two members of one extension",
+     Remedy::mark_duplicates},
+    {split_sample, "split_sample", kError, "its members do not stand together; readers make two samples of it",
+     Remedy::reshard},
     {duplicate_key, "duplicate_key", kError,
-     "the key stands in another shard too; Energon refuses the set and caches collide"},
-    {missing_label, "missing_label", kError, "the sample has no .cls where others have one"},
+     "another sample has this key too; Energon refuses the set and caches collide", Remedy::mark_duplicates},
+    {missing_label, "missing_label", kError, "the sample has no .cls where others, or the source, have a label"},
+    {missing_field, "missing_field", kError, "the source has this file for the sample, the shard does not"},
     {bad_label, "bad_label", kError,
      "a .cls must contain a whole number from 0 to 9223372036854775807 in ASCII; loaders stop on anything else"},
     {label_out_of_range, "label_out_of_range", kError, "the manifest knows no class of this label"},
@@ -108,10 +115,11 @@ constexpr ProblemKind kKinds[] = {
     {sample_count, "sample_count", kError, "the shard's number of samples is not what the manifest says"},
     {checksum, "checksum", kError, "the shard's bytes are not those that were written"},
     {sample_checksum, "sample_checksum", kError, "the sample's bytes are not those that were written"},
-    {index_damaged, "index_damaged", kError, "the shard's index cannot be read"},
-    {index_mismatch, "index_mismatch", kError, "the shard's index describes another shard"},
+    {index_damaged, "index_damaged", kError, "the shard's index cannot be read", Remedy::reshard},
+    {index_mismatch, "index_mismatch", kError,
+     "the shard's index describes another shard, or says something else of its samples"},
     {foreign_index, "foreign_index", kError,
-     "another program's index beside the shards says something else of this shard; make it anew"},
+     "another program's index beside the shards says something else of this shard", Remedy::index},
 };
 
 constexpr bool in_enum_order() {
@@ -125,7 +133,7 @@ static_assert(std::ranges::none_of(kKinds,
                                    [](const ProblemKind& kind) {
                                      return kind.remedy == Remedy::drop_bad && kind.severity == Severity::warning;
                                    }),
-              "--drop-bad leaves out errors alone");
+              "--drop-bad leaves out errors only");
 static_assert(std::size(kKinds) == static_cast<std::size_t>(foreign_index) + 1, "every code needs a row");
 
 }  // namespace
@@ -142,6 +150,8 @@ void Problem::describe(FieldVisitor& v) {
   v.field({"key", "the sample's key, or the member's name"}, key);
   v.field({"text", "what it means"}, text);
   v.field({"count", Unit::count, "occurrences in this shard that the line stands for"}, count);
+  v.field({"lost_samples", Unit::count, "samples that a cut shard has lost, where it is known how many it had"},
+          lost_samples);
 }
 
 void ProblemLog::add(ProblemCode code, std::optional<std::uint64_t> offset, std::string_view key,
@@ -175,6 +185,13 @@ std::uint64_t ProblemLog::total(Severity severity) const {
 
 std::uint64_t ProblemLog::errors() const { return total(Severity::error); }
 std::uint64_t ProblemLog::warnings() const { return total(Severity::warning); }
+
+void ProblemLog::drop(std::span<const ProblemCode> codes) {
+  for (const ProblemCode code : codes) {
+    tallies_[static_cast<std::size_t>(code)] = {};
+    std::erase_if(problems_, [&](const Problem& problem) { return problem.code == problem_kind(code).name; });
+  }
+}
 
 std::vector<Problem> ProblemLog::take() {
   for (Problem& problem : problems_) {

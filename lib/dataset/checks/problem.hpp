@@ -64,6 +64,7 @@ enum class ProblemCode {
   split_sample,
   duplicate_key,
   missing_label,
+  missing_field,
   bad_label,
   label_out_of_range,
   class_count,
@@ -97,11 +98,14 @@ enum class ProblemCode {
   foreign_index,
 };
 
-/// What would mend a problem.
+/// What repairs a problem. Each is an option of reshard but for `index`.
 enum class Remedy {
-  none,      ///< nothing that can be said in general, or the data is lost
-  reshard,   ///< `shardctl reshard` writes the same samples without it
-  drop_bad,  ///< `shardctl reshard --drop-bad` leaves the samples out; of errors alone
+  none,             ///< nothing that can be said in general, or the data is lost
+  reshard,          ///< `shardctl reshard` writes the same samples without it
+  salvage,          ///< takes the samples before the damage
+  mark_duplicates,  ///< gives each a name of its own
+  drop_bad,         ///< leaves the samples out; of errors alone
+  index,            ///< another reader's index is written again
 };
 
 /// What is known of a code, in the order of the enum.
@@ -124,6 +128,7 @@ struct Problem {
   std::string key;                      ///< of the sample, or the member's name; empty when neither is concerned
   std::string text;
   std::uint64_t count = 1;
+  std::optional<std::uint64_t> lost_samples = {};  ///< of a shard that is cut, where it is known how many it had
 
   void describe(FieldVisitor& v);
 };
@@ -144,11 +149,15 @@ class ProblemLog {
   /// `detail` says what is particular about this occurrence; `count` how many it stands for.
   void add(ProblemCode code, std::optional<std::uint64_t> offset, std::string_view key, std::string_view detail = {},
            std::uint64_t count = 1);
+  /// Of the problem that was added last, which has a line of its own.
+  void set_lost_samples(std::uint64_t samples) { problems_.back().lost_samples = samples; }
   /// Occurrences in all.
   std::uint64_t errors() const;
   std::uint64_t warnings() const;
   bool has(ProblemCode code) const { return tallies_[static_cast<std::size_t>(code)].count > 0; }
 
+  /// Forgets problems that another one explains. Nothing may be added after that.
+  void drop(std::span<const ProblemCode> codes);
   /// The lines, in the order of their first occurrence.
   std::vector<Problem> take();
 

@@ -9,9 +9,8 @@
 #include "catalog/shard_scan.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "core/units.hpp"
 #include "dataset/samples/sample_lister.hpp"
-#include "io/publish.hpp"
-#include "sync/task_group.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -100,6 +99,13 @@ constexpr std::array kFaultCodes{
     ProblemCode::oversized_header,    ProblemCode::truncated,      ProblemCode::missing_end,
     ProblemCode::short_end,           ProblemCode::data_after_end,
 };
+/// Nothing of the archive can be read behind these.
+constexpr bool ends_reading(formats::TarFault fault) {
+  using enum formats::TarFault;
+  return fault == empty || fault == compressed || fault == not_a_tar || fault == bad_checksum || fault == bad_size ||
+         fault == truncated;
+}
+
 static_assert(kFaultCodes.size() == static_cast<std::size_t>(formats::TarFault::data_after_end) + 1);
 
 bool has_dot(const formats::SampleMember& member) { return member.extension.find('.') != std::string::npos; }
@@ -108,9 +114,10 @@ bool has_dot(const formats::SampleMember& member) { return member.extension.find
 class ShardChecker final : public formats::TarHandler {
  public:
   /// `report` stays the caller's. `labels` are those that the manifest knows, sorted; empty when any will do.
-  /// `contents` look at members' contents; they outlive the checker.
-  ShardChecker(ShardReport& report, const std::vector<std::uint64_t>& labels, std::vector<MemberWatcher*> contents)
-      : report_(report), labels_(labels), contents_(std::move(contents)) {}
+  /// `contents` look at members' contents; they outlive the checker. `hash_contents`: rows() are to have their hashes.
+  ShardChecker(ShardReport& report, const std::vector<std::uint64_t>& labels, std::vector<MemberWatcher*> contents,
+               bool hash_contents)
+      : report_(report), labels_(labels), contents_(std::move(contents)), hash_contents_(hash_contents) {}
 
   bool entry(const formats::TarEntry& entry) override {
     ++report_.members;
@@ -132,16 +139,19 @@ class ShardChecker final : public formats::TarHandler {
       label_offset_ = entry.record_offset;
       label_reader_.start();
     }
-    return reading_label_ || !reading_.empty();
+    hash_.reset();
+    return reading_label_ || hash_contents_ || !reading_.empty();
   }
 
   void content(Bytes piece) override {
     if (reading_label_) label_reader_.add(piece);
+    if (hash_contents_) hash_.update(piece);
     for (MemberWatcher* content : reading_) content->piece(piece);
   }
 
   void content_end() override {
     for (MemberWatcher* content : reading_) content->end();
+    hashes_.push_back(hash_.digest64());
     if (!reading_label_) return;
     label_ = label_reader_.label();
     bad_label_ = !label_;
@@ -149,16 +159,44 @@ class ShardChecker final : public formats::TarHandler {
 
   void finding(const formats::TarFinding& finding) override {
     damaged_ = true;
-    report_.log.add(kFaultCodes[static_cast<std::size_t>(finding.fault)], finding.offset, "", finding.text);
+    if (ends_reading(finding.fault) || finding.fault == formats::TarFault::missing_end) {
+      end_ = finding;
+    } else {
+      report_.log.add(kFaultCodes[static_cast<std::size_t>(finding.fault)], finding.offset, "", finding.text);
+    }
   }
 
-  /// No member follows. To be called when the whole shard could be read.
-  void finish() {
-    if (const auto last = grouper_.finish()) finish_sample(*last);
+  /// No member follows. To be called when the whole shard could be read. False when it is known to be cut: then nothing
+  /// else has been said of it, nor of its last sample, which may be incomplete.
+  bool finish(const catalog::ShardFile& shard, const ExpectedShard& expected) {
+    const auto last = grouper_.finish();
+    const bool is_shorter = expected.bytes() && shard.bytes < *expected.bytes();
+    const bool is_whole = last && is_whole_before_cut(last->members, extensions_, shard.bytes);
+    const bool is_odd = last && !is_whole && !extensions_.empty();
+    const bool is_cut = end_ && (ends_reading(end_->fault) || is_shorter || is_odd);
+    if (last && (is_whole || !is_cut)) finish_sample(*last);
+    if (end_) note_end(shard, expected, is_cut);
     if (report_.samples == 0 && !damaged_) report_.log.add(ProblemCode::empty_shard, std::nullopt, "");
+    return !is_cut;
   }
+
+  const SampleRows& rows() const { return rows_; }
 
  private:
+  void note_end(const catalog::ShardFile& shard, const ExpectedShard& expected, bool is_cut) {
+    const ProblemCode code = kFaultCodes[static_cast<std::size_t>(end_->fault)];
+    std::string text = end_->text;
+    if (is_cut && expected.samples()) {
+      const std::uint64_t lost = *expected.samples() - std::min(report_.samples, *expected.samples());
+      text += fmt::format("; {} of {} bytes are there, {} before the damage, {} of {} lost", shard.bytes,
+                          *expected.bytes(), format_count(report_.samples, "whole sample"), lost, *expected.samples());
+      report_.log.add(code, end_->offset, "", text);
+      report_.log.set_lost_samples(lost);
+    } else {
+      report_.log.add(code, end_->offset, "", text);
+    }
+  }
+
   void check_facts(const formats::TarEntry& entry) {
     for (const auto& [fact, code] : kFactProblems) {
       if (entry.facts.has(fact)) report_.log.add(code, entry.record_offset, entry.name);
@@ -191,6 +229,10 @@ class ShardChecker final : public formats::TarHandler {
   void finish_sample(const formats::Sample& sample) {
     ++report_.samples;
     report_.key_hashes.push_back(xxh3_64(as_bytes(sample.key)));
+    rows_.layouts.push_back(layout_hash(sample.key, label_, sample.members));
+    if (hash_contents_) rows_.contents.push_back(content_hash(hashes_));
+    hashes_.clear();
+    for (MemberWatcher* content : contents_) content->sample_end(sample);
     check_extensions(sample);
     if (!has_label_) {
       if (report_.unlabelled++ == 0) {
@@ -211,9 +253,9 @@ class ShardChecker final : public formats::TarHandler {
   }
 
   void check_extensions(const formats::Sample& sample) {
-    std::vector<std::string_view> extensions;
-    extensions.reserve(sample.members.size());
-    for (const formats::SampleMember& member : sample.members) extensions.push_back(member.extension);
+    extensions_.clear();
+    for (const formats::SampleMember& member : sample.members) extensions_.push_back(member.extension);
+    std::vector<std::string_view> extensions(extensions_.begin(), extensions_.end());
     std::sort(extensions.begin(), extensions.end());
     const auto twice = std::adjacent_find(extensions.begin(), extensions.end());
     if (twice != extensions.end()) {
@@ -246,6 +288,11 @@ class ShardChecker final : public formats::TarHandler {
   const std::vector<std::uint64_t>& labels_;
   const std::vector<MemberWatcher*> contents_;
   std::vector<MemberWatcher*> reading_;  ///< those that asked for the current member
+  const bool hash_contents_;
+  Xxh3Stream hash_;
+  std::vector<std::uint64_t> hashes_;  ///< of the current sample's contents
+  SampleRows rows_;
+  std::vector<std::string> extensions_;  ///< of the sample before, in its order
   bool reading_label_ = false;
   formats::SampleGrouper grouper_;
   LabelReader label_reader_;
@@ -254,147 +301,31 @@ class ShardChecker final : public formats::TarHandler {
   std::optional<std::uint64_t> label_;  ///< of the current sample, once read
   bool bad_label_ = false;
   bool damaged_ = false;  ///< the archive itself is broken, so that an empty one is no finding of its own
+  std::optional<formats::TarFinding> end_;  ///< what ended the reading early
 };
 
-/// Runs `work`; an Error other than a stop becomes a problem.
-template <class Work>
-bool guarded(ProblemLog& log, ProblemCode code, Work work) {
-  try {
-    work();
-    return true;
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::cancelled) throw;
-    log.add(code, error.offset(), "", error.what());
-    return false;
-  }
-}
-
-/// Of the shard as a whole.
-void note(ShardReport& report, ProblemCode code, const std::string& detail) {
-  report.log.add(code, std::nullopt, "", detail);
-}
-
-void compare(ShardReport& report, ProblemCode code, std::uint64_t found, std::uint64_t expected, const char* unit) {
-  if (found != expected) note(report, code, fmt::format("{} {}, expected {}", found, unit, expected));
-}
-
-void compare_with_manifest(const catalog::ShardFile& shard, const formats::ManifestShard& expected,
-                           ShardReport& report) {
-  compare(report, ProblemCode::shard_size, shard.bytes, expected.bytes, "bytes");
-  compare(report, ProblemCode::sample_count, report.samples, expected.samples, "samples");
-}
-
-/// The index against the manifest, or against the shard itself where there is no manifest.
-void compare_with_index(const catalog::ShardFile& shard, const ExpectedShard& expected, ShardReport& report) {
-  constexpr ProblemCode code = ProblemCode::index_mismatch;
-  const formats::ShardSummary& index = *expected.index;
-  if (index.shard != shard.name) note(report, code, fmt::format("it is the index of '{}'", index.shard));
-  if (expected.manifest == nullptr) {
-    compare(report, code, shard.bytes, index.bytes, "bytes");
-    compare(report, code, report.samples, index.samples, "samples");
-  } else if (!(index.xxh3_128 == expected.manifest->xxh3_128)) {
-    note(report, code, "it holds another checksum than the manifest");
-  }
-}
-
-/// XXH3-64 of a member's content; empty when the file ends before it does.
-std::optional<std::uint64_t> hash_member(ByteSource& shard, const formats::IndexMember& member) {
-  Xxh3Stream hash;
-  const std::uint64_t got = shard.stream(member.offset, member.size, [&](Bytes piece) { hash.update(piece); });
-  return got < member.size ? std::nullopt : std::optional(hash.digest64());
-}
-
-/// After the whole tar's hash was wrong: names the samples that changed.
-void find_damaged_samples(catalog::Inputs& inputs, const catalog::ShardFile& shard, const std::string& index_path,
-                          ShardReport& report, Context& ctx) {
-  const auto file = inputs.open(shard.path);
-  const auto index = inputs.open(index_path);
-  std::uint64_t damaged = 0;
-  formats::ShardIndexVisitor visitor;
-  visitor.sample = [&](formats::IndexSample&& sample) {
-    ctx.throw_if_stopped();
-    for (const formats::IndexMember& member : sample.members) {
-      if (hash_member(*file, member) == member.xxh3) continue;
-      ++damaged;
-      report.log.add(ProblemCode::sample_checksum, member.offset, sample.key, sample.key + "." + member.extension);
-    }
-  };
-  formats::read_shard_index(*index, index_path, visitor);
-  note(report, ProblemCode::checksum,
-       damaged > 0 ? fmt::format("{} members differ by their own checksums", damaged)
-                   : "all samples' contents are as written; the damage lies in headers or padding");
-}
-
-void check_hash(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
-                const Hash128& found, ShardReport& report, Context& ctx) {
-  const auto hash = expected_hash(expected);
-  if (!hash || *hash == found) return;
-  const bool index_fits = expected.index && expected.index->xxh3_128 == *hash;
-  const bool named = index_fits && guarded(report.log, ProblemCode::index_damaged, [&] {
-                       find_damaged_samples(inputs, shard, expected.index_path, report, ctx);
-                     });
-  if (!named) {
-    note(report, ProblemCode::checksum, fmt::format("XXH3-128 {}, expected {}", to_hex(found), to_hex(*hash)));
-  }
-}
-
 }  // namespace
-
-std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set) {
-  std::unordered_map<std::string_view, const formats::ManifestShard*> listed;
-  if (set.manifest) {
-    for (const formats::ManifestShard& shard : set.manifest->shards) listed.emplace(shard.name, &shard);
-  }
-  std::vector<ExpectedShard> result(set.shards.size());
-  const auto look_up = [&](std::size_t at, std::size_t) {
-    const catalog::ShardFile& shard = set.shards[at];
-    ExpectedShard& expected = result[at];
-    if (const auto entry = listed.find(shard.name); entry != listed.end()) expected.manifest = entry->second;
-    const std::string path = io::join_path(io::parent_folder(shard.path), formats::shard_index_path(shard.name));
-    if (!set.inputs->exists(path)) return;
-    expected.index_path = path;
-    try {
-      expected.index = formats::read_shard_summary(*set.inputs->open(path), path);
-    } catch (const Error& error) {  // verify_shard() reads it in full and says what is wrong with it
-      if (error.code() == ErrorCode::cancelled) throw;
-    }
-  };
-  constexpr std::size_t at_a_time = 32;
-  sync::for_each_index(set.shards.size(), at_a_time, set.inputs->stop(), look_up);
-  return result;
-}
-
-std::optional<Hash128> expected_hash(const ExpectedShard& expected) {
-  if (expected.manifest != nullptr) return expected.manifest->xxh3_128;
-  if (expected.index) return expected.index->xxh3_128;
-  return std::nullopt;
-}
 
 void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
                   bool read_all, const std::vector<std::uint64_t>& labels,
                   const std::vector<std::unique_ptr<MemberWatcher>>& contents, ShardReport& report, Context& ctx) {
   std::vector<MemberWatcher*> watching;
   for (const auto& content : contents) watching.push_back(content.get());
-  ShardChecker checker(report, labels, std::move(watching));
+  // Without an index there are no rows to compare them with.
+  ShardChecker checker(report, labels, std::move(watching), read_all && !expected.index_path.empty());
   std::optional<Hash128> found;
-  const bool readable = guarded(report.log, ProblemCode::unreadable, [&] {
+  bool is_whole = false;
+  guarded(report.log, ProblemCode::unreadable, [&] {
     const auto source = inputs.open(shard.path);
     if (read_all) {
       found = catalog::read_shard(*source, checker, ctx).xxh3_128;
     } else {
       catalog::scan_shard(*source, checker, ctx);
     }
-    checker.finish();
+    is_whole = checker.finish(shard, expected);
   });
-  if (!readable) return;
-  if (expected.manifest != nullptr) compare_with_manifest(shard, *expected.manifest, report);
-  if (!expected.index_path.empty()) {
-    const bool sound = guarded(report.log, ProblemCode::index_damaged, [&] {
-      formats::read_shard_index(*inputs.open(expected.index_path), expected.index_path, {});
-    });
-    if (sound && expected.index) compare_with_index(shard, expected, report);
-  }
-  if (found) check_hash(inputs, shard, expected, *found, report, ctx);
+  report.damaged = !is_whole;
+  if (is_whole) compare_shard(inputs, shard, expected, found, checker.rows(), report, ctx);
 }
 
 }  // namespace shardkit::dataset

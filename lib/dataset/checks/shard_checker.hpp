@@ -12,11 +12,9 @@
 #include "catalog/shard_set.hpp"
 #include "core/bytes.hpp"
 #include "core/context.hpp"
-#include "core/hash.hpp"
+#include "dataset/checks/expected_shard.hpp"
 #include "dataset/checks/problem.hpp"
-#include "formats/manifest.hpp"
 #include "formats/sample_name.hpp"
-#include "formats/shard_index.hpp"
 #include "formats/tar_parser.hpp"
 
 namespace shardkit::dataset {
@@ -32,6 +30,8 @@ class MemberWatcher {
   virtual void piece(Bytes bytes) = 0;
   /// All of it was given. Does not come for a member that the end of the archive cuts.
   virtual void end() = 0;
+  /// The sample of the members before is complete. Does not come for a sample that the end of the archive may have cut.
+  virtual void sample_end(const formats::Sample& /*sample*/) {}
 };
 
 /// Samples with the same set of members.
@@ -54,20 +54,8 @@ struct ShardReport {
   std::uint64_t unlabelled = 0;
   std::string first_unlabelled;  ///< its key
   std::uint64_t first_unlabelled_offset = 0;
+  bool damaged = false;  ///< bytes or samples of it are lost, so that the set is not whole
 };
-
-/// What a shard should be.
-struct ExpectedShard {
-  const formats::ManifestShard* manifest = nullptr;  ///< its entry; null when there is none
-  std::string index_path;                            ///< empty when it has no index
-  std::optional<formats::ShardSummary> index;        ///< empty when it has no index that can be read
-};
-
-/// Looks up manifest entry and index of every shard of the set, in its order.
-std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set);
-
-/// The whole tar's hash by the manifest, or else by the index; empty when neither has it.
-std::optional<Hash128> expected_hash(const ExpectedShard& expected);
 
 /// Reads and checks one shard against itself and against what it should be. `read_all` compares every byte; `contents`
 /// look at members' contents on the way. What goes wrong with this shard is noted in `report`; throws Error{cancelled}

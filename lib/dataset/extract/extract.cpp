@@ -8,19 +8,17 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <ranges>
 #include <set>
-#include <unordered_set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/statvfs.h>
 
-#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/extract/extract_target.hpp"
+#include "dataset/extract/path_claims.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "io/publish.hpp"
 #include "sync/task_group.hpp"
@@ -107,9 +105,8 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& places, 
   };
   visitor.finding = [&](const formats::TarFinding& finding) {
     throw Error(ErrorCode::corrupt,
-                fmt::format("shard '{}' cannot be extracted whole, at byte {}: {}; `shardctl verify` tells all that is "
-                            "wrong with it",
-                            shard.path, finding.offset, finding.text),
+                fmt::format("shard '{}' cannot be extracted whole, at byte {}: {}; {} tells all that is wrong with it",
+                            shard.path, finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path}))),
                 shard.path, finding.offset);
   };
   lister.list(shard, visitor);
@@ -156,13 +153,14 @@ class Extraction {
     const ExtractNeed need = survey();
     check_room(options_.target, need, [this] { return present(); });
     const auto start = std::chrono::steady_clock::now();
-    ctx_.progress().start("extract", need.files);
+    need_ = need;
     write_all_shards();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     result_.shards = set_.shards.size();
     result_.samples = need.samples;
     result_.files = need.files;
     result_.bytes = need.bytes;
+    result_.files_renamed = renamed_.size();
     result_.files_per_second = static_cast<double>(need.files) / elapsed.count();
     result_.bytes_per_second = static_cast<double>(need.bytes) / elapsed.count();
     warn(need);
@@ -202,70 +200,45 @@ class Extraction {
   ExtractNeed survey() {
     ctx_.progress().start("check names", set_.shards.size(), set_.bytes());
     std::mutex mutex;
-    std::vector<std::uint64_t> hashes;  // of all paths: 8 bytes a file
     const ExtractNeed need = sum_over_shards([&](const catalog::ShardFile& shard) {
-      std::vector<std::uint64_t> of_shard;
+      PathHashes of_shard;
       const ExtractNeed found = survey_shard(
-          lister_, places_, shard,
-          [&](const ListedMember&, const std::string& place) { of_shard.push_back(xxh3_64(as_bytes(place))); });
+          lister_, places_, shard, [&](const ListedMember&, const std::string& place) { of_shard.add(place); });
       const std::scoped_lock lock(mutex);
-      hashes.insert(hashes.end(), of_shard.begin(), of_shard.end());
+      hashes_.add(std::move(of_shard));
       return found;
     });
-    std::ranges::sort(hashes);
-    std::unordered_set<std::uint64_t> repeated;
-    for (auto at = std::ranges::adjacent_find(hashes); at != hashes.end();
-         at = std::adjacent_find(at + 1, hashes.end()))
-      repeated.insert(*at);
-    if (!repeated.empty()) refuse_two_contents(repeated);
+    hashes_.finish();
     return need;
   }
 
-  struct Claim {
-    std::size_t shard = 0;
-    ListedMember member;
-  };
-
-  /// Of members that would get one path, all must have one content: a side-car of two images, a shard named twice.
-  void refuse_two_contents(const std::unordered_set<std::uint64_t>& repeated) {
+  /// Gives members whose paths meet others' paths of their own, in the order of the shards: what is written does not
+  /// depend on threads, and the same extract again does the same.
+  void settle_paths(bool folds_case) {
+    if (!hashes_.has_meetings()) return;
     ctx_.progress().start("compare files of one name", set_.shards.size());
-    std::map<std::string, Claim> claims;
+    PathClaims claims(hashes_, folds_case);
     for (std::size_t shard = 0; shard < set_.shards.size(); ++shard) {
       survey_shard(lister_, places_, set_.shards[shard], [&](const ListedMember& member, const std::string& place) {
-        if (!repeated.contains(xxh3_64(as_bytes(place)))) return;
-        const Claim claim{shard, member};
-        const auto [first, is_new] = claims.try_emplace(place, claim);
-        if (is_new) return;
-        if (first->second.member.size != member.size || content_hash(first->second) != content_hash(claim))
-          refuse_pair(place, first->second, claim);
+        if (!hashes_.meets(place)) return;
+        const auto same = [&](const PathClaim& first) {
+          return first.member.size == member.size && content_hash(first) == content_hash({shard, member});
+        };
+        std::string path = claims.claim(place, {shard, member}, set_.shards[shard].name, same);
+        if (path == place) return;
+        if (renamed_.empty()) first_renamed_ = fmt::format("'{}' became '{}'", place, path);
+        renamed_.emplace(std::pair(shard, member.offset), std::move(path));
       });
       ++ctx_.progress().items;
     }
   }
 
-  std::uint64_t content_hash(const Claim& claim) const {
+  std::uint64_t content_hash(const PathClaim& claim) const {
     if (claim.member.xxh3) return *claim.member.xxh3;
     const std::string& path = set_.shards[claim.shard].path;
     Xxh3Stream hash;
     read_member(*set_.inputs->open(path), path, claim.member, ctx_, [&](Bytes piece) { hash.update(piece); });
     return hash.digest64();
-  }
-
-  [[noreturn]] void refuse_pair(const std::string& place, const Claim& first, const Claim& second) const {
-    const std::string& one = set_.shards[first.shard].path;
-    const std::string& other = set_.shards[second.shard].path;
-    const std::string remedy =
-        first.shard == second.shard ? "the shard has to be written again"
-        : first.member.name == second.member.name
-            ? fmt::format("`shardctl reshard {} OUT --mark-duplicates` gives each its own name, then extract OUT",
-                          fmt::join(options_.shards | std::views::transform(shell_word), " "))
-            : fmt::format("extract their shards into different folders, such as `shardctl extract {} OUT`",
-                          shell_word(other));
-    throw Error(ErrorCode::conflict,
-                fmt::format("'{}' would be both '{}' of shard '{}' and '{}' of shard '{}', which differ; nothing was "
-                            "written: {}",
-                            place, first.member.name, one, second.member.name, other, remedy),
-                other, second.member.offset);
   }
 
   /// How much of it stands in the target by name and size.
@@ -284,6 +257,8 @@ class Extraction {
 
   void write_all_shards() {
     ExtractTarget target(files_, options_.target);
+    settle_paths(target.folds_case());
+    ctx_.progress().start("extract", need_.files);
     std::vector<std::unique_ptr<ExtractBatch>> batches;
     const std::size_t writers = std::min<std::size_t>(threads_, set_.shards.size());
     for (std::size_t i = 0; i < writers; ++i) batches.push_back(std::make_unique<ExtractBatch>(target, i, ctx_));
@@ -291,7 +266,8 @@ class Extraction {
       const std::string& path = set_.shards[at].path;
       const auto shard = set_.inputs->open(path);
       survey_shard(lister_, places_, set_.shards[at], [&](const ListedMember& member, const std::string& place) {
-        batches[thread]->add(*shard, path, member, place);
+        const auto renamed = renamed_.find({at, member.offset});
+        batches[thread]->add(*shard, path, member, renamed == renamed_.end() ? place : renamed->second);
         ++ctx_.progress().items;
       });
       batches[thread]->publish();
@@ -313,6 +289,10 @@ class Extraction {
                 "no manifest names the classes, so their folders are called by label; loaders sort folders as text, "
                 "where 10 comes before 2, and number them anew");
     }
+    if (!renamed_.empty()) {
+      ctx_.warn("files_renamed", fmt::format("{} got another name, because another file or folder has theirs: {}",
+                                             format_count(renamed_.size(), "file"), first_renamed_));
+    }
     if (need.left_out > 0) {
       ctx_.warn("members_left_out", fmt::format("{} not extracted, because they belong to no sample",
                                                 format_count(need.left_out, "member")));
@@ -326,6 +306,10 @@ class Extraction {
   const catalog::ShardSet set_;
   const SampleLister lister_;
   const MemberPaths places_;
+  PathHashes hashes_;
+  std::map<std::pair<std::size_t, std::uint64_t>, std::string> renamed_;  ///< paths by shard and offset of the content
+  std::string first_renamed_;
+  ExtractNeed need_;
   ExtractResult result_;
 };
 
@@ -354,6 +338,9 @@ void ExtractResult::describe(FieldVisitor& v) {
   v.field({"files", Unit::count, "files of these samples; labels are folders"}, files);
   v.field({"files_written", Unit::count, "by this run"}, files_written);
   v.field({"files_kept", Unit::count, "found in place with the right content"}, files_kept);
+  v.field(
+      {"files_renamed", Unit::count, "files whose path another file or folder has: -XXXXXXXX stands behind their stem"},
+      files_renamed);
   v.field({"bytes", Unit::bytes, "of all files"}, bytes);
   v.field({"files_per_second", Unit::per_second, "files over the time from the check of names to durable"},
           files_per_second);

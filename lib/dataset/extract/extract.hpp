@@ -27,6 +27,7 @@ struct ExtractResult {
   std::uint64_t files = 0;
   std::uint64_t files_written = 0;
   std::uint64_t files_kept = 0;
+  std::uint64_t files_renamed = 0;
   std::uint64_t bytes = 0;
   double files_per_second = 0;
   double bytes_per_second = 0;

@@ -193,6 +193,11 @@ void ExtractTarget::clear() {
   if (error) throw system_error(error.value(), "remove", path);
 }
 
+bool ExtractTarget::folds_case() const {
+  struct stat info {};
+  return ::fstatat(state_.fd(), "EXTRACT.LOCK", &info, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 io::File ExtractTarget::staging(std::size_t number) const {
   return *root_.folder(fmt::format("{}/{}/{}", formats::kStateFolder, kStaging, number), true);
 }

@@ -55,6 +55,8 @@ class ExtractTarget {
 
   const io::ContainedFolder& root() const { return root_; }
   io::FileSystem& files() const { return files_; }
+  /// Whether the file system takes names that differ in case only for one.
+  bool folds_case() const;
   /// A new folder for unfinished files.
   io::File staging(std::size_t number) const;
   /// Everything is durable under its name, and nothing of our own is left.

@@ -15,6 +15,7 @@
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "dataset/checks/shard_checker.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
@@ -73,9 +74,8 @@ void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) 
   const auto refuse = [&](const std::string& path) {
     throw Error(ErrorCode::conflict,
                 fmt::format("'{}' was written with the shards, by shardctl convert or reshard, and also knows original "
-                            "paths and classes; {}. To give that up and index the tars as they are, first run `rm -f "
-                            "{}/manifest.json {}/.shardkit/*.index`",
-                            path, why, shell_word(set.folder), shell_word(set.folder)),
+                            "paths and classes; {}. To give that up and index the tars as they are, first run {}",
+                            path, why, remedy::in_text(remedy::forget_set(set.folder))),
                 path);
   };
   if (set.manifest && !set.manifest->plan_hash.empty()) refuse(set.manifest_path);

@@ -13,6 +13,7 @@
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/remedies.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
@@ -121,11 +122,10 @@ void ReaderIndexScan::finish() {
 void ReaderIndexScan::finding(const formats::TarFinding& finding) {
   const std::string& path = writer_.path();
   if (finding.fault == formats::TarFault::missing_end || finding.fault == formats::TarFault::short_end) return;
-  throw Error(
-      ErrorCode::corrupt,
-      fmt::format("shard '{}' cannot be indexed, at byte {}: {}; `shardctl verify` tells all that is wrong with it",
-                  path, finding.offset, finding.text),
-      path, finding.offset);
+  throw Error(ErrorCode::corrupt,
+              fmt::format("shard '{}' cannot be indexed, at byte {}: {}; {} tells all that is wrong with it", path,
+                          finding.offset, finding.text, remedy::in_text(remedy::verify({path}))),
+              path, finding.offset);
 }
 
 void keep_md5(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
@@ -220,11 +220,10 @@ std::string md5_of(io::FileSystem& files, const std::string& folder, const forma
     ctx.progress().bytes.fetch_add(piece.size(), std::memory_order_relaxed);
   });
   if (!(hash.digest() == shard.xxh3_128)) {
-    throw Error(
-        ErrorCode::corrupt,
-        fmt::format("shard '{}' does not have the bytes that {} says; `shardctl verify` tells what is wrong with it",
-                    path, formats::kManifestName),
-        path);
+    throw Error(ErrorCode::corrupt,
+                fmt::format("shard '{}' does not have the bytes that {} says; {} tells what is wrong with it", path,
+                            formats::kManifestName, remedy::in_text(remedy::verify({path}))),
+                path);
   }
   std::string text = md5.finish();
   keep_md5(files, folder, shard, text);
@@ -291,9 +290,9 @@ bool all_have(const formats::IndexKind& kind, const std::string& folder,
   const auto with = static_cast<std::size_t>(std::ranges::count_if(shards, has));
   if (with == 0 || with == shards.size()) return with > 0;
   const auto lacking = std::ranges::find_if_not(shards, has);
-  ctx.warn("index_incomplete",
-           fmt::format("'{}' has no index for {}, other shards have one; `shardctl index {} --{}` makes all of them",
-                       io::join_path(folder, lacking->name), kind.name, shell_word(folder), kind.name));
+  ctx.warn("index_incomplete", fmt::format("'{}' has no index for {}, other shards have one; {} makes all of them",
+                                           io::join_path(folder, lacking->name), kind.name,
+                                           remedy::in_text(remedy::index({folder}, kind.name))));
   return false;
 }
 

@@ -8,12 +8,14 @@
 
 #include <fmt/format.h>
 
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/hash.hpp"
 #include "core/prng.hpp"
 #include "core/units.hpp"
 #include "dataset/reshard/sample_table.hpp"
+#include "dataset/samples/sample_lister.hpp"
 #include "dataset/sharding/shard_cutter.hpp"
 #include "formats/moved_sample.hpp"
 #include "formats/plan_file.hpp"
@@ -26,6 +28,11 @@ void check(const ReshardOptions& options) {
   check(options.sizes);
   if (options.sort && options.shuffle) {
     throw Error(ErrorCode::usage, "--sort and --shuffle contradict each other");
+  }
+  if (options.merge_classes && std::ranges::any_of(options.rename, [](const std::string& rename) {
+        return rename.starts_with(fmt::format("{}=", kLabelExtension));
+      })) {
+    throw Error(ErrorCode::usage, "--merge-classes writes .cls members, which --rename is to call otherwise");
   }
   if (!split_rule(options).column.empty()) {
     throw Error(ErrorCode::usage,
@@ -156,7 +163,7 @@ class Resharding {
   void find_inputs() {
     std::vector<std::string> folders;
     for (const TargetSet& set : job_.sets()) folders.push_back(set.target.folder());
-    inputs_ = find_reshard_inputs(options_.inputs, folders, options_.access, ctx_);
+    inputs_ = find_reshard_inputs(options_, folders, ctx_);
     result_.inputs = inputs_.tars.size();
   }
 
@@ -164,7 +171,8 @@ class Resharding {
     SampleTable table(files_, scratch);
     const GatheredSamples gathered = gather(table, job_.cores());
     report_ignored(gathered.ignored);
-    settle_duplicate_keys(table, inputs_, options_.mark_duplicates, ctx_);
+    result_.regrouped = settle_duplicate_keys(table, inputs_, options_, ctx_);
+    report_regrouped();
 
     SampleOrder order = input_order(table);
     if (draw) {
@@ -175,8 +183,12 @@ class Resharding {
       }
       order = draw_samples(table, std::move(order), count, options_.seed);
     }
-    result_.input_samples = gathered.found;
-    result_.skipped = gathered.found - order.size();
+    result_.input_samples = gathered.found - result_.regrouped;
+    result_.skipped = result_.input_samples - order.size();
+    if (options_.salvage) {
+      result_.lost_samples = gathered.lost_samples;
+      result_.lost_bytes = gathered.lost_bytes;
+    }
     ctx_.progress().start("plan", order.size());
     divide(table, std::move(order));
     ReshardPlanned sum;
@@ -242,6 +254,13 @@ class Resharding {
                     format_count(ignored, "member")));
   }
 
+  void report_regrouped() {
+    if (result_.regrouped == 0) return;
+    ctx_.warn("members_regrouped",
+              fmt::format("{} of members stood apart from the rest of their sample; they were put together",
+                          format_count(result_.regrouped, "group")));
+  }
+
   void resume() {
     std::uint64_t unpacked = 0;
     for (const ReshardInput& input : inputs_.tars) unpacked += input.unpacked ? input.unpacked->bytes() : 0;
@@ -274,6 +293,8 @@ class Resharding {
 };
 
 }  // namespace
+
+std::string command_of(const ReshardOptions& options) { return command_text("shardctl reshard", options); }
 
 ReshardResult reshard(const ReshardOptions& options, Context& ctx) {
   const auto files = io::posix_file_system();
@@ -325,11 +346,25 @@ void ReshardOptions::describe(FieldVisitor& v) {
            kPlanned},
           drop_bad);
   v.field({"mark-duplicates",
-           "give samples of several tars that share a key a mark of 8 digits each, instead of stopping", kPlanned},
+           "give samples that share a key a mark of 8 digits each, and of members of a sample that share an extension "
+           "the second one 2.EXT, instead of stopping",
+           kPlanned},
           mark_duplicates);
-  v.field(
-      {"rename", "write members of one extension with another, such as jpeg=jpg; may be repeated", "OLD=NEW", kPlanned},
-      rename);
+  v.field({"salvage",
+           "of shards that are cut off or damaged, take the samples before the damage instead of stopping, and say how "
+           "many samples and bytes are lost",
+           kPlanned},
+          salvage);
+  v.field({"merge-classes",
+           "merge sets with different classes by the names of their classes: number these in bytewise order, and write "
+           "the new numbers to .cls; all other members stay byte for byte",
+           kPlanned},
+          merge_classes);
+  v.field({"rename",
+           "write members of one extension with another, such as jpeg=jpg, or members without an extension with one, "
+           "such as =jpg; may be repeated",
+           "OLD=NEW", kPlanned},
+          rename);
   WriteOptions::describe(v);
   access.describe(v);
 }
@@ -343,6 +378,12 @@ void ReshardResult::describe(FieldVisitor& v) {
   v.field({"input_samples", Unit::count, "samples found in them"}, input_samples);
   v.field({"ignored_members", Unit::count, "members that belong to no sample: metadata, hidden files, symbolic links"},
           ignored_members);
+  v.field({"regrouped", Unit::count, "groups of members that stood apart from the rest of their sample"}, regrouped);
+  v.field({"lost_samples", Unit::count,
+           "samples that --salvage could not take; where neither manifest nor index says how many there were, those "
+           "that were seen"},
+          lost_samples);
+  v.field({"lost_bytes", Unit::bytes, "bytes behind the last whole samples of cut shards"}, lost_bytes);
   v.field({"dropped_samples", "at most 1000 of them"}, dropped_samples);
 }
 

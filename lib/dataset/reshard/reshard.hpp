@@ -28,6 +28,8 @@ struct ReshardOptions : SplitOptions, WriteOptions {
   std::optional<std::string> sample;
   bool drop_bad = false;
   bool mark_duplicates = false;
+  bool salvage = false;
+  bool merge_classes = false;
   std::vector<std::string> rename;
   catalog::StoreAccess access = {};
 
@@ -41,10 +43,16 @@ struct ReshardResult : WrittenSets {
   std::uint64_t inputs = 0;
   std::uint64_t input_samples = 0;
   std::uint64_t ignored_members = 0;
+  std::uint64_t regrouped = 0;
+  std::optional<std::uint64_t> lost_samples;
+  std::optional<std::uint64_t> lost_bytes;
   std::vector<SkippedFile> dropped_samples;
 
   void describe(FieldVisitor& v);
 };
+
+/// The command that a user types for these options.
+std::string command_of(const ReshardOptions& options);
 
 /// Shards to other shards: `shardctl reshard`. Two passes: the first notes where each sample lies (32 bytes of memory
 /// each, the rest on disk beside the output), the second copies. Resumes, refuses changed inputs and options, and works

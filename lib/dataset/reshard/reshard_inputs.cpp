@@ -1,6 +1,7 @@
 #include "dataset/reshard/reshard_inputs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <mutex>
@@ -13,13 +14,14 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/image_fault.hpp"
+#include "dataset/reshard/reshard.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/moved_sample.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/tar_header.hpp"
-#include "formats/tar_scanner.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "sync/loan_pool.hpp"
@@ -29,45 +31,36 @@
 namespace shardkit::dataset {
 namespace {
 
-struct Link {
-  std::string name;
-  std::string target;
-  std::uint64_t offset;
-};
-
-void for_each_entry(ByteSource& tar, const Context& ctx, const std::function<void(const formats::TarEntry&)>& take) {
-  formats::TarScanner scanner(tar, [](const formats::TarFinding&) {});
-  for (formats::TarEntry entry; scanner.next(entry);) {
-    ctx.throw_if_stopped();
-    take(entry);
-  }
-}
-
 namespace fs = std::filesystem;
 
 /// Collects the class names of several manifests.
 class ClassNames {
  public:
-  void add(const formats::Manifest& manifest, const std::string& path) {
-    std::map<std::uint64_t, std::set<std::string>> here;
-    for (const formats::ManifestClass& item : manifest.classes) here[item.label].insert(item.name);
-    for (auto& [label, names] : here) {
+  explicit ClassNames(const ReshardOptions& options) : options_(options) {}
+
+  /// Returns the classes of each label in this manifest.
+  LabelNames add(const formats::Manifest& manifest, const std::string& path) {
+    LabelNames here;
+    for (const formats::ManifestClass& item : manifest.classes) {
+      here[item.label].push_back(item.name);
+      all_names_.insert(item.name);
+    }
+    for (const auto& [label, names] : here) {
       Names& known = by_label_[label];
       const bool shared = std::ranges::any_of(names, [&](const auto& name) { return known.names.contains(name); });
-      if (!known.names.empty() && !shared) {
-        throw Error(ErrorCode::conflict,
-                    fmt::format("label {} is '{}' in '{}' but '{}' in '{}': together they would confuse two classes; "
-                                "convert one of them again with the --class-map of the other",
-                                label, *known.names.begin(), known.manifest, *names.begin(), path),
-                    path);
-      }
+      if (!known.names.empty() && !shared && !options_.merge_classes) refuse(label, known, names.front(), path);
       if (known.names.empty()) known.manifest = path;
-      known.names.merge(names);
+      known.names.insert(names.begin(), names.end());
     }
+    return here;
   }
 
   std::vector<formats::ManifestClass> all() const {
     std::vector<formats::ManifestClass> classes;
+    if (options_.merge_classes) {
+      for (const std::string& name : all_names_) classes.push_back({name, classes.size(), 0});
+      return classes;
+    }
     for (const auto& [label, known] : by_label_) {
       for (const std::string& name : known.names) classes.push_back({name, label, 0});
     }
@@ -79,7 +72,26 @@ class ClassNames {
     std::set<std::string> names;  // a class map may give several classes one label
     std::string manifest;         ///< that named it first
   };
+
+  [[noreturn]] void refuse(std::uint64_t label, const Names& known, const std::string& name,
+                           const std::string& path) const {
+    throw Error(ErrorCode::conflict,
+                fmt::format("label {} is '{}' in '{}' but '{}' in '{}': together they would confuse two classes; {} "
+                            "merges the sets by the names of their classes",
+                            label, *known.names.begin(), known.manifest, name, path,
+                            remedy::in_text(remedy::with_merge_classes(command_of(options_)))),
+                path);
+  }
+
+  const ReshardOptions& options_;
   std::map<std::uint64_t, Names> by_label_;
+  std::set<std::string> all_names_;
+};
+
+/// What the manifest of a folder says.
+struct FolderFacts {
+  std::shared_ptr<const LabelNames> names;
+  std::map<std::string, formats::ManifestShard> shards;
 };
 
 /// Of an object its version stands for the time.
@@ -93,6 +105,14 @@ formats::PlanInput identity_of(const catalog::ShardFile& shard, catalog::Inputs&
   return {shard.name, static_cast<std::uint64_t>(info.st_size), io::mtime_ns(info)};
 }
 
+/// A tar may be compressed without its name saying so. Objects of a store are not looked into.
+bool holds_compressed_data(const std::string& path) {
+  if (catalog::is_address(path)) return false;
+  std::array<std::byte, formats::kTarBlock> start{};
+  const std::size_t got = io::FileSource(path).read_at(0, start);
+  return !formats::compression_name(Bytes(start).first(got)).empty();
+}
+
 void refuse_own_output(const std::string& folder, const std::vector<std::string>& targets) {
   for (const std::string& target : targets) {
     if (fs::weakly_canonical(folder) != fs::weakly_canonical(target)) continue;
@@ -103,7 +123,8 @@ void refuse_own_output(const std::string& folder, const std::vector<std::string>
 }
 
 void note_options(const formats::Manifest& manifest, std::map<std::string, std::string>& made_with) {
-  for (const char* name : {"list", "metadata", "on_bad", "quality", "resize", "sidecar"}) {
+  for (const char* name :
+       {"fields", "list", "metadata", "on_bad", "primary", "quality", "resize", "sidecar", "unlabeled"}) {
     const auto option = manifest.options.find(name);
     if (option != manifest.options.end()) made_with.insert(*option);
   }
@@ -111,70 +132,45 @@ void note_options(const formats::Manifest& manifest, std::map<std::string, std::
 
 }  // namespace
 
-std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name,
-                                                          const Context& ctx) {
-  std::vector<Link> links;
-  std::map<std::string_view, std::optional<LinkedContent>> contents;  // of what links name
-  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
-    if (entry.type == formats::TarType::hard_link)
-      links.push_back({entry.name, entry.link_target, entry.header_offset});
-  });
-  for (const Link& link : links) contents.emplace(link.target, std::nullopt);
-  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
-    const auto found = contents.find(entry.name);
-    if (entry.type != formats::TarType::regular || found == contents.end() || found->second) return;
-    found->second = LinkedContent{entry.data_offset, entry.size};
-  });
-  std::map<std::string_view, std::string_view> next;
-  for (const Link& link : links) next.emplace(link.name, link.target);
-
-  std::map<std::uint64_t, LinkedContent> resolved;
-  for (const Link& link : links) {
-    std::string_view target = link.target;
-    // A chain without a cycle is no longer than there are links.
-    for (std::size_t steps = 0; steps < links.size() && !contents.at(target); ++steps) {
-      const auto onward = next.find(target);
-      if (onward == next.end()) break;
-      target = onward->second;
-    }
-    const auto content = contents.find(target);
-    if (!content->second) {
-      throw Error(
-          ErrorCode::corrupt,
-          fmt::format("shard '{}', at byte {}: '{}' is a hard link to '{}', which leads to no file in this tar; "
-                      "pack it again without links (tar --hard-dereference)",
-                      name, link.offset, link.name, link.target),
-          name, link.offset);
-    }
-    resolved.emplace(link.offset, *content->second);
-  }
-  return resolved;
-}
-
-std::map<std::uint64_t, std::vector<std::string>> names_by_label(const std::vector<formats::ManifestClass>& classes) {
-  std::map<std::uint64_t, std::vector<std::string>> names;
+LabelNames names_by_label(const std::vector<formats::ManifestClass>& classes) {
+  LabelNames names;
   for (const formats::ManifestClass& item : classes) names[item.label].push_back(item.name);
   return names;
 }
 
-ReshardInputs find_reshard_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets,
-                                  const catalog::StoreAccess& access, Context& ctx) {
+ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets,
+                                  Context& ctx) {
   ReshardInputs inputs;
-  ClassNames names;
-  std::set<std::string> folders;
-  const catalog::ShardSet set = catalog::resolve_shards(operands, ctx, access, catalog::FolderTars::all);
+  ClassNames names(options);
+  std::map<std::string, FolderFacts> folders;
+  const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
   inputs.files = set.inputs;
   for (const catalog::ShardFile& shard : set.shards) {
-    inputs.tars.push_back({shard.path, identity_of(shard, *set.inputs), nullptr});
+    ReshardInput& tar = inputs.tars.emplace_back(shard.path, identity_of(shard, *set.inputs));
+    tar.is_compressed = catalog::is_compressed_tar_name(shard.path) || holds_compressed_data(shard.path);
     const std::string folder = io::parent_folder(shard.path);
-    if (!folders.insert(folder).second) continue;
-    if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
-    const auto manifest = catalog::find_manifest(*set.inputs, folder);
-    if (!manifest) continue;
-    names.add(*manifest, io::join_path(folder, formats::kManifestName));
-    note_options(*manifest, inputs.made_with);
+    const auto [found, is_new] = folders.try_emplace(folder);
+    FolderFacts& of_folder = found->second;
+    if (is_new) {
+      if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
+      if (const auto manifest = catalog::find_manifest(*set.inputs, folder)) {
+        of_folder.names =
+            std::make_shared<LabelNames>(names.add(*manifest, io::join_path(folder, formats::kManifestName)));
+        note_options(*manifest, inputs.made_with);
+        for (const formats::ManifestShard& listed : manifest->shards) of_folder.shards.emplace(listed.name, listed);
+      }
+    }
+    tar.names = of_folder.names;
+    if (const auto listed = of_folder.shards.find(shard.name); listed != of_folder.shards.end()) {
+      tar.listed = listed->second;
+    }
   }
   inputs.classes = names.all();
+  if (!options.merge_classes) return inputs;
+  for (const formats::ManifestClass& item : inputs.classes) inputs.merged.emplace(item.name, item.label);
+  if (inputs.merged.empty()) {
+    throw Error(ErrorCode::usage, "--merge-classes goes by the names of classes, and no manifest.json names any");
+  }
   return inputs;
 }
 
@@ -183,7 +179,7 @@ void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned th
   std::vector<ReshardInput*> compressed;
   std::uint64_t packed_bytes = 0;
   for (ReshardInput& input : inputs.tars) {
-    if (!input.is_compressed()) continue;
+    if (!input.is_compressed) continue;
     compressed.push_back(&input);
     packed_bytes += input.identity.bytes;
   }
@@ -302,16 +298,21 @@ class ShardSource final : public SampleSource {
     std::uint64_t at = 0;
     for (const formats::MovedMember& member : sample.members) {
       const MutableBytes content = out.subspan(at + formats::kTarBlock, member.size);
-      timed(meter, [&] { files_.read(sample.input, member.offset, content); });
+      if (!inputs_.merged.empty() && sample.label && member.extension == kLabelExtension) {
+        std::ranges::copy(as_bytes(formats::label_text(*sample.label)), content.begin());
+      } else {
+        timed(meter, [&] { files_.read(sample.input, member.offset, content); });
+      }
       if (drop_bad_) check_image(sample, member, content);
       result.members.push_back(finish_member(out, at, sample.key, member.extension, member.size));
       result.members.back().path = member.path;
       if (member.xxh3 && *member.xxh3 != result.members.back().xxh3) {
         const std::string& path = inputs_.tars[sample.input].path;
         throw Error(ErrorCode::conflict,
-                    fmt::format("'{}' at byte {}: the content of '{}.{}' is not what the shard's index says; `shardctl "
-                                "verify` tells more; if the tar was replaced, make its index again",
-                                path, member.offset, sample.source_key, member.extension),
+                    fmt::format("'{}' at byte {}: the content of '{}.{}' is not what the shard's index says; {} tells "
+                                "more{}",
+                                path, member.offset, sample.source_key, member.extension,
+                                remedy::in_text(remedy::verify({path})), without_index(path)),
                     path, member.offset);
       }
       at += formats::tar_member_bytes(member.size);
@@ -341,6 +342,15 @@ class ShardSource final : public SampleSource {
                 fmt::format("{} ('{}.{}' in '{}' at byte {})", why, sample.source_key, member.extension, input.name,
                             member.offset),
                 inputs_.tars[sample.input].path, member.offset);
+  }
+
+  /// For a tar that was replaced.
+  std::string without_index(const std::string& path) const {
+    if (catalog::is_address(path)) return {};
+    const std::string index =
+        io::join_path(io::parent_folder(path), formats::shard_index_path(path.substr(path.rfind('/') + 1)));
+    return fmt::format("; if the tar was replaced, remove the index by {}, and reshard into an empty folder",
+                       remedy::in_text(remedy::remove_index(index)));
   }
 
   const formats::PlanReader& plan_;

@@ -3,6 +3,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,165 +12,27 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "dataset/reshard/reshard.hpp"
+#include "dataset/reshard/sample_filter.hpp"
 #include "dataset/reshard/sample_table.hpp"
+#include "dataset/reshard/tar_samples.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/portable_name.hpp"
-#include "formats/sample_name.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
-#include "formats/tar_scanner.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit::dataset {
 namespace {
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
-
-/// Which samples a reshard keeps. Thread-safe.
-class SampleFilter {
- public:
-  /// `classes` are those that the inputs' manifests know. Throws Error{usage} for a class that is neither a name among
-  /// them nor a number, and for sizes that exclude each other.
-  SampleFilter(const ReshardOptions& options, const std::vector<formats::ManifestClass>& classes)
-      : globs_(options.keys),
-        min_size_(options.min_size.value_or(0)),
-        max_size_(options.max_size.value_or(std::numeric_limits<std::uint64_t>::max())) {
-    if (min_size_ > max_size_) refuse("--min-size is above --max-size: no sample would be left");
-    for (const std::string& wanted : options.classes) {
-      bool found = false;
-      for (const formats::ManifestClass& item : classes) {
-        if (item.name != wanted) continue;
-        classes_[item.label].insert(item.name);
-        found = true;
-      }
-      const auto label = parse_count(wanted);
-      if (!found && !label) {
-        refuse(
-            fmt::format("--class '{}' is no label, and no class of that name is in the inputs' manifests; give its "
-                        "label, or choose by --key 'PATTERN'",
-                        wanted));
-      }
-      if (!found) labels_.insert(*label);
-    }
-    for (auto& [label, names] : names_by_label(classes)) {
-      if (!classes_.contains(label)) continue;
-      if (names.size() == 1) {
-        labels_.insert(label);
-      } else {
-        names_.emplace(label, std::move(names));
-      }
-    }
-  }
-
-  /// By class or label, key in the input, and bytes of all members together. Of classes that share a label the
-  /// sample's path tells which it is of.
-  bool keeps(const formats::MovedSample& sample) const {
-    if (!keeps_class(sample)) return false;
-    const auto matches = [&](const std::string& glob) {
-      return ::fnmatch(glob.c_str(), sample.source_key.c_str(), 0) == 0;
-    };
-    if (!globs_.empty() && std::ranges::none_of(globs_, matches)) return false;
-    std::uint64_t bytes = 0;
-    for (const formats::MovedMember& member : sample.members) bytes += member.size;
-    return min_size_ <= bytes && bytes <= max_size_;
-  }
-
- private:
-  bool keeps_class(const formats::MovedSample& sample) const {
-    if (labels_.empty() && classes_.empty()) return true;
-    if (!sample.label) return false;
-    if (labels_.contains(*sample.label)) return true;
-    const auto names = names_.find(*sample.label);
-    return names != names_.end() &&
-           classes_.at(*sample.label).contains(names->second[formats::class_of_path(sample, names->second)]);
-  }
-
-  std::set<std::uint64_t> labels_;                           ///< of which all samples are wanted
-  std::map<std::uint64_t, std::set<std::string>> classes_;   ///< wanted by name, by label
-  std::map<std::uint64_t, std::vector<std::string>> names_;  ///< of labels that several classes share
-  std::vector<std::string> globs_;                           ///< empty: any
-  std::uint64_t min_size_;
-  std::uint64_t max_size_;
-};
-
-/// --rename: "OLD=NEW" each. Throws Error{usage} for anything else, and for extensions that no portable member can
-/// have.
-std::map<std::string, std::string> parse_renames(const std::vector<std::string>& texts) {
-  std::map<std::string, std::string> renames;
-  for (const std::string& rename : texts) {
-    const std::size_t equals = rename.find('=');
-    const std::string from = formats::portable_moved_extension(rename.substr(0, equals));
-    const std::string to = equals == std::string::npos ? "" : rename.substr(equals + 1);
-    if (from.empty() || to.empty() || to != formats::portable_moved_extension(to) || to.starts_with('.') ||
-        to.ends_with('.')) {
-      refuse(
-          fmt::format("--rename '{}': say OLD=NEW, such as jpeg=jpg; the new extension has letters in lower case, "
-                      "digits, '_', '-' and dots between them",
-                      rename));
-    }
-    if (!renames.emplace(from, to).second) refuse(fmt::format("--rename names '{}' twice", from));
-  }
-  return renames;
-}
-
-constexpr std::size_t kMostMembers = 4096;
-
-/// True for names of files that an operating system put beside samples (".DS_Store", "__MACOSX/x"), of hidden ones, and
-/// of none: readers disagree about them.
-bool is_stray_name(std::string_view name) {
-  const std::string_view base = name.substr(name.rfind('/') + 1);
-  return base.empty() || base.starts_with('.') || name.starts_with("__MACOSX/") ||
-         name.find("/__MACOSX/") != std::string_view::npos;
-}
-
 constexpr unsigned kFewestReaders = 8;         // on a slow source one waits most of the time
 constexpr std::size_t kLongestExtension = 60;  // leaves a key room for a hash and a mark
-
-[[noreturn]] void refuse_tar(ErrorCode code, const std::string& path, std::uint64_t offset, const std::string& text) {
-  throw Error(code,
-              fmt::format("shard '{}' cannot be read, at byte {}: {}; `shardctl verify` tells all that is wrong with a "
-                          "tar",
-                          path, offset, text),
-              path, offset);
-}
-
-/// Makes a link the file that it stands for; false when its content is not known.
-bool follow_link(const std::map<std::uint64_t, LinkedContent>& links, formats::TarEntry& entry) {
-  const auto link = links.find(entry.header_offset);
-  if (link == links.end()) return false;
-  entry.type = formats::TarType::regular;
-  entry.data_offset = link->second.offset;
-  entry.size = link->second.size;
-  return true;
-}
-
-/// A sample of the tar at `path`, with its key and extensions as they are there, the latter in lower case.
-formats::MovedSample moved_sample(ListedSample&& listed, std::size_t input, const std::string& path) {
-  if (listed.members.size() > kMostMembers) {
-    refuse_tar(ErrorCode::unsupported, path, listed.members.front().offset,
-               fmt::format("more than {} members in a row share the key '{}'; is this a tar of samples?", kMostMembers,
-                           listed.key));
-  }
-  formats::MovedSample sample;
-  sample.input = input;
-  sample.source_key = std::move(listed.key);
-  sample.label = listed.label;
-  for (ListedMember& member : listed.members) {
-    if (!member.plain) {
-      refuse_tar(ErrorCode::unsupported, path, member.offset,
-                 fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", member.name));
-    }
-    sample.members.push_back({std::move(member.extension), member.offset, member.size, std::nullopt});
-  }
-  return sample;
-}
 
 /// Where in its tar the sample starts, for messages.
 std::uint64_t first_offset(const formats::MovedSample& sample) {
@@ -182,7 +45,11 @@ std::uint64_t first_offset(const formats::MovedSample& sample) {
 class SampleGatherer {
  public:
   SampleGatherer(const ReshardOptions& options, const ReshardInputs& inputs, Context& ctx)
-      : inputs_(inputs), filter_(options, inputs.classes), renames_(parse_renames(options.rename)), ctx_(ctx) {}
+      : options_(options),
+        inputs_(inputs),
+        filter_(options, inputs.classes),
+        renames_(parse_renames(options.rename)),
+        ctx_(ctx) {}
 
   GatheredSamples run(SampleTable& table, unsigned threads) {
     std::uint64_t bytes = 0;
@@ -194,9 +61,11 @@ class SampleGatherer {
                            ++ctx_.progress().items;
                          });
     table.close();
-    if (found_ > 0) return {found_, ignored_};
-    throw Error(ErrorCode::not_found, fmt::format("there is no sample in {}; `shardctl ls` shows what there is",
-                                                  format_count(inputs_.tars.size(), "input")));
+    warn_of_losses();
+    if (found_ > 0) return {found_, ignored_, lost_.samples, lost_.bytes};
+    throw Error(ErrorCode::not_found, fmt::format("there is no sample in {}; {} shows what there is",
+                                                  format_count(inputs_.tars.size(), "input"),
+                                                  remedy::in_text(remedy::list(options_.inputs))));
   }
 
  private:
@@ -209,11 +78,20 @@ class SampleGatherer {
     bool lacks_end = false;
   };
 
+  /// What --salvage could not take.
+  struct Losses {
+    std::size_t tars = 0;
+    std::size_t first = 0;  ///< number of the first of them
+    std::uint64_t samples = 0;
+    std::uint64_t bytes = 0;
+    bool all_known = true;  ///< how many samples there were
+  };
+
   /// False when there is no index that can be used.
   bool read_index(std::size_t input, SampleTable& table) {
     const ReshardInput& tar = inputs_.tars[input];
     const std::string path = io::join_path(io::parent_folder(tar.path), formats::shard_index_path(tar.identity.name));
-    if (tar.unpacked || !inputs_.files->exists(path)) return false;
+    if (tar.unpacked || renames_.contains("") || !inputs_.files->exists(path)) return false;
     Gathered gathered(table);
     formats::ShardIndexVisitor visitor;
     visitor.sample = [&](formats::IndexSample&& line) {
@@ -244,32 +122,90 @@ class SampleGatherer {
   }
 
   void read_headers(std::size_t input, SampleTable& table) {
-    const std::string& path = inputs_.tars[input].path;
-    const auto source = inputs_.files->open(inputs_.tars[input].tar());
-    std::map<std::uint64_t, LinkedContent> links;
-    while (true) {
-      Gathered gathered(table);
-      bool needs_links = false;
-      ListingVisitor visitor;
-      visitor.admit = [&](formats::TarEntry& entry) {
-        const bool resolved = entry.type == formats::TarType::hard_link && follow_link(links, entry);
-        needs_links = needs_links || (entry.type == formats::TarType::hard_link && !resolved);
-        const auto name = formats::split_sample_name(entry.name);
-        return !is_stray_name(entry.name) && !(name && name->extension.empty());
-      };
-      visitor.sample = [&](ListedSample&& listed) {
-        if (!needs_links) keep(moved_sample(std::move(listed), input, path), gathered);
-        return !needs_links;
-      };
-      visitor.other = [&](formats::TarEntry&& entry) {
-        gathered.ignored += entry.type == formats::TarType::directory ? 0 : 1;
-      };
-      visitor.finding = [&](const formats::TarFinding& finding) {
-        refuse_tar(ErrorCode::corrupt, path, finding.offset, finding.text);
-      };
-      gathered.lacks_end = !list_headers(*source, path, visitor, ctx_);
-      if (!needs_links) return take(input, std::move(gathered), table);
-      links = resolve_hard_links(*source, path, ctx_);
+    const ReshardInput& tar = inputs_.tars[input];
+    const auto source = inputs_.files->open(tar.tar());
+    if (options_.salvage && source->size() < formats::kTarBlock) {
+      Gathered nothing(table);
+      note_loss(input, 0, 0, false);
+      return take(input, std::move(nothing), table);
+    }
+    std::optional<Gathered> gathered(std::in_place, table);
+    TarSamplesVisitor visitor;
+    visitor.sample = [&](formats::MovedSample&& sample) { keep(std::move(sample), *gathered); };
+    visitor.restart = [&] { gathered.emplace(table); };
+    const auto given = renames_.find("");
+    const TarReading reading{tar.path, input, given == renames_.end() ? std::string() : given->second, options_.salvage,
+                             remedy::with_salvage(command_of(options_))};
+    TarSamples read{.cut = true};
+    try {
+      read = read_tar_samples(*source, reading, visitor, ctx_);
+    } catch (const Error& error) {
+      const bool is_no_tar = error.code() == ErrorCode::corrupt && error.offset() == 0U && gathered->found == 0;
+      if (!options_.salvage || !is_no_tar) throw;
+    }
+    gathered->ignored += read.ignored;
+    const std::uint64_t listed = tar.listed ? tar.listed->bytes : 0;
+    if (read.cut || (options_.salvage && read.lacks_end && source->size() < listed)) {
+      note_loss(input, gathered->found, read.end, read.lost_one);
+    } else {
+      gathered->lacks_end = read.lacks_end;
+    }
+    take(input, std::move(*gathered), table);
+  }
+
+  /// What the manifest, or else the index, says that the tar had.
+  std::optional<formats::ManifestShard> expected(const ReshardInput& tar) const {
+    if (tar.listed) return tar.listed;
+    const std::string path = io::join_path(io::parent_folder(tar.path), formats::shard_index_path(tar.identity.name));
+    if (tar.unpacked || !inputs_.files->exists(path)) return std::nullopt;
+    try {
+      const formats::ShardSummary index = formats::read_shard_summary(*inputs_.files->open(path), path);
+      return formats::ManifestShard{index.shard, index.samples, index.bytes, index.xxh3_128};
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+      return std::nullopt;
+    }
+  }
+
+  /// `found` samples were taken, the last of which ends at `end`; `one`: another one was seen and is cut.
+  void note_loss(std::size_t input, std::uint64_t found, std::uint64_t end, bool one) {
+    const ReshardInput& tar = inputs_.tars[input];
+    const auto had = expected(tar);
+    const std::uint64_t bytes = std::max(had ? had->bytes : 0, tar.tar_bytes());
+    const std::scoped_lock lock(mutex_);
+    lost_.first = lost_.tars++ == 0 ? input : std::min(lost_.first, input);
+    lost_.samples += had ? had->samples - std::min(had->samples, found) : one ? 1 : 0;
+    lost_.bytes += bytes - std::min(bytes, end);
+    lost_.all_known = lost_.all_known && had;
+  }
+
+  void warn_of_losses() {
+    if (lost_.tars == 0) return;
+    ctx_.warn("samples_lost",
+              fmt::format("{} cut off or damaged, the first of them '{}': {}{} and {} behind the damage are lost, what "
+                          "stands before it was taken",
+                          lost_.tars == 1 ? "1 shard is" : format_count(lost_.tars, "shard") + " are",
+                          inputs_.tars[lost_.first].path, lost_.all_known ? "" : "at least ",
+                          format_count(lost_.samples, "sample"), format_size(lost_.bytes)));
+  }
+
+  /// --merge-classes: the label becomes that of its class's name in all sets together.
+  void merge_class(formats::MovedSample& sample) const {
+    if (inputs_.merged.empty() || !sample.label) return;
+    const ReshardInput& tar = inputs_.tars[sample.input];
+    const auto names = tar.names ? tar.names->find(*sample.label) : LabelNames::const_iterator();
+    if (!tar.names || names == tar.names->end()) {
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("no manifest names the class of label {} of sample '{}' in '{}', so --merge-classes "
+                              "cannot tell which it is; leave such sets out",
+                              *sample.label, sample.source_key, tar.path),
+                  tar.path);
+    }
+    sample.label = inputs_.merged.at(names->second[formats::class_of_path(sample, names->second)]);
+    for (formats::MovedMember& member : sample.members) {
+      if (member.extension != kLabelExtension) continue;
+      member.size = formats::label_text(*sample.label).size();
+      member.xxh3.reset();
     }
   }
 
@@ -282,6 +218,7 @@ class SampleGatherer {
       return;
     }
     ++gathered.found;
+    merge_class(sample);
     if (!filter_.keeps(sample)) return;
     settle_members(sample);
     std::size_t longest = 0;
@@ -320,8 +257,9 @@ class SampleGatherer {
       }
       if (member.extension.size() > kLongestExtension) {
         fail(ErrorCode::unsupported,
-             fmt::format("the extension '{}' is longer than {} bytes; give it another with --rename", member.extension,
-                         kLongestExtension));
+             fmt::format("the extension '{}' is longer than {} bytes; {} gives it another", member.extension,
+                         kLongestExtension,
+                         remedy::in_text(remedy::with_rename(command_of(options_), member.extension, "field"))));
       }
       if (member.size >= formats::kTarSizeLimit) {
         fail(ErrorCode::unsupported,
@@ -329,25 +267,47 @@ class SampleGatherer {
                          member.size));
       }
     }
-    std::ranges::sort(sample.members, {}, &formats::MovedMember::extension);
+    std::ranges::stable_sort(sample.members, {}, &formats::MovedMember::extension);
+    if (options_.mark_duplicates) mark_extensions(sample);
     const auto twice = std::ranges::adjacent_find(sample.members, {}, &formats::MovedMember::extension);
     if (twice != sample.members.end()) {
       const bool renamed =
           std::ranges::any_of(renames_, [&](const auto& rule) { return rule.second == twice->extension; });
       fail(ErrorCode::corrupt,
-           fmt::format("two members have the extension '{}'{}, of which readers keep one or none; {}, or choose other "
-                       "samples with --key",
-                       twice->extension, renamed ? " by --rename" : " in lower case",
-                       renamed ? "leave that --rename out" : "unpack the tar and give one of the files another name"));
+           fmt::format("two members have the extension '{}'{}, of which readers keep one or none; {}", twice->extension,
+                       renamed ? " by --rename" : " in lower case",
+                       renamed ? "leave that --rename out"
+                               : remedy::in_text(remedy::with_mark_duplicates(command_of(options_))) +
+                                     " keeps both under names of their own"));
     }
   }
 
+  /// The second member of one extension becomes "2.jpg", the third "3.jpg".
+  static void mark_extensions(formats::MovedSample& sample) {
+    std::set<std::string> there;
+    for (const formats::MovedMember& member : sample.members) there.insert(member.extension);
+    for (std::size_t i = 1; i < sample.members.size(); ++i) {
+      const std::string extension = sample.members[i - 1].extension;
+      for (unsigned number = 2; i < sample.members.size() && sample.members[i].extension == extension; ++i) {
+        std::string marked;
+        do {
+          marked = fmt::format("{}.{}", number++, extension);
+        } while (!there.insert(marked).second);
+        sample.members[i].extension = std::move(marked);
+      }
+    }
+    std::ranges::sort(sample.members, {}, &formats::MovedMember::extension);
+  }
+
+  const ReshardOptions& options_;
   const ReshardInputs& inputs_;
   const SampleFilter filter_;
   const std::map<std::string, std::string> renames_;  ///< extensions by those that they replace
   Context& ctx_;
   std::atomic<std::uint64_t> found_{0};
   std::atomic<std::uint64_t> ignored_{0};
+  std::mutex mutex_;
+  Losses lost_;
 };
 
 }  // namespace

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <iterator>
 #include <numeric>
 #include <queue>
-#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -27,6 +26,7 @@ namespace {
 
 static_assert(sizeof(SampleRecord) == 24);  // the memory that the header promises
 
+constexpr std::uint32_t kNoPart = std::numeric_limits<std::uint32_t>::max();
 constexpr unsigned kLengthBits = 24;
 constexpr std::size_t kLongestLine = 1U << 20U;  // that of LineReader, which reads the plan
 constexpr std::size_t kSpill = 1U << 20U;
@@ -40,8 +40,11 @@ std::uint32_t short_label(std::optional<std::uint64_t> label) {
 std::uint64_t hash_of_key(const std::string& key) { return xxh3_64(as_bytes(key)); }
 
 /// Marks key and path: samples of one key mostly have one path too, which extract would give them.
-void mark_sample(formats::MovedSample& sample) {
-  const std::string origin = fmt::format("{}/{}", sample.input, sample.source_key);
+void mark_sample(formats::MovedSample& sample, SampleTable::Mark mark) {
+  std::string origin = fmt::format("{}/{}", sample.input, sample.source_key);
+  if (mark == SampleTable::Mark::by_place) {
+    origin += fmt::format("@{}", std::ranges::min(sample.members, {}, &formats::MovedMember::offset).offset);
+  }
   std::size_t longest = 0;
   for (const formats::MovedMember& member : sample.members) longest = std::max(longest, member.extension.size());
   sample.key.resize(std::min(sample.key.size(), formats::kTarNameLimit - 1 - longest - 9));  // '-' and 8 digits
@@ -108,7 +111,7 @@ std::optional<std::uint64_t> SampleTable::label(std::uint32_t sample) const {
   return label == kLabelInLine ? read(sample).label : label;
 }
 
-formats::MovedSample SampleTable::read(std::uint32_t sample) const {
+formats::MovedSample SampleTable::read_line(std::uint32_t sample) const {
   const std::uint64_t place = records_[sample].line;
   std::string line(place & ((1U << kLengthBits) - 1), '\0');
   const std::size_t got = lines_->read_at(place >> kLengthBits, std::as_writable_bytes(std::span(line)));
@@ -120,14 +123,40 @@ formats::MovedSample SampleTable::read(std::uint32_t sample) const {
                 fmt::format("'{}' changed while it was used; does another program write there?", spool_.temp_path()),
                 spool_.temp_path(), place >> kLengthBits);
   }
-  if (!marked_.empty() && marked_[sample]) mark_sample(result);
   return result;
 }
 
-void SampleTable::mark(std::uint32_t sample) {
-  marked_.resize(records_.size());
-  marked_[sample] = true;
+formats::MovedSample SampleTable::read(std::uint32_t sample) const {
+  formats::MovedSample result = read_line(sample);
+  if (!next_part_.empty() && next_part_[sample] != kNoPart) {
+    for (std::uint32_t at = next_part_[sample]; at != kNoPart; at = next_part_[at]) {
+      formats::MovedSample part = read_line(at);
+      if (!result.label) result.label = part.label;
+      if (result.path.empty()) result.path = part.path;
+      std::ranges::move(part.members, std::back_inserter(result.members));
+    }
+    std::ranges::sort(result.members, {}, &formats::MovedMember::extension);
+  }
+  if (!marks_.empty() && marks_[sample] != Mark::none) mark_sample(result, marks_[sample]);
+  return result;
+}
+
+void SampleTable::mark(std::uint32_t sample, Mark mark) {
+  marks_.resize(records_.size());
+  marks_[sample] = mark;
   records_[sample].key_hash = hash_of_key(read(sample).key);
+}
+
+void SampleTable::join(std::uint32_t sample, std::uint32_t part) {
+  next_part_.resize(records_.size(), kNoPart);
+  is_part_.resize(records_.size());
+  is_part_[part] = true;
+  std::uint32_t last = sample;
+  while (next_part_[last] != kNoPart) last = next_part_[last];
+  next_part_[last] = part;
+  SampleRecord& whole = records_[sample];
+  whole.tar_blocks += records_[part].tar_blocks;
+  if (whole.label == kNoLabel) whole.label = records_[part].label;
 }
 
 namespace {
@@ -166,6 +195,7 @@ std::size_t sort_run(const SampleTable& table, SampleOrder& order, std::size_t b
 SampleOrder input_order(const SampleTable& table) {
   SampleOrder order(table.size());
   std::iota(order.begin(), order.end(), 0U);
+  std::erase_if(order, [&](std::uint32_t sample) { return table.is_part(sample); });
   return order;
 }
 
@@ -220,89 +250,6 @@ void sort_by_key(const SampleTable& table, SampleOrder& order, Context& ctx) {
     runs.push(std::move(run));
   }
   order = std::move(merged);
-}
-
-namespace {
-
-std::string place(const formats::MovedSample& sample, const ReshardInputs& inputs) {
-  return fmt::format("'{}' at byte {}", inputs.tars[sample.input].path, sample.members.front().offset);
-}
-
-[[noreturn]] void refuse(const formats::MovedSample& first, const formats::MovedSample& second, std::uint64_t keys,
-                         const ReshardInputs& inputs) {
-  const std::string more = keys > 1 ? fmt::format(" ({} in all are there twice)", format_count(keys, "key")) : "";
-  const std::string remedy = first.input == second.input
-                                 ? "its members are no neighbours, or it was written twice; mend that tar"
-                                 : "--mark-duplicates keeps both under keys of their own";
-  throw Error(ErrorCode::conflict,
-              fmt::format("key '{}' is in {} and in {}{}: {}", second.key, place(first, inputs), place(second, inputs),
-                          more, remedy),
-              inputs.tars[second.input].path, second.members.front().offset);
-}
-
-class Settler {
- public:
-  Settler(SampleTable& table, const ReshardInputs& inputs, bool mark) : table_(table), inputs_(inputs), mark_(mark) {}
-
-  /// True when samples were marked.
-  bool run(Context& ctx) {
-    SampleOrder order = input_order(table_);
-    const auto hash = [this](std::uint32_t sample) { return table_.record(sample).key_hash; };
-    unsigned compared = 0;
-    std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
-      if (++compared % 65536 == 0) ctx.throw_if_stopped();  // ten million take seconds
-      return hash(a) != hash(b) ? hash(a) < hash(b) : a < b;
-    });
-    for (auto begin = order.begin(); begin != order.end();) {
-      const auto end =
-          std::find_if(begin, order.end(), [&](std::uint32_t other) { return hash(other) != hash(*begin); });
-      if (end - begin > 1) settle(std::span(begin, end));
-      begin = end;
-    }
-    if (repeated_keys_ > 0) refuse(table_.read(refused_.first), table_.read(refused_.second), repeated_keys_, inputs_);
-    for (const std::uint32_t sample : to_mark_) table_.mark(sample);
-    return !to_mark_.empty();
-  }
-
- private:
-  /// Samples whose keys have one hash: nearly always one key.
-  void settle(std::span<const std::uint32_t> samples) {
-    std::map<std::string, std::vector<std::uint32_t>> by_key;
-    for (const std::uint32_t sample : samples) by_key[table_.read(sample).key].push_back(sample);
-    for (const auto& [key, same] : by_key) {
-      if (same.size() == 1) continue;
-      std::set<std::uint64_t> tars;
-      for (const std::uint32_t sample : same) tars.insert(table_.read(sample).input);
-      if (mark_ && tars.size() == same.size()) {
-        to_mark_.insert(to_mark_.end(), same.begin(), same.end());
-      } else {
-        const auto pair = pair_to_name(same);
-        if (repeated_keys_++ == 0 || pair.first < refused_.first) refused_ = pair;
-      }
-    }
-  }
-
-  /// Two of one tar where marks were asked for: samples of several tars would have got them.
-  std::pair<std::uint32_t, std::uint32_t> pair_to_name(const std::vector<std::uint32_t>& same) const {
-    const auto input = [this](std::uint32_t sample) { return table_.read(sample).input; };
-    const auto twins = mark_ ? std::ranges::adjacent_find(same, {}, input) : same.end();
-    return twins == same.end() ? std::pair(same[0], same[1]) : std::pair(twins[0], twins[1]);
-  }
-
-  SampleTable& table_;
-  const ReshardInputs& inputs_;
-  bool mark_;
-  std::vector<std::uint32_t> to_mark_;
-  std::pair<std::uint32_t, std::uint32_t> refused_;  ///< of the repeated keys that in input order comes first
-  std::uint64_t repeated_keys_ = 0;
-};
-
-}  // namespace
-
-void settle_duplicate_keys(SampleTable& table, const ReshardInputs& inputs, bool mark, Context& ctx) {
-  ctx.progress().start("compare keys", table.size());
-  // A marked key may meet one that was there before: then only an error is honest.
-  if (Settler(table, inputs, mark).run(ctx)) Settler(table, inputs, false).run(ctx);
 }
 
 }  // namespace shardkit::dataset

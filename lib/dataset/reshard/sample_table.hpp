@@ -67,10 +67,17 @@ class SampleTable {
   /// The whole sample, its key and path marked if they are. Thread-safe after close().
   formats::MovedSample read(std::uint32_t sample) const;
 
-  /// Gives the sample a collision mark: '-' and 8 digits of XXH3-64 over "<number of its input>/<key there>".
-  void mark(std::uint32_t sample);
+  /// Gives the sample a collision mark: '-' and 8 digits of XXH3-64 over "<number of its input>/<key there>", of one of
+  /// several samples of a tar over that, '@' and its place in the tar.
+  enum class Mark : std::uint8_t { none, by_input, by_place };
+  void mark(std::uint32_t sample, Mark mark);
+  /// Takes the members of `part`, which stand elsewhere in the tar, into `sample`; `part` is no sample any more.
+  void join(std::uint32_t sample, std::uint32_t part);
+  bool is_part(std::uint32_t sample) const { return !is_part_.empty() && is_part_[sample]; }
 
  private:
+  formats::MovedSample read_line(std::uint32_t sample) const;
+
   io::AtomicFile spool_;  // never committed
   std::optional<io::File> lines_;
   std::mutex mutex_;  ///< guards the spool and what comes in
@@ -78,14 +85,18 @@ class SampleTable {
   std::size_t next_input_ = 0;
   std::map<std::size_t, std::vector<SampleRecord>> early_;  ///< inputs whose turn has not come
   std::deque<SampleRecord> records_;                        // grows without copying what is there
-  std::vector<bool> marked_;
+  std::vector<Mark> marks_;
+  std::vector<std::uint32_t> next_part_;  ///< of a sample or of a part; kNoPart behind the last
+  std::vector<bool> is_part_;
   bool has_paths_ = false;
 };
 
 /// What the first pass of a reshard found.
 struct GatheredSamples {
-  std::uint64_t found = 0;    ///< samples, kept or not
-  std::uint64_t ignored = 0;  ///< members that belong to no sample
+  std::uint64_t found = 0;         ///< samples, kept or not
+  std::uint64_t ignored = 0;       ///< members that belong to no sample
+  std::uint64_t lost_samples = 0;  ///< with --salvage: behind cuts, as far as that is known
+  std::uint64_t lost_bytes = 0;    ///< the same
 };
 
 /// The first pass: reads each tar's index where it has one that fits its size, otherwise the tar's headers and labels,
@@ -100,12 +111,14 @@ struct ReshardOptions;
 /// have. What is given outlives the result.
 GatherSamples sample_gatherer(const ReshardOptions& options, const ReshardInputs& inputs, Context& ctx);
 
-/// Makes sure that no two samples of the table have one key. Samples of several tars that share one get a mark each
-/// when `mark` says so (SampleTable::mark); otherwise, and within one tar, Error{conflict} names both places. Takes 4
-/// bytes a sample while it works.
-void settle_duplicate_keys(SampleTable& table, const ReshardInputs& inputs, bool mark, Context& ctx);
+/// Makes sure that no two samples of the table have one key. Pieces of a sample that do not stand together in their tar
+/// are joined; a piece with an extension that the sample already has is another sample. Samples that share a key get a
+/// mark each with --mark-duplicates (SampleTable::mark); otherwise Error{conflict} names both places and the command
+/// that marks them. Takes 4 bytes a sample while it works. Returns the number of pieces that were joined.
+std::uint64_t settle_duplicate_keys(SampleTable& table, const ReshardInputs& inputs, const ReshardOptions& options,
+                                    Context& ctx);
 
-/// All samples of the table in input order.
+/// All samples of the table in input order, without parts of others.
 SampleOrder input_order(const SampleTable& table);
 
 /// --sample: "N" samples, or with a decimal point a share between 0 and 1, rounded.

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
@@ -191,8 +192,8 @@ void SampleLister::list_by_headers(const catalog::ShardFile& shard, const Listin
 std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& ctx) {
   return [&shard, &ctx, warned = false](const formats::TarFinding& finding) mutable {
     if (std::exchange(warned, true)) return;
-    ctx.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; `shardctl verify` tells all that is wrong with it",
-                                          shard.path, finding.offset, finding.text));
+    ctx.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; {} tells all that is wrong with it", shard.path,
+                                          finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path}))));
   };
 }
 
@@ -210,7 +211,8 @@ void read_member(ByteSource& shard, const std::string& path, const ListedMember&
   });
   if (got < member.size) fail(ErrorCode::corrupt, "is cut: the file ends within it");
   if (member.xxh3 && hash.digest64() != *member.xxh3) {
-    fail(ErrorCode::corrupt, "has another checksum than its index says; `shardctl verify` tells how much is damaged");
+    fail(ErrorCode::corrupt, fmt::format("has another checksum than its index says; {} tells how much is damaged",
+                                         remedy::in_text(remedy::verify({path}))));
   }
 }
 

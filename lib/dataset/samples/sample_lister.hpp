@@ -27,6 +27,19 @@ inline bool is_side_member(std::string_view extension) {
   return extension == kLabelExtension || extension == "json" || extension == "txt";
 }
 
+/// Whether the last sample before the cut of an archive of `archive_bytes` is taken for whole: nothing of its members
+/// is cut, and they are of the same extensions as those of the sample before it. `last` are its members.
+template <class Members>
+bool is_whole_before_cut(const Members& last, const std::vector<std::string>& extensions_before,
+                         std::uint64_t archive_bytes) {
+  std::vector<std::string> extensions;
+  for (const auto& member : last) {
+    if (member.offset > archive_bytes || member.size > archive_bytes - member.offset) return false;
+    extensions.push_back(member.extension);
+  }
+  return extensions == extensions_before;
+}
+
 /// Collects the content of a .cls member and reads it: formats::kLabelRange in ASCII digits, white space around it
 /// allowed, as Python's int() takes it.
 class LabelReader {

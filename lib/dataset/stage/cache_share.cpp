@@ -10,6 +10,7 @@
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/remedies.hpp"
 #include "formats/manifest.hpp"
 #include "io/publish.hpp"
 #include "staging/lease.hpp"
@@ -156,23 +157,23 @@ void CacheShare::check_replace(const Replacement& replacement) const {
       fmt::format("'{}' holds {} copy of another set (from '{}', manifest {}; asked for is {})", target_.folder(),
                   replacement.finished ? "a finished" : "an unfinished", replacement.found.source,
                   to_hex(replacement.found.manifest), to_hex(replacement.asked.hash));
-  const std::string target = shell_word(target_.folder());
   std::string release;
   for (const staging::LeaseFile& lease : staging::read_leases(target_.folder())) {
     if (!lease.lives_at(clock_.now())) continue;
-    release = fmt::format("shardctl cache release {} --all", target);
+    release = remedy::release(target_.folder());
     if (lease.lease && lease.lease->owner == owner_) continue;
     throw Error(ErrorCode::no_space,  // it passes: by a release, or with time
-                fmt::format("{}, {}; choose another folder, or once nobody reads it run `{}`", what,
-                            staging::describe(lease), release),
+                fmt::format("{}, {}; choose another folder, or once nobody reads it run {}", what,
+                            staging::describe(lease), remedy::in_text(release)),
                 target_.folder());
   }
   if (!replacement.finished || replacement.is_update || options_.limit) return;
-  throw Error(ErrorCode::conflict,
-              fmt::format("{}; choose another folder, or once nobody reads it evict it with `{}{}shardctl cache gc {} "
-                          "--limit 0`; with --limit a set that nobody else leases is replaced",
-                          what, release, release.empty() ? "" : " && ", target),
-              target_.folder());
+  throw Error(
+      ErrorCode::conflict,
+      fmt::format("{}; choose another folder, or once nobody reads it evict it with `{}{}{}`; with --limit a set "
+                  "that nobody else leases is replaced",
+                  what, release, release.empty() ? "" : " && ", remedy::evict(target_.folder())),
+      target_.folder());
 }
 
 void CacheShare::drop_lease() noexcept {

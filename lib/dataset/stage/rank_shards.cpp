@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 
@@ -30,13 +31,13 @@ std::vector<std::size_t> dealt_in_turn(std::size_t count, const Ranks& ranks) {
   return shards;
 }
 
-RankShards for_webdataset(std::size_t count, const Ranks& ranks) {
+RankShards for_webdataset(std::size_t count, const Ranks& ranks, const std::string& source) {
   if (ranks.last >= count) {
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("rank {} of {} gets no shard: there {} {}, and webdataset stops where it finds no samples; "
-                    "`shardctl reshard IN OUT --multiple-of {}` writes enough",
-                    ranks.last, ranks.world, count == 1 ? "is" : "are", format_count(count, "shard"), ranks.world));
+    throw Error(ErrorCode::usage,
+                fmt::format("rank {} of {} gets no shard: there {} {}, and webdataset stops where it finds no samples; "
+                            "{} writes enough",
+                            ranks.last, ranks.world, count == 1 ? "is" : "are", format_count(count, "shard"),
+                            remedy::in_text(remedy::reshard_for_ranks({source}, ranks.world))));
   }
   return {dealt_in_turn(count, ranks), {}};
 }
@@ -70,16 +71,17 @@ RankShards for_dali(const std::vector<std::uint64_t>& samples_per_shard, const R
   return result;
 }
 
-RankShards for_hf(std::size_t count, const Ranks& ranks) {
+RankShards for_hf(std::size_t count, const Ranks& ranks, const std::string& source) {
   if (are_all(ranks)) return {all_shards(count), {}};
   if (count % ranks.world != 0) {
     return {
         all_shards(count),
         {{"all_shards_needed",
           fmt::format("{} for {}: Hugging Face datasets deals out shards only where they are a multiple of the ranks; "
-                      "else every rank opens all of them and skips samples, so all are staged. `shardctl reshard IN "
-                      "OUT --multiple-of {}` writes shards that it can deal out",
-                      format_count(count, "shard"), format_count(ranks.world, "rank"), ranks.world)}}};
+                      "else every rank opens all of them and skips samples, so all are staged. {} writes shards that "
+                      "it can deal out",
+                      format_count(count, "shard"), format_count(ranks.world, "rank"),
+                      remedy::in_text(remedy::reshard_for_ranks({source}, ranks.world)))}}};
   }
   return {dealt_in_turn(count, ranks),
           {{"loader_setting",
@@ -113,10 +115,11 @@ std::optional<Ranks> parse_ranks(const std::optional<std::string>& rank, std::op
   return ranks;
 }
 
-RankShards shards_of_ranks(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks, RankSplit split) {
+RankShards shards_of_ranks(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks, RankSplit split,
+                           const std::string& source) {
   const std::size_t count = samples_per_shard.size();
-  if (split == RankSplit::webdataset) return for_webdataset(count, ranks);
-  return split == RankSplit::dali ? for_dali(samples_per_shard, ranks) : for_hf(count, ranks);
+  if (split == RankSplit::webdataset) return for_webdataset(count, ranks, source);
+  return split == RankSplit::dali ? for_dali(samples_per_shard, ranks) : for_hf(count, ranks, source);
 }
 
 }  // namespace shardkit::dataset

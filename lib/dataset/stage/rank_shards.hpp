@@ -50,7 +50,10 @@ struct RankShards {
 /// are a multiple of the ranks, of a set that is neither shuffled nor given an epoch: a warning says so. Otherwise
 /// every rank opens all shards and skips samples: all of them, and a warning.
 ///
+/// `source` is where the shards lie, for the command that messages advise.
+///
 /// Throws Error{usage} when a rank would get nothing to read, upon which the loader stops or waits for ever.
-RankShards shards_of_ranks(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks, RankSplit split);
+RankShards shards_of_ranks(const std::vector<std::uint64_t>& samples_per_shard, const Ranks& ranks, RankSplit split,
+                           const std::string& source = "IN");
 
 }  // namespace shardkit::dataset

@@ -196,7 +196,7 @@ class Stage {
     const auto ranks = parse_ranks(options_.rank, options_.world);
     if (!ranks) return;
     const RankSplit split = options_.split.value_or(RankSplit::webdataset);
-    RankShards kept = shards_of_ranks(set_.samples_per_shard(), *ranks, split);
+    RankShards kept = shards_of_ranks(set_.samples_per_shard(), *ranks, split, source_.location());
     for (Warning& warning : kept.warnings) ctx_.warn(std::move(warning.code), std::move(warning.text));
     set_.keep_shards(kept.shards);
     subset_ = fmt::format("ranks {}-{} of {} by {}", ranks->first, ranks->last, ranks->world, enum_name(split));

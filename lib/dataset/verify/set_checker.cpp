@@ -1,7 +1,6 @@
 #include "dataset/verify/set_checker.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,17 +38,24 @@ class RepeatFinder final : public formats::TarHandler {
     std::string key;
     std::size_t shard = 0;
     std::uint64_t offset = 0;
+    std::set<std::string> extensions;  ///< of all its members in this shard so far
   };
 
   void note(const formats::Sample& sample) {
     const auto found = first_.find(xxh3_64(as_bytes(sample.key)));
     if (found == first_.end()) return;
     Place& first = found->second;
+    std::set<std::string> extensions;
+    for (const formats::SampleMember& member : sample.members) extensions.insert(member.extension);
     if (!std::exchange(first.seen, true)) {
-      first = {true, sample.key, shard_, sample.offset};
+      first = {true, sample.key, shard_, sample.offset, std::move(extensions)};
     } else if (first.key == sample.key) {
-      const bool here = first.shard == shard_;
-      reports_[shard_].log.add(here ? ProblemCode::split_sample : ProblemCode::duplicate_key, sample.offset, sample.key,
+      // What the sample has already is another sample of that key, else it is a piece of it.
+      const auto is_there = [&](const std::string& extension) { return first.extensions.contains(extension); };
+      const bool is_piece = first.shard == shard_ && std::ranges::none_of(extensions, is_there);
+      if (is_piece) first.extensions.merge(extensions);
+      reports_[shard_].log.add(is_piece ? ProblemCode::split_sample : ProblemCode::duplicate_key, sample.offset,
+                               sample.key,
                                fmt::format("first in '{}' at byte {}", set_.shards[first.shard].name, first.offset));
     }
   }
@@ -112,9 +118,9 @@ void SetChecker::add(ShardReport& report) {
   for (const auto& [name, kind] : report.kinds) samples_by_kind_[name] += kind.samples;
 }
 
-void SetChecker::finish(Context& ctx) {
+void SetChecker::finish(bool labels_compared, Context& ctx) {
   check_keys(ctx);
-  check_labels();
+  check_labels(labels_compared);
   check_kinds();
   compare_shard_lists();
   if (set_.folder.empty()) return;
@@ -123,6 +129,7 @@ void SetChecker::finish(Context& ctx) {
 }
 
 bool SetChecker::is_whole() const {
+  if (std::ranges::any_of(reports_, &ShardReport::damaged)) return false;
   if (!set_.manifest) return true;
   const auto listed =
       std::ranges::count_if(expected_, [](const auto& expected) { return expected.manifest != nullptr; });
@@ -146,10 +153,10 @@ void SetChecker::check_keys(Context& ctx) {
   }
 }
 
-void SetChecker::check_labels() {
+void SetChecker::check_labels(bool labels_compared) {
   if (samples_by_label_.empty()) return;
   for (ShardReport& report : reports_) {
-    if (report.unlabelled == 0) continue;
+    if (report.unlabelled == 0 || labels_compared) continue;
     report.log.add(ProblemCode::missing_label, report.first_unlabelled_offset, report.first_unlabelled, {},
                    report.unlabelled);
   }
@@ -209,19 +216,21 @@ void SetChecker::compare_shard_lists() {
   }
   if (!set_.of_folder) return;  // shards named one by one are a subset on purpose
   for (const formats::ManifestShard& shard : set_.manifest->shards) {
-    if (there.contains(shard.name)) continue;
+    if (there.contains(shard.name) || (staged_ && !staged_->contains(shard.name))) continue;
     missing_.emplace_back(shard.name).add(ProblemCode::missing_shard, std::nullopt, "");
   }
 }
 
 /// Compares a shard with what another reader's index says of it.
-void SetChecker::compare_count(const std::string& index, const formats::ShardCount& count) {
+void SetChecker::compare_count(const formats::IndexKind& kind, const std::string& index,
+                               const formats::ShardCount& count) {
   const std::string_view shard = count.shard;
   const auto found = by_name_.find(shard.substr(shard.rfind('/') + 1));
   if (found == by_name_.end()) return;
   const std::size_t i = found->second;
   const auto note = [&](std::uint64_t said, std::uint64_t is, std::string_view what) {
     if (said == is) return;
+    wrong_readers_.emplace(kind.name);
     reports_[i].log.add(ProblemCode::foreign_index, std::nullopt, "",
                         fmt::format("{} says {} {}, there are {}", index, said, what, is));
   };
@@ -235,8 +244,10 @@ void SetChecker::compare_indexes() {
     const std::string path = io::join_path(set_.folder, kind.set_files.front());
     if (!set_.inputs->exists(path)) continue;
     try {
-      for (const formats::ShardCount& count : kind.read_set(set_.inputs->text(path), path)) compare_count(path, count);
+      for (const formats::ShardCount& count : kind.read_set(set_.inputs->text(path), path))
+        compare_count(kind, path, count);
     } catch (const Error& error) {
+      wrong_readers_.emplace(kind.name);
       log_.add(ProblemCode::foreign_index, error.offset(), "", error.what());
     }
   }

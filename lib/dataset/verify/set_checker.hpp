@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,41 +50,46 @@ void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uin
 /// manifest and other programs' indexes list. `set`, `expected` and `reports` stay the caller's.
 class SetChecker {
  public:
+  /// `staged`: names of the files that a stage of a part of the set brought, which are all that should be there.
   SetChecker(const catalog::ShardSet& set, const std::vector<ExpectedShard>& expected,
-             std::vector<ShardReport>& reports)
-      : set_(set), expected_(expected), reports_(reports), log_("") {}
+             std::vector<ShardReport>& reports, const std::optional<std::set<std::string>>& staged)
+      : set_(set), expected_(expected), reports_(reports), staged_(staged), log_("") {}
 
   /// Takes over what is needed of a shard that has been read, so that thousands of reports do not each keep theirs.
   /// Thread-safe.
   void add(ShardReport& report);
 
   /// When all shards were added: notes what is wrong, in the reports where it is of one shard. Rereads headers where
-  /// keys repeat.
-  void finish(Context& ctx);
+  /// keys repeat. `labels_compared`: missing labels have been noted, by comparison with the source.
+  void finish(bool labels_compared, Context& ctx);
 
-  /// Whether every shard that the manifest lists was read; true without a manifest.
+  /// Whether every shard that the manifest lists was read, and each to its end.
   bool is_whole() const;
   /// What the labels of the whole set are like; empty without labels.
   std::optional<VerifyClasses> classes() const;
   ProblemLog& log() { return log_; }
+  /// Readers whose indexes beside the shards say something else than these: "wids".
+  const std::set<std::string>& wrong_readers() const { return wrong_readers_; }
   /// Problems of shards that were not there.
   std::vector<ProblemLog>& missing() { return missing_; }
 
  private:
   void check_keys(Context& ctx);
-  void check_labels();
+  void check_labels(bool labels_compared);
   void check_class_counts();
   void check_label_gaps();
   void check_kinds();
   void compare_shard_lists();
   void compare_indexes();
-  void compare_count(const std::string& index, const formats::ShardCount& count);
+  void compare_count(const formats::IndexKind& kind, const std::string& index, const formats::ShardCount& count);
 
   const catalog::ShardSet& set_;
   const std::vector<ExpectedShard>& expected_;
   std::vector<ShardReport>& reports_;
+  const std::optional<std::set<std::string>>& staged_;
   ProblemLog log_;
   std::vector<ProblemLog> missing_;
+  std::set<std::string> wrong_readers_;
   std::unordered_map<std::string_view, std::size_t> by_name_;  ///< numbers of shards of one folder
   KeyTable keys_;
   std::mutex mutex_;

@@ -230,11 +230,15 @@ const catalog::ScannedFile* SourceCheck::file_of(const Place& place, std::string
   const std::string_view image = owner.name_of(file);
   const std::string wanted = formats::portable_extension(extension);
   if (formats::portable_extension(formats::split_extension(image).extension) == wanted) return &file;
-  auto member = std::ranges::lower_bound(owner.members, place.file, {}, &catalog::ScannedMember::image);
-  for (; member != owner.members.end() && member->image == place.file; ++member) {
-    if (scan_.member_name(*member) == wanted) return &member->file;
+  for (const catalog::ScannedMember& member : members_of(place)) {
+    if (scan_.member_name(member) == wanted) return &member.file;
   }
   return nullptr;
+}
+
+std::span<const catalog::ScannedMember> SourceCheck::members_of(const Place& place) const {
+  return std::ranges::equal_range(scan_.classes[place.class_index].members, place.file, {},
+                                  &catalog::ScannedMember::image);
 }
 
 std::unique_ptr<ByteSource> SourceCheck::open(const Place& place, const catalog::ScannedFile& file) const {
@@ -257,6 +261,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
     place_ = owner_.find(name.key);
     is_label_ = lower_case(name.extension) == kLabelExtension;
     if (place_ && is_label_ && owner_.labels_[place_->class_index]) {
+      has_label_ = true;
       label_.start();
       return true;
     }
@@ -266,6 +271,7 @@ class SourceCheck::Comparer final : public MemberWatcher {
       log_.add(ProblemCode::not_in_source, offset_, name_);
       return false;
     }
+    found_.push_back(file);
     owner_.seen_[owner_.first_[place_->class_index] + place_->file] = true;
     const catalog::ScannedClass& in_class = owner_.scan_.classes[place_->class_index];
     if (owner_.facts_.resized && file == &in_class.files[place_->file]) return false;
@@ -294,6 +300,26 @@ class SourceCheck::Comparer final : public MemberWatcher {
                          owner_.scan_.classes[place_->class_index].name));
   }
 
+  /// Labels and side-cars of the source have to be there.
+  void sample_end(const formats::Sample& sample) override {
+    const bool has_label = std::exchange(has_label_, false);
+    const std::vector<const catalog::ScannedFile*> found = std::exchange(found_, {});
+    const Place* place = owner_.find(sample.key);
+    if (place == nullptr) return;
+    const catalog::ScannedClass& in_class = owner_.scan_.classes[place->class_index];
+    if (owner_.labels_[place->class_index] && !has_label) {
+      log_.add(ProblemCode::missing_label, sample.offset, sample.key,
+               fmt::format("the source has it in class '{}'", in_class.name));
+    }
+    for (const catalog::ScannedMember& member : owner_.members_of(*place)) {
+      if (std::ranges::find(found, &member.file) != found.end()) continue;
+      const std::string path = in_class.path_of(member.file);
+      if (owner_.facts_.noted && lower_case(path).ends_with(".json")) continue;
+      log_.add(ProblemCode::missing_field, sample.offset, sample.key,
+               fmt::format("'{}', which is to be .{}", path, owner_.scan_.member_name(member)));
+    }
+  }
+
  private:
   /// False when the sizes tell the difference already.
   bool open(const catalog::ScannedClass& in_class, const catalog::ScannedFile& file, std::uint64_t size) {
@@ -319,6 +345,8 @@ class SourceCheck::Comparer final : public MemberWatcher {
   std::vector<std::byte> block_;
   const Place* place_ = nullptr;
   bool is_label_ = false;
+  bool has_label_ = false;                          ///< the current sample
+  std::vector<const catalog::ScannedFile*> found_;  ///< of the current sample
   LabelReader label_;
   std::unique_ptr<ByteSource> file_;
   std::uint64_t offset_ = 0;

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -34,7 +35,7 @@ struct ConvertFacts {
 };
 
 /// Compares shards with the ImageFolder tree they were made from: every byte of every image and side-car, every label,
-/// and whether every image is there. Samples are found by the key that convert gives them, or by <class>/<stem> as
+/// and whether all of them are there. Samples are found by the key that convert gives them, or by <class>/<stem> as
 /// other converters name them.
 class SourceCheck {
  public:
@@ -43,6 +44,9 @@ class SourceCheck {
   /// name. Throws what read_manifest() and scan_source() throw, and the Error of a file that cannot be read, unless
   /// convert left such out.
   SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards, Context& ctx);
+
+  /// Whether samples have to have labels.
+  bool is_labelled() const { return scan_.labelled(); }
 
   /// Whether images come over the network: then many shards are to be compared at a time.
   bool is_remote() const { return source_.store != nullptr; }
@@ -70,6 +74,7 @@ class SourceCheck {
   const Place* find(std::string_view key) const;
   /// The file that a member was made from; null when there is none.
   const catalog::ScannedFile* file_of(const Place& place, std::string_view extension) const;
+  std::span<const catalog::ScannedMember> members_of(const Place& place) const;
   /// Opens one of the files of a class.
   std::unique_ptr<ByteSource> open(const Place& place, const catalog::ScannedFile& file) const;
 

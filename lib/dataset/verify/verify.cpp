@@ -1,6 +1,7 @@
 #include "dataset/verify/verify.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -15,15 +16,19 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
-#include "dataset/checks/image_fault.hpp"
 #include "dataset/checks/shard_checker.hpp"
+#include "dataset/verify/image_check.hpp"
 #include "dataset/verify/set_checker.hpp"
 #include "dataset/verify/source_check.hpp"
-#include "sync/bounded_queue.hpp"
+#include "io/publish.hpp"
+#include "staging/stage_journal.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
@@ -32,121 +37,6 @@ namespace {
 
 /// Shards that are compared at a time with images that come over the network.
 constexpr unsigned kRemoteReaders = 32;
-
-/// Decodes the images of many shards on threads of its own while others read the shards: a set of one shard keeps all
-/// cores busy too. At most 128 MiB of images wait, and one more for each reader and each decoder; of what is found in a
-/// shard no more is kept than its ProblemLog lists.
-class ImageCheck {
- public:
-  /// Stops handing out images when `stop` does.
-  ImageCheck(std::size_t shards, std::stop_token stop) : queue_(kWaiting), stop_(std::move(stop)), shards_(shards) {}
-
-  /// Collects the images of one shard; to be used by the one thread that reads it.
-  std::unique_ptr<MemberWatcher> collector(std::size_t shard) { return std::make_unique<Collector>(*this, shard); }
-
-  /// What a decoding thread does until close() or a stop.
-  void decode(const std::stop_token& stop) {
-    image::JpegDecoder decoder;
-    while (std::optional<Image> image = queue_.pop(stop)) {
-      std::optional<ImageFault> fault = image_fault(decoder, image->bytes, image->extension);
-      add(std::move(image->place), std::move(fault));
-    }
-  }
-
-  /// No more images come.
-  void close() { queue_.close(); }
-
-  /// The images that were looked at. To be called when all decoding threads have ended, as note().
-  std::uint64_t images() const {
-    const std::scoped_lock lock(mutex_);
-    std::uint64_t sum = 0;
-    for (const ShardFindings& shard : shards_) sum += shard.images;
-    return sum;
-  }
-
-  /// Adds what was found in a shard to its log, in the shard's order; once.
-  void note(std::size_t shard, ProblemLog& log) {
-    const std::scoped_lock lock(mutex_);
-    std::multimap<std::uint64_t, std::pair<ProblemCode, const Found*>> in_order;
-    for (const auto& [code, findings] : shards_[shard].by_code) {
-      for (const auto& [offset, found] : findings.first) in_order.emplace(offset, std::pair(code, &found));
-    }
-    for (const auto& [offset, item] : in_order) log.add(item.first, offset, item.second->name, item.second->text);
-    for (const auto& [code, findings] : shards_[shard].by_code) {
-      const std::uint64_t unlisted = findings.count - findings.first.size();
-      if (unlisted > 0) log.add(code, std::nullopt, "", {}, unlisted);
-    }
-    shards_[shard] = {};
-  }
-
- private:
-  static constexpr std::uint64_t kWaiting = 128U << 20U;
-  struct Place {
-    std::size_t shard = 0;
-    std::uint64_t offset = 0;  ///< of the content
-    std::string name;
-  };
-  struct Image {
-    Place place;
-    std::string extension;
-    std::vector<std::byte> bytes;
-  };
-  struct Found {
-    std::string name;
-    std::string text;
-  };
-  struct CodeFindings {
-    std::uint64_t count = 0;
-    std::map<std::uint64_t, Found> first;  ///< by offset: decoders do not find them in this order
-  };
-  struct ShardFindings {
-    std::uint64_t images = 0;
-    std::map<ProblemCode, CodeFindings> by_code;
-  };
-
-  class Collector final : public MemberWatcher {
-   public:
-    Collector(ImageCheck& owner, std::size_t shard) : owner_(owner), shard_(shard) {}
-
-    bool begin(const formats::TarEntry& entry, const formats::SampleName& name) override {
-      if (!is_image_member(name.extension)) return false;
-      image_ = {{shard_, entry.data_offset, entry.name}, std::string(name.extension), {}};
-      if (entry.size > kLargestImage) {
-        owner_.add(std::move(image_.place), ImageFault{ProblemCode::image_too_large, format_size(entry.size)});
-        return false;
-      }
-      image_.bytes.reserve(entry.size);
-      return true;
-    }
-    void piece(Bytes bytes) override { image_.bytes.insert(image_.bytes.end(), bytes.begin(), bytes.end()); }
-    void end() override {
-      const std::uint64_t cost = image_.bytes.size();
-      if (owner_.queue_.push(std::move(image_), cost, owner_.stop_)) return;
-      throw Error(ErrorCode::cancelled, "stopped while images were checked");
-    }
-
-   private:
-    ImageCheck& owner_;
-    std::size_t shard_;
-    Image image_;
-  };
-
-  void add(Place&& place, std::optional<ImageFault> fault) {
-    const std::scoped_lock lock(mutex_);
-    ShardFindings& shard = shards_[place.shard];
-    ++shard.images;
-    if (!fault) return;
-    CodeFindings& code = shard.by_code[fault->code];
-    ++code.count;
-    code.first.emplace(place.offset, Found{std::move(place.name), std::move(fault->text)});
-    if (code.first.size() > ProblemLog::most_listed(fault->code)) code.first.erase(std::prev(code.first.end()));
-  }
-
-  sync::BoundedQueue<Image> queue_;
-  std::stop_token stop_;
-  mutable std::mutex mutex_;
-  std::vector<ShardFindings> shards_;
-};
 
 /// One verify from resolved shards to result.
 class Verification {
@@ -157,7 +47,8 @@ class Verification {
         threads_(system::thread_count(options.threads)),
         set_(catalog::resolve_shards(options.shards, ctx, options.access)),
         expected_(find_expectations(set_)),
-        set_checker_(set_, expected_, reports_) {
+        staged_(find_staged_part()),
+        set_checker_(set_, expected_, reports_, staged_) {
     check(options.images);
     if (options.against.empty() && !options.images.list.empty()) {
       throw Error(ErrorCode::usage, "--list says what --against compares with; there is no --against");
@@ -165,7 +56,10 @@ class Verification {
     result_.strict = options.strict;
     result_.depth = choose_depth();
     result_.bytes = set_.bytes();
-    for (const catalog::ShardFile& shard : set_.shards) reports_.emplace_back(shard.name);
+    for (const catalog::ShardFile& shard : set_.shards) {
+      reports_.emplace_back(shard.name);
+      result_.shard_names.push_back(shard.name);
+    }
     if (set_.manifest) {
       for (const formats::ManifestClass& item : set_.manifest->classes) labels_.push_back(item.label);
       std::sort(labels_.begin(), labels_.end());
@@ -177,7 +71,7 @@ class Verification {
     if (!options_.against.empty()) source_.emplace(options_.against, options_.images, set_, ctx_);
     ctx_.progress().start("verify", set_.shards.size(), result_.bytes);
     check_shards();
-    set_checker_.finish(ctx_);
+    set_checker_.finish(source_ && source_->is_labelled(), ctx_);
     if (source_ && set_checker_.is_whole()) source_->note_missing(set_checker_.log());
     sum_up();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -186,9 +80,22 @@ class Verification {
   }
 
  private:
+  /// The files that stage brought of a part of this set, such as the shards of one node's ranks; empty where the
+  /// folder is to hold all of it.
+  std::optional<std::set<std::string>> find_staged_part() {
+    if (set_.folder.empty() || !set_.manifest || catalog::is_address(set_.folder)) return std::nullopt;
+    const auto marker = staging::find_staged_marker(set_.folder);
+    if (!marker || marker->subsets.empty()) return std::nullopt;
+    if (!(marker->manifest == xxh3_128(as_bytes(set_.inputs->text(set_.manifest_path))))) return std::nullopt;
+    result_.staged_parts = marker->subsets;
+    std::set<std::string> names;
+    const std::string journal = io::join_path(set_.folder, staging::kStageJournalPath);
+    for (const auto& [name, file] : staging::StageJournal::read(journal).files) names.insert(name);
+    return names;
+  }
+
   bool has_checksums() const {
-    return set_.manifest ||
-           std::ranges::all_of(expected_, [](const auto& item) { return expected_hash(item).has_value(); });
+    return set_.manifest || std::ranges::all_of(expected_, [](const auto& item) { return item.hash().has_value(); });
   }
 
   VerifyDepth choose_depth() const {
@@ -196,8 +103,8 @@ class Verification {
     if (options_.depth == VerifyDepth::checksum && !has_checksums()) {
       throw Error(ErrorCode::not_found,
                   fmt::format("there are no checksums to compare with: neither a {} beside the shards nor an index for "
-                              "each; `shardctl index SHARDS` makes them from the shards as they are now",
-                              formats::kManifestName),
+                              "each; {} makes them from the shards as they are now",
+                              formats::kManifestName, remedy::in_text(remedy::index(options_.shards))),
                   set_.folder.empty() ? set_.shards.front().path : set_.folder);
     }
     return options_.depth;
@@ -229,6 +136,8 @@ class Verification {
     ctx_.throw_if_stopped();
     if (!images) return;
     result_.images = images->images();
+    result_.images_not_decoded = images->not_decoded();
+    kinds_not_decoded_ = images->kinds_not_decoded();
     for (std::size_t shard = 0; shard < reports_.size(); ++shard) images->note(shard, reports_[shard].log);
   }
 
@@ -245,6 +154,7 @@ class Verification {
 
   void sum_up() {
     result_.shards = set_.shards.size();
+    missing_shards_ = set_checker_.missing().size();
     for (ProblemLog& missing : set_checker_.missing()) collect(missing);
     for (ShardReport& report : reports_) {
       result_.samples += report.samples;
@@ -256,9 +166,33 @@ class Verification {
     result_.classes = set_checker_.classes();
     describe_checks();
     name_remedies();
+    result_.verdict = verdict();
   }
 
+  /// One line: sound or not, how far that was looked at, and what is wrong.
+  std::string verdict() const {
+    const std::string shards = format_count(result_.shards, "shard");
+    if (result_.errors > 0) {
+      return fmt::format("not sound: {} of {} with errors, {} and {} in all",
+                         format_count(shards_with_errors_, "shard"), format_count(result_.shards + missing_shards_),
+                         format_count(result_.errors, "error"), format_count(result_.warnings, "warning"));
+    }
+    const bool has_read = result_.depth != VerifyDepth::structure || source_;
+    std::string text = fmt::format("{}: {}, {}, {}{}", has_findings() ? "not sound" : "sound", shards,
+                                   format_count(result_.samples, "sample"), format_size(result_.bytes),
+                                   has_read ? "" : "; only headers and labels were read");
+    if (result_.warnings == 0) return text;
+    return fmt::format("{}; {}{}", text, format_count(result_.warnings, "warning"),
+                       options_.strict ? ", which --strict counts as findings" : "");
+  }
+  bool has_findings() const { return result_.has_findings(); }
+
   void collect(ProblemLog& log) {
+    // What a reader makes of the pieces of a sample that do not stand together.
+    constexpr std::array kOfPieces{ProblemCode::orphan_member, ProblemCode::missing_label, ProblemCode::missing_field,
+                                   ProblemCode::differing_members};
+    if (log.has(ProblemCode::split_sample)) log.drop(kOfPieces);
+    if (log.errors() > 0 && &log != &set_checker_.log()) ++shards_with_errors_;
     result_.errors += log.errors();
     result_.warnings += log.warnings();
     for (const ProblemKind& kind : problem_kinds()) {
@@ -281,45 +215,69 @@ class Verification {
                                     count([](const ExpectedShard& e) { return e.manifest != nullptr; }),
                                     set_.manifest_path));
     }
+    if (staged_) {
+      checked.push_back(fmt::format("{} of the {} of the set: stage brought {}",
+                                    count([](const ExpectedShard& e) { return e.manifest != nullptr; }),
+                                    set_.manifest->shards.size(), fmt::join(result_.staged_parts, ", ")));
+    }
     checked.push_back(
         fmt::format("indexes of {}", count([](const ExpectedShard& e) { return !e.index_path.empty(); })));
     if (result_.depth != VerifyDepth::structure) {
       checked.push_back(fmt::format("every byte of {} by XXH3-128",
-                                    count([](const ExpectedShard& e) { return expected_hash(e).has_value(); })));
+                                    count([](const ExpectedShard& e) { return e.hash().has_value(); })));
     }
-    if (result_.depth == VerifyDepth::decode)
-      checked.push_back(format_count(*result_.images, "image") + " by decoding");
+    if (result_.depth == VerifyDepth::decode) checked.push_back(images_checked());
     if (source_) {
-      checked.push_back(fmt::format("members and labels against {} in '{}'{}{}",
-                                    format_count(source_->images(), "image"), options_.against, source_->not_compared(),
-                                    set_checker_.is_whole() ? "" : "; not all shards were named, so none is missed"));
+      checked.push_back(fmt::format(
+          "members and labels against {} in '{}'{}{}", format_count(source_->images(), "image"), options_.against,
+          source_->not_compared(),
+          set_checker_.is_whole() ? "" : "; not all shards were read whole, so none of its images is missed"));
     }
     if (result_.depth == VerifyDepth::structure && !source_) {
       checked.push_back("no content: images were not read or decoded");
     }
   }
 
+  std::string images_checked() const {
+    const std::uint64_t decoded = *result_.images - *result_.images_not_decoded;
+    std::string text = format_count(decoded, "image") + " by decoding";
+    if (kinds_not_decoded_.empty()) return text;
+    return fmt::format("{}; {} not decoded ({})", text, format_count(*result_.images_not_decoded), kinds_not_decoded_);
+  }
+
+  /// One reshard repairs all that a reshard can.
   void name_remedies() {
-    const auto advise = [&](std::string_view option, std::string_view what) {
-      result_.remedies.push_back(
-          fmt::format("shardctl reshard{} {} OUT  # {}", option, fmt::join(options_.shards, " "), what));
+    const auto needs = [&](Remedy remedy) { return remedies_.contains(remedy); };
+    const auto advise = [&](const std::string& command, std::string_view effect) {
+      result_.remedies.push_back(fmt::format("{}  # {}", command, effect));
     };
-    if (remedies_.contains(Remedy::drop_bad)) advise(" --drop-bad", "the same samples without those that are bad");
-    if (remedies_.contains(Remedy::reshard))
-      advise("", "the same samples under names and headers that every reader knows");
+    const remedy::Repairs repairs{needs(Remedy::salvage), needs(Remedy::mark_duplicates), needs(Remedy::drop_bad)};
+    std::string effect = "the same samples under names and headers that every reader knows";
+    if (repairs.salvage) effect += ", of damaged shards those before the damage";
+    if (repairs.mark_duplicates) effect += ", each under a name of its own";
+    if (repairs.drop_bad) effect += ", without those that are bad";
+    const bool repairs_some = repairs.salvage || repairs.mark_duplicates || repairs.drop_bad;
+    if (repairs_some || needs(Remedy::reshard)) advise(remedy::reshard(options_.shards, repairs), effect);
+    for (const std::string& reader : set_checker_.wrong_readers()) {
+      advise(remedy::index(options_.shards, reader), "writes this reader's indexes again");
+    }
   }
 
   const VerifyOptions& options_;
   Context& ctx_;
+  VerifyResult result_;
   const unsigned threads_;
   const catalog::ShardSet set_;
   const std::vector<ExpectedShard> expected_;
+  const std::optional<std::set<std::string>> staged_;
   std::vector<std::uint64_t> labels_;  ///< that the manifest knows
   std::vector<ShardReport> reports_;   ///< by shard
   SetChecker set_checker_;
   std::optional<SourceCheck> source_;
+  std::string kinds_not_decoded_;
+  std::uint64_t shards_with_errors_ = 0;  ///< missing ones too
+  std::uint64_t missing_shards_ = 0;
   std::set<Remedy> remedies_;  ///< that would mend something of what was found
-  VerifyResult result_;
 };
 
 }  // namespace
@@ -344,13 +302,17 @@ void VerifyOptions::describe(FieldVisitor& v) {
 }
 
 void VerifyResult::describe(FieldVisitor& v) {
+  v.field({"verdict", "whether the shards are sound, in one line"}, verdict);
   v.field({"depth", "what was really checked"}, depth);
   v.field({"checked", "the same in words"}, checked);
   v.field({"shards", Unit::count, "shards read"}, shards);
+  v.field({"staged_parts", "the parts of the set that stage brought to this folder; empty: all of it"}, staged_parts);
   v.field({"samples", Unit::count, "samples found in them"}, samples);
   v.field({"members", Unit::count, "tar members found in them"}, members);
   v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
   v.field({"images", Unit::count, "images looked at, with --depth decode"}, images);
+  v.field({"images_not_decoded", Unit::count, "images among them of other formats than JPEG, PNG and WebP"},
+          images_not_decoded);
   v.field({"classes", "the labels found"}, classes);
   v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards over wall time"}, bytes_per_second);
   v.field({"problems_total", Unit::count, "problems found, errors and warnings"}, problems_total);

@@ -49,13 +49,16 @@ struct VerifyClasses {
 struct VerifyResult {
   static constexpr std::size_t kMostProblems = 10'000;
 
+  std::string verdict;
   VerifyDepth depth = VerifyDepth::structure;
   std::vector<std::string> checked;
   std::uint64_t shards = 0;
+  std::vector<std::string> staged_parts;
   std::uint64_t samples = 0;
   std::uint64_t members = 0;
   std::uint64_t bytes = 0;
   std::optional<std::uint64_t> images;
+  std::optional<std::uint64_t> images_not_decoded;
   std::optional<VerifyClasses> classes;
   double bytes_per_second = 0;
   std::uint64_t problems_total = 0;
@@ -63,7 +66,8 @@ struct VerifyResult {
   std::uint64_t warnings = 0;
   std::vector<Problem> problems;
   std::vector<std::string> remedies;
-  bool strict = false;  ///< from the options; decides has_findings()
+  bool strict = false;                   ///< from the options; decides has_findings()
+  std::vector<std::string> shard_names;  ///< of those read, for reports
 
   void describe(FieldVisitor& v);
   /// True when readers would lose or confuse data, or, with `strict`, when some reader would stumble.

@@ -83,7 +83,7 @@ class OtherPrograms(ReshardTest):
             with self.subTest(command[0]):
                 done = run("shardctl", *command)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertIn("passed over; `shardctl reshard`", done.stderr)
+                self.assertIn(f"passed over; `shardctl reshard {shards} OUT`", done.stderr)
         (shards / "b.tar").unlink()
         for command in commands:
             with self.subTest(command[0]):

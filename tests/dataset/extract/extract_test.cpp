@@ -2,11 +2,15 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "dataset/convert/convert_support.hpp"
+#include "dataset/extract/path_claims.hpp"
 #include "dataset/verify/verify_support.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"
@@ -226,15 +230,54 @@ TEST_CASE("a link planted in the target is not followed") {
   CHECK(tree_content(folder.path("outside")) == Tree{{"keep.txt", "k"}});
 }
 
-TEST_CASE("two samples of one name with other contents are a conflict, with equal ones one file") {
+TEST_CASE("members that meet at one path are one file where they are equal, else each gets a name") {
   ShardFolder folder;
   folder.write("shards/a.tar", TarBuilder().file("k.jpg", "one").end());
   folder.write("shards/b.tar", TarBuilder().file("k.jpg", "one").end());
   const ExtractResult result = extract_to(folder.path("shards"), folder.path("out")).result;
   CHECK(result.files_written == 1);
   CHECK(result.files_kept == 1);
+  CHECK(result.files_renamed == 0);
+
   folder.write("shards/b.tar", TarBuilder().file("k.jpg", "two").end());
-  CHECK_THROWS_WITH_AS(extract_to(folder.path("shards"), folder.path("new")), doctest::Contains("k.jpg"), Error);
+  folder.write("shards/c.tar", TarBuilder().file("k.jpg", "three").file("k.jpg/inside.png", "below").end());
+  folder.write("shards/d.tar", TarBuilder().file("K.jpg", "upper").file("other.jpg", "x").end());
+  std::map<std::string, std::string> first;
+  for (const std::uint64_t threads : {1, 4}) {
+    const Extracted extracted = extract_to(folder.path("shards"), folder.path(fmt::format("new{}", threads)), threads);
+    CHECK(extracted.result.files_renamed == 3);  // the folder keeps the name k.jpg
+    CHECK(std::ranges::count(extracted.warnings, "files_renamed") == 1);
+    const auto content = tree_content(folder.path(fmt::format("new{}", threads)));
+    CHECK(content.size() == 6);
+    CHECK(content.at("k.jpg/inside.png") == "below");
+    CHECK(content.at("K.jpg") == "upper");
+    if (!first.empty()) CHECK(content == first);
+    first = content;
+    const Extracted again = extract_to(folder.path("shards"), folder.path(fmt::format("new{}", threads)), threads);
+    CHECK(again.result.files_kept == 6);
+  }
+  std::set<std::string> contents;
+  for (const auto& [path, content] : first) contents.insert(content);
+  CHECK(contents.size() == 6);
+}
+
+TEST_CASE("names that differ in case only meet where the file system folds case") {
+  PathHashes hashes;
+  const std::vector<std::string> paths = {"a/x.jpg", "A/X.jpg", "a/\xc3\x89.jpg", "a/\xc3\xa9.jpg", "b/x.jpg"};
+  for (const std::string& path : paths) hashes.add(path);
+  hashes.finish();
+  CHECK(hashes.meets("a/x.jpg"));
+  CHECK_FALSE(hashes.meets("b/x.jpg"));
+  for (const bool folds_case : {false, true}) {
+    PathClaims claims(hashes, folds_case);
+    std::set<std::string> given;
+    for (const std::string& path : paths) {
+      const std::string place = claims.claim(path, {}, "s.tar", [](const PathClaim&) { return false; });
+      CHECK(given.insert(folds_case ? folded(place) : place).second);
+      if (!folds_case) CHECK(place == path);
+    }
+  }
+  CHECK(folded("\xff\xc3") == "\xff\xc3");
 }
 
 TEST_CASE("a damaged shard, and content that is not what its index says, is an error") {

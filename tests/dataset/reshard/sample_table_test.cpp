@@ -81,8 +81,8 @@ TEST_CASE("the list of samples is gone from the disk when the table is") {
 
 TEST_CASE("a mark makes another key of the same length for every input") {
   Filled f(2, 10);
-  f.table.mark(3);
-  f.table.mark(13);
+  f.table.mark(3, SampleTable::Mark::by_input);
+  f.table.mark(13, SampleTable::Mark::by_input);
   CHECK(f.table.read(3).key.size() == f.table.read(3).source_key.size() + 9);
   CHECK(f.table.read(3).key.substr(11) != f.table.read(13).key.substr(11));
   CHECK(f.table.read(4).key == f.table.read(4).source_key);

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
@@ -82,6 +83,23 @@ TEST_CASE("images that fail are told apart, with shard, place and name, in the s
   }
 }
 
+TEST_CASE("PNG and WebP are decoded, and what is not decoded is counted") {
+  ShardFolder folder;
+  const std::string gif = std::string("GIF89a\1\0\1\0\0\0\0;", 14);
+  folder.write("s.tar",
+               TarBuilder()
+                   .file("a.png", kPng)
+                   .file("b.png", with_damaged_pixels(kPng))
+                   .file("c.gif", gif)
+                   .file("d.bmp", std::string("BM") + std::string(16, '\0') + std::string("\1\0\0\0\1\0\0\0", 8))
+                   .end());
+  const auto result = decode(folder);
+  CHECK(problem(result, "image_corrupt").key == "b.png");
+  CHECK(result.images == 4U);
+  CHECK(result.images_not_decoded == 2U);
+  CHECK(result.checked.back() == "2 images by decoding; 2 not decoded (.gif 1, BMP 1)");
+}
+
 TEST_CASE("members that are no images by name are not decoded") {
   ShardFolder folder;
   folder.write("s.tar", TarBuilder().sample("a", make_jpeg(), "0").file("a.npy", "numbers").end());
@@ -115,6 +133,34 @@ TEST_CASE("what differs from the source is named: bytes, sizes, images that came
                                  "differs_from_source class_2/img_002.jpg", "missing_from_shards class_1/new.jpg",
                                  "not_in_source class_1/img_007.cls", "not_in_source class_1/img_007.jpg"});
   CHECK(result.has_findings());
+}
+
+TEST_CASE("labels and side-cars of the source have to be in the shards") {
+  ShardFolder folder;
+  for (const char* name : {"cat/a.jpg", "cat/b.jpg", "dog/c.jpg", "dog/c.txt", "dog/c.json"}) {
+    write_file(folder.path(fmt::format("src/{}", name)), name);
+  }
+  const auto against = [&] {
+    return verify_path(folder.path(), {.shards = {}, .against = folder.path("src"), .threads = {}});
+  };
+  const auto image = [](const char* key) { return std::string(key) + ".jpg"; };
+  TarBuilder none;
+  for (const char* key : {"cat/a", "cat/b", "dog/c"}) none.file(image(key), image(key));
+  folder.write("s.tar", none.end());
+  const auto unlabelled = against();
+  CHECK(codes(unlabelled) ==
+        Codes{"missing_label", "missing_label", "missing_label", "missing_field", "missing_field"});
+  CHECK(unlabelled.has_findings());
+
+  TarBuilder some;
+  some.sample("cat/a", "cat/a.jpg", "0").file("cat/b.jpg", "cat/b.jpg");
+  some.file("dog/c.cls", "1").file("dog/c.jpg", "dog/c.jpg").file("dog/c.txt", "dog/c.txt");
+  folder.write("s.tar", some.end());
+  const auto partly = against();
+  CHECK(problem(partly, "missing_label").key == "cat/b");
+  CHECK(problem(partly, "missing_field").key == "dog/c");
+  CHECK(problem(partly, "missing_field").text.find("'dog/c.json'") != std::string::npos);
+  CHECK(partly.errors == 2);
 }
 
 TEST_CASE("labels are held against the source's classes") {

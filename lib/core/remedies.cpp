@@ -1,0 +1,102 @@
+#include "core/remedies.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/args.h>
+#include <fmt/format.h>
+
+#include "core/command_text.hpp"
+#include "core/text.hpp"
+
+namespace shardkit::remedy {
+namespace {
+
+constexpr std::array kTable{
+    Row{"verify", "shardctl verify {}"},
+    Row{"list", "shardctl ls {}"},
+    Row{"reshard", "shardctl reshard {} OUT"},
+    Row{"salvage", " --salvage"},
+    Row{"mark_duplicates", " --mark-duplicates"},
+    Row{"drop_bad", " --drop-bad"},
+    Row{"merge_classes", " --merge-classes"},
+    Row{"rename", " --rename {}"},
+    Row{"multiple_of", " --multiple-of {}"},
+    Row{"index", "shardctl index {}"},
+    Row{"index_reader", " --{}"},
+    Row{"remove_index", "rm -f {}"},
+    Row{"forget_set", "rm -f {}/manifest.json {}/.shardkit/*.index"},
+    Row{"evict", "shardctl cache gc {} --limit 0"},
+    Row{"release", "shardctl cache release {} --all"},
+    Row{"check_repair", "shardctl cache check {} --repair"},
+    Row{"stage", "shardctl stage {} {}"},
+    Row{"stage_by_size", " --manifest none"},
+};
+
+/// The row's command with its gaps filled.
+std::string filled(std::string_view name, const std::vector<std::string>& gaps = {}) {
+  const auto* row = std::ranges::find(kTable, name, &Row::name);
+  fmt::dynamic_format_arg_store<fmt::format_context> store;
+  for (const std::string& gap : gaps) store.push_back(gap);
+  return fmt::vformat(row->command, store);
+}
+
+bool hides(std::string_view text) { return without_secrets(text) != text; }
+
+std::string word(const std::string& named, const char* stand_in) { return hides(named) ? stand_in : shell_word(named); }
+
+std::string words(const Named& shards) {
+  std::string text;
+  for (const std::string& shard : shards) text += (text.empty() ? "" : " ") + word(shard, "SHARDS");
+  return text;
+}
+
+}  // namespace
+
+std::span<const Row> table() { return kTable; }
+
+std::string verify(const Named& shards) { return filled("verify", {words(shards)}); }
+std::string list(const Named& shards) { return filled("list", {words(shards)}); }
+
+std::string reshard(const Named& shards, const Repairs& repairs) {
+  std::string command = filled("reshard", {words(shards)});
+  if (repairs.salvage) command += filled("salvage");
+  if (repairs.mark_duplicates) command += filled("mark_duplicates");
+  if (repairs.drop_bad) command += filled("drop_bad");
+  return command;
+}
+
+std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks) {
+  return reshard(shards) + filled("multiple_of", {fmt::to_string(ranks)});
+}
+
+std::string index(const Named& shards, std::string_view reader) {
+  const std::string command = filled("index", {words(shards)});
+  return reader.empty() ? command : command + filled("index_reader", {std::string(reader)});
+}
+
+std::string remove_index(const std::string& path) { return filled("remove_index", {shell_word(path)}); }
+std::string evict(const std::string& folder) { return filled("evict", {shell_word(folder)}); }
+std::string forget_set(const std::string& folder) {
+  return filled("forget_set", {shell_word(folder), shell_word(folder)});
+}
+std::string release(const std::string& folder) { return filled("release", {shell_word(folder)}); }
+std::string check_and_repair(const std::string& folder) { return filled("check_repair", {shell_word(folder)}); }
+
+std::string stage(const std::string& source, const std::string& folder, bool by_size) {
+  return filled("stage", {word(source, "SRC"), shell_word(folder)}) + (by_size ? filled("stage_by_size") : "");
+}
+
+std::string with_merge_classes(const std::string& command) { return command + filled("merge_classes"); }
+std::string with_mark_duplicates(const std::string& command) { return command + filled("mark_duplicates"); }
+std::string with_salvage(const std::string& command) { return command + filled("salvage"); }
+std::string with_rename(const std::string& command, std::string_view extension, std::string_view to) {
+  return command + filled("rename", {shell_word(fmt::format("{}={}", extension, to))});
+}
+
+std::string in_text(const std::string& command) {
+  if (!hides(command)) return fmt::format("`{}`", command);
+  return "the same command with" + command.substr(std::min(command.rfind(" --"), command.size()));
+}
+
+}  // namespace shardkit::remedy

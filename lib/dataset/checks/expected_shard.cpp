@@ -1,0 +1,210 @@
+#include "dataset/checks/expected_shard.hpp"
+
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "core/units.hpp"
+#include "dataset/checks/shard_checker.hpp"
+#include "io/publish.hpp"
+#include "sync/task_group.hpp"
+
+namespace shardkit::dataset {
+namespace {
+
+/// Of the shard as a whole.
+void note(ShardReport& report, ProblemCode code, const std::string& detail) {
+  report.log.add(code, std::nullopt, "", detail);
+}
+
+/// False when another size was found, which explains all other differences. What stands behind the end of the archive
+/// has been noted.
+bool has_expected_size(const catalog::ShardFile& shard, const ExpectedShard& expected, ShardReport& report) {
+  const auto bytes = expected.bytes();
+  if (!bytes || shard.bytes == *bytes) return true;
+  if (report.log.has(ProblemCode::data_after_end)) return false;
+  const std::uint64_t samples = *expected.samples();
+  note(report, expected.manifest != nullptr ? ProblemCode::shard_size : ProblemCode::index_mismatch,
+       fmt::format("{} bytes, expected {}{}", shard.bytes, *bytes,
+                   report.samples == samples ? "" : fmt::format("; {} samples, expected {}", report.samples, samples)));
+  return false;
+}
+
+/// Whether the index is of this shard, by its first line and its last.
+bool is_index_of(const catalog::ShardFile& shard, const ExpectedShard& expected, ShardReport& report) {
+  const formats::ShardSummary& index = *expected.index;
+  std::string why;
+  if (index.shard != shard.name) {
+    why = fmt::format("it is the index of '{}'", index.shard);
+  } else if (expected.manifest != nullptr && !(index.xxh3_128 == expected.manifest->xxh3_128)) {
+    why = "it holds another checksum than the manifest";
+  }
+  if (!why.empty()) note(report, ProblemCode::index_mismatch, why);
+  return why.empty();
+}
+
+/// Compares each row with the sample at its place. `same_bytes`: the tar's bytes are those that were indexed, so that
+/// a content with another checksum is the row's fault.
+class RowComparison {
+ public:
+  RowComparison(const SampleRows& rows, bool same_bytes, ShardReport& report)
+      : rows_(rows), same_bytes_(same_bytes), report_(report) {}
+
+  void add(const formats::IndexSample& row) {
+    const std::size_t at = count_++;
+    if (at >= rows_.layouts.size()) return;
+    if (layout_hash(row.key, row.label, row.members) != rows_.layouts[at]) {
+      return note(row, at, "says another key, label, extension, offset or size than the tar has");
+    }
+    if (!same_bytes_ || rows_.contents.empty()) return;
+    std::vector<std::uint64_t> contents;
+    for (const formats::IndexMember& member : row.members) contents.push_back(member.xxh3);
+    if (content_hash(contents) != rows_.contents[at]) note(row, at, "says another checksum than the contents have");
+  }
+
+  /// After the last row of an index that could be read to its end.
+  void finish() {
+    for (const Mismatch& row : mismatches_) {
+      report_.log.add(ProblemCode::index_mismatch, row.offset, row.key, row.text, row.count);
+    }
+    if (count_ == rows_.layouts.size()) return;
+    report_.log.add(ProblemCode::index_mismatch, std::nullopt, "",
+                    fmt::format("it has {}, the tar has {}", format_count(count_, "row"),
+                                format_count(rows_.layouts.size(), "sample")));
+  }
+
+ private:
+  struct Mismatch {
+    std::uint64_t offset = 0;
+    std::string key;
+    std::string text;
+    std::uint64_t count = 1;
+  };
+
+  void note(const formats::IndexSample& row, std::size_t at, const char* what) {
+    if (mismatches_.size() == ProblemLog::kMostErrorsListed) {
+      ++mismatches_.back().count;
+    } else {
+      mismatches_.push_back({row.members.front().offset, row.key, fmt::format("row {} {}", at + 1, what)});
+    }
+  }
+
+  const SampleRows& rows_;
+  const bool same_bytes_;
+  ShardReport& report_;
+  std::size_t count_ = 0;
+  std::vector<Mismatch> mismatches_;
+};
+
+/// XXH3-64 of a member's content; empty when the file ends before it does.
+std::optional<std::uint64_t> hash_member(ByteSource& shard, const formats::IndexMember& member) {
+  Xxh3Stream hash;
+  const std::uint64_t got = shard.stream(member.offset, member.size, [&](Bytes piece) { hash.update(piece); });
+  return got < member.size ? std::nullopt : std::optional(hash.digest64());
+}
+
+/// After the whole tar's hash was wrong: names the samples that changed, or says that none did.
+void find_damaged_samples(catalog::Inputs& inputs, const catalog::ShardFile& shard, const std::string& index_path,
+                          ShardReport& report, Context& ctx) {
+  const auto file = inputs.open(shard.path);
+  const auto index = inputs.open(index_path);
+  std::uint64_t damaged = 0;
+  formats::ShardIndexVisitor visitor;
+  visitor.sample = [&](formats::IndexSample&& sample) {
+    ctx.throw_if_stopped();
+    for (const formats::IndexMember& member : sample.members) {
+      if (hash_member(*file, member) == member.xxh3) continue;
+      ++damaged;
+      report.log.add(ProblemCode::sample_checksum, member.offset, sample.key, sample.key + "." + member.extension);
+    }
+  };
+  formats::read_shard_index(*index, index_path, visitor);
+  if (damaged > 0) return;
+  note(report, ProblemCode::checksum, "all samples' contents are as written; the damage lies in headers or padding");
+}
+
+/// Notes what changed in a shard whose bytes are not those that `expected` says.
+void note_changed_bytes(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
+                        const Hash128& found, ShardReport& report, Context& ctx) {
+  const Hash128 hash = *expected.hash();
+  const bool index_fits = expected.index && expected.index->xxh3_128 == hash;
+  const bool named = index_fits && guarded(report.log, ProblemCode::index_damaged, [&] {
+                       find_damaged_samples(inputs, shard, expected.index_path, report, ctx);
+                     });
+  if (!named) {
+    note(report, ProblemCode::checksum, fmt::format("XXH3-128 {}, expected {}", to_hex(found), to_hex(hash)));
+  }
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> ExpectedShard::bytes() const {
+  if (manifest != nullptr) return manifest->bytes;
+  return index ? std::optional(index->bytes) : std::nullopt;
+}
+
+std::optional<std::uint64_t> ExpectedShard::samples() const {
+  if (manifest != nullptr) return manifest->samples;
+  return index ? std::optional(index->samples) : std::nullopt;
+}
+
+std::optional<Hash128> ExpectedShard::hash() const {
+  if (manifest != nullptr) return manifest->xxh3_128;
+  return index ? std::optional(index->xxh3_128) : std::nullopt;
+}
+
+std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set) {
+  std::unordered_map<std::string_view, const formats::ManifestShard*> listed;
+  if (set.manifest) {
+    for (const formats::ManifestShard& shard : set.manifest->shards) listed.emplace(shard.name, &shard);
+  }
+  std::vector<ExpectedShard> result(set.shards.size());
+  const auto look_up = [&](std::size_t at, std::size_t) {
+    const catalog::ShardFile& shard = set.shards[at];
+    ExpectedShard& expected = result[at];
+    if (const auto entry = listed.find(shard.name); entry != listed.end()) expected.manifest = entry->second;
+    const std::string path = io::join_path(io::parent_folder(shard.path), formats::shard_index_path(shard.name));
+    if (!set.inputs->exists(path)) return;
+    expected.index_path = path;
+    try {
+      expected.index = formats::read_shard_summary(*set.inputs->open(path), path);
+    } catch (const Error& error) {  // verify_shard() reads it in full and says what is wrong with it
+      if (error.code() == ErrorCode::cancelled) throw;
+    }
+  };
+  constexpr std::size_t at_a_time = 32;
+  sync::for_each_index(set.shards.size(), at_a_time, set.inputs->stop(), look_up);
+  return result;
+}
+
+std::uint64_t content_hash(const std::vector<std::uint64_t>& contents) {
+  return xxh3_64(std::as_bytes(std::span(contents)));
+}
+
+void compare_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
+                   const std::optional<Hash128>& found, const SampleRows& rows, ShardReport& report, Context& ctx) {
+  if (!has_expected_size(shard, expected, report)) {
+    report.damaged = true;
+    return;
+  }
+  const auto hash = expected.hash();
+  if (found && hash && !(*found == *hash)) {
+    report.damaged = true;
+    return note_changed_bytes(inputs, shard, expected, *found, report, ctx);
+  }
+  if (expected.manifest != nullptr && report.samples != expected.manifest->samples) {
+    note(report, ProblemCode::sample_count,
+         fmt::format("{} samples, expected {}", report.samples, expected.manifest->samples));
+  }
+  if (expected.index_path.empty()) return;
+  RowComparison comparison(rows, found.has_value(), report);
+  const bool is_ours = !expected.index || is_index_of(shard, expected, report);
+  formats::ShardIndexVisitor visitor;
+  if (is_ours) visitor.sample = [&](formats::IndexSample&& row) { comparison.add(row); };
+  const bool sound = guarded(report.log, ProblemCode::index_damaged, [&] {
+    formats::read_shard_index(*inputs.open(expected.index_path), expected.index_path, visitor);
+  });
+  if (sound && is_ours) comparison.finish();
+}
+
+}  // namespace shardkit::dataset

@@ -1,0 +1,91 @@
+#include "dataset/reshard/sample_filter.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "dataset/reshard/reshard_inputs.hpp"
+#include "formats/portable_name.hpp"
+
+namespace shardkit::dataset {
+namespace {
+
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
+
+}  // namespace
+
+SampleFilter::SampleFilter(const ReshardOptions& options, const std::vector<formats::ManifestClass>& classes)
+    : globs_(options.keys),
+      min_size_(options.min_size.value_or(0)),
+      max_size_(options.max_size.value_or(std::numeric_limits<std::uint64_t>::max())) {
+  if (min_size_ > max_size_) refuse("--min-size is above --max-size: no sample would be left");
+  for (const std::string& wanted : options.classes) {
+    bool found = false;
+    for (const formats::ManifestClass& item : classes) {
+      if (item.name != wanted) continue;
+      classes_[item.label].insert(item.name);
+      found = true;
+    }
+    const auto label = parse_count(wanted);
+    if (!found && !label) {
+      refuse(
+          fmt::format("--class '{}' is no label, and no class of that name is in the inputs' manifests; give its "
+                      "label, or choose by --key 'PATTERN'",
+                      wanted));
+    }
+    if (!found) labels_.insert(*label);
+  }
+  for (auto& [label, names] : names_by_label(classes)) {
+    if (!classes_.contains(label)) continue;
+    if (names.size() == 1) {
+      labels_.insert(label);
+    } else {
+      names_.emplace(label, std::move(names));
+    }
+  }
+}
+
+bool SampleFilter::keeps(const formats::MovedSample& sample) const {
+  if (!keeps_class(sample)) return false;
+  const auto matches = [&](const std::string& glob) {
+    return ::fnmatch(glob.c_str(), sample.source_key.c_str(), 0) == 0;
+  };
+  if (!globs_.empty() && std::ranges::none_of(globs_, matches)) return false;
+  std::uint64_t bytes = 0;
+  for (const formats::MovedMember& member : sample.members) bytes += member.size;
+  return min_size_ <= bytes && bytes <= max_size_;
+}
+
+bool SampleFilter::keeps_class(const formats::MovedSample& sample) const {
+  if (labels_.empty() && classes_.empty()) return true;
+  if (!sample.label) return false;
+  if (labels_.contains(*sample.label)) return true;
+  const auto names = names_.find(*sample.label);
+  return names != names_.end() &&
+         classes_.at(*sample.label).contains(names->second[formats::class_of_path(sample, names->second)]);
+}
+
+std::map<std::string, std::string> parse_renames(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> renames;
+  for (const std::string& rename : texts) {
+    const std::size_t equals = rename.find('=');
+    const std::string from = equals == 0 ? "" : formats::portable_moved_extension(rename.substr(0, equals));
+    const std::string to = equals == std::string::npos ? "" : rename.substr(equals + 1);
+    if ((from.empty() && equals != 0) || to.empty() || to != formats::portable_moved_extension(to) ||
+        to.starts_with('.') || to.ends_with('.')) {
+      refuse(
+          fmt::format("--rename '{}': say OLD=NEW, such as jpeg=jpg; the new extension has letters in lower case, "
+                      "digits, '_', '-' and dots between them",
+                      rename));
+    }
+    if (!renames.emplace(from, to).second) refuse(fmt::format("--rename names '{}' twice", from));
+  }
+  return renames;
+}
+
+}  // namespace shardkit::dataset

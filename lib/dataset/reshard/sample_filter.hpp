@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dataset/reshard/reshard.hpp"
+#include "formats/manifest.hpp"
+#include "formats/moved_sample.hpp"
+
+namespace shardkit::dataset {
+
+/// Which samples a reshard keeps. Thread-safe.
+class SampleFilter {
+ public:
+  /// `classes` are those that the inputs' manifests know. Throws Error{usage} for a class that is neither a name among
+  /// them nor a number, and for sizes that exclude each other.
+  SampleFilter(const ReshardOptions& options, const std::vector<formats::ManifestClass>& classes);
+
+  /// By class or label, key in the input, and bytes of all members together. Of classes that share a label the
+  /// sample's path tells which it is of.
+  bool keeps(const formats::MovedSample& sample) const;
+
+ private:
+  bool keeps_class(const formats::MovedSample& sample) const;
+
+  std::set<std::uint64_t> labels_;                           ///< of which all samples are wanted
+  std::map<std::uint64_t, std::set<std::string>> classes_;   ///< wanted by name, by label
+  std::map<std::uint64_t, std::vector<std::string>> names_;  ///< of labels that several classes share
+  std::vector<std::string> globs_;                           ///< empty: any
+  std::uint64_t min_size_;
+  std::uint64_t max_size_;
+};
+
+/// --rename: "OLD=NEW" each, extensions by those that they replace. Throws Error{usage} for anything else, and for
+/// extensions that no portable member can have.
+std::map<std::string, std::string> parse_renames(const std::vector<std::string>& texts);
+
+}  // namespace shardkit::dataset

@@ -1,0 +1,230 @@
+#include "dataset/reshard/tar_samples.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/remedies.hpp"
+#include "dataset/samples/sample_lister.hpp"
+#include "formats/sample_name.hpp"
+#include "formats/tar_scanner.hpp"
+
+namespace shardkit::dataset {
+
+bool is_stray_name(std::string_view name) {
+  const std::string_view base = name.substr(name.rfind('/') + 1);
+  return base.empty() || base.starts_with('.') || name.starts_with("__MACOSX/") ||
+         name.find("/__MACOSX/") != std::string_view::npos;
+}
+
+namespace {
+
+constexpr std::size_t kMostMembers = 4096;
+
+/// Where the content lies that a hard link in a tar stands for.
+struct LinkedContent {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+struct Link {
+  std::string name;
+  std::string target;
+  std::uint64_t offset;
+};
+
+void for_each_entry(ByteSource& tar, const Context& ctx, const std::function<void(const formats::TarEntry&)>& take) {
+  formats::TarScanner scanner(tar, [](const formats::TarFinding&) {});
+  for (formats::TarEntry entry; scanner.next(entry);) {
+    ctx.throw_if_stopped();
+    take(entry);
+  }
+}
+
+/// The contents of a tar's hard links, by the offset of the link's header. Reads the tar's headers twice.
+std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const std::string& name,
+                                                          const Context& ctx) {
+  std::vector<Link> links;
+  std::map<std::string_view, std::optional<LinkedContent>> contents;  // of what links name
+  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
+    if (entry.type == formats::TarType::hard_link)
+      links.push_back({entry.name, entry.link_target, entry.header_offset});
+  });
+  for (const Link& link : links) contents.emplace(link.target, std::nullopt);
+  for_each_entry(tar, ctx, [&](const formats::TarEntry& entry) {
+    const auto found = contents.find(entry.name);
+    if (entry.type != formats::TarType::regular || found == contents.end() || found->second) return;
+    found->second = LinkedContent{entry.data_offset, entry.size};
+  });
+  std::map<std::string_view, std::string_view> next;
+  for (const Link& link : links) next.emplace(link.name, link.target);
+
+  std::map<std::uint64_t, LinkedContent> resolved;
+  for (const Link& link : links) {
+    std::string_view target = link.target;
+    // A chain without a cycle is no longer than there are links.
+    for (std::size_t steps = 0; steps < links.size() && !contents.at(target); ++steps) {
+      const auto onward = next.find(target);
+      if (onward == next.end()) break;
+      target = onward->second;
+    }
+    const auto content = contents.find(target);
+    if (!content->second) {
+      throw Error(
+          ErrorCode::corrupt,
+          fmt::format("shard '{}', at byte {}: '{}' is a hard link to '{}', which leads to no file in this tar; "
+                      "pack it again without links (tar --hard-dereference)",
+                      name, link.offset, link.name, link.target),
+          name, link.offset);
+    }
+    resolved.emplace(link.offset, *content->second);
+  }
+  return resolved;
+}
+
+[[noreturn]] void refuse_tar(ErrorCode code, const std::string& path, std::uint64_t offset, const std::string& text) {
+  throw Error(code,
+              fmt::format("shard '{}' cannot be read, at byte {}: {}; {} tells all that is wrong with it", path, offset,
+                          text, remedy::in_text(remedy::verify({path}))),
+              path, offset);
+}
+
+/// Makes a link the file that it stands for; false when its content is not known.
+bool follow_link(const std::map<std::uint64_t, LinkedContent>& links, formats::TarEntry& entry) {
+  const auto link = links.find(entry.header_offset);
+  if (link == links.end()) return false;
+  entry.type = formats::TarType::regular;
+  entry.data_offset = link->second.offset;
+  entry.size = link->second.size;
+  return true;
+}
+
+/// A sample of the tar at `path`, with its key and extensions as they are there, the latter in lower case.
+formats::MovedSample moved_sample(ListedSample&& listed, std::size_t input, const std::string& path) {
+  if (listed.members.size() > kMostMembers) {
+    refuse_tar(ErrorCode::unsupported, path, listed.members.front().offset,
+               fmt::format("more than {} members in a row share the key '{}'; is this a tar of samples?", kMostMembers,
+                           listed.key));
+  }
+  formats::MovedSample sample;
+  sample.input = input;
+  sample.source_key = std::move(listed.key);
+  sample.label = listed.label;
+  for (ListedMember& member : listed.members) {
+    if (!member.plain) {
+      refuse_tar(ErrorCode::unsupported, path, member.offset,
+                 fmt::format("'{}' is stored as a sparse file; pack it again without --sparse", member.name));
+    }
+    sample.members.push_back({std::move(member.extension), member.offset, member.size, std::nullopt});
+  }
+  return sample;
+}
+
+/// One pass over a tar's headers. Holds each sample back until the next one comes: the last may be cut.
+class HeaderPass {
+ public:
+  HeaderPass(const TarReading& reading, const TarSamplesVisitor& visitor, Context& ctx)
+      : reading_(reading), visitor_(visitor), ctx_(ctx) {}
+
+  /// False when `links` lacks a hard link that stands in the tar.
+  bool run(ByteSource& tar, const std::map<std::uint64_t, LinkedContent>& links) {
+    bool needs_links = false;
+    ListingVisitor listing;
+    listing.admit = [&](formats::TarEntry& entry) {
+      const bool resolved = entry.type == formats::TarType::hard_link && follow_link(links, entry);
+      needs_links = needs_links || (entry.type == formats::TarType::hard_link && !resolved);
+      return admits(entry);
+    };
+    listing.sample = [&](ListedSample&& listed) {
+      if (!needs_links) hold(std::move(listed));
+      return !needs_links;
+    };
+    listing.other = [&](formats::TarEntry&& entry) {
+      found_.ignored += entry.type == formats::TarType::directory ? 0 : 1;
+    };
+    listing.finding = [&](const formats::TarFinding& finding) { find(finding); };
+    found_.lacks_end = !list_headers(tar, reading_.path, listing, ctx_);
+    if (!needs_links) finish(tar.size());
+    return !needs_links;
+  }
+
+  const TarSamples& found() const { return found_; }
+
+ private:
+  bool admits(formats::TarEntry& entry) const {
+    if (is_stray_name(entry.name)) return false;
+    const auto name = formats::split_sample_name(entry.name);
+    const bool has_extension = name && !name->extension.empty();
+    if (has_extension || reading_.extension.empty()) return has_extension || !name;
+    if (entry.name.ends_with('.')) entry.name.pop_back();
+    entry.name += "." + reading_.extension;
+    return true;
+  }
+
+  void find(const formats::TarFinding& finding) {
+    using enum formats::TarFault;
+    const formats::TarFault fault = finding.fault;
+    if (fault != truncated && fault != bad_checksum && fault != bad_size && fault != data_after_end) {
+      refuse_tar(ErrorCode::corrupt, reading_.path, finding.offset, finding.text);
+    }
+    if (!reading_.salvage) {
+      refuse_tar(
+          ErrorCode::corrupt, reading_.path, finding.offset,
+          fmt::format("{}; {} takes what stands before that", finding.text, remedy::in_text(reading_.salvage_command)));
+    }
+    found_.cut = true;
+    behind_end_ = fault == data_after_end;
+  }
+
+  void hold(ListedSample&& listed) {
+    if (held_) flush();
+    held_ = std::move(listed);
+  }
+
+  void flush() {
+    before_.clear();
+    for (const ListedMember& member : held_->members) {
+      before_.push_back(member.extension);
+      found_.end = std::max(found_.end, member.offset + member.size);
+    }
+    visitor_.sample(moved_sample(std::move(*held_), reading_.input, reading_.path));
+    held_.reset();
+  }
+
+  void finish(std::uint64_t tar_bytes) {
+    if (!held_) return;
+    const bool is_whole = is_whole_before_cut(held_->members, before_, tar_bytes);
+    const bool may_be_cut = found_.cut || (found_.lacks_end && reading_.salvage);
+    if (is_whole || behind_end_ || !may_be_cut) return flush();
+    found_.cut = true;
+    found_.lost_one = true;
+  }
+
+  const TarReading& reading_;
+  const TarSamplesVisitor& visitor_;
+  Context& ctx_;
+  TarSamples found_;
+  std::optional<ListedSample> held_;
+  std::vector<std::string> before_;  ///< extensions of the sample that was kept last
+  bool behind_end_ = false;          ///< what is lost stands behind the end of the archive
+};
+
+}  // namespace
+
+TarSamples read_tar_samples(ByteSource& tar, const TarReading& reading, const TarSamplesVisitor& visitor,
+                            Context& ctx) {
+  std::map<std::uint64_t, LinkedContent> links;
+  while (true) {
+    HeaderPass pass(reading, visitor, ctx);
+    if (pass.run(tar, links)) return pass.found();
+    links = resolve_hard_links(tar, reading.path, ctx);
+    visitor.restart();
+  }
+}
+
+}  // namespace shardkit::dataset

@@ -1,0 +1,113 @@
+#include "dataset/verify/image_check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "core/units.hpp"
+#include "image/pixel_check.hpp"
+
+using namespace std::string_view_literals;
+
+namespace shardkit::dataset {
+
+class ImageCheck::Collector final : public MemberWatcher {
+ public:
+  Collector(ImageCheck& owner, std::size_t shard) : owner_(owner), shard_(shard) {}
+
+  bool begin(const formats::TarEntry& entry, const formats::SampleName& name) override {
+    if (!is_image_member(name.extension)) {
+      owner_.count_other(name.extension);
+      return false;
+    }
+    image_ = {{shard_, entry.data_offset, entry.name}, std::string(name.extension), {}};
+    if (entry.size > kLargestImage) {
+      owner_.add(std::move(image_.place), ImageFault{ProblemCode::image_too_large, format_size(entry.size)});
+      return false;
+    }
+    image_.bytes.reserve(entry.size);
+    return true;
+  }
+  void piece(Bytes bytes) override { image_.bytes.insert(image_.bytes.end(), bytes.begin(), bytes.end()); }
+  void end() override {
+    const std::uint64_t cost = image_.bytes.size();
+    if (owner_.queue_.push(std::move(image_), cost, owner_.stop_)) return;
+    throw Error(ErrorCode::cancelled, "stopped while images were checked");
+  }
+
+ private:
+  ImageCheck& owner_;
+  std::size_t shard_;
+  Image image_;
+};
+
+std::unique_ptr<MemberWatcher> ImageCheck::collector(std::size_t shard) {
+  return std::make_unique<Collector>(*this, shard);
+}
+
+void ImageCheck::decode(const std::stop_token& stop) {
+  image::JpegDecoder decoder;
+  while (std::optional<Image> image = queue_.pop(stop)) {
+    std::optional<ImageFault> fault = image_fault(decoder, image->bytes, image->extension);
+    add(std::move(image->place), std::move(fault));
+    const image::ImageKind kind = image::sniff_image(image->bytes);
+    if (kind == image::ImageKind::unknown || image::has_decoder(kind)) continue;
+    const std::scoped_lock lock(mutex_);
+    ++not_decoded_[std::string(image::image_kind_name(kind))];
+  }
+}
+
+/// Images by their names which no loader of this kind of set takes for images.
+void ImageCheck::count_other(std::string_view extension) {
+  constexpr std::array kKinds{"gif"sv, "heic"sv, "heif"sv, "avif"sv, "jxl"sv, "jp2"sv, "svg"sv, "exr"sv};
+  const std::string last = lower_case(extension.substr(extension.rfind('.') + 1));
+  if (std::ranges::find(kKinds, last) == kKinds.end()) return;
+  const std::scoped_lock lock(mutex_);
+  ++images_;
+  ++not_decoded_["." + last];
+}
+
+std::uint64_t ImageCheck::not_decoded() const {
+  std::uint64_t sum = 0;
+  for (const auto& [kind, count] : not_decoded_) sum += count;
+  return sum;
+}
+
+std::string ImageCheck::kinds_not_decoded() const {
+  std::string text;
+  for (const auto& [kind, count] : not_decoded_) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", kind, format_count(count));
+  }
+  return text;
+}
+
+void ImageCheck::note(std::size_t shard, ProblemLog& log) {
+  const std::scoped_lock lock(mutex_);
+  std::multimap<std::uint64_t, std::pair<ProblemCode, const Found*>> in_order;
+  for (const auto& [code, findings] : shards_[shard]) {
+    for (const auto& [offset, found] : findings.first) in_order.emplace(offset, std::pair(code, &found));
+  }
+  for (const auto& [offset, item] : in_order) log.add(item.first, offset, item.second->name, item.second->text);
+  for (const auto& [code, findings] : shards_[shard]) {
+    const std::uint64_t unlisted = findings.count - findings.first.size();
+    if (unlisted > 0) log.add(code, std::nullopt, "", {}, unlisted);
+  }
+  shards_[shard] = {};
+}
+
+void ImageCheck::add(Place&& place, std::optional<ImageFault> fault) {
+  const std::scoped_lock lock(mutex_);
+  ++images_;
+  if (!fault) return;
+  CodeFindings& code = shards_[place.shard][fault->code];
+  ++code.count;
+  code.first.emplace(place.offset, Found{std::move(place.name), std::move(fault->text)});
+  if (code.first.size() > ProblemLog::most_listed(fault->code)) code.first.erase(std::prev(code.first.end()));
+}
+
+}  // namespace shardkit::dataset

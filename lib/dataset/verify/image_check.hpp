@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataset/checks/image_fault.hpp"
+#include "dataset/checks/problem.hpp"
+#include "dataset/checks/shard_checker.hpp"
+#include "sync/bounded_queue.hpp"
+
+namespace shardkit::dataset {
+
+/// Decodes the images of many shards on threads of its own while others read the shards: a set of one shard keeps all
+/// cores busy too. At most 128 MiB of images wait, and one more for each reader and each decoder; of what is found in a
+/// shard no more is kept than its ProblemLog lists.
+class ImageCheck {
+ public:
+  /// Stops handing out images when `stop` does.
+  ImageCheck(std::size_t shards, std::stop_token stop) : queue_(kWaiting), stop_(std::move(stop)), shards_(shards) {}
+
+  /// Collects the images of one shard; to be used by the one thread that reads it.
+  std::unique_ptr<MemberWatcher> collector(std::size_t shard);
+
+  /// What a decoding thread does until close() or a stop.
+  void decode(const std::stop_token& stop);
+
+  /// No more images come.
+  void close() { queue_.close(); }
+
+  /// The images that were looked at. To be called when all decoding threads have ended, as what follows.
+  std::uint64_t images() const { return images_; }
+  /// Those of kinds that nothing here decodes.
+  std::uint64_t not_decoded() const;
+  /// "BMP 2, .gif 1"; empty when all were decoded.
+  std::string kinds_not_decoded() const;
+
+  /// Adds what was found in a shard to its log, in the shard's order; once.
+  void note(std::size_t shard, ProblemLog& log);
+
+ private:
+  static constexpr std::uint64_t kWaiting = 128U << 20U;
+  struct Place {
+    std::size_t shard = 0;
+    std::uint64_t offset = 0;  ///< of the content
+    std::string name;
+  };
+  struct Image {
+    Place place;
+    std::string extension;
+    std::vector<std::byte> bytes;
+  };
+  struct Found {
+    std::string name;
+    std::string text;
+  };
+  struct CodeFindings {
+    std::uint64_t count = 0;
+    std::map<std::uint64_t, Found> first;  ///< by offset: decoders do not find them in this order
+  };
+  using ShardFindings = std::map<ProblemCode, CodeFindings>;
+
+  class Collector;
+
+  void add(Place&& place, std::optional<ImageFault> fault);
+  void count_other(std::string_view extension);
+
+  sync::BoundedQueue<Image> queue_;
+  std::stop_token stop_;
+  std::mutex mutex_;  ///< guards what follows
+  std::uint64_t images_ = 0;
+  std::map<std::string, std::uint64_t> not_decoded_;  ///< by kind
+  std::vector<ShardFindings> shards_;
+};
+
+}  // namespace shardkit::dataset

@@ -1,0 +1,204 @@
+// What reshard repairs: members that stand apart, keys and extensions that occur twice, shards that are cut, sets whose
+// classes have other labels.
+#include <filesystem>
+#include <map>
+
+#include "dataset/convert/convert.hpp"
+#include "dataset/verify/verify_support.hpp"
+#include "reshard_support.hpp"
+
+using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Repaired {
+  ReshardResult result;
+  std::vector<std::string> warnings;
+};
+
+Repaired repair(const ReshardOptions& options) {
+  Context ctx;
+  Repaired repaired{reshard(options, ctx), {}};
+  for (const Warning& warning : ctx.warnings()) repaired.warnings.push_back(warning.code);
+  return repaired;
+}
+
+void check_sound(const std::string& folder) {
+  const VerifyResult result = verify_path(folder, {.shards = {}, .strict = true, .threads = {}});
+  CHECK_MESSAGE(!result.has_findings(), result.verdict);
+}
+
+}  // namespace
+
+TEST_CASE("members that stand apart are put together again") {
+  // All labels behind all images, in three pieces each, and one sample as it should be.
+  TarBuilder apart;
+  for (int i = 0; i < 5; ++i) apart.file(fmt::format("k{}.jpg", i), fmt::format("image {}", i));
+  apart.sample("whole", "image", "9");
+  for (int i = 0; i < 5; ++i) apart.file(fmt::format("k{}.cls", i), fmt::to_string(i));
+  for (int i = 0; i < 5; ++i) apart.file(fmt::format("k{}.json", i), "{}");
+  const OneTar tar(apart.end());
+  for (const bool indexed : {false, true}) {
+    if (indexed) index_folder(tar.folder);
+    ReshardOptions options = tar.options();
+    options.target = tar.folder.path(indexed ? "by_index" : "by_headers");
+    const Repaired repaired = repair(options);
+    CHECK(repaired.result.samples == 6);
+    CHECK(repaired.result.input_samples == 6);
+    CHECK(repaired.result.regrouped == 10);
+    CHECK(repaired.warnings == std::vector<std::string>{"members_regrouped"});
+    const std::vector<ReadMember> members = members_in(options.target);
+    CHECK(members.size() == 17);
+    CHECK(std::vector(members.begin() + 3, members.begin() + 6) ==
+          std::vector<ReadMember>{{"k1", "cls", "1"}, {"k1", "jpg", "image 1"}, {"k1", "json", "{}"}});
+    const VerifyResult sound = verify_path(options.target);
+    CHECK(sound.errors == 0);
+    CHECK(sound.classes->largest_label == 9);
+  }
+}
+
+TEST_CASE("samples of one tar that share a key are refused with the command that keeps both, or marked") {
+  const OneTar tar(TarBuilder().sample("k", "one", "0").sample("l", "x", "1").sample("k", "two", "1").end());
+  ReshardOptions options = tar.options();
+  const Error error = failure(options);
+  CHECK(error.code() == ErrorCode::conflict);
+  CHECK(says(error, fmt::format("`shardctl reshard {} {} --threads 2 --mark-duplicates`", tar.folder.path("in.tar"),
+                                tar.folder.path("out"))));
+  options.mark_duplicates = true;
+  CHECK(repair(options).result.samples == 3);
+  std::vector<std::string> contents;
+  for (const ReadMember& member : tar.result()) {
+    if (member.extension == "jpg") contents.push_back(member.content);
+  }
+  CHECK(contents == std::vector<std::string>{"one", "x", "two"});
+  check_sound(options.target);
+}
+
+TEST_CASE("members of a sample that share an extension are numbered") {
+  const OneTar tar(TarBuilder()
+                       .file("k.jpg", "1")
+                       .file("k.JPG", "2")
+                       .file("k.Jpg", "3")
+                       .file("k.2.jpg", "there before")
+                       .file("k.cls", "0")
+                       .end());
+  ReshardOptions options = tar.options();
+  CHECK(says(failure(options), "--mark-duplicates"));
+  options.mark_duplicates = true;
+  run(options);
+  CHECK(tar.result() == std::vector<ReadMember>{{"k", "2.jpg", "there before"},
+                                                {"k", "3.jpg", "2"},
+                                                {"k", "4.jpg", "3"},
+                                                {"k", "cls", "0"},
+                                                {"k", "jpg", "1"}});
+  check_sound(options.target);
+}
+
+TEST_CASE("members without an extension get one by --rename") {
+  const OneTar tar(TarBuilder().file("a/1", "x").file("a/1.cls", "0").file("a/2.", "y").file("a/2.cls", "1").end());
+  ReshardOptions options = tar.options();
+  options.rename = {"=jpg"};
+  run(options);
+  CHECK(tar.result() ==
+        std::vector<ReadMember>{{"a/1", "cls", "0"}, {"a/1", "jpg", "x"}, {"a/2", "cls", "1"}, {"a/2", "jpg", "y"}});
+  check_sound(options.target);
+}
+
+TEST_CASE("of a shard that is cut anywhere the whole samples are taken, with one warning that says what is lost") {
+  const std::string whole = numbered_samples(6, "k").bytes();
+  for (const bool listed : {false, true}) {
+    for (std::size_t length = 0; length < whole.size() - 1024; length += 300) {
+      CAPTURE(length);
+      CAPTURE(listed);
+      ShardFolder folder;
+      folder.write("in/a.tar", whole);
+      folder.write("in/b.tar", numbered_samples(2, "other"));
+      if (listed) {
+        Context ctx;
+        shardkit::dataset::index({.shards = {folder.path("in")}, .threads = std::nullopt}, ctx);
+      }
+      const std::vector<ReadMember> before = members_of(folder.path("in/a.tar"));
+      fs::resize_file(folder.path("in/a.tar"), length);
+      ReshardOptions options;
+      options.inputs = {folder.path("in")};
+      options.target = folder.path("out");
+      options.salvage = true;
+      const Repaired repaired = repair(options);
+      const std::uint64_t taken = repaired.result.samples - 2;
+      std::vector<ReadMember> kept = members_in(options.target);
+      kept.resize(2 * taken);
+      CHECK(sorted(kept) == sorted({before.begin(), before.begin() + static_cast<std::ptrdiff_t>(2 * taken)}));
+      const bool shows_cut = listed || repaired.warnings.front() == "samples_lost";
+      CHECK(repaired.warnings.size() == 1);
+      if (listed) CHECK(repaired.result.lost_samples == 6 - taken);
+      if (shows_cut && length > 0) CHECK(*repaired.result.lost_bytes > 0);
+      check_sound(options.target);
+    }
+  }
+}
+
+TEST_CASE("a cut shard is refused with the command that salvages it") {
+  const std::string whole = numbered_samples(3, "k").bytes();
+  const OneTar tar(TarBuilder().raw(whole.substr(0, 2570)));
+  CHECK(says(failure(tar.options()), "--salvage` takes what stands before that"));
+  std::string damaged = whole;
+  damaged[4096] = 'X';  // in the header of the third sample
+  const OneTar flipped(TarBuilder().raw(damaged));
+  ReshardOptions options = flipped.options();
+  options.salvage = true;
+  const Repaired repaired = repair(options);
+  CHECK(repaired.result.samples == 2);
+  CHECK(repaired.warnings == std::vector<std::string>{"samples_lost"});
+}
+
+TEST_CASE("sets with other classes are merged by the names of their classes; only labels change") {
+  const TempDir dir;
+  const std::map<std::string, std::vector<std::string>> trees = {
+      {"pets", {"cat", "dog"}}, {"farm", {"cow", "dog", "hen"}}, {"cats", {"cat"}}};
+  for (const auto& [tree, classes] : trees) {
+    for (const std::string& name : classes) {
+      for (int i = 0; i < 3; ++i) {
+        write_file(dir.path(fmt::format("{}/{}/{}_{}.jpg", tree, name, tree, i)),
+                   fmt::format("{} {} {}", tree, name, i));
+        write_file(dir.path(fmt::format("{}/{}/{}_{}.json", tree, name, tree, i)), "{}");
+      }
+    }
+    ConvertOptions convert_options;
+    convert_options.source = dir.path(tree);
+    convert_options.target = dir.path("shards/" + tree);
+    Context ctx;
+    convert(convert_options, ctx);
+  }
+  ReshardOptions options;
+  options.inputs = {dir.path("shards/pets"), dir.path("shards/farm"), dir.path("shards/cats")};
+  options.target = dir.path("merged");
+  options.shuffle = 7;
+  CHECK(says(failure(options), " --shuffle 7 --merge-classes` merges the sets"));
+  options.merge_classes = true;
+  CHECK(repair(options).result.samples == 18);
+  const std::map<std::string, std::string> labels = {{"cat", "0"}, {"cow", "1"}, {"dog", "2"}, {"hen", "3"}};
+  std::vector<ReadMember> before;
+  for (const std::string& input : options.inputs) {
+    for (ReadMember& member : members_in(input)) {
+      if (member.extension == "cls") member.content = labels.at(member.key.substr(0, member.key.find('/')));
+      before.push_back(std::move(member));
+    }
+  }
+  CHECK(sorted(members_in(options.target)) == sorted(before));
+  const VerifyResult result = verify_path(options.target);
+  CHECK(result.problems.empty());
+  CHECK(result.classes->count == 4);
+  options.classes = {"dog"};
+  options.target = dir.path("dogs");
+  CHECK(repair(options).result.samples == 6);
+}
+
+TEST_CASE("classes are merged by name only where manifests name them") {
+  const OneTar tar(numbered_samples(3, "k"));
+  ReshardOptions options = tar.options();
+  options.merge_classes = true;
+  CHECK(says(failure(options), "no manifest.json names any"));
+}
