@@ -139,6 +139,21 @@ void add_folder(ScannedClass& item, const std::string& folder, const std::vector
   }
 }
 
+/// Puts in the files of a class that the source is known to have, or was known to have when its plan was made.
+void add_known(const FileStates& known, const std::string& class_folder, FilesByFolder& files) {
+  const std::string start = class_folder + '/';
+  for (auto file = known.lower_bound(start); file != known.end() && file->first.starts_with(start); ++file) {
+    const std::size_t slash = file->first.rfind('/') + 1;
+    const std::string name = file->first.substr(slash);
+    std::vector<io::ObjectInfo>& found =
+        files[slash == start.size() ? std::string() : file->first.substr(start.size(), slash - start.size() - 1)];
+    auto at = std::ranges::lower_bound(found, name, {}, &io::ObjectInfo::name);
+    if (at == found.end() || at->name != name) at = found.insert(at, {name, 0, {}});
+    at->size = file->second.size;
+    at->version = file->second.version.value_or("");
+  }
+}
+
 /// Fills names, files and side-cars (those of ScanOptions) of one class, of a local one all but sizes and times;
 /// returns what it ignored.
 IgnoredFiles list_class(const SourceFolder& source, ScannedClass& item, const std::vector<std::string>& sidecars,
@@ -151,6 +166,7 @@ IgnoredFiles list_class(const SourceFolder& source, ScannedClass& item, const st
     walker.walk("");
     files = walker.take();
   }
+  add_known(source.known, item.folder, files);
   IgnoredFiles ignored;
   for (const auto& [folder, found] : files) add_folder(item, folder, found, source, sidecars, ignored);
   item.names.shrink_to_fit();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,17 @@
 #include "core/context.hpp"
 
 namespace shardkit::catalog {
+
+/// How a file is recognised: by its size and the time of its last change, or in a store by its version.
+struct FileState {
+  std::uint64_t size = 0;                   ///< bytes
+  std::int64_t mtime_ns = 0;                ///< since 1970; of an object 0
+  std::optional<std::string> version = {};  ///< of an object of a store; may be empty
+  bool operator==(const FileState&) const = default;
+};
+
+/// Files by their paths below a source; sorted, so that those of a folder are neighbours.
+using FileStates = std::map<std::string, FileState>;
 
 /// Where images are: a folder here or in a store, with what opens the tables that speak of them.
 struct SourceFolder {
@@ -31,6 +43,8 @@ struct SourceFolder {
   std::string path;                         ///< as the user named it; in a store without secrets
   std::shared_ptr<io::ObjectSource> store;  ///< null: the folder is local
   std::shared_ptr<Inputs> inputs = std::make_shared<Inputs>();
+  /// Files that a scan takes to be as they are here, whatever has become of them: those of a plan that may be amended.
+  FileStates known = {};
 };
 
 /// Sources that hold several sets: train/, val/ and the like, each an ImageFolder tree of its own.
@@ -63,8 +77,8 @@ bool is_system_folder(std::string_view name);
 /// Warns of a system folder that is skipped; `torchvision` says what it would do instead.
 void warn_of_system_folder(Context& ctx, const std::string& path, std::string_view torchvision);
 
-/// Files that are no part of any sample, counted by kind: "hidden", "without extension", or the extension in lower case,
-/// such as ".gif".
+/// Files that are no part of any sample, counted by kind: "hidden", "without extension", or the extension in lower
+/// case, such as ".gif".
 using IgnoredFiles = std::map<std::string, std::uint64_t>;
 /// Counts a file, unless it is one of shardkit's own.
 void count_ignored(IgnoredFiles& ignored, std::string_view name);

@@ -72,6 +72,7 @@ enum class ProblemCode {
   differing_members,
   // images
   image_truncated,
+  image_no_end,
   image_corrupt,
   image_damaged,
   image_not_an_image,
@@ -96,6 +97,8 @@ enum class ProblemCode {
   index_mismatch,
   foreign_index,
 };
+
+inline constexpr std::size_t kProblemCodes = static_cast<std::size_t>(ProblemCode::foreign_index) + 1;
 
 /// What would mend a problem.
 enum class Remedy {
@@ -153,7 +156,6 @@ class ProblemLog {
   std::vector<Problem> take();
 
  private:
-  static constexpr std::size_t kCodes = static_cast<std::size_t>(ProblemCode::foreign_index) + 1;
   struct Tally {
     std::uint64_t count = 0;
     std::uint64_t listed = 0;
@@ -164,7 +166,7 @@ class ProblemLog {
   std::uint64_t total(Severity severity) const;
 
   std::string shard_;
-  std::array<Tally, kCodes> tallies_{};
+  std::array<Tally, kProblemCodes> tallies_{};
   std::vector<Problem> problems_;
 };
 

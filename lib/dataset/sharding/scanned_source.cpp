@@ -3,6 +3,7 @@
 #include <chrono>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -148,15 +149,7 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
       source.scan, [&](const catalog::ScannedClass& owner, const catalog::ScannedFile& file) -> std::optional<Error> {
         const std::string path = owner.path_of(file);
         if (source.notes->knows(path)) return std::nullopt;
-        if (options.on_bad == OnBad::skip) {
-          return Error(ErrorCode::corrupt, fmt::format("'{}' has no row in the table of --metadata", path), path);
-        }
-        return Error(
-            ErrorCode::corrupt,
-            fmt::format("'{}' has no row in '{}'; add one, leave such images out with --on-bad skip, or have them "
-                        "without a .json with --on-bad keep",
-                        path, options.metadata),
-            path);
+        return Error(ErrorCode::corrupt, fmt::format("'{}' has no row in the table of --metadata", path), path);
       });
 }
 
@@ -204,6 +197,24 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   source.labels = labels_of(source.scan, options.class_map, classes, *images.inputs);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return source;
+}
+
+ScannedSource scan_whole_source(const catalog::SourceFolder& images, const ShardingOptions& options,
+                                const std::vector<std::string>& classes, std::optional<std::uint64_t> threads,
+                                const std::set<std::string>& left_out, Context& ctx) {
+  ScannedSource source = scan_source(images, options, classes, threads, ctx);
+  catalog::SourceFolder with_unreadable = images;
+  std::uint64_t unreadable = 0;
+  for (const catalog::ScanProblem& problem : source.scan.problems) {
+    const ErrorCode code = problem.error.code();
+    if ((code != ErrorCode::not_found && code != ErrorCode::denied) || left_out.contains(problem.path)) continue;
+    catalog::FileState none;
+    if (images.store) none.version.emplace();
+    with_unreadable.known.emplace(problem.path, none);
+    ++unreadable;
+  }
+  if (unreadable == 0 || unreadable > most_bad(options.max_bad, source.scan.images() + unreadable)) return source;
+  return scan_source(with_unreadable, options, classes, threads, ctx);
 }
 
 namespace {
