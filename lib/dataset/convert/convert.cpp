@@ -208,19 +208,18 @@ class Conversion {
     SetOutcome outcome = job_.write(set, *source, result_, on_bad_ == OnBad::skip ? budget : SkipBudget{});
     result_.skipped += outcome.skipped.size();
     list_skipped(result_.skipped_files, outcome.skipped, folder);
-    for (BadFile& file : outcome.bad) {
+    for (BadFile& file : outcome.bad.open) {
       file.path.insert(0, folder);
       list_skipped(result_.bad_files, {{file.path, file.reason}});
+      open_.push_back(std::move(file));
     }
-    const std::uint64_t gone = static_cast<std::uint64_t>(
-        std::ranges::count_if(outcome.bad, [](const BadFile& file) { return file.seen.gone; }));
-    away_ = away_ || gone > budget.most;
-    over_budget_ = over_budget_ || (on_bad_ == OnBad::skip && (budget.is_spent() || !outcome.bad.empty()));
-    if (const std::uint64_t needed = budget.used + outcome.bad_samples; needed > budget.most && needed > needed_) {
+    result_.bad += outcome.bad.open_files;
+    away_ = away_ || outcome.bad.gone_files > budget.most;
+    over_budget_ = over_budget_ || (on_bad_ == OnBad::skip && (budget.is_spent() || outcome.bad.open_files > 0));
+    if (const std::uint64_t needed = budget.used + outcome.bad.samples; needed > budget.most && needed > needed_) {
       needed_ = needed;
       allowed_ = budget.most;
     }
-    std::ranges::move(outcome.bad, std::back_inserter(open_));
   }
 
   SkipBudget budget_of(const TargetSet& set, const Amendments& amendments) const {
@@ -232,11 +231,10 @@ class Conversion {
 
   /// All bad files, and what to do about them.
   void report_failure() {
-    result_.bad = open_.size();
     std::string text;
     for (const BadFile& file : open_ | std::views::take(kMostNamed)) text += fmt::format("{}; ", file.reason);
-    if (open_.size() > kMostNamed) {
-      text += fmt::format("and {} more, see {}; ", open_.size() - kMostNamed,
+    if (result_.bad > kMostNamed) {
+      text += fmt::format("and {} more, see {}; ", result_.bad - kMostNamed,
                           shell_word(io::join_path(options_.target, ".shardkit/*.bad")));
     }
     const ErrorCode code = away_ ? ErrorCode::io : open_.empty() ? ErrorCode::corrupt : open_.front().code();
@@ -248,11 +246,11 @@ class Conversion {
     const std::string& source = images_.path;
     if (away_) return fmt::format("many files of '{}' are gone: is all of it mounted? ", source);
     if (over_budget_) {
-      return fmt::format("{} of '{}' are bad, and --max-bad allows to leave out {}: ", format_count(needed_, "sample"),
-                         source, format_count(allowed_));
+      return fmt::format("found {} in '{}', and --max-bad allows to leave out {}: ",
+                         format_count(needed_, "bad sample"), source, format_count(allowed_));
     }
-    return fmt::format("{} of '{}' bad; all shards without them are finished: ",
-                       open_.size() == 1 ? "1 file" : format_count(open_.size(), "file"), source);
+    return fmt::format("found {} in '{}'; all shards without one are finished: ", format_count(result_.bad, "bad file"),
+                       source);
   }
 
   std::string remedy() const {

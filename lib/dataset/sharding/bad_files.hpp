@@ -49,6 +49,16 @@ struct BadFile {
   }
 };
 
+inline constexpr std::size_t kMostBadListed = 1000;
+
+/// What a run met of them.
+struct BadFiles {
+  std::vector<BadFile> open = {};  ///< by path, the first kMostBadListed
+  std::uint64_t open_files = 0;    ///< all
+  std::uint64_t gone_files = 0;    ///< of these: nothing stands there any more
+  std::uint64_t samples = 0;       ///< open or left out, but for deleted ones
+};
+
 /// A sample that cannot be written because of its files, which all have one state.
 class BadSample : public Error {
  public:

@@ -214,6 +214,8 @@ ScannedSource scan_whole_source(const catalog::SourceFolder& images, const Shard
     ++unreadable;
   }
   if (unreadable == 0 || unreadable > most_bad(options.max_bad, source.scan.images() + unreadable)) return source;
+  ctx.warn("files_unreadable", fmt::format("{} cannot be read yet; the plan has a place for {}",
+                                           format_count(unreadable, "file"), unreadable == 1 ? "it" : "them"));
   return scan_source(with_unreadable, options, classes, threads, ctx);
 }
 

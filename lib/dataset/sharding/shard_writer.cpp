@@ -184,9 +184,13 @@ class ShardJob {
     finished_.close();
     publisher.wait();
     ctx_.throw_if_stopped();
-    std::ranges::sort(bad_, {}, &BadFile::path);
-    return {std::move(summaries_), std::move(bad_),      bad_samples_,       to_seconds(setup_.source.read_ns()),
-            to_seconds(write_ns_), to_seconds(sync_ns_), workers.in_flight()};
+    keep_first();
+    return {std::move(summaries_),
+            {std::move(bad_), open_files_, gone_files_, bad_samples_},
+            to_seconds(setup_.source.read_ns()),
+            to_seconds(write_ns_),
+            to_seconds(sync_ns_),
+            workers.in_flight()};
   }
 
  private:
@@ -292,13 +296,25 @@ class ShardJob {
     if (!over && state != BadState::open) chunk.entries.emplace_back(formats::IndexSkip{pending.path(), bad.what()});
   }
 
+  void note_open(const BadFile& file) {
+    if (file.state != BadState::open) return;
+    ++open_files_;
+    if (file.seen.gone) ++gone_files_;
+    bad_.push_back(file);
+    if (bad_.size() == 2 * kMostBadListed) keep_first();
+  }
+
+  void keep_first() {
+    std::ranges::sort(bad_, {}, &BadFile::path);
+    if (bad_.size() > kMostBadListed) bad_.erase(bad_.begin() + kMostBadListed, bad_.end());
+  }
+
   void publish_finished(const std::stop_token& stop) {
     while (std::optional<std::shared_ptr<OpenShard>> shard = finished_.pop(stop)) {
       const auto start = std::chrono::steady_clock::now();
       ShardWriter& writer = (*shard)->writer;
       summaries_[(*shard)->number] = writer.publish(setup_.source.corrected(todo_[(*shard)->number]));
-      std::ranges::copy_if(writer.bad(), std::back_inserter(bad_),
-                           [](const BadFile& file) { return file.state == BadState::open; });
+      for (const BadFile& file : writer.bad()) note_open(file);
       sync_ns_ += since(start);
     }
   }
@@ -322,6 +338,8 @@ class ShardJob {
   std::size_t turn_ = 0;
 
   std::vector<std::optional<formats::ShardSummary>> summaries_;  ///< the publisher's
+  std::uint64_t open_files_ = 0;                                 ///< the publisher's
+  std::uint64_t gone_files_ = 0;                                 ///< the publisher's
   std::vector<BadFile> bad_;                                     ///< the publisher's
 
   std::atomic<std::uint64_t> bad_samples_{0};

@@ -76,8 +76,7 @@ struct ShardWriting {
 struct ShardsWritten {
   /// Of the shards, in the order they were asked for; empty: bad files keep it from being finished.
   std::vector<std::optional<formats::ShardSummary>> summaries;
-  std::vector<BadFile> bad = {};  ///< BadState::open, by path
-  std::uint64_t bad_samples = 0;  ///< open or left out, but for deleted ones
+  BadFiles bad = {};
   double read_seconds = 0;
   double write_seconds = 0;
   double sync_seconds = 0;

@@ -240,8 +240,8 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
 
 SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget) {
   ShardsWritten written = write_shards_of(set, source, result, budget.is_spent() ? 0 : budget.most - budget.used);
-  SetOutcome outcome{{}, std::move(written.bad), written.bad_samples};
-  if (!outcome.bad.empty() || budget.is_spent()) return outcome;
+  SetOutcome outcome{{}, std::move(written.bad)};
+  if (outcome.bad.open_files > 0 || budget.is_spent()) return outcome;
   const formats::Manifest manifest = set.target.manifest_of(set.shards, outcome.skipped);
   write_reader_indexes(files_, set.target.folder(), manifest.shards, kinds_, !part_, cores_, ctx_);
   const std::string path = publish(set, manifest);

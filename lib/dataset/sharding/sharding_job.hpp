@@ -96,8 +96,7 @@ struct WrittenSets {
 /// What ShardingJob::write() did of a set.
 struct SetOutcome {
   std::vector<formats::IndexSkip> skipped = {};  ///< files left out, by the plan and while writing
-  std::vector<BadFile> bad = {};                 ///< by path; where there are any, the set has no manifest yet
-  std::uint64_t bad_samples = 0;                 ///< that this run met, but for deleted ones
+  BadFiles bad = {};                             ///< where any are open, the set has no manifest yet
 };
 
 /// How many samples of a set may be left out.

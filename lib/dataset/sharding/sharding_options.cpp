@@ -56,6 +56,28 @@ void ListOptions::describe(FieldVisitor& v) {
   v.field({"label-separator", "what stands between several labels in .csv and .tsv", "TEXT"}, label_separator);
 }
 
+void BadFileOptions::describe(FieldVisitor& v) {
+  v.field({"validate",
+           "look at files with an image's extension: not at all, at the first bytes (default), at header and closing "
+           "bytes, or by decoding them (JPEGs; of other kinds the header)",
+           kPlanned},
+          validate);
+  v.field({"strict",
+           "what readers accept with a warning is bad too, such as a PNG called .jpg or a JPEG without an end marker",
+           kPlanned},
+          strict);
+  v.field({"on-bad",
+           "a file that cannot be read or fails validation: finish all other shards and fail (default), leave it out, "
+           "or keep it (what cannot be read cannot be kept)",
+           kPlanned},
+          on_bad);
+  v.field({"max-bad",
+           "leave out at most this many files, or this share of them: more make the command fail (default: 10 files or "
+           "1%, whichever is more)",
+           "N|P%"},
+          max_bad);
+}
+
 void ShardingOptions::describe(FieldVisitor& v) {
   ShardSizes::describe(v);
   v.field({"shuffle", "seed of the order of samples (default 0)", "SEED", kPlanned}, shuffle);
@@ -78,25 +100,7 @@ void ShardingOptions::describe(FieldVisitor& v) {
            "SUFFIX", kPlanned},
           sidecars);
   v.field({"allow-empty", "accept class folders without images; they keep their label"}, allow_empty);
-  v.field({"validate",
-           "look at files with an image's extension: not at all, at the first bytes (default), at header and closing "
-           "bytes, or by decoding them (JPEGs; of other kinds the header)",
-           kPlanned},
-          validate);
-  v.field({"strict",
-           "what readers accept with a warning is bad too, such as a PNG called .jpg or a JPEG without an end marker",
-           kPlanned},
-          strict);
-  v.field({"on-bad",
-           "a file that cannot be read or fails validation: finish all other shards and fail (default), leave it out, "
-           "or keep it (what cannot be read cannot be kept)",
-           kPlanned},
-          on_bad);
-  v.field({"max-bad",
-           "leave out at most this many files, or this share of them: more make the command fail (default: 10 files or "
-           "1%, whichever is more)",
-           "N|P%"},
-          max_bad);
+  BadFileOptions::describe(v);
   v.field({"resize",
            "encode JPEGs anew so that their shorter side has this many pixels; smaller ones and other kinds stay as "
            "they are. --size counts the source's bytes, so shards come out smaller",

@@ -48,8 +48,18 @@ struct ListOptions {
   void describe(FieldVisitor& v);
 };
 
+/// What a bad file is, and what becomes of it.
+struct BadFileOptions {
+  std::optional<Validate> validate;
+  bool strict = false;
+  std::optional<OnBad> on_bad;
+  std::string max_bad;
+
+  void describe(FieldVisitor& v);
+};
+
 /// Options that decide which bytes a convert writes: common to plan and convert, kept in plan and manifest.
-struct ShardingOptions : ShardSizes {
+struct ShardingOptions : ShardSizes, BadFileOptions {
   std::optional<std::uint64_t> shuffle;
   bool no_shuffle = false;
   std::string class_map;
@@ -57,10 +67,6 @@ struct ShardingOptions : ShardSizes {
   std::string metadata;
   std::vector<std::string> sidecars;
   bool allow_empty = false;
-  std::optional<Validate> validate;
-  bool strict = false;
-  std::optional<OnBad> on_bad;
-  std::string max_bad;
   std::optional<std::uint64_t> resize;
   std::optional<std::uint64_t> quality;
   catalog::StoreAccess access = {};  ///< of the files that options name

@@ -195,7 +195,7 @@ TEST_CASE("--max-bad limits what is left out, and the message has the value that
   const Fixture f;
   for (int i = 20; i < 29; ++i) write_file(f.tree.path(0, static_cast<std::uint64_t>(i)), kHtml);
   const std::string text = refusal(f.skipping("out"), ErrorCode::corrupt);
-  CHECK(contains(text, "are bad, and --max-bad allows to leave out 10"));
+  CHECK(contains(text, "found 12 bad samples in '"));
   CHECK(contains(text, "--on-bad skip --max-bad 12 "));
   CHECK(!fs::exists(f.dir.path("out/manifest.json")));
   CHECK(contains(refusal(f.options("failing"), ErrorCode::corrupt), "--on-bad skip --max-bad 12 "));
