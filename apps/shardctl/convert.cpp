@@ -12,10 +12,14 @@ cli::Command convert_command() {
        .description =
            "Writes shards, a sample index beside each, and a manifest with checksums. The bytes depend on the "
            "source's names and contents and on the options alone: not on threads, parts or machine.\n\nThe "
-           "same command after a kill goes on where it stopped. A target of another plan is refused.",
+           "same command after a kill goes on where it stopped. A target of another plan is refused.\n\nBad files do "
+           "not "
+           "stop a run: it writes all shards without one, lists the bad ones and ends with exit code 4. Correct or "
+           "delete "
+           "them and run the same command again, or leave them out with --on-bad skip.",
        .examples = {{"shardctl convert imagenet/train shards/train", "shuffled shards of at most 256 MiB"},
-                    {"shardctl convert imagenet/train shards/train --validate header --on-bad skip",
-                     "leave out what is not an image, and list it"},
+                    {"shardctl convert imagenet/train shards/train --on-bad skip --max-bad 0.1%",
+                     "leave out what is not an image, and list it; fail if it is more than one in a thousand"},
                     {"shardctl convert imagenet/train shards/train --plan train.plan --part auto",
                      "one part of many, as Slurm, Kubernetes or MPI number them; then: shardctl merge shards/train"},
                     {"shardctl convert imagenet shards",
@@ -36,7 +40,7 @@ cli::Command convert_command() {
                      "with the indexes that other readers want"}},
        .resumable = true,
        .prometheus = true},
-      dataset::convert);
+      dataset::try_convert);
 }
 
 }  // namespace shardkit::apps

@@ -71,12 +71,26 @@ class MetadataReader {
       const bool is_image = i < images;
       ScannedFile& file = is_image ? owner.files[i] : owner.members[i - images].file;
       const bool optional = !is_image && owner.members[i - images].maybe;
+      if (!source_.known.empty() && take_known(owner, file)) continue;
       if (source_.store) {
         look_up(owner, file, optional);
       } else {
         read(folder, owner, file, optional);
       }
     }
+  }
+
+  bool take_known(ScannedClass& owner, ScannedFile& file) {
+    const std::string path = owner.path_of(file);
+    const auto known = source_.known.find(path);
+    if (known == source_.known.end()) return false;
+    const FileState& state = known->second;
+    file.size = state.size;
+    file.mtime_ns = state.mtime_ns;
+    if (!state.version) return true;
+    const std::scoped_lock lock(mutex_);
+    owner.note(file, {path, state.size, *state.version});
+    return true;
   }
 
   void look_up(ScannedClass& owner, ScannedFile& file, bool optional) {

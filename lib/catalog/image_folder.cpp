@@ -149,16 +149,31 @@ void add_folder(ScannedClass& item, const std::string& folder, const std::vector
   }
 }
 
+/// Puts in the files of a folder of the scan that the source is known to have, or was known to have when its plan was
+/// made; without `below` those right in it.
+void add_known(const FileStates& known, const std::string& scan_folder, bool below, FilesByFolder& files) {
+  const std::string start = scan_folder.empty() ? std::string() : scan_folder + '/';
+  for (auto file = known.lower_bound(start); file != known.end() && file->first.starts_with(start); ++file) {
+    const std::size_t slash = file->first.rfind('/') + 1;
+    if (file->first.starts_with("../") || (!below && slash > start.size())) continue;
+    std::vector<io::ObjectInfo>& found =
+        files[slash == start.size() ? std::string() : file->first.substr(start.size(), slash - start.size() - 1)];
+    add_known_file(file->first.substr(slash), file->second, found);
+  }
+}
+
 /// Fills names, files and side-cars of one class, of a local one all but sizes and times; returns what it ignored.
 IgnoredFiles list_class(const SourceFolder& source, ScannedClass& item, const ScanOptions& options, Context& ctx) {
   FilesByFolder files;
+  const bool below = source.store || !item.folder.empty();
   if (source.store) {
     files = list_stored_class(source, item.folder, ctx);
   } else {
     ClassWalker walker(source.path_of(item.folder), ctx);
-    walker.walk("", !item.folder.empty());
+    walker.walk("", below);
     files = walker.take();
   }
+  add_known(source.known, item.folder, below, files);
   IgnoredFiles ignored;
   for (const auto& [folder, found] : files) add_folder(item, folder, found, source, options, ignored);
   item.names.shrink_to_fit();

@@ -64,10 +64,23 @@ std::vector<io::ObjectInfo> local_files(const std::string& folder) {
 
 }  // namespace
 
+void add_known_file(const std::string& name, const FileState& state, std::vector<io::ObjectInfo>& files) {
+  auto at = std::ranges::lower_bound(files, name, {}, &io::ObjectInfo::name);
+  if (at == files.end() || at->name != name) at = files.insert(at, {name, 0, {}});
+  at->size = state.size;
+  at->version = state.version.value_or("");
+}
+
 std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder) {
   std::vector<io::ObjectInfo> files =
       source.store ? objects_in(source, folder) : local_files(folder.empty() ? source.path : source.path_of(folder));
   std::erase_if(files, [](const io::ObjectInfo& file) { return file.name.starts_with(kAppleDouble); });
+  const std::string start = folder.empty() ? std::string() : folder + '/';
+  for (auto file = source.known.lower_bound(start); file != source.known.end() && file->first.starts_with(start);
+       ++file) {
+    const std::string name = file->first.substr(start.size());
+    if (name.find('/') == std::string::npos) add_known_file(name, file->second, files);
+  }
   return files;
 }
 

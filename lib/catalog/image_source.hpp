@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,17 @@
 #include "core/context.hpp"
 
 namespace shardkit::catalog {
+
+/// How a file is recognised: by its size and the time of its last change, or in a store by its version.
+struct FileState {
+  std::uint64_t size = 0;                   ///< bytes
+  std::int64_t mtime_ns = 0;                ///< since 1970; of an object 0
+  std::optional<std::string> version = {};  ///< of an object of a store; may be empty
+  bool operator==(const FileState&) const = default;
+};
+
+/// Files by their paths below a source; sorted, so that those of a folder are neighbours.
+using FileStates = std::map<std::string, FileState>;
 
 /// Where images are: a folder here or in a store, with what opens the tables that speak of them.
 struct SourceFolder {
@@ -31,6 +43,8 @@ struct SourceFolder {
   std::string path;                         ///< as the user named it; in a store without secrets
   std::shared_ptr<io::ObjectSource> store;  ///< null: the folder is local
   std::shared_ptr<Inputs> inputs = std::make_shared<Inputs>();
+  /// Files that a scan takes to be as they are here, whatever has become of them: those of a plan that may be amended.
+  FileStates known = {};
 };
 
 /// Sources that hold several sets: train/, val/ and the like, each an ImageFolder tree of its own.
@@ -57,8 +71,11 @@ struct ListedEntry {
 /// What lies right in a local folder, by name; links are followed as torchvision does. A broken link counts as a file.
 std::vector<ListedEntry> list_folder(const std::string& folder);
 
-/// The files right in a folder of a source, by name; none where it is not there. Of a store with sizes and versions.
-/// Files that macOS hides are left out.
+/// Adds a file to others that are sorted by name, or gives the one of that name this state.
+void add_known_file(const std::string& name, const FileState& state, std::vector<io::ObjectInfo>& files);
+
+/// The files right in a folder of a source, by name, those that it is known to have too; none where it is not there. Of
+/// a store with sizes and versions. Files that macOS hides are left out.
 std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder);
 
 /// True for folders that are never data: hidden ones, and those that systems make: __MACOSX (archives of macOS), @eaDir

@@ -60,6 +60,8 @@ struct Invocation {
   /// The result; before run() its default values, which is enough to document it.
   std::function<void(FieldVisitor&)> describe_result;
   std::function<bool()> has_findings;
+  /// Throws where the verb failed and has a result all the same. After run().
+  std::function<void()> throw_if_failed;
   /// The verb's own text report; empty when it has none and the generic one serves.
   std::function<std::string(bool colour)> render;
   /// Only for a command with ci() set.
@@ -86,8 +88,9 @@ class Command {
 };
 
 /// A command from `Result run(const Options&, Context&)`. Options and Result are described structs with useful
-/// defaults; a Result with `bool has_findings() const` can end with exit code 3. `render` replaces the generic text
-/// report; it ends with a newline and uses escape sequences only when `colour`. `ci` gives the verb --junit and
+/// defaults; a Result with `bool has_findings() const` can end with exit code 3, one with `void throw_if_failed()
+/// const` fails and is reported all the same. `render` replaces the generic text report; it ends with a newline and
+/// uses escape sequences only when `colour`. `ci` gives the verb --junit and
 /// --markdown.
 template <class Options, class Result>
 Command make_command(CommandText text, Result (*run)(const Options&, Context&),
@@ -103,6 +106,9 @@ Command make_command(CommandText text, Result (*run)(const Options&, Context&),
         [result] {
           if constexpr (requires { result->has_findings(); }) return result->has_findings();
           return false;
+        },
+        [result] {
+          if constexpr (requires { result->throw_if_failed(); }) result->throw_if_failed();
         },
         [=](bool colour) { return render ? render(*result, colour) : std::string(); },
         [=] { return ci ? ci(*result) : CiReport(); },

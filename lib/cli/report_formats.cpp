@@ -46,7 +46,8 @@ std::string envelope_json(const Report& report) {
   json["elapsed_seconds"] = report.elapsed_seconds;
   json["host"] = host_json();
   json["options"] = fields_json(report.options);
-  json["result"] = report.outcome.failure ? Json(nullptr) : fields_json(report.result);
+  const bool has_result = !report.outcome.failure || report.failed_with_result;
+  json["result"] = has_result ? fields_json(report.result) : Json(nullptr);
   json["warnings"] = to_json(report.warnings);
   json["error"] = report.outcome.failure ? failure_json(*report.outcome.failure) : Json(nullptr);
   json["status"] = report.outcome.status();

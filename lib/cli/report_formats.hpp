@@ -25,9 +25,10 @@ struct Report {
   std::chrono::system_clock::time_point started_at;
   double elapsed_seconds = 0;
   std::vector<FieldNode> options;
-  std::vector<FieldNode> result;  ///< ignored when the outcome is a failure
+  std::vector<FieldNode> result;  ///< ignored when the outcome is a failure, unless failed_with_result
   std::vector<Warning> warnings;
   Outcome outcome;
+  bool failed_with_result = false;
 };
 
 /// The envelope as text, indented by 1, newline at the end. Valid JSON for any input: NaN and infinity become null,

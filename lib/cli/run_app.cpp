@@ -103,6 +103,9 @@ class CommandRun {
       }
       run_streaming(context, output);
       reader_left_ = output.closed();
+      report_.failed_with_result = true;
+      invocation_.throw_if_failed();
+      report_.failed_with_result = false;
       report_.outcome = finished(invocation_.has_findings());
     } catch (const OutputClosed&) {
       report_.outcome = failed(std::current_exception(), 0);

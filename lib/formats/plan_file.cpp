@@ -240,6 +240,10 @@ std::string escaped(std::string_view text) {
 
 }  // namespace
 
+std::string_view planned_value(std::string_view name, std::string_view value) {
+  return name == "on_bad" && value == "skip" ? "fail" : value;
+}
+
 PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink), label_digits_(label_digits(head)) {
   const bool is_new = head.keys == KeyRule::nested || head.paths;
   const std::string_view plan = is_new ? kNewPlanMagic : kPlanMagic;
@@ -249,7 +253,14 @@ PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink), labe
   std::string text = fmt::format("\nname\t{}\n", escaped(head.name));
   if (head.listed) text += "listed\n";
   if (head.paths) text += "paths\n";
-  for (const auto& [name, value] : head.options) text += fmt::format("option\t{}\t{}\n", name, escaped(value));
+  put(text);
+  identify(text);
+  for (const auto& [name, value] : head.options) {
+    const auto line = [&](std::string_view shown) { return fmt::format("option\t{}\t{}\n", name, escaped(shown)); };
+    put(line(value));
+    identify(line(planned_value(name, value)));
+  }
+  text.clear();
   for (const PlanClass& item : head.classes) {
     text += fmt::format("class\t{}\t{}\t{}\n", item.label, escaped(item.name), item.samples);
   }

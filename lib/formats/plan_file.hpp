@@ -86,6 +86,10 @@ struct PlanShard {
   std::uint64_t offset = 0;  ///< of its first line within the plan file
 };
 
+/// The value of an option as far as it decides what is planned: --on-bad skip, which only comes into play where files
+/// are bad, counts as fail.
+std::string_view planned_value(std::string_view name, std::string_view value);
+
 /// Streams a plan out. Call begin_shard() before the samples of each shard.
 class PlanWriter {
  public:
@@ -98,7 +102,7 @@ class PlanWriter {
   void add_line(std::string_view line, std::string_view identity, std::uint64_t tar_bytes);
 
   /// Writes the table and returns the plan's hash: XXH3-128 over everything but mtimes and versions, so that a copy of
-  /// the same tree has the same plan.
+  /// the same tree has the same plan. Options count by their planned_value().
   Hash128 finish();
   const std::vector<PlanShard>& shards() const { return shards_; }
 

@@ -242,13 +242,15 @@ ImageKind promised_kind(std::string_view extension) {
 std::optional<ImageProblem> jpeg_problem(Bytes file) {
   const JpegHeaderResult read = read_jpeg_header(file);
   if (read.status == JpegHeaderStatus::truncated) {
-    return ImageProblem{"truncated", fmt::format("the JPEG ends after {} bytes, within its header", file.size())};
+    return ImageProblem{ImageFlaw::truncated,
+                        fmt::format("the JPEG ends after {} bytes, within its header", file.size())};
   }
   if (read.status != JpegHeaderStatus::ok) {
-    return ImageProblem{"corrupt_header", "the JPEG's header is damaged before its first scan"};
+    return ImageProblem{ImageFlaw::corrupt_header, "the JPEG's header is damaged before its first scan"};
   }
   if (!has_end_of_image(file, read.header.scan_offset)) {
-    return ImageProblem{"truncated",
+    // Of a progressive one scans may be missing; Pillow waits for the marker and refuses it.
+    return ImageProblem{read.header.progressive ? ImageFlaw::truncated : ImageFlaw::no_end,
                         fmt::format("the JPEG ends after {} bytes without an end-of-image marker", file.size())};
   }
   return std::nullopt;
@@ -275,7 +277,9 @@ ImageKind sniff_image(Bytes head) {
   if (text.starts_with("GIF87a"sv) || text.starts_with("GIF89a"sv)) return ImageKind::gif;
   if (text.starts_with("RIFF"sv) && text_at(head, 8, 4) == "WEBP"sv) return ImageKind::webp;
   if (text.starts_with("BM"sv)) return ImageKind::bmp;
-  if (text.starts_with("II*\0"sv) || text.starts_with("MM\0*"sv)) return ImageKind::tiff;
+  constexpr std::array tiffs{"II*\0"sv, "MM\0*"sv, "II+\0"sv, "MM\0+"sv};  // classic and BigTIFF
+  if (std::ranges::any_of(tiffs, [&](std::string_view magic) { return text.starts_with(magic); }))
+    return ImageKind::tiff;
   if (is_pnm(head)) return ImageKind::pnm;
   return ImageKind::unknown;
 }
@@ -297,26 +301,33 @@ std::optional<ImageSize> image_size(Bytes file) {
   }
 }
 
-std::optional<ImageProblem> header_problem(Bytes file, std::string_view extension) {
-  if (file.empty()) return ImageProblem{"empty", "the file holds no bytes"};
-  const ImageKind kind = sniff_image(file);
+std::optional<ImageProblem> magic_problem(Bytes head, std::string_view extension) {
+  if (head.empty()) return ImageProblem{ImageFlaw::empty, "the file is empty"};
+  const ImageKind kind = sniff_image(head);
   const ImageKind promised = promised_kind(extension);
-  if (kind == ImageKind::unknown) return ImageProblem{"not_an_image", "the first bytes are not those of an image"};
-  if (promised != ImageKind::unknown && promised != kind) {
-    return ImageProblem{"other_format", fmt::format("the name says {} but the bytes are {}", image_kind_name(promised),
-                                                    image_kind_name(kind))};
+  if (kind == ImageKind::unknown) {
+    return ImageProblem{ImageFlaw::not_an_image, "the first bytes are not those of an image"};
   }
+  if (promised == ImageKind::unknown || promised == kind) return std::nullopt;
+  return ImageProblem{ImageFlaw::other_format, fmt::format("the name says {} but the bytes are {}",
+                                                           image_kind_name(promised), image_kind_name(kind))};
+}
+
+std::optional<ImageProblem> header_problem(Bytes file, std::string_view extension) {
+  if (auto problem = magic_problem(file, extension)) return problem;
+  const ImageKind kind = sniff_image(file);
   if (kind == ImageKind::jpeg) {
     if (auto problem = jpeg_problem(file)) return problem;
   }
   if (kind == ImageKind::tiff || kind == ImageKind::pnm) return std::nullopt;
   const std::optional<ImageSize> size = image_size(file);
   if (!size || ends_early(file, kind)) {
-    return ImageProblem{"truncated",
+    return ImageProblem{ImageFlaw::truncated,
                         fmt::format("the {} ends early, after {} bytes", image_kind_name(kind), file.size())};
   }
   if (size->width == 0 || size->height == 0) {
-    return ImageProblem{"zero_pixels", fmt::format("the header says {} x {} pixels", size->width, size->height)};
+    return ImageProblem{ImageFlaw::zero_pixels,
+                        fmt::format("the header says {} x {} pixels", size->width, size->height)};
   }
   return std::nullopt;
 }

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/bytes.hpp"
+#include "core/fields.hpp"
 
 /// What a file's first bytes say about it, without decoding a pixel. Nothing here allocates but the text of a
 /// problem; every function takes any bytes whatever and is thread-safe.
@@ -69,13 +71,30 @@ struct ImageSize {
 /// The size of a JPEG, PNG, GIF, WebP or BMP; empty for other kinds and where the header ends too early.
 std::optional<ImageSize> image_size(Bytes file);
 
+/// What can be wrong with an image, as far as its header and its closing bytes tell.
+enum class ImageFlaw {
+  empty,           ///< the file has no bytes
+  not_an_image,    ///< the first bytes are those of no known kind
+  other_format,    ///< of another kind than the name says
+  truncated,       ///< the bytes end early
+  no_end,          ///< a baseline JPEG without an end marker: readers accept it if all its rows are there
+  corrupt_header,  ///< a segment contradicts the format
+  zero_pixels,     ///< a side is 0
+};
+constexpr auto enum_names(ImageFlaw) {
+  return std::to_array<std::string_view>(
+      {"empty", "not_an_image", "other_format", "truncated", "no_end", "corrupt_header", "zero_pixels"});
+}
+
 /// Why a file cannot be the image that its name promises.
 struct ImageProblem {
-  /// Stable: "empty", "not_an_image", "other_format", "truncated", "corrupt_header" or "zero_pixels".
-  std::string_view code;
+  ImageFlaw flaw = ImageFlaw::empty;
   /// One line for people, without the file's name.
   std::string text;
 };
+
+/// Looks at the first bytes only (12 are enough): ImageFlaw::empty, not_an_image or other_format. `extension` as below.
+std::optional<ImageProblem> magic_problem(Bytes head, std::string_view extension);
 
 /// Looks at a whole file's bytes for what a look at the header and at the closing bytes can tell. `extension` is the
 /// file name's, with or without its dot, in any case; the kind that it promises is compared with the kind found, but an

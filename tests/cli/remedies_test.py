@@ -114,6 +114,71 @@ class LeavingOut(RemedyTest):
             self.assertNotIn("--on-bad", text, name)
 
 
+class BadFiles(RemedyTest):
+    """What convert advises about bad files works on the same target."""
+
+    def setUp(self):
+        super().setUp()
+        self.source, self.target = f"src {AWKWARD}", f"out {AWKWARD}"
+        self.make_tree(self.source)
+        self.bad = [f"class_{c}/img_{i:03}.jpg" for c in range(3) for i in (2, 3, 5, 7, 11)]
+        self.good = {name: (self.folder / self.source / name).read_bytes() for name in self.bad}
+        for name in self.bad:
+            (self.folder / self.source / name).write_text("<html>")
+        self.command = ("convert", self.source, self.target, "--samples", "10")
+        self.refused = self.call("shardctl", *self.command)
+        self.before = {path.name: path.stat().st_ino for path in (self.folder / self.target).glob("*.tar")}
+
+    def assert_finished(self, samples):
+        """That the same command finds all done, with the shards that were finished before."""
+        for name, inode in self.before.items():
+            self.assertEqual((self.folder / self.target / name).stat().st_ino, inode)
+        self.assertEqual(self.shardctl("verify", self.target, "--against", self.source)["errors"], 0)
+        self.assertEqual(self.shardctl("stat", self.target)["samples"], samples)
+
+    def test_the_command_that_leaves_them_out(self):
+        (command,) = self.advised(self.refused, 4)
+        self.assertIn("--max-bad 15", command)
+        self.follow(command)
+        self.assert_finished(75)
+
+    def test_correcting_them(self):
+        self.assertIn("correct or delete these files and run the same command again", self.refused.stderr)
+        for name in self.bad:
+            (self.folder / self.source / name).write_bytes(self.good[name])
+        self.shardctl(*self.command)
+        self.assert_finished(90)
+
+    def test_deleting_them(self):
+        for name in self.bad:
+            (self.folder / self.source / name).unlink()
+        self.shardctl(*self.command)
+        self.assert_finished(75)
+
+    def test_one_of_each(self):
+        for name in self.bad[:5]:
+            (self.folder / self.source / name).write_bytes(self.good[name])
+        for name in self.bad[5:10]:
+            (self.folder / self.source / name).unlink()
+        (command,) = self.advised(self.call("shardctl", *self.command), 4)
+        self.assertNotIn("--max-bad", command)
+        self.follow(command)
+        self.assert_finished(80)
+
+    def test_more_than_may_be_left_out(self):
+        refused = self.call("shardctl", *self.command, "--on-bad", "skip")
+        self.follow(self.advised(refused, 4)[0])
+        self.assert_finished(75)
+
+    def test_a_plan_says_what_to_add(self):
+        for number in range(12):
+            (self.folder / self.source / f"class_0/link{number}.jpg").symlink_to("nowhere")
+        for options in ((), ("--on-bad", "skip")):
+            refused = self.call("shardctl", "plan", self.source, "-o", "plan", *options)
+            self.assert_error(refused, 4, "link11.jpg", "--on-bad skip --max-bad 12")
+        self.shardctl("plan", self.source, "-o", "plan", "--on-bad", "skip", "--max-bad", "12")
+
+
 class Caching(RemedyTest):
     """Damage in staged folders, and leases in the way."""
 
@@ -400,7 +465,7 @@ class Table(RemedyTest):
     def test_row_drop_bad(self):
         self.shardctl("synth", "photos", "--classes", "2", "--per-class", "3")
         (self.folder / "photos/n00000001/bad.jpg").write_bytes(b"no image")
-        self.shardctl("convert", "photos", self.shards)
+        self.shardctl("convert", "photos", self.shards, "--validate", "none")
         self.follow_all(self.found(self.shards, "--depth", "decode"))
         self.assertEqual(self.call("shardctl", "verify", "OUT", "--depth", "decode", "--strict").returncode, 0)
 

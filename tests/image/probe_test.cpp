@@ -33,7 +33,7 @@ ByteVector some_jpeg() {
 
 std::string problem_of(Bytes file, std::string_view extension) {
   const auto problem = header_problem(file, extension);
-  return problem ? std::string(problem->code) : "none";
+  return problem ? std::string(enum_name(problem->flaw)) : "none";
 }
 
 }  // namespace
@@ -46,6 +46,7 @@ TEST_CASE("kinds are told by their first bytes") {
   CHECK(sniff_image(as_bytes(kBmp)) == ImageKind::bmp);
   CHECK(sniff_image(as_bytes("II*\0rest"s)) == ImageKind::tiff);
   CHECK(sniff_image(as_bytes("MM\0*rest"s)) == ImageKind::tiff);
+  CHECK(sniff_image(as_bytes("II+\0rest"s)) == ImageKind::tiff);  // BigTIFF
   CHECK(sniff_image(as_bytes("P6\n4 4 255\n")) == ImageKind::pnm);
   CHECK(sniff_image(as_bytes("P7\n")) == ImageKind::unknown);
   CHECK(sniff_image(as_bytes("RIFFxxxxWAVE")) == ImageKind::unknown);
@@ -84,7 +85,7 @@ TEST_CASE("each problem has its code, and a text for people") {
   CHECK(problem_of(as_bytes(flat), ".png") == "zero_pixels");
   ByteVector jpeg = some_jpeg();
   jpeg.resize(jpeg.size() - 2);
-  CHECK(problem_of(jpeg, ".jpg") == "truncated");
+  CHECK(problem_of(jpeg, ".jpg") == "no_end");
 }
 
 TEST_CASE("a file cut at any length has a problem") {
@@ -92,7 +93,8 @@ TEST_CASE("a file cut at any length has a problem") {
   for (std::size_t size = 0; size < jpeg.size(); ++size) {
     CAPTURE(size);
     const std::string problem = problem_of(Bytes(jpeg).first(size), ".jpg");
-    REQUIRE(problem == (size == 0 ? "empty" : size < 3 ? "not_an_image" : "truncated"));
+    const std::string cut = size < read_jpeg_header(jpeg).header.scan_offset ? "truncated" : "no_end";
+    REQUIRE(problem == (size == 0 ? "empty" : size < 3 ? "not_an_image" : cut));
   }
   for (const auto& [file, extension] : {std::pair{kPng.substr(0, kPng.size() - 4), ".png"},
                                         {kLossy, ".webp"},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -8,7 +9,11 @@
 #include "core/prng.hpp"
 #include "support/files.hpp"
 
-/// A tree <root>/class_<c>/img_<i>.jpg of files of random bytes and sizes: enough where nothing decodes them.
+/// What `convert --validate magic` takes for a JPEG.
+inline const std::string kJpegStart = "\xff\xd8\xff";
+
+/// A tree <root>/class_<c>/img_<i>.jpg of files of random bytes and sizes behind the first bytes of a JPEG: enough
+/// where nothing decodes them.
 struct ImageTree {
   std::string root;
   std::uint64_t classes = 3;
@@ -21,6 +26,7 @@ struct ImageTree {
       for (std::uint64_t i = 0; i < per_class; ++i) {
         std::string content(1 + prng.below(largest), '\0');
         for (char& byte : content) byte = static_cast<char>(prng.next());
+        content.replace(0, std::min(content.size(), kJpegStart.size()), kJpegStart);
         write_file(path(c, i), content);
       }
     }

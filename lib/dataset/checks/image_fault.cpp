@@ -1,6 +1,9 @@
 #include "dataset/checks/image_fault.hpp"
 
 #include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,12 +18,17 @@ namespace {
 /// "seg.png" is a PNG.
 std::string_view last_extension(std::string_view extension) { return extension.substr(extension.rfind('.') + 1); }
 
-ProblemCode code_of_header(std::string_view code) {
-  if (code == "truncated" || code == "empty") return ProblemCode::image_truncated;
-  if (code == "zero_pixels") return ProblemCode::image_zero_pixels;
-  if (code == "other_format") return ProblemCode::image_other_format;
-  if (code == "not_an_image") return ProblemCode::image_not_an_image;
-  return ProblemCode::image_corrupt;
+/// By image::ImageFlaw, in its order.
+constexpr std::array kFlawCodes{
+    ProblemCode::image_truncated,   ProblemCode::image_not_an_image, ProblemCode::image_other_format,
+    ProblemCode::image_truncated,   ProblemCode::image_no_end,       ProblemCode::image_corrupt,
+    ProblemCode::image_zero_pixels,
+};
+static_assert(kFlawCodes.size() == kEnumNames<image::ImageFlaw>.size());
+
+std::optional<ImageFault> fault_of(std::optional<image::ImageProblem> problem) {
+  if (!problem) return std::nullopt;
+  return ImageFault{kFlawCodes[static_cast<std::size_t>(problem->flaw)], std::move(problem->text)};
 }
 
 /// By image::DecodeFailure, in its order.
@@ -31,6 +39,14 @@ constexpr std::array kDecodeCodes{
 };
 static_assert(kDecodeCodes.size() == kEnumNames<image::DecodeFailure>.size());
 
+/// A JPEG without an end marker is decoded as if it had one: then libjpeg complains only of rows that are missing.
+std::optional<ImageFault> fault_without_end(image::JpegDecoder& decoder, Bytes image, ImageFault no_end) {
+  std::vector<std::byte> ended(image.begin(), image.end());
+  ended.insert(ended.end(), {std::byte{0xFF}, std::byte{0xD9}});
+  const bool whole = decoder.decode(ended).failure == image::DecodeFailure::none;
+  return whole ? no_end : ImageFault{ProblemCode::image_truncated, std::move(no_end.text)};
+}
+
 }  // namespace
 
 std::string ImageFault::describe() const {
@@ -40,19 +56,31 @@ std::string ImageFault::describe() const {
 
 bool is_image_member(std::string_view extension) { return formats::is_image_extension(last_extension(extension)); }
 
+std::optional<ImageFault> magic_fault(Bytes head, std::string_view extension) {
+  return fault_of(image::magic_problem(head, last_extension(extension)));
+}
+
+std::optional<ImageFault> header_fault(Bytes image, std::string_view extension) {
+  std::optional<ImageFault> fault = fault_of(image::header_problem(image, last_extension(extension)));
+  if (!fault || fault->code != ProblemCode::image_other_format) return fault;
+  // An image of another format than its name says may be damaged as well, which weighs more.
+  std::optional<ImageFault> worse = header_fault(image, {});
+  return worse && worse->is_error() ? worse : fault;
+}
+
 std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, std::string_view extension) {
   if (image.size() > kLargestImage) return ImageFault{ProblemCode::image_too_large, format_size(image.size())};
-  if (const auto problem = image::header_problem(image, last_extension(extension))) {
-    const ImageFault fault{code_of_header(problem->code), problem->text};
-    if (fault.is_error()) return fault;
-    // An image of another format than its name says may be damaged as well, which weighs more.
-    auto worse = image_fault(decoder, image, {});
-    return worse && worse->is_error() ? worse : fault;
-  }
+  std::optional<ImageFault> fault = header_fault(image, extension);
+  if (fault && fault->is_error()) return fault;
   if (image::sniff_image(image) != image::ImageKind::jpeg) {
     const image::PixelVerdict checked = image::check_pixels(image);
-    if (checked.failure == image::DecodeFailure::none) return std::nullopt;
+    if (checked.failure == image::DecodeFailure::none) return fault;
     return ImageFault{kDecodeCodes[static_cast<std::size_t>(checked.failure)], checked.message};
+  }
+  if (fault && fault->code == ProblemCode::image_no_end) return fault_without_end(decoder, image, std::move(*fault));
+  if (fault) {  // of another format: damage weighs more
+    auto worse = image_fault(decoder, image, {});
+    return worse && worse->is_error() ? worse : fault;
   }
   const image::Decoded decoded = decoder.decode(image);
   if (decoded.failure != image::DecodeFailure::none) {

@@ -9,7 +9,7 @@
 #include "dataset/checks/problem.hpp"
 #include "image/jpeg_decoder.hpp"
 
-/// The one judge of images: what verify reports, reshard --drop-bad leaves out.
+/// The one judge of images: what verify reports, convert --validate refuses and reshard --drop-bad leaves out.
 namespace shardkit::dataset {
 
 /// Larger ones are not looked at but refused: no decoder would accept their pixels.
@@ -29,8 +29,15 @@ struct ImageFault {
 /// True for members that are judged: "jpg", "seg.png".
 bool is_image_member(std::string_view extension);
 
-/// Looks at one image: a JPEG, PNG or WebP is decoded to its last row, of another kind (image::has_decoder()) the
-/// header and the closing bytes are compared with the format. `extension` is the member's. Empty for a sound image.
+/// Looks at an image's first bytes only: 12 are enough. `extension` is the member's. Empty for a sound image, here and
+/// below. Thread-safe.
+std::optional<ImageFault> magic_fault(Bytes head, std::string_view extension);
+
+/// Looks at the header and the closing bytes of an image. Thread-safe.
+std::optional<ImageFault> header_fault(Bytes image, std::string_view extension);
+
+/// Looks at all of an image: a JPEG, PNG or WebP is decoded to its last row, of another kind (image::has_decoder()) the
+/// header and the closing bytes are compared with the format.
 std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, std::string_view extension);
 
 }  // namespace shardkit::dataset

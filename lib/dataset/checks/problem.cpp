@@ -93,6 +93,7 @@ constexpr ProblemKind kKinds[] = {
 
     {image_truncated, "image_truncated", kError, "the image ends before its last row; loaders stop or fill in gray",
      Remedy::drop_bad},
+    {image_no_end, "image_no_end", kWarning, "the JPEG has no end marker; readers accept it, some with a warning"},
     {image_corrupt, "image_corrupt", kError, "the image cannot be decoded", Remedy::drop_bad},
     {image_damaged, "image_damaged", kWarning, "the image decodes, but some of its data is damaged"},
     {image_not_an_image, "image_not_an_image", kError, "the content is no image", Remedy::drop_bad},
@@ -177,7 +178,7 @@ bool ProblemLog::lists(ProblemCode code) const {
 
 std::uint64_t ProblemLog::total(Severity severity) const {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < kCodes; ++i) {
+  for (std::size_t i = 0; i < kProblemCodes; ++i) {
     if (kKinds[i].severity == severity) sum += tallies_[i].count;
   }
   return sum;

@@ -73,6 +73,7 @@ enum class ProblemCode {
   differing_members,
   // images
   image_truncated,
+  image_no_end,
   image_corrupt,
   image_damaged,
   image_not_an_image,
@@ -97,6 +98,8 @@ enum class ProblemCode {
   index_mismatch,
   foreign_index,
 };
+
+inline constexpr std::size_t kProblemCodes = static_cast<std::size_t>(ProblemCode::foreign_index) + 1;
 
 /// What repairs a problem. Each is an option of reshard but for `index`.
 enum class Remedy {
@@ -162,7 +165,6 @@ class ProblemLog {
   std::vector<Problem> take();
 
  private:
-  static constexpr std::size_t kCodes = static_cast<std::size_t>(ProblemCode::foreign_index) + 1;
   struct Tally {
     std::uint64_t count = 0;
     std::uint64_t listed = 0;
@@ -173,7 +175,7 @@ class ProblemLog {
   std::uint64_t total(Severity severity) const;
 
   std::string shard_;
-  std::array<Tally, kCodes> tallies_{};
+  std::array<Tally, kProblemCodes> tallies_{};
   std::vector<Problem> problems_;
 };
 

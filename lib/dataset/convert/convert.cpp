@@ -1,7 +1,11 @@
 #include "dataset/convert/convert.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
+#include <iterator>
+#include <ranges>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +23,8 @@
 namespace shardkit::dataset {
 namespace {
 
+constexpr std::size_t kMostNamed = 20;  ///< bad files in a message
+
 /// A target inside the source would be scanned as a class by the next run.
 void refuse_target_in_source(const std::string& source, const std::string& target) {
   if (catalog::is_address(source)) return;
@@ -32,7 +38,9 @@ void refuse_target_in_source(const std::string& source, const std::string& targe
 /// A given plan fixes what these options would; a contradiction would be ignored silently.
 void refuse_options_beside_plan(const ConvertOptions& options) {
   ShardingOptions given = options.sharding;
-  given.access = {};  // of where the source lies
+  given.access = {};                                   // of where the source lies
+  if (given.on_bad != OnBad::keep) given.on_bad = {};  // as the next: what is to happen where files are bad
+  given.max_bad = {};
   if (const std::string words = command_text("", given); !words.empty()) {
     throw Error(ErrorCode::usage,
                 fmt::format("--plan fixes which shards are written; give{} to `shardctl plan` instead", words));
@@ -54,6 +62,7 @@ class Conversion {
  public:
   Conversion(const ConvertOptions& options, Context& ctx, io::FileSystem& files)
       : options_(options),
+        sharding_(options.sharding),
         ctx_(ctx),
         inputs_(std::make_shared<catalog::Inputs>(options.sharding.access, ctx.stop_token())),
         images_(options.source, !options.sharding.images.list.empty() || !options.plan.empty(), inputs_),
@@ -63,8 +72,10 @@ class Conversion {
 
   ConvertResult run() {
     plan_sets();
+    for (std::size_t i = 0; i < amendments_.size(); ++i) job_.reopen(job_.sets()[i], amendments_[i].reopened());
     job_.resume(result_);
-    for (TargetSet& set : job_.sets()) write_set(set);
+    for (std::size_t i = 0; i < amendments_.size(); ++i) write_set(job_.sets()[i], amendments_[i]);
+    if (!open_.empty() || over_budget_) report_failure();
     result_.kept_bad = images_counted_.kept_bad;
     result_.resized = images_counted_.resized;
     result_.resized_at_lower_quality = images_counted_.other_quality;
@@ -85,14 +96,21 @@ class Conversion {
       throw Error(ErrorCode::usage, "--seed is that of --split, and there is none; the order's is --shuffle SEED");
     }
     if (plan_) {
-      add_set("").target.adopt_plan([this](ByteSink& sink) { copy_plan(*plan_, plan_path_, sink); });
+      const formats::PlanReader plan(*plan_, plan_path_);
+      require_folders(images_, plan.head());
+      // Images that are kept although bad are other bytes: that is for the plan to say.
+      const OnBad planned = planned_choice(plan.head(), "on_bad", kDefaultOnBad);
+      on_bad_ = planned == OnBad::keep ? planned : options_.sharding.on_bad.value_or(planned);
+      TargetSet& set = add_set("");
+      set.target.prepare();
+      set.target.adopt_plan([this](ByteSink& sink) { copy_plan(*plan_, plan_path_, sink); }, options_.identity);
     } else if (const catalog::SetFolders folders = set_folders(); !folders.names.empty()) {
       plan_folders(folders);
     } else if (!rule.shares.empty()) {
       plan_shares(rule);
     } else {
       TargetSet& set = add_set("");
-      adopt(set, scan(images_, {}), {});
+      adopt(set, scan(known_images(), {}), {});
     }
   }
 
@@ -128,14 +146,14 @@ class Conversion {
     from_set_folders_ = true;
     for (const std::string& name : folders.names) {
       TargetSet& set = add_set(name);
-      adopt(set, scan(images_of(set), {name, folders.classes}), {.options = {{"set", name}}});
+      adopt(set, scan(known_images(set.name), {name, folders.classes}), {.options = {{"set", name}}});
     }
   }
 
   void plan_shares(const SplitRule& rule) {
     for (const SplitShare& share : rule.shares) add_set(share.name);
-    const ScannedSource source = scan(images_, {});
-    const std::vector<SampleOrder> orders = split_source(source, options_.sharding, rule, ctx_);
+    const ScannedSource source = scan(known_images(), {});
+    const std::vector<SampleOrder> orders = split_source(source, sharding_, rule, ctx_);
     for (std::size_t i = 0; i < orders.size(); ++i) refuse_empty_set(job_.sets()[i].name, orders[i]);
     for (std::size_t i = 0; i < orders.size(); ++i) {
       TargetSet& set = job_.sets()[i];
@@ -145,7 +163,15 @@ class Conversion {
 
   TargetSet& add_set(const std::string& name) {
     TargetSet& set = job_.add_set(name);
-    set.target.prepare();
+    set.target.refuse_foreign();
+    amendments_.emplace_back();
+    if (!set.target.has_plan()) return set;
+    set.target.open_plan();
+    const formats::PlanHead& head = set.target.plan().head();
+    // A target that was begun when the default was another goes on with it.
+    if (!sharding_.validate && !plan_) sharding_.validate = planned_choice(head, "validate", kDefaultValidate);
+    for (const formats::IndexSkip& skip : head.skipped) left_out_.insert(skip.path);
+    amendments_.back() = Amendments(set.target, images_of(set), options_.identity);
     return set;
   }
 
@@ -154,19 +180,88 @@ class Conversion {
     return from_set_folders_ ? images_.below(set.name) : images_;
   }
 
+  /// The images of the set, or of all sets without one of that name, as their plans know them.
+  catalog::SourceFolder known_images(const std::string& name = {}) {
+    catalog::SourceFolder images = images_;
+    for (std::size_t i = 0; i < amendments_.size(); ++i) {
+      const TargetSet& set = job_.sets()[i];
+      if (!name.empty() && set.name != name) continue;
+      if (!name.empty()) images = images_of(set);
+      images.known.merge(amendments_[i].known());
+    }
+    return images;
+  }
+
   ScannedSource scan(const catalog::SourceFolder& images, const SourceSet& set) {
-    return scan_source(images, options_.sharding, set, options_.threads, ctx_);
+    return scan_whole_source(images, sharding_, set, options_.threads, left_out_, ctx_);
   }
 
   void adopt(TargetSet& set, const ScannedSource& source, const PlanScope& scope) {
-    set.target.adopt_plan([&](ByteSink& sink) { write_plan(source, options_.sharding, scope, sink, ctx_); });
+    set.target.prepare();
+    set.target.adopt_plan([&](ByteSink& sink) { write_plan(source, sharding_, scope, sink, ctx_); }, options_.identity);
   }
 
-  void write_set(TargetSet& set) {
-    const auto source = folder_source(set.target.plan(), images_of(set), job_.cores(), images_counted_);
-    const std::vector<formats::IndexSkip> skipped = job_.write(set, *source, result_);
-    result_.skipped += skipped.size();
-    list_skipped(result_.skipped_files, skipped, from_set_folders_ ? set.name + "/" : std::string());
+  void write_set(TargetSet& set, const Amendments& amendments) {
+    const std::unique_ptr<SampleSource> source = folder_source(
+        set.target.plan(), images_of(set), {on_bad_, options_.identity}, amendments, job_.cores(), images_counted_);
+    const std::string folder = from_set_folders_ ? set.name + "/" : std::string();
+    const SkipBudget budget = budget_of(set, amendments);
+    SetOutcome outcome = job_.write(set, *source, result_, on_bad_ == OnBad::skip ? budget : SkipBudget{});
+    result_.skipped += outcome.skipped.size();
+    list_skipped(result_.skipped_files, outcome.skipped, folder);
+    for (BadFile& file : outcome.bad.open) {
+      file.path.insert(0, folder);
+      list_skipped(result_.bad_files, {{file.path, file.reason}});
+      open_.push_back(std::move(file));
+    }
+    result_.bad += outcome.bad.open_files;
+    away_ = away_ || outcome.bad.gone_files > budget.most;
+    over_budget_ = over_budget_ || (on_bad_ == OnBad::skip && (budget.is_spent() || outcome.bad.open_files > 0));
+    if (const std::uint64_t needed = budget.used + outcome.bad.samples; needed > budget.most && needed > needed_) {
+      needed_ = needed;
+      allowed_ = budget.most;
+    }
+  }
+
+  SkipBudget budget_of(const TargetSet& set, const Amendments& amendments) const {
+    std::uint64_t skipped = set.target.plan().head().skipped.size();
+    const std::uint64_t files = job_.planned_samples(set) + skipped;
+    for (const auto& shard : set.shards) skipped += shard ? shard->skipped : 0;
+    return {most_bad(sharding_.max_bad, files), skipped - std::min(skipped, amendments.deleted())};
+  }
+
+  /// All bad files, and what to do about them.
+  void report_failure() {
+    std::string text;
+    for (const BadFile& file : open_ | std::views::take(kMostNamed)) text += fmt::format("{}; ", file.reason);
+    if (result_.bad > kMostNamed) {
+      text += fmt::format("and {} more, see {}; ", result_.bad - kMostNamed,
+                          shell_word(io::join_path(options_.target, ".shardkit/*.bad")));
+    }
+    const ErrorCode code = away_ ? ErrorCode::io : open_.empty() ? ErrorCode::corrupt : open_.front().code();
+    result_.failure.emplace(code, failure_title() + text + remedy(),
+                            open_.empty() ? images_.path : images_.path_of(open_.front().path));
+  }
+
+  std::string failure_title() const {
+    const std::string& source = images_.path;
+    if (away_) return fmt::format("many files of '{}' are gone: is all of it mounted? ", source);
+    if (over_budget_) {
+      return fmt::format("found {} in '{}', and --max-bad allows to leave out {}: ",
+                         format_count(needed_, "bad sample"), source, format_count(allowed_));
+    }
+    return fmt::format("found {} in '{}'; all shards without one are finished: ", format_count(result_.bad, "bad file"),
+                       source);
+  }
+
+  std::string remedy() const {
+    const std::string again = away_ ? "run the same command again when they are back"
+                                    : "correct or delete these files and run the same command again";
+    if (on_bad_ == OnBad::keep) return again;
+    ConvertOptions options = options_;
+    options.sharding.on_bad = OnBad::skip;
+    if (needed_ > 0) options.sharding.max_bad = fmt::to_string(needed_);
+    return fmt::format("{}, or leave them out: `{}`", again, command_text("shardctl convert", options));
   }
 
   void warn_of_images() {
@@ -178,6 +273,14 @@ class Conversion {
       ctx_.warn("bad_images_kept",
                 fmt::format("{} kept although bad (--on-bad keep)", format_count(result_.kept_bad, "image")));
     }
+    for (std::size_t i = 0; i < kProblemCodes; ++i) {
+      const std::uint64_t images = images_counted_.accepted[i];
+      if (images == 0) continue;
+      const ProblemKind& kind = problem_kinds()[i];
+      result_.accepted.push_back({std::string(kind.name), images});
+      ctx_.warn("images_accepted", fmt::format("{} accepted with {}: {}; --strict refuses them",
+                                               format_count(images, "image"), kind.name, kind.meaning));
+    }
     if (result_.skipped > 0) {
       ctx_.warn("files_skipped",
                 fmt::format("{} left out of the shards", format_count(result_.skipped, "source file")));
@@ -185,18 +288,32 @@ class Conversion {
   }
 
   const ConvertOptions& options_;
+  ShardingOptions sharding_;  ///< with what the target's plan decides where nothing is given
   Context& ctx_;
   const std::shared_ptr<catalog::Inputs> inputs_;
   const catalog::SourceFolder images_;
   const std::string plan_path_;  ///< empty: the source is scanned
   const std::unique_ptr<ByteSource> plan_;
   ShardingJob job_;
+  std::set<std::string> left_out_;     ///< by the scans of the targets' plans
+  std::deque<Amendments> amendments_;  ///< of each set
+  OnBad on_bad_ = options_.sharding.on_bad.value_or(kDefaultOnBad);
   bool from_set_folders_ = false;  ///< the source has train/ and val/ folders of its own
   ConvertResult result_;
   ImageCounts images_counted_;
+  std::vector<BadFile> open_;  ///< of all sets
+  bool away_ = false;          ///< so many are gone that it is rather the source
+  bool over_budget_ = false;
+  std::uint64_t needed_ = 0;   ///< --max-bad for what was found; 0: the one that is given is enough
+  std::uint64_t allowed_ = 0;  ///< what it is instead
 };
 
 }  // namespace
+
+ConvertResult try_convert(const ConvertOptions& options, Context& ctx) {
+  const auto files = io::posix_file_system();
+  return Conversion(options, ctx, *files).run();
+}
 
 ConvertResult convert(const ConvertOptions& options, Context& ctx) {
   const auto files = io::posix_file_system();
@@ -204,7 +321,9 @@ ConvertResult convert(const ConvertOptions& options, Context& ctx) {
 }
 
 ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, Context& ctx) {
-  return Conversion(options, ctx, files).run();
+  ConvertResult result = Conversion(options, ctx, files).run();
+  result.throw_if_failed();
+  return result;
 }
 
 void ConvertOptions::describe(FieldVisitor& v) {
@@ -220,7 +339,16 @@ void ConvertOptions::describe(FieldVisitor& v) {
   sharding.describe(v);
   SplitOptions::describe(v);
   v.field({"plan", "do what this plan says, without scanning (see `shardctl plan`)", Role::input_file}, plan);
+  v.field({"identity",
+           "a file is the planned one by size and time of its last change, or by size alone: for copies with other "
+           "times. With one plan, parts may then read different copies"},
+          identity);
   WriteOptions::describe(v);
+}
+
+void AcceptedImages::describe(FieldVisitor& v) {
+  v.field({"code", "what is wrong with them, as `shardctl verify` calls it"}, code);
+  v.field({"images", Unit::count, "read by this run"}, images);
 }
 
 void ConvertResult::describe(FieldVisitor& v) {
@@ -235,6 +363,9 @@ void ConvertResult::describe(FieldVisitor& v) {
   v.field({"manifest", "the file that describes the shards; empty where there are several sets"}, manifest);
   v.field({"plan_hash", "of the plan that was followed; empty where there are several sets"}, plan_hash);
   v.field({"skipped_files", "at most 1000 of them"}, skipped_files);
+  v.field({"bad", Unit::count, "files that keep shards from being finished"}, bad);
+  v.field({"bad_files", "at most 1000 of them"}, bad_files);
+  v.field({"accepted", "images with faults that readers accept, by kind"}, accepted);
 }
 
 }  // namespace shardkit::dataset

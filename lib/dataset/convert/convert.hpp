@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/context.hpp"
+#include "core/error.hpp"
 #include "core/fields.hpp"
 #include "dataset/sharding/sharding_job.hpp"
 #include "dataset/sharding/sharding_options.hpp"
@@ -18,6 +20,15 @@ struct ConvertOptions : SplitOptions, WriteOptions {
   std::string target;
   ShardingOptions sharding;
   std::string plan;
+  FileIdentity identity = FileIdentity::mtime;
+
+  void describe(FieldVisitor& v);
+};
+
+/// Images that are in the shards although something is wrong with them that readers accept.
+struct AcceptedImages {
+  std::string code;
+  std::uint64_t images = 0;
 
   void describe(FieldVisitor& v);
 };
@@ -30,12 +41,22 @@ struct ConvertResult : WrittenSets {
   std::string manifest;
   std::string plan_hash;
   std::vector<SkippedFile> skipped_files;
+  std::uint64_t bad = 0;
+  std::vector<SkippedFile> bad_files;
+  std::vector<AcceptedImages> accepted;
+  /// Why the set is not complete although all else was written: files are bad, or too many were left out.
+  std::optional<Error> failure = {};
 
+  void throw_if_failed() const {
+    if (failure) throw Error(*failure);
+  }
   void describe(FieldVisitor& v);
 };
 
 /// ImageFolder tree to WebDataset shards, indexes and manifest: `shardctl convert`. The same call after a kill goes on
-/// where it was; what it writes does not depend on threads, parts or machine.
+/// where it was; what it writes does not depend on threads, parts or machine. Where files are bad, all shards without
+/// one are written, and the result has the error that convert() throws.
+ConvertResult try_convert(const ConvertOptions& options, Context& ctx);
 ConvertResult convert(const ConvertOptions& options, Context& ctx);
 
 /// The same over a given file system, for tests.

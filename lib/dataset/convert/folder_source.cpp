@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +13,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -23,26 +27,17 @@
 #include "sync/loan_pool.hpp"
 
 namespace shardkit::dataset {
-namespace {
 
-[[noreturn]] void refuse(const std::string& name) {
+void refuse_planned(const std::string& name) {
   throw Error(ErrorCode::corrupt, fmt::format("the plan has no valid option {}; make it again", name));
 }
 
-/// The value that an option has in the plan, as the enum.
-template <class E>
-E choice(const formats::PlanHead& head, const std::string& name) {
-  const auto found = head.options.find(name);
-  for (std::size_t i = 0; found != head.options.end() && i < kEnumNames<E>.size(); ++i) {
-    if (kEnumNames<E>[i] == found->second) return static_cast<E>(i);
-  }
-  refuse(name);
-}
+namespace {
 
 std::uint64_t number(const formats::PlanHead& head, const std::string& name, std::uint64_t most) {
   const auto found = head.options.find(name);
   const auto value = found == head.options.end() ? std::nullopt : parse_count(found->second, most);
-  if (value.value_or(0) == 0) refuse(name);
+  if (value.value_or(0) == 0) refuse_planned(name);
   return *value;
 }
 
@@ -59,18 +54,25 @@ std::string other_size(const formats::PlannedFile& file, std::uint64_t now) {
 /// What a plan says is to be done with each image on its way into a shard.
 struct ImageRules {
   Validate validate = Validate::none;
-  OnBad on_bad = OnBad::fail;
+  bool strict = false;
   std::optional<image::ResizeOptions> resize;
 };
 
 ImageRules image_rules(const formats::PlanHead& head) {
-  ImageRules rules{choice<Validate>(head, "validate"), choice<OnBad>(head, "on_bad"), {}};
+  ImageRules rules{planned_choice(head, "validate", Validate::none), head.options.contains("strict"), {}};
   if (head.options.contains("resize")) {
     rules.resize = image::ResizeOptions{static_cast<std::uint32_t>(number(head, "resize", kLargestResize)),
                                         static_cast<int>(number(head, "quality", 100))};
   }
   return rules;
 }
+
+/// True for a file that could not be read when the plan was made.
+bool is_unread(const formats::PlannedFile& file) {
+  return file.size == 0 && file.mtime_ns == 0 && file.version.value_or("").empty();
+}
+
+catalog::FileState state_of(const formats::PlannedFile& file) { return {file.size, file.mtime_ns, file.version}; }
 
 /// One member of a sample on its way into the tar: a file, or text where `file` is null.
 struct Member {
@@ -83,12 +85,14 @@ struct Member {
 
 class FolderSource final : public SampleSource {
  public:
-  FolderSource(const formats::PlanReader& plan, const catalog::SourceFolder& images, unsigned cores,
-               ImageCounts& counts)
+  FolderSource(const formats::PlanReader& plan, const catalog::SourceFolder& images, const SourceRules& source,
+               const Amendments& amendments, unsigned cores, ImageCounts& counts)
       : plan_(plan),
         head_(plan.head()),
         images_(images),
         root_(images.store ? io::File() : io::File::open_read(images.path, O_DIRECTORY)),
+        source_(source),
+        amendments_(amendments),
         rules_(image_rules(head_)),
         label_digits_(formats::label_digits(head_)),
         decoders_(rules_.validate == Validate::decode ? cores : 0),
@@ -96,9 +100,10 @@ class FolderSource final : public SampleSource {
         counts_(counts) {}
 
   NextSample open(std::size_t shard) override {
-    return [this, samples = plan_.read_shard(shard)]() mutable -> std::optional<PendingSample> {
+    return [this, shard, samples = plan_.read_shard(shard)]() mutable -> std::optional<PendingSample> {
       const auto sample = std::make_shared<formats::PlannedSample>();
       if (!samples.next(*sample)) return std::nullopt;
+      amend(*sample, shard);
       const std::size_t label_digits = sample->class_index ? label_digits_[*sample->class_index] : 0;
       return PendingSample{
           formats::sample_tar_bytes(*sample, label_digits),
@@ -107,12 +112,38 @@ class FolderSource final : public SampleSource {
     };
   }
 
-  std::optional<std::string> reason_left_out(const Error& error) const override {
-    if (rules_.on_bad != OnBad::skip || !is_bad_file(error.code())) return std::nullopt;
-    return images_.without_folder(error.what());
+  std::vector<BadFile> corrected(std::size_t shard) const override {
+    std::vector<BadFile> files = amendments_.corrected(shard);
+    const std::scoped_lock lock(mutex_);
+    const auto [begin, end] = readable_now_.equal_range(shard);
+    for (auto file = begin; file != end; ++file) files.push_back(file->second);
+    return files;
   }
 
  private:
+  /// Takes files that are listed, or could not be read when the plan was made, as they are now.
+  void amend(formats::PlannedSample& sample, std::size_t shard) {
+    const auto take = [&](formats::PlannedFile& file) {
+      const bool unread = is_unread(file);
+      if (amendments_.empty() && !unread) return;
+      const std::string path = formats::file_path(head_, sample, file);
+      const Amendments::File* listed = amendments_.find(path);
+      if (!listed && !unread) return;
+      const FileSight now = listed ? listed->now : look_at(images_, path);
+      if (!now.state) return;
+      if (!listed && !is_same_file(*now.state, state_of(file), FileIdentity::mtime)) {
+        const std::scoped_lock lock(mutex_);
+        readable_now_.emplace(shard,
+                              BadFile{BadState::corrected, path, state_of(file), now, "was not readable before"});
+      }
+      file.size = now.state->size;
+      file.mtime_ns = now.state->mtime_ns;
+      file.version = now.state->version;
+    };
+    take(sample.image);
+    for (formats::PlannedFile& file : sample.sidecars) take(file);
+  }
+
   formats::IndexSample read(const formats::PlannedSample& sample, MutableBytes out, sync::WaitMeter& meter) {
     formats::IndexSample result{formats::sample_key(head_, sample), {}, formats::image_path(head_, sample), {}};
     std::string label;
@@ -126,28 +157,85 @@ class FolderSource final : public SampleSource {
       members.push_back({"cls", nullptr, label});
     }
     std::ranges::sort(members, {}, &Member::extension);  // as webdataset's writer does
+    std::vector<BadFile> bad;
     std::uint64_t at = 0;
     for (const Member& member : members) {
       MutableBytes content = out.subspan(at + formats::kTarBlock, member.size());
-      std::string path;
-      if (member.file) {
-        path = formats::file_path(head_, sample, *member.file);
-        timed(meter, [&] { read_file(path, *member.file, content); });
-      } else {
+      if (!member.file) {
         std::ranges::copy(as_bytes(member.text), content.begin());
+      } else if (auto fault = read_member(sample, member, content, meter)) {
+        bad.push_back(std::move(*fault));
+        continue;  // to find all that are bad
       }
-      if (member.file == &sample.image) content = content.first(check_image(sample, content));
       result.members.push_back(finish_member(out, at, result.key, member.extension, content.size()));
-      if (head_.paths && member.file && path != formats::implied_path(result.path, member.extension)) {
-        result.members.back().path = std::move(path);
+      if (head_.paths && member.file) {
+        std::string path = formats::file_path(head_, sample, *member.file);
+        if (path != formats::implied_path(result.path, member.extension)) {
+          result.members.back().path = std::move(path);
+        }
       }
       at += formats::tar_member_bytes(content.size());
     }
+    if (!bad.empty()) refuse_sample(std::move(bad));
     return result;
   }
 
+  /// Reads a file to its place and judges it; `content` shrinks where it was resized. The answer is why it is bad.
+  std::optional<BadFile> read_member(const formats::PlannedSample& sample, const Member& member, MutableBytes& content,
+                                     sync::WaitMeter& meter) {
+    const formats::PlannedFile& file = *member.file;
+    const std::string path = formats::file_path(head_, sample, file);
+    try {
+      timed(meter, [&] { read_file(path, file, content); });
+    } catch (const Error& error) {
+      if (!is_bad_file(error.code())) throw;
+      if (error.code() == ErrorCode::not_found) refuse_gone_folder(sample);
+      return bad_file(path, file, {.gone = look_at(images_, path).gone}, images_.without_folder(error.what()));
+    }
+    std::string why;
+    if (is_image_member(member.extension)) why = image_problem(content, file.extension);
+    if (why.empty() && &file == &sample.image && rules_.resize) why = resize_image(file, content);
+    if (why.empty()) return std::nullopt;
+    if (source_.on_bad == OnBad::keep) {
+      ++counts_.kept_bad;
+      return std::nullopt;
+    }
+    return bad_file(path, file, {.state = state_of(file)}, fmt::format("'{}' is not a good image: {}", path, why));
+  }
+
+  BadFile bad_file(const std::string& path, const formats::PlannedFile& file, FileSight seen,
+                   std::string reason) const {
+    const Amendments::File* listed = amendments_.find(path);
+    const BadState state = listed && listed->is_deleted()  ? BadState::deleted
+                           : source_.on_bad == OnBad::skip ? BadState::left_out
+                                                           : BadState::open;
+    return {state, path, listed ? listed->listed.planned : state_of(file), std::move(seen), std::move(reason)};
+  }
+
+  /// A sample goes as a whole: what was deleted on purpose decides for its other files.
+  [[noreturn]] static void refuse_sample(std::vector<BadFile> bad) {
+    const bool deleted = std::ranges::count(bad, BadState::deleted, &BadFile::state) > 0;
+    for (BadFile& file : bad) {
+      if (deleted) file.state = BadState::deleted;
+    }
+    throw BadSample(std::move(bad));
+  }
+
+  /// One file may have been deleted; a folder of the plan is rather a source that went away.
+  void refuse_gone_folder(const formats::PlannedSample& sample) const {
+    if (images_.store || head_.listed) return;
+    const std::string& folder = head_.classes.at(sample.class_index.value()).name;
+    if (::faccessat(root_.fd(), folder.c_str(), F_OK, 0) == 0) return;
+    throw Error(ErrorCode::io,
+                fmt::format("'{}' has gone while it was read: is all of the source mounted? Run the same command again "
+                            "when it is back",
+                            images_.path_of(folder)),
+                images_.path_of(folder));
+  }
+
   void read_file(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
-    if (file.version.has_value() != (images_.store != nullptr)) {
+    const bool by_size = source_.identity == FileIdentity::size;
+    if (!by_size && file.version.has_value() != (images_.store != nullptr)) {
       refuse_changed(images_.path_of(path), file.version ? "it was an object of a store" : "it was a local file");
     }
     if (images_.store) {
@@ -157,97 +245,131 @@ class FolderSource final : public SampleSource {
     }
   }
 
+  /// Looks at the file after the read: size and time that are still the planned ones hold for what was read, too. With
+  /// --identity size the time before is the one to compare with.
   void read_local(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
     const io::File opened = io::File::open_read_at(root_.fd(), path.c_str(), images_.path_of(path));
-    struct stat info {};
-    if (::fstat(opened.fd(), &info) != 0) throw system_error(errno, "stat", opened.path());
+    const std::int64_t expected =
+        source_.identity == FileIdentity::size ? io::mtime_ns(stat_of(opened)) : file.mtime_ns;
+    const std::size_t got = opened.read_at(0, out);
+    const struct stat info = stat_of(opened);
     const auto size = static_cast<std::uint64_t>(info.st_size);
     if (size != file.size) refuse_changed(opened.path(), other_size(file, size));
-    if (io::mtime_ns(info) != file.mtime_ns) refuse_changed(opened.path(), "modified since");
-    const std::size_t got = opened.read_at(0, out);
+    if (io::mtime_ns(info) != expected) refuse_changed(opened.path(), "modified since");
     if (got == out.size()) return;
     refuse_changed(opened.path(), fmt::format("it ended after {} of {} bytes while it was read", got, out.size()));
   }
 
-  /// One request for the version that was planned: who looks first asks twice.
+  static struct stat stat_of(const io::File& file) {
+    struct stat info {};
+    if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
+    return info;
+  }
+
+  /// One request for the version that was planned: who looks first asks twice. Without a version there is no way round.
   void read_object(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
-    const io::ObjectInfo object{path, file.size, *file.version};
-    if (io::fetch_bytes(*images_.store, object, out, images_.inputs->stop()) == io::Fetched::whole) return;
+    const bool looks_first = source_.identity == FileIdentity::size || is_unread(file);
+    std::optional<io::ObjectInfo> now;
+    if (looks_first) now = images_.store->find(path);
+    const io::ObjectInfo object{path, file.size, now ? now->version : file.version.value_or("")};
+    const bool may_fit = looks_first ? now && now->size == file.size : true;
+    if (may_fit && io::fetch_bytes(*images_.store, object, out, images_.inputs->stop()) == io::Fetched::whole) return;
     const std::string address = images_.path_of(path);
-    const std::optional<io::ObjectInfo> now = images_.store->find(path);
+    now = images_.store->find(path);
     if (!now) throw Error(ErrorCode::not_found, fmt::format("'{}' is not there", address), address);
     refuse_changed(address, now->size == file.size ? "another version" : other_size(file, now->size));
   }
 
-  /// Applies the rules to an image in its place; returns how many of its bytes are left.
-  std::size_t check_image(const formats::PlannedSample& sample, MutableBytes content) {
-    const std::string problem = image_problem(sample, content);
-    if (problem.empty()) return rules_.resize ? resize_image(sample, content) : content.size();
-    refuse_image(sample, problem);
-    return content.size();
+  /// What --validate finds in an image; empty for a good one. Counts what is accepted with a fault.
+  std::string image_problem(Bytes content, std::string_view extension) {
+    const std::optional<ImageFault> fault = look(content, extension);
+    if (!fault) return {};
+    if (fault->is_error() || rules_.strict) return fault->describe();
+    ++counts_.accepted[static_cast<std::size_t>(fault->code)];
+    return {};
   }
 
-  std::string image_problem(const formats::PlannedSample& sample, Bytes content) {
-    if (rules_.validate == Validate::none) return {};
-    if (const auto problem = image::header_problem(content, sample.image.extension)) {
-      return fmt::format("{}: {}", problem->code, problem->text);
+  std::optional<ImageFault> look(Bytes content, std::string_view extension) {
+    switch (rules_.validate) {
+      case Validate::none:
+        return std::nullopt;
+      case Validate::magic:
+        return magic_fault(content, extension);
+      case Validate::header:
+        return header_fault(content, extension);
+      case Validate::decode:
+        return image_fault(*decoders_.borrow(), content, extension);
     }
-    if (rules_.validate != Validate::decode) return {};
-    const std::optional<ImageFault> fault = image_fault(*decoders_.borrow(), content, sample.image.extension);
-    return fault && fault->is_error() ? fault->describe() : std::string();
+    return std::nullopt;
   }
 
-  std::size_t resize_image(const formats::PlannedSample& sample, MutableBytes content) {
+  /// Puts the smaller image in the place of `content`, which shrinks. The answer is why that failed.
+  std::string resize_image(const formats::PlannedFile& file, MutableBytes& content) {
     const image::ImageKind kind = image::sniff_image(content);
-    if (kind == image::ImageKind::unknown && formats::portable_extension(sample.image.extension) == "jpg") {
-      refuse_image(sample, "it cannot be resized: its first bytes are not those of an image");
-      return content.size();
+    if (kind == image::ImageKind::unknown && formats::portable_extension(file.extension) == "jpg") {
+      return "it cannot be resized: its first bytes are not those of an image";
     }
     if (kind != image::ImageKind::jpeg) {
       ++counts_.not_jpeg;
-      return content.size();
+      return {};
     }
     const auto resizer = resizers_.borrow();
     const image::Resized result = resizer->resize(content, content.size());
     if (result.failure != image::DecodeFailure::none) {
-      refuse_image(sample, fmt::format("it cannot be resized: {} {}", enum_name(result.failure), result.message));
+      return fmt::format("it cannot be resized: {} {}", enum_name(result.failure), result.message);
     }
-    if (!result.changed) return content.size();
+    if (!result.changed) return {};
     ++counts_.resized;
     if (result.quality < rules_.resize->quality) ++counts_.other_quality;
     std::ranges::copy(result.jpeg, content.begin());
-    return result.jpeg.size();
-  }
-
-  /// Throws for an image that is not good, or counts it where bad images are kept.
-  void refuse_image(const formats::PlannedSample& sample, const std::string& why) {
-    if (rules_.on_bad == OnBad::keep) {
-      ++counts_.kept_bad;
-      return;
-    }
-    const std::string path = images_.path_of(formats::image_path(head_, sample));
-    throw Error(ErrorCode::corrupt,
-                fmt::format("'{}' is not a good image: {}{}", path, why,
-                            rules_.on_bad == OnBad::skip ? "" : "; mend it, or leave it out with --on-bad skip"),
-                path);
+    content = content.first(result.jpeg.size());
+    return {};
   }
 
   const formats::PlanReader& plan_;
   const formats::PlanHead& head_;
   const catalog::SourceFolder images_;
   const io::File root_;  ///< of a local source
+  const SourceRules source_;
+  const Amendments& amendments_;
   const ImageRules rules_;
   const std::vector<std::size_t> label_digits_;
   sync::LoanPool<image::JpegDecoder> decoders_;  ///< for hundreds of threads that read
   sync::LoanPool<image::JpegResizer> resizers_;
   ImageCounts& counts_;
+  mutable std::mutex mutex_;
+  std::multimap<std::size_t, BadFile> readable_now_;  ///< by shard: files that were not when the plan was made
 };
 
 }  // namespace
 
+void require_folders(const catalog::SourceFolder& images, const formats::PlanHead& head) {
+  if (images.store) return;
+  const auto away = [&](ErrorCode code, const std::string& what) {
+    throw Error(code, fmt::format("{}: is the source mounted? Run the same command again when it is there", what),
+                images.path);
+  };
+  std::error_code error;
+  if (std::filesystem::is_empty(images.path, error) || error) {
+    if (error) throw system_error(error.value(), "read the source", images.path);
+    away(ErrorCode::not_found, fmt::format("the source '{}' is empty", images.path));
+  }
+  if (head.listed) return;
+  const auto gone = [&](const formats::PlanClass& item) {
+    return item.samples > 0 && !std::filesystem::exists(images.path_of(item.name));
+  };
+  const auto first = std::ranges::find_if(head.classes, gone);
+  if (first == head.classes.end()) return;
+  if (std::ranges::all_of(head.classes, [&](const auto& item) { return item.samples == 0 || gone(item); })) {
+    away(ErrorCode::not_found, fmt::format("'{}' has no class folder of the plan", images.path));
+  }
+  away(ErrorCode::io, fmt::format("class folder '{}' of the plan is gone", images.path_of(first->name)));
+}
+
 std::unique_ptr<SampleSource> folder_source(const formats::PlanReader& plan, const catalog::SourceFolder& images,
-                                            unsigned cores, ImageCounts& counts) {
-  return std::make_unique<FolderSource>(plan, images, cores, counts);
+                                            const SourceRules& rules, const Amendments& amendments, unsigned cores,
+                                            ImageCounts& counts) {
+  return std::make_unique<FolderSource>(plan, images, rules, amendments, cores, counts);
 }
 
 }  // namespace shardkit::dataset

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "catalog/image_source.hpp"
+#include "dataset/checks/problem.hpp"
+#include "dataset/sharding/bad_files.hpp"
 #include "dataset/sharding/shard_writer.hpp"
 #include "formats/plan_file.hpp"
 
@@ -16,12 +21,39 @@ struct ImageCounts {
   std::atomic<std::uint64_t> resized{0};        ///< made smaller
   std::atomic<std::uint64_t> other_quality{0};  ///< of these: at a lower quality than asked for
   std::atomic<std::uint64_t> not_jpeg{0};       ///< of another kind, and therefore not resized
+  /// With a fault that is a warning, by ProblemCode.
+  std::array<std::atomic<std::uint64_t>, kProblemCodes> accepted{};
+};
+
+/// How this run treats the files of a plan.
+struct SourceRules {
+  OnBad on_bad = OnBad::fail;
+  FileIdentity identity = FileIdentity::mtime;
 };
 
 /// The samples of a convert's plan, read from the files of their source and treated as the plan says (--validate,
-/// --on-bad, --resize); `cores` decode at a time. `plan` and `counts` outlive it. Throws Error{corrupt} for a plan
-/// whose options say nothing or nonsense about it.
+/// --resize); `cores` decode at a time. Files that `amendments` lists are read as they are now. `plan`, `amendments`
+/// and `counts` outlive it. Throws Error{corrupt} for a plan whose options say nothing or nonsense about it.
 std::unique_ptr<SampleSource> folder_source(const formats::PlanReader& plan, const catalog::SourceFolder& images,
-                                            unsigned cores, ImageCounts& counts);
+                                            const SourceRules& rules, const Amendments& amendments, unsigned cores,
+                                            ImageCounts& counts);
+
+/// A source that is not mounted has no bad files: throws Error{not_found} where nothing of the plan is there, Error{io}
+/// where class folders are gone. Objects of a store are not asked for.
+void require_folders(const catalog::SourceFolder& images, const formats::PlanHead& head);
+
+/// Throws Error{corrupt} for a plan whose option of this name is not valid.
+[[noreturn]] void refuse_planned(const std::string& name);
+
+/// The value of an option in a plan that names one of E; `otherwise` where the plan lacks it. Throws Error{corrupt} for
+/// any other value.
+template <NamedEnum E>
+E planned_choice(const formats::PlanHead& head, const std::string& name, E otherwise) {
+  const auto found = head.options.find(name);
+  if (found == head.options.end()) return otherwise;
+  const auto value = std::ranges::find(kEnumNames<E>, found->second);
+  if (value == kEnumNames<E>.end()) refuse_planned(name);
+  return static_cast<E>(value - kEnumNames<E>.begin());
+}
 
 }  // namespace shardkit::dataset

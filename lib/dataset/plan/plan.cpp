@@ -58,7 +58,9 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   if (!listed) refuse_set_folders(images, options, ctx);
   const auto files = io::posix_file_system();
   io::AtomicFile file(*files, io::published_path(options.output));
-  const ScannedSource source = scan_source(images, options.sharding, {}, options.threads, ctx);
+  const bool skips = options.sharding.on_bad == OnBad::skip;
+  const ScannedSource source = skips ? scan_whole_source(images, options.sharding, {}, options.threads, {}, ctx)
+                                     : scan_source(images, options.sharding, {}, options.threads, ctx);
   PlanResult result{write_plan(source, options.sharding, {.parts = options.parts}, file, ctx), options.output,
                     source.scan_seconds};
   file.commit();

@@ -271,7 +271,7 @@ class Resharding {
 
   void write_set(TargetSet& set) {
     const auto source = shard_source(set.target.plan(), inputs_, options_.drop_bad, job_.cores());
-    const std::vector<formats::IndexSkip> dropped = job_.write(set, *source, result_);
+    const std::vector<formats::IndexSkip> dropped = job_.write(set, *source, result_).skipped;
     result_.dropped += dropped.size();
     list_skipped(result_.dropped_samples, dropped);
   }
@@ -342,7 +342,7 @@ void ReshardOptions::describe(FieldVisitor& v) {
            "judge each image as verify --depth decode does, and leave out samples with one that it counts as an error "
            "(image_truncated, image_corrupt, image_not_an_image, image_zero_pixels, image_too_large, "
            "image_too_many_scans), and labels or texts without data (orphan_member); what is a warning stays "
-           "(image_damaged, image_other_format, image_cmyk)",
+           "(image_no_end, image_damaged, image_other_format, image_cmyk)",
            kPlanned},
           drop_bad);
   v.field({"mark-duplicates",

@@ -22,7 +22,6 @@
 #include "dataset/reshard/sample_table.hpp"
 #include "dataset/reshard/tar_samples.hpp"
 #include "dataset/samples/sample_lister.hpp"
-#include "formats/plan_file.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"

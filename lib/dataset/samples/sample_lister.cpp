@@ -118,8 +118,11 @@ bool list_headers(ByteSource& shard, const std::string& path, const ListingVisit
   bool has_end = true;
   formats::TarScanner scanner(shard, [&](const formats::TarFinding& finding) {
     if (is_no_tar(finding.fault)) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}' is no tar that can be read: {}", path, finding.text), path,
-                  finding.offset);
+      std::string text = fmt::format("'{}' is no tar that can be read: {}", path, finding.text);
+      if (finding.fault == formats::TarFault::compressed) {
+        text += fmt::format("; {} writes plain shards from it", remedy::in_text(remedy::reshard({path})));
+      }
+      throw Error(ErrorCode::corrupt, text, path, finding.offset);
     }
     if (finding.fault == formats::TarFault::missing_end) {
       has_end = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,6 +17,8 @@
 
 namespace shardkit::dataset {
 namespace {
+
+constexpr std::size_t kMostNamed = 20;  ///< of files that cannot be read
 
 /// Plans one scope of a source. Used once: construct, write().
 class Planner {
@@ -83,7 +86,7 @@ class Planner {
     head_.options = plan_texts(options_);
     head_.options.insert(scope_.options.begin(), scope_.options.end());
     head_.parts = scope_.parts;
-    if (!scan_.problems.empty() && options_.on_bad != OnBad::skip) throw scan_.problems.front().error;
+    refuse_problems();
     if (scope_.lists_skipped) {
       for (const catalog::ScanProblem& problem : scan_.problems)
         head_.skipped.push_back({problem.path, source_.images.without_folder(problem.error.what())});
@@ -130,6 +133,30 @@ class Planner {
     std::filesystem::path source = std::filesystem::weakly_canonical(source_.images.path);
     for (; most_up > 0; --most_up, source = source.parent_path()) folder = source.filename() / folder;
     head_.options["source_folder"] = folder.parent_path();
+  }
+
+  /// Throws for files that cannot be read, unless they are to be left out and are few.
+  void refuse_problems() const {
+    const std::vector<catalog::ScanProblem>& problems = scan_.problems;
+    if (problems.empty()) return;
+    const bool skips = options_.on_bad == OnBad::skip;
+    const std::uint64_t most = most_bad(options_.max_bad, scan_.images() + problems.size());
+    if (skips && problems.size() <= most) return;
+    const Error& first = problems.front().error;
+    std::string text;
+    for (const catalog::ScanProblem& problem : problems | std::views::take(kMostNamed))
+      text += (text.empty() ? "" : "; ") + std::string(problem.error.what());
+    if (problems.size() > kMostNamed) text += fmt::format("; and {} more", problems.size() - kMostNamed);
+    if (skips) {
+      text = fmt::format("{} cannot be used, more than --max-bad allows ({}): {}",
+                         format_count(problems.size(), "file"), most, text);
+    }
+    text += fmt::format("; correct or remove them, or leave them out with --on-bad skip{}",
+                        problems.size() > most ? fmt::format(" --max-bad {}", problems.size()) : "");
+    if (!options_.metadata.empty() || !options_.fields.empty()) {
+      text += "; --on-bad keep takes samples that lack a row or a required field";
+    }
+    throw Error(first.code(), text, first.path());
   }
 
   ShardCut cut() {

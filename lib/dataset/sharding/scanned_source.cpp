@@ -3,6 +3,7 @@
 #include <chrono>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -149,17 +150,9 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
   if (options.on_bad == OnBad::keep) return warn_of_images_without_rows(source, options, ctx);
   catalog::leave_out(
       source.scan, [&](const catalog::ScannedClass& owner, const catalog::ScannedFile& file) -> std::optional<Error> {
-        const std::string path = owner.path_of(file);
-        if (source.notes->knows(path)) return std::nullopt;
-        if (options.on_bad == OnBad::skip) {
-          return Error(ErrorCode::corrupt, fmt::format("'{}' has no row in the table of --metadata", path), path);
-        }
-        return Error(
-            ErrorCode::corrupt,
-            fmt::format("'{}' has no row in '{}'; add one, leave such images out with --on-bad skip, or have them "
-                        "without a .json with --on-bad keep",
-                        path, options.metadata),
-            path);
+        if (source.notes->knows(owner.path_of(file))) return std::nullopt;
+        const std::string path = source.images.path_of(owner.path_of(file));
+        return Error(ErrorCode::corrupt, fmt::format("'{}' has no row in the table of --metadata", path), path);
       });
 }
 
@@ -200,13 +193,7 @@ void settle_fields(ScannedSource& source, const ShardingOptions& options, Contex
         const std::string& names = lacking.at(&owner)[static_cast<std::size_t>(&file - owner.files.data())];
         if (names.empty()) return std::nullopt;
         const std::string path = source.images.path_of(owner.path_of(file));
-        return Error(ErrorCode::corrupt,
-                     fmt::format("'{}' lacks a required field: {}{}", path, names,
-                                 options.on_bad == OnBad::skip
-                                     ? ""
-                                     : "; add the file, leave such samples out with --on-bad skip, or declare the "
-                                       "field optional: 'NAME?=TEMPLATE'"),
-                     path);
+        return Error(ErrorCode::corrupt, fmt::format("'{}' lacks a required field: {}", path, names), path);
       });
 }
 
@@ -256,6 +243,26 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   source.labels = labels_of(source.scan, options.class_map, set.classes, *images.inputs);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return source;
+}
+
+ScannedSource scan_whole_source(const catalog::SourceFolder& images, const ShardingOptions& options,
+                                const SourceSet& set, std::optional<std::uint64_t> threads,
+                                const std::set<std::string>& left_out, Context& ctx) {
+  ScannedSource source = scan_source(images, options, set, threads, ctx);
+  catalog::SourceFolder with_unreadable = images;
+  std::uint64_t unreadable = 0;
+  for (const catalog::ScanProblem& problem : source.scan.problems) {
+    const ErrorCode code = problem.error.code();
+    if ((code != ErrorCode::not_found && code != ErrorCode::denied) || left_out.contains(problem.path)) continue;
+    catalog::FileState none;
+    if (images.store) none.version.emplace();
+    with_unreadable.known.emplace(problem.path, none);
+    ++unreadable;
+  }
+  if (unreadable == 0 || unreadable > most_bad(options.max_bad, source.scan.images() + unreadable)) return source;
+  ctx.warn("files_unreadable", fmt::format("{} cannot be read yet; the plan has a place for {}",
+                                           format_count(unreadable, "file"), unreadable == 1 ? "it" : "them"));
+  return scan_source(with_unreadable, options, set, threads, ctx);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,12 @@ struct SourceSet {
 /// scan_image_folder() throw, and Error{not_found} for a class that has no label.
 ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& options, const SourceSet& set,
                           std::optional<std::uint64_t> threads, Context& ctx);
+
+/// As scan_source(), but files that are there and cannot be read are not problems: the plan has them with size and time
+/// 0, so that it may be amended by them, unless they are `left_out` of it already or are more than --max-bad allows.
+ScannedSource scan_whole_source(const catalog::SourceFolder& images, const ShardingOptions& options,
+                                const SourceSet& set, std::optional<std::uint64_t> threads,
+                                const std::set<std::string>& left_out, Context& ctx);
 
 /// Divides all samples, in the scan's order. `options` are those of the scan: with --group-by column:NAME their table
 /// is read again. Throws what split_samples() throws, and Error{usage} for a sample without a group.

@@ -30,12 +30,26 @@ std::string option_difference(const formats::PlanHead& before, const formats::Pl
   for (const auto& [name, value] : now.options) values.try_emplace(name, absent, "").first->second.second = value;
   values["name"] = {before.name, now.name};
   for (const auto& [name, value] : values) {
-    if (value.first != value.second) return fmt::format("option {} was {}, is {}", name, value.first, value.second);
+    if (formats::planned_value(name, value.first) != formats::planned_value(name, value.second))
+      return fmt::format("option {} was {}, is {}", name, value.first, value.second);
   }
   return {};
 }
 
+/// Throws Error{io} for a class folder that the source had: it may come back.
+void refuse_gone_folder(const formats::PlanHead& before, const formats::PlanHead& now) {
+  for (const formats::PlanClass& was : before.classes) {
+    if (std::ranges::find(now.classes, was.name, &formats::PlanClass::name) != now.classes.end()) continue;
+    throw Error(ErrorCode::io,
+                fmt::format("class folder '{}' of the plan is gone: is all of the source mounted? Run the same command "
+                            "again when it is back; without it, choose an empty target",
+                            was.name),
+                was.name);
+  }
+}
+
 std::string class_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
+  if (!now.listed && now.classes.size() < before.classes.size()) refuse_gone_folder(before, now);
   std::map<std::string_view, const formats::PlanClass*> gone;
   for (const formats::PlanClass& was : before.classes) gone.emplace(was.name, &was);
   for (const formats::PlanClass& is : now.classes) {
@@ -51,7 +65,26 @@ std::string class_difference(const formats::PlanHead& before, const formats::Pla
   return gone.empty() ? std::string() : fmt::format("class '{}' is gone", gone.begin()->first);
 }
 
-std::string sample_difference(const formats::PlanReader& before, const formats::PlanReader& now) {
+/// The file without what `identity` leaves out.
+formats::PlannedFile identified(formats::PlannedFile file, FileIdentity identity) {
+  if (identity == FileIdentity::mtime) return file;
+  file.mtime_ns = 0;
+  file.version.reset();
+  return file;
+}
+
+bool is_same(const formats::PlannedSample& one, const formats::PlannedSample& other, FileIdentity identity) {
+  if (identity == FileIdentity::mtime) return one == other;
+  const auto reduced = [&](formats::PlannedSample sample) {
+    sample.image = identified(std::move(sample.image), identity);
+    for (formats::PlannedFile& file : sample.sidecars) file = identified(std::move(file), identity);
+    return sample;
+  };
+  return reduced(one) == reduced(other);
+}
+
+std::string sample_difference(const formats::PlanReader& before, const formats::PlanReader& now,
+                              FileIdentity identity) {
   formats::PlannedSample was;
   formats::PlannedSample is;
   for (std::size_t shard = 0; shard < std::min(before.shards().size(), now.shards().size()); ++shard) {
@@ -62,13 +95,14 @@ std::string sample_difference(const formats::PlanReader& before, const formats::
       const bool has = new_samples.next(is);
       if (had != has) return fmt::format("shard {} has another number of samples", shard);
       if (!had) break;
-      if (was == is) continue;
+      if (is_same(was, is, identity)) continue;
       const std::string path = formats::image_path(now.head(), is);
       if (formats::image_path(before.head(), was) != path) return fmt::format("'{}' is where another file was", path);
       if (was.image.size != is.image.size) {
         return fmt::format("'{}' had {} bytes, has {}", path, was.image.size, is.image.size);
       }
-      if (was.image != is.image) return fmt::format("'{}' was modified since", path);
+      if (identified(was.image, identity) != identified(is.image, identity))
+        return fmt::format("'{}' was modified since", path);
       if (was.json != is.json) return fmt::format("the .json of '{}' is another: its row has changed", path);
       return fmt::format("the side-cars of '{}' are others", path);
     }
@@ -91,17 +125,17 @@ std::string input_difference(const formats::PlanHead& before, const formats::Pla
 
 /// One line that says in what two plans differ, first of all in options. Empty where only the reasons differ for which
 /// files were left out: these are for people.
-std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now) {
+std::string plan_difference(const formats::PlanReader& before, const formats::PlanReader& now, FileIdentity identity) {
   std::string text = option_difference(before.head(), now.head());
   if (text.empty()) text = input_difference(before.head(), now.head());
   if (text.empty()) text = class_difference(before.head(), now.head());
   const auto& was = before.head().skipped;
   const auto& is = now.head().skipped;
-  if (text.empty() && !std::ranges::equal(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
+  // Files that were left out may be deleted.
+  if (text.empty() && !std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
     text = "other files cannot be read";
   if (text.empty() && !now.head().inputs.empty()) text = "an input's index now tells something else";
-  if (text.empty()) text = sample_difference(before, now);
-  if (text.empty() && was == is) text = "the plan file is damaged";
+  if (text.empty()) text = sample_difference(before, now, identity);
   return text;
 }
 
@@ -117,10 +151,14 @@ void append_skipped(const std::string& index_path, std::vector<formats::IndexSki
 ShardTarget::ShardTarget(io::FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
 
 void ShardTarget::prepare() {
+  refuse_foreign();
   files_.create_directories(io::join_path(folder_, formats::kStateFolder));
   io::remove_stale_temps(files_, folder_);
   io::remove_stale_temps(files_, io::join_path(folder_, formats::kStateFolder));
-  if (has_plan()) return;
+}
+
+void ShardTarget::refuse_foreign() const {
+  if (has_plan() || !std::filesystem::exists(folder_)) return;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
     if (name.starts_with('.') || name == "lost+found") continue;
@@ -131,7 +169,7 @@ void ShardTarget::prepare() {
   }
 }
 
-void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write) {
+void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity) {
   const std::string path = state_path(kPlanName);
   if (!has_plan()) {
     io::AtomicFile file(files_, path);
@@ -144,7 +182,7 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write) {
   scratch.flush();
   if (file_hash(path) == file_hash(scratch.temp_path())) return;
   io::FileSource now(scratch.temp_path());
-  const std::string difference = plan_difference(*plan_, formats::PlanReader(now, scratch.temp_path()));
+  const std::string difference = plan_difference(*plan_, formats::PlanReader(now, scratch.temp_path()), identity);
   if (difference.empty()) return plan_->check_bytes();
   throw Error(ErrorCode::conflict,
               fmt::format("'{}' holds shards of another plan: {}; choose an empty folder, or remove this one", folder_,
@@ -180,6 +218,16 @@ std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, bo
     return std::nullopt;
   if (recheck && !(file_hash(path) == summary.xxh3_128)) return std::nullopt;
   return summary;
+}
+
+void ShardTarget::reopen(std::size_t shard) {
+  const std::string name = plan_->shard_name(shard);
+  for (const std::string& path :
+       {path_of(formats::kManifestName), path_of(name), io::join_path(folder_, formats::shard_index_path(name))}) {
+    if (std::filesystem::exists(path)) files_.remove(path);
+  }
+  files_.sync_directory(folder_);
+  files_.sync_directory(state_path(""));
 }
 
 std::map<std::string, std::uint64_t> ShardTarget::left_out_by_class(
@@ -224,6 +272,10 @@ formats::Manifest ShardTarget::manifest_of(const std::vector<std::optional<forma
     manifest.bytes += shard->bytes;
   }
   manifest.skipped = skipped.size();
+  if (const auto on_bad = manifest.options.find("on_bad");
+      manifest.skipped > 0 && head.inputs.empty() && on_bad != manifest.options.end() && on_bad->second == "fail") {
+    on_bad->second = "skip";  // of a later run than the one that made the plan
+  }
   std::map<std::string, std::uint64_t> left_out = left_out_by_class(shorter, skipped);
   for (const formats::PlanClass& item : head.classes) {
     manifest.classes.push_back({item.name, item.label, item.samples - left_out[item.name]});

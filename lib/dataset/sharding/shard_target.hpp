@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataset/sharding/sharding_options.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
 #include "io/file.hpp"
@@ -23,12 +24,15 @@ class ShardTarget {
  public:
   ShardTarget(io::FileSystem& files, std::string folder);
 
-  /// Makes the folder, or throws Error{conflict} when it holds something else than a convert's output.
+  /// Makes the folder; throws as refuse_foreign().
   void prepare();
+  /// Throws Error{conflict} when the folder has something else than a convert's output. Writes nothing.
+  void refuse_foreign() const;
 
   /// Adopts the plan that `write` produces. The first convert into this folder publishes it; a later one must bring the
-  /// same bytes, else Error{conflict} says what changed.
-  void adopt_plan(const std::function<void(ByteSink&)>& write);
+  /// same samples in the same order, with files that are the same by `identity`, else Error{conflict} says what
+  /// changed. Throws Error{io} where only class folders of the plan are gone, as the source may come back.
+  void adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity = FileIdentity::mtime);
 
   bool has_plan() const;
   /// Opens the adopted plan, as merge does. Throws Error{not_found} when there is none.
@@ -38,6 +42,9 @@ class ShardTarget {
   /// What the shard's index says when shard and index are there and fit the plan; empty when it is to be written.
   /// `recheck` also compares the tar's bytes with its checksum.
   std::optional<formats::ShardSummary> finished(std::size_t shard, bool recheck) const;
+
+  /// Removes a finished shard that is to be written again with other bytes, and the manifest that has its checksum.
+  void reopen(std::size_t shard);
 
   /// A manifest over finished shards. The classes count what really became samples. `skipped` becomes the source files
   /// left out: by the scan, then those of `shards`, in order.

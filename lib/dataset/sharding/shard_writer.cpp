@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <stop_token>
@@ -15,6 +15,7 @@
 #include "core/hash.hpp"
 #include "core/units.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
+#include "dataset/sharding/buffer_pool.hpp"
 #include "formats/tar_header.hpp"
 #include "io/publish.hpp"
 #include "sync/bounded_queue.hpp"
@@ -36,68 +37,8 @@ std::int64_t since(std::chrono::steady_clock::time_point start) {
 
 double to_seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
-/// Capacities are multiples of this, so that a spare fits the next request more often.
-constexpr std::size_t kGrain = 128U * 1024U;
-
 /// Dirty pages are sent to disk in steps of this, so that the sync at the end finds little left to do.
 constexpr std::uint64_t kWritebackStep = 16U * 1024U * 1024U;
-
-/// Memory that is used again and again, since fresh pages cost a fault each. Bytes start undefined.
-struct Buffer {
-  std::unique_ptr<std::byte[]> memory;
-  std::size_t capacity = 0;
-  MutableBytes bytes() const { return {memory.get(), capacity}; }
-};
-
-/// Lends buffers and keeps what is lent below a budget. Thread-safe.
-class BufferPool {
- public:
-  explicit BufferPool(std::uint64_t budget) : budget_(budget) {}
-
-  /// Waits for room; a buffer larger than the whole budget is lent when nothing else is. Empty when the stop comes
-  /// first.
-  std::optional<Buffer> take(std::size_t size, const std::stop_token& stop) {
-    const std::size_t capacity = (size + kGrain - 1) / kGrain * kGrain;
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, stop, [&] { return lent_ == 0 || lent_ + capacity <= budget_; });
-    if (stop.stop_requested()) return std::nullopt;
-    const auto fit = std::ranges::find_if(
-        spares_, [&](const Buffer& spare) { return spare.capacity >= capacity && spare.capacity <= 2 * capacity; });
-    if (fit != spares_.end()) {
-      Buffer buffer = std::move(*fit);
-      *fit = std::move(spares_.back());
-      spares_.pop_back();
-      spare_ -= buffer.capacity;
-      lent_ += buffer.capacity;
-      return buffer;
-    }
-    while (!spares_.empty() && lent_ + spare_ + capacity > budget_) {
-      spare_ -= spares_.back().capacity;
-      spares_.pop_back();
-    }
-    lent_ += capacity;
-    lock.unlock();
-    return Buffer{std::make_unique_for_overwrite<std::byte[]>(capacity), capacity};
-  }
-
-  void give_back(Buffer buffer) {
-    const std::scoped_lock lock(mutex_);
-    lent_ -= buffer.capacity;
-    if (lent_ + spare_ + buffer.capacity <= budget_) {
-      spare_ += buffer.capacity;
-      spares_.push_back(std::move(buffer));
-    }
-    changed_.notify_all();
-  }
-
- private:
-  const std::uint64_t budget_;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::uint64_t lent_ = 0;   ///< bytes
-  std::uint64_t spare_ = 0;  ///< bytes in spares_
-  std::vector<Buffer> spares_;
-};
 
 /// A run of a shard's samples as tar bytes, with what the index says about them. Offsets of members count from the
 /// chunk's first byte.
@@ -105,7 +46,12 @@ struct Chunk {
   Buffer buffer;
   std::size_t used = 0;
   std::vector<std::variant<formats::IndexSample, formats::IndexSkip>> entries;  ///< in shard order
+  std::vector<BadFile> bad;                                                     ///< of its samples
   bool last = false;                                                            ///< the shard ends with it
+
+  bool is_open() const {
+    return std::ranges::any_of(bad, [](const BadFile& file) { return file.state == BadState::open; });
+  }
 };
 
 /// Writes one shard and its index from chunks that workers finish in any order.
@@ -119,6 +65,7 @@ class ShardWriter {
   ShardWriter(io::FileSystem& files, const ShardWriting& setup, const std::string& shard, BufferPool& pool)
       : files_(files),
         folder_(setup.target),
+        shard_(shard),
         pool_(pool),
         tar_(files, io::join_path(folder_, shard)),
         index_file_(files, io::join_path(folder_, formats::shard_index_path(shard))),
@@ -148,8 +95,13 @@ class ShardWriter {
   }
 
   /// Makes index and shard durable under their names, the index first: a shard that is there always has its index. A
-  /// shard of which every sample was left out gets only an index. After submit() returned true, once.
-  formats::ShardSummary publish() {
+  /// shard of which every sample was left out gets only an index, one with open bad files neither. The list of bad
+  /// files comes before, with those `corrected`. After submit() returned true, once.
+  std::optional<formats::ShardSummary> publish(std::vector<BadFile> corrected) {
+    std::erase_if(corrected, [&](const BadFile& file) { return std::ranges::count(bad_, file.path, &BadFile::path); });
+    corrected.insert(corrected.begin(), bad_.begin(), bad_.end());
+    keep_bad_files(files_, folder_, shard_, corrected);
+    if (open_) return std::nullopt;
     index_file_.commit();
     if (summary_.samples == 0) return std::move(summary_);
     if (md5_)
@@ -158,8 +110,14 @@ class ShardWriter {
     return std::move(summary_);
   }
 
+  /// Files of the shard that are bad. After publish().
+  const std::vector<BadFile>& bad() const { return bad_; }
+
  private:
   void write(Chunk& chunk) {
+    open_ = open_ || chunk.is_open();
+    bad_.insert(bad_.end(), chunk.bad.begin(), chunk.bad.end());
+    if (open_) return pool_.give_back(std::move(chunk.buffer));
     const Bytes bytes = chunk.buffer.bytes().first(chunk.used);
     hash_.update(bytes);
     if (md5_) md5_->update(bytes);
@@ -178,6 +136,7 @@ class ShardWriter {
   }
 
   void finish() {
+    if (open_) return;
     constexpr std::array<std::byte, formats::kTarEnd> end{};
     hash_.update(end);
     if (md5_) md5_->update(end);
@@ -187,6 +146,7 @@ class ShardWriter {
 
   io::FileSystem& files_;
   const std::string folder_;
+  const std::string shard_;
   BufferPool& pool_;
   io::AtomicFile tar_;
   io::AtomicFile index_file_;
@@ -196,6 +156,8 @@ class ShardWriter {
   std::uint64_t offset_ = 0;  ///< bytes of the tar so far
   std::uint64_t written_back_ = 0;
   formats::ShardSummary summary_;
+  std::vector<BadFile> bad_;
+  bool open_ = false;  ///< it waits for files to be corrected: nothing of it is published
 
   std::mutex mutex_;
   std::map<std::uint64_t, Chunk> waiting_;
@@ -221,7 +183,12 @@ class ShardJob {
     finished_.close();
     publisher.wait();
     ctx_.throw_if_stopped();
-    return {std::move(summaries_), to_seconds(setup_.source.read_ns()), to_seconds(write_ns_), to_seconds(sync_ns_),
+    keep_first();
+    return {std::move(summaries_),
+            {std::move(bad_), open_files_, gone_files_, bad_samples_},
+            to_seconds(setup_.source.read_ns()),
+            to_seconds(write_ns_),
+            to_seconds(sync_ns_),
             workers.in_flight()};
   }
 
@@ -316,6 +283,8 @@ class ShardJob {
         for (formats::IndexMember& member : sample.members) member.offset += chunk.used;
         chunk.entries.emplace_back(std::move(sample));
         chunk.used += taken;
+      } catch (BadSample& bad) {
+        leave_out(pending, bad, chunk);
       } catch (const Error& error) {
         std::optional<std::string> reason = setup_.source.reason_left_out(error);
         if (!reason) throw;
@@ -325,12 +294,40 @@ class ShardJob {
     return chunk;
   }
 
+  void leave_out(const PendingSample& pending, BadSample& bad, Chunk& chunk) {
+    const BadState state = bad.files.front().state;
+    const bool over = state != BadState::deleted && bad_samples_.fetch_add(1) >= setup_.may_skip;
+    for (BadFile& file : bad.files) {
+      if (over) file.state = BadState::open;
+      chunk.bad.push_back(std::move(file));
+    }
+    if (!over && state != BadState::open) chunk.entries.emplace_back(formats::IndexSkip{pending.path(), bad.what()});
+  }
+
+  void note_open(const BadFile& file) {
+    if (file.state != BadState::open) return;
+    ++open_files_;
+    if (file.seen.gone) ++gone_files_;
+    bad_.push_back(file);
+    if (bad_.size() == 2 * kMostBadListed) keep_first();
+  }
+
+  void keep_first() {
+    std::ranges::sort(bad_, {}, &BadFile::path);
+    if (bad_.size() > kMostBadListed) bad_.erase(bad_.begin() + kMostBadListed, bad_.end());
+  }
+
   void publish_finished(const std::stop_token& stop) {
     while (std::optional<std::shared_ptr<OpenShard>> shard = finished_.pop(stop)) {
       const auto start = std::chrono::steady_clock::now();
-      const formats::ShardSummary& summary = summaries_[(*shard)->number] = (*shard)->writer.publish();
-      ++published_;
-      published_bytes_ += summary.bytes - std::min<std::uint64_t>(summary.bytes, formats::kTarEnd);
+      ShardWriter& writer = (*shard)->writer;
+      const std::optional<formats::ShardSummary>& summary = summaries_[(*shard)->number] =
+          writer.publish(setup_.source.corrected(todo_[(*shard)->number]));
+      for (const BadFile& file : writer.bad()) note_open(file);
+      if (summary) {
+        ++published_;
+        published_bytes_ += summary->bytes - std::min<std::uint64_t>(summary->bytes, formats::kTarEnd);
+      }
       sync_ns_ += since(start);
     }
   }
@@ -353,10 +350,14 @@ class ShardJob {
   std::vector<std::shared_ptr<OpenShard>> open_;
   std::size_t turn_ = 0;
 
-  std::vector<formats::ShardSummary> summaries_;  ///< the publisher's
-  std::size_t published_ = 0;                     ///< the publisher's
-  std::uint64_t published_bytes_ = 0;             ///< the publisher's: of their samples
+  std::vector<std::optional<formats::ShardSummary>> summaries_;  ///< the publisher's
+  std::size_t published_ = 0;                                    ///< the publisher's
+  std::uint64_t published_bytes_ = 0;                            ///< the publisher's: of their samples
+  std::uint64_t open_files_ = 0;                                 ///< the publisher's
+  std::uint64_t gone_files_ = 0;                                 ///< the publisher's
+  std::vector<BadFile> bad_;                                     ///< the publisher's
 
+  std::atomic<std::uint64_t> bad_samples_{0};
   std::atomic<std::int64_t> write_ns_{0};
   std::atomic<std::int64_t> sync_ns_{0};
 };

@@ -12,6 +12,7 @@
 #include "core/bytes.hpp"
 #include "core/context.hpp"
 #include "core/error.hpp"
+#include "dataset/sharding/bad_files.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file_system.hpp"
@@ -26,7 +27,7 @@ struct PendingSample {
   std::size_t tar_bytes = 0;
   /// Writes headers, contents and padding to the front of `out`, which has `tar_bytes`. The members' offsets count from
   /// there; the sample ends with the padding of the last. Blocking reads are timed by `meter`. Throws Error where there
-  /// is no sample.
+  /// is no sample, BadSample for files that are bad.
   std::function<formats::IndexSample(MutableBytes out, sync::WaitMeter& meter)> read;
   /// What the index names when the sample is left out.
   std::function<std::string()> path;
@@ -41,8 +42,11 @@ class SampleSource {
   virtual ~SampleSource() = default;
 
   virtual NextSample open(std::size_t shard) = 0;
-  /// Why a sample that failed so is left out, as indexes say it; empty: it is not, and the job fails.
-  virtual std::optional<std::string> reason_left_out(const Error& error) const = 0;
+  /// Why a sample that failed so is left out, as indexes say it; empty: it is not, and the job fails. Not asked about a
+  /// BadSample.
+  virtual std::optional<std::string> reason_left_out(const Error& /*error*/) const { return std::nullopt; }
+  /// Files of a shard that its plan may be amended by, and that are written as they are now.
+  virtual std::vector<BadFile> corrected(std::size_t /*shard*/) const { return {}; }
   /// Nanoseconds that all threads together spent reading.
   std::int64_t read_ns() const { return read_ns_; }
 
@@ -64,20 +68,24 @@ struct ShardWriting {
   SampleSource& source;
   std::string target;  ///< folder; its .shardkit folder is there
   unsigned cores = 1;
-  bool md5 = false;  ///< keep each shard's MD5, too
+  bool md5 = false;                     ///< keep each shard's MD5, too
+  std::uint64_t may_skip = UINT64_MAX;  ///< samples of BadState::left_out; more of them are BadState::open
 };
 
 /// What write_shards() did. Read, write and sync seconds are summed over threads, which overlap.
 struct ShardsWritten {
-  std::vector<formats::ShardSummary> summaries;  ///< of the shards, in the order they were asked for
+  /// Of the shards, in the order they were asked for; empty: bad files keep it from being finished.
+  std::vector<std::optional<formats::ShardSummary>> summaries;
+  BadFiles bad = {};
   double read_seconds = 0;
   double write_seconds = 0;
   double sync_seconds = 0;
   unsigned in_flight = 0;  ///< reads in flight at the most
 };
 
-/// Writes `shards` of a plan; returns when all of them are durable. The first failure ends the work; shards already
-/// published stay, temporary files go.
+/// Writes `shards` of a plan; returns when all of them are durable, but for those with a file that is BadState::open:
+/// of these all samples are read, to find all such files, and only the list of them is kept. The first other failure
+/// ends the work; shards already published stay, temporary files go.
 ///
 /// Workers take runs of samples in shard order, read each straight to its place in a tar-shaped buffer, and hand
 /// the buffer to its shard's writer; a publisher thread syncs and renames finished shards meanwhile. Many reads are in

@@ -206,8 +206,24 @@ void ShardingJob::resume(WrittenSets& result, const std::string& beside) {
   check_room(target_, missing, beside);
 }
 
+void ShardingJob::reopen(TargetSet& set, const std::vector<std::size_t>& shards) {
+  const auto [begin, end] = shards_of(part_.value_or(Part{}), set.target.plan().shards().size());
+  for (const std::size_t shard : shards) {
+    if (shard >= begin && shard < end) set.target.reopen(shard);
+  }
+}
+
+std::uint64_t ShardingJob::planned_samples(const TargetSet& set) const {
+  const std::vector<formats::PlanShard>& planned = set.target.plan().shards();
+  const auto [begin, end] = shards_of(part_.value_or(Part{}), planned.size());
+  std::uint64_t samples = 0;
+  for (std::size_t shard = begin; shard < end; ++shard) samples += planned[shard].samples;
+  return samples;
+}
+
 /// Fills in the summaries that the set lacks.
-ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source, WrittenSets& result) {
+ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source, WrittenSets& result,
+                                           std::uint64_t may_skip) {
   const std::vector<formats::PlanShard>& planned = set.target.plan().shards();
   const std::size_t begin = shards_of(part_.value_or(Part{}), planned.size()).first;
   std::vector<std::size_t> missing;
@@ -221,21 +237,24 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
   }
   ctx_.progress().start(verb_, samples, bytes);
   const auto start = std::chrono::steady_clock::now();
-  ShardsWritten written =
-      write_shards({set.target.plan(), source, set.target.folder(), cores_, need_md5(kinds_)}, missing, files_, ctx_);
+  ShardsWritten written = write_shards(
+      {set.target.plan(), source, set.target.folder(), cores_, need_md5(kinds_), may_skip}, missing, files_, ctx_);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   samples_written_ += samples;
   bytes_written_ += ctx_.progress().bytes;
-  for (std::size_t i = 0; i < missing.size(); ++i) set.shards[missing[i] - begin] = std::move(written.summaries[i]);
-  result.shards_written += missing.size();
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    if (written.summaries[i]) ++result.shards_written;
+    set.shards[missing[i] - begin] = std::move(written.summaries[i]);
+  }
   result.shards_reused += set.shards.size() - missing.size();
   return written;
 }
 
-std::vector<formats::IndexSkip> ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets& result) {
-  const ShardsWritten written = write_shards_of(set, source, result);
-  std::vector<formats::IndexSkip> skipped;
-  const formats::Manifest manifest = set.target.manifest_of(set.shards, skipped);
+SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget) {
+  ShardsWritten written = write_shards_of(set, source, result, budget.is_spent() ? 0 : budget.most - budget.used);
+  SetOutcome outcome{{}, std::move(written.bad)};
+  if (outcome.bad.open_files > 0 || budget.is_spent()) return outcome;
+  const formats::Manifest manifest = set.target.manifest_of(set.shards, outcome.skipped);
   write_reader_indexes(files_, set.target.folder(), manifest.shards, kinds_, !part_, cores_, ctx_);
   const std::string path = publish(set, manifest);
 
@@ -250,7 +269,7 @@ std::vector<formats::IndexSkip> ShardingJob::write(TargetSet& set, SampleSource&
   const double elapsed = std::max(seconds_, 1e-9);
   result.files_per_second = static_cast<double>(samples_written_) / elapsed;
   result.bytes_per_second = static_cast<double>(bytes_written_) / elapsed;
-  return skipped;
+  return outcome;
 }
 
 std::string ShardingJob::publish(const TargetSet& set, const formats::Manifest& manifest) {

@@ -94,6 +94,20 @@ struct WrittenSets {
   void describe(FieldVisitor& v);
 };
 
+/// What ShardingJob::write() did of a set.
+struct SetOutcome {
+  std::vector<formats::IndexSkip> skipped = {};  ///< files left out, by the plan and while writing
+  BadFiles bad = {};                             ///< where any are open, the set has no manifest yet
+};
+
+/// How many samples of a set may be left out.
+struct SkipBudget {
+  std::uint64_t most = UINT64_MAX;
+  std::uint64_t used = 0;  ///< by the plan and in finished shards
+
+  bool is_spent() const { return used > most; }
+};
+
 /// A set of shards that is being made.
 struct TargetSet {
   TargetSet(io::FileSystem& files, std::string set, std::string folder)
@@ -132,16 +146,21 @@ class ShardingJob {
   /// there already.
   void resume(WrittenSets& result, const std::string& beside = {});
 
-  /// Writes the shards of the set that are not finished, then its indexes and the manifest of the whole or the part,
-  /// and adds all that to `result`. Returns what was left out, by the plan and while writing.
-  std::vector<formats::IndexSkip> write(TargetSet& set, SampleSource& source, WrittenSets& result);
+  /// Removes those of the shards that belong to this part, to be written again. Before resume().
+  void reopen(TargetSet& set, const std::vector<std::size_t>& shards);
+  /// Samples of the set that the plan has for this part.
+  std::uint64_t planned_samples(const TargetSet& set) const;
+
+  /// Writes the shards of the set that are not finished, then, unless files are bad or the budget was spent before, its
+  /// indexes and the manifest of the whole or the part, and adds all that to `result`.
+  SetOutcome write(TargetSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget = {});
 
   /// Publishes the manifest of a set or of this part of it, byte for byte the same for any number of parts; returns its
   /// path. The folder is durable then.
   std::string publish(const TargetSet& set, const formats::Manifest& manifest);
 
  private:
-  ShardsWritten write_shards_of(TargetSet& set, SampleSource& source, WrittenSets& result);
+  ShardsWritten write_shards_of(TargetSet& set, SampleSource& source, WrittenSets& result, std::uint64_t may_skip);
 
   const char* verb_;
   const std::string target_;

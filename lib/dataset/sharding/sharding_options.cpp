@@ -1,5 +1,6 @@
 #include "dataset/sharding/sharding_options.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "formats/portable_name.hpp"
+#include "formats/tsv.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -56,6 +58,28 @@ void ListOptions::describe(FieldVisitor& v) {
   v.field({"label-separator", "what stands between several labels in .csv and .tsv", "TEXT"}, label_separator);
 }
 
+void BadFileOptions::describe(FieldVisitor& v) {
+  v.field({"validate",
+           "look at files with an image's extension: not at all, at the first bytes (default), at header and closing "
+           "bytes, or by decoding them (JPEGs; of other kinds the header)",
+           kPlanned},
+          validate);
+  v.field({"strict",
+           "what readers accept with a warning is bad too, such as a PNG called .jpg or a JPEG without an end marker",
+           kPlanned},
+          strict);
+  v.field({"on-bad",
+           "a file that cannot be read or fails validation: finish all other shards and fail (default), leave it out, "
+           "or keep it (what cannot be read cannot be kept)",
+           kPlanned},
+          on_bad);
+  v.field({"max-bad",
+           "leave out at most this many files, or this share of them: more make the command fail (default: 10 files or "
+           "1%, whichever is more)",
+           "N|P%"},
+          max_bad);
+}
+
 void ShardingOptions::describe(FieldVisitor& v) {
   ShardSizes::describe(v);
   v.field({"shuffle", "seed of the order of samples (default 0)", "SEED", kPlanned}, shuffle);
@@ -89,16 +113,7 @@ void ShardingOptions::describe(FieldVisitor& v) {
           primary);
   v.field({"unlabeled", "samples have no labels: folders are no classes, and images may lie right in SRC"}, unlabeled);
   v.field({"allow-empty", "accept class folders without images; they keep their label"}, allow_empty);
-  v.field({"validate",
-           "look at each image: not at all, at its header and closing bytes, or by decoding it (JPEGs; of other kinds "
-           "the header)",
-           kPlanned},
-          validate);
-  v.field({"on-bad",
-           "a file that cannot be read or fails validation: stop, leave it out, or keep it (what cannot be read cannot "
-           "be kept)",
-           kPlanned},
-          on_bad);
+  BadFileOptions::describe(v);
   v.field({"resize",
            "encode JPEGs anew so that their shorter side has this many pixels; smaller ones and other kinds stay as "
            "they are. --size counts the source's bytes, so shards come out smaller",
@@ -180,6 +195,7 @@ void check(const ShardingOptions& options) {
     refuse("--unlabeled leaves out labels; leave out --class-map and --label-column, or --unlabeled");
   }
   check_ranges(options);
+  most_bad(options.max_bad, 0);
   if (options.quality && !options.resize) refuse("--quality is that of --resize; there is none");
   if (options.no_shuffle && options.shuffle) refuse("--shuffle and --no-shuffle contradict each other");
 }
@@ -193,6 +209,19 @@ catalog::ScanOptions scan_options(const ShardingOptions& options, const std::str
   return scanning;
 }
 
+std::uint64_t most_bad(const std::string& max_bad, std::uint64_t files) {
+  if (max_bad.empty()) return std::max<std::uint64_t>(10, files / 100);
+  if (max_bad.ends_with('%')) {
+    const std::optional<double> percent = parse_decimal(std::string_view(max_bad).substr(0, max_bad.size() - 1));
+    if (percent && *percent >= 0 && *percent <= 100) {
+      return static_cast<std::uint64_t>(*percent / 100 * static_cast<double>(files));
+    }
+  } else if (std::uint64_t number = 0; parse_number(max_bad, number)) {
+    return number;
+  }
+  refuse(fmt::format("--max-bad '{}' must be a number of files, or a share from 0% to 100%", max_bad));
+}
+
 void set_defaults(ShardSizes& sizes) {
   if (sizes.samples || sizes.size || sizes.shards) return;
   sizes.samples = kDefaultShardSamples;
@@ -203,6 +232,8 @@ std::map<std::string, std::string> plan_texts(ShardingOptions options) {
   set_defaults(options);
   if (!options.shuffle) options.shuffle = 0;
   if (options.resize && !options.quality) options.quality = kDefaultQuality;
+  if (!options.validate) options.validate = kDefaultValidate;
+  if (!options.on_bad) options.on_bad = kDefaultOnBad;
   std::map<std::string, std::string> texts = planned_texts(options);
   if (options.no_shuffle) texts["shuffle"] = "none";
   // Not where they lie: files that moved are still the same.

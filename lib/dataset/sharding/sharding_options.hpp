@@ -14,12 +14,17 @@
 
 namespace shardkit::dataset {
 
-enum class Validate { none, header, decode };
-constexpr auto enum_names(Validate) { return std::to_array<std::string_view>({"none", "header", "decode"}); }
+/// How closely convert looks at files with an image's extension (dataset/checks/image_fault.hpp).
+enum class Validate { none, magic, header, decode };
+constexpr auto enum_names(Validate) { return std::to_array<std::string_view>({"none", "magic", "header", "decode"}); }
 
 /// What happens to a source file that cannot become a sample.
 enum class OnBad { fail, skip, keep };
 constexpr auto enum_names(OnBad) { return std::to_array<std::string_view>({"fail", "skip", "keep"}); }
+
+/// By what a file is known to be the one that was planned.
+enum class FileIdentity { mtime, size };
+constexpr auto enum_names(FileIdentity) { return std::to_array<std::string_view>({"mtime", "size"}); }
 
 /// How an ordered run of samples is cut into shards, and what these are called.
 struct ShardSizes {
@@ -44,8 +49,18 @@ struct ListOptions {
   void describe(FieldVisitor& v);
 };
 
+/// What a bad file is, and what becomes of it.
+struct BadFileOptions {
+  std::optional<Validate> validate;
+  bool strict = false;
+  std::optional<OnBad> on_bad;
+  std::string max_bad;
+
+  void describe(FieldVisitor& v);
+};
+
 /// Options that decide which bytes a convert writes: common to plan and convert, kept in plan and manifest.
-struct ShardingOptions : ShardSizes {
+struct ShardingOptions : ShardSizes, BadFileOptions {
   std::optional<std::uint64_t> shuffle;
   bool no_shuffle = false;
   std::string class_map;
@@ -56,8 +71,6 @@ struct ShardingOptions : ShardSizes {
   std::vector<std::string> primary;  ///< extensions; empty: those of images
   bool unlabeled = false;
   bool allow_empty = false;
-  Validate validate = Validate::none;
-  OnBad on_bad = OnBad::fail;
   std::optional<std::uint64_t> resize;
   std::optional<std::uint64_t> quality;
   catalog::StoreAccess access = {};  ///< of the files that options name
@@ -68,6 +81,8 @@ struct ShardingOptions : ShardSizes {
 inline constexpr std::uint64_t kDefaultShardSamples = 5000;
 inline constexpr std::uint64_t kDefaultShardBytes = 256U * 1024U * 1024U;
 inline constexpr std::uint64_t kDefaultQuality = 90;
+inline constexpr Validate kDefaultValidate = Validate::magic;
+inline constexpr OnBad kDefaultOnBad = OnBad::fail;
 inline constexpr std::uint64_t kLargestResize = 65500;  // what libjpeg encodes
 
 /// Throws Error{usage} for combinations that contradict each other and names that no shard can have.
@@ -78,6 +93,10 @@ void check(const ShardingOptions& options);
 /// What the scan of a source looks for, or of the folder `set` in it; `cores` is left out. Throws Error{usage} for
 /// fields that cannot be followed.
 catalog::ScanOptions scan_options(const ShardingOptions& options, const std::string& set);
+
+/// How many of `files` may be left out by --max-bad "N" or "P%"; where it is empty, 1 % of them, at least 10. Throws
+/// Error{usage} for other texts.
+std::uint64_t most_bad(const std::string& max_bad, std::uint64_t files);
 
 /// Sets the limits of a shard where none is given.
 void set_defaults(ShardSizes& sizes);

@@ -10,7 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAMS, FolderTest, can_mount, result_of, run, start, strace, tree  # noqa: E402
+from program import JPEG_START, PROGRAMS, FolderTest, can_mount, result_of, run, start, strace, tree  # noqa: E402
 
 NOBODY = 65534
 
@@ -75,12 +75,13 @@ class Names(FolderTest):
     def test_a_key_gives_way_to_a_long_field_and_stays_as_it_is_elsewhere(self):
         src, stem = self.make_tree(classes=2, per_class=1), "s" * 70
         for name in (f"class_0/{stem}1", f"class_0/{stem}2", f"class_1/{stem}1"):
-            (src / f"{name}.jpg").write_bytes(name.encode())
+            (src / f"{name}.jpg").write_bytes(JPEG_START + name.encode())
         suffix = "." + "m" * 19 + ".png"  # the longest that is taken
         for number in (1, 2):
             (src / f"class_0/{stem}{number}{suffix}").write_bytes(b"mask")
         out = self.folder / "out"
-        finished = run("shardctl", "convert", src, out, "--sidecar", suffix, "--no-shuffle")
+        finished = run("shardctl", "convert", src, out, "--sidecar", suffix, "--no-shuffle",
+                       "--validate", "none")
         self.assertEqual(finished.returncode, 0, finished.stderr)
         rows = result_of(run("shardctl", "ls", out, "--json", "-"))["result"]["rows"]
         keys = sorted({row["key"] for row in rows})
@@ -101,7 +102,8 @@ class Names(FolderTest):
         (self.folder / "masks/class_0").mkdir(parents=True)
         (self.folder / f"masks/{name}.png").write_bytes(b"mask")
         out, field = self.folder / "out", "segmentation_masks.png"
-        finished = run("shardctl", "convert", src, out, "--field", field + "?=../masks/{dir}/{stem}.png")
+        finished = run("shardctl", "convert", src, out, "--field", field + "?=../masks/{dir}/{stem}.png",
+                       "--validate", "none")
         self.assertEqual(finished.returncode, 0, finished.stderr)
         rows = result_of(run("shardctl", "ls", out, "--json", "-"))["result"]["rows"]
         self.assertEqual(max(len(row["name"]) for row in rows), 100)
@@ -176,7 +178,7 @@ class Sources(FolderTest):
         src = self.make_tree()
         bad = src / "class_1" / "img_004.jpg"
         bad.chmod(0)
-        self.assert_error(self.as_nobody("convert", src, self.out), 4, bad, "Permission denied")
+        self.assert_error(self.as_nobody("convert", src, self.out), 4, "class_1/img_004.jpg", "Permission denied")
         finished = self.as_nobody("convert", src, self.folder / "skip", "--on-bad", "skip", "--json", "-")
         self.assertEqual(finished.returncode, 0, finished.stderr)
         result = result_of(finished)["result"]
@@ -197,6 +199,68 @@ class Sources(FolderTest):
         finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
         self.assert_error(finished, 1, bad, "Input/output error")
 
+    def test_a_source_that_fails_is_exit_1_also_where_bad_files_are_skipped_and_the_next_run_goes_on(self):
+        src = self.make_tree()
+        bad = src / "class_2" / "img_001.jpg"
+        self.assertEqual(run("shardctl", "convert", src, self.folder / "expected", "--on-bad", "skip").returncode, 0)
+        for call in ("pread64", "fstat,newfstatat"):
+            for error in ("EIO", "ESTALE", "ETIMEDOUT", "ENOTCONN"):
+                with self.subTest(call=call, error=error):
+                    out = self.folder / f"{call}-{error}"
+                    broken = strace("-o", "/dev/null", "-P", str(bad), "-e", f"trace={call}", "-e",
+                                    f"inject={call}:error={error}")
+                    command = [*broken, str(PROGRAMS / "shardctl"), "convert", str(src), str(out), "--on-bad", "skip"]
+                    finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
+                    self.assert_error(finished, 1, bad)
+                    self.assertFalse((out / "manifest.json").exists())
+                    self.assertEqual(run("shardctl", "convert", src, out, "--on-bad", "skip").returncode, 0)
+                    self.assertEqual(tree(out), tree(self.folder / "expected"))
+
+    def test_a_file_that_is_rewritten_while_it_is_read_is_caught(self):
+        src = self.make_tree()
+        victim = src / "class_1" / "img_003.jpg"
+        content = victim.read_bytes()
+        for options in ((), ("--identity", "size"), ("--on-bad", "skip")):
+            with self.subTest(options):
+                slow = strace("-o", "/dev/null", "-P", str(victim), "-e", "trace=pread64", "-e",
+                              "inject=pread64:delay_exit=1500000")
+                command = [*slow, str(PROGRAMS / "shardctl"), "convert", str(src), str(self.folder / f"o{options}"),
+                           *options]
+                process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+                time.sleep(1.0)
+                victim.write_bytes(content[:3] + os.urandom(len(content) - 3))
+                stderr = process.communicate(timeout=60)[1]
+                self.assertEqual(process.returncode, 4, stderr)
+                self.assertIn("has changed", stderr)
+                self.assertIn(victim.name, stderr)
+
+    def test_an_empty_mount_point_is_exit_4_and_nothing_is_written(self):
+        if not can_mount():
+            self.skipTest("cannot mount a tmpfs here: not root and no user namespaces")
+        src = self.make_tree()
+        plan = self.folder / "plan"
+        self.assertEqual(run("shardctl", "plan", src, "-o", plan).returncode, 0)
+        for options in ((), ("--plan", plan), ("--on-bad", "skip"), ("--plan", plan, "--on-bad", "skip")):
+            with self.subTest(options):
+                words = " ".join(map(str, options))
+                script = f"mount -t tmpfs none {src} && exec {PROGRAMS}/shardctl convert {src} {self.out} {words}"
+                finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True,
+                                          timeout=60)
+                self.assert_error(finished, 4, src)
+                self.assertFalse(self.out.exists())
+
+    def test_all_bad_files_are_in_the_result_although_it_failed(self):
+        src = self.make_tree()
+        for number in range(25):
+            (src / f"class_1/img_{number:03}.jpg").write_text("<html>")
+        finished = run("shardctl", "convert", src, self.out, "--json", "-")
+        self.assertEqual(finished.returncode, 4, finished.stderr)
+        envelope = result_of(finished)
+        self.assertEqual((envelope["status"], envelope["error"]["code"]), ("failed", "corrupt"))
+        self.assertEqual([one["path"] for one in envelope["result"]["bad_files"]],
+                         [f"class_1/img_{number:03}.jpg" for number in range(25)])
+        self.assertIn("and 5 more", finished.stderr)
+
     def test_a_file_that_shrinks_or_vanishes_under_a_plan_is_named(self):
         src = self.make_tree()
         plan = self.folder / "plan"
@@ -214,7 +278,7 @@ class Sources(FolderTest):
         for name in names:
             path = os.path.join(os.fsencode(src), b"a class", os.fsencode(name))
             with open(path, "wb") as file:
-                file.write(b"x")
+                file.write(JPEG_START)
         finished = run("shardctl", "convert", src, self.out)
         self.assertEqual(finished.returncode, 0, finished.stderr)
         listed = subprocess.run(["tar", "tf", self.out / "shard-000000.tar"], capture_output=True, text=True).stdout

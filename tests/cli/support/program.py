@@ -14,6 +14,7 @@ import unittest
 PROGRAMS = pathlib.Path(os.environ["SHARDKIT_PROGRAMS"])
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
+JPEG_START = b"\xff\xd8\xff"  # what `convert --validate magic` takes for a JPEG
 
 
 def need(package, environment=""):
@@ -85,8 +86,9 @@ class FolderTest(unittest.TestCase):
         for c in range(classes):
             (root / f"class_{c}").mkdir(parents=True)
             for i in range(per_class):
-                length = (c * 7919 + i * 104729) % size + 1
-                (root / f"class_{c}" / f"img_{i:03}.jpg").write_bytes(os.urandom(length))
+                length = max((c * 7919 + i * 104729) % size + 1, 16)
+                content = (JPEG_START + os.urandom(length))[:length]
+                (root / f"class_{c}" / f"img_{i:03}.jpg").write_bytes(content)
         return root
 
     def assert_error(self, finished, exit_code, *texts):

@@ -68,6 +68,41 @@ TEST_CASE("a power cut at any moment leaves whole shards only, and the next run 
   }
 }
 
+TEST_CASE("a power cut at any moment of a run with bad files leaves a target that --on-bad skip ends as ever") {
+  const TempDir dir;
+  const ImageTree tree{dir.path("src"), 2, 8, 3000};
+  tree.make();
+  write_file(tree.path(0, 3), "<html>");
+  const auto skipping = [](const TempDir& in, const std::string& target) {
+    ConvertOptions options = small_convert(in, target);
+    options.sharding.on_bad = OnBad::skip;
+    return options;
+  };
+  const auto shards_of = [](const std::string& target) {
+    auto content = tree_content(target);
+    content.erase(".shardkit/plan");  // says which run came first
+    return content;
+  };
+  Context ctx;
+  convert(skipping(dir, "expected"), ctx);
+  const auto expected = shards_of(dir.path("expected"));
+
+  for (std::uint64_t moment = 1;; ++moment) {
+    CAPTURE(moment);
+    const TempDir attempt;
+    std::filesystem::create_directory_symlink(dir.path("src"), attempt.path("src"));
+    ForgetfulFileSystem files;
+    files.fail_at(moment, ErrorCode::io);
+    Context interrupted;
+    CHECK_THROWS_AS(convert_on(files, small_convert(attempt, "out"), interrupted), Error);
+    rebuild(files, attempt.path("out"), attempt.path("after"));
+    Context again;
+    convert(skipping(attempt, "after"), again);
+    CHECK(shards_of(attempt.path("after")) == expected);
+    if (!files.failed()) break;
+  }
+}
+
 TEST_CASE("a disk that fills while shards are written is an error of room, and leaves no half shard") {
   const TempDir dir;
   ImageTree{dir.path("src"), 2, 8, 3000}.make();

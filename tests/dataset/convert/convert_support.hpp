@@ -31,12 +31,14 @@ inline bool contains(const std::string& text, const char* part) { return text.fi
 
 /// Converts an image folder into exactly `shards` shards.
 inline dataset::ConvertResult convert_tree(const std::string& source, const std::string& target,
-                                           std::uint64_t shards = 4, bool shuffled = true) {
+                                           std::uint64_t shards = 4, bool shuffled = true,
+                                           dataset::Validate validate = dataset::Validate::magic) {
   dataset::ConvertOptions options;
   options.source = source;
   options.target = target;
   options.sharding.shards = shards;
   options.sharding.no_shuffle = !shuffled;
+  options.sharding.validate = validate;
   Context ctx;
   return dataset::convert(options, ctx);
 }

@@ -61,7 +61,7 @@ TEST_CASE("convert and extract give back the source byte for byte, and leave not
   }
   write_file(source + "/class_1/" + std::string(240, 'l') + ".jpg", "long");
   write_file(source + "/class_1/empty.jpg", "");
-  convert_tree(source, dir.path("shards"));
+  convert_tree(source, dir.path("shards"), 4, true, Validate::none);
   const Extracted extracted = extract_to(dir.path("shards"), dir.path("out"));
   CHECK(tree_content(dir.path("out")) == tree_content(source));
   CHECK_FALSE(fs::exists(dir.path("out/.shardkit")));

@@ -60,6 +60,7 @@ struct Images {
     options.source = source;
     options.target = folder.path(target);
     options.sharding.samples = 2;
+    options.sharding.validate = Validate::none;
     options.sharding.access = {.endpoint_url = server->url(), .anonymous = true};
     return options;
   }
@@ -200,12 +201,14 @@ TEST_CASE("a plan of a store is followed, wherever the plan lies, and names no s
     ConvertOptions options = images.options(kBucket, fmt::format("there-{}", path.size()));
     options.plan = path;
     options.sharding.samples.reset();
+    options.sharding.validate.reset();
     images.convert(options);
     CHECK(images.shards(fmt::format("there-{}", path.size())) == images.shards("here"));
   }
   ConvertOptions elsewhere = images.options(images.local(), "elsewhere");
   elsewhere.plan = images.folder.path("plan");
   elsewhere.sharding.samples.reset();
+  elsewhere.sharding.validate.reset();
   CHECK(failure_of([&] { images.convert(elsewhere); }).says("it was an object of a store"));
 }
 
@@ -216,6 +219,7 @@ TEST_CASE("an object that changed after the plan is refused as a changed file is
     ConvertOptions options = images.options(kBucket, "out");
     options.plan = images.folder.path("plan");
     options.sharding.samples.reset();
+    options.sharding.validate.reset();
     return failure_of([&] { images.convert(options); });
   };
   images.server->replace("bucket/photos/bee/3.png", "third, which is Longer");

@@ -162,7 +162,7 @@ TEST_CASE("sets with other classes are merged by the names of their classes; onl
     for (const std::string& name : classes) {
       for (int i = 0; i < 3; ++i) {
         write_file(dir.path(fmt::format("{}/{}/{}_{}.jpg", tree, name, tree, i)),
-                   fmt::format("{} {} {}", tree, name, i));
+                   fmt::format("\xff\xd8\xff {} {} {}", tree, name, i));
         write_file(dir.path(fmt::format("{}/{}/{}_{}.json", tree, name, tree, i)), "{}");
       }
     }

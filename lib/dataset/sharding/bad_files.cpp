@@ -1,0 +1,185 @@
+#include "dataset/sharding/bad_files.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "core/text.hpp"
+#include "formats/tsv.hpp"
+#include "io/file.hpp"
+#include "io/publish.hpp"
+
+namespace shardkit::dataset {
+namespace {
+
+constexpr std::string_view kMagic = "shardkit-bad\t1\n";
+constexpr std::string_view kGone = "-";
+constexpr std::string_view kUnreadable = "?";
+
+constexpr std::string_view kEnding = ".bad";
+
+std::string list_path(const std::string& folder, const std::string& shard) {
+  return io::join_path(folder, fmt::format("{}/{}{}", formats::kStateFolder, shard, kEnding));
+}
+
+/// The shard whose list has this name, "shard-000007.tar.bad".
+std::optional<std::size_t> listed_shard(const std::string& name, const formats::PlanReader& plan) {
+  const std::size_t begin = name.rfind('-') + 1;
+  std::size_t shard = 0;
+  if (!parse_number(std::string_view(name).substr(begin, name.find('.', begin) - begin), shard)) return {};
+  if (shard >= plan.shards().size() || name != plan.shard_name(shard).append(kEnding)) return {};
+  return shard;
+}
+
+/// "size:mtime", or of an object "size:@version"
+std::string state_text(const catalog::FileState& state) {
+  if (!state.version) return fmt::format("{}:{}", state.size, state.mtime_ns);
+  std::string text = fmt::format("{}:@", state.size);
+  formats::append_escaped(text, *state.version);
+  return text;
+}
+
+bool parse_state(std::string_view text, catalog::FileState& state) {
+  std::array<std::string_view, 2> parts;
+  if (!formats::split_parts(text, parts) || !parse_number(parts[0], state.size)) return false;
+  if (parts[1].starts_with('@')) return formats::unescape(parts[1].substr(1), state.version.emplace());
+  return parse_number(parts[1], state.mtime_ns);
+}
+
+bool parse_sight(std::string_view text, FileSight& sight) {
+  sight.gone = text == kGone;
+  return sight.gone || text == kUnreadable || parse_state(text, sight.state.emplace());
+}
+
+/// Columns: state path planned seen reason.
+bool parse_bad_file(const std::vector<std::string_view>& columns, BadFile& file) {
+  if (columns.size() != 5) return false;
+  const auto state = std::ranges::find(kEnumNames<BadState>, columns[0]);
+  if (state == kEnumNames<BadState>.end()) return false;
+  file.state = static_cast<BadState>(state - kEnumNames<BadState>.begin());
+  return formats::unescape(columns[1], file.path) && parse_state(columns[2], file.planned) &&
+         parse_sight(columns[3], file.seen) && formats::unescape(columns[4], file.reason);
+}
+
+std::vector<BadFile> read_bad_files(const std::string& path) {
+  io::FileSource source(path);
+  const auto damaged = [&](std::uint64_t offset) {
+    throw Error(ErrorCode::corrupt,
+                fmt::format("'{}' is damaged at byte {}; remove it and run the same command again", path, offset), path,
+                offset);
+  };
+  const std::string magic = formats::read_text(source, 0, kMagic.size());
+  if (magic != kMagic) damaged(0);
+  formats::LineReader lines(source, kMagic.size(), source.size());
+  std::vector<BadFile> files;
+  std::vector<std::string_view> columns;
+  for (std::string_view line; lines.next(line);) {
+    formats::split_columns(line, columns);
+    if (!parse_bad_file(columns, files.emplace_back())) damaged(lines.line_offset());
+  }
+  return files;
+}
+
+bool is_same_sight(const FileSight& one, const FileSight& other, FileIdentity identity) {
+  if (one.state && other.state) return is_same_file(*one.state, *other.state, identity);
+  return one.gone == other.gone && !one.state && !other.state;
+}
+
+}  // namespace
+
+bool is_same_file(const catalog::FileState& one, const catalog::FileState& other, FileIdentity identity) {
+  return identity == FileIdentity::size ? one.size == other.size : one == other;
+}
+
+FileSight look_at(const catalog::SourceFolder& images, const std::string& path) {
+  if (images.store) {
+    const std::optional<io::ObjectInfo> object = images.store->find(path);
+    if (!object) return {.gone = true};
+    return {.state = catalog::FileState{object->size, 0, object->version}};
+  }
+  try {
+    const io::File file = io::File::open_read(images.path_of(path), O_NONBLOCK);  // a pipe does not block
+    struct stat info {};
+    if (::fstat(file.fd(), &info) != 0) throw system_error(errno, "stat", file.path());
+    if (!S_ISREG(info.st_mode)) return {};
+    return {.state = catalog::FileState{static_cast<std::uint64_t>(info.st_size), io::mtime_ns(info)}};
+  } catch (const Error& error) {
+    if (!is_bad_file(error.code())) throw;
+    // A link that leads nowhere is still there.
+    return {.gone = !std::filesystem::is_symlink(images.path_of(path)) && error.code() == ErrorCode::not_found};
+  }
+}
+
+void keep_bad_files(io::FileSystem& files, const std::string& folder, const std::string& shard,
+                    const std::vector<BadFile>& bad) {
+  const std::string path = list_path(folder, shard);
+  if (bad.empty()) {
+    if (std::filesystem::exists(path)) files.remove(path);
+    return;
+  }
+  std::string text(kMagic);
+  for (const BadFile& file : bad) {
+    text.append(enum_name(file.state)) += '\t';
+    formats::append_escaped(text, file.path);
+    const std::string seen =
+        file.seen.state ? state_text(*file.seen.state) : std::string(file.seen.gone ? kGone : kUnreadable);
+    text += fmt::format("\t{}\t{}\t", state_text(file.planned), seen);
+    formats::append_escaped(text, file.reason);
+    text += '\n';
+  }
+  io::publish(files, path, as_bytes(text));
+}
+
+Amendments::Amendments(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity)
+    : identity_(identity) {
+  for (const auto& entry : std::filesystem::directory_iterator(target.state_path(""))) {
+    const std::optional<std::size_t> shard = listed_shard(entry.path().filename(), target.plan());
+    if (!shard) continue;
+    const bool finished = target.finished(*shard, false).has_value();
+    bool reopen = false;
+    for (BadFile& listed : read_bad_files(entry.path())) {
+      File file{std::move(listed), {}, *shard};
+      file.now = look_at(images, file.listed.path);
+      if (finished && !is_same_sight(file.now, file.listed.seen, identity)) {
+        if (file.listed.state == BadState::corrected) continue;  // changed again: refused as any file of the plan
+        reopen = true;
+      }
+      std::string path = file.listed.path;
+      files_.emplace(std::move(path), std::move(file));
+    }
+    if (reopen) reopened_.push_back(*shard);
+  }
+}
+
+catalog::FileStates Amendments::known() const {
+  catalog::FileStates states;
+  for (const auto& [path, file] : files_) states.emplace(path, file.listed.planned);
+  return states;
+}
+
+const Amendments::File* Amendments::find(const std::string& path) const {
+  const auto found = files_.find(path);
+  return found == files_.end() ? nullptr : &found->second;
+}
+
+std::uint64_t Amendments::deleted() const {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(files_, [](const auto& file) { return file.second.listed.state == BadState::deleted; }));
+}
+
+std::vector<BadFile> Amendments::corrected(std::size_t shard) const {
+  std::vector<BadFile> corrected;
+  for (const auto& [path, file] : files_) {
+    if (file.shard != shard || !file.now.state) continue;
+    if (is_same_file(*file.now.state, file.listed.planned, identity_)) continue;
+    corrected.push_back({BadState::corrected, path, file.listed.planned, file.now, file.listed.reason});
+  }
+  return corrected;
+}
+
+}  // namespace shardkit::dataset

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/image_source.hpp"
+#include "core/error.hpp"
+#include "core/fields.hpp"
+#include "dataset/sharding/shard_target.hpp"
+#include "dataset/sharding/sharding_options.hpp"
+#include "io/file_system.hpp"
+
+/// What runs of a convert found bad, in `.shardkit/<shard>.bad` (docs/formats.md, "Bad files"). A plan may be amended
+/// by these files: they may be corrected, deleted or left out, and only their shards are written again.
+namespace shardkit::dataset {
+
+enum class BadState {
+  open,       ///< its shard waits for it
+  left_out,   ///< --on-bad skip left out its sample
+  deleted,    ///< it was deleted after it was listed, and its sample left out
+  corrected,  ///< it was corrected, and its shard has the new bytes
+};
+constexpr auto enum_names(BadState) {
+  return std::to_array<std::string_view>({"open", "left_out", "deleted", "corrected"});
+}
+
+/// What stands under the name of a file.
+struct FileSight {
+  std::optional<catalog::FileState> state = {};  ///< empty: it cannot be read
+  bool gone = false;                             ///< nothing stands there
+};
+
+/// A file of a sample that could not be read, or whose bytes are not what its name says.
+struct BadFile {
+  BadState state = BadState::open;
+  std::string path;            ///< relative to the source
+  catalog::FileState planned;  ///< as the plan has it
+  FileSight seen;              ///< when it was read
+  std::string reason;
+
+  ErrorCode code() const {
+    return seen.state ? ErrorCode::corrupt : seen.gone ? ErrorCode::not_found : ErrorCode::denied;
+  }
+};
+
+inline constexpr std::size_t kMostBadListed = 1000;
+
+/// What a run met of them.
+struct BadFiles {
+  std::vector<BadFile> open = {};  ///< by path, the first kMostBadListed
+  std::uint64_t open_files = 0;    ///< all
+  std::uint64_t gone_files = 0;    ///< of these: nothing stands there any more
+  std::uint64_t samples = 0;       ///< open or left out, but for deleted ones
+};
+
+/// A sample that cannot be written because of its files, which all have one state.
+class BadSample : public Error {
+ public:
+  explicit BadSample(std::vector<BadFile> bad)
+      : Error(bad.front().code(), bad.front().reason, bad.front().path), files(std::move(bad)) {}
+
+  std::vector<BadFile> files;
+};
+
+/// Publishes what is bad in a shard; removes the list where nothing is.
+void keep_bad_files(io::FileSystem& files, const std::string& folder, const std::string& shard,
+                    const std::vector<BadFile>& bad);
+
+/// Whether two states are of one content as far as `identity` tells.
+bool is_same_file(const catalog::FileState& one, const catalog::FileState& other, FileIdentity identity);
+
+/// Looks at a file of a source. Throws what reading throws, but for files that are gone or denied.
+FileSight look_at(const catalog::SourceFolder& images, const std::string& path);
+
+/// How this run amends a target's plan: the files that earlier runs listed, as they are now. Read-only once made.
+class Amendments {
+ public:
+  struct File {
+    BadFile listed;
+    FileSight now;
+    std::size_t shard = 0;
+
+    /// It was there when it was listed, and is no more.
+    bool is_deleted() const { return now.gone && (listed.state == BadState::deleted || !listed.seen.gone); }
+  };
+
+  /// Reads the lists of a target that has a plan, and looks at each file. Throws Error{corrupt} for lists that are
+  /// damaged, and what reading the source throws but for files that are gone or denied.
+  Amendments(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity);
+  /// Of a target without a plan.
+  Amendments() = default;
+
+  /// What the plan says of the files that may differ from it.
+  catalog::FileStates known() const;
+  bool empty() const { return files_.empty(); }
+  /// Files that were deleted after they had been listed, as far as shards are finished without them.
+  std::uint64_t deleted() const;
+  /// Null for files that are not listed.
+  const File* find(const std::string& path) const;
+  /// Finished shards that left out files which have changed since.
+  const std::vector<std::size_t>& reopened() const { return reopened_; }
+  /// The files of a shard that are there and differ from the plan, as they are now.
+  std::vector<BadFile> corrected(std::size_t shard) const;
+
+ private:
+  FileIdentity identity_ = FileIdentity::mtime;
+  std::map<std::string, File> files_;  ///< by path
+  std::vector<std::size_t> reopened_;
+};
+
+}  // namespace shardkit::dataset

@@ -1,0 +1,344 @@
+// Bad files and sources that are away: what one run finds, and how the same target is finished.
+#include <filesystem>
+
+#include "dataset/convert/convert_support.hpp"
+#include "dataset/image_samples.hpp"
+#include "dataset/merge/merge.hpp"
+#include "dataset/plan/plan.hpp"
+#include "support/files.hpp"
+#include "support/image_tree.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kHtml = "<html>404</html>";
+
+/// A tree of 120 images of which three are bad, each in a way of its own, and the same tree when all were good.
+struct Fixture {
+  TempDir dir;
+  ImageTree tree{dir.path("src")};
+  std::vector<std::string> bad{"class_0/img_003.jpg", "class_1/img_007.jpg", "class_2/img_011.jpg"};
+  std::map<std::string, std::string> good;
+
+  Fixture() {
+    tree.make();
+    good = tree_content(tree.root);
+    fs::copy(tree.root, dir.path("good"), fs::copy_options::recursive);
+    write_file(path(0), kHtml);
+    write_file(path(1), "");
+    fs::remove(path(2));
+    fs::create_symlink("nowhere", path(2));
+  }
+
+  std::string path(std::size_t number) const { return tree.root + "/" + bad[number]; }
+  ConvertOptions options(const std::string& target) const {
+    ConvertOptions options;
+    options.source = tree.root;
+    options.target = dir.path(target);
+    options.sharding.samples = 8;
+    options.threads = 2;
+    return options;
+  }
+  ConvertOptions skipping(const std::string& target) const {
+    ConvertOptions skipping = options(target);
+    skipping.sharding.on_bad = OnBad::skip;
+    return skipping;
+  }
+  void correct() const {
+    for (std::size_t i = 0; i < bad.size(); ++i) {
+      fs::remove(path(i));
+      write_file(path(i), good.at(bad[i]));
+    }
+  }
+  void remove() const {
+    for (std::size_t i = 0; i < bad.size(); ++i) fs::remove(path(i));
+  }
+
+  std::map<std::string, std::string> content(const std::string& target) const {
+    std::map<std::string, std::string> content = tree_content(dir.path(target));
+    content.erase(".shardkit/plan");
+    return content;
+  }
+  std::map<std::string, std::string> tars(const std::string& target) const {
+    std::map<std::string, std::string> content = tree_content(dir.path(target));
+    std::erase_if(content, [](const auto& file) { return !file.first.ends_with(".tar"); });
+    return content;
+  }
+  /// The shards of the tree without faults.
+  std::map<std::string, std::string> good_tars() const {
+    ConvertOptions whole = options("of-good");
+    whole.source = dir.path("good");
+    run(whole);
+    return tars("of-good");
+  }
+};
+
+ConvertResult tried(const ConvertOptions& options) {
+  Context ctx;
+  return try_convert(options, ctx);
+}
+
+std::vector<std::string> paths(const std::vector<SkippedFile>& files) {
+  std::vector<std::string> paths;
+  for (const SkippedFile& file : files) paths.push_back(file.path);
+  return paths;
+}
+
+}  // namespace
+
+TEST_CASE("one run finds all bad files, finishes all other shards, and publishes none that has one") {
+  const Fixture f;
+  const ConvertResult result = tried(f.options("out"));
+  REQUIRE(result.failure);
+  CHECK(result.failure->code() == ErrorCode::corrupt);
+  CHECK(paths(result.bad_files) == f.bad);
+  CHECK(result.bad == 3);
+  for (const std::string& path : f.bad) CHECK(contains(result.failure->what(), path.c_str()));
+  CHECK(!fs::exists(f.dir.path("out/manifest.json")));
+  CHECK(f.tars("out").size() == result.shards_written);
+  CHECK(result.shards_written >= 12);
+  CHECK(result.shards_written < 15);
+  const auto expected = f.good_tars();
+  for (const auto& [name, bytes] : f.tars("out")) CHECK(bytes == expected.at(name));
+  CHECK(paths(tried(f.options("out")).bad_files) == f.bad);  // again, by reading only their shards
+}
+
+TEST_CASE("each remedy works on the same target, and writes only the shards concerned") {
+  for (const bool planned : {false, true}) {
+    for (const char* remedy : {"skip", "delete", "correct"}) {
+      CAPTURE(planned);
+      CAPTURE(remedy);
+      const Fixture f;
+      ConvertOptions options = f.options("out");
+      if (planned) {
+        fs::remove(f.path(2));
+        write_file(f.path(2), kHtml);  // a plan is not made of files that cannot be read
+        PlanOptions planning;
+        planning.source = f.tree.root;
+        planning.output = options.plan = f.dir.path("plan");
+        planning.sharding = options.sharding;
+        options.sharding = {};
+        Context ctx;
+        plan(planning, ctx);
+      }
+      const std::uint64_t before = tried(options).shards_written;
+      ConvertOptions skipping = options;
+      skipping.sharding.on_bad = OnBad::skip;
+      skipping.target = f.dir.path("skipped");
+      run(skipping);
+      ConvertOptions again = options;
+      if (remedy == std::string("skip")) again.sharding.on_bad = OnBad::skip;
+      if (remedy == std::string("delete")) f.remove();
+      if (remedy == std::string("correct")) f.correct();
+      const ConvertResult result = run(again);
+      CHECK(result.shards_reused == before);
+      CHECK(result.shards == 15);
+      if (remedy == std::string("skip")) CHECK(f.content("out") == f.content("skipped"));
+      CHECK(f.tars("out") == (remedy == std::string("correct") ? f.good_tars() : f.tars("skipped")));
+      CHECK(result.samples == (remedy == std::string("correct") ? 120 : 117));
+      CHECK(run(again).shards_written == 0);
+    }
+  }
+}
+
+TEST_CASE("files that were left out are taken in when they are good; others of the plan must not change") {
+  const Fixture f;
+  CHECK(run(f.skipping("out")).skipped == 3);
+  CHECK(run(f.skipping("out")).shards_written == 0);
+  f.correct();
+  const ConvertResult result = run(f.skipping("out"));
+  CHECK(result.samples == 120);
+  CHECK(result.skipped == 0);
+  CHECK(f.tars("out") == f.good_tars());
+  CHECK(run(f.skipping("out")).shards_written == 0);
+  write_file(f.path(0), f.good.at(f.bad[0]) + "changed again");
+  CHECK(contains(refusal(f.skipping("out"), ErrorCode::conflict), "img_003.jpg"));
+}
+
+TEST_CASE("a target with bad files is refused where anything else differs from its plan") {
+  const Fixture f;
+  tried(f.options("out"));
+  write_file(f.tree.root + "/class_0/new.jpg", kJpegStart);
+  CHECK(contains(refusal(f.skipping("out"), ErrorCode::conflict), "class 'class_0' had 40 images, has 41"));
+  fs::remove(f.tree.root + "/class_0/new.jpg");
+  write_file(f.tree.path(1, 1), kJpegStart + "other");
+  CHECK(contains(refusal(f.skipping("out"), ErrorCode::conflict), "img_001.jpg"));
+}
+
+TEST_CASE("parts that find bad files are finished one by one and merged") {
+  const Fixture f;
+  const std::vector<std::string> parts{"0/3", "1/3", "2/3"};
+  std::size_t bad = 0;
+  for (const std::string& part : parts) {
+    ConvertOptions options = f.options("out");
+    options.part = part;
+    bad += tried(options).bad;
+  }
+  CHECK(bad == 3);
+  for (const std::string& part : parts) {
+    ConvertOptions options = f.skipping("out");
+    options.part = part;
+    run(options);
+  }
+  Context ctx;
+  CHECK(merge({f.dir.path("out"), false}, ctx).samples == 117);
+  run(f.skipping("whole"));
+  CHECK(f.content("out") == f.content("whole"));
+}
+
+TEST_CASE("--max-bad limits what is left out, and the message has the value that passes") {
+  const Fixture f;
+  for (int i = 20; i < 29; ++i) write_file(f.tree.path(0, static_cast<std::uint64_t>(i)), kHtml);
+  const std::string text = refusal(f.skipping("out"), ErrorCode::corrupt);
+  CHECK(contains(text, "found 12 bad samples in '"));
+  CHECK(contains(text, "--on-bad skip --max-bad 12 "));
+  CHECK(!fs::exists(f.dir.path("out/manifest.json")));
+  CHECK(contains(refusal(f.options("failing"), ErrorCode::corrupt), "--on-bad skip --max-bad 12 "));
+  ConvertOptions enough = f.skipping("out");
+  enough.sharding.max_bad = "12";
+  CHECK(run(enough).skipped == 12);
+  enough.sharding.max_bad = "5%";
+  CHECK(contains(refusal(enough, ErrorCode::corrupt), "--max-bad allows to leave out 6"));
+  enough.sharding.max_bad = "10%";
+  CHECK(run(enough).skipped == 12);
+  for (const char* none : {"x", "-1", "101%", "%", "1.5"}) {
+    enough.sharding.max_bad = none;
+    CHECK(contains(refusal(enough, ErrorCode::usage), "--max-bad"));
+  }
+  CHECK(most_bad("", 100) == 10);
+  CHECK(most_bad("", 5000) == 50);
+  CHECK(most_bad("0", 5000) == 0);
+  CHECK(most_bad("0.5%", 1000) == 5);
+}
+
+TEST_CASE("a source that went away stops the run, also where bad files are skipped, and nothing of it is recorded") {
+  const Fixture f;
+  f.correct();
+  PlanOptions planning;
+  planning.source = f.tree.root;
+  planning.output = f.dir.path("plan");
+  planning.sharding.samples = 8;
+  Context ctx;
+  plan(planning, ctx);
+  ConvertOptions options;
+  options.source = f.tree.root;
+  options.target = f.dir.path("out");
+  options.plan = planning.output;
+  options.sharding.on_bad = OnBad::skip;
+
+  fs::rename(f.tree.root, f.dir.path("away"));
+  CHECK(contains(refusal(options, ErrorCode::not_found), f.tree.root.c_str()));
+  fs::create_directory(f.tree.root);  // where it is mounted
+  CHECK(contains(refusal(options, ErrorCode::not_found), "is the source mounted?"));
+  ConvertOptions scanning = f.skipping("out");
+  CHECK(contains(refusal(scanning, ErrorCode::not_found), "no class folders"));
+  CHECK(!fs::exists(options.target));
+  fs::remove(f.tree.root);
+  fs::rename(f.dir.path("away"), f.tree.root);
+
+  fs::rename(f.tree.root + "/class_1", f.dir.path("away"));
+  CHECK(contains(refusal(options, ErrorCode::io), "class_1' of the plan is gone"));
+  fs::create_directory(f.tree.root + "/class_1");  // 40 files gone at once
+  const std::string text = refusal(options, ErrorCode::io);
+  CHECK(contains(text, "are gone: is all of it mounted?"));
+  CHECK(contains(text, "--max-bad 40 "));
+  fs::remove(f.tree.root + "/class_1");
+  fs::rename(f.dir.path("away"), f.tree.root + "/class_1");
+  CHECK(run(options).samples == 120);
+  CHECK(f.tars("out") == f.good_tars());
+
+  fs::rename(f.tree.root + "/class_1", f.dir.path("away"));
+  run(f.skipping("scanned"));
+  fs::rename(f.dir.path("away"), f.tree.root + "/class_1");
+  CHECK(contains(refusal(f.skipping("scanned"), ErrorCode::conflict), "class_1"));
+  scanning.target = f.dir.path("scanned2");
+  run(scanning);
+  fs::rename(f.tree.root + "/class_1", f.dir.path("away"));
+  CHECK(contains(refusal(scanning, ErrorCode::io), "class folder 'class_1' of the plan is gone"));
+}
+
+TEST_CASE("one file that is gone is a bad file, which only --on-bad skip leaves out") {
+  const Fixture f;
+  f.correct();
+  PlanOptions planning;
+  planning.source = f.tree.root;
+  planning.output = f.dir.path("plan");
+  Context ctx;
+  plan(planning, ctx);
+  ConvertOptions options;
+  options.source = f.tree.root;
+  options.target = f.dir.path("out");
+  options.plan = planning.output;
+  fs::remove(f.path(0));
+  for (int repetition = 0; repetition < 2; ++repetition) refusal(options, ErrorCode::not_found);
+  options.sharding.on_bad = OnBad::skip;
+  CHECK(run(options).samples == 119);
+  write_file(f.path(0), f.good.at(f.bad[0]));
+  CHECK(run(options).samples == 120);
+}
+
+TEST_CASE("the first bytes of every field with an image's extension are looked at, and nothing else by default") {
+  const TempDir dir;
+  ConvertOptions options;
+  options.source = dir.path("src");
+  const auto convert_with = [&](const std::string& name, const std::string& content, Validate validate, bool strict) {
+    fs::remove_all(dir.path("src"));
+    fs::remove_all(dir.path("out"));
+    write_file(dir.path("src/a/1.jpg"), make_jpeg());
+    write_file(dir.path("src/a/" + name), content);
+    options.target = dir.path("out");
+    options.sharding.validate = validate;
+    options.sharding.strict = strict;
+    options.sharding.sidecars = {"_mask.png"};
+    const ConvertResult result = tried(options);
+    if (result.failure) return std::string("bad");
+    return result.accepted.empty() ? std::string("good") : result.accepted.front().code;
+  };
+  using enum Validate;
+  for (const std::string& none : {std::string(), kHtml, std::string("some text"), std::string("\0\0\0", 3)}) {
+    for (const char* name : {"2.jpg", "2.PNG", "2.webp", "1_mask.png"}) {
+      CAPTURE(name);
+      CHECK(convert_with(name, none, magic, false) == "bad");
+      CHECK(convert_with(name, none, Validate::none, false) == "good");
+    }
+    CHECK(convert_with("1.txt", none, decode, true) == "good");
+  }
+  const std::string jpeg = make_jpeg();
+  const std::string endless = jpeg.substr(0, jpeg.size() - 2);
+  for (const Validate validate : {magic, header, decode}) {
+    CHECK(convert_with("2.jpg", jpeg, validate, true) == "good");
+    CHECK(convert_with("2.JPEG", kPng, validate, false) == "image_other_format");
+    CHECK(convert_with("2.JPEG", kPng, validate, true) == "bad");
+    CHECK(convert_with("2.jpg", endless, validate, false) == (validate == magic ? "good" : "image_no_end"));
+    CHECK(convert_with("2.jpg", endless, validate, true) == (validate == magic ? "good" : "bad"));
+  }
+  const std::string half = jpeg.substr(0, jpeg.size() / 2);
+  CHECK(convert_with("2.jpg", half, header, false) == "image_no_end");
+  CHECK(convert_with("2.jpg", half, decode, false) == "bad");
+}
+
+TEST_CASE("with --identity size a copy with other times is converted by one plan; with mtime it is refused") {
+  const Fixture f;
+  f.correct();
+  fs::copy(f.tree.root, f.dir.path("copy"), fs::copy_options::recursive);
+  ConvertOptions first = f.options("out");
+  first.part = "0/2";
+  run(first);
+  ConvertOptions second = first;
+  second.source = f.dir.path("copy");
+  second.part = "1/2";
+  CHECK(contains(refusal(second, ErrorCode::conflict), "was modified since"));
+  second.identity = FileIdentity::size;
+  run(second);
+  Context ctx;
+  CHECK(merge({f.dir.path("out"), false}, ctx).samples == 120);
+  CHECK(f.tars("out") == f.good_tars());
+  write_file(f.dir.path("copy/class_0/img_000.jpg"), kJpegStart + "longer");
+  fs::remove(f.dir.path("out/shard-000014.tar"));
+  CHECK(contains(refusal(second, ErrorCode::conflict), "img_000.jpg"));
+}
