@@ -72,8 +72,11 @@ class Conversion {
 
   ConvertResult run() {
     plan_sets();
-    for (std::size_t i = 0; i < amendments_.size(); ++i) job_.reopen(job_.sets()[i], amendments_[i].reopened());
+    if (!options_.dry_run) {
+      for (std::size_t i = 0; i < amendments_.size(); ++i) job_.reopen(job_.sets()[i], amendments_[i].reopened());
+    }
     job_.resume(result_);
+    if (options_.dry_run) return std::move(result_);
     for (std::size_t i = 0; i < amendments_.size(); ++i) write_set(job_.sets()[i], amendments_[i]);
     if (!open_.empty() || over_budget_) report_failure();
     result_.kept_bad = images_counted_.kept_bad;

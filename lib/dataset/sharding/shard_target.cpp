@@ -148,10 +148,12 @@ void append_skipped(const std::string& index_path, std::vector<formats::IndexSki
 
 }  // namespace
 
-ShardTarget::ShardTarget(io::FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
+ShardTarget::ShardTarget(io::FileSystem& files, std::string folder, bool dry_run)
+    : files_(files), folder_(std::move(folder)), dry_run_(dry_run) {}
 
 void ShardTarget::prepare() {
   refuse_foreign();
+  if (dry_run_) return;
   files_.create_directories(io::join_path(folder_, formats::kStateFolder));
   io::remove_stale_temps(files_, folder_);
   io::remove_stale_temps(files_, io::join_path(folder_, formats::kStateFolder));
@@ -170,6 +172,18 @@ void ShardTarget::refuse_foreign() const {
 }
 
 void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity) {
+  if (dry_run_) {
+    dry_plan_ = std::make_unique<io::AtomicFile>(files_, std::filesystem::temp_directory_path() / "shardkit-plan");
+    write(*dry_plan_);
+    dry_plan_->flush();
+    if (has_plan()) {
+      open_plan();
+      return compare_plan(dry_plan_->temp_path(), identity);
+    }
+    plan_file_ = std::make_unique<io::FileSource>(dry_plan_->temp_path());
+    plan_ = std::make_unique<formats::PlanReader>(*plan_file_, dry_plan_->temp_path());
+    return;
+  }
   const std::string path = state_path(kPlanName);
   if (!has_plan()) {
     io::AtomicFile file(files_, path);
@@ -180,9 +194,13 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
   io::AtomicFile scratch(files_, path);  // never committed
   write(scratch);
   scratch.flush();
-  if (file_hash(path) == file_hash(scratch.temp_path())) return;
-  io::FileSource now(scratch.temp_path());
-  const std::string difference = plan_difference(*plan_, formats::PlanReader(now, scratch.temp_path()), identity);
+  compare_plan(scratch.temp_path(), identity);
+}
+
+void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) const {
+  if (file_hash(state_path(kPlanName)) == file_hash(path)) return;
+  io::FileSource now(path);
+  const std::string difference = plan_difference(*plan_, formats::PlanReader(now, path), identity);
   if (difference.empty()) return plan_->check_bytes();
   throw Error(ErrorCode::conflict,
               fmt::format("'{}' holds shards of another plan: {}; choose an empty folder, or remove this one", folder_,

@@ -22,9 +22,10 @@ namespace shardkit::dataset {
 /// before anything else and decides, for all parts and restarts, whether they belong together.
 class ShardTarget {
  public:
-  ShardTarget(io::FileSystem& files, std::string folder);
+  /// `dry_run`: nothing is written to the folder; the plan lies in the system's temporary folder while this lives.
+  ShardTarget(io::FileSystem& files, std::string folder, bool dry_run = false);
 
-  /// Makes the folder; throws as refuse_foreign().
+  /// Makes the folder, but for a dry run; throws as refuse_foreign().
   void prepare();
   /// Throws Error{conflict} when the folder has something else than a convert's output. Writes nothing.
   void refuse_foreign() const;
@@ -62,8 +63,12 @@ class ShardTarget {
   std::map<std::string, std::uint64_t> left_out_by_class(const std::set<std::string_view>& shorter,
                                                          const std::vector<formats::IndexSkip>& skipped) const;
 
+  void compare_plan(const std::string& path, FileIdentity identity) const;
+
   io::FileSystem& files_;
   std::string folder_;
+  bool dry_run_ = false;
+  std::unique_ptr<io::AtomicFile> dry_plan_;  // never committed
   std::unique_ptr<io::FileSource> plan_file_;
   std::unique_ptr<formats::PlanReader> plan_;
 };

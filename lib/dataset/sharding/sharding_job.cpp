@@ -162,20 +162,21 @@ ShardingJob::ShardingJob(const char* verb, std::string target, const WriteOption
       kinds_(parse_index_kinds(options.index)),
       part_(choose_part(options, parts)),
       recheck_(options.recheck),
+      dry_run_(options.dry_run),
       cores_(system::thread_count(options.threads)),
       files_(files),
       ctx_(ctx),
       start_(std::chrono::steady_clock::now()) {}
 
 TargetSet& ShardingJob::add_set(const std::string& name) {
-  if (name.empty()) return sets_.emplace_back(files_, name, target_);
+  if (name.empty()) return sets_.emplace_back(files_, name, target_, dry_run_);
   const ShardTarget whole(files_, target_);
   if (std::filesystem::exists(whole.path_of(formats::kManifestName)) || whole.has_plan()) {
     throw Error(ErrorCode::conflict,
                 fmt::format("'{}' is the folder of one set of shards; choose another for several sets", target_),
                 target_);
   }
-  return sets_.emplace_back(files_, name, io::join_path(target_, name));
+  return sets_.emplace_back(files_, name, io::join_path(target_, name), dry_run_);
 }
 
 std::uint64_t ShardingJob::find_finished() {
@@ -203,7 +204,13 @@ void ShardingJob::resume(WrittenSets& result, const std::string& beside) {
     all += set.shards.size();
   }
   if (kept > 0) result.resumed = fmt::format("{} of {} kept", kept, format_count(all, "shard"));
-  check_room(target_, missing, beside);
+  if (dry_run_) {
+    DryRun need{.files = 0, .shards = all - kept, .bytes = missing};
+    need.files = 2 * need.shards + sets_.size();  // with index; a manifest
+    result.dry_run = with_room(need, target_);
+  } else {
+    check_room(target_, missing, beside);
+  }
 }
 
 void ShardingJob::reopen(TargetSet& set, const std::vector<std::size_t>& shards) {
@@ -320,6 +327,7 @@ void WrittenSets::describe(FieldVisitor& v) {
   v.field({"shards_written", Unit::count, "by this run"}, shards_written);
   v.field({"shards_reused", Unit::count, "found finished"}, shards_reused);
   v.field({"sets", "the target, or each of its sets"}, sets);
+  v.field(kDryRunResult, dry_run);
 }
 
 }  // namespace shardkit::dataset

@@ -10,6 +10,7 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "dataset/checks/dry_run.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
 #include "dataset/sharding/shard_target.hpp"
 #include "dataset/sharding/shard_writer.hpp"
@@ -89,6 +90,7 @@ struct WrittenSets {
   std::uint64_t shards_reused = 0;
   std::optional<std::string> resumed;  ///< such as "4 of 9 shards kept"; empty where nothing was there
   std::vector<WrittenSet> sets;
+  std::optional<DryRun> dry_run;      ///< after resume() of a dry run: there is nothing more to do
   std::uint64_t reads_in_flight = 0;  ///< at the most; described by convert only
 
   void describe(FieldVisitor& v);
@@ -110,8 +112,8 @@ struct SkipBudget {
 
 /// A set of shards that is being made.
 struct TargetSet {
-  TargetSet(io::FileSystem& files, std::string set, std::string folder)
-      : name(std::move(set)), target(files, std::move(folder)) {}
+  TargetSet(io::FileSystem& files, std::string set, std::string folder, bool dry_run)
+      : name(std::move(set)), target(files, std::move(folder), dry_run) {}
 
   std::string name;  ///< such as train; empty where the target is the only one
   ShardTarget target;
@@ -167,6 +169,7 @@ class ShardingJob {
   const IndexKinds kinds_;
   const std::optional<Part> part_;  ///< all shards without one
   const bool recheck_;
+  const bool dry_run_;
   const unsigned cores_;
   io::FileSystem& files_;
   Context& ctx_;

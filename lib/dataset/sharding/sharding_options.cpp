@@ -10,6 +10,7 @@
 #include "core/field_tree.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
+#include "dataset/checks/dry_run.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tsv.hpp"
 #include "system/limits.hpp"
@@ -257,6 +258,7 @@ void WriteOptions::describe(FieldVisitor& v) {
            "energon (<shard>.tar.idx, .nv-meta/)",
            "dali,wids,energon"},
           index);
+  v.field(kDryRunOption, dry_run);
   v.field(
       system::threads_field(
           "cores to use (default: those this process may use); reads in flight follow the source's latency, not this"),

@@ -111,6 +111,7 @@ struct WriteOptions {
   std::optional<std::uint64_t> parts;
   bool recheck = false;
   std::vector<std::string> index;
+  bool dry_run = false;
   std::optional<std::uint64_t> threads;
 
   bool in_parts() const { return !part.empty() || parts.has_value(); }

@@ -8,15 +8,18 @@
 #include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "dataset/checks/dry_run.hpp"
 #include "dataset/stage/cache_share.hpp"
 #include "dataset/stage/rank_shards.hpp"
 #include "io/file_system.hpp"
 #include "io/object_source.hpp"
-#include "dataset/checks/dry_run.hpp"
 #include "staging/stage_copier.hpp"
 #include "staging/stage_set.hpp"
 
 namespace shardkit::dataset {
+
+/// Memory that each connection takes: libcurl's buffers, TLS, a block, the touched part of a stack.
+inline constexpr std::uint64_t kConnectionBytes = 2ULL << 20U;
 
 struct StageOptions {
   std::vector<std::string> sources;

@@ -1,0 +1,76 @@
+"""--dry-run of convert, reshard and stage: nothing is written, and what is said comes true."""
+
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
+from program import FolderTest, result_of, run, tree  # noqa: E402
+
+
+class DryRun(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.make_tree(classes=2, per_class=10)
+
+    def call(self, *args, code=0):
+        finished = run("shardctl", *args, "--json", "-", cwd=self.folder)
+        self.assertEqual(finished.returncode, code, finished.stderr)
+        return result_of(finished)["result"]
+
+    def foretell(self, *args):
+        before = tree(self.folder)
+        folders = {path for path in self.folder.rglob("*")}
+        told = self.call(*args, "--dry-run")["dry_run"]
+        self.assertEqual(tree(self.folder), before)
+        self.assertEqual({path for path in self.folder.rglob("*")}, folders)
+        return told
+
+    def assert_comes_true(self, target, *args):
+        told = self.foretell(*args)
+        done = self.call(*args)
+        self.assertIsNone(done["dry_run"])
+        shards = list((self.folder / target).rglob("*.tar"))
+        self.assertEqual((told["shards"], told["bytes"]), (len(shards), sum(path.stat().st_size for path in shards)))
+        self.assertGreater(told["free_bytes"], told["bytes"])
+        again = self.foretell(*args)
+        self.assertEqual((again["shards"], again["bytes"]), (0, 0))
+
+    def test_convert(self):
+        self.assert_comes_true("one", "convert", "src", "one", "--samples", 3)
+        self.assert_comes_true("sets", "convert", "src", "sets", "--split", "train=0.5,val=0.5")
+        self.call("plan", "src", "-o", "some.plan", "--samples", 4)
+        self.assert_comes_true("two", "convert", "src", "two", "--plan", "some.plan")
+
+    def test_convert_goes_on(self):
+        self.call("convert", "src", "out", "--samples", 5)
+        for path in (self.folder / "out").glob("*00[13].tar"):
+            path.unlink()
+        self.assertEqual(self.foretell("convert", "src", "out", "--samples", 5)["shards"], 2)
+        refused = run("shardctl", "convert", "src", "out", "--samples", 6, "--dry-run", cwd=self.folder)
+        self.assertEqual(refused.returncode, 4)
+        self.assertIn("option samples was 5, is 6", refused.stderr)
+
+    def test_reshard(self):
+        self.call("convert", "src", "shards", "--samples", 3)
+        self.assert_comes_true("out", "reshard", "shards", "out", "--shuffle", 1)
+        self.assert_comes_true("halves", "reshard", "shards", "halves", "--split", "a=0.5,b=0.5")
+
+    def test_stage(self):
+        self.call("convert", "src", "shards", "--samples", 5)
+        told = self.foretell("stage", "shards", "copy")
+        done = self.call("stage", "shards", "copy")
+        self.assertEqual((told["files"], told["bytes"], told["shards"]), (done["files"], done["bytes_fetched"], 4))
+        next((self.folder / "copy").glob("*.tar")).unlink()
+        self.assertEqual(self.foretell("stage", "shards", "copy")["shards"], 1)
+
+    def test_what_would_fail_fails(self):
+        for args, code in ((("convert", "gone", "out"), 4), (("reshard", "gone", "out"), 4), (("stage", "gone", "out"), 4),
+                           (("convert", "src", "out", "--samples", 0), 2)):
+            with self.subTest(args):
+                self.assertEqual(run("shardctl", *args, "--dry-run", cwd=self.folder).returncode, code)
+                self.assertFalse((self.folder / "out").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
