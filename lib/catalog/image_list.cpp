@@ -94,6 +94,12 @@ class ListLabels {
                              value.is_number() ? json_text(value) : value.type_name(), formats::kLabelRange));
     }
     if (label.text.empty()) fail(line, "the label is empty");
+    constexpr std::string_view kSpace = " \t\r\n\f\v";
+    if (kSpace.find(label.text.front()) != std::string_view::npos ||
+        kSpace.find(label.text.back()) != std::string_view::npos) {
+      fail(line,
+           fmt::format("the label '{}' begins or ends with white space, which would make it another", label.text));
+    }
     if (label.text.find('\0') != std::string::npos) fail(line, "the label holds a NUL byte");
     if (options_.labels_are_names || several()) return label;  // only one label of an image is numbered
     if ((label.number = parse_count(label.text, formats::kLargestLabel))) {
@@ -139,7 +145,8 @@ class ListReader {
     nlohmann::ordered_json fields;
     std::string path;
     while (table_.next(row, fields, path)) {
-      if (scanning_.is_primary(path) || complete(path, row.line)) add(row, fields, path);
+      const bool is_there = scanning_.is_primary(path) || complete(path, row.line);
+      add(row, fields, is_there ? path : std::string());
       ++ctx_.progress().items;
       if (rows_.size() % 4096 == 0) ctx_.throw_if_stopped();
     }
@@ -180,8 +187,9 @@ class ListReader {
                    fmt::format("'{}' is no image by its name (.jpg, .png, ...); see --primary", path));
     }
     const std::string address = source_.path_of(path);
-    scan_.problems.push_back({path, Error(ErrorCode::not_found,
-                                          fmt::format("'{}' is there with no extension of images", address), address)});
+    scan_.problems.push_back(
+        {path, Error(ErrorCode::not_found, fmt::format("no file is called '{}' with an image's extension", address),
+                     address)});
     return false;
   }
 
@@ -197,6 +205,7 @@ class ListReader {
       item.name = label.text;
       item.label = label.number;
     }
+    if (path.empty()) return;  // a problem; its class keeps its number
     ScannedClass& owner = scan_.classes[place->second];
     rows_.push_back({xxh3_64(as_bytes(path)), static_cast<std::uint32_t>(place->second),
                      static_cast<std::uint32_t>(owner.files.size())});
@@ -219,7 +228,7 @@ class ListReader {
     for (ScannedClass& owner : scan_.classes) {
       std::erase_if(owner.files, [](const ScannedFile& file) { return file.mtime_ns == kJoined; });
     }
-    std::erase_if(scan_.classes, [](const ScannedClass& owner) { return owner.files.empty(); });
+    std::erase_if(scan_.classes, [](const ScannedClass& owner) { return owner.files.empty() && owner.name.empty(); });
     if (unlabelled.empty()) return;
     ScannedClass& owner = scan_.classes.emplace_back();  // no label is empty, so no class of this name is there yet
     for (const std::string& path : unlabelled) owner.files.push_back({0, 0, owner.add_name(path)});

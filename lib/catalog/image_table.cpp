@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -140,22 +141,33 @@ RowIndex::RowIndex(const std::string& file, const std::string& path_column, cons
                        static_cast<std::uint32_t>(std::min<std::uint64_t>(row.line, UINT32_MAX))});
   }
   std::ranges::sort(places_, {}, [](const Place& place) { return std::pair(place.path_hash, place.offset); });
-  several_ = std::ranges::adjacent_find(places_, {}, &Place::path_hash) != places_.end();
 }
 
-std::span<const RowIndex::Place> RowIndex::find(std::string_view path) const {
-  for (const std::string_view name : {path, without_extension(path)}) {
-    const auto found = std::ranges::equal_range(places_, xxh3_64(as_bytes(name)), {}, &Place::path_hash);
-    if (!found.empty()) return {found.begin(), found.end()};
+void RowIndex::look_for_several(const ImageFolderScan& scan) {
+  for (const ScannedClass& owner : scan.classes) {
+    for (const ScannedFile& file : owner.files) {
+      if (several_) return;
+      several_ = find(owner.path_of(file)).size() > 1;
+    }
   }
-  return {};
+}
+
+std::vector<RowIndex::Place> RowIndex::find(std::string_view path) const {
+  std::vector<Place> found;
+  for (const std::string_view name : {path, without_extension(path)}) {
+    const auto rows = std::ranges::equal_range(places_, xxh3_64(as_bytes(name)), {}, &Place::path_hash);
+    found.insert(found.end(), rows.begin(), rows.end());
+    if (name.size() == without_extension(path).size()) break;  // a path without an extension
+  }
+  std::ranges::sort(found, {}, &Place::offset);
+  return found;
 }
 
 nlohmann::ordered_json RowIndex::fields(std::string_view path, const Place& place) {
   return table_.row_at(path, place.offset, place.length);
 }
 
-nlohmann::ordered_json RowIndex::note(std::string_view path, std::span<const Place> places) {
+nlohmann::ordered_json RowIndex::note(std::string_view path, const std::vector<Place>& places) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Place& place : places) {
     rows.push_back(fields(path, place));
@@ -171,16 +183,21 @@ void ImageNotes::add_metadata(const std::string& file, const std::string& path_c
 
 void ImageNotes::add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx) {
   labels_ = std::make_unique<RowIndex>(list.file, list.path_column, source, ctx);
-  if (metadata_ && (labels_->several() || metadata_->several())) {
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("'{}' and '{}' both say what a sample's .json holds, one in several rows; join the two into "
-                    "one table and give it as --list",
-                    list.file, metadata_->table().file()),
-        list.file);
-  }
   label_column_ = list.label_column;
   label_separator_ = list.label_separator;
+}
+
+void ImageNotes::settle(const ImageFolderScan& scan) {
+  if (labels_) labels_->look_for_several(scan);
+  if (metadata_) metadata_->look_for_several(scan);
+  if (!labels_ || !metadata_ || (!labels_->several() && !metadata_->several())) return;
+  const std::string& list = labels_->table().file();
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("'{}' and '{}' both say what a sample's .json holds, one in several rows; join the two into one "
+                  "table and give it as --list",
+                  list, metadata_->table().file()),
+      list);
 }
 
 bool ImageNotes::knows(std::string_view path) const {
@@ -201,7 +218,7 @@ nlohmann::ordered_json ImageNotes::labels_of(std::string_view path, const RowInd
 std::string ImageNotes::json_of(std::string_view path) {
   nlohmann::ordered_json json;
   const RowIndex* last = nullptr;
-  std::span<const RowIndex::Place> places;
+  std::vector<RowIndex::Place> places;
   if (labels_ && !(places = labels_->find(path)).empty()) {
     last = labels_.get();
     if (label_column_.empty() || labels_->several()) {
@@ -231,19 +248,17 @@ std::string ImageNotes::json_of(std::string_view path) {
 
 ImageNotes::Unused ImageNotes::unused(const ImageFolderScan& scan) const {
   if (!metadata_) return {};
-  std::vector<bool> used(metadata_->all().size());
+  std::unordered_set<std::uint64_t> used;  // offsets of rows
   for (const ScannedClass& owner : scan.classes) {
     for (const ScannedFile& file : owner.files) {
-      for (const RowIndex::Place& place : metadata_->find(owner.path_of(file)))
-        used[metadata_->number_of(place)] = true;
+      for (const RowIndex::Place& place : metadata_->find(owner.path_of(file))) used.insert(place.offset);
     }
   }
   Unused result;
-  for (std::size_t i = 0; i < used.size(); ++i) {
-    if (used[i]) continue;
+  for (const RowIndex::Place& place : metadata_->all()) {
+    if (used.contains(place.offset)) continue;
     ++result.rows;
-    const std::uint64_t line = metadata_->all()[i].line;
-    result.line = result.line == 0 ? line : std::min(result.line, line);
+    result.line = result.line == 0 ? place.line : std::min<std::uint64_t>(result.line, place.line);
   }
   return result;
 }

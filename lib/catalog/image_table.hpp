@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,16 +69,16 @@ class RowIndex {
     std::uint32_t line = 0;  ///< of the first 2^32
   };
   /// The rows that name the image, with its extension or without, in the table's order.
-  std::span<const Place> find(std::string_view path) const;
-  /// Whether some image has several.
+  std::vector<Place> find(std::string_view path) const;
+  /// Whether some image has several; only after look_for_several().
   bool several() const { return several_; }
-  std::size_t number_of(const Place& place) const { return static_cast<std::size_t>(&place - places_.data()); }
+  void look_for_several(const ImageFolderScan& scan);
   const std::vector<Place>& all() const { return places_; }
 
   /// The row of `path`, whose place this is. Throws Error{conflict} when it is not there any more.
   nlohmann::ordered_json fields(std::string_view path, const Place& place);
   /// All its rows without the path: an object, or where several() a list of objects.
-  nlohmann::ordered_json note(std::string_view path, std::span<const Place> places);
+  nlohmann::ordered_json note(std::string_view path, const std::vector<Place>& places);
   const ImageTable& table() const { return table_; }
 
  private:
@@ -96,10 +95,12 @@ class ImageNotes {
  public:
   /// Every image is to have a row of the file. Throws as RowIndex.
   void add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
-  /// The list that the images are of, for its labels or rows. After add_metadata(). Throws also Error{usage} where both
-  /// tables are given and one has several rows for an image.
+  /// The list that the images are of, for its labels or rows.
   void add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx);
 
+  /// To be called when the tables are there: looks whether images have several rows. Throws Error{usage} where both
+  /// tables are given and one has.
+  void settle(const ImageFolderScan& scan);
   bool empty() const { return !metadata_ && !labels_; }
   /// Whether the tables know the image, so that json_of() has something to say.
   bool knows(std::string_view path) const;

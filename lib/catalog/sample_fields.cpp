@@ -303,7 +303,9 @@ class FieldFinder {
   }
 
   [[noreturn]] void refuse_unmatched(const FieldTemplate& field) {
-    std::string looked = "no name ends as {stem-SUFFIX} asks for";
+    std::string looked = field.text().find("{stem-") != std::string::npos
+                             ? "no name ends as {stem-SUFFIX} asks for"
+                             : "it names only files that start samples themselves";
     for (const ScannedClass& owner : scan_.classes) {
       if (owner.files.empty()) continue;
       const std::string path = io::join_path(options_.set, owner.path_of(owner.files.front()));

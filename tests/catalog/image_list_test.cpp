@@ -136,14 +136,16 @@ TEST_CASE("an id is the one file of that name which starts a sample") {
   CHECK(list.images() == "1(1): a.jpg;2(2): pool/b.JPEG;");
   write_file(list.dir.path("src/a.png"), "twin");
   CHECK(contains(list.refusal(), "line 2: 'a' may be a.jpg or a.png"));
-  Listed lacking("path,label\na,1\ngone,2\n");
+  Listed lacking("path,label\na,cat\ngone,dog\npool/b,owl\n");
   const ImageFolderScan scan = lacking.read().scan;
-  CHECK(scan.images() == 1);
+  CHECK(scan.images() == 2);
+  CHECK(lacking.images() == "cat: a.jpg;dog:;owl: pool/b.JPEG;");  // dog keeps its number
   REQUIRE(scan.problems.size() == 1);
   CHECK(scan.problems[0].path == "gone");
 }
 
 TEST_CASE("labels that are none are refused with their line") {
+  CHECK(contains(Listed("path,label\na.jpg, 2\n").refusal(), "line 2: the label ' 2' begins or ends with white space"));
   CHECK(contains(Listed("path,label\na.jpg,\n").refusal(), "line 2: the label is empty"));
   for (const char* label : {"-1", "1.5", "+3", "1e3", "99999999999999999999"}) {
     CHECK(contains(Listed("path,label\na.jpg," + std::string(label) + "\n").refusal(),

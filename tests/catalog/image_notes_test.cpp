@@ -34,6 +34,13 @@ struct Tables {
   }
 };
 
+ImageFolderScan scan_of(std::initializer_list<const char*> paths) {
+  ImageFolderScan scan;
+  ScannedClass& owner = scan.classes.emplace_back();
+  for (const char* path : paths) owner.files.push_back({0, 0, owner.add_name(path)});
+  return scan;
+}
+
 }  // namespace
 
 TEST_CASE("a row becomes an object of all columns but the path, in their order") {
@@ -78,13 +85,14 @@ TEST_CASE("images without a row are not known, rows without an image are counted
 
 TEST_CASE("where an image has several rows, each .json is a list of rows in the table's order") {
   Tables tables;
-  tables.metadata("m.csv", "path,x\na.jpg,1\nb.jpg,3\na.jpg,2\n");
+  tables.metadata("m.csv", "path,x\na.jpg,1\nb.jpg,3\na,2\n");
+  tables.notes.settle(scan_of({"a.jpg", "b.jpg"}));
   CHECK(tables.notes.json_of("a.jpg") == R"([{"x":"1"},{"x":"2"}])");
   CHECK(tables.notes.json_of("b.jpg") == R"([{"x":"3"}])");
   Tables both;
   both.metadata("m.csv", "path,x\na.jpg,1\n");
-  CHECK_THROWS_WITH_AS(both.labels("l.csv", "path,tags\na.jpg,cat\na.jpg,dog\n", ";"),
-                       doctest::Contains("join the two"), Error);
+  both.labels("l.csv", "path,tags\na.jpg,cat\na.jpg,dog\n", ";");
+  CHECK_THROWS_WITH_AS(both.notes.settle(scan_of({"a.jpg"})), doctest::Contains("join the two"), Error);
 }
 
 TEST_CASE("a row may name its image without the extension") {

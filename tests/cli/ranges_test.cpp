@@ -67,3 +67,14 @@ TEST_CASE("a number outside of its option's range is refused by every verb, with
   }
   CHECK(refused > 100);
 }
+
+TEST_CASE("the names of options are words joined by dashes, as documents and messages write them") {
+  for (const App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
+    for (const Command& command : app.commands) {
+      for (const FieldNode& option : document(command).options) {
+        CAPTURE(fmt::format("{} {} --{}", app.name, command.text().name, option.field.name));
+        CHECK(option.field.name.find('_') == std::string_view::npos);
+      }
+    }
+  }
+}

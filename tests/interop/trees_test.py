@@ -73,7 +73,12 @@ class Trees(FolderTest):
         self.convert("cs/leftImg8bit", "--unlabeled", "--field",
                      "mask.png=../gtFine/{dir}/{stem-_leftImg8bit}_gtFine_labelIds.png")
         self.assertEqual(self.read("out/val"), {"ulm/1_leftImg8bit": {"png": PNG + b"val", "mask.png": PNG + b"maskval"}})
-        extracted = run("shardctl", "extract", self.folder / "out/train", self.folder / "back")
+        extracted = run("shardctl", "extract", self.folder / "out/train", self.folder / "out/val", self.folder / "both")
+        self.assertEqual(extracted.returncode, 0, extracted.stderr)
+        self.assertEqual(tree(self.folder / "both"), tree(self.folder / "cs"))
+        resharded = run("shardctl", "reshard", self.folder / "out/train", self.folder / "again")
+        self.assertEqual(resharded.returncode, 0, resharded.stderr)
+        extracted = run("shardctl", "extract", self.folder / "again", self.folder / "back")
         self.assertEqual(extracted.returncode, 0, extracted.stderr)
         self.assert_round_trip("cs/leftImg8bit/val", out="out/val", restored="cs")
 
@@ -125,7 +130,7 @@ class Trees(FolderTest):
 
     def test_open_images_lists_ids_with_a_row_for_each_label(self):
         self.write({f"images/{name}.jpg": JPEG + name.encode() for name in ("a1", "b2", "c3")})
-        self.write({"labels.csv": b"ImageID,LabelName,Confidence\nb2,/m/01,1\na1,/m/02,1\nb2,/m/03,0\n"})
+        self.write({"labels.csv": b"ImageID,LabelName,Confidence\nb2,/m/01,1\na1,/m/02,1\nb2.jpg,/m/03,0\n"})
         listed = ("--list", self.folder / "labels.csv", "--path-column", "ImageID", "--label-column", "LabelName")
         self.convert("images", *listed)
         samples = self.read()
@@ -134,7 +139,7 @@ class Trees(FolderTest):
         self.assertEqual(json.loads(by_image[b"b2"]["json"]), [{"LabelName": "/m/01", "Confidence": "1"},
                                                                 {"LabelName": "/m/03", "Confidence": "0"}])
         self.assertNotIn("cls", by_image[b"b2"])
-        self.assertEqual(by_image[b"a1"]["cls"], b"0")
+        self.assertEqual(by_image[b"a1"]["cls"], b"1")
 
     def test_frames_of_clips_keep_the_clip_in_their_keys(self):
         self.write({f"clips/{action}/video_{video}/frame_{frame}.jpg": JPEG + f"{action}{video}{frame}".encode()

@@ -111,6 +111,7 @@ constexpr ProblemKind kKinds[] = {
     {missing_from_shards, "missing_from_shards", kError, "the source's image is in none of the shards"},
 
     {missing_shard, "missing_shard", kError, "the manifest lists this shard, but it is not in the folder"},
+    {set_unfinished, "set_unfinished", kError, "the convert or reshard that makes this set has not ended"},
     {extra_shard, "extra_shard", kError, "the manifest does not list this shard; loaders would read it all the same"},
     {shard_size, "shard_size", kError, "the shard's size is not what the manifest says"},
     {sample_count, "sample_count", kError, "the shard's number of samples is not what the manifest says"},

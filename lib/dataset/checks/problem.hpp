@@ -89,6 +89,7 @@ enum class ProblemCode {
   missing_from_shards,
   // what manifest and index say
   missing_shard,
+  set_unfinished,
   extra_shard,
   shard_size,
   sample_count,

@@ -17,6 +17,7 @@
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/whole_set.hpp"
 #include "dataset/extract/extract_target.hpp"
 #include "dataset/extract/path_claims.hpp"
 #include "dataset/samples/sample_lister.hpp"
@@ -136,6 +137,15 @@ void check_room(const std::string& target, const ExtractNeed& need, const std::f
               target);
 }
 
+std::map<std::string, MemberPaths> places_by_folder(const catalog::ShardSet& set) {
+  std::map<std::string, MemberPaths> places;
+  for (const catalog::ShardFile& shard : set.shards) {
+    const std::string folder = io::parent_folder(shard.path);
+    if (!places.contains(folder)) places.emplace(folder, catalog::find_manifest(*set.inputs, folder));
+  }
+  return places;
+}
+
 /// One extract from resolved shards to result.
 class Extraction {
  public:
@@ -146,7 +156,9 @@ class Extraction {
         threads_(system::thread_count(options.threads)),
         set_(catalog::resolve_shards(options.shards, ctx, options.access)),
         lister_(set_, ctx),
-        places_(set_.manifest) {}
+        places_(places_by_folder(set_)) {
+    refuse_missing(set_);
+  }
 
   ExtractResult run() {
     refuse_own_folder();
@@ -168,6 +180,10 @@ class Extraction {
   }
 
  private:
+  const MemberPaths& places_of(const catalog::ShardFile& shard) const {
+    return places_.at(io::parent_folder(shard.path));
+  }
+
   /// Class folders among the shards would be part of the set for all who read it later.
   void refuse_own_folder() const {
     namespace fs = std::filesystem;
@@ -202,8 +218,9 @@ class Extraction {
     std::mutex mutex;
     const ExtractNeed need = sum_over_shards([&](const catalog::ShardFile& shard) {
       PathHashes of_shard;
-      const ExtractNeed found = survey_shard(
-          lister_, places_, shard, [&](const ListedMember&, const std::string& place) { of_shard.add(place); });
+      const ExtractNeed found =
+          survey_shard(lister_, places_of(shard), shard,
+                       [&](const ListedMember&, const std::string& place) { of_shard.add(place); });
       const std::scoped_lock lock(mutex);
       hashes_.add(std::move(of_shard));
       return found;
@@ -219,16 +236,17 @@ class Extraction {
     ctx_.progress().start("compare files of one name", set_.shards.size());
     PathClaims claims(hashes_, folds_case);
     for (std::size_t shard = 0; shard < set_.shards.size(); ++shard) {
-      survey_shard(lister_, places_, set_.shards[shard], [&](const ListedMember& member, const std::string& place) {
-        if (!hashes_.meets(place)) return;
-        const auto same = [&](const PathClaim& first) {
-          return first.member.size == member.size && content_hash(first) == content_hash({shard, member});
-        };
-        std::string path = claims.claim(place, {shard, member}, set_.shards[shard].name, same);
-        if (path == place) return;
-        if (renamed_.empty()) first_renamed_ = fmt::format("'{}' became '{}'", place, path);
-        renamed_.emplace(std::pair(shard, member.offset), std::move(path));
-      });
+      survey_shard(lister_, places_of(set_.shards[shard]), set_.shards[shard],
+                   [&](const ListedMember& member, const std::string& place) {
+                     if (!hashes_.meets(place)) return;
+                     const auto same = [&](const PathClaim& first) {
+                       return first.member.size == member.size && content_hash(first) == content_hash({shard, member});
+                     };
+                     std::string path = claims.claim(place, {shard, member}, set_.shards[shard].name, same);
+                     if (path == place) return;
+                     if (renamed_.empty()) first_renamed_ = fmt::format("'{}' became '{}'", place, path);
+                     renamed_.emplace(std::pair(shard, member.offset), std::move(path));
+                   });
       ++ctx_.progress().items;
     }
   }
@@ -248,7 +266,7 @@ class Extraction {
     ctx_.progress().start("look for what is there", set_.shards.size());
     return sum_over_shards([&](const catalog::ShardFile& shard) {
       ExtractNeed found;
-      survey_shard(lister_, places_, shard, [&](const ListedMember& member, const std::string& place) {
+      survey_shard(lister_, places_of(shard), shard, [&](const ListedMember& member, const std::string& place) {
         if (has_size_at(root, place, member.size)) found.add_file(member.size);
       });
       return found;
@@ -265,11 +283,12 @@ class Extraction {
     sync::for_each_index(set_.shards.size(), threads_, ctx_.stop_token(), [&](std::size_t at, std::size_t thread) {
       const std::string& path = set_.shards[at].path;
       const auto shard = set_.inputs->open(path);
-      survey_shard(lister_, places_, set_.shards[at], [&](const ListedMember& member, const std::string& place) {
-        const auto renamed = renamed_.find({at, member.offset});
-        batches[thread]->add(*shard, path, member, renamed == renamed_.end() ? place : renamed->second);
-        ++ctx_.progress().items;
-      });
+      survey_shard(lister_, places_of(set_.shards[at]), set_.shards[at],
+                   [&](const ListedMember& member, const std::string& place) {
+                     const auto renamed = renamed_.find({at, member.offset});
+                     batches[thread]->add(*shard, path, member, renamed == renamed_.end() ? place : renamed->second);
+                     ++ctx_.progress().items;
+                   });
       batches[thread]->publish();
     });
     target.finish();
@@ -305,7 +324,7 @@ class Extraction {
   const unsigned threads_;
   const catalog::ShardSet set_;
   const SampleLister lister_;
-  const MemberPaths places_;
+  const std::map<std::string, MemberPaths> places_;  ///< by the shards' folders, which have a manifest each
   PathHashes hashes_;
   std::map<std::pair<std::size_t, std::uint64_t>, std::string> renamed_;  ///< paths by shard and offset of the content
   std::string first_renamed_;

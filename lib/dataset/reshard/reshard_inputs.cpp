@@ -17,6 +17,7 @@
 #include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/image_fault.hpp"
+#include "dataset/checks/whole_set.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/moved_sample.hpp"
@@ -128,6 +129,11 @@ void note_options(const formats::Manifest& manifest, std::map<std::string, std::
     const auto option = manifest.options.find(name);
     if (option != manifest.options.end()) made_with.insert(*option);
   }
+  // Paths of several sources cannot be told apart afterwards: then none is said to be below a folder.
+  const auto source = manifest.options.find("source_folder");
+  const std::string folder = source == manifest.options.end() ? std::string() : source->second;
+  const auto [known, is_new] = made_with.try_emplace("source_folder", folder);
+  if (!is_new && known->second != folder) known->second.clear();
 }
 
 }  // namespace
@@ -145,6 +151,11 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   std::map<std::string, FolderFacts> folders;
   const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
   inputs.files = set.inputs;
+  if (!options.salvage) {
+    refuse_missing(set);
+  } else if (const auto missing = what_is_missing(set)) {
+    ctx.warn("shards_missing", fmt::format("{}; the rest is taken", *missing));
+  }
   for (const catalog::ShardFile& shard : set.shards) {
     ReshardInput& tar = inputs.tars.emplace_back(shard.path, identity_of(shard, *set.inputs));
     tar.is_compressed = catalog::is_compressed_tar_name(shard.path) || holds_compressed_data(shard.path);
@@ -164,6 +175,10 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
     if (const auto listed = of_folder.shards.find(shard.name); listed != of_folder.shards.end()) {
       tar.listed = listed->second;
     }
+  }
+  if (const auto source = inputs.made_with.find("source_folder");
+      source != inputs.made_with.end() && source->second.empty()) {
+    inputs.made_with.erase(source);
   }
   inputs.classes = names.all();
   if (!options.merge_classes) return inputs;

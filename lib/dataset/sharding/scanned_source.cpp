@@ -238,6 +238,7 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   }
   settle_fields(source, options, ctx);
   source.notes = read_notes(images, options, several, ctx);
+  if (source.notes) source.notes->settle(source.scan);
   if (source.notes) hold_against_notes(source, options, ctx);
   catalog::choose_keys(source.scan);
   source.labels = labels_of(source.scan, options.class_map, set.classes, *images.inputs);

@@ -103,7 +103,7 @@ void SplitOptions::describe(FieldVisitor& v) {
            "a sample goes depends only on its key (or its group) and --seed",
            "NAME=RATIO,...", kPlanned},
           split);
-  v.field({"group_by",
+  v.field({"group-by",
            "keep samples of one group in one set: dir (the folder of the file), key:REGEX (what the first (group) of "
            "REGEX finds in the key), or column:NAME (a column of --list or --metadata; not for reshard)",
            "dir|key:REGEX|column:NAME"},

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/whole_set.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
@@ -208,7 +209,10 @@ void SetChecker::check_kinds() {
 }
 
 void SetChecker::compare_shard_lists() {
-  if (!set_.manifest) return;
+  if (!set_.manifest) {
+    if (const auto missing = what_is_missing(set_)) log_.add(ProblemCode::set_unfinished, std::nullopt, "", *missing);
+    return;
+  }
   std::set<std::string_view> there;
   for (std::size_t i = 0; i < set_.shards.size(); ++i) {
     there.insert(set_.shards[i].name);

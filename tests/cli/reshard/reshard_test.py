@@ -226,5 +226,38 @@ class BadInput(ReshardTest):
         self.refused(4, "absent.tar", args=[self.folder / "absent.tar"])
 
 
+class WholeSets(FolderTest):
+    """A set that lacks shards is not taken for a whole one."""
+
+    def setUp(self):
+        super().setUp()
+        self.source, self.shards = self.make_tree(classes=2, per_class=6), self.folder / "shards"
+
+    def assert_refused(self, text):
+        for verb in ("reshard", "extract"):
+            finished = run("shardctl", verb, self.shards, self.folder / f"out {verb}")
+            self.assertEqual(finished.returncode, 4, finished.stderr)
+            self.assertIn(text, finished.stderr)
+            named = [str(path) for path in self.shards.glob("*.tar")]
+            finished = run("shardctl", verb, *named, self.folder / f"out {verb}")
+            self.assertEqual(finished.returncode, 0, finished.stderr)
+
+    def test_a_shard_that_the_manifest_lists_is_gone(self):
+        self.assertEqual(run("shardctl", "convert", self.source, self.shards, "--samples", 3).returncode, 0)
+        (self.shards / "shard-000001.tar").unlink()
+        self.assert_refused("the first being 'shard-000001.tar'")
+        salvaged = run("shardctl", "reshard", self.shards, self.folder / "rest", "--salvage")
+        self.assertEqual(salvaged.returncode, 0, salvaged.stderr)
+        self.assertIn("shard-000001.tar", salvaged.stderr)
+
+    def test_a_convert_that_has_not_ended(self):
+        finished = run("shardctl", "convert", self.source, self.shards, "--samples", 3, "--part", "0/2")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assert_refused("has not ended")
+        verified = run("shardctl", "verify", self.shards)
+        self.assertEqual(verified.returncode, 3, verified.stdout)
+        self.assertIn("set_unfinished", verified.stdout)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,84 @@
+#include "dataset/checks/whole_set.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "formats/manifest.hpp"
+#include "formats/plan_file.hpp"
+#include "formats/shard_index.hpp"
+#include "io/publish.hpp"
+#include "staging/stage_journal.hpp"
+
+namespace shardkit::dataset {
+namespace {
+
+bool is_staged_part(const std::string& folder) {
+  if (catalog::is_address(folder)) return false;
+  const auto marker = staging::find_staged_marker(folder);
+  return marker && !marker->subsets.empty();
+}
+
+/// Shards of the folder's plan that are not there; those of which every sample was left out have an index only.
+std::uint64_t planned_and_missing(const catalog::ShardSet& set, const std::string& folder,
+                                  const std::set<std::string_view>& there) {
+  const std::string path = io::join_path(folder, fmt::format("{}/plan", formats::kStateFolder));
+  if (!set.inputs->exists(path)) return 0;
+  const auto file = set.inputs->open(path);
+  const formats::PlanReader plan(*file, path);
+  std::uint64_t missing = 0;
+  for (std::size_t i = 0; i < plan.shards().size(); ++i) {
+    const std::string shard = plan.shard_name(i);
+    if (there.contains(shard)) continue;
+    missing += set.inputs->exists(io::join_path(folder, formats::shard_index_path(shard))) ? 0 : 1;
+  }
+  return missing;
+}
+
+std::optional<std::string> missing_in(const catalog::ShardSet& set, const std::string& folder,
+                                      const std::set<std::string_view>& there) {
+  const auto manifest = catalog::find_manifest(*set.inputs, folder);
+  if (!manifest) {
+    const std::uint64_t missing = planned_and_missing(set, folder, there);
+    if (missing == 0) return std::nullopt;
+    return fmt::format("the convert or reshard into '{}' has not ended: {} of its plan {} missing", folder,
+                       format_count(missing, "shard"), missing == 1 ? "is" : "are");
+  }
+  std::uint64_t missing = 0;
+  std::string first;
+  for (const formats::ManifestShard& shard : manifest->shards) {
+    if (there.contains(shard.name) || missing++ > 0) continue;
+    first = shard.name;
+  }
+  if (missing == 0 || is_staged_part(folder)) return std::nullopt;
+  return fmt::format("{} that the manifest of '{}' lists {} not there, the first being '{}'",
+                     format_count(missing, "shard"), folder, missing == 1 ? "is" : "are", first);
+}
+
+}  // namespace
+
+std::optional<std::string> what_is_missing(const catalog::ShardSet& set) {
+  if (!set.of_folder) return std::nullopt;
+  std::map<std::string, std::set<std::string_view>> folders;
+  for (const catalog::ShardFile& shard : set.shards) folders[io::parent_folder(shard.path)].insert(shard.name);
+  for (const auto& [folder, there] : folders) {
+    if (auto missing = missing_in(set, folder, there)) return missing;
+  }
+  return std::nullopt;
+}
+
+void refuse_missing(const catalog::ShardSet& set) {
+  if (const auto missing = what_is_missing(set)) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("{}; finish or repair the set, or name the shards that are to be used one by one, such as "
+                            "'FOLDER/*.tar'",
+                            *missing));
+  }
+}
+
+}  // namespace shardkit::dataset
