@@ -249,6 +249,14 @@ std::string ImageFolderScan::member_name(const ScannedMember& member) const {
   return member.number ? numbered_field(name, *member.number) : name;
 }
 
+void ImageFolderScan::add_sidecar_fields(const std::vector<std::string>& suffixes) {
+  for (const std::string& suffix : suffixes) {
+    std::string name = formats::portable_extension(suffix);
+    const bool implied = suffix == '.' + name;
+    fields.push_back({std::move(name), false, true, implied});
+  }
+}
+
 bool ScanOptions::is_primary(std::string_view name) const {
   if (primary.empty()) return is_image_name(name);
   return std::ranges::find(primary, lower_case(formats::split_extension(name).extension)) != primary.end();
@@ -300,15 +308,13 @@ ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions&
   ImageFolderScan scan;
   ctx.progress().start("scan");
   add_classes(source, options, ctx, scan);
-  for (const std::string& suffix : sidecar_suffixes(options)) {
-    scan.fields.push_back({formats::portable_extension(suffix), false, true});
-  }
+  scan.add_sidecar_fields(sidecar_suffixes(options));
   list_classes(source, options, ctx, scan);
   find_fields(source, options, ctx, scan);
   if (scan.listed) std::erase_if(scan.classes, [](const ScannedClass& item) { return item.files.empty(); });
   check_classes(scan, source, options);
   if (!source.store) read_metadata(source, scan, options.cores, ctx);
-  refuse_equal_members(source, scan);
+  refuse_equal_members(source, options, scan);
   return scan;
 }
 

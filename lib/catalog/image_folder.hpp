@@ -38,6 +38,7 @@ struct ScannedField {
   std::string name;       ///< extension of the member
   bool required = false;  ///< a sample without it is a bad one
   bool beside = false;    ///< a side-car: its files share the stem of the sample's first
+  bool implied = false;   ///< a side-car whose path formats::implied_path() tells
 };
 
 struct ScannedClass {
@@ -79,6 +80,8 @@ struct ImageFolderScan {
   bool labelled() const;
   /// The extension of a member, with its number.
   std::string member_name(const ScannedMember& member) const;
+  /// Adds the fields of side-cars with these suffixes.
+  void add_sidecar_fields(const std::vector<std::string>& suffixes);
 };
 
 struct ScanOptions {

@@ -268,7 +268,7 @@ class ListReader {
 
 /// Adds the names that side-cars of these suffixes would have.
 void add_sidecars(ImageFolderScan& scan, const std::vector<std::string>& suffixes) {
-  for (const std::string& suffix : suffixes) scan.fields.push_back({formats::portable_extension(suffix), false, true});
+  scan.add_sidecar_fields(suffixes);
   for (ScannedClass& owner : scan.classes) {
     for (std::uint32_t i = 0; i < owner.files.size(); ++i) {
       const std::string stem(formats::split_extension(owner.name_of(owner.files[i])).stem);
@@ -291,7 +291,7 @@ ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& li
   find_fields(source, options, ctx, result.scan);
   ctx.progress().start("scan");
   read_metadata(source, result.scan, options.cores, ctx);
-  refuse_equal_members(source, result.scan);
+  refuse_equal_members(source, options, result.scan);
   return result;
 }
 

@@ -72,8 +72,7 @@ void add_known_file(const std::string& name, const FileState& state, std::vector
 }
 
 std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder) {
-  std::vector<io::ObjectInfo> files =
-      source.store ? objects_in(source, folder) : local_files(folder.empty() ? source.path : source.path_of(folder));
+  std::vector<io::ObjectInfo> files = source.store ? objects_in(source, folder) : local_files(source.path_of(folder));
   std::erase_if(files, [](const io::ObjectInfo& file) { return file.name.starts_with(kAppleDouble); });
   const std::string start = folder.empty() ? std::string() : folder + '/';
   for (auto file = source.known.lower_bound(start); file != source.known.end() && file->first.starts_with(start);

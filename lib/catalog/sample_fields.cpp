@@ -335,7 +335,8 @@ void find_fields(const SourceFolder& source, const ScanOptions& options, Context
   if (!options.fields.empty()) FieldFinder(source, options, ctx, scan).run();
 }
 
-void refuse_equal_members(const SourceFolder& source, const ImageFolderScan& scan) {
+void refuse_equal_members(const SourceFolder& source, const ScanOptions& options, const ImageFolderScan& scan) {
+  if (options.fields.empty() && options.sidecars.empty()) return;
   std::map<std::string, const ScannedFile*> names;
   for (const ScannedClass& owner : scan.classes) {
     for (std::size_t i = 0; i < owner.members.size(); ++i) {

@@ -67,7 +67,7 @@ struct ScanOptions;
 /// throws.
 void find_fields(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan);
 
-/// Throws Error{usage} for a sample of which two members would have one name.
-void refuse_equal_members(const SourceFolder& source, const ImageFolderScan& scan);
+/// Throws Error{usage} for a sample of which two members would have one name. Only what `options` ask for can do that.
+void refuse_equal_members(const SourceFolder& source, const ScanOptions& options, const ImageFolderScan& scan);
 
 }  // namespace shardkit::catalog

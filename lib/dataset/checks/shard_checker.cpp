@@ -114,10 +114,15 @@ bool has_dot(const formats::SampleMember& member) { return member.extension.find
 class ShardChecker final : public formats::TarHandler {
  public:
   /// `report` stays the caller's. `labels` are those that the manifest knows, sorted; empty when any will do.
-  /// `contents` look at members' contents; they outlive the checker. `hash_contents`: rows() are to have their hashes.
+  /// `contents` look at members' contents; they outlive the checker. `keep_rows`: rows() are wanted, with
+  /// `hash_contents` those of contents too.
   ShardChecker(ShardReport& report, const std::vector<std::uint64_t>& labels, std::vector<MemberWatcher*> contents,
-               bool hash_contents)
-      : report_(report), labels_(labels), contents_(std::move(contents)), hash_contents_(hash_contents) {}
+               bool keep_rows, bool hash_contents)
+      : report_(report),
+        labels_(labels),
+        contents_(std::move(contents)),
+        keep_rows_(keep_rows),
+        hash_contents_(hash_contents) {}
 
   bool entry(const formats::TarEntry& entry) override {
     ++report_.members;
@@ -139,7 +144,7 @@ class ShardChecker final : public formats::TarHandler {
       label_offset_ = entry.record_offset;
       label_reader_.start();
     }
-    hash_.reset();
+    if (hash_contents_) hash_.reset();
     return reading_label_ || hash_contents_ || !reading_.empty();
   }
 
@@ -151,7 +156,7 @@ class ShardChecker final : public formats::TarHandler {
 
   void content_end() override {
     for (MemberWatcher* content : reading_) content->end();
-    hashes_.push_back(hash_.digest64());
+    if (hash_contents_) hashes_.push_back(hash_.digest64());
     if (!reading_label_) return;
     label_ = label_reader_.label();
     bad_label_ = !label_;
@@ -229,7 +234,7 @@ class ShardChecker final : public formats::TarHandler {
   void finish_sample(const formats::Sample& sample) {
     ++report_.samples;
     report_.key_hashes.push_back(xxh3_64(as_bytes(sample.key)));
-    rows_.layouts.push_back(layout_hash(sample.key, label_, sample.members));
+    if (keep_rows_) rows_.layouts.push_back(layout_hash(sample.key, label_, sample.members));
     if (hash_contents_) rows_.contents.push_back(content_hash(hashes_));
     hashes_.clear();
     for (MemberWatcher* content : contents_) content->sample_end(sample);
@@ -288,6 +293,7 @@ class ShardChecker final : public formats::TarHandler {
   const std::vector<std::uint64_t>& labels_;
   const std::vector<MemberWatcher*> contents_;
   std::vector<MemberWatcher*> reading_;  ///< those that asked for the current member
+  const bool keep_rows_;
   const bool hash_contents_;
   Xxh3Stream hash_;
   std::vector<std::uint64_t> hashes_;  ///< of the current sample's contents
@@ -311,8 +317,8 @@ void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, cons
                   const std::vector<std::unique_ptr<MemberWatcher>>& contents, ShardReport& report, Context& ctx) {
   std::vector<MemberWatcher*> watching;
   for (const auto& content : contents) watching.push_back(content.get());
-  // Without an index there are no rows to compare them with.
-  ShardChecker checker(report, labels, std::move(watching), read_all && !expected.index_path.empty());
+  const bool has_index = !expected.index_path.empty();
+  ShardChecker checker(report, labels, std::move(watching), has_index, read_all && has_index);
   std::optional<Hash128> found;
   bool is_whole = false;
   guarded(report.log, ProblemCode::unreadable, [&] {

@@ -41,11 +41,8 @@ class ClassNames {
 
   /// Returns the classes of each label in this manifest.
   LabelNames add(const formats::Manifest& manifest, const std::string& path) {
-    LabelNames here;
-    for (const formats::ManifestClass& item : manifest.classes) {
-      here[item.label].push_back(item.name);
-      all_names_.insert(item.name);
-    }
+    LabelNames here = names_by_label(manifest.classes);
+    for (const formats::ManifestClass& item : manifest.classes) all_names_.insert(item.name);
     for (const auto& [label, names] : here) {
       Names& known = by_label_[label];
       const bool shared = std::ranges::any_of(names, [&](const auto& name) { return known.names.contains(name); });

@@ -25,7 +25,7 @@ struct SampleRecord {
   std::uint64_t key_hash = 0;  ///< XXH3-64 of its key in the output
   std::uint64_t line = 0;      ///< where its line starts in the spool (40 bits), and its length (24 bits)
   std::uint32_t tar_blocks = 0;
-  std::uint32_t label = 0;  ///< the two largest values mean that there is none, and that it is in the line only
+  std::uint32_t label = 0;  ///< the largest value: without a label; the one below: it is in the line only
 };
 
 /// All samples of the inputs, numbered in input order: small records in memory, their lines in a temporary file.

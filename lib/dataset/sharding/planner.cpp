@@ -120,6 +120,7 @@ class Planner {
     std::size_t most_up = 0;
     for (const catalog::ScannedClass& owner : scan_.classes) {
       for (const catalog::ScannedMember& member : owner.members) {
+        if (scan_.fields[member.field].implied) continue;
         const std::string path = owner.path_of(member.file);
         const std::string image = owner.path_of(owner.files[member.image]);
         head_.paths = head_.paths || path != formats::implied_path(image, scan_.member_name(member));

@@ -35,7 +35,8 @@ void StageOptions::describe(FieldVisitor& v) {
            "wait a random time up to this before the start, so that a thousand nodes do not ask at once"},
           jitter);
   v.field({"keep-cached",
-           "leave what was written in the page cache, which counts against a pod's memory, for who reads it at once"},
+           "leave what was written in the page cache, which counts against a pod's memory, for programs that read it "
+           "at once"},
           keep_cached);
   v.field(kDryRunOption, dry_run);
   access.describe(v);
