@@ -148,6 +148,27 @@ Manifest read_manifest(std::string_view text, const std::string& path) {
   return manifest;
 }
 
+Manifest join_manifests(Manifest earlier, const Manifest& added) {
+  earlier.shards.insert(earlier.shards.end(), added.shards.begin(), added.shards.end());
+  earlier.samples += added.samples;
+  earlier.bytes += added.bytes;
+  earlier.skipped += added.skipped;
+  earlier.plan_hash = added.plan_hash;
+  for (const auto& [name, value] : added.options) earlier.options.insert_or_assign(name, value);
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < earlier.classes.size(); ++i) places.emplace(earlier.classes[i].name, i);
+  // Names as a file has them: bytes that are not UTF-8 are others there.
+  for (const ManifestClass& item : read_manifest(write_manifest(added), "").classes) {
+    const auto [place, is_new] = places.try_emplace(item.name, earlier.classes.size());
+    if (is_new) {
+      earlier.classes.push_back(item);
+    } else {
+      earlier.classes[place->second].samples += item.samples;
+    }
+  }
+  return earlier;
+}
+
 bool is_foreign_manifest(std::string_view text) {
   if (text.find(fmt::format("\"{}\"", kFormat)) != std::string_view::npos) return false;
   const bool is_page = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size())).starts_with('<');

@@ -45,6 +45,9 @@ std::string write_manifest(const Manifest& manifest);
 /// a shard name that leaves the folder or appears twice, sums that do not add up. `path` is for messages.
 Manifest read_manifest(std::string_view text, const std::string& path);
 
+/// The set with the shards of `added` behind its own; classes of one name are one.
+Manifest join_manifests(Manifest earlier, const Manifest& added);
+
 /// True for a file of that name which another program wrote: JSON, or a server's page, that does not say it is ours.
 /// What cannot be read at all may be a damaged manifest, and is none of these.
 bool is_foreign_manifest(std::string_view text);

@@ -80,9 +80,10 @@ void PlanReader::damaged(std::uint64_t offset, std::string_view why) const {
 void PlanReader::read_head() {
   LineReader lines(source_, 0, source_.size());
   std::string_view line;
-  const auto magics = {kPlanMagic, kObjectPlanMagic, kNewPlanMagic, kReshardMagic, kNewReshardMagic};
+  const auto magics = {kPlanMagic,         kObjectPlanMagic, kNewPlanMagic,
+                       kAppendedPlanMagic, kReshardMagic,    kNewReshardMagic};
   if (!lines.next(line) || std::ranges::find(magics, line) == magics.end()) {
-    damaged(0, "it is not a shardkit plan of version 1, 2 or 3");
+    damaged(0, "it is not a shardkit plan of version 1 to 4");
   }
   head_.objects = line == kObjectPlanMagic;
   std::vector<std::string_view> columns;
@@ -109,6 +110,10 @@ void PlanReader::read_head() {
       ok = head_.listed = true;
     } else if (columns[0] == "paths" && columns.size() == 1) {
       ok = head_.paths = true;
+    } else if (columns[0] == "start" && columns.size() == 4) {
+      PlanStart& start = head_.start.emplace();
+      ok = parse_number(columns[1], start.shards) && parse_hex(columns[2], start.plan) &&
+           parse_number(columns[3], start.readmitted);
     } else if (columns[0] == "parts" && columns.size() == 2) {
       ok = parse_number(columns[1], head_.parts.emplace());
     } else if (columns[0] == "input" && columns.size() == 4) {
@@ -168,7 +173,9 @@ void PlanReader::check_bytes() const {
   if (!(hash.digest() == checksum_)) damaged(0, "its bytes have changed since it was written");
 }
 
-std::string PlanReader::shard_name(std::size_t shard) const { return fmt::format("{}-{:06}.tar", head_.name, shard); }
+std::string PlanReader::shard_name(std::size_t shard) const {
+  return fmt::format("{}-{:06}.tar", head_.name, first_shard() + shard);
+}
 
 PlanReader::ShardLines::ShardLines(const PlanReader& plan, std::size_t shard)
     : plan_(&plan),
@@ -191,6 +198,8 @@ bool PlanReader::ShardReader::next(PlannedSample& sample) {
   if (!parse_sample(lines_.columns(), plan_->head_, sample)) lines_.unreadable();
   return true;
 }
+
+std::string plan_name(std::uint64_t number) { return number == 0 ? "plan" : fmt::format("plan-{}", number); }
 
 std::string label_text(std::uint64_t label) { return fmt::to_string(label); }
 
@@ -245,14 +254,17 @@ std::string_view planned_value(std::string_view name, std::string_view value) {
 }
 
 PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head) : sink_(sink), label_digits_(label_digits(head)) {
-  const bool is_new = head.keys == KeyRule::nested || head.paths;
-  const std::string_view plan = is_new ? kNewPlanMagic : kPlanMagic;
+  const bool is_new = head.keys == KeyRule::nested || head.paths || head.start;
+  const std::string_view plan = head.start ? kAppendedPlanMagic : is_new ? kNewPlanMagic : kPlanMagic;
   const std::string_view magic = head.inputs.empty() ? plan : head.paths ? kNewReshardMagic : kReshardMagic;
   put(head.objects && !is_new ? kObjectPlanMagic : magic);
   identify(magic);  // a store and a copy of it on disk have the same plan
   std::string text = fmt::format("\nname\t{}\n", escaped(head.name));
   if (head.listed) text += "listed\n";
   if (head.paths) text += "paths\n";
+  if (head.start) {
+    text += fmt::format("start\t{}\t{}\t{}\n", head.start->shards, to_hex(head.start->plan), head.start->readmitted);
+  }
   put(text);
   identify(text);
   for (const auto& [name, value] : head.options) {

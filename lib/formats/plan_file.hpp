@@ -13,16 +13,18 @@
 #include "formats/shard_index.hpp"
 #include "formats/tsv.hpp"
 
-/// The plan file (docs/formats.md, "Plan", versions 1 to 3): which source file becomes which member of which shard.
+/// The plan file (docs/formats.md, "Plan", versions 1 to 4): which source file becomes which member of which shard.
 /// Lines of tab-separated text in shard order, then a table of where each shard starts, so that a part reads its shards
 /// alone and nobody holds more than one line.
 namespace shardkit::formats {
 
 /// First lines: of a plan of convert, whose samples are files or objects of a store, and of a reshard, whose samples
-/// lie in tars. The third and the last are of plans that older versions do not follow: with nested keys, or paths.
+/// lie in tars. Versions 3 and 4 and the last are of plans that older programs do not follow: with nested keys, behind
+/// other plans, or with paths.
 inline constexpr std::string_view kPlanMagic = "shardkit-plan\t1";
 inline constexpr std::string_view kObjectPlanMagic = "shardkit-plan\t2";
 inline constexpr std::string_view kNewPlanMagic = "shardkit-plan\t3";
+inline constexpr std::string_view kAppendedPlanMagic = "shardkit-plan\t4";
 inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
 inline constexpr std::string_view kNewReshardMagic = "shardkit-reshard\t2";
 
@@ -63,6 +65,14 @@ struct PlanInput {
   bool operator==(const PlanInput&) const = default;
 };
 
+/// Where a plan that adds to a finished set begins.
+struct PlanStart {
+  std::uint64_t shards = 0;      ///< of the earlier plans, and so the number of this one's first
+  Hash128 plan;                  ///< hash of the plan before it
+  std::uint64_t readmitted = 0;  ///< files that the earlier plans left out and this one has
+  bool operator==(const PlanStart&) const = default;
+};
+
 /// Its escaped form fits a line.
 inline constexpr std::size_t kLongestPlannedJson = 400'000;
 
@@ -76,6 +86,7 @@ struct PlanHead {
   bool objects = false;                        ///< its images are objects of a store and have versions: version 2
   KeyRule keys = KeyRule::flat;                ///< as the option "keys" says; nested: version 3
   bool paths = false;                          ///< indexes hold the paths of members: version 3, of a reshard 2
+  std::optional<PlanStart> start = {};         ///< of a plan that --append made: version 4
   std::optional<std::uint64_t> parts = {};  ///< to be worked in; for schedulers that do not tell, no part of the hash
   bool operator==(const PlanHead&) const = default;
 };
@@ -133,7 +144,9 @@ class PlanReader {
   std::uint64_t bytes() const;
   /// Reads the whole file and throws Error{corrupt} when its bytes are not those that were written.
   void check_bytes() const;
-  /// "<prefix>-000007.tar"
+  /// Number of the first shard; not 0 in a plan that adds to a set.
+  std::uint64_t first_shard() const { return head_.start ? head_.start->shards : 0; }
+  /// "<prefix>-000007.tar"; `shard` counts from 0 within the plan.
   std::string shard_name(std::size_t shard) const;
 
   /// The lines of one shard's samples in order, as columns. One thread at a time.
@@ -179,6 +192,9 @@ class PlanReader {
   Hash128 hash_;
   Hash128 checksum_;  ///< of all that stands before it
 };
+
+/// The name of a plan in .shardkit: "plan", and of the ones that --append added behind it "plan-1", "plan-2" and so on.
+std::string plan_name(std::uint64_t number);
 
 /// The label as the .cls member holds it: ASCII digits, no newline.
 std::string label_text(std::uint64_t label);

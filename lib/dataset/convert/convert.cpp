@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/convert/folder_source.hpp"
+#include "dataset/sharding/earlier_samples.hpp"
 #include "dataset/sharding/planner.hpp"
 #include "dataset/sharding/scanned_source.hpp"
 #include "system/storage.hpp"
@@ -99,6 +100,7 @@ class Conversion {
       throw Error(ErrorCode::usage, "--seed is that of --split, and there is none; the order's is --shuffle SEED");
     }
     if (plan_) {
+      if (options_.append) throw Error(ErrorCode::usage, "--append makes a plan of its own; leave out --plan");
       const formats::PlanReader plan(*plan_, plan_path_);
       require_folders(images_, plan.head());
       // Images that are kept although bad are other bytes: that is for the plan to say.
@@ -147,9 +149,9 @@ class Conversion {
                   options_.source);
     }
     from_set_folders_ = true;
-    for (const std::string& name : folders.names) {
-      TargetSet& set = add_set(name);
-      adopt(set, scan(known_images(set.name), {name, folders.classes}), {.options = {{"set", name}}});
+    for (const std::string& name : folders.names) add_set(name);
+    for (TargetSet& set : job_.sets()) {
+      adopt(set, scan(known_images(set.name), {set.name, folders.classes}), {.options = {{"set", set.name}}});
     }
   }
 
@@ -157,7 +159,9 @@ class Conversion {
     for (const SplitShare& share : rule.shares) add_set(share.name);
     const ScannedSource source = scan(known_images(), {});
     const std::vector<SampleOrder> orders = split_source(source, sharding_, rule, ctx_);
-    for (std::size_t i = 0; i < orders.size(); ++i) refuse_empty_set(job_.sets()[i].name, orders[i]);
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+      if (!job_.sets()[i].target.start()) refuse_empty_set(job_.sets()[i].name, orders[i]);
+    }
     for (std::size_t i = 0; i < orders.size(); ++i) {
       TargetSet& set = job_.sets()[i];
       adopt(set, source, {&orders[i], split_texts(options_, set.name), {}, i == 0});
@@ -167,6 +171,9 @@ class Conversion {
   TargetSet& add_set(const std::string& name) {
     TargetSet& set = job_.add_set(name);
     set.target.refuse_foreign();
+    if (options_.append) set.target.begin_append();
+    if (options_.append) earlier_.add(set.target, folder_of(set));
+    left_out_.insert(earlier_.left_out().begin(), earlier_.left_out().end());
     amendments_.emplace_back();
     if (!set.target.has_plan()) return set;
     set.target.open_plan();
@@ -177,6 +184,9 @@ class Conversion {
     amendments_.back() = Amendments(set.target, images_of(set), options_.identity);
     return set;
   }
+
+  /// What stands before paths below the source in a set folder of it.
+  std::string folder_of(const TargetSet& set) const { return from_set_folders_ ? set.name + "/" : std::string(); }
 
   /// The folder of the set's images.
   catalog::SourceFolder images_of(const TargetSet& set) const {
@@ -196,18 +206,44 @@ class Conversion {
   }
 
   ScannedSource scan(const catalog::SourceFolder& images, const SourceSet& set) {
-    return scan_whole_source(images, sharding_, set, options_.threads, left_out_, ctx_);
+    ScannedSource source = scan_whole_source(images, sharding_, set, options_.threads, left_out_, ctx_);
+    if (options_.append) {
+      const std::string folder = set.name.empty() ? std::string() : set.name + '/';
+      earlier_.settle(source, folder, set.classes, !sharding_.class_map.empty(), ctx_);
+    }
+    return source;
   }
 
-  void adopt(TargetSet& set, const ScannedSource& source, const PlanScope& scope) {
+  void adopt(TargetSet& set, const ScannedSource& source, PlanScope scope) {
+    EarlierSamples::Added added;
+    if (options_.append) scope.start = set.target.start();
+    if (scope.start) {
+      added = earlier_.added(source, folder_of(set), scope.samples, ctx_);
+      const bool fails = !source.scan.problems.empty() && on_bad_ != OnBad::skip;
+      if (added.samples.empty() && !fails && !set.target.has_plan()) {
+        ctx_.warn("nothing_new",
+                  fmt::format("'{}' has no file that '{}' lacks", source.images.path, set.target.folder()));
+        unchanged_.insert(set.name);
+        return set.target.cancel_append();
+      }
+      scope.samples = &added.samples;
+      scope.start->readmitted = added.readmitted;
+    }
     set.target.prepare();
     set.target.adopt_plan([&](ByteSink& sink) { write_plan(source, sharding_, scope, sink, ctx_); }, options_.identity);
   }
 
   void write_set(TargetSet& set, const Amendments& amendments) {
+    if (unchanged_.contains(set.name)) {
+      const std::string path = set.target.path_of(formats::kManifestName);
+      result_.samples_before += formats::read_manifest(io::read_text_file(path), path).samples;
+      result_.sets.push_back({set.name, 0, 0, 0, path, to_hex(set.target.plan().hash())});
+      return;
+    }
+    if (const auto earlier = set.target.earlier_manifest()) result_.samples_before += earlier->samples;
     const std::unique_ptr<SampleSource> source = folder_source(
         set.target.plan(), images_of(set), {on_bad_, options_.identity}, amendments, job_.cores(), images_counted_);
-    const std::string folder = from_set_folders_ ? set.name + "/" : std::string();
+    const std::string folder = folder_of(set);
     const SkipBudget budget = budget_of(set, amendments);
     SetOutcome outcome = job_.write(set, *source, result_, on_bad_ == OnBad::skip ? budget : SkipBudget{});
     result_.skipped += outcome.skipped.size();
@@ -298,6 +334,8 @@ class Conversion {
   const std::string plan_path_;  ///< empty: the source is scanned
   const std::unique_ptr<ByteSource> plan_;
   ShardingJob job_;
+  EarlierSamples earlier_{options_.identity};
+  std::set<std::string> unchanged_;    ///< sets to which --append has nothing to add
   std::set<std::string> left_out_;     ///< by the scans of the targets' plans
   std::deque<Amendments> amendments_;  ///< of each set
   OnBad on_bad_ = options_.sharding.on_bad.value_or(kDefaultOnBad);
@@ -327,48 +365,6 @@ ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, C
   ConvertResult result = Conversion(options, ctx, files).run();
   result.throw_if_failed();
   return result;
-}
-
-void ConvertOptions::describe(FieldVisitor& v) {
-  v.field(
-      {"SRC",
-       "folder with one sub-folder of images per class, or with train/, val/ or test/ folders of that kind, here or "
-       "at an s3:// URL; with --list or --plan also at http(s)://",
-       Role::positional},
-      source);
-  v.field(
-      {"DST", "folder for the shards: empty, or of the same convert to go on with", Role::positional, kOutputFolder},
-      target);
-  sharding.describe(v);
-  SplitOptions::describe(v);
-  v.field({"plan", "do what this plan says, without scanning (see `shardctl plan`)", Role::input_file}, plan);
-  v.field({"identity",
-           "a file is the planned one by size and time of its last change, or by size alone: for copies with other "
-           "times. With one plan, parts may then read different copies"},
-          identity);
-  WriteOptions::describe(v);
-}
-
-void AcceptedImages::describe(FieldVisitor& v) {
-  v.field({"code", "what is wrong with them, as `shardctl verify` calls it"}, code);
-  v.field({"images", Unit::count, "read by this run"}, images);
-}
-
-void ConvertResult::describe(FieldVisitor& v) {
-  WrittenSets::describe(v);
-  v.field({"skipped", Unit::count, "source files left out"}, skipped);
-  v.field({"kept_bad", Unit::count, "images that failed validation, or could not be resized, and were kept"}, kept_bad);
-  v.field({"resized", Unit::count, "images made smaller by this run (--resize)"}, resized);
-  v.field({"resized_at_lower_quality", Unit::count,
-           "of these: at a lower quality than asked for, not to become larger than they were"},
-          resized_at_lower_quality);
-  v.field({"reads_in_flight", Unit::count, "threads that read at the same time"}, reads_in_flight);
-  v.field({"manifest", "the file that describes the shards; empty where there are several sets"}, manifest);
-  v.field({"plan_hash", "of the plan that was followed; empty where there are several sets"}, plan_hash);
-  v.field({"skipped_files", "at most 1000 of them"}, skipped_files);
-  v.field({"bad", Unit::count, "files that keep shards from being finished"}, bad);
-  v.field({"bad_files", "at most 1000 of them"}, bad_files);
-  v.field({"accepted", "images with faults that readers accept, by kind"}, accepted);
 }
 
 }  // namespace shardkit::dataset

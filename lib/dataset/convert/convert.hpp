@@ -21,6 +21,7 @@ struct ConvertOptions : SplitOptions, WriteOptions {
   ShardingOptions sharding;
   std::string plan;
   FileIdentity identity = FileIdentity::mtime;
+  bool append = false;
 
   void describe(FieldVisitor& v);
 };
@@ -34,6 +35,7 @@ struct AcceptedImages {
 };
 
 struct ConvertResult : WrittenSets {
+  std::uint64_t samples_before = 0;
   std::uint64_t skipped = 0;
   std::uint64_t kept_bad = 0;
   std::uint64_t resized = 0;

@@ -298,6 +298,19 @@ bool all_have(const formats::IndexKind& kind, const std::string& folder,
 
 }  // namespace
 
+IndexKinds index_kinds_of(const std::string& folder, const std::vector<formats::ManifestShard>& shards) {
+  IndexKinds kinds;
+  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
+    const bool there =
+        kind.set_files.empty()
+            ? std::ranges::all_of(
+                  shards, [&](const auto& shard) { return exists(io::join_path(folder, kind.shard_file(shard.name))); })
+            : exists(io::join_path(folder, kind.set_files.front()));
+    if (there) kinds.push_back(&kind);
+  }
+  return kinds;
+}
+
 void publish_set_indexes(io::FileSystem& files, const std::string& folder, const IndexKinds& kinds,
                          std::vector<formats::IndexedShard> shards, Context& ctx) {
   if (shards.empty()) return;

@@ -23,6 +23,9 @@ using IndexKinds = std::vector<const formats::IndexKind*>;
 /// The kinds of these names. Throws Error{usage} for a name that is none.
 IndexKinds parse_index_kinds(const std::vector<std::string>& names);
 
+/// The kinds that a finished set has: whose file over the set is there, or where it has none the file beside each shard.
+IndexKinds index_kinds_of(const std::string& folder, const std::vector<formats::ManifestShard>& shards);
+
 /// Whether a kind needs each shard's MD5.
 bool need_md5(const IndexKinds& kinds);
 

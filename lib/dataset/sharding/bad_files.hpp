@@ -72,6 +72,9 @@ class BadSample : public Error {
 void keep_bad_files(io::FileSystem& files, const std::string& folder, const std::string& shard,
                     const std::vector<BadFile>& bad);
 
+/// The files that the list of a shard names; none without a list. Throws Error{corrupt} for a damaged one.
+std::vector<BadFile> bad_files_of(const std::string& folder, const std::string& shard);
+
 /// Whether two states are of one content as far as `identity` tells.
 bool is_same_file(const catalog::FileState& one, const catalog::FileState& other, FileIdentity identity);
 

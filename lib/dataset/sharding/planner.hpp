@@ -11,6 +11,7 @@
 #include "dataset/sharding/scanned_source.hpp"
 #include "dataset/sharding/shard_cutter.hpp"
 #include "dataset/sharding/sharding_options.hpp"
+#include "formats/plan_file.hpp"
 
 namespace shardkit::dataset {
 
@@ -21,6 +22,7 @@ struct PlanScope {
   std::optional<std::uint64_t> parts = {};          ///< kept in the plan
   /// Whether the plan lists the files that the scan left out. Of the plans of one split only one does.
   bool lists_skipped = true;
+  std::optional<formats::PlanStart> start = {};  ///< of a plan that adds to a set
 };
 
 /// What a plan contains.
@@ -38,6 +40,9 @@ struct PlanSummary {
 
   void describe(FieldVisitor& v);
 };
+
+/// What a plan says of one file of a scan and what belongs to it; its class is not set.
+formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t class_index, std::size_t file);
 
 /// Turns a scan into a plan on `sink`: labels, order, shard boundaries. The bytes are a function of names, sizes and
 /// options only. Throws what cut_shards() throws, and Error{not_found} when there is no sample.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -228,6 +229,14 @@ std::uint64_t ShardingJob::planned_samples(const TargetSet& set) const {
   return samples;
 }
 
+IndexKinds ShardingJob::kinds_of(const TargetSet& set) const {
+  const std::optional<formats::Manifest> earlier = set.target.earlier_manifest();
+  if (!earlier) return kinds_;
+  IndexKinds kinds;  // both in the order of all kinds, which lie in one array
+  std::ranges::set_union(kinds_, index_kinds_of(set.target.folder(), earlier->shards), std::back_inserter(kinds));
+  return kinds;
+}
+
 /// Fills in the summaries that the set lacks.
 ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source, WrittenSets& result,
                                            std::uint64_t may_skip) {
@@ -244,8 +253,9 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
   }
   ctx_.progress().start(verb_, samples, bytes);
   const auto start = std::chrono::steady_clock::now();
-  ShardsWritten written = write_shards(
-      {set.target.plan(), source, set.target.folder(), cores_, need_md5(kinds_), may_skip}, missing, files_, ctx_);
+  ShardsWritten written =
+      write_shards({set.target.plan(), source, set.target.folder(), cores_, need_md5(kinds_of(set)), may_skip}, missing,
+                   files_, ctx_);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   samples_written_ += samples;
   bytes_written_ += ctx_.progress().bytes;
@@ -262,8 +272,9 @@ SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets&
   SetOutcome outcome{{}, std::move(written.bad)};
   if (outcome.bad.open_files > 0 || budget.is_spent()) return outcome;
   const formats::Manifest manifest = set.target.manifest_of(set.shards, outcome.skipped);
-  write_reader_indexes(files_, set.target.folder(), manifest.shards, kinds_, !part_, cores_, ctx_);
-  const std::string path = publish(set, manifest);
+  const formats::Manifest published = part_ ? manifest : set.target.with_earlier(manifest);
+  write_reader_indexes(files_, set.target.folder(), published.shards, kinds_of(set), !part_, cores_, ctx_);
+  const std::string path = publish(set, published);
 
   result.sets.push_back({set.name, manifest.samples, manifest.shards.size(), manifest.bytes, path, manifest.plan_hash});
   result.samples += manifest.samples;
@@ -280,6 +291,7 @@ SetOutcome ShardingJob::write(TargetSet& set, SampleSource& source, WrittenSets&
 }
 
 std::string ShardingJob::publish(const TargetSet& set, const formats::Manifest& manifest) {
+  set.target.refuse_superseded();
   const std::string path =
       part_ ? set.target.state_path(part_file_name(*part_)) : set.target.path_of(formats::kManifestName);
   io::publish(files_, path, as_bytes(formats::write_manifest(manifest)));

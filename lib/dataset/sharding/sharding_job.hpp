@@ -162,6 +162,8 @@ class ShardingJob {
   std::string publish(const TargetSet& set, const formats::Manifest& manifest);
 
  private:
+  /// Those that are asked for, and those that the set has already.
+  IndexKinds kinds_of(const TargetSet& set) const;
   ShardsWritten write_shards_of(TargetSet& set, SampleSource& source, WrittenSets& result, std::uint64_t may_skip);
 
   const char* verb_;
