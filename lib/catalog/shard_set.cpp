@@ -255,6 +255,15 @@ std::optional<formats::Manifest> find_manifest(Inputs& inputs, const std::string
   return read_set_manifest(text, path);
 }
 
+FolderManifests manifests_by_folder(const ShardSet& set) {
+  FolderManifests manifests;
+  for (const ShardFile& shard : set.shards) {
+    const auto [found, is_new] = manifests.try_emplace(io::parent_folder(shard.path));
+    if (is_new) found->second = set.folder.empty() ? find_manifest(*set.inputs, found->first) : set.manifest;
+  }
+  return manifests;
+}
+
 bool is_tar_name(std::string_view name) {
   return name.ends_with(".tar") || name.find(".tar.") != std::string_view::npos || is_compressed_tar_name(name);
 }

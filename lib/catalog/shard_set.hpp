@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,6 +77,11 @@ std::vector<ShardFile> shards_by_manifest(const NamedInput& folder, Inputs& inpu
 
 /// formats::read_manifest() of a whole set; the error about a damaged one says what to do.
 formats::Manifest read_set_manifest(std::string_view text, const std::string& path);
+
+/// The manifests of the folders that shards lie in, by parent_folder() of their paths; empty for a folder without.
+using FolderManifests = std::map<std::string, std::optional<formats::Manifest>>;
+/// Those of the set's shards. Reads each once, `set.manifest` not again. Throws as read_set_manifest().
+FolderManifests manifests_by_folder(const ShardSet& set);
 
 /// The manifest.json of a folder; empty where there is none, or another program's. Throws as read_set_manifest().
 std::optional<formats::Manifest> find_manifest(Inputs& inputs, const std::string& folder);

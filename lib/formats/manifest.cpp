@@ -140,7 +140,9 @@ Manifest read_manifest(std::string_view text, const std::string& path) {
     const FieldReader object(item, fmt::format("classes[{}].", manifest.classes.size()), path);
     manifest.classes.push_back({object.text("name"), object.number("label"), object.number("samples")});
   }
-  for (const auto& [name, value] : root.at("options").items()) {
+  const Json& options = root.at("options");
+  if (!options.is_object()) root.fail("options", "is not an object");
+  for (const auto& [name, value] : options.items()) {
     if (!value.is_string()) root.fail("options", "holds something else than texts");
     manifest.options[name] = value.get<std::string>();
   }

@@ -286,19 +286,13 @@ void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error&
     files_.remove(target_.partial_path(file.object.name));
     throw Error(reason);
   }
-  const std::string path = source_.address_of(file.object.name);
-  const auto now = source_.find(file.object.name);
-  if (!now) throw Error(ErrorCode::not_found, fmt::format("'{}' is missing", path), path);
-  if (now->size != file.object.size && file.hash) {
-    throw Error(ErrorCode::corrupt,
-                fmt::format("'{}' has {} bytes; the manifest says {}", path, now->size, file.object.size), path);
-  }
+  const io::ObjectInfo now = find_at_source(source_, file);
   ++refetched_;
   if (!file.hash) {
     const std::scoped_lock lock(changed_mutex_);
-    changed_.push_back(*now);
+    changed_.push_back(now);
   }
-  copy->start_over(file.hash ? file.object : *now);
+  copy->start_over(file.hash ? file.object : now);
   queue_->wake();
 }
 

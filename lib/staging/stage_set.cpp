@@ -97,6 +97,15 @@ std::string StageFile::pin() const {
   return indexed ? fmt::format("{}/{}", to_hex(indexed->xxh3_128), object.version) : object.version;
 }
 
+io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file) {
+  auto object = source.find(file.object.name);
+  if (!object) refuse_missing(source, file.object.name);
+  if (object->size == file.object.size || !file.hash) return *std::move(object);
+  const std::string path = source.address_of(file.object.name);
+  throw Error(ErrorCode::corrupt,
+              fmt::format("'{}' has {} bytes; the manifest says {}", path, object->size, file.object.size), path);
+}
+
 StageSet::StageSet(io::ObjectSource& source, const StageWanted& wanted, const std::stop_token& stop)
     : manifest_text_(text_of_manifest(source, wanted, stop)) {
   std::vector<std::string> names;

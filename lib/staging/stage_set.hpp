@@ -23,6 +23,10 @@ struct StageFile {
   std::string pin() const;
 };
 
+/// The object as it is now. Throws Error{not_found} where it is gone, Error{corrupt} where it has another size than the
+/// manifest says, and what the source throws.
+io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file);
+
 /// A file that a target has to hold.
 struct ExpectedFile {
   std::string name;

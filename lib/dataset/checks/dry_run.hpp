@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "core/fields.hpp"
 
@@ -12,17 +11,19 @@ struct DryRun {
   std::uint64_t files = 0;
   std::uint64_t shards = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t free_bytes = 0;
+  std::uint64_t free_bytes = 0;  ///< where the target lies, or will
 
-  void describe(FieldVisitor& v);
+  void describe(FieldVisitor& v) {
+    v.field({"files", Unit::count, "files that would be written"}, files);
+    v.field({"shards", Unit::count, "of these: shards"}, shards);
+    v.field({"bytes", Unit::bytes, "of these files"}, bytes);
+    v.field({"free", Unit::bytes, "room on the file system of the target"}, free_bytes);
+  }
 };
 
 /// What all of them call it.
 inline constexpr Field kDryRunOption{"dry-run",
                                      "only say what would be written and whether it fits; nothing is written"};
 inline constexpr Field kDryRunResult{"dry_run", "with --dry-run: what would be written; else null"};
-
-/// Fills in the room at `target`, whose folder need not exist. Throws Error{no_space} where it is less than the bytes.
-DryRun with_room(DryRun need, const std::string& target);
 
 }  // namespace shardkit::dataset

@@ -137,15 +137,6 @@ void check_room(const std::string& target, const ExtractNeed& need, const std::f
               target);
 }
 
-std::map<std::string, MemberPaths> places_by_folder(const catalog::ShardSet& set) {
-  std::map<std::string, MemberPaths> places;
-  for (const catalog::ShardFile& shard : set.shards) {
-    const std::string folder = io::parent_folder(shard.path);
-    if (!places.contains(folder)) places.emplace(folder, catalog::find_manifest(*set.inputs, folder));
-  }
-  return places;
-}
-
 /// One extract from resolved shards to result.
 class Extraction {
  public:
@@ -155,9 +146,10 @@ class Extraction {
         ctx_(ctx),
         threads_(system::thread_count(options.threads)),
         set_(catalog::resolve_shards(options.shards, ctx, options.access)),
-        lister_(set_, ctx),
-        places_(places_by_folder(set_)) {
-    refuse_missing(set_);
+        lister_(set_, ctx) {
+    const catalog::FolderManifests manifests = catalog::manifests_by_folder(set_);
+    refuse_missing(set_, manifests);
+    places_.insert(manifests.begin(), manifests.end());
   }
 
   ExtractResult run() {
@@ -324,7 +316,7 @@ class Extraction {
   const unsigned threads_;
   const catalog::ShardSet set_;
   const SampleLister lister_;
-  const std::map<std::string, MemberPaths> places_;  ///< by the shards' folders, which have a manifest each
+  std::map<std::string, MemberPaths> places_;  ///< by the shards' folders, which have a manifest each
   PathHashes hashes_;
   std::map<std::pair<std::size_t, std::uint64_t>, std::string> renamed_;  ///< paths by shard and offset of the content
   std::string first_renamed_;

@@ -266,10 +266,11 @@ class Resharding {
 
   void resume() {
     std::uint64_t unpacked = 0;
-    for (const ReshardInput& input : inputs_.tars) unpacked += input.unpacked ? input.unpacked->bytes() : 0;
-    job_.resume(result_, unpacked == 0 ? std::string()
-                                       : fmt::format(" beside the {} of unpacked inputs that lie there until the end",
-                                                     format_size(unpacked)));
+    for (ReshardInput& input : inputs_.tars) {
+      unpacked += input.unpacked ? input.unpacked->bytes() : 0;
+      if (options_.dry_run) input.unpacked.reset();  // plans are all that it was needed for
+    }
+    job_.resume(result_, unpacked);
   }
 
   void write_set(TargetSet& set) {

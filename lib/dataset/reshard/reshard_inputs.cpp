@@ -148,9 +148,10 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   std::map<std::string, FolderFacts> folders;
   const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
   inputs.files = set.inputs;
+  const catalog::FolderManifests manifests = catalog::manifests_by_folder(set);
   if (!options.salvage) {
-    refuse_missing(set);
-  } else if (const auto missing = what_is_missing(set)) {
+    refuse_missing(set, manifests);
+  } else if (const auto missing = what_is_missing(set, manifests)) {
     ctx.warn("shards_missing", fmt::format("{}; the rest is taken", *missing));
   }
   for (const catalog::ShardFile& shard : set.shards) {
@@ -161,7 +162,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
     FolderFacts& of_folder = found->second;
     if (is_new) {
       if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
-      if (const auto manifest = catalog::find_manifest(*set.inputs, folder)) {
+      if (const auto& manifest = manifests.at(folder)) {
         of_folder.names =
             std::make_shared<LabelNames>(names.add(*manifest, io::join_path(folder, formats::kManifestName)));
         note_options(*manifest, inputs.made_with);

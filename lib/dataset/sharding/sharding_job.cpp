@@ -11,6 +11,7 @@
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "system/limits.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -107,13 +108,18 @@ std::optional<Part> choose_part(const WriteOptions& options, std::optional<std::
   return parse_part(automatic ? "auto" : options.part, parts, system::process_environment());
 }
 
-void check_room(const std::string& folder, std::uint64_t bytes, const std::string& beside) {
-  std::error_code error;
-  const std::filesystem::space_info space = std::filesystem::space(folder, error);
-  if (error || space.available >= bytes) return;
+/// The room at `folder`. Throws Error{no_space} where it is less than `bytes` of shards, beside unpacked inputs.
+std::uint64_t require_room(const std::string& folder, std::uint64_t bytes, std::uint64_t unpacked, bool dry_run) {
+  const std::uint64_t free = system::free_bytes(folder);
+  const std::uint64_t left = dry_run ? free - std::min(free, unpacked) : free;  // without it they lie there already
+  if (bytes <= left) return free;
+  const std::string beside =
+      unpacked == 0
+          ? std::string()
+          : fmt::format(" beside the {} of unpacked inputs that lie there until the end", format_size(unpacked));
   throw Error(ErrorCode::no_space,
               fmt::format("'{}' has {} free, the shards need {}{}; make room or work in parts", folder,
-                          format_size(space.available), format_size(bytes), beside),
+                          format_size(free), format_size(bytes), beside),
               folder);
 }
 
@@ -195,7 +201,7 @@ std::uint64_t ShardingJob::find_finished() {
   return bytes;
 }
 
-void ShardingJob::resume(WrittenSets& result, const std::string& beside) {
+void ShardingJob::resume(WrittenSets& result, std::uint64_t unpacked) {
   result.phases_seconds.scan = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const std::uint64_t missing = find_finished();
   std::size_t kept = 0;
@@ -205,13 +211,9 @@ void ShardingJob::resume(WrittenSets& result, const std::string& beside) {
     all += set.shards.size();
   }
   if (kept > 0) result.resumed = fmt::format("{} of {} kept", kept, format_count(all, "shard"));
-  if (dry_run_) {
-    DryRun need{.files = 0, .shards = all - kept, .bytes = missing};
-    need.files = 2 * need.shards + sets_.size();  // with index; a manifest
-    result.dry_run = with_room(need, target_);
-  } else {
-    check_room(target_, missing, beside);
-  }
+  const std::uint64_t free = require_room(target_, missing, unpacked, dry_run_);
+  const std::size_t shards = all - kept;  // each with an index; a manifest for each set
+  if (dry_run_) result.dry_run = DryRun{2 * shards + sets_.size(), shards, missing, free};
 }
 
 void ShardingJob::reopen(TargetSet& set, const std::vector<std::size_t>& shards) {

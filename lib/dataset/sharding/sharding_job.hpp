@@ -144,9 +144,9 @@ class ShardingJob {
   std::uint64_t find_finished();
 
   /// Ends the planning: find_finished(), which tells what was kept. Throws Error{no_space} when the file system of the
-  /// target lacks room for the others, before the first byte; `beside` is put behind it in the message: what takes room
-  /// there already.
-  void resume(WrittenSets& result, const std::string& beside = {});
+  /// target lacks room for the others, before the first byte. `unpacked`: bytes of inputs that lie there until the end, or in a
+  /// dry run would.
+  void resume(WrittenSets& result, std::uint64_t unpacked = 0);
 
   /// Removes those of the shards that belong to this part, to be written again. Before resume().
   void reopen(TargetSet& set, const std::vector<std::size_t>& shards);

@@ -17,6 +17,7 @@
 #include "staging/stage_journal.hpp"
 #include "staging/stage_target.hpp"
 #include "staging/staged_folder.hpp"
+#include "sync/task_group.hpp"
 #include "system/clock.hpp"
 #include "system/limits.hpp"
 #include "system/storage.hpp"
@@ -65,11 +66,11 @@ std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vecto
   return missing;
 }
 
-/// Throws Error{no_space} when what is still to come exceeds the disk.
-void check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
+/// Room on the target's disk. Throws Error{no_space} when what is still to come exceeds it.
+std::uint64_t check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
   const std::uint64_t need = missing_bytes(target, wanted);
   const std::uint64_t free = system::free_bytes(target.folder());
-  if (need <= free) return;
+  if (need <= free) return free;
   throw Error(ErrorCode::no_space,
               fmt::format("{} more are needed, and the file system of '{}' has {} left", format_size(need),
                           target.folder(), format_size(free)),
@@ -229,20 +230,22 @@ class Stage {
     return result;
   }
 
-  /// What copy() would bring.
+  /// What copy() would bring. Throws for files that the source lacks or has another size of, as copy() does.
   StageResult foretold() const {
+    std::vector<const staging::StageFile*> missing;
+    for (const staging::StageFile& file : wanted_) {
+      if (file.object.size == 0 || target_.bytes_present(file) < file.object.size) missing.push_back(&file);
+    }
+    sync::for_each_index(missing.size(), kMostFolderReads, ctx_.stop_token(),
+                         [&](std::size_t at, std::size_t) { staging::find_at_source(source_, *missing[at]); });
     StageResult result = this->result();
     result.verified.clear();
-    DryRun need{.files = set_.has_manifest() ? 1U : 0U, .bytes = set_.manifest_text().size()};
-    for (const staging::StageFile& file : wanted_) {
-      const std::uint64_t missing = file.object.size - std::min(file.object.size, target_.bytes_present(file));
-      if (missing == 0 && file.object.size > 0) continue;
-      ++need.files;
-      need.shards += file.object.name.ends_with(".tar") ? 1 : 0;
-      need.bytes += missing;
-    }
-    result.bytes_reused = result.bytes - std::min(result.bytes, need.bytes);
-    result.dry_run = with_room(need, target_.folder());
+    result.dry_run =
+        DryRun{missing.size() + (set_.has_manifest() ? 1 : 0), 0,
+               missing_bytes(target_, wanted_) + set_.manifest_text().size(), check_free_space(target_, wanted_)};
+    for (const staging::StageFile* file : missing)
+      result.dry_run->shards += file->object.name.ends_with(".tar") ? 1 : 0;
+    result.bytes_reused = result.bytes - std::min(result.bytes, result.dry_run->bytes);
     return result;
   }
 
@@ -288,7 +291,7 @@ class Stage {
       result.bytes += staging::size_on_disk(target_.path_of(file.name)).value_or(0);
     result.bytes_reused = result.bytes;
     result.resumed = fmt::format("{0} of {0} files kept", result.files);
-    if (options_.dry_run) result.dry_run = with_room({}, target_.folder());
+    if (options_.dry_run) result.dry_run = DryRun{.free_bytes = system::free_bytes(target_.folder())};
     return result;
   }
 

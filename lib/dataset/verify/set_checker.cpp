@@ -9,7 +9,6 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
-#include "dataset/checks/whole_set.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
@@ -210,7 +209,8 @@ void SetChecker::check_kinds() {
 
 void SetChecker::compare_shard_lists() {
   if (!set_.manifest) {
-    if (const auto missing = what_is_missing(set_)) log_.add(ProblemCode::set_unfinished, std::nullopt, "", *missing);
+    if (const auto missing = what_is_missing(set_, manifests_))
+      log_.add(ProblemCode::set_unfinished, std::nullopt, "", *missing);
     return;
   }
   std::set<std::string_view> there;
@@ -219,9 +219,8 @@ void SetChecker::compare_shard_lists() {
     if (expected_[i].manifest == nullptr) reports_[i].log.add(ProblemCode::extra_shard, std::nullopt, "");
   }
   if (!set_.of_folder) return;  // shards named one by one are a subset on purpose
-  for (const formats::ManifestShard& shard : set_.manifest->shards) {
-    if (there.contains(shard.name) || (staged_ && !staged_->contains(shard.name))) continue;
-    missing_.emplace_back(shard.name).add(ProblemCode::missing_shard, std::nullopt, "");
+  for (const std::string& shard : missing_shards(*set_.manifest, staged_, there)) {
+    missing_.emplace_back(shard).add(ProblemCode::missing_shard, std::nullopt, "");
   }
 }
 

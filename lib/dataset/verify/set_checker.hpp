@@ -15,6 +15,7 @@
 #include "catalog/shard_set.hpp"
 #include "core/context.hpp"
 #include "dataset/checks/shard_checker.hpp"
+#include "dataset/checks/whole_set.hpp"
 #include "dataset/verify/verify.hpp"
 #include "formats/index_kinds.hpp"
 
@@ -47,13 +48,14 @@ void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uin
                         std::vector<ShardReport>& reports, Context& ctx);
 
 /// Checks what no single shard shows: keys that repeat, labels, classes, and whether the shards are those that the
-/// manifest and other programs' indexes list. `set`, `expected` and `reports` stay the caller's.
+/// manifest and other programs' indexes list. What the constructor gets stays the caller's.
 class SetChecker {
  public:
-  /// `staged`: names of the files that a stage of a part of the set brought, which are all that should be there.
-  SetChecker(const catalog::ShardSet& set, const std::vector<ExpectedShard>& expected,
-             std::vector<ShardReport>& reports, const std::optional<std::set<std::string>>& staged)
-      : set_(set), expected_(expected), reports_(reports), staged_(staged), log_("") {}
+  /// `staged`: the part of the set that stage brought, where it did.
+  SetChecker(const catalog::ShardSet& set, const catalog::FolderManifests& manifests,
+             const std::vector<ExpectedShard>& expected, std::vector<ShardReport>& reports,
+             const std::optional<StagedPart>& staged)
+      : set_(set), manifests_(manifests), expected_(expected), reports_(reports), staged_(staged), log_("") {}
 
   /// Takes over what is needed of a shard that has been read, so that thousands of reports do not each keep theirs.
   /// Thread-safe.
@@ -84,9 +86,10 @@ class SetChecker {
   void compare_count(const formats::IndexKind& kind, const std::string& index, const formats::ShardCount& count);
 
   const catalog::ShardSet& set_;
+  const catalog::FolderManifests& manifests_;
   const std::vector<ExpectedShard>& expected_;
   std::vector<ShardReport>& reports_;
-  const std::optional<std::set<std::string>>& staged_;
+  const std::optional<StagedPart>& staged_;
   ProblemLog log_;
   std::vector<ProblemLog> missing_;
   std::set<std::string> wrong_readers_;

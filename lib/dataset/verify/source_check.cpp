@@ -42,17 +42,32 @@ std::vector<std::string_view> option_parts(const formats::Manifest& manifest, co
   return parts;
 }
 
-bool is_part_of_split(const std::vector<formats::Manifest>& manifests) {
+/// The templates of fields, a list in JSON.
+std::vector<std::string> field_templates(const std::string& text, const std::string& folder) {
+  std::vector<std::string> fields;
+  const nlohmann::json list = parse_json(text);
+  for (const nlohmann::json& field : list) {
+    if (list.is_array() && field.is_string()) fields.push_back(field);
+  }
+  if (list.is_array() && fields.size() == list.size()) return fields;
+  const std::string path = io::join_path(folder, formats::kManifestName);
+  throw Error(ErrorCode::corrupt,
+              fmt::format("manifest '{}': the option fields is not a list of texts; restore it from a copy", path),
+              path);
+}
+
+bool is_part_of_split(const catalog::FolderManifests& manifests) {
   std::set<std::string_view> given;
   std::set<std::string_view> all;
-  for (const formats::Manifest& manifest : manifests) {
-    for (const std::string_view name : option_parts(manifest, "set")) given.insert(name);
-    for (const std::string_view share : option_parts(manifest, "split")) all.insert(share.substr(0, share.find('=')));
+  for (const auto& [folder, manifest] : manifests) {
+    if (!manifest) continue;
+    for (const std::string_view name : option_parts(*manifest, "set")) given.insert(name);
+    for (const std::string_view share : option_parts(*manifest, "split")) all.insert(share.substr(0, share.find('=')));
   }
   return !std::ranges::includes(given, all);
 }
 
-void add(ConvertFacts& facts, const formats::Manifest& manifest) {
+void add(ConvertFacts& facts, const formats::Manifest& manifest, const std::string& folder) {
   const auto& options = manifest.options;
   const auto on_bad = options.find("on_bad");
   facts.listed = facts.listed || options.contains("list");
@@ -67,7 +82,7 @@ void add(ConvertFacts& facts, const formats::Manifest& manifest) {
   for (const std::string_view extension : option_parts(manifest, "primary")) add_new(facts.made.primary, extension);
   facts.made.unlabeled = facts.made.unlabeled || options.contains("unlabeled");
   if (const auto fields = options.find("fields"); fields != options.end()) {
-    for (const nlohmann::json& field : parse_json(fields->second)) add_new(facts.made.fields, field.get<std::string>());
+    for (const std::string& field : field_templates(fields->second, folder)) add_new(facts.made.fields, field);
   }
   // Templates count from the folder that holds the sets, but where the sets are those of a split.
   if (const auto set = options.find("set"); set != options.end() && !options.contains("split")) facts.set = set->second;
@@ -78,32 +93,18 @@ void add(ConvertFacts& facts, const formats::Manifest& manifest) {
 }
 
 /// Of all sets together: those of one split belong to one source. Without manifests nothing is known.
-ConvertFacts convert_facts(const std::vector<formats::Manifest>& manifests) {
+ConvertFacts convert_facts(const catalog::FolderManifests& manifests) {
   ConvertFacts facts;
-  for (const formats::Manifest& manifest : manifests) add(facts, manifest);
+  for (const auto& [folder, manifest] : manifests) {
+    if (manifest) add(facts, *manifest, folder);
+  }
   facts.part_of_split = is_part_of_split(manifests);
   return facts;
 }
 
-std::set<std::string> folders_of(const catalog::ShardSet& set) {
-  std::set<std::string> folders;
-  for (const catalog::ShardFile& shard : set.shards) folders.insert(io::parent_folder(shard.path));
-  return folders;
-}
-
-/// Reads the manifests of all folders that the shards lie in.
-ConvertFacts convert_facts(const catalog::ShardSet& set) {
-  if (set.manifest) return convert_facts(std::vector{*set.manifest});
-  std::vector<formats::Manifest> manifests;
-  for (const std::string& folder : folders_of(set)) {
-    if (auto manifest = catalog::find_manifest(*set.inputs, folder)) manifests.push_back(std::move(*manifest));
-  }
-  return convert_facts(manifests);
-}
-
 /// Paths of files that the shards' plans and indexes name as left out, by the scan and by checks of their content. A
 /// plan or index that cannot be read names none.
-std::set<std::string> left_out_paths(const catalog::ShardSet& set) {
+std::set<std::string> left_out_paths(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {
   std::set<std::string> paths;
   const auto note = [&](const formats::IndexSkip& skip) { paths.insert(skip.path); };
   const auto readable = [](const auto& read) {
@@ -119,7 +120,7 @@ std::set<std::string> left_out_paths(const catalog::ShardSet& set) {
     visitor.skip = note;
     readable([&] { formats::read_shard_index(*set.inputs->open(shard.index_path), shard.index_path, visitor); });
   }
-  for (const std::string& folder : folders_of(set)) {
+  for (const auto& [folder, manifest] : manifests) {
     const std::string path = io::join_path(folder, fmt::format("{}/plan", formats::kStateFolder));
     if (!set.inputs->exists(path)) continue;
     readable([&] {
@@ -172,11 +173,11 @@ catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const List
 }  // namespace
 
 SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards,
-                         Context& ctx)
+                         const catalog::FolderManifests& manifests, Context& ctx)
     : source_(source, !images.list.empty(), shards.inputs),
-      facts_(convert_facts(shards)),
+      facts_(convert_facts(manifests)),
       scan_(scan_of(source_, images, facts_, ctx)),
-      left_out_(left_out_paths(shards)) {
+      left_out_(left_out_paths(shards, manifests)) {
   if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
   for (const catalog::ScanProblem& problem : scan_.problems) left_out_.insert(problem.path);
   catalog::choose_keys(scan_, facts_.nested_keys);

@@ -41,9 +41,10 @@ class SourceCheck {
  public:
   /// Scans `source`, or takes the images of a list, with the side-cars that convert was given. Labels are those that
   /// the manifests of the shards' folders give to the class names, or, where they have none, the classes' positions by
-  /// name. Throws what read_manifest() and scan_source() throw, and the Error of a file that cannot be read, unless
-  /// convert left such out.
-  SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards, Context& ctx);
+  /// name. Throws what scan_source() throws, Error{corrupt} for an option of a manifest that convert does not write,
+  /// and the Error of a file that cannot be read, unless convert left such out.
+  SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards,
+              const catalog::FolderManifests& manifests, Context& ctx);
 
   /// Whether samples have to have labels.
   bool is_labelled() const { return scan_.labelled(); }

@@ -20,15 +20,12 @@
 
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/shard_checker.hpp"
 #include "dataset/verify/image_check.hpp"
 #include "dataset/verify/set_checker.hpp"
 #include "dataset/verify/source_check.hpp"
-#include "io/publish.hpp"
-#include "staging/stage_journal.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
@@ -47,13 +44,15 @@ class Verification {
         threads_(system::thread_count(options.threads)),
         set_(catalog::resolve_shards(options.shards, ctx, options.access)),
         expected_(find_expectations(set_)),
-        staged_(find_staged_part()),
-        set_checker_(set_, expected_, reports_, staged_) {
+        manifests_(catalog::manifests_by_folder(set_)),
+        staged_(set_.manifest ? find_staged_part(*set_.inputs, set_.folder) : std::nullopt),
+        set_checker_(set_, manifests_, expected_, reports_, staged_) {
     check(options.images);
     if (options.against.empty() && !options.images.list.empty()) {
       throw Error(ErrorCode::usage, "--list says what --against compares with; there is no --against");
     }
     result_.strict = options.strict;
+    if (staged_) result_.staged_parts = staged_->parts;
     result_.depth = choose_depth();
     result_.bytes = set_.bytes();
     for (const catalog::ShardFile& shard : set_.shards) {
@@ -68,7 +67,7 @@ class Verification {
 
   VerifyResult run() {
     const auto start = std::chrono::steady_clock::now();
-    if (!options_.against.empty()) source_.emplace(options_.against, options_.images, set_, ctx_);
+    if (!options_.against.empty()) source_.emplace(options_.against, options_.images, set_, manifests_, ctx_);
     ctx_.progress().start("verify", set_.shards.size(), result_.bytes);
     check_shards();
     set_checker_.finish(source_ && source_->is_labelled(), ctx_);
@@ -80,20 +79,6 @@ class Verification {
   }
 
  private:
-  /// The files that stage brought of a part of this set, such as the shards of one node's ranks; empty where the
-  /// folder is to hold all of it.
-  std::optional<std::set<std::string>> find_staged_part() {
-    if (set_.folder.empty() || !set_.manifest || catalog::is_address(set_.folder)) return std::nullopt;
-    const auto marker = staging::find_staged_marker(set_.folder);
-    if (!marker || marker->subsets.empty()) return std::nullopt;
-    if (!(marker->manifest == xxh3_128(as_bytes(set_.inputs->text(set_.manifest_path))))) return std::nullopt;
-    result_.staged_parts = marker->subsets;
-    std::set<std::string> names;
-    const std::string journal = io::join_path(set_.folder, staging::kStageJournalPath);
-    for (const auto& [name, file] : staging::StageJournal::read(journal).files) names.insert(name);
-    return names;
-  }
-
   bool has_checksums() const {
     return set_.manifest || std::ranges::all_of(expected_, [](const auto& item) { return item.hash().has_value(); });
   }
@@ -269,7 +254,8 @@ class Verification {
   const unsigned threads_;
   const catalog::ShardSet set_;
   const std::vector<ExpectedShard> expected_;
-  const std::optional<std::set<std::string>> staged_;
+  const catalog::FolderManifests manifests_;
+  const std::optional<StagedPart> staged_;
   std::vector<std::uint64_t> labels_;  ///< that the manifest knows
   std::vector<ShardReport> reports_;   ///< by shard
   SetChecker set_checker_;

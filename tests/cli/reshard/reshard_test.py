@@ -201,17 +201,20 @@ class BadInput(ReshardTest):
         write_tar(self.folder / "y.tar.gz", files[:60], "w:gz")
         disk = self.folder / "disk"
         disk.mkdir()
-        for operand, megabytes, texts in [
-            ("x.tar", 9, ["the shards need 11"]),  # one of the two sets alone would fit
-            ("y.tar.gz", 10, ["the shards need 5", "beside the 5", "of unpacked inputs"]),
-            ("y.tar.gz", 4, ["1 compressed input cannot be unpacked"]),
+        beside = ["the shards need 5", "beside the 5", "of unpacked inputs"]
+        for operand, megabytes, option, texts in [
+            ("x.tar", 9, "", ["the shards need 11"]),  # one of the two sets alone would fit
+            ("x.tar", 9, "--dry-run", ["the shards need 11"]),
+            ("y.tar.gz", 10, "", beside),
+            ("y.tar.gz", 10, "--dry-run", beside),
+            ("y.tar.gz", 4, "", ["1 compressed input cannot be unpacked"]),
         ]:
             script = (
                 f"mount -t tmpfs -o size={megabytes}m none {disk} && {PROGRAMS}/shardctl reshard {self.folder}/{operand} "
-                f"{disk}/out --split a=0.5,b=0.5; code=$?; find {disk} -name '*.tar*'; exit $code"
+                f"{disk}/out --split a=0.5,b=0.5 {option}; code=$?; find {disk} -name '*.tar*'; exit $code"
             )
             done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=120)
-            with self.subTest(operand, megabytes=megabytes):
+            with self.subTest(operand, megabytes=megabytes, option=option):
                 self.assert_error(done, 5, "free", *texts)
                 self.assertEqual(done.stdout, "")
 

@@ -181,6 +181,19 @@ TEST_CASE("what a convert did to the samples is still known after a reshard") {
   CHECK(checked(result, "resized"));
 }
 
+TEST_CASE("fields in a manifest that are not a list of texts are an error that names it") {
+  Source source;
+  source.convert();
+  const std::string path = source.dir.path("out/manifest.json");
+  const std::string text = read_file(path);
+  for (const char* fields : {"1", "[1]", "{\\\"a\\\":\\\"b\\\"}", "[\\\"a", "\\\"a\\\"", "null", ""}) {
+    CAPTURE(fields);
+    const std::string option = fmt::format("\"options\": {{\n  \"fields\": \"{}\",", fields);
+    write_file(path, std::string(text).replace(text.find("\"options\": {"), 12, option));
+    CHECK_THROWS_WITH_AS(source.verify(), doctest::Contains("manifest.json': the option fields"), Error);
+  }
+}
+
 TEST_CASE("a list without a source to compare with is refused") {
   Source source;
   source.convert();
