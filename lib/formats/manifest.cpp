@@ -1,6 +1,7 @@
 #include "formats/manifest.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 
 namespace shardkit::formats {
 namespace {
@@ -150,6 +152,10 @@ Manifest read_manifest(std::string_view text, const std::string& path) {
   return manifest;
 }
 
+std::string name_in_manifest(const std::string& name) {
+  return is_utf8(name) ? name : parse_json(json_text(nlohmann::json(name))).get<std::string>();
+}
+
 Manifest join_manifests(Manifest earlier, const Manifest& added) {
   earlier.shards.insert(earlier.shards.end(), added.shards.begin(), added.shards.end());
   earlier.samples += added.samples;
@@ -159,9 +165,8 @@ Manifest join_manifests(Manifest earlier, const Manifest& added) {
   for (const auto& [name, value] : added.options) earlier.options.insert_or_assign(name, value);
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < earlier.classes.size(); ++i) places.emplace(earlier.classes[i].name, i);
-  // Names as a file has them: bytes that are not UTF-8 are others there.
-  for (const ManifestClass& item : read_manifest(write_manifest(added), "").classes) {
-    const auto [place, is_new] = places.try_emplace(item.name, earlier.classes.size());
+  for (const ManifestClass& item : added.classes) {
+    const auto [place, is_new] = places.try_emplace(name_in_manifest(item.name), earlier.classes.size());
     if (is_new) {
       earlier.classes.push_back(item);
     } else {

@@ -45,6 +45,9 @@ std::string write_manifest(const Manifest& manifest);
 /// a shard name that leaves the folder or appears twice, sums that do not add up. `path` is for messages.
 Manifest read_manifest(std::string_view text, const std::string& path);
 
+/// A class name as it comes back from a manifest: what of it is not UTF-8 becomes U+FFFD.
+std::string name_in_manifest(const std::string& name);
+
 /// The set with the shards of `added` behind its own; classes of one name are one.
 Manifest join_manifests(Manifest earlier, const Manifest& added);
 

@@ -21,10 +21,10 @@ namespace {
 /// Shards of the folder's plan that are not there; those of which every sample was left out have an index only.
 std::uint64_t planned_and_missing(const catalog::ShardSet& set, const std::string& folder,
                                   const std::set<std::string_view>& there) {
-  const std::string path = io::join_path(folder, fmt::format("{}/plan", formats::kStateFolder));
-  if (!set.inputs->exists(path)) return 0;
-  const auto file = set.inputs->open(path);
-  const formats::PlanReader plan(*file, path);
+  const std::vector<std::string> plans = plans_in(*set.inputs, folder);
+  if (plans.empty()) return 0;
+  const auto file = set.inputs->open(plans.front());
+  const formats::PlanReader plan(*file, plans.front());
   std::uint64_t missing = 0;
   for (std::size_t i = 0; i < plan.shards().size(); ++i) {
     const std::string shard = plan.shard_name(i);
@@ -43,6 +43,7 @@ std::optional<std::string> missing_in(const catalog::ShardSet& set, const std::s
     return fmt::format("the convert or reshard into '{}' has not ended: {} of its plan {} missing", folder,
                        format_count(missing, "shard"), missing == 1 ? "is" : "are");
   }
+  if (auto unfinished = unfinished_append(*set.inputs, folder, *manifest)) return unfinished;
   const auto missing = missing_shards(*manifest, find_staged_part(*set.inputs, folder), there);
   if (missing.empty()) return std::nullopt;
   return fmt::format("{} that the manifest of '{}' lists {} not there, the first being '{}'",
@@ -72,6 +73,25 @@ std::vector<std::string> missing_shards(const formats::Manifest& manifest, const
     missing.push_back(shard.name);
   }
   return missing;
+}
+
+std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& folder) {
+  std::vector<std::string> paths;
+  while (true) {
+    std::string path =
+        io::join_path(folder, fmt::format("{}/{}", formats::kStateFolder, formats::plan_name(paths.size())));
+    if (!inputs.exists(path)) return paths;
+    paths.push_back(std::move(path));
+  }
+}
+
+std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std::string& folder,
+                                             const formats::Manifest& manifest) {
+  const std::vector<std::string> plans = plans_in(inputs, folder);
+  if (plans.size() < 2) return std::nullopt;
+  const auto file = inputs.open(plans.back());
+  if (to_hex(formats::PlanReader(*file, plans.back()).hash()) == manifest.plan_hash) return std::nullopt;
+  return fmt::format("a convert --append into '{}' has not ended: run it again", folder);
 }
 
 std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {

@@ -22,6 +22,13 @@ std::optional<StagedPart> find_staged_part(catalog::Inputs& inputs, const std::s
 std::vector<std::string> missing_shards(const formats::Manifest& manifest, const std::optional<StagedPart>& part,
                                         const std::set<std::string_view>& there);
 
+/// Paths of the plans in a folder that are there, in the order in which they were followed.
+std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& folder);
+
+/// Says that a convert --append into the folder has not ended; empty where none is under way.
+std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std::string& folder,
+                                             const formats::Manifest& manifest);
+
 /// What folders that were named lack of the sets they should hold: shards that a manifest lists, or the rest of a
 /// convert or reshard that has not ended. Empty where nothing is missing, and for shards that were named one by one.
 std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);

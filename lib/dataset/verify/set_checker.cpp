@@ -133,7 +133,8 @@ bool SetChecker::is_whole() const {
   if (!set_.manifest) return true;
   const auto listed =
       std::ranges::count_if(expected_, [](const auto& expected) { return expected.manifest != nullptr; });
-  return static_cast<std::size_t>(listed) == set_.manifest->shards.size();
+  const auto all = static_cast<std::size_t>(listed);
+  return all == set_.manifest->shards.size() && all == set_.shards.size();
 }
 
 std::optional<VerifyClasses> SetChecker::classes() const {
@@ -213,10 +214,13 @@ void SetChecker::compare_shard_lists() {
       log_.add(ProblemCode::set_unfinished, std::nullopt, "", *missing);
     return;
   }
+  const auto unfinished = unfinished_append(*set_.inputs, set_.folder, *set_.manifest);
+  if (unfinished) log_.add(ProblemCode::set_unfinished, std::nullopt, "", *unfinished);
   std::set<std::string_view> there;
   for (std::size_t i = 0; i < set_.shards.size(); ++i) {
     there.insert(set_.shards[i].name);
-    if (expected_[i].manifest == nullptr) reports_[i].log.add(ProblemCode::extra_shard, std::nullopt, "");
+    if (expected_[i].manifest == nullptr && !unfinished)
+      reports_[i].log.add(ProblemCode::extra_shard, std::nullopt, "");
   }
   if (!set_.of_folder) return;  // shards named one by one are a subset on purpose
   for (const std::string& shard : missing_shards(*set_.manifest, staged_, there)) {

@@ -19,6 +19,7 @@
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/whole_set.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "dataset/sharding/scanned_source.hpp"
 #include "formats/manifest.hpp"
@@ -121,12 +122,12 @@ std::set<std::string> left_out_paths(const catalog::ShardSet& set, const catalog
     readable([&] { formats::read_shard_index(*set.inputs->open(shard.index_path), shard.index_path, visitor); });
   }
   for (const auto& [folder, manifest] : manifests) {
-    const std::string path = io::join_path(folder, fmt::format("{}/plan", formats::kStateFolder));
-    if (!set.inputs->exists(path)) continue;
-    readable([&] {
-      const auto plan = set.inputs->open(path);
-      std::ranges::for_each(formats::PlanReader(*plan, path).head().skipped, note);
-    });
+    for (const std::string& path : plans_in(*set.inputs, folder)) {
+      readable([&] {
+        const auto plan = set.inputs->open(path);
+        std::ranges::for_each(formats::PlanReader(*plan, path).head().skipped, note);
+      });
+    }
   }
   return paths;
 }
@@ -136,7 +137,7 @@ std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderSc
                                                     const std::map<std::string, std::uint64_t>& known) {
   std::vector<std::optional<std::uint64_t>> labels = catalog::labels_by_place(scan);
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const auto found = known.find(scan.classes[i].name);
+    const auto found = known.find(formats::name_in_manifest(scan.classes[i].name));
     if (labels[i] && found != known.end()) labels[i] = found->second;
   }
   return labels;

@@ -132,7 +132,9 @@ class Verification {
     if (images != nullptr) contents.push_back(images->collector(shard));
     if (source_) contents.push_back(source_->comparer(report.log));
     const bool read_all = result_.depth != VerifyDepth::structure || source_;
-    verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], read_all, labels_, contents, report, ctx_);
+    const std::vector<std::uint64_t> any_label;  // of a shard that the manifest does not list
+    verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], read_all,
+                 expected_[shard].manifest ? labels_ : any_label, contents, report, ctx_);
     set_checker_.add(report);
     ++ctx_.progress().items;
   }

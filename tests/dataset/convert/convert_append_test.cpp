@@ -341,6 +341,23 @@ TEST_CASE("a command without --append does not undo one with it") {
   CHECK(read_file(source.dir.path("set/manifest.json")) == before);
 }
 
+TEST_CASE("a set to which an --append is under way is not taken for a whole one") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  ConvertOptions part = source.appending();
+  part.part = "0/2";
+  run(part);
+  Context ctx;
+  const VerifyResult verified = verify({.shards = {source.dir.path("set")}}, ctx);
+  CHECK(verified.errors == 1);
+  CHECK(verified.problems.at(0).code == "set_unfinished");
+  ReshardOptions resharding;
+  resharding.inputs = {source.dir.path("set")};
+  resharding.target = source.dir.path("other");
+  CHECK_THROWS_WITH_AS(reshard(resharding, ctx), doctest::Contains("has not ended: run it again"), Error);
+}
+
 TEST_CASE("an unfinished --append whose source has changed can be given up by what its message says") {
   const GrowingSource source;
   run(source.options());
