@@ -86,8 +86,9 @@ void add_copies(const bench::CheckpointResult& result, std::string& out) {
 
 }  // namespace
 
-std::string render_checkpoint(const bench::CheckpointResult& result, bool colour) {
-  std::string out = cli::bold(headline(result), colour) + "\n\n";
+cli::Answer answer_checkpoint(const bench::CheckpointResult& result) {
+  cli::Answer answer{.headline = headline(result)};
+  std::string& out = answer.body;
   add_rows(result, out);
   add_training(result, out);
   add_copies(result, out);
@@ -96,7 +97,7 @@ std::string render_checkpoint(const bench::CheckpointResult& result, bool colour
                  storage.device.empty() ? "" : ", ", storage.device, cli::printable(storage.mount_point),
                  format_size(result.block), result.direct ? ", past the page cache" : "");
   if (result.fio) out += "the same by fio: " + cli::printable(*result.fio) + "\n";
-  return out;
+  return answer;
 }
 
 cli::Command checkpoint_command() {
@@ -117,7 +118,7 @@ cli::Command checkpoint_command() {
                      "fast disk first, then to slower storage: does that keep up?"},
                     {"iobench checkpoint /nvme --job seq-write", "as fio's sequential write"}},
        .prometheus = true},
-      bench::checkpoint, render_checkpoint);
+      bench::checkpoint, answer_checkpoint);
 }
 
 }  // namespace shardkit::apps

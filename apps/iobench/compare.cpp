@@ -17,17 +17,17 @@ namespace {
 
 std::string value_or_none(const std::string& value) { return value.empty() ? "-" : cli::printable(value); }
 
-const char* colour_of(const bench::CompareResult& result) {
+cli::Tone tone_of(const bench::CompareResult& result) {
   const auto gate_is = [&](bench::GateVerdict verdict) {
     return std::ranges::find(result.gate, verdict, &bench::GateRow::verdict) != result.gate.end();
   };
   using enum stats::ChangeVerdict;
   if (result.verdict == regressed || result.verdict == incomparable || gate_is(bench::GateVerdict::missed) ||
       gate_is(bench::GateVerdict::absent)) {
-    return "\x1b[1;31m";
+    return cli::Tone::bad;
   }
-  if (result.verdict == inconclusive || gate_is(bench::GateVerdict::inconclusive)) return "\x1b[1;33m";
-  return "\x1b[1;32m";
+  if (result.verdict == inconclusive || gate_is(bench::GateVerdict::inconclusive)) return cli::Tone::unclear;
+  return cli::Tone::good;
 }
 
 void print_differences(const std::vector<bench::Difference>& differences, std::string& out) {
@@ -120,15 +120,15 @@ cli::CiReport compare_ci(const bench::CompareResult& result) {
 }
 
 /// The verdict, what differs between how both sides were measured, then each metric: signed change and medians.
-std::string render_compare(const bench::CompareResult& result, bool colour) {
-  std::string out =
-      fmt::format("{}{}{}\n", colour ? colour_of(result) : "", cli::printable(result.text), colour ? "\x1b[0m" : "");
+cli::Answer answer_compare(const bench::CompareResult& result) {
+  cli::Answer answer{.headline = result.text, .tone = tone_of(result)};
+  std::string& out = answer.body;
   print_differences(result.differences, out);
   print_rows(result.rows, out);
   print_rows(result.gate, out);
   if (!result.hints.empty()) out += '\n';
   for (const std::string& hint : result.hints) out += fmt::format("hint: {}\n", hint);
-  return out;
+  return answer;
 }
 
 }  // namespace
@@ -154,7 +154,7 @@ cli::Command compare_command() {
                     {"iobench compare fleet.json node17.json --class h100-nvme --junit compare.xml",
                      "hold another node against that"},
                     {"iobench compare node17.json --gate samples/ci/gate.json", "is it what the fleet requires?"}}},
-      bench::compare, render_compare, compare_ci);
+      bench::compare, answer_compare, compare_ci);
 }
 
 }  // namespace shardkit::apps

@@ -45,11 +45,27 @@ std::string rate_line(const bench::DecodeResult& result) {
 
 }  // namespace
 
-std::string render_decode(const bench::DecodeResult& result, bool colour) {
-  bench::DecodeResult all = result;
-  std::vector<shardkit::FieldNode> nodes = shardkit::field_tree([&](FieldVisitor& v) { all.describe(v); });
-  cli::explain_unknown_flags(nodes);
-  return cli::bold(cli::printable(rate_line(result)), colour) + "\n\n" + cli::text_report(nodes);
+cli::Answer answer_decode(const bench::DecodeResult& result) {
+  cli::Answer answer{.headline = rate_line(result)};
+  answer.facts = {
+      {"decoded", fmt::format("{} times an image of {}, {} of CPU each", format_count(result.tried()),
+                              format_count(result.images), format_duration(result.cpu_seconds_per_sample))},
+      {"rate", fmt::format("{} megapixels/s, {} compressed", format_rounded_count(result.megapixels_per_second),
+                           format_rate(result.bytes_per_second))},
+      {"steady", cli::steady_text(result.steady, result.decode_seconds)}};
+  if (const auto& interval = result.samples_per_second_interval) {
+    answer.facts.emplace_back("interval", fmt::format("{} to {} images/s (95 %)", format_rounded_count(interval->low),
+                                                      format_rounded_count(interval->high)));
+  }
+  if (result.augment) {
+    answer.facts.emplace_back("augment",
+                              fmt::format("{} of tensors, steady: {}", format_rate(result.augment->bytes_per_second),
+                                          cli::steady_text(result.augment->steady, result.augment->augment_seconds)));
+  }
+  if (result.nvjpeg) answer.body += cli::table_text("decoded_by", result.nvjpeg->paths);
+  answer.body += cli::table_text("scaling", result.scaling);
+  answer.body += cli::table_text("cores_needed", result.cores_needed);
+  return answer;
 }
 
 cli::Command decode_command() {
@@ -70,7 +86,7 @@ cli::Command decode_command() {
                     {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
                     {"iobench decode shards/train --augment imagenet --dtype f16", "and what normalising them costs"},
                     {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, beside the cores"}}},
-      bench::decode, render_decode);
+      bench::decode, answer_decode);
 }
 
 }  // namespace shardkit::apps

@@ -95,10 +95,6 @@ void add_storage_lines(const bench::Environment& machine, std::string& out) {
   remote(machine, out);
 }
 
-constexpr const char* kRed = "\x1b[31m";
-constexpr const char* kYellow = "\x1b[33m";
-constexpr const char* kPlain = "\x1b[0m";
-
 std::string headline(const bench::EnvResult& result) {
   const auto& findings = result.environment.findings;
   if (findings.empty()) return "no findings";
@@ -110,15 +106,10 @@ std::string headline(const bench::EnvResult& result) {
   return counts.text();
 }
 
-void findings(const bench::EnvResult& result, bool colour, std::string& out) {
+void findings(const bench::EnvResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   for (const bench::Finding& finding : result.environment.findings) {
-    const auto index = static_cast<std::size_t>(finding.severity);
-    const char* paint = !colour || finding.severity == bench::FindingSeverity::hint ? ""
-                        : finding.severity == bench::FindingSeverity::error         ? kRed
-                                                                                    : kYellow;
-    fmt::format_to(to, "{}{}{}: {}\n", paint, kEnumNames<bench::FindingSeverity>[index], *paint == '\0' ? "" : kPlain,
-                   cli::printable(finding.text));
+    fmt::format_to(to, "{}: {}\n", enum_name(finding.severity), cli::printable(finding.text));
     fmt::format_to(to, "  is      {}\n  normal  {}\n  do      {}\n", cli::printable(finding.measured),
                    cli::printable(finding.normal), cli::printable(finding.remedy));
   }
@@ -258,11 +249,12 @@ void normal(const bench::Environment& machine, std::string& out) {
 
 }  // namespace
 
-std::string render_env(const bench::EnvResult& result, bool colour) {
+cli::Answer answer_env(const bench::EnvResult& result) {
   const bench::Environment& machine = result.environment;
-  std::string out = cli::bold(headline(result), colour) + "\n";
-  findings(result, colour, out);
-  out += '\n';
+  cli::Answer answer{.headline = headline(result)};
+  std::string& out = answer.body;
+  findings(result, out);
+  if (!out.empty()) out += '\n';
   processors(machine, out);
   memory(machine, out);
   add_storage_lines(machine, out);
@@ -270,7 +262,7 @@ std::string render_env(const bench::EnvResult& result, bool colour) {
   gpus(machine, out);
   kernel(machine, out);
   normal(machine, out);
-  return out;
+  return answer;
 }
 
 cli::Command env_command() {
@@ -287,8 +279,9 @@ cli::Command env_command() {
            "with exit code 0, with --strict errors and warnings end with 3.",
        .examples = {{"iobench env /data/train", "is this node set up well for that data?"},
                     {"iobench env /data/train --gpus 8 --workers 12 --batch 256", "does this loader fit?"},
-                    {"iobench env /data --strict --json env.json", "a gate for new nodes"}}},
-      bench::env, render_env);
+                    {"iobench env /data --strict --json env.json", "a gate for new nodes"}},
+       .about_node = true},
+      bench::env, answer_env);
 }
 
 }  // namespace shardkit::apps

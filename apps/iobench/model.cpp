@@ -10,11 +10,11 @@
 
 namespace shardkit::apps {
 
-std::string render_model(const bench::ModelResult& result, bool colour) {
+cli::Answer answer_model(const bench::ModelResult& result) {
   bench::ModelResult numbers = result;
   numbers.text.clear();  // stands above
-  return cli::bold(cli::printable(result.text), colour) + "\n\n" +
-         cli::text_report(shardkit::field_tree([&](FieldVisitor& v) { numbers.describe(v); }));
+  return {.headline = result.text,
+          .body = cli::text_report(shardkit::field_tree([&](FieldVisitor& v) { numbers.describe(v); }))};
 }
 
 cli::Command model_command() {
@@ -30,7 +30,7 @@ cli::Command model_command() {
                     {"iobench model --gpus 8 --batch 256 --step-time 0.2 --sample-bytes 130kB", "1.33 GB/s"},
                     {"iobench model --preset resnet50-h100 --gpus 8 --from run.json",
                      "is what was measured enough for that job? Exit code 3 when it is not"}}},
-      bench::model, render_model);
+      bench::model, answer_model);
 }
 
 }  // namespace shardkit::apps

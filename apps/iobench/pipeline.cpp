@@ -137,17 +137,18 @@ void remarks(const bench::PipelineResult& result, std::string& out) {
 
 }  // namespace
 
-std::string render_pipeline(const bench::PipelineResult& result, bool colour) {
+cli::Answer answer_pipeline(const bench::PipelineResult& result) {
   const std::string last = result.ladder.empty() ? "" : result.ladder.back().rung + ": ";
   const std::string pace = result.limiting_stage.empty() ? "" : result.limiting_stage + " sets the pace: ";
-  std::string out = cli::bold(last + pace + result.reason, colour) + "\n\n";
+  cli::Answer answer{.headline = last + pace + result.reason};
+  std::string& out = answer.body;
   summary(result, out);
   stages(result, out);
   epochs(result, out);
   prefetches(result, out);
   ladder(result, out);
   remarks(result, out);
-  return out;
+  return answer;
 }
 
 cli::Command pipeline_command() {
@@ -174,7 +175,7 @@ cli::Command pipeline_command() {
             {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB --checkpoint-dir /ckpt",
              "what checkpoints cost"}},
        .prometheus = true},
-      bench::pipeline, render_pipeline);
+      bench::pipeline, answer_pipeline);
 }
 
 }  // namespace shardkit::apps

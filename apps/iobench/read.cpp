@@ -34,14 +34,68 @@ std::string rate_line(const bench::ReadResult& result) {
   return result.storage.device.empty() ? line : line + " on " + result.storage.device;
 }
 
+std::string latency_text(const stats::LatencyQuantiles& latency) {
+  return fmt::format("p50 {}, p99 {}, at most {}", format_duration(latency.p50), format_duration(latency.p99),
+                     format_duration(latency.max));
+}
+
+void add_store_facts(const bench::StoreReport& store, cli::Answer& answer) {
+  answer.facts.emplace_back("store", store.location);
+  if (store.ttfb) answer.facts.emplace_back("first byte", latency_text(*store.ttfb));
+  answer.facts.emplace_back(
+      "connection",
+      fmt::format("{} each, best with {}", format_rate(store.bytes_per_second_per_connection), store.knee_connections));
+  if (store.retries + store.throttled > 0) {
+    answer.facts.emplace_back("retries", fmt::format("{}, {} throttled", format_count(store.retries), store.throttled));
+  }
+  answer.body += cli::table_text("connections", store.levels);
+}
+
+void add_local_facts(const bench::ReadResult& result, cli::Answer& answer) {
+  answer.facts.emplace_back("latency", latency_text(result.latency));
+  if (result.mean_sample) {
+    answer.facts.emplace_back("sample", format_rounded_size(*result.mean_sample) + " on average");
+  }
+  if (const auto& interval = result.bytes_per_second_interval) {
+    answer.facts.emplace_back("interval",
+                              fmt::format("{} to {} (95 %)", format_rate(interval->low), format_rate(interval->high)));
+  }
+  if (!result.direct && result.cache.residency_before_ratio) {
+    answer.facts.emplace_back("in cache",
+                              fmt::format("{} before, {} after", cli::percent_text(result.cache.residency_before_ratio),
+                                          cli::percent_text(result.cache.residency_after_ratio)));
+  }
+  const system::StorageFacts& storage = result.storage;
+  if (!storage.file_system.empty()) {
+    answer.facts.emplace_back("storage", cli::Facts()
+                                             .add(fmt::format("{} at {}", storage.file_system, storage.mount_point))
+                                             .add(storage.source)
+                                             .add_size(storage.read_ahead, " read-ahead")
+                                             .text());
+  }
+}
+
 }  // namespace
 
-std::string render_read(const bench::ReadResult& result, bool colour) {
-  bench::ReadResult all = result;
-  const std::string first = result.store ? verdict_on(*result.store, result.bytes_per_second) : rate_line(result);
-  std::vector<shardkit::FieldNode> nodes = shardkit::field_tree([&](FieldVisitor& v) { all.describe(v); });
-  cli::explain_unknown_flags(nodes);
-  return cli::bold(cli::printable(first), colour) + "\n\n" + cli::text_report(nodes);
+cli::Answer answer_read(const bench::ReadResult& result) {
+  cli::Answer answer{.headline = result.store ? verdict_on(*result.store, result.bytes_per_second) : rate_line(result)};
+  answer.facts = {{"read", fmt::format("{} of {}, {} blocks{}", format_size(result.bytes),
+                                       format_count(result.files, "file"), format_size(result.block),
+                                       result.depth ? fmt::format(", queue depth {}", *result.depth) : "")},
+                  {"steady", cli::steady_text(result.steady, result.read_seconds)}};
+  if (result.store) {
+    add_store_facts(*result.store, answer);
+  } else {
+    add_local_facts(result, answer);
+  }
+  answer.body += cli::table_text("repetitions", result.repetitions);
+  if (result.imagefolder) {
+    answer.facts.emplace_back("epoch", fmt::format("{} for {}", format_duration(result.imagefolder->epoch_seconds),
+                                                   format_count(result.imagefolder->files, "file")));
+    answer.body += cli::table_text("operations", result.imagefolder->operations);
+  }
+  for (const std::string& hint : result.hints) answer.body += fmt::format("hint: {}\n", cli::printable(hint));
+  return answer;
 }
 
 cli::Command read_command() {
@@ -72,7 +126,7 @@ cli::Command read_command() {
                     {"iobench read 'https://host/x-{000..146}.tar' --threads 128 --required-rate 1.3GB/s",
                      "the same for files of a web server and a rate"}},
        .prometheus = true},
-      bench::read, render_read);
+      bench::read, answer_read);
 }
 
 }  // namespace shardkit::apps

@@ -107,11 +107,11 @@ void file_costs(const bench::RunResult& result, std::string& out) {
 
 }  // namespace
 
-std::string render_run(const bench::RunResult& result, bool colour) {
+cli::Answer answer_run(const bench::RunResult& result) {
   const bench::Conclusion& conclusion = result.conclusion;
-  std::string out;
+  cli::Answer answer{.headline = conclusion.verdict.text};
+  std::string& out = answer.body;
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}\n", cli::bold(conclusion.verdict.text, colour));
   if (!conclusion.verdict.remedy.empty()) fmt::format_to(to, "{}\n", conclusion.verdict.remedy);
   if (conclusion.predicted.au_serial_ratio) {
     fmt::format_to(to, "predicted AU: {:.0f} % when loading overlaps compute fully, {:.0f} % when it does not at all\n",
@@ -130,8 +130,8 @@ std::string render_run(const bench::RunResult& result, bool colour) {
   if (result.pipeline && !is_fed) {
     for (const std::string& advice : result.pipeline->advice) fmt::format_to(to, "hint: {}\n", advice);
   }
-  fmt::format_to(to, "\nto repeat: {}\n", cli::printable(result.command));
-  return out;
+  answer.next = {result.command};
+  return answer;
 }
 
 cli::Command run_command() {
@@ -149,8 +149,9 @@ cli::Command run_command() {
                     {"iobench run shards/train --preset resnet50-h100 --gpus 8", "is it enough for these eight?"},
                     {"iobench run shards/train --gpus 8 --batch 256 --step-time 200ms --json run.json",
                      "your own job, with the result as JSON"}},
-       .prometheus = true},
-      bench::run, render_run);
+       .prometheus = true,
+       .about_node = true},
+      bench::run, answer_run);
 }
 
 }  // namespace shardkit::apps

@@ -27,10 +27,10 @@ std::string rate_text(const bench::SweepRow& row, const std::optional<double>& r
 
 }  // namespace
 
-std::string render_sweep(const bench::SweepResult& result, bool colour) {
-  std::string out = cli::bold(result.text, colour) + "\n";
+cli::Answer answer_sweep(const bench::SweepResult& result) {
+  cli::Answer answer{.headline = result.text, .next = result.commands};
+  std::string& out = answer.body;
   auto to = std::back_inserter(out);
-  for (const std::string& command : result.commands) fmt::format_to(to, "  {}\n", cli::printable(command));
   const bool intervals =
       std::ranges::any_of(result.rows, [](const bench::SweepRow& row) { return row.low.has_value(); });
   std::optional<bench::SweepParameter> parameter;
@@ -48,7 +48,7 @@ std::string render_sweep(const bench::SweepResult& result, bool colour) {
   }
   fmt::format_to(to, "\n{} for each point{}\n", format_duration(result.point_seconds),
                  intervals ? "; from and to are the 95 % interval over slices of 0.1 s" : "");
-  return out;
+  return answer;
 }
 
 cli::Command sweep_command() {
@@ -63,8 +63,9 @@ cli::Command sweep_command() {
        .examples = {{"iobench sweep shards/train", "about three minutes, from the disk"},
                     {"iobench sweep shards/train --what read --direct --budget 1m", "storage alone"},
                     {"iobench sweep shards/train --what load --cache warm --batch 256 --step-time 200ms",
-                     "the loader of a job"}}},
-      bench::sweep, render_sweep);
+                     "the loader of a job"}},
+       .about_node = true},
+      bench::sweep, answer_sweep);
 }
 
 }  // namespace shardkit::apps

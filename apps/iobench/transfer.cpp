@@ -73,13 +73,14 @@ void add_links(const bench::TransferResult& result, std::string& out) {
 
 }  // namespace
 
-std::string render_transfer(const bench::TransferResult& result, bool colour) {
-  std::string out = cli::bold(cli::printable(result.verdict), colour) + "\n\n";
+cli::Answer answer_transfer(const bench::TransferResult& result) {
+  cli::Answer answer{.headline = result.verdict};
+  std::string& out = answer.body;
   add_rows(result, out);
   add_pinning(result, out);
   if (result.file) add_file(*result.file, out);
   add_links(result, out);
-  return out;
+  return answer;
 }
 
 cli::Command transfer_command() {
@@ -99,7 +100,7 @@ cli::Command transfer_command() {
                     {"iobench transfer --batch 256 --shape 3x224x224 --dtype f16 --streams 1,2,4",
                      "batches of a training job, on several streams"},
                     {"iobench transfer --gds /nvme/shard-000000.tar", "cuFile against pread and pinned copies"}}},
-      bench::transfer, render_transfer);
+      bench::transfer, answer_transfer);
 }
 
 }  // namespace shardkit::apps

@@ -21,8 +21,7 @@ struct WatchRow;
 
 }  // namespace shardkit::bench
 
-/// The faces of the verbs of iobench, each in the file of its name: summary, description, examples and text report.
-/// Reports end with a newline and use escape sequences only when `colour`.
+/// The faces of the verbs of iobench, each in the file of its name: summary, description, examples and answer.
 namespace shardkit::apps {
 
 cli::Command run_command();
@@ -38,35 +37,35 @@ cli::Command watch_command();
 cli::Command compare_command();
 
 /// `iobench checkpoint` in text: first how long training waits, then a row for each mode, and what else was asked for.
-std::string render_checkpoint(const bench::CheckpointResult& result, bool colour);
+cli::Answer answer_checkpoint(const bench::CheckpointResult& result);
 
 /// `iobench decode` in text: first how many images a second, of what and by what; then all fields.
-std::string render_decode(const bench::DecodeResult& result, bool colour);
+cli::Answer answer_decode(const bench::DecodeResult& result);
 
 /// `iobench env` in text: how many findings there are, each with what was measured, what is normal and what to do, then
 /// the machine in a line for each part.
-std::string render_env(const bench::EnvResult& result, bool colour);
+cli::Answer answer_env(const bench::EnvResult& result);
 
 /// The result of `iobench model` as text: what comes of it first, then every number.
-std::string render_model(const bench::ModelResult& result, bool colour);
+cli::Answer answer_model(const bench::ModelResult& result);
 
 /// `iobench pipeline` in text: the stage that sets the pace, rates and utilisation, then the stages' threads, epochs
 /// and prefetch values as tables.
-std::string render_pipeline(const bench::PipelineResult& result, bool colour);
+cli::Answer answer_pipeline(const bench::PipelineResult& result);
 
 /// `iobench read` in text: of a store first whether to stream or to stage, or without a job what it gives; then, as of
 /// local files from the start, all fields.
-std::string render_read(const bench::ReadResult& result, bool colour);
+cli::Answer answer_read(const bench::ReadResult& result);
 
 /// `iobench run` in text: the verdict first, what would close the gap, the ladder of required, measured and headroom,
 /// the DataLoader line, the environment.
-std::string render_run(const bench::RunResult& result, bool colour);
+cli::Answer answer_run(const bench::RunResult& result);
 
 /// `iobench sweep` in text: the settings and the lines that use them, then every curve with its knee.
-std::string render_sweep(const bench::SweepResult& result, bool colour);
+cli::Answer answer_sweep(const bench::SweepResult& result);
 
 /// `iobench transfer` in text: the verdict, a table of rates for each GPU, what pinning costs, and the links.
-std::string render_transfer(const bench::TransferResult& result, bool colour);
+cli::Answer answer_transfer(const bench::TransferResult& result);
 
 /// The names above the columns of watch_line(), for rows like this one: columns of what no row tells are left out.
 std::string watch_heading(const bench::WatchRow& row);
@@ -77,6 +76,6 @@ std::string watch_line(const bench::WatchRow& row, const bench::WatchRow& shape)
 
 /// The end of `iobench watch`: the verdict, its figures, what to do, shares of the time by what was short, and
 /// findings. Behind JSON lines it is one more of them, {"event":"verdict",...}, with all of the result but its rows.
-std::string render_watch(const bench::WatchResult& result, bool colour);
+cli::Answer answer_watch(const bench::WatchResult& result);
 
 }  // namespace shardkit::apps

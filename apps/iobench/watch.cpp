@@ -183,8 +183,7 @@ std::string verdict_line(bench::WatchResult result) {
   return cli::json_line("verdict", shardkit::field_tree([&](FieldVisitor& v) { result.describe_end(v); }));
 }
 
-void verdict(const bench::WatchResult& result, bool colour, std::string& out) {
-  out += cli::bold(cli::printable(result.verdict.text), colour) + "\n";
+void verdict(const bench::WatchResult& result, std::string& out) {
   if (!result.verdict.remedy.empty()) out += cli::printable(result.verdict.remedy) + "\n";
   out += "\n";
   for (const std::string& evidence : result.verdict.evidence) out += "  " + cli::printable(evidence) + "\n";
@@ -245,15 +244,17 @@ void findings(const bench::WatchResult& result, std::string& out) {
 
 }  // namespace
 
-std::string render_watch(const bench::WatchResult& result, bool colour) {
-  if (result.lines == bench::WatchLines::json) return verdict_line(result);
-  std::string out = result.lines == bench::WatchLines::text && result.summary.intervals > 0 ? "\n" : "";
-  verdict(result, colour, out);
+cli::Answer answer_watch(const bench::WatchResult& result) {
+  if (result.lines == bench::WatchLines::json) return {.headline = {}, .body = verdict_line(result)};
+  cli::Answer answer{.headline = result.verdict.text,
+                     .apart = result.lines == bench::WatchLines::text && result.summary.intervals > 0};
+  std::string& out = answer.body;
+  verdict(result, out);
   if (!result.findings.empty()) out += "\n";
   findings(result, out);
   out += "\n";
   about(result, out);
-  return out;
+  return answer;
 }
 
 cli::Command watch_command() {
@@ -277,7 +278,7 @@ cli::Command watch_command() {
                      "gauges of the last minute, from a timer"}},
        .prometheus = true,
        .live = true},
-      watch_to_output, render_watch);
+      watch_to_output, answer_watch);
 }
 
 }  // namespace shardkit::apps

@@ -30,11 +30,11 @@ std::string lease_text(const dataset::CacheLsLease& lease) {
                      "until", lease.expires_at);
 }
 
-void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, bool colour, std::string& out) {
+void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, std::string& out) {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}  {:<11}  {:>12}  {:>9}  used {}",
-                 cli::bold(fmt::format("{:<{}}", cli::printable(folder.path), width), colour), state_text(folder.state),
-                 format_count(folder.files, "file"), format_size(folder.bytes), folder.last_used);
+  fmt::format_to(to, "{:<{}}  {:<11}  {:>12}  {:>9}  used {}", cli::printable(folder.path), width,
+                 state_text(folder.state), format_count(folder.files, "file"), format_size(folder.bytes),
+                 folder.last_used);
   if (folder.resident_ratio) fmt::format_to(to, "  {}", in_memory(folder.resident_ratio));
   out += '\n';
   if (!folder.source.empty()) fmt::format_to(to, "  from {}\n", cli::printable(folder.source));
@@ -48,18 +48,84 @@ void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, bool co
   }
 }
 
-/// A line for each staged folder, below it its leases and, where asked for, its files; last the totals.
-std::string render_cache_ls(const dataset::CacheLsResult& result, bool colour) {
+/// A line for each staged folder, below it its leases and, where asked for, its files.
+cli::Answer answer_cache_ls(const dataset::CacheLsOptions& options, const dataset::CacheLsResult& result) {
+  cli::Answer answer;
+  answer.headline = fmt::format("{}, {}, {}", format_count(result.folders.size(), "staged folder"),
+                                format_count(result.files, "file"), format_size(result.bytes + result.partial_bytes));
+  if (result.leased_bytes > 0) answer.headline += fmt::format(", {} of it leased", format_size(result.leased_bytes));
+  if (result.resident_ratio) answer.headline += ", " + in_memory(result.resident_ratio);
+  answer.place = options.folder;
   std::size_t width = 0;
   for (const dataset::CacheLsFolder& folder : result.folders)
     width = std::max(width, cli::printable(folder.path).size());
-  std::string out;
-  for (const dataset::CacheLsFolder& folder : result.folders) add_folder(folder, width, colour, out);
-  out += fmt::format("{}, {}, {}", format_count(result.folders.size(), "staged folder"),
-                     format_count(result.files, "file"), format_size(result.bytes + result.partial_bytes));
-  if (result.leased_bytes > 0) out += fmt::format(", {} of it leased", format_size(result.leased_bytes));
-  if (result.resident_ratio) out += ", " + in_memory(result.resident_ratio);
-  return out + "\n";
+  for (const dataset::CacheLsFolder& folder : result.folders) add_folder(folder, width, answer.body);
+  return answer;
+}
+
+cli::Answer answer_cache_check(const dataset::CacheCheckOptions& options, const dataset::CacheCheckResult& result) {
+  cli::Answer answer;
+  const std::string checked =
+      fmt::format("{} in {}, {}, {}", format_count(result.files, "file"), format_count(result.folders, "staged folder"),
+                  format_size(result.bytes), result.quick ? "names and sizes" : "every byte");
+  answer.headline = result.problems_total == 0 ? "sound: " + checked
+                                               : fmt::format("{}, {}: {}", format_count(result.errors, "error"),
+                                                             format_count(result.warnings, "warning"), checked);
+  answer.place = options.folder;
+  if (result.bytes_per_second > 0) answer.facts = {{"rate", format_rate(result.bytes_per_second)}};
+  if (result.discarded > 0) answer.facts.emplace_back("removed", format_count(result.discarded, "damaged file"));
+  answer.body = findings_text(result.problems, result.problems_total);
+  answer.next = result.remedies;
+  return answer;
+}
+
+cli::Answer answer_cache_gc(const dataset::CacheGcOptions& options, const dataset::CacheGcResult& result) {
+  cli::Answer answer;
+  answer.headline = result.evicted.empty()
+                        ? "nothing to evict"
+                        : fmt::format("{} {}, {}", result.dry_run ? "would evict" : "evicted",
+                                      format_count(result.evicted.size(), "set"), format_size(result.evicted_bytes));
+  answer.place = options.folder;
+  for (const dataset::CacheGcFolder& folder : result.evicted) {
+    answer.facts.emplace_back(
+        "evicted", fmt::format("{} ({}), last used {}", folder.path, format_size(folder.bytes), folder.last_used));
+  }
+  if (result.leftover_files > 0) {
+    answer.facts.emplace_back("leftovers", fmt::format("{}, {}", format_count(result.leftover_files, "file"),
+                                                       format_size(result.leftover_bytes)));
+  }
+  answer.facts.emplace_back(
+      "left", fmt::format("{}, {}", format_count(result.folders_left, "set"), format_size(result.bytes_left)));
+  return answer;
+}
+
+cli::Answer answer_cache_warm(const dataset::CacheWarmOptions& options, const dataset::CacheWarmResult& result) {
+  cli::Answer answer;
+  answer.headline = fmt::format("{} of {} in memory, {}", format_count(result.files_warmed),
+                                format_count(result.files, "file"), format_size(result.bytes_warmed));
+  answer.place = options.folder;
+  if (result.bytes_read > 0) {
+    answer.facts.emplace_back(
+        "read", fmt::format("{}, {}", format_size(result.bytes_read), format_rate(result.bytes_per_second)));
+  }
+  if (result.residency_before_ratio && result.residency_after_ratio) {
+    answer.facts.emplace_back("in memory",
+                              fmt::format("{:.0f} % before, {:.0f} % now", *result.residency_before_ratio * 100,
+                                          *result.residency_after_ratio * 100));
+  }
+  answer.facts.emplace_back("limit", format_size(result.budget_bytes));
+  return answer;
+}
+
+cli::Answer answer_cache_release(const dataset::CacheReleaseOptions& options,
+                                 const dataset::CacheReleaseResult& result) {
+  cli::Answer answer;
+  answer.headline = result.released == 0 ? fmt::format("no lease of {} to release", result.owner)
+                                         : fmt::format("{} released of {}", format_count(result.released, "lease"),
+                                                       format_count(result.folders, "staged folder"));
+  answer.place = options.folder;
+  if (result.released > 0) answer.facts = {{"owner", result.owner}};
+  return answer;
 }
 
 cli::CiReport cache_check_ci(const dataset::CacheCheckResult& result) {
@@ -80,7 +146,7 @@ cli::Command cache_ls_command() {
                     {"shardctl cache ls /nvme/cache/train --files", "each file, too"},
                     {"shardctl cache ls /nvme/cache --json -", "for a script"}},
        .prometheus = true},
-      dataset::cache_ls, render_cache_ls);
+      dataset::cache_ls, answer_cache_ls);
 }
 
 cli::Command cache_warm_command() {
@@ -93,7 +159,7 @@ cli::Command cache_warm_command() {
            "nothing; DIR may be mounted read-only.",
        .examples = {{"shardctl cache warm /nvme/cache/train", "half of the memory at most"},
                     {"shardctl cache warm /nvme/cache --memory 400GiB", "as much as that"}}},
-      dataset::cache_warm);
+      dataset::cache_warm, answer_cache_warm);
 }
 
 cli::Command cache_gc_command() {
@@ -107,7 +173,7 @@ cli::Command cache_gc_command() {
        .examples = {{"shardctl cache gc /nvme/cache", "leftovers only"},
                     {"shardctl cache gc /nvme/cache --limit 2TB --dry-run", "what would go"},
                     {"shardctl cache gc /nvme/cache --limit 2TB", "in a nightly timer"}}},
-      dataset::cache_gc);
+      dataset::cache_gc, answer_cache_gc);
 }
 
 cli::Command cache_check_command() {
@@ -121,7 +187,7 @@ cli::Command cache_check_command() {
        .examples = {{"shardctl cache check /nvme/cache", "every byte of all sets"},
                     {"shardctl cache check /nvme/cache/train --quick", "names and sizes, in a moment"},
                     {"shardctl cache check /nvme/cache --repair", "and remove what is damaged"}}},
-      dataset::cache_check, nullptr, cache_check_ci);
+      dataset::cache_check, answer_cache_check, cache_check_ci);
 }
 
 cli::Command cache_release_command() {
@@ -134,7 +200,7 @@ cli::Command cache_release_command() {
        .examples = {{"shardctl cache release /nvme/cache/train", "the lease of this pod or job"},
                     {"shardctl cache release /nvme/cache --owner slurm-1234", "all leases of a job, in an epilog"},
                     {"shardctl cache release /nvme/cache/train --all", "everybody's"}}},
-      dataset::cache_release);
+      dataset::cache_release, answer_cache_release);
 }
 
 }  // namespace shardkit::apps

@@ -1,9 +1,19 @@
 #include "dataset/cat/cat.hpp"
 
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
+#include "core/units.hpp"
 #include "shardctl/verbs.hpp"
 
 namespace shardkit::apps {
+namespace {
+
+cli::Answer answer_cat(const dataset::CatOptions&, const dataset::CatResult& result) {
+  return {.headline = fmt::format("{}, {}", result.name, format_size(result.bytes)), .place = result.shard};
+}
+
+}  // namespace
 
 cli::Command cat_command() {
   return cli::make_command<dataset::CatOptions, dataset::CatResult>(
@@ -17,7 +27,7 @@ cli::Command cat_command() {
        .examples = {{"shardctl cat shards/train n01440764/n01440764_10026 > fish.jpg", "the image"},
                     {"shardctl cat shards/train n01440764/n01440764_10026.cls", "its label"}},
        .streams = true},
-      dataset::cat);
+      dataset::cat, answer_cat);
 }
 
 }  // namespace shardkit::apps

@@ -1,9 +1,32 @@
 #include "dataset/convert/convert.hpp"
 
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
+#include "core/command_text.hpp"
+#include "core/units.hpp"
 #include "shardctl/verbs.hpp"
+#include "shardctl/written_sets.hpp"
 
 namespace shardkit::apps {
+namespace {
+
+cli::Answer answer_convert(const dataset::ConvertOptions& options, const dataset::ConvertResult& result) {
+  dataset::ConvertOptions again = options;
+  again.dry_run = false;
+  cli::Answer answer = answer_of(result, options, options.target, command_text("shardctl convert", again));
+  auto& facts = answer.facts;
+  facts.emplace_back("before", count_text(result.samples_before, "sample"));
+  facts.emplace_back("left out", count_text(result.skipped, "file"));
+  facts.emplace_back("kept bad", count_text(result.kept_bad, "image"));
+  facts.emplace_back("resized", count_text(result.resized, "image"));
+  for (const dataset::AcceptedImages& accepted : result.accepted) {
+    facts.emplace_back("accepted", fmt::format("{} with {}", format_count(accepted.images, "image"), accepted.code));
+  }
+  return answer;
+}
+
+}  // namespace
 
 cli::Command convert_command() {
   return cli::make_command<dataset::ConvertOptions, dataset::ConvertResult>(
@@ -42,7 +65,7 @@ cli::Command convert_command() {
                      "with the indexes that other readers want"}},
        .resumable = true,
        .prometheus = true},
-      dataset::try_convert);
+      dataset::try_convert, answer_convert);
 }
 
 }  // namespace shardkit::apps

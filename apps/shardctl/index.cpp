@@ -1,9 +1,29 @@
 #include "dataset/index/index.hpp"
 
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
+#include "core/command_text.hpp"
+#include "core/units.hpp"
 #include "shardctl/verbs.hpp"
 
 namespace shardkit::apps {
+namespace {
+
+cli::Answer answer_index(const dataset::IndexOptions& options, const dataset::IndexResult& result) {
+  cli::Answer answer;
+  answer.headline = fmt::format("{} indexed: {}, {}", format_count(result.shards, "shard"),
+                                format_count(result.samples, "sample"), format_size(result.bytes));
+  answer.place = result.manifest;
+  answer.facts = {{"manifest", result.manifest_written ? "written" : "was there, and fits the shards"}};
+  if (result.bytes_per_second > 0) answer.facts.emplace_back("rate", format_rate(result.bytes_per_second));
+  if (options.shards.size() == 1 && options.output.empty()) {
+    answer.next = {fmt::format("shardctl verify {}", shell_word(options.shards.front()))};
+  }
+  return answer;
+}
+
+}  // namespace
 
 cli::Command index_command() {
   return cli::make_command<dataset::IndexOptions, dataset::IndexResult>(
@@ -17,7 +37,7 @@ cli::Command index_command() {
            "again (--wids does once, for the MD5 of each).",
        .examples = {{"shardctl index laion/shards", "all *.tar of a folder"},
                     {"shardctl index shards/train --dali --wids --energon", "for all other readers"}}},
-      dataset::index);
+      dataset::index, answer_index);
 }
 
 }  // namespace shardkit::apps

@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
 #include "core/bytes.hpp"
+#include "core/units.hpp"
 #include "shardctl/verbs.hpp"
 
 namespace shardkit::apps {
@@ -30,6 +31,11 @@ dataset::LsResult ls_to_output(const dataset::LsOptions& options, Context& ctx) 
   });
 }
 
+cli::Answer answer_ls(const dataset::LsOptions&, const dataset::LsResult& result) {
+  return {.headline =
+              fmt::format("{} in {}", format_count(result.members, "member"), format_count(result.shards, "shard"))};
+}
+
 }  // namespace
 
 cli::Command ls_command() {
@@ -45,7 +51,7 @@ cli::Command ls_command() {
                     {"shardctl ls shards/train --long | sort -n -r -k 3 | head", "the largest ones"},
                     {"shardctl ls shards/shard-000003.tar --json -", "rows with shard, key, name, offset and size"}},
        .streams = true},
-      ls_to_output);
+      ls_to_output, answer_ls);
 }
 
 }  // namespace shardkit::apps

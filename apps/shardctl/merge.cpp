@@ -1,9 +1,28 @@
 #include "dataset/merge/merge.hpp"
 
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
+#include "core/command_text.hpp"
+#include "core/units.hpp"
 #include "shardctl/verbs.hpp"
+#include "shardctl/written_sets.hpp"
 
 namespace shardkit::apps {
+namespace {
+
+cli::Answer answer_merge(const dataset::MergeOptions& options, const dataset::MergeResult& result) {
+  cli::Answer answer;
+  answer.headline =
+      fmt::format("{} -> {}, {}, {}", format_count(result.parts, "part"), format_count(result.shards, "shard"),
+                  format_count(result.samples, "sample"), format_size(result.bytes));
+  answer.place = result.manifest;
+  answer.facts = {{"left out", count_text(result.skipped, "file")}};
+  answer.next = {fmt::format("shardctl verify {}", shell_word(options.target))};
+  return answer;
+}
+
+}  // namespace
 
 cli::Command merge_command() {
   return cli::make_command<dataset::MergeOptions, dataset::MergeResult>(
@@ -14,7 +33,7 @@ cli::Command merge_command() {
            "manifest that a convert in one part writes.",
        .examples = {{"shardctl merge shards/train", "after all parts have ended"}},
        .resumable = true},
-      dataset::merge);
+      dataset::merge, answer_merge);
 }
 
 }  // namespace shardkit::apps

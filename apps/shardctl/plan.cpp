@@ -1,9 +1,36 @@
 #include "dataset/plan/plan.hpp"
 
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
+#include "core/command_text.hpp"
+#include "core/units.hpp"
 #include "shardctl/verbs.hpp"
+#include "shardctl/written_sets.hpp"
 
 namespace shardkit::apps {
+namespace {
+
+cli::Answer answer_plan(const dataset::PlanOptions& options, const dataset::PlanResult& result) {
+  cli::Answer answer;
+  answer.headline = fmt::format("{} -> {}, {}, planned", format_count(result.samples, "sample"),
+                                format_count(result.shards, "shard"), format_size(result.bytes));
+  answer.place = result.output;
+  answer.facts = {
+      {"classes",
+       fmt::format("{}, {:.1f} in a shard on average", format_count(result.classes), result.classes_per_shard.mean)},
+      {"largest shard", format_size(result.largest_shard_bytes)},
+      {"shuffle buffer", fmt::format("{}, {}", format_count(result.shuffle_buffer.samples, "sample"),
+                                     format_size(result.shuffle_buffer.bytes))},
+      {"left out", count_text(result.skipped, "file")},
+      {"ignored", count_text(result.ignored_files, "file")},
+  };
+  answer.next = {
+      fmt::format("shardctl convert {} SHARDS --plan {}", shell_word(options.source), shell_word(result.output))};
+  return answer;
+}
+
+}  // namespace
 
 cli::Command plan_command() {
   return cli::make_command<dataset::PlanOptions, dataset::PlanResult>(
@@ -14,7 +41,7 @@ cli::Command plan_command() {
        .examples = {{"shardctl plan imagenet/train -o train.plan", "5000 samples or 256 MiB a shard, shuffled"},
                     {"shardctl plan imagenet/train -o train.plan --shards 512 --world 64 --workers 8",
                      "a fixed number of shards, checked against the job's readers"}}},
-      dataset::plan);
+      dataset::plan, answer_plan);
 }
 
 }  // namespace shardkit::apps

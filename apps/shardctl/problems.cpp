@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/field_text.hpp"
 #include "cli/report_formats.hpp"
+#include "core/units.hpp"
 
 namespace shardkit::apps {
 namespace {
@@ -65,6 +68,27 @@ cli::CiReport problem_report(const std::vector<dataset::Problem>& problems, std:
         cli::markdown_text(place_of(problem)), cli::markdown_text(cli::printable(problem.text)));
   }
   return report;
+}
+
+std::string findings_text(const std::vector<dataset::Problem>& problems, std::uint64_t total) {
+  constexpr std::size_t places_shown = 3;
+  std::map<std::pair<dataset::Severity, std::string_view>, std::vector<const dataset::Problem*>> kinds;
+  for (const dataset::Problem& problem : problems) kinds[{problem.severity, problem.code}].push_back(&problem);
+  std::string out;
+  for (const auto& [kind, found] : kinds) {
+    std::uint64_t count = 0;
+    for (const dataset::Problem* problem : found) count += problem->count;
+    out += fmt::format("  {} {}: {}\n", kind.first == dataset::Severity::error ? "error" : "warning", kind.second,
+                       format_count(count, "finding"));
+    for (const dataset::Problem* problem : found | std::views::take(places_shown)) {
+      out += fmt::format("    {}: {}\n", place_of(*problem), cli::printable(problem->text));
+    }
+    if (found.size() > places_shown) {
+      out += fmt::format("    and {} more places; --json lists them\n", format_count(found.size() - places_shown));
+    }
+  }
+  if (total > problems.size()) out += fmt::format("  and {} more findings\n", format_count(total - problems.size()));
+  return out;
 }
 
 }  // namespace shardkit::apps

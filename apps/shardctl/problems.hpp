@@ -15,4 +15,7 @@ namespace shardkit::apps {
 cli::CiReport problem_report(const std::vector<dataset::Problem>& problems, std::uint64_t total, bool strict = false,
                              const std::vector<std::string>& files = {});
 
+/// What is wrong, for people: a paragraph for each kind of problem, errors first, with the first places of each.
+std::string findings_text(const std::vector<dataset::Problem>& problems, std::uint64_t total);
+
 }  // namespace shardkit::apps

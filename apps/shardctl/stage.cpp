@@ -1,9 +1,38 @@
 #include "dataset/stage/stage.hpp"
 
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
+#include "core/command_text.hpp"
+#include "core/units.hpp"
 #include "shardctl/verbs.hpp"
 
 namespace shardkit::apps {
+namespace {
+
+cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::StageResult& result) {
+  cli::Answer answer;
+  answer.place = options.target;
+  if (const auto& dry = result.dry_run) {
+    dataset::StageOptions again = options;
+    again.dry_run = false;
+    answer.headline =
+        fmt::format("dry run: {} to fetch, {}, checked", format_count(dry->files, "file"), format_size(dry->bytes));
+    answer.facts = {{"free", format_size(dry->free_bytes)}};
+    answer.next = {command_text("shardctl stage", again)};
+    return answer;
+  }
+  answer.headline = fmt::format("{} staged, {}", format_count(result.files, "file"), format_size(result.bytes));
+  answer.facts = {{"fetched", result.bytes_fetched > 0 ? fmt::format("{}, {}", format_size(result.bytes_fetched),
+                                                                     format_rate(result.bytes_per_second))
+                                                       : "nothing: all files were in place"},
+                  {"kept", result.resumed.value_or("")},
+                  {"verified", result.verified},
+                  {"retries", result.retries > 0 ? format_count(result.retries) : ""}};
+  return answer;
+}
+
+}  // namespace
 
 cli::Command stage_command() {
   return cli::make_command(
@@ -26,7 +55,7 @@ cli::Command stage_command() {
        .resumable = true,
        .prometheus = true,
        .soft_fail = true},
-      dataset::stage);
+      dataset::stage, answer_stage);
 }
 
 }  // namespace shardkit::apps

@@ -1,9 +1,43 @@
 #include "dataset/stat/stat.hpp"
 
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
+#include "cli/text_report.hpp"
+#include "core/units.hpp"
 #include "shardctl/verbs.hpp"
+#include "shardctl/written_sets.hpp"
 
 namespace shardkit::apps {
+namespace {
+
+cli::Answer answer_stat(const dataset::StatOptions&, const dataset::StatResult& result) {
+  cli::Answer answer;
+  answer.headline = fmt::format("{} in {}, {}", format_count(result.samples, "sample"),
+                                format_count(result.shards, "shard"), format_size(result.bytes));
+  const auto spread = [](const dataset::Spread& of, const auto& text) {
+    if (of.min == of.max) return text(of.min) + " each";
+    return fmt::format("{} to {}, median {}", text(of.min), text(of.max), text(of.median));
+  };
+  answer.facts = {{"sample size", spread(result.sample_size, format_size)},
+                  {"shard", spread(result.shard_samples, [](std::uint64_t n) { return format_count(n, "sample"); })}};
+  if (const auto& balance = result.class_balance) {
+    answer.facts.emplace_back(
+        "classes", fmt::format("{}, with {} to {}", format_count(balance->classes), format_count(balance->smallest),
+                               format_count(balance->largest, "sample")));
+  }
+  if (const auto& classes = result.classes_per_shard) {
+    answer.facts.emplace_back("mixed", fmt::format("{:.1f} classes in a shard on average", classes->mean));
+  }
+  answer.facts.emplace_back("no label", count_text(result.unlabelled, "sample"));
+  answer.facts.emplace_back("shuffle buffer",
+                            fmt::format("{}, {}", format_count(result.shuffle_buffer.samples, "sample"),
+                                        format_size(result.shuffle_buffer.bytes)));
+  answer.body = cli::table_text("classes", result.classes);
+  return answer;
+}
+
+}  // namespace
 
 cli::Command stat_command() {
   return cli::make_command<dataset::StatOptions, dataset::StatResult>(
@@ -15,7 +49,7 @@ cli::Command stat_command() {
            "holds, and from that how many samples a loader has to hold to mix them.",
        .examples = {{"shardctl stat shards/train", "from indexes where there are any"},
                     {"shardctl stat 'laion/{00000..00099}.tar' --json -", "for a script"}}},
-      dataset::stat);
+      dataset::stat, answer_stat);
 }
 
 }  // namespace shardkit::apps

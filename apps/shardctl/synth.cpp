@@ -1,9 +1,28 @@
 #include "dataset/synth/synth.hpp"
 
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
+#include "core/command_text.hpp"
+#include "core/units.hpp"
 #include "shardctl/verbs.hpp"
 
 namespace shardkit::apps {
+namespace {
+
+cli::Answer answer_synth(const dataset::SynthOptions& options, const dataset::SynthResult& result) {
+  cli::Answer answer;
+  answer.headline = fmt::format("{} in {} classes, {}", format_count(result.images, "image"),
+                                format_count(result.classes), format_size(result.bytes));
+  answer.place = options.target;
+  answer.facts = {
+      {"kept", result.images_kept > 0 ? format_count(result.images_kept, "image") : ""},
+      {"rate", result.images_per_second > 0 ? format_rounded_count(result.images_per_second) + " images/s" : ""}};
+  answer.next = {fmt::format("shardctl convert {} SHARDS", shell_word(options.target))};
+  return answer;
+}
+
+}  // namespace
 
 cli::Command synth_command() {
   return cli::make_command(
@@ -17,7 +36,7 @@ cli::Command synth_command() {
                     {"shardctl synth /tmp/photos --classes 1000 --per-class 20 --seed 7",
                      "many classes, other images"}},
        .resumable = true},
-      dataset::synth);
+      dataset::synth, answer_synth);
 }
 
 }  // namespace shardkit::apps

@@ -10,7 +10,21 @@ cli::App shardctl_app() {
           .commands = {synth_command(), plan_command(), convert_command(), merge_command(), verify_command(),
                        reshard_command(), index_command(), stat_command(), ls_command(), cat_command(),
                        extract_command(), stage_command(), cache_ls_command(), cache_warm_command(), cache_gc_command(),
-                       cache_check_command(), cache_release_command()}};
+                       cache_check_command(), cache_release_command()},
+          .synonyms = {{"validate", "verify"},
+                       {"check", "verify"},
+                       {"pack", "convert"},
+                       {"create", "convert"},
+                       {"append", "convert"},
+                       {"info", "stat"},
+                       {"list", "ls"},
+                       {"show", "cat"},
+                       {"download", "stage"},
+                       {"sync", "stage"},
+                       {"copy", "stage"},
+                       {"split", "reshard"},
+                       {"shuffle", "reshard"},
+                       {"unpack", "extract"}}};
 }
 
 }  // namespace shardkit::apps

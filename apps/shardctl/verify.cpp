@@ -1,6 +1,9 @@
 #include "dataset/verify/verify.hpp"
 
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
+#include "core/units.hpp"
 #include "shardctl/problems.hpp"
 #include "shardctl/verbs.hpp"
 
@@ -9,6 +12,23 @@ namespace {
 
 cli::CiReport verify_ci(const dataset::VerifyResult& result) {
   return problem_report(result.problems, result.problems_total, result.strict, result.shard_names);
+}
+
+cli::Answer answer_verify(const dataset::VerifyOptions&, const dataset::VerifyResult& result) {
+  cli::Answer answer;
+  answer.headline = result.verdict;
+  for (const std::string& text : result.checked) {
+    answer.facts.emplace_back(&text == &result.checked.front() ? "checked" : "", text);
+  }
+  for (const std::string& part : result.staged_parts) answer.facts.emplace_back("staged", part);
+  if (const auto& classes = result.classes) {
+    answer.facts.emplace_back(
+        "classes", fmt::format("{}, with {} to {}", format_count(classes->count), format_count(classes->fewest_samples),
+                               format_count(classes->most_samples, "sample")));
+  }
+  answer.body = findings_text(result.problems, result.problems_total);
+  answer.next = result.remedies;
+  return answer;
 }
 
 }  // namespace
@@ -26,7 +46,7 @@ cli::Command verify_command() {
                     {"shardctl verify 'shards/x-{000000..000146}.tar' --depth structure", "reads headers only"},
                     {"shardctl verify shards/train --depth decode --junit report.xml", "every image too, for a CI job"},
                     {"shardctl verify shards/train --against imagenet/train", "is every file of the source there?"}}},
-      dataset::verify, nullptr, verify_ci);
+      dataset::verify, answer_verify, verify_ci);
 }
 
 }  // namespace shardkit::apps

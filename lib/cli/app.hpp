@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <iosfwd>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -15,6 +18,8 @@ struct App {
   std::string_view name;
   std::string_view summary;  ///< one line, lower-case start, no final full stop
   std::vector<Command> commands;
+  /// Words that users try for a verb, and the verb.
+  std::vector<std::pair<std::string_view, std::string_view>> synonyms = {};
 };
 
 /// Where a program talks to: reports go to `out`, everything else to `err`.
@@ -24,7 +29,9 @@ struct Io {
   bool err_is_terminal = false;  ///< progress is a bar that redraws itself
   bool out_colour = false;
   bool err_colour = false;
-  bool out_is_terminal = false;      ///< what a verb streams there would be torn by progress
+  bool out_is_terminal = false;  ///< what a verb streams there would be torn by progress
+  std::size_t columns = 80;      ///< width of the terminal, for help
+  std::function<std::size_t()> err_columns = [] { return std::size_t{80}; };  ///< of progress, at this moment
   std::string termination_log = {};  ///< where an error goes as well when this file is there; empty: nowhere
 };
 

@@ -58,6 +58,9 @@ void CommonOptions::describe(FieldVisitor& v, const Command* command) {
   }
   v.field({"log", "form of standard error: lines for people, or a JSON object per line"}, log);
   v.field({"quiet", "show no progress"}, quiet);
+  if (command == nullptr || !command->text().streams) {
+    v.field({"verbose", "also print every field of the result, before the summary"}, verbose);
+  }
   if (command == nullptr || command->text().soft_fail) {
     v.field({"soft-fail",
              "exit 0 although it failed, for prologs whose failure would drain the node; the error is still reported"},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,7 +33,24 @@ struct CommandText {
   bool prometheus = false;  ///< takes --prometheus FILE
   bool soft_fail = false;   ///< takes --soft-fail: its failures are exit code 0 when the user wants that
   bool streams = false;     ///< writes to Context::output() while it works; has no report at its end
+  bool about_node = false;  ///< its answer ends with host, date, version and kernel
   bool live = false;        ///< writes lines there as things happen, which stand for progress; its report follows them
+};
+
+/// The colour of a headline.
+enum class Tone { neutral, good, unclear, bad };
+
+/// What a command says at its end, in the words of its verb: the result in one line, what matters about it, and what to
+/// do next. Texts may come from files: they are escaped when they are shown.
+struct Answer {
+  std::string headline;    ///< "20,000 samples -> 9 shards, 2.10 GiB"; the time is added behind it
+  std::string place = {};  ///< what it is about, such as the target; shown behind the time
+  std::vector<std::pair<std::string_view, std::string>> facts =
+      {};                              ///< label and text; those without text are left out
+  std::string body = {};               ///< tables, as they are printed
+  std::vector<std::string> next = {};  ///< commands that may follow
+  Tone tone = Tone::neutral;
+  bool apart = false;  ///< an empty line stands before it
 };
 
 /// One line of a CI system's test report.
@@ -62,8 +80,8 @@ struct Invocation {
   std::function<bool()> has_findings;
   /// Throws where the verb failed and has a result all the same. After run().
   std::function<void()> throw_if_failed;
-  /// The verb's own text report; empty when it has none and the generic one serves.
-  std::function<std::string(bool colour)> render;
+  /// The verb's answer after run(); empty where it has none and all fields of the result are shown.
+  std::function<std::optional<Answer>()> answer;
   /// Only for a command with ci() set.
   std::function<CiReport()> ci_report;
 };
@@ -89,14 +107,13 @@ class Command {
 
 /// A command from `Result run(const Options&, Context&)`. Options and Result are described structs with useful
 /// defaults; a Result with `bool has_findings() const` can end with exit code 3, one with `void throw_if_failed()
-/// const` fails and is reported all the same. `render` replaces the generic text report; it ends with a newline and
-/// uses escape sequences only when `colour`. `ci` gives the verb --junit and
-/// --markdown.
-template <class Options, class Result>
-Command make_command(CommandText text, Result (*run)(const Options&, Context&),
-                     std::type_identity_t<std::string (*)(const Result&, bool colour)> render = nullptr,
+/// const` fails and is reported all the same. `answer` says what came of it, from Options and Result or from Result
+/// alone; without one all fields are shown. `ci` gives
+/// the verb --junit and --markdown.
+template <class Options, class Result, class AnswerOf = std::nullptr_t>
+Command make_command(CommandText text, Result (*run)(const Options&, Context&), AnswerOf answer = nullptr,
                      std::type_identity_t<CiReport (*)(const Result&)> ci = nullptr) {
-  const auto prepare = [run, render, ci] {
+  const auto prepare = [run, answer, ci] {
     const auto options = std::make_shared<Options>();
     const auto result = std::make_shared<Result>();
     return Invocation{
@@ -110,7 +127,11 @@ Command make_command(CommandText text, Result (*run)(const Options&, Context&),
         [result] {
           if constexpr (requires { result->throw_if_failed(); }) result->throw_if_failed();
         },
-        [=](bool colour) { return render ? render(*result, colour) : std::string(); },
+        [=]() -> std::optional<Answer> {
+          if constexpr (std::is_invocable_v<AnswerOf, const Options&, const Result&>) return answer(*options, *result);
+          if constexpr (std::is_invocable_v<AnswerOf, const Result&>) return answer(*result);
+          return std::nullopt;
+        },
         [=] { return ci ? ci(*result) : CiReport(); },
     };
   };
@@ -130,6 +151,7 @@ struct CommonOptions {
   std::optional<std::string> markdown = {};
   LogFormat log = LogFormat::text;
   bool quiet = false;
+  bool verbose = false;
   bool soft_fail = false;
 
   /// Those that `command` takes; all when there is none.

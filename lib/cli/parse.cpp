@@ -47,6 +47,13 @@ std::uint64_t size_number(const std::string& option, std::string_view text, Unit
   return checked(option, unit == Unit::bytes_per_second ? parse_rate(text) : parse_size(text));
 }
 
+/// "200" of a training step is rather milliseconds than minutes.
+void require_unit(const Field& field, const std::string& text) {
+  const std::optional<double> bare = parse_decimal(text);
+  if (!bare || *bare <= field.needs_unit_above) return;
+  reject(field.spelling(), fmt::format("{0} s? write {0}ms or {0}s", text));
+}
+
 void read_value(const std::string& option, Unit unit, const std::string& text, std::uint64_t& value) {
   if (unit == Unit::bytes || unit == Unit::bytes_per_second) {
     value = size_number(option, text, unit);
@@ -105,7 +112,9 @@ class Binder final : public FieldVisitor {
     bind_text(field, [option = field.spelling(), names = choice.names, store, target](const std::string& text) {
       const auto found = std::find(names.begin(), names.end(), text);
       if (found == names.end()) {
-        reject(option, fmt::format("'{}' is none of {}", text, fmt::join(names, ", ")));
+        const std::string meant = closest(text, {names.begin(), names.end()});
+        reject(option, fmt::format("'{}' must be one of {}{}", text, fmt::join(names, ", "),
+                                   meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
       }
       store(target, static_cast<std::size_t>(found - names.begin()));
     });
@@ -155,15 +164,17 @@ class Binder final : public FieldVisitor {
 
   template <class T>
   void bind(const Field& field, T& value) {
-    bind_text(field, [name = field.spelling(), unit = field.unit, &value](const std::string& text) {
-      read_value(name, unit, text, value);
+    bind_text(field, [field, &value](const std::string& text) {
+      require_unit(field, text);
+      read_value(field.spelling(), field.unit, text, value);
     });
   }
 
   template <class T>
   void bind(const Field& field, std::optional<T>& value) {
-    bind_text(field, [name = field.spelling(), unit = field.unit, &value](const std::string& text) {
-      read_value(name, unit, text, value.emplace());
+    bind_text(field, [field, &value](const std::string& text) {
+      require_unit(field, text);
+      read_value(field.spelling(), field.unit, text, value.emplace());
     });
   }
 
@@ -200,6 +211,10 @@ std::vector<std::string> take_literal_operands(std::vector<std::string>& args) {
 
 /// Hands out the texts from left to right; a repeated operand takes all that the required ones after it leave.
 void store_operands(const std::vector<OperandSlot>& slots, const std::vector<std::string>& texts) {
+  std::size_t there = texts.size();
+  for (const OperandSlot& slot : slots) {
+    if (slot.required && there-- == 0) reject(slot.name, "this operand is missing");
+  }
   auto needed =
       static_cast<std::size_t>(std::count_if(slots.begin(), slots.end(), std::mem_fn(&OperandSlot::required)));
   std::size_t next = 0;
@@ -208,10 +223,9 @@ void store_operands(const std::vector<OperandSlot>& slots, const std::vector<std
     const std::size_t left = texts.size() - next;
     const std::size_t free = left > needed ? left - needed : 0;
     const std::size_t take = slot.repeated ? free : std::min<std::size_t>(slot.required ? left : free, 1);
-    if (take == 0 && slot.required) reject(slot.name, "this operand is missing");
     for (std::size_t i = 0; i < take; ++i) slot.store(texts[next++]);
   }
-  if (next < texts.size()) reject(texts[next], "one operand too many");
+  if (next < texts.size()) throw Error(ErrorCode::usage, fmt::format("unexpected argument '{}'", texts[next]));
 }
 
 }  // namespace
@@ -230,6 +244,11 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
     app.parse(args);
   } catch (const CLI::CallForHelp&) {
     return ParseOutcome::help;
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();  // "--size: 1 required TEXT missing", "quiet was given ..."
+    const std::string name = text.substr(0, text.find_first_of(": "));
+    reject(name.starts_with('-') ? name : "--" + name,
+           text.find("required") != std::string::npos ? "a value is missing behind it" : "it takes no value");
   } catch (const CLI::Error& error) {
     throw Error(ErrorCode::usage, error.what());
   }

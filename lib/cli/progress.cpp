@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <ostream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,8 +14,13 @@
 
 namespace shardkit::cli {
 
-ProgressMonitor::ProgressMonitor(const Progress& progress, std::ostream& out, ProgressLine::Style style)
-    : progress_(progress), out_(out), line_(style), thread_([this](const std::stop_token& stop) { show(stop); }) {}
+ProgressMonitor::ProgressMonitor(const Progress& progress, std::ostream& out, ProgressLine::Style style,
+                                 std::function<std::size_t()> columns)
+    : progress_(progress),
+      out_(out),
+      line_(style),
+      columns_(std::move(columns)),
+      thread_([this](const std::stop_token& stop) { show(stop); }) {}
 
 ProgressMonitor::~ProgressMonitor() {
   thread_.request_stop();
@@ -28,7 +34,7 @@ void ProgressMonitor::show(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, stop, std::chrono::milliseconds(100), [&] { return stop.stop_requested(); })) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    const std::string text = line_.update(sample(progress_), seconds);
+    const std::string text = line_.update(sample(progress_), seconds, columns_());
     if (!text.empty()) out_ << text << std::flush;
   }
 }
@@ -38,6 +44,8 @@ namespace {
 constexpr double kPlainInterval = 5.0;
 constexpr double kBarInterval = 0.1;
 constexpr double kTrustedAfter = 1.0;  // seconds of a phase before its rate says anything
+constexpr double kRateWindow = 10.0;   // seconds: a rate that changes is seen, one that jumps is not
+constexpr double kMomentEvery = 1.0;
 constexpr std::size_t kBarWidth = 24;
 
 /// The share done: by bytes where their total is known, else by items; negative while unknown.
@@ -58,6 +66,13 @@ double per_second(std::uint64_t now, std::uint64_t before, double seconds) {
   return now > before && seconds > 0 ? static_cast<double>(now - before) / seconds : 0.0;
 }
 
+/// As a person says it: "3 s", "1 min 20 s", "2 h 05 min".
+std::string time_to_go(double seconds) {
+  if (seconds < 59.5) return fmt::format("{:.0f} s", std::max(1.0, seconds));
+  if (seconds < 600) seconds = std::round(seconds / 10) * 10;
+  return format_duration(seconds);
+}
+
 }  // namespace
 
 ProgressSample sample(const Progress& progress) {
@@ -72,18 +87,25 @@ bool ProgressLine::due(const ProgressSample& now, double seconds) const {
   return seconds - shown_at_.value_or(phase_start_) >= kPlainInterval;
 }
 
-std::string ProgressLine::update(const ProgressSample& now, double seconds) {
-  if (!started_ || now.phase != base_.phase || now.items < last_items_) {
+void ProgressLine::remember(const ProgressSample& now, double seconds) {
+  if (recent_.empty() || seconds - recent_.back().seconds >= kMomentEvery) recent_.push_back({seconds, now});
+  while (recent_.size() > 1 && recent_[1].seconds <= seconds - kRateWindow) recent_.pop_front();
+}
+
+std::string ProgressLine::update(const ProgressSample& now, double seconds, std::size_t columns) {
+  if (!started_ || now.phase != recent_.back().sample.phase || now.items < last_items_) {
     started_ = true;
-    base_ = now;
+    recent_.clear();
     phase_start_ = seconds;
   }
+  remember(now, seconds);
   last_items_ = now.items;
   if (!due(now, seconds)) return {};
   shown_at_ = seconds;
   if (style_ == Style::json) return progress_json(now);
-  const std::string text = describe(now, seconds);
+  std::string text = describe(now, seconds);
   if (style_ == Style::plain) return text + "\n";
+  if (text.size() >= columns) text.resize(columns - 1);
   bar_visible_ = true;
   return "\r" + text + "\x1b[K";
 }
@@ -105,17 +127,17 @@ std::string ProgressLine::describe(const ProgressSample& now, double seconds) co
     text += "  " + format_count(now.items);
     if (now.items_total > 0) text += "/" + format_count(now.items_total);
   }
-  const double elapsed = seconds - phase_start_;
-  if (elapsed < kTrustedAfter) return text;
-  const double items_rate = per_second(now.items, base_.items, elapsed);
-  const double bytes_rate = per_second(now.bytes, base_.bytes, elapsed);
+  if (seconds - phase_start_ < kTrustedAfter) return text;
+  const Moment& base = recent_.front();
+  const double items_rate = per_second(now.items, base.sample.items, seconds - base.seconds);
+  const double bytes_rate = per_second(now.bytes, base.sample.bytes, seconds - base.seconds);
   if (items_rate > 0) text += "  " + format_value(items_rate, Unit::per_second);
   if (bytes_rate > 0) text += "  " + format_rate(bytes_rate);
   const bool by_bytes = now.bytes_total > 0;
   const double rate = by_bytes ? bytes_rate : items_rate;
   const std::uint64_t total = by_bytes ? now.bytes_total : now.items_total;
   const std::uint64_t done = by_bytes ? now.bytes : now.items;
-  if (rate > 0 && total > done) text += "  ETA " + format_duration(static_cast<double>(total - done) / rate);
+  if (rate > 0 && total > done) text += "  ETA " + time_to_go(static_cast<double>(total - done) / rate);
   return text;
 }
 

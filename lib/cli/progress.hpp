@@ -1,7 +1,10 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <iosfwd>
 #include <mutex>
 #include <optional>
@@ -33,19 +36,25 @@ class ProgressLine {
 
   /// The text to print now; empty when it is not time yet or nothing is known. A bar is redrawn in place (it starts
   /// with a carriage return and has no newline) ten times a second at most; a plain line ends with a newline and
-  /// comes every 5 seconds; so does a JSON line.
-  std::string update(const ProgressSample& now, double seconds);
+  /// comes every 5 seconds; so does a JSON line. A bar is cut to `columns`: a line that wraps cannot be redrawn.
+  std::string update(const ProgressSample& now, double seconds, std::size_t columns = 80);
 
   /// What takes the bar off the screen; empty when none stands there.
   std::string clear();
 
  private:
+  struct Moment {
+    double seconds = 0;
+    ProgressSample sample;
+  };
+
   bool due(const ProgressSample& now, double seconds) const;
+  void remember(const ProgressSample& now, double seconds);
   std::string describe(const ProgressSample& now, double seconds) const;
 
   Style style_;
   std::optional<double> shown_at_;
-  ProgressSample base_;           ///< the first sample of this phase: a resumed phase does not start at 0
+  std::deque<Moment> recent_;     ///< of this phase, those of the last seconds: rates are over them
   std::uint64_t last_items_ = 0;  ///< fewer than last time: the phase has started again
   double phase_start_ = 0;
   bool started_ = false;
@@ -56,7 +65,9 @@ class ProgressLine {
 /// else writes to the stream meanwhile.
 class ProgressMonitor {
  public:
-  ProgressMonitor(const Progress& progress, std::ostream& out, ProgressLine::Style style);
+  /// `columns`: how wide the terminal is at this moment.
+  ProgressMonitor(const Progress& progress, std::ostream& out, ProgressLine::Style style,
+                  std::function<std::size_t()> columns);
   ~ProgressMonitor();
   ProgressMonitor(const ProgressMonitor&) = delete;
   ProgressMonitor& operator=(const ProgressMonitor&) = delete;
@@ -67,6 +78,7 @@ class ProgressMonitor {
   const Progress& progress_;
   std::ostream& out_;
   ProgressLine line_;
+  std::function<std::size_t()> columns_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::jthread thread_;  ///< last: starts when all else is ready

@@ -35,6 +35,9 @@ struct Report {
 /// bytes that are not UTF-8 become U+FFFD.
 std::string envelope_json(const Report& report);
 
+/// "on node7 (16 CPUs, Debian 12, Linux 6.1.0), 2026-11-23T07:20:00Z, iobench 0.2.0": what a figure is worth without.
+std::string node_line(const Report& report);
+
 /// Described members as a JSON object, in their order; what is absent is null.
 nlohmann::ordered_json fields_json(const std::vector<FieldNode>& nodes);
 

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/app.hpp"
@@ -86,6 +87,7 @@ class CommandRun {
     if (has_error()) messages_->failure(report_.outcome, signal);
     write_reports();
     if (has_error()) write_termination(signal);
+    say_answer();
     messages_->done(report_.outcome, report_.elapsed_seconds);
     return report_.outcome.exit_code;
   }
@@ -99,7 +101,7 @@ class CommandRun {
       if ((text_.streams || text_.live) && !wants_json_stdout()) context.lend_output(output, common_.json.has_value());
       std::optional<ProgressMonitor> monitor;
       if (!common_.quiet && !(context.output() != nullptr && (io_.out_is_terminal || text_.live))) {
-        monitor.emplace(context.progress(), io_.err, progress_style());
+        monitor.emplace(context.progress(), io_.err, progress_style(), io_.err_columns);
       }
       run_streaming(context, output);
       reader_left_ = output.closed();
@@ -247,8 +249,20 @@ class CommandRun {
   std::string standard_output(bool worked) const {
     if (wants_json_stdout()) return envelope_json(report_);
     if (!worked || text_.streams) return {};
-    const std::string own = invocation_.render(io_.out_colour);
-    return own.empty() ? text_report(report_.result) : own;
+    const std::optional<Answer> answer = invocation_.answer();
+    if (!answer) return text_report(report_.result);
+    std::string text = common_.verbose ? text_report(report_.result) + "\n" : std::string();
+    text += answer_text(*answer, report_.elapsed_seconds, io_.out_colour);
+    return text_.about_node ? text + node_line(report_) : text;
+  }
+
+  /// For people who look at a terminal while standard output takes data.
+  void say_answer() const {
+    if (!io_.err_is_terminal || common_.log == LogFormat::json || report_.outcome.failure) return;
+    if (!text_.streams && !wants_json_stdout()) return;
+    if (const std::optional<Answer> answer = invocation_.answer()) {
+      io_.err << fmt::format("{}: {}\n", report_.program, answer_line(*answer, report_.elapsed_seconds));
+    }
   }
 
   const Io& io_;
@@ -269,7 +283,7 @@ class CommandRun {
 int run_command(const App& app, const Command& command, const std::vector<std::string>& args, const Io& io) {
   CommandRun run(app, command, io);
   if (run.parse(args) == ParseOutcome::help) {
-    io.out << command_help(app, command);
+    io.out << command_help(app, command, io.columns);
     return 0;
   }
   return run.finish();
@@ -282,7 +296,9 @@ bool asks_for_help(const std::string& word) { return word == "--help" || word ==
 /// `group` is what stands before the word, with a blank, or empty; `known` are the words that could stand there.
 int unknown_verb(const App& app, const std::string& group, const std::string& word,
                  const std::vector<std::string>& known, const Io& io) {
-  const std::string meant = word.starts_with('-') ? "" : closest(word, known);
+  std::string meant = word.starts_with('-') ? "" : closest(word, known);
+  const auto synonym = std::ranges::find(app.synonyms, word, [](const auto& pair) { return pair.first; });
+  if (group.empty() && synonym != app.synonyms.end()) meant = synonym->second;
   const std::string error = fmt::format("{}: error: {}{}: there is no such verb{}", app.name, group, printable(word),
                                         meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
   io.err << fmt::format("{}\n{} {}--help lists the verbs; options stand after the verb\n", error, app.name, group);
@@ -292,11 +308,11 @@ int unknown_verb(const App& app, const std::string& group, const std::string& wo
 
 int run_group(const App& app, const FirstWord& group, std::span<const std::string> args, const Io& io) {
   if (args.empty()) {
-    io.err << group_help(app, group);
+    io.err << group_help(app, group, io.columns);
     return kUsage;
   }
   if (asks_for_help(args.front())) {
-    io.out << group_help(app, group);
+    io.out << group_help(app, group, io.columns);
     return 0;
   }
   std::vector<std::string> known;
@@ -317,6 +333,12 @@ bool wants_colour(int fd) {
          std::string_view(terminal) != "dumb";
 }
 
+/// Columns of the terminal; 80 where there is none.
+std::size_t columns_of(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ? kHelpWidth : size.ws_col;
+}
+
 /// True where a line can be redrawn in place.
 bool is_terminal(int fd) {
   const char* terminal = std::getenv("TERM");
@@ -327,15 +349,24 @@ bool is_terminal(int fd) {
 
 int run_app(const App& app, std::span<const std::string> args, const Io& io) {
   if (args.empty()) {
-    io.err << program_help(app);
+    io.err << program_help(app, io.columns);
     return kUsage;
   }
   const std::string& first = args.front();
-  if (asks_for_help(first)) {
-    io.out << program_help(app);
+  if (asks_for_help(first) || (first == "help" && args.size() == 1)) {
+    io.out << program_help(app, io.columns);
     return 0;
   }
-  if (first == "--version") {
+  if (first == "help") {  // "help cache ls" is "cache ls --help"
+    if (args[1] == "exit-codes") {
+      io.out << exit_code_help(io.columns);
+      return 0;
+    }
+    std::vector<std::string> asked(args.begin() + 1, args.end());
+    asked.emplace_back("--help");
+    return run_app(app, asked, io);
+  }
+  if (first == "--version" || first == "-V" || first == "version") {
     io.out << fmt::format("{} {} ({})\n", app.name, build_version(), build_commit());
     return 0;
   }
@@ -359,6 +390,8 @@ int run_app(const App& app, int argc, const char* const* argv) {
               wants_colour(STDOUT_FILENO),
               wants_colour(STDERR_FILENO),
               isatty(STDOUT_FILENO) == 1,
+              std::clamp<std::size_t>(columns_of(STDOUT_FILENO), 60, 120),  // what is readable
+              [] { return columns_of(STDERR_FILENO); },
               kTerminationLog};
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   return run_app(app, args, io);

@@ -1,6 +1,7 @@
 #include "cli/text_report.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -131,17 +132,36 @@ std::string text_report(const std::vector<FieldNode>& result) {
   return out;
 }
 
-void explain_unknown_flags(std::vector<FieldNode>& nodes) {
-  const auto measured = std::ranges::find_if(nodes, [](const FieldNode& node) {
-    return node.unit == Unit::seconds && std::holds_alternative<double>(node.value);
-  });
-  for (FieldNode& node : nodes) {
-    if (node.kind == FieldKind::group) explain_unknown_flags(node.children);
-    if (node.kind != FieldKind::flag || !std::holds_alternative<std::monostate>(node.value)) continue;
-    if (measured == nodes.end()) continue;
-    node.kind = FieldKind::text;
-    node.value = fmt::format("not known, only {} were measured", format_duration(std::get<double>(measured->value)));
+std::string answer_line(const Answer& answer, double elapsed_seconds) {
+  const std::string time = format_duration(elapsed_seconds);
+  if (answer.place.empty()) return fmt::format("{} ({})", printable(answer.headline), time);
+  return fmt::format("{} in {}: {}", printable(answer.headline), time, printable(answer.place));
+}
+
+std::string answer_text(const Answer& answer, double elapsed_seconds, bool colour) {
+  if (answer.headline.empty()) return answer.body;
+  constexpr std::array escapes = {"\x1b[1m", "\x1b[1;32m", "\x1b[1;33m", "\x1b[1;31m"};  // in the order of Tone
+  const std::string first = answer_line(answer, elapsed_seconds);
+  std::string out =
+      colour ? fmt::format("{}{}\x1b[0m\n", escapes[static_cast<std::size_t>(answer.tone)], first) : first + "\n";
+  if (answer.apart) out.insert(0, 1, '\n');
+  std::size_t width = 0;
+  for (const auto& [name, text] : answer.facts) width = std::max(width, text.empty() ? 0 : name.size());
+  for (const auto& [name, text] : answer.facts) {
+    if (!text.empty()) out += fmt::format("  {:<{}}  {}\n", name, width, printable(text));
   }
+  out += answer.body;
+  for (const std::string& command : answer.next) out += fmt::format("next: {}\n", printable(command));
+  return out;
+}
+
+std::string steady_text(const std::optional<bool>& steady, double seconds) {
+  if (steady) return *steady ? "yes" : "no";
+  return fmt::format("not known: only {} were measured", format_duration(seconds));
+}
+
+std::string percent_text(const std::optional<double>& ratio) {
+  return ratio ? format_value(*ratio, Unit::ratio) : "not known";
 }
 
 }  // namespace shardkit::cli

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/command.hpp"
 #include "cli/field_text.hpp"
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
@@ -19,9 +20,23 @@ namespace shardkit::cli {
 /// and say how many more there are. What is absent is left out. Control characters in values are escaped.
 std::string text_report(const std::vector<FieldNode>& result);
 
-/// Where a flag of a measurement is not known, as whether its rate was steady, says so and why: the time that was
-/// measured is too short. That is the first duration beside the flag. Groups likewise.
-void explain_unknown_flags(std::vector<FieldNode>& nodes);
+/// The first line of an answer: the result, how long it took, and what it is about. No newline.
+std::string answer_line(const Answer& answer, double elapsed_seconds);
+
+/// An answer as text, which ends with a newline; escape sequences only when `colour`.
+std::string answer_text(const Answer& answer, double elapsed_seconds, bool colour);
+
+/// A titled table of described rows, as in text_report(); nothing without rows.
+template <class Row>
+std::string table_text(const char* title, std::vector<Row> rows) {
+  return text_report(field_tree([&](FieldVisitor& v) { v.field({title, ""}, rows); }));
+}
+
+/// Whether a measured rate was steady: "yes", "no", or that `seconds` were too short to know.
+std::string steady_text(const std::optional<bool>& steady, double seconds);
+
+/// "48 %"; "not known" where it is empty.
+std::string percent_text(const std::optional<double>& ratio);
 
 /// Facts of one part of the machine, those that there are, divided by commas.
 class Facts {

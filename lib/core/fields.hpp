@@ -87,6 +87,12 @@ inline constexpr Planned kPlanned{};
 struct Label {};
 inline constexpr Label kLabel{};
 
+/// Marks a duration that is short by nature: a larger number without a unit is a slip, and refused.
+struct NeedsUnit {
+  double above = 0;  ///< seconds
+};
+inline constexpr NeedsUnit kOfTrainingStep{60};
+
 /// Whose the content is of what an operand or option names to be written.
 enum class Output {
   none,   ///< it is not written, but for a Role::output_file, which is replaced
@@ -98,7 +104,7 @@ inline constexpr Output kSharedOutput = Output::shared;
 
 /// What a member of a struct is called and what it means. After name, unit and help come, in any order and where they
 /// apply, a Role, an Output, a Range, a Comparison, kPlanned, kLabel, a word that stands for the value in help
-/// ("SEED"), and a letter as alias ('o'). The texts must outlive the described object: literals.
+/// ("SEED"), kOfTrainingStep, and a letter as alias ('o'). The texts must outlive the described object: literals.
 struct Field {
   /// Options: the long option without dashes ("step-time"), or the operand ("SRC"). Results: the JSON field.
   std::string_view name;
@@ -110,6 +116,7 @@ struct Field {
   char short_name = 0;          ///< 0 for none
   std::optional<Range> range;   ///< of a number: what check_ranges() accepts; none: any
   std::optional<Comparison> comparison;
+  double needs_unit_above = std::numeric_limits<double>::infinity();
   bool planned = false;
   bool label = false;
 
@@ -135,6 +142,7 @@ struct Field {
   constexpr void add(char meaning) { short_name = meaning; }
   constexpr void add(const Range& meaning) { range = meaning; }
   constexpr void add(const Comparison& meaning) { comparison = meaning; }
+  constexpr void add(NeedsUnit meaning) { needs_unit_above = meaning.above; }
   constexpr void add(Planned) { planned = true; }
   constexpr void add(Label) { label = true; }
 };

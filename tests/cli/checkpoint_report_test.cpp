@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/checkpoint/checkpoint.hpp"
+#include "cli/report_text.hpp"
 #include "iobench/verbs.hpp"
 
 using namespace shardkit;
@@ -27,7 +28,7 @@ CheckpointResult example() {
 }
 
 bool says(const CheckpointResult& result, const std::string& text) {
-  return render_checkpoint(result, false).find(text) != std::string::npos;
+  return report_text(answer_checkpoint(result), false).find(text) != std::string::npos;
 }
 
 }  // namespace
@@ -36,18 +37,18 @@ TEST_CASE("the first line is how long training waits") {
   CheckpointResult result = example();
   result.rows[1].headroom_ratio = 1.2;
   CHECK(
-      render_checkpoint(result, false)
+      report_text(answer_checkpoint(result), false)
           .starts_with("training waits 4.00 s, 0.50 s with a copy in memory (durable after 4.00 s) for a checkpoint of "
-                       "1.00 GiB by 8 writers\n\n"));
-  CHECK(render_checkpoint(result, true).starts_with("\x1b[1mtraining waits"));
+                       "1.00 GiB by 8 writers (1.00 s)\n"));
+  CHECK(report_text(answer_checkpoint(result), true).starts_with("\x1b[1mtraining waits"));
 }
 
 TEST_CASE("that checkpoints pile up comes before all else") {
   CheckpointResult result = example();
-  CHECK(render_checkpoint(result, false).starts_with("checkpoints pile up: training waits 4.00 s, "));
+  CHECK(report_text(answer_checkpoint(result), false).starts_with("checkpoints pile up: training waits 4.00 s, "));
   result.rows[1].headroom_ratio = 1.2;
   result.drain.emplace().headroom_ratio = 0.9;
-  CHECK(render_checkpoint(result, false).starts_with("drained checkpoints pile up: training waits "));
+  CHECK(report_text(answer_checkpoint(result), false).starts_with("drained checkpoints pile up: training waits "));
 }
 
 TEST_CASE("the share of training, and that checkpoints pile up, have a line for each mode") {

@@ -36,31 +36,33 @@ Options:
   --trace FILE                write what was done
 
 Common options:
-  --json FILE        write the result as JSON to FILE; - is standard output, then nothing else goes
-                     there
-  --prometheus FILE  write metrics to FILE for the textfile collector of Prometheus' node_exporter
-  --log text|json    form of standard error: lines for people, or a JSON object per line (default:
-                     text)
+  --json FILE        write the result as JSON to FILE; - is standard output,
+                     then nothing else goes there
+  --prometheus FILE  write metrics to FILE for the textfile collector of
+                     Prometheus' node_exporter
+  --log text|json    form of standard error: lines for people, or a JSON object
+                     per line (default: text)
   --quiet            show no progress
-  --soft-fail        exit 0 although it failed, for prologs whose failure would drain the node; the
-                     error is still reported
-  --help             show this help
+  --verbose          also print every field of the result, before the summary
+  --soft-fail        exit 0 although it failed, for prologs whose failure would
+                     drain the node; the error is still reported
+  -h, --help         show this help
 
 Examples:
   # work on photos
   fake work photos
 
-Exit codes:
-  0    done
-  1    failed; a retry may help (input/output, network)
-  2    the command line is wrong
-  3    done, with findings (a check found problems, a requirement was missed)
-  4    failed for good (source missing, access denied, corrupt data, a feature that is not there)
-  5    no room (disk full, or a limit below the need)
-  129  stopped by SIGHUP
-  130  stopped by SIGINT
-  143  stopped by SIGTERM
+Exit codes: fake help exit-codes
 )");
+}
+
+TEST_CASE("help is asked for by word as well, and exit codes have a page of their own") {
+  CHECK(run_fake(succeed, {"help"}).out == run_fake(succeed, {"--help"}).out);
+  CHECK(run_fake(succeed, {"help", "cache", "ls"}).out == run_fake(succeed, {"cache", "ls", "--help"}).out);
+  CHECK(contains(run_fake(succeed, {"help", "exit-codes"}).out, "  2    the command line is wrong\n"));
+  CHECK(run_fake(succeed, {"help", "nothing"}).exit_code == 2);
+  CHECK(run_fake(succeed, {"-V"}).out == run_fake(succeed, {"--version"}).out);
+  CHECK(run_fake(succeed, {"version"}).out == run_fake(succeed, {"--version"}).out);
 }
 
 TEST_CASE("the reference has a page for each verb with every option, result field and nested field") {

@@ -133,7 +133,7 @@ TEST_CASE("a wrong command line is told in JSON too, wherever --log stands") {
 TEST_CASE("a form that there is not is refused in text") {
   const Ran ran = run_fake(succeed, {"work", "x", "--log", "xml"});
   CHECK(ran.exit_code == 2);
-  CHECK(ran.err.starts_with("fake: error: --log: 'xml' is none of text, json\n"));
+  CHECK(ran.err.starts_with("fake: error: --log: 'xml' must be one of text, json\n"));
 }
 
 TEST_CASE("a report that cannot be written is an error in JSON before the end is told") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/model/model.hpp"
+#include "cli/report_text.hpp"
 #include "iobench/verbs.hpp"
 
 using namespace shardkit;
@@ -24,8 +25,8 @@ ModelOptions worked_example() {
 }
 
 std::string first_line(const ModelOptions& options) {
-  const std::string report = render_model(modelled(options), false);
-  return report.substr(0, report.find('\n'));
+  const std::string report = report_text(answer_model(modelled(options)), false);
+  return report.substr(0, report.find(" (1.00 s)\n"));
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ TEST_CASE("shares are in per cent, and a headroom beyond a thousand is no more t
   ModelOptions job = worked_example();
   job.decode_rate = 1e9;
   job.read_rate = 1e15;
-  const std::string report = render_model(modelled(job), false);
+  const std::string report = report_text(answer_model(modelled(job)), false);
   CHECK(report.find("headroom: ") != std::string::npos);
   CHECK(report.find("more than 1000\n") != std::string::npos);
   CHECK(report.find("100 %\n") != std::string::npos);
@@ -73,10 +74,10 @@ TEST_CASE("shares are in per cent, and a headroom beyond a thousand is no more t
 
 TEST_CASE("a model's line is said once, the numbers follow it, and colours only where they are wanted") {
   const ModelResult result = modelled(worked_example());
-  const std::string report = render_model(result, false);
+  const std::string report = report_text(answer_model(result), false);
   CHECK(report.find("8 GPUs take", 1) == std::string::npos);
   CHECK(report.find("prefetch memory") != std::string::npos);
   CHECK(report.find('\x1b') == std::string::npos);
-  CHECK(render_model(result, true).starts_with("\x1b[1m8 GPUs take"));
+  CHECK(report_text(answer_model(result), true).starts_with("\x1b[1m8 GPUs take"));
   CHECK(result.text.starts_with("8 GPUs take"));
 }

@@ -113,6 +113,11 @@ TEST_CASE("of two operands it is the second that is missing when one is given") 
   CHECK(err.str().starts_with("shardctl: error: DST: this operand is missing\n"));
 }
 
+TEST_CASE("a value or an operand that is missing is named") {
+  CHECK(refused({"x", "--size"}) == "fake: error: --size: a value is missing behind it");
+  CHECK(refused({"x", "--quiet=yes"}) == "fake: error: --quiet: it takes no value");
+}
+
 TEST_CASE("a value that does not fit is refused with what was expected") {
   CHECK(refused({"x", "--size", "big"}) ==
         "fake: error: --size: 'big' is not a size: expected a number and a unit (examples: 1000, 256MiB, 1.5G)");
@@ -123,7 +128,7 @@ TEST_CASE("a value that does not fit is refused with what was expected") {
   CHECK(refused({"x", "--samples", "99999999999999999999"}).find("too large") != std::string::npos);
   CHECK(refused({"x", "--samples", ""}).find("is not a whole number") != std::string::npos);
   CHECK(refused({"x", "--headroom", "nan"}) == "fake: error: --headroom: 'nan' is not a number");
-  CHECK(refused({"x", "--depth", "deep"}) == "fake: error: --depth: 'deep' is none of structure, checksum");
+  CHECK(refused({"x", "--depth", "deep"}) == "fake: error: --depth: 'deep' must be one of structure, checksum");
 }
 
 TEST_CASE("an option without its value, or given twice, is refused") {

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/pipeline/pipeline.hpp"
+#include "cli/report_text.hpp"
 #include "iobench/verbs.hpp"
 
 using namespace shardkit;
@@ -19,7 +20,7 @@ PipelineResult example() {
 }
 
 bool says(const PipelineResult& result, std::string_view text) {
-  const std::string report = render_pipeline(result, false);
+  const std::string report = report_text(answer_pipeline(result), false);
   CAPTURE(report);
   return report.find(text) != std::string::npos;
 }
@@ -27,7 +28,7 @@ bool says(const PipelineResult& result, std::string_view text) {
 }  // namespace
 
 TEST_CASE("what sets the pace comes first") {
-  CHECK(render_pipeline(example(), false).starts_with("transfer sets the pace: handing over takes 97 %"));
+  CHECK(report_text(answer_pipeline(example()), false).starts_with("transfer sets the pace: handing over takes 97 %"));
 }
 
 TEST_CASE("where nothing was read no stage is named") {
@@ -35,7 +36,7 @@ TEST_CASE("where nothing was read no stage is named") {
   result.source = bench::SourceForm::null;
   result.limiting_stage.clear();
   result.reason = "nothing was read";
-  CHECK(render_pipeline(result, false).starts_with("nothing was read\n"));
+  CHECK(report_text(answer_pipeline(result), false).starts_with("nothing was read (1.00 s)\n"));
   CHECK(says(result, "source:        nothing, cache -; batches on gpu\n"));
 }
 
@@ -81,7 +82,7 @@ TEST_CASE("a ladder is a table, in which a rung that is missing says why") {
   last.rung = "all overlapped";
   last.factor = 4.5;
   result.ladder = {naive, missing, last};
-  CHECK(render_pipeline(result, false).starts_with("all overlapped: transfer sets the pace: "));
+  CHECK(report_text(answer_pipeline(result), false).starts_with("all overlapped: transfer sets the pace: "));
   CHECK(says(result, "nvJPEG                    not measured: no nvJPEG here\n"));
   CHECK(says(result, "naive                            400/s        -   20.0 %    80.0 %"));
   CHECK(says(result, "4.50"));

@@ -39,7 +39,7 @@ TEST_CASE("elsewhere a plain line comes every five seconds, without escape seque
   ProgressLine line(Style::plain);
   CHECK(line.update(reading(0), 0).empty());
   CHECK(line.update(reading(400), 4.9).empty());
-  CHECK(line.update(reading(500), 5) == "read 50 %  500/1,000  100/s  ETA 5.00 s\n");
+  CHECK(line.update(reading(500), 5) == "read 50 %  500/1,000  100/s  ETA 5 s\n");
   CHECK(line.update(reading(600), 9.9).empty());
   CHECK_FALSE(line.update(reading(600), 10).empty());
   CHECK(line.clear().empty());
@@ -76,6 +76,21 @@ TEST_CASE("a phase that is run again starts its rate anew") {
   CHECK(line.update(reading(300), 110) == "read 30 %  300/1,000  20/s  ETA 35 s\n");
 }
 
+TEST_CASE("rate and time to go are those of the last ten seconds") {
+  ProgressLine line(Style::bar);
+  for (std::uint64_t second = 0; second <= 20; ++second) line.update(reading(second * 20), static_cast<double>(second));
+  for (std::uint64_t second = 21; second < 31; ++second)
+    line.update(reading(400 + (second - 20) * 2), static_cast<double>(second));
+  CHECK(line.update(reading(422), 31).find("422/1,000  2/s  ETA 4 min 50 s") != std::string::npos);
+}
+
+TEST_CASE("a bar is cut to the width of the terminal") {
+  ProgressLine line(Style::bar);
+  line.update(reading(0), 0);
+  const std::string text = line.update(reading(250), 5, 40);
+  CHECK(text == "\rread [######------------------] 25 %  2\x1b[K");
+}
+
 TEST_CASE("a new phase starts its rate anew") {
   ProgressLine line(Style::plain);
   line.update(reading(0), 0);
@@ -83,7 +98,7 @@ TEST_CASE("a new phase starts its rate anew") {
   ProgressSample sync{"sync", 0, 10, 0, 0};
   line.update(sync, 105);
   sync.items = 5;
-  CHECK(line.update(sync, 110) == "sync 50 %  5/10  1/s  ETA 5.00 s\n");
+  CHECK(line.update(sync, 110) == "sync 50 %  5/10  1/s  ETA 5 s\n");
 }
 
 TEST_CASE("without totals there is neither share nor time to go, and more than all is still 100 %") {

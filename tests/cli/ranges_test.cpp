@@ -53,7 +53,8 @@ TEST_CASE("a number outside of its option's range is refused by every verb, with
         if (!option.field.range) continue;
         for (const std::string& value : values_outside(option)) {
           std::vector<std::string> args = least_arguments(doc);
-          args.push_back(fmt::format("{}={}", option.field.spelling(), value));
+          const bool is_time = option.unit == shardkit::Unit::seconds && !value.starts_with('-');
+          args.push_back(fmt::format("{}={}{}", option.field.spelling(), value, is_time ? "s" : ""));
           CAPTURE(fmt::format("{} {}", app.name, fmt::join(args, " ")));
           std::ostringstream out;
           std::ostringstream err;

@@ -2,6 +2,7 @@
 
 #include "bench/read/read.hpp"
 #include "bench/read/store_read.hpp"
+#include "cli/report_text.hpp"
 #include "iobench/verbs.hpp"
 
 using namespace shardkit;
@@ -21,18 +22,18 @@ ReadResult of_store() {
 
 }  // namespace
 
-TEST_CASE("of a store the verdict is the first line, and all fields follow") {
+TEST_CASE("of a store the verdict is the first line, and a line for the connections follows") {
   const ReadResult result = of_store();
-  const std::string report = render_read(result, false);
-  CHECK(report.starts_with(result.store->streaming->text + "\n\n"));
-  CHECK(report.find("bytes per second:") != std::string::npos);
-  CHECK(render_read(result, true).starts_with("\x1b[1mstage: "));
+  const std::string report = report_text(answer_read(result), false);
+  CHECK(report.starts_with(result.store->streaming->text + " (1.00 s)\n"));
+  CHECK(report.find("  connection  ") != std::string::npos);
+  CHECK(report_text(answer_read(result), true).starts_with("\x1b[1mstage: "));
 }
 
 TEST_CASE("without a job the first line says what the store gives, and how to have a verdict") {
   ReadResult result = of_store();
   result.store->streaming.reset();
-  CHECK(render_read(result, false).starts_with("the store gives 500 MB/s with 16 connections; --preset"));
+  CHECK(report_text(answer_read(result), false).starts_with("the store gives 500 MB/s with 16 connections; --preset"));
 }
 
 TEST_CASE("of local files the first line is the rate and the state of the cache that it was read from") {
@@ -43,25 +44,27 @@ TEST_CASE("of local files the first line is the rate and the state of the cache 
   result.cache.state = bench::CacheState::cold;
   result.storage.file_system = "ext4";
   result.storage.device = "vda";
-  CHECK(render_read(result, false).starts_with("322 MB/s, cache cold: 2 threads of pread, ext4 on vda\n\nmode:"));
+  CHECK(report_text(answer_read(result), false)
+            .starts_with("322 MB/s, cache cold: 2 threads of pread, ext4 on vda (1.00 s)\n"));
   result.samples = 2000;
   result.samples_per_second = 2870.6;
-  CHECK(render_read(result, false).starts_with("322 MB/s, cache cold: 2,871 samples/s by 2 threads of pread, ext4"));
+  CHECK(report_text(answer_read(result), false)
+            .starts_with("322 MB/s, cache cold: 2,871 samples/s by 2 threads of pread, ext4"));
 }
 
 TEST_CASE("steady is yes or no, and of a run too short to tell not known, with the reason") {
   ReadResult result;
   result.read_seconds = 0.003;
-  CHECK(render_read(result, false).find("not known, only 3 ms were measured\n") != std::string::npos);
+  CHECK(report_text(answer_read(result), false).find("not known: only 3 ms were measured\n") != std::string::npos);
   result.steady = true;
-  CHECK(render_read(result, false).find("not known") == std::string::npos);
+  CHECK(report_text(answer_read(result), false).find("not known") == std::string::npos);
 }
 
 TEST_CASE("shares of the time of an epoch, and of what was cached, are in per cent") {
   ReadResult result;
   result.cache.residency_before_ratio = 0.0066;
   result.imagefolder.emplace().operations = {{"open", 400, 1000, 0.001, 0.002, 0.125}};
-  const std::string report = render_read(result, false);
+  const std::string report = report_text(answer_read(result), false);
   CHECK(report.find("12.5 %\n") != std::string::npos);
-  CHECK(report.find("residency before: 0.66 %\n") != std::string::npos);
+  CHECK(report.find("in cache  0.66 % before, not known after\n") != std::string::npos);
 }

@@ -208,7 +208,7 @@ Verbs:
   cache warm  read a cache into memory
 
 Options:
-  --help  show this help; after a verb, the help of that verb
+  -h, --help  show this help; after a verb, its own
 )");
   const Ran asked = run_fake(succeed, {"cache", "--help"});
   CHECK(asked.exit_code == 0);

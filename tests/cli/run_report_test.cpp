@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/run/run.hpp"
+#include "cli/report_text.hpp"
 #include "iobench/verbs.hpp"
 
 using namespace shardkit;
@@ -36,8 +37,8 @@ RunResult short_of_cores() {
 }  // namespace
 
 TEST_CASE("the verdict comes first, then what would close the gap, then the ladder") {
-  const std::string report = render_run(short_of_cores(), false);
-  CHECK(report.starts_with("decode limits: 800 of 2,000 samples/s, predicted AU 40 %\n3.0 more cores\n"));
+  const std::string report = report_text(answer_run(short_of_cores()), false);
+  CHECK(report.starts_with("decode limits: 800 of 2,000 samples/s, predicted AU 40 % (1.00 s)\n3.0 more cores\n"));
   CHECK(contains(report, "40 % when loading overlaps compute fully, 29 % when it does not at all"));
   CHECK(contains(report, "read           2,000/s     8,000/s      7,000/s to 9,000/s    4.00 x  800 MB/s, cold\n"));
   CHECK(contains(report, "decode         2,000/s       800/s                       -    0.40 x  predicted\n"));
@@ -45,32 +46,32 @@ TEST_CASE("the verdict comes first, then what would close the gap, then the ladd
   CHECK(contains(report, "DataLoader(dataset, num_workers=2)\n  keeps 1.00 MiB in /dev/shm\n"));
   CHECK(contains(report, "2 cores (limit 2.50)"));
   CHECK(contains(report, "data on ext4, vda"));
-  CHECK(report.ends_with("hint: the run took 25 ms\n\nto repeat: iobench run data --gpus 8\n"));
+  CHECK(report.ends_with("hint: the run took 25 ms\nnext: iobench run data --gpus 8\n"));
 }
 
 TEST_CASE("of a headroom beyond a thousand no more is told than that") {
   RunResult result = short_of_cores();
   result.conclusion.ladder.front().headroom_ratio = 123456.7;
-  CHECK(contains(render_run(result, false), "  > 1000 x  800 MB/s, cold\n"));
+  CHECK(contains(report_text(answer_run(result), false), "  > 1000 x  800 MB/s, cold\n"));
 }
 
 TEST_CASE("one core is one") {
   RunResult result = short_of_cores();
   result.environment.usable_threads = 1;
   result.environment.cpu_limit.reset();
-  CHECK(contains(render_run(result, false), "\n1 core, "));
+  CHECK(contains(report_text(answer_run(result), false), "\n1 core, "));
 }
 
 TEST_CASE("escape sequences only where colours are wanted") {
-  CHECK_FALSE(contains(render_run(short_of_cores(), false), "\x1b"));
-  CHECK(render_run(short_of_cores(), true).starts_with("\x1b[1mdecode limits"));
+  CHECK_FALSE(contains(report_text(answer_run(short_of_cores()), false), "\x1b"));
+  CHECK(report_text(answer_run(short_of_cores()), true).starts_with("\x1b[1mdecode limits"));
 }
 
 TEST_CASE("of image files the report says what each call takes and what shards would bring") {
   RunResult result = short_of_cores();
   result.file_costs = FileCosts{100, 0.010, 0.002, 0.006, 0.0001, 3.02};
   CHECK(contains(
-      render_run(result, false),
+      report_text(answer_run(result), false),
       "a file: open 10 ms, stat 2 ms, read 6 ms, close 0.1 ms; shards would be read at least 3.0 times as fast\n"));
 }
 
@@ -80,13 +81,13 @@ TEST_CASE("of several turns each metric has a line, apart from its name however 
   row.metric = "transfer.pinned_h2d_bytes_per_second";
   row.text = "54.0 GB/s";
   result.repeated = {row};
-  CHECK(contains(render_run(result, false), "\ntransfer.pinned_h2d_bytes_per_second  54.0 GB/s\n"));
+  CHECK(contains(report_text(answer_run(result), false), "\ntransfer.pinned_h2d_bytes_per_second  54.0 GB/s\n"));
 }
 
 TEST_CASE("copies that were measured are a row of the ladder, once") {
   RunResult result = short_of_cores();
   result.conclusion.ladder.push_back({"transfer", 2000, 80000, {}, 40.0, "50.0 GB/s to the GPU"});
-  const std::string report = render_run(result, false);
+  const std::string report = report_text(answer_run(result), false);
   CHECK(
       contains(report, "transfer       2,000/s    80,000/s                       -   40.00 x  50.0 GB/s to the GPU\n"));
   CHECK_FALSE(contains(report, "no GPU here"));
@@ -94,11 +95,11 @@ TEST_CASE("copies that were measured are a row of the ladder, once") {
 
 TEST_CASE("of repetitions the report says what is a median and what is of a single turn") {
   RunResult result = short_of_cores();
-  CHECK_FALSE(contains(render_run(result, false), "turn"));
+  CHECK_FALSE(contains(report_text(answer_run(result), false), "turn"));
   result.repetitions.resize(5);
   result.repeated = {{"read.bytes_per_second", 800e6, 700e6, 900e6, {}, "800 MB/s (700 MB/s to 900 MB/s)"}};
   result.shown_turns = ShownTurns{3, 2, {}, 4};
-  const std::string report = render_run(result, false);
+  const std::string report = report_text(answer_run(result), false);
   CHECK(contains(report, "stage         required      median              range of 5  headroom\n"));
   CHECK(contains(report, "median of 5 turns, as above (range of 5)"));
   CHECK(contains(
@@ -108,12 +109,12 @@ TEST_CASE("of repetitions the report says what is a median and what is of a sing
 TEST_CASE("from 6 turns on the interval is one of 95 %, below that their range") {
   RunResult result = short_of_cores();
   result.repeated = {{"read.bytes_per_second", 800e6, 700e6, 900e6, {}, "800 MB/s (700 MB/s to 900 MB/s)"}};
-  CHECK(contains(render_run(result, false), "95 % interval  headroom\n"));
+  CHECK(contains(report_text(answer_run(result), false), "95 % interval  headroom\n"));
   result.repetitions.resize(3);
-  CHECK(contains(render_run(result, false), "median of 3 turns, as above (range of 3)"));
-  CHECK_FALSE(contains(render_run(result, false), "95 %"));
+  CHECK(contains(report_text(answer_run(result), false), "median of 3 turns, as above (range of 3)"));
+  CHECK_FALSE(contains(report_text(answer_run(result), false), "95 %"));
   result.repetitions.resize(6);
-  CHECK(contains(render_run(result, false), "95 % interval  headroom\n"));
+  CHECK(contains(report_text(answer_run(result), false), "95 % interval  headroom\n"));
 }
 
 TEST_CASE("without a job there is a table of presets and nothing required") {
@@ -121,7 +122,7 @@ TEST_CASE("without a job there is a table of presets and nothing required") {
   result.conclusion.predicted.au_serial_ratio.reset();
   result.conclusion.ladder = {{"read", {}, 8000, {}, {}, "800 MB/s, cold"}};
   result.conclusion.presets = preset_rows({});
-  const std::string report = render_run(result, false);
+  const std::string report = report_text(answer_run(result), false);
   CHECK(contains(report, "read                 -     8,000/s                       -         -  800 MB/s, cold\n"));
   CHECK(contains(report, "resnet50-a100-amp"));
   CHECK_FALSE(contains(report, "predicted AU:"));

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "bench/transfer/transfer.hpp"
+#include "cli/report_text.hpp"
 #include "iobench/verbs.hpp"
 
 using namespace shardkit;
@@ -43,14 +44,14 @@ TransferResult example() {
 }
 
 bool says(const TransferResult& result, const std::string& text) {
-  return render_transfer(result, false).find(text) != std::string::npos;
+  return report_text(answer_transfer(result), false).find(text) != std::string::npos;
 }
 
 }  // namespace
 
 TEST_CASE("the first line of a transfer is its verdict") {
-  CHECK(render_transfer(example(), false).starts_with("pinned host to device 50.0 GB/s, 79 %"));
-  CHECK(render_transfer(example(), true).starts_with("\x1b[1mpinned"));
+  CHECK(report_text(answer_transfer(example()), false).starts_with("pinned host to device 50.0 GB/s, 79 %"));
+  CHECK(report_text(answer_transfer(example()), true).starts_with("\x1b[1mpinned"));
 }
 
 TEST_CASE("a line for each copy, with what it reached of the link") {

@@ -5,6 +5,7 @@
 
 #include "bench/watch/watch.hpp"
 #include "cli/report_formats.hpp"
+#include "cli/report_text.hpp"
 #include "core/field_tree.hpp"
 #include "iobench/verbs.hpp"
 
@@ -95,8 +96,8 @@ TEST_CASE("columns of NFS, GPUs, a CPU limit, /dev/shm and the page cache stand 
 }
 
 TEST_CASE("the end: the verdict, what to do, its figures, findings, and what was watched") {
-  const std::string report = render_watch(watched(WatchLines::none), false);
-  CHECK(report.starts_with("storage is short\nfaster storage\n\n  disk vda: read 512 MB/s\n"));
+  const std::string report = report_text(answer_watch(watched(WatchLines::none)), false);
+  CHECK(report.starts_with("storage is short (1.00 s)\nfaster storage\n\n  disk vda: read 512 MB/s\n"));
   CHECK(contains(report, "hint: the disk is slow\n  do      look at it\n"));
   CHECK(contains(report, "watched   process 4711 (python\\x1b[31m), /data\n"));
   CHECK(contains(report, "time      2.00 s in 1 interval, stopped\n"));
@@ -105,12 +106,13 @@ TEST_CASE("the end: the verdict, what to do, its figures, findings, and what was
 }
 
 TEST_CASE("behind lines the verdict stands apart, and is bold where colours are") {
-  CHECK(render_watch(watched(WatchLines::text), false).starts_with("\nstorage is short\n"));
-  CHECK(render_watch(watched(WatchLines::none), true).starts_with("\x1b[1mstorage is short\x1b[0m\n"));
+  CHECK(report_text(answer_watch(watched(WatchLines::text)), false).starts_with("\nstorage is short (1.00 s)\n"));
+  CHECK(report_text(answer_watch(watched(WatchLines::none)), true)
+            .starts_with("\x1b[1mstorage is short (1.00 s)\x1b[0m\n"));
 }
 
 TEST_CASE("behind JSON lines the end is one too, without the rows that went before") {
-  const std::string line = render_watch(watched(WatchLines::json), false);
+  const std::string line = report_text(answer_watch(watched(WatchLines::json)), false);
   CHECK(line.find('\n') == line.size() - 1);
   const auto json = nlohmann::json::parse(line);
   CHECK(json["event"] == "verdict");

@@ -255,7 +255,7 @@ void CheckpointOptions::describe(FieldVisitor& v) {
           drain_to);
   v.field({"read-back", "also read the last checkpoint, from the disk where that can be had, and compare"}, read_back);
   v.field({"step-time", Unit::seconds, "time of a training step: with --every, what share of training checkpoints take",
-           above(0)},
+           above(0), kOfTrainingStep},
           step_time);
   v.field({"every", Unit::count, "steps from one checkpoint to the next", "STEPS", at_least(1)}, every);
 }

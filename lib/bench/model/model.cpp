@@ -247,7 +247,7 @@ void ModelOptions::describe(FieldVisitor& v) {
   v.field({"preset", "a published workload, such as resnet50-h100", "NAME"}, preset);
   v.field({"gpus", Unit::count, "GPUs that train together; 1", at_least(1)}, gpus);
   v.field({"batch", Unit::count, "samples per GPU and step", at_least(1)}, batch);
-  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch", above(0)}, step_time);
+  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch", above(0), kOfTrainingStep}, step_time);
   v.field({"sample-bytes", Unit::bytes, "mean size of a stored sample", at_least(1)}, sample_bytes);
   v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1", above(0, 1)},
           min_au);

@@ -32,7 +32,8 @@ void describe_job(PipelineOptions& options, FieldVisitor& v) {
       options.gpus);
   v.field({"batch", Unit::count, "samples per GPU and step; the preset's, else 256", between(1, 1U << 20U)},
           options.batch);
-  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch; the preset's, else none", between(0, kDay)},
+  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch; the preset's, else none", between(0, kDay),
+           kOfTrainingStep},
           options.step_time);
 }
 

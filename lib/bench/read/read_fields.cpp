@@ -47,7 +47,7 @@ void StoreReadOptions::describe(FieldVisitor& v) {
   v.field({"preset", "of a store: the job that reads, such as resnet50-h100", "NAME", kMayDiffer}, preset);
   v.field({"gpus", Unit::count, "GPUs of that job; 1", kMayDiffer, at_least(1)}, gpus);
   v.field({"batch", Unit::count, "its samples per GPU and step", at_least(1)}, batch);
-  v.field({"step-time", Unit::seconds, "time its GPUs compute on one batch", above(0)}, step_time);
+  v.field({"step-time", Unit::seconds, "time its GPUs compute on one batch", above(0), kOfTrainingStep}, step_time);
   v.field({"sample-bytes", Unit::bytes,
            "of a store: mean size of the job's stored samples; of local files: each is a row of samples of this size",
            between(1, 1ULL << 40U)},

@@ -224,7 +224,7 @@ void RunOptions::describe(FieldVisitor& v) {
   v.field({"preset", "a published workload to feed, such as resnet50-h100", "NAME", kMayDiffer}, preset);
   v.field({"gpus", Unit::count, "GPUs that train together on this node", kMayDiffer, at_least(1)}, gpus);
   v.field({"batch", Unit::count, "samples per GPU and step", at_least(1)}, batch);
-  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch", above(0)}, step_time);
+  v.field({"step-time", Unit::seconds, "time a GPU computes on one batch", above(0), kOfTrainingStep}, step_time);
   v.field({"min-au", Unit::ratio, "share of the GPUs' time that must be used; the preset's, else 1", kMayDiffer,
            above(0, 1)},
           min_au);

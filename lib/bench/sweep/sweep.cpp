@@ -206,9 +206,9 @@ void SweepOptions::describe(FieldVisitor& v) {
   v.field({"cache", "state of the page cache that each point starts from"}, cache);
   v.field({"direct", "read past the page cache (O_DIRECT)"}, direct);
   v.field({"batch", Unit::count, "samples of a batch", at_least(1)}, batch);
-  v.field(
-      {"step-time", Unit::seconds, "step beside which prefetch is tried; default: as long as a batch takes", above(0)},
-      step_time);
+  v.field({"step-time", Unit::seconds, "step beside which prefetch is tried; default: as long as a batch takes",
+           above(0), kOfTrainingStep},
+          step_time);
   v.field({"crop", Unit::count, "side of the random resized crop", "PIXELS"}, crop);
   v.field({"dtype", "type of the batch's values"}, dtype);
   v.field({"budget", Unit::seconds, "time for all points, bringing caches into their state included", at_least(10)},

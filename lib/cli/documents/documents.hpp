@@ -42,14 +42,20 @@ inline constexpr std::array kExitCodes = {
     ExitCode{143, "stopped by SIGTERM"},
 };
 
+/// Columns of help where no terminal says how wide it is.
+inline constexpr std::size_t kHelpWidth = 80;
+
 /// `shardctl --help`: what the program is and what verbs it has.
-std::string program_help(const App& app);
+std::string program_help(const App& app, std::size_t width = kHelpWidth);
 
 /// `shardctl cache --help`: the verbs of a group.
-std::string group_help(const App& app, const FirstWord& group);
+std::string group_help(const App& app, const FirstWord& group, std::size_t width = kHelpWidth);
 
-/// `shardctl convert --help`: synopsis, description, operands, options with defaults, examples, exit codes.
-std::string command_help(const App& app, const Command& command);
+/// `shardctl convert --help`: synopsis, description, operands, options with defaults, examples.
+std::string command_help(const App& app, const Command& command, std::size_t width = kHelpWidth);
+
+/// `shardctl help exit-codes`: what the exit codes of all verbs mean.
+std::string exit_code_help(std::size_t width = kHelpWidth);
 
 /// A file's name and its text.
 using NamedText = std::pair<std::string, std::string>;

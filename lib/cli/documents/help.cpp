@@ -18,7 +18,6 @@ CommandDoc document(const Command& command) {
 
 namespace {
 
-constexpr std::size_t kWidth = 100;
 constexpr std::size_t kWidestName = 26;
 
 struct Row {
@@ -26,10 +25,8 @@ struct Row {
   std::string text;
 };
 
-constexpr const char* kVerbsHelp = "show this help; after a verb, the help of that verb";
-
 /// Two columns; a name too wide for its column has the text below it.
-std::string two_columns(const std::vector<Row>& rows) {
+std::string two_columns(const std::vector<Row>& rows, std::size_t width) {
   std::size_t column = 0;
   for (const Row& row : rows) {
     if (row.name.size() <= kWidestName) column = std::max(column, row.name.size());
@@ -43,7 +40,7 @@ std::string two_columns(const std::vector<Row>& rows) {
       at = 0;
       out += "  ";
     }
-    for (const std::string& line : wrap(row.text, kWidth - column - 4)) {
+    for (const std::string& line : wrap(row.text, width - column - 4)) {
       out += std::string(column + 2 - at, ' ') + line + "\n";
       out += "  ";
       at = 0;
@@ -57,13 +54,13 @@ Row row_of(const FieldNode& option) { return {option_spelling(option), help_text
 
 Row row_of(const Command& command) { return {std::string(command.text().name), std::string(command.text().summary)}; }
 
-std::string section(std::string_view title, const std::vector<Row>& rows) {
-  return rows.empty() ? std::string() : fmt::format("\n{}:\n{}", title, two_columns(rows));
+std::string section(std::string_view title, const std::vector<Row>& rows, std::size_t width) {
+  return rows.empty() ? std::string() : fmt::format("\n{}:\n{}", title, two_columns(rows, width));
 }
 
-std::string paragraphs(std::string_view text) {
+std::string paragraphs(std::string_view text, std::size_t width) {
   std::string out;
-  for (const std::string& line : wrap(text, kWidth)) out += line + "\n";
+  for (const std::string& line : wrap(text, width)) out += line + "\n";
   return out;
 }
 
@@ -75,35 +72,30 @@ std::string examples(const CommandText& text) {
   return out.empty() ? out : "\nExamples:\n" + out;
 }
 
-/// The first signal is the usual end of a live verb.
-std::string exit_codes(bool live) {
-  constexpr int kSignals = 128;
-  std::vector<Row> rows;
-  for (const ExitCode& exit : kExitCodes) {
-    const std::string_view again = live && exit.code > kSignals ? " a second time" : "";
-    rows.push_back({std::to_string(exit.code), fmt::format("{}{}", exit.meaning, again)});
-  }
-  return section("Exit codes", rows);
-}
-
 }  // namespace
 
-std::string program_help(const App& app) {
+std::string program_help(const App& app, std::size_t width) {
   std::string out = fmt::format("{}: {}\n\nUsage: {} VERB [operands] [options]\n", app.name, app.summary, app.name);
   std::vector<Row> rows;
   for (const Command& command : app.commands) rows.push_back(row_of(command));
-  return out + section("Verbs", rows) +
-         section("Options", {{"--help", kVerbsHelp}, {"--version", "show version and commit"}});
+  return out + section("Verbs", rows, width) +
+         section("Options",
+                 {{"-h, --help", "show this help; after a verb, the help of that verb"},
+                  {"-V, --version", "show version and commit"}},
+                 width) +
+         fmt::format(
+             "\n{0} help VERB and {0} VERB --help show a verb's options, {0} help exit-codes what exit codes mean.\n",
+             app.name);
 }
 
-std::string group_help(const App& app, const FirstWord& group) {
+std::string group_help(const App& app, const FirstWord& group, std::size_t width) {
   std::vector<Row> rows;
   for (const Command* command : group.commands) rows.push_back(row_of(*command));
-  return fmt::format("Usage: {} {} VERB [operands] [options]\n", app.name, group.word) + section("Verbs", rows) +
-         section("Options", {{"--help", kVerbsHelp}});
+  return fmt::format("Usage: {} {} VERB [operands] [options]\n", app.name, group.word) + section("Verbs", rows, width) +
+         section("Options", {{"-h, --help", "show this help; after a verb, its own"}}, width);
 }
 
-std::string command_help(const App& app, const Command& command) {
+std::string command_help(const App& app, const Command& command, std::size_t width) {
   const CommandDoc doc = document(command);
   std::vector<Row> operands;
   std::vector<Row> options;
@@ -111,10 +103,17 @@ std::string command_help(const App& app, const Command& command) {
   for (const FieldNode& option : doc.options)
     (option.field.is_operand() ? operands : options).push_back(row_of(option));
   for (const FieldNode& option : doc.common) common.push_back(row_of(option));
-  common.push_back({"--help", "show this help"});
+  common.push_back({"-h, --help", "show this help"});
   return fmt::format("Usage: {}\n\n", synopsis(app.name, doc.text.name, doc.options)) +
-         paragraphs(doc.text.description) + section("Operands", operands) + section("Options", options) +
-         section("Common options", common) + examples(doc.text) + exit_codes(doc.text.live);
+         paragraphs(doc.text.description, width) + section("Operands", operands, width) +
+         section("Options", options, width) + section("Common options", common, width) + examples(doc.text) +
+         fmt::format("\nExit codes: {} help exit-codes\n", app.name);
+}
+
+std::string exit_code_help(std::size_t width) {
+  std::vector<Row> rows;
+  for (const ExitCode& exit : kExitCodes) rows.push_back({std::to_string(exit.code), std::string(exit.meaning)});
+  return "Exit codes of all verbs:\n" + two_columns(rows, width);
 }
 
 }  // namespace shardkit::cli

@@ -253,7 +253,8 @@ ShardsWritten ShardingJob::write_shards_of(TargetSet& set, SampleSource& source,
     samples += planned[begin + i].samples;
     bytes += planned[begin + i].bytes;
   }
-  ctx_.progress().start(verb_, samples, bytes);
+  // Images that are made smaller are fewer bytes than planned: only their number tells how far the work is.
+  ctx_.progress().start(verb_, samples, set.target.plan().head().options.contains("resize") ? 0 : bytes);
   const auto start = std::chrono::steady_clock::now();
   ShardsWritten written =
       write_shards({set.target.plan(), source, set.target.folder(), cores_, need_md5(kinds_of(set)), may_skip}, missing,

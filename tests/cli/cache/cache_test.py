@@ -67,7 +67,7 @@ class Listing(CacheTest):
         self.assertRegex(finished.stdout, rf"(?m)^{self.cache}/a +complete +2 files +2(\.00)? MiB +used \d{{4}}-")
         self.assertRegex(finished.stdout, r"(?m)^  leased by job-7 \(training\) until \d{4}-\d\d-\d\dT")
         self.assertRegex(finished.stdout, r"(?m)^ +1(\.00)? MiB.* 2\.bin$")
-        self.assertRegex(finished.stdout.splitlines()[-1], r"^2 staged folders, 4 files, 4(\.00)? MiB, 2(\.00)? MiB of it")
+        self.assertRegex(finished.stdout.splitlines()[0], r"^2 staged folders, 4 files, 4(\.00)? MiB, 2(\.00)? MiB of it")
 
     def test_a_read_only_mount_can_be_listed_warmed_and_checked(self):
         if not can_mount():

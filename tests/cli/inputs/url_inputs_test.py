@@ -34,8 +34,9 @@ class UrlTest(FolderTest):
         return finished
 
     def test_a_set_is_listed_checked_and_summed_up(self):
-        for verb in ("ls", "stat"):
-            self.assertEqual(self.ok("shardctl", verb, self.url).stdout, self.ok("shardctl", verb, self.shards).stdout)
+        self.assertEqual(self.ok("shardctl", "ls", self.url).stdout, self.ok("shardctl", "ls", self.shards).stdout)
+        remote, local = (result_of(self.ok("shardctl", "stat", set, "--json", "-")) for set in (self.url, self.shards))
+        self.assertEqual(remote["result"], local["result"])
         result = result_of(self.ok("shardctl", "verify", self.url, "--json", "-"))["result"]
         self.assertEqual((result["depth"], result["errors"]), ("checksum", 0))
         self.ok("shardctl", "verify", f"{self.url}/manifest.json", "--against", self.images)

@@ -82,9 +82,9 @@ class Read(FolderTest):
         self.assertAlmostEqual(result["imagefolder"]["epoch_hours"] * 3600, result["imagefolder"]["epoch_seconds"])
 
     def test_the_report_names_engine_cache_and_fio(self):
-        finished = run("iobench", "read", self.file, "--cache", "warm")
+        finished = run("iobench", "read", self.file, "--cache", "warm", "--verbose")
         self.assertEqual(finished.returncode, 0, finished.stderr)
-        for words in ("engine:", "pread", "warm", "latency histogram:", "fio --name=read"):
+        for words in ("engine:", "pread", "cache warm", "latency histogram:", "fio --name=read"):
             self.assertIn(words, finished.stdout)
 
     def test_metrics_and_json_can_be_written_beside_the_report(self):
