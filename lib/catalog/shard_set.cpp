@@ -264,6 +264,21 @@ FolderManifests manifests_by_folder(const ShardSet& set) {
   return manifests;
 }
 
+std::vector<const formats::ManifestShard*> listed_shards(const ShardSet& set, const FolderManifests& manifests) {
+  using Name = std::pair<std::string_view, std::string_view>;  // folder and shard
+  std::map<Name, const formats::ManifestShard*> by_name;
+  for (const auto& [folder, manifest] : manifests) {
+    if (!manifest) continue;
+    for (const formats::ManifestShard& shard : manifest->shards) by_name.emplace(Name(folder, shard.name), &shard);
+  }
+  std::vector<const formats::ManifestShard*> listed;
+  for (const ShardFile& shard : set.shards) {
+    const auto found = by_name.find(Name(io::parent_folder(shard.path), shard.name));
+    listed.push_back(found == by_name.end() ? nullptr : found->second);
+  }
+  return listed;
+}
+
 bool is_tar_name(std::string_view name) {
   return name.ends_with(".tar") || name.find(".tar.") != std::string_view::npos || is_compressed_tar_name(name);
 }

@@ -24,7 +24,6 @@ constexpr std::array kTable{
     Row{"multiple_of", " --multiple-of {}"},
     Row{"index", "shardctl index {}"},
     Row{"index_reader", " --{}"},
-    Row{"remove_index", "rm -f {}"},
     Row{"forget_set", "rm -f {}/manifest.json {}/.shardkit/*.index"},
     Row{"evict", "shardctl cache gc {} --limit 0"},
     Row{"release", "shardctl cache release {} --all"},
@@ -63,6 +62,7 @@ std::string reshard(const Named& shards, const Repairs& repairs) {
   if (repairs.salvage) command += filled("salvage");
   if (repairs.mark_duplicates) command += filled("mark_duplicates");
   if (repairs.drop_bad) command += filled("drop_bad");
+  if (!repairs.rename.empty()) command += filled("rename", {shell_word(repairs.rename)});
   return command;
 }
 
@@ -75,7 +75,6 @@ std::string index(const Named& shards, std::string_view reader) {
   return reader.empty() ? command : command + filled("index_reader", {std::string(reader)});
 }
 
-std::string remove_index(const std::string& path) { return filled("remove_index", {shell_word(path)}); }
 std::string evict(const std::string& folder) { return filled("evict", {shell_word(folder)}); }
 std::string forget_set(const std::string& folder) {
   return filled("forget_set", {shell_word(folder), shell_word(folder)});

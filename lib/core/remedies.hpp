@@ -23,9 +23,12 @@ using Named = std::vector<std::string>;
 
 /// What a reshard is to repair.
 struct Repairs {
-  bool salvage = false;          ///< shards that are cut
+  bool salvage = false;          ///< shards that are cut, samples whose bytes changed
   bool mark_duplicates = false;  ///< keys, and extensions within a sample, that occur twice
   bool drop_bad = false;         ///< images that do not decode, labels and texts without data
+  std::string rename = {};       ///< "=jpg": members without an extension
+
+  bool any() const { return salvage || mark_duplicates || drop_bad || !rename.empty(); }
 };
 
 // Commands, to be put between back quotes by in_text(), or on lines of their own.
@@ -40,8 +43,6 @@ std::string reshard(const Named& shards, const Repairs& repairs = {});
 std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks);
 /// Makes manifest and indexes of shards made by others; with `reader` ("wids") that reader's indexes.
 std::string index(const Named& shards, std::string_view reader = {});
-/// Removes an index that describes other bytes; the next reshard reads the tar.
-std::string remove_index(const std::string& path);
 /// Removes what a convert or reshard knows of the tars in `folder`, so that they can be indexed as they are.
 std::string forget_set(const std::string& folder);
 /// Evicts a staged folder.

@@ -17,7 +17,7 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
-from program import PROGRAMS, FolderTest, result_of, run, tree  # noqa: E402
+from program import JPEG_START, PROGRAMS, FolderTest, result_of, run, tree  # noqa: E402
 from tars import write_tar  # noqa: E402
 
 AWKWARD = "it's $HOME {a,b} & more"
@@ -509,22 +509,88 @@ class Table(RemedyTest):
         self.follow_all(self.found(self.shards))
         self.sound(self.shards)
 
-    def test_row_remove_index(self):
+    def converted(self):
         self.make_tree()
         self.shardctl("convert", "src", self.shards, "--samples", "30")
-        path = next((self.folder / self.shards).glob("*.tar"))
+        return sorted((self.folder / self.shards).glob("*.tar"))
+
+    def flip(self, path, offset=1536):
         content = bytearray(path.read_bytes())
-        content[1536] ^= 1
+        content[offset] ^= 1
         path.chmod(0o644)
         path.write_bytes(content)
-        refused = self.call("shardctl", "reshard", self.shards, "out")
-        verify, remove = self.advised(refused, 4)
+
+    def test_row_verify(self):
+        self.flip(self.converted()[0])
+        verify, salvage, forget = self.advised(self.call("shardctl", "reshard", self.shards, "out"), 4)
         self.assertEqual(self.shell(verify).returncode, 3)
-        self.follow(remove)
+        self.follow(salvage)
+        self.sound("OUT")
+        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 89)
+        self.follow(forget)
         self.shardctl("reshard", self.shards, "whole")
         self.sound("whole")
 
-    test_row_verify = test_row_remove_index  # runs it, too
+    def test_row_salvage_of_a_cut_and_a_changed_shard(self):
+        changed, cut, _ = self.converted()
+        self.flip(changed)
+        self.follow_all(self.found(self.shards))
+        self.sound("OUT")
+        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 89)
+        shutil.rmtree(self.folder / "OUT")
+        cut.chmod(0o644)
+        cut.write_bytes(cut.read_bytes()[:20000])
+        self.follow_all(self.found(self.shards))
+        self.sound("OUT")
+
+    def test_changed_headers_are_written_again(self):
+        self.flip(self.converted()[0], offset=100)  # the mode; its checksum is wrong, too
+        self.follow_all(self.found(self.shards))
+        self.sound("OUT")
+        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 90)
+
+    def test_a_changed_shard_without_an_index_has_to_come_from_elsewhere(self):
+        path = self.converted()[0]
+        good = path.read_bytes()
+        shutil.rmtree(self.folder / self.shards / ".shardkit")
+        self.flip(path)
+        (advice,) = self.found(self.shards)
+        self.assertTrue(advice.startswith("# restore"), advice)
+        self.assert_error(self.call("shardctl", "extract", self.shards, "back"), 4, path.name, "not what its manifest lists")
+        self.assertFalse((self.folder / "back").exists())
+        refused = self.call("shardctl", "reshard", self.shards, f"new {AWKWARD}")
+        self.assert_error(refused, 4, path.name, "not what its manifest lists", "restore it from a copy")
+        forget, salvage = self.advised(refused, 4)
+        self.follow(salvage)
+        self.sound(f"new {AWKWARD}")
+        path.write_bytes(good)
+        self.shardctl("reshard", self.shards, "whole")
+        self.shardctl("extract", self.shards, "back")
+        self.flip(path)
+        self.follow(forget)
+        self.shardctl("index", self.shards)
+        self.sound(self.shards)
+
+    def test_row_rename_of_members_without_an_extension(self):
+        self.write_shards(a=[(name, content) for n in range(3)
+                             for name, content in ((f"{n}.cls", b"%d" % n), (f"{n}", JPEG_START + b"image"))])
+        (command,) = self.found(self.shards)
+        self.assertIn("--rename =jpg", command)
+        self.assertNotIn("--drop-bad", command)
+        self.follow(command)
+        self.sound("OUT")
+        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 3)
+
+    def test_texts_that_are_data_are_no_orphans(self):
+        for number in range(4):
+            path = self.folder / f"texts/c{number % 2}/{number}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("once upon a time")
+        self.shardctl("convert", "texts", self.shards, "--primary", "txt")
+        self.sound(self.shards)
+        self.shardctl("reshard", self.shards, "OUT", "--drop-bad")
+        self.sound("OUT")
+        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 4)
 
     def test_row_list(self):
         self.write_shards(a=self.samples(1, 2))
