@@ -178,8 +178,9 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, c
       facts_(convert_facts(manifests)),
       scan_(scan_of(source_, images, facts_, ctx)),
       left_out_(left_out_paths(shards, manifests)) {
-  if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
-  for (const catalog::ScanProblem& problem : scan_.problems) left_out_.insert(problem.path);
+  if (facts_.skipped_bad) {
+    for (const catalog::ScanProblem& problem : scan_.problems) left_out_.insert(problem.path);
+  }
   catalog::choose_keys(scan_, facts_.nested_keys);
   labels_ = labels_of(scan_, facts_.labels);
   facts_.noted = facts_.noted || facts_.listed;  // labels, or rows, of images that have several
@@ -357,6 +358,13 @@ class SourceCheck::Comparer final : public MemberWatcher {
 };
 
 std::unique_ptr<MemberWatcher> SourceCheck::comparer(ProblemLog& log) { return std::make_unique<Comparer>(*this, log); }
+
+void SourceCheck::note_unreadable(ProblemLog& log) const {
+  if (facts_.skipped_bad) return;
+  for (const catalog::ScanProblem& problem : scan_.problems) {
+    log.add(ProblemCode::differs_from_source, std::nullopt, problem.path, problem.error.what());
+  }
+}
 
 void SourceCheck::note_missing(ProblemLog& log) const {
   if (facts_.part_of_split) return;

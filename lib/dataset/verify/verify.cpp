@@ -74,6 +74,7 @@ class Verification {
     ctx_.progress().start("verify", set_.shards.size(), result_.bytes);
     check_shards();
     set_checker_.finish(source_ && source_->is_labelled(), ctx_);
+    if (source_) source_->note_unreadable(set_checker_.log());
     if (source_ && set_checker_.is_whole()) source_->note_missing(set_checker_.log());
     sum_up();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
