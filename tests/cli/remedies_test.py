@@ -50,6 +50,21 @@ class RemedyTest(FolderTest):
         finished = self.shell(command)
         self.assertEqual(finished.returncode, 0, f"{command}\n{finished.stderr}")
 
+    def flip(self, path, offset=1536):
+        content = bytearray(path.read_bytes())
+        content[offset] ^= 1
+        path.chmod(0o644)
+        path.write_bytes(content)
+
+    def serve(self, folder):
+        """The URL of a web server of these files."""
+        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f"http://127.0.0.1:{server.server_port}/"
+
     def write_tar(self, name, files):
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_tar(self.folder / name, files, form=tarfile.USTAR_FORMAT)
@@ -190,11 +205,7 @@ class Caching(RemedyTest):
         self.shardctl("convert", "src", self.source, "--samples", "30")
 
     def damage(self):
-        path = next(self.target.glob("*.tar"))
-        content = bytearray(path.read_bytes())
-        content[1000] ^= 1
-        path.chmod(0o644)
-        path.write_bytes(content)
+        self.flip(next(self.target.glob("*.tar")), 1000)
 
     def remedies(self):
         finished = self.call("shardctl", "cache", "check", self.target, "--json", "-")
@@ -267,13 +278,7 @@ class Caching(RemedyTest):
         self.assertNotIn("no part of the set", finished.stderr)
 
     def test_a_web_folder_with_a_manifest_is_staged_without_manifest_none(self):
-        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=self.source)
-        handler.log_message = lambda *args: None
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        url = f"http://127.0.0.1:{server.server_port}/"
+        url = self.serve(self.source)
         finished = self.call("shardctl", "stage", url, self.target, "--manifest", "none")
         self.assert_error(finished, 2, "--manifest none", "manifest.json")
         self.assertNotIn("Put a manifest.json", finished.stderr)
@@ -514,12 +519,6 @@ class Table(RemedyTest):
         self.shardctl("convert", "src", self.shards, "--samples", "30")
         return sorted((self.folder / self.shards).glob("*.tar"))
 
-    def flip(self, path, offset=1536):
-        content = bytearray(path.read_bytes())
-        content[offset] ^= 1
-        path.chmod(0o644)
-        path.write_bytes(content)
-
     def test_row_verify(self):
         self.flip(self.converted()[0])
         verify, salvage, forget = self.advised(self.call("shardctl", "reshard", self.shards, "out"), 4)
@@ -630,11 +629,7 @@ class Table(RemedyTest):
 
     def test_row_check_repair(self):
         target = self.staged()
-        path = target / "a.tar"
-        content = bytearray(path.read_bytes())
-        content[600] ^= 1
-        path.chmod(0o644)
-        path.write_bytes(content)
+        self.flip(target / "a.tar", 600)
         finished = self.call("shardctl", "cache", "check", target, "--json", "-")
         for command in result_of(finished)["result"]["remedies"]:
             self.assertIn(self.shell(command).returncode, (0, 3), command)
@@ -655,15 +650,8 @@ class Table(RemedyTest):
         self.shardctl("cache", "check", target)
 
     def test_addresses_with_a_query_are_not_printed_as_if_they_could_be_pasted(self):
-        folder = self.folder / "web"
         self.write_tar("web/a.tar", [("x y.jpg", b"1"), ("x y.cls", b"0")])
-        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
-        handler.log_message = lambda *args: None
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        url = f"http://127.0.0.1:{server.server_port}/a.tar?signature=secret"
+        url = self.serve(self.folder / "web") + "a.tar?signature=secret"
         remedies = self.found(url, "--strict")
         self.assertTrue(remedies)
         for command in remedies:
