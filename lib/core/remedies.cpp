@@ -22,6 +22,11 @@ constexpr std::array kTable{
     Row{"merge_classes", " --merge-classes"},
     Row{"rename", " --rename {}"},
     Row{"multiple_of", " --multiple-of {}"},
+    Row{"convert", "shardctl convert {} DST{}"},
+    Row{"plan", "shardctl plan {} -o {} --class-map FILE"},
+    Row{"leave_out", " --on-bad skip"},
+    Row{"max_bad", " --max-bad {}"},
+    Row{"merge", "shardctl merge {}"},
     Row{"index", "shardctl index {}"},
     Row{"index_reader", " --{}"},
     Row{"forget_set", "rm -f {}/manifest.json {}/.shardkit/*.index"},
@@ -70,6 +75,14 @@ std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks) {
   return reshard(shards) + filled("multiple_of", {fmt::to_string(ranks)});
 }
 
+std::string convert(const std::string& source, const std::string& options) {
+  return filled("convert", {word(source, "SRC"), options});
+}
+std::string plan(const std::string& source, const std::string& output) {
+  return filled("plan", {word(source, "SRC"), shell_word(output)});
+}
+std::string merge(const std::string& folder) { return filled("merge", {shell_word(folder)}); }
+
 std::string index(const Named& shards, std::string_view reader) {
   const std::string command = filled("index", {words(shards)});
   return reader.empty() ? command : command + filled("index_reader", {std::string(reader)});
@@ -89,6 +102,9 @@ std::string stage(const std::string& source, const std::string& folder, bool by_
 std::string with_merge_classes(const std::string& command) { return command + filled("merge_classes"); }
 std::string with_mark_duplicates(const std::string& command) { return command + filled("mark_duplicates"); }
 std::string with_salvage(const std::string& command) { return command + filled("salvage"); }
+std::string with_leave_out(const std::string& command, std::uint64_t most) {
+  return command + filled("leave_out") + (most > 0 ? filled("max_bad", {fmt::to_string(most)}) : std::string());
+}
 std::string with_rename(const std::string& command, std::string_view extension, std::string_view to) {
   return command + filled("rename", {shell_word(fmt::format("{}={}", extension, to))});
 }

@@ -234,9 +234,9 @@ TEST_CASE("--max-bad limits what is left out, and the message has the value that
   for (int i = 20; i < 29; ++i) write_file(f.tree.path(0, static_cast<std::uint64_t>(i)), kHtml);
   const std::string text = refusal(f.skipping("out"), ErrorCode::corrupt);
   CHECK(contains(text, "found 12 bad samples in '"));
-  CHECK(contains(text, "--on-bad skip --max-bad 12 "));
+  CHECK(contains(text, "--on-bad skip --max-bad 12`"));
   CHECK(!fs::exists(f.dir.path("out/manifest.json")));
-  CHECK(contains(refusal(f.options("failing"), ErrorCode::corrupt), "--on-bad skip --max-bad 12 "));
+  CHECK(contains(refusal(f.options("failing"), ErrorCode::corrupt), "--on-bad skip --max-bad 12`"));
   ConvertOptions enough = f.skipping("out");
   enough.sharding.max_bad = "12";
   CHECK(run(enough).skipped == 12);
@@ -275,7 +275,7 @@ TEST_CASE("a source that went away stops the run, also where bad files are skipp
   fs::create_directory(f.tree.root + "/class_1");  // 40 files gone at once
   const std::string text = refusal(options, ErrorCode::io);
   CHECK(contains(text, "are gone: is all of it mounted?"));
-  CHECK(contains(text, "--max-bad 40 "));
+  CHECK(contains(text, "--max-bad 40`"));
   fs::remove(f.tree.root + "/class_1");
   fs::rename(f.dir.path("away"), f.tree.root + "/class_1");
   CHECK(run(options).samples == 120);
