@@ -152,14 +152,6 @@ class ShardFinder {
     add_once(path, bytes);
   }
 
-  /// Who opens a pipe waits for its writer, for ever.
-  static void refuse_special_file(const std::string& path) {
-    std::error_code ignored;
-    if (!fs::is_other(path, ignored)) return;
-    throw Error(ErrorCode::unsupported,
-                fmt::format("'{}' is a pipe, socket or device; shards are files: they are read by offset", path), path);
-  }
-
   /// A name that a folder lists: what is wrong with it is a finding about the set.
   void add_listed(const std::string& path) {
     std::error_code error;

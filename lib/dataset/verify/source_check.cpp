@@ -160,7 +160,8 @@ catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const List
   options.allow_empty = true;
   options.cores = system::usable_threads();
   if (!images.list.empty()) {
-    return catalog::scan_image_list(source, image_list(images, facts.class_map, *source.inputs), options, ctx).scan;
+    const auto& class_map = facts.class_map ? facts.labels : std::map<std::string, std::uint64_t>();
+    return catalog::scan_image_list(source, image_list(images, class_map, *source.inputs), options, ctx).scan;
   }
   if (facts.listed) {
     throw Error(ErrorCode::usage,
