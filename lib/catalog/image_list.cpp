@@ -101,7 +101,7 @@ class ListLabels {
            fmt::format("the label '{}' begins or ends with white space, which would make it another", label.text));
     }
     if (label.text.find('\0') != std::string::npos) fail(line, "the label holds a NUL byte");
-    if (options_.labels_are_names || several()) return label;  // only one label of an image is numbered
+    if (!options_.class_map.empty() || several()) return label;  // only one label of an image is numbered
     if ((label.number = parse_count(label.text, formats::kLargestLabel))) {
       label.text = fmt::to_string(*label.number);
     } else if (looks_like_a_number(label.text)) {
@@ -212,17 +212,30 @@ class ListReader {
     owner.files.push_back({0, 0, owner.add_name(path)});
   }
 
+  /// Whether samples of the two classes get one label.
+  bool agree(const ScannedClass& one, const ScannedClass& other) const {
+    if (&one == &other) return true;
+    const auto number = options_.class_map.find(one.name);
+    const auto other_number = options_.class_map.find(other.name);
+    const bool are_known = number != options_.class_map.end() && other_number != options_.class_map.end();
+    return are_known && number->second == other_number->second;
+  }
+
   /// The rows of one path become one sample, without a label unless all have the same.
   void join_rows() {
-    std::ranges::sort(rows_, {}, &Row::path_hash);
+    std::ranges::sort(rows_, {}, [this](const Row& row) {
+      return std::pair(row.path_hash, std::string_view(scan_.classes[row.owner].name));
+    });
     std::vector<std::string> unlabelled;
     for (auto begin = rows_.begin(); begin != rows_.end();) {
       const auto end =
           std::find_if(begin, rows_.end(), [&](const Row& row) { return row.path_hash != begin->path_hash; });
-      const bool agree = std::all_of(begin, end, [&](const Row& row) { return row.owner == begin->owner; });
+      const ScannedClass& first = scan_.classes[begin->owner];
+      const bool one_label =
+          std::all_of(begin, end, [&](const Row& row) { return agree(first, scan_.classes[row.owner]); });
       several_rows_ = several_rows_ || end - begin > 1;
-      if (!agree) unlabelled.emplace_back(scan_.classes[begin->owner].name_of(file_of(*begin)));
-      std::for_each(agree ? begin + 1 : begin, end, [&](const Row& row) { file_of(row).mtime_ns = kJoined; });
+      if (!one_label) unlabelled.emplace_back(first.name_of(file_of(*begin)));
+      std::for_each(one_label ? begin + 1 : begin, end, [&](const Row& row) { file_of(row).mtime_ns = kJoined; });
       begin = end;
     }
     for (ScannedClass& owner : scan_.classes) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +17,8 @@ struct ImageListOptions {
   std::string path_column = "path";  ///< the image's path below the source
   std::string label_column = {};     ///< empty: the images have no labels
   std::string label_separator = {};  ///< between the labels of one image in CSV and TSV; empty: each has one
-  bool labels_are_names = false;     ///< a class map gives the numbers: labels that are numbers are names, too
+  /// The numbers of names; where there are any, labels that are numbers are names, too.
+  std::map<std::string, std::uint64_t> class_map = {};
 };
 
 struct ImageList {
@@ -23,7 +26,8 @@ struct ImageList {
   /// Images have any number of labels, in a list of JSON or set off by the separator. The scan has no classes then: the
   /// labels are for the .json member (image_notes.hpp).
   bool several_labels = false;
-  /// Some image has several rows. Its rows are for the .json member, and it has a label only where all of them agree.
+  /// Some image has several rows. Its rows are for the .json member, and it has a label only where all of them agree:
+  /// then it is of the bytewise first of their classes, of which a class map may give several one number.
   bool several_rows = false;
 };
 

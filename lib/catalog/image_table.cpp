@@ -204,8 +204,8 @@ bool ImageNotes::knows(std::string_view path) const {
   return (!metadata_ || !metadata_->find(path).empty()) && (!labels_ || !labels_->find(path).empty());
 }
 
-nlohmann::ordered_json ImageNotes::labels_of(std::string_view path, const RowIndex::Place& place) {
-  nlohmann::ordered_json cell = std::move(labels_->fields(path, place)[label_column_]);
+/// A list of labels, whether a cell of JSON is one or text with separators.
+nlohmann::ordered_json ImageNotes::labels_in(nlohmann::ordered_json cell, std::string_view path) const {
   if (cell.is_array()) return cell;
   if (!cell.is_string()) labels_->table().fail_changed(path);  // ListLabels saw one of the two
   nlohmann::ordered_json labels = nlohmann::ordered_json::array();
@@ -221,10 +221,11 @@ std::string ImageNotes::json_of(std::string_view path) {
   std::vector<RowIndex::Place> places;
   if (labels_ && !(places = labels_->find(path)).empty()) {
     last = labels_.get();
-    if (label_column_.empty() || labels_->several()) {
-      json = labels_->note(path, places);
-    } else {
-      json[label_column_] = labels_of(path, places.front());
+    json = labels_->note(path, places);
+    if (!labels_->several() && !label_column_.empty()) {
+      json = {{label_column_, labels_in(std::move(json[label_column_]), path)}};
+    } else if (!label_separator_.empty() && !label_column_.empty()) {
+      for (auto& row : json) row[label_column_] = labels_in(std::move(row[label_column_]), path);
     }
   }
   if (metadata_ && !(places = metadata_->find(path)).empty()) {

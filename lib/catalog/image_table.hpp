@@ -117,7 +117,7 @@ class ImageNotes {
   Unused unused(const ImageFolderScan& scan) const;
 
  private:
-  nlohmann::ordered_json labels_of(std::string_view path, const RowIndex::Place& place);
+  nlohmann::ordered_json labels_in(nlohmann::ordered_json cell, std::string_view path) const;
 
   std::unique_ptr<RowIndex> metadata_;
   std::unique_ptr<RowIndex> labels_;

@@ -44,8 +44,19 @@ net::StoreOptions StoreAccess::store_options() const {
   return options;
 }
 
+void refuse_special_file(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_other(path, ignored)) return;
+  throw Error(
+      ErrorCode::unsupported,
+      fmt::format("'{}' is a pipe, socket or device; inputs are read by offset: write it to a file first", path), path);
+}
+
 std::unique_ptr<ByteSource> Inputs::open(const std::string& path) {
-  if (!is_address(path)) return std::make_unique<io::FileSource>(path);
+  if (!is_address(path)) {
+    refuse_special_file(path);
+    return std::make_unique<io::FileSource>(path);
+  }
   const Known known = look_up(path);
   if (!known.object) refuse_absent(path);
   return std::make_unique<io::ObjectReader>(known.source, *known.object, stop_);
@@ -63,7 +74,10 @@ bool Inputs::exists(const std::string& path) {
 }
 
 std::string Inputs::text(const std::string& path, std::uint64_t limit) {
-  if (!is_address(path)) return io::read_text_file(path, limit);
+  if (!is_address(path)) {
+    refuse_special_file(path);
+    return io::read_text_file(path, limit);
+  }
   const Known known = look_up(path);
   if (!known.object) refuse_absent(path);
   return io::fetch_text(*known.source, *known.object, limit, stop_);

@@ -36,6 +36,10 @@ struct OpenObject {
   std::string version;  ///< as it was found; empty: not looked for, any
 };
 
+/// Throws Error{unsupported} for a local pipe, socket or device, without opening it: inputs are read by offset, some
+/// more than once, and who opens a pipe waits for its writer.
+void refuse_special_file(const std::string& path);
+
 /// Opens what operands and options name, wherever it lies: local files by their path, objects by the address that
 /// messages show. What a listing or a look-up said of an object is not asked again; from then on the object is read in
 /// that version only. Stores share connections and credentials. Thread-safe, but for add() and list().
@@ -45,12 +49,12 @@ class Inputs {
       : stores_(options), stop_(std::move(stop)) {}
   Inputs(const StoreAccess& access, std::stop_token stop) : Inputs(access.store_options(), std::move(stop)) {}
 
-  /// Throws Error{not_found} for what is not there, and what the source throws.
+  /// Throws Error{not_found} for what is not there, and what refuse_special_file() and the source throw.
   std::unique_ptr<ByteSource> open(const std::string& path);
   /// False also for an object that may not be looked for: who may read objects is often refused for those that are not
   /// there.
   bool exists(const std::string& path);
-  /// The whole of a small file. Throws Error{corrupt} when it holds more than `limit` bytes.
+  /// The whole of a small file. Throws as open(), and Error{corrupt} when it holds more than `limit` bytes.
   std::string text(const std::string& path, std::uint64_t limit = 1ULL << 30U);
   /// An object as it is now, or as it was when it was first asked for; empty when it is not there. Not for local paths.
   std::optional<io::ObjectInfo> find(const std::string& address);

@@ -152,14 +152,6 @@ class ShardFinder {
     add_once(path, bytes);
   }
 
-  /// Who opens a pipe waits for its writer, for ever.
-  static void refuse_special_file(const std::string& path) {
-    std::error_code ignored;
-    if (!fs::is_other(path, ignored)) return;
-    throw Error(ErrorCode::unsupported,
-                fmt::format("'{}' is a pipe, socket or device; shards are files: they are read by offset", path), path);
-  }
-
   /// A name that a folder lists: what is wrong with it is a finding about the set.
   void add_listed(const std::string& path) {
     std::error_code error;
@@ -262,6 +254,21 @@ FolderManifests manifests_by_folder(const ShardSet& set) {
     if (is_new) found->second = set.folder.empty() ? find_manifest(*set.inputs, found->first) : set.manifest;
   }
   return manifests;
+}
+
+std::vector<const formats::ManifestShard*> listed_shards(const ShardSet& set, const FolderManifests& manifests) {
+  using Name = std::pair<std::string_view, std::string_view>;  // folder and shard
+  std::map<Name, const formats::ManifestShard*> by_name;
+  for (const auto& [folder, manifest] : manifests) {
+    if (!manifest) continue;
+    for (const formats::ManifestShard& shard : manifest->shards) by_name.emplace(Name(folder, shard.name), &shard);
+  }
+  std::vector<const formats::ManifestShard*> listed;
+  for (const ShardFile& shard : set.shards) {
+    const auto found = by_name.find(Name(io::parent_folder(shard.path), shard.name));
+    listed.push_back(found == by_name.end() ? nullptr : found->second);
+  }
+  return listed;
 }
 
 bool is_tar_name(std::string_view name) {

@@ -83,6 +83,9 @@ using FolderManifests = std::map<std::string, std::optional<formats::Manifest>>;
 /// Those of the set's shards. Reads each once, `set.manifest` not again. Throws as read_set_manifest().
 FolderManifests manifests_by_folder(const ShardSet& set);
 
+/// What they list of the set's shards, in the order of these; null where none does.
+std::vector<const formats::ManifestShard*> listed_shards(const ShardSet& set, const FolderManifests& manifests);
+
 /// The manifest.json of a folder; empty where there is none, or another program's. Throws as read_set_manifest().
 std::optional<formats::Manifest> find_manifest(Inputs& inputs, const std::string& folder);
 

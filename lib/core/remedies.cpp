@@ -22,9 +22,13 @@ constexpr std::array kTable{
     Row{"merge_classes", " --merge-classes"},
     Row{"rename", " --rename {}"},
     Row{"multiple_of", " --multiple-of {}"},
+    Row{"convert", "shardctl convert {} DST{}"},
+    Row{"plan", "shardctl plan {} -o {} --class-map FILE"},
+    Row{"leave_out", " --on-bad skip"},
+    Row{"max_bad", " --max-bad {}"},
+    Row{"merge", "shardctl merge {}"},
     Row{"index", "shardctl index {}"},
     Row{"index_reader", " --{}"},
-    Row{"remove_index", "rm -f {}"},
     Row{"forget_set", "rm -f {}/manifest.json {}/.shardkit/*.index"},
     Row{"evict", "shardctl cache gc {} --limit 0"},
     Row{"release", "shardctl cache release {} --all"},
@@ -63,6 +67,7 @@ std::string reshard(const Named& shards, const Repairs& repairs) {
   if (repairs.salvage) command += filled("salvage");
   if (repairs.mark_duplicates) command += filled("mark_duplicates");
   if (repairs.drop_bad) command += filled("drop_bad");
+  if (!repairs.rename.empty()) command += filled("rename", {shell_word(repairs.rename)});
   return command;
 }
 
@@ -70,12 +75,19 @@ std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks) {
   return reshard(shards) + filled("multiple_of", {fmt::to_string(ranks)});
 }
 
+std::string convert(const std::string& source, const std::string& options) {
+  return filled("convert", {word(source, "SRC"), options});
+}
+std::string plan(const std::string& source, const std::string& output) {
+  return filled("plan", {word(source, "SRC"), shell_word(output)});
+}
+std::string merge(const std::string& folder) { return filled("merge", {shell_word(folder)}); }
+
 std::string index(const Named& shards, std::string_view reader) {
   const std::string command = filled("index", {words(shards)});
   return reader.empty() ? command : command + filled("index_reader", {std::string(reader)});
 }
 
-std::string remove_index(const std::string& path) { return filled("remove_index", {shell_word(path)}); }
 std::string evict(const std::string& folder) { return filled("evict", {shell_word(folder)}); }
 std::string forget_set(const std::string& folder) {
   return filled("forget_set", {shell_word(folder), shell_word(folder)});
@@ -90,6 +102,9 @@ std::string stage(const std::string& source, const std::string& folder, bool by_
 std::string with_merge_classes(const std::string& command) { return command + filled("merge_classes"); }
 std::string with_mark_duplicates(const std::string& command) { return command + filled("mark_duplicates"); }
 std::string with_salvage(const std::string& command) { return command + filled("salvage"); }
+std::string with_leave_out(const std::string& command, std::uint64_t most) {
+  return command + filled("leave_out") + (most > 0 ? filled("max_bad", {fmt::to_string(most)}) : std::string());
+}
 std::string with_rename(const std::string& command, std::string_view extension, std::string_view to) {
   return command + filled("rename", {shell_word(fmt::format("{}={}", extension, to))});
 }

@@ -23,9 +23,12 @@ using Named = std::vector<std::string>;
 
 /// What a reshard is to repair.
 struct Repairs {
-  bool salvage = false;          ///< shards that are cut
+  bool salvage = false;          ///< shards that are cut, samples whose bytes changed
   bool mark_duplicates = false;  ///< keys, and extensions within a sample, that occur twice
   bool drop_bad = false;         ///< images that do not decode, labels and texts without data
+  std::string rename = {};       ///< "=jpg": members without an extension
+
+  bool any() const { return salvage || mark_duplicates || drop_bad || !rename.empty(); }
 };
 
 // Commands, to be put between back quotes by in_text(), or on lines of their own.
@@ -38,10 +41,14 @@ std::string list(const Named& shards);
 std::string reshard(const Named& shards, const Repairs& repairs = {});
 /// Writes as many shards as loaders of `ranks` can divide.
 std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks);
+/// Writes all sets of a source; `options` as command_text() has them.
+std::string convert(const std::string& source, const std::string& options);
+/// Plans one set of a source by a class map for all.
+std::string plan(const std::string& source, const std::string& output);
+/// Joins the parts of a set.
+std::string merge(const std::string& folder);
 /// Makes manifest and indexes of shards made by others; with `reader` ("wids") that reader's indexes.
 std::string index(const Named& shards, std::string_view reader = {});
-/// Removes an index that describes other bytes; the next reshard reads the tar.
-std::string remove_index(const std::string& path);
 /// Removes what a convert or reshard knows of the tars in `folder`, so that they can be indexed as they are.
 std::string forget_set(const std::string& folder);
 /// Evicts a staged folder.
@@ -58,6 +65,8 @@ std::string stage(const std::string& source, const std::string& folder, bool by_
 std::string with_merge_classes(const std::string& command);
 std::string with_mark_duplicates(const std::string& command);
 std::string with_salvage(const std::string& command);
+/// Leaves out bad files; `most`: how many that has to allow, 0 where what is given or the default is enough.
+std::string with_leave_out(const std::string& command, std::uint64_t most);
 std::string with_rename(const std::string& command, std::string_view extension, std::string_view to);
 
 /// `command` between back quotes, or, where it has an address that messages do not show, "the same command with ..."

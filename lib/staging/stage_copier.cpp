@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "core/remedies.hpp"
+#include "io/publish.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::staging {
@@ -86,11 +88,12 @@ Error busy_error(const std::string& path) {
 }
 
 Error corrupt_error(const std::string& path, const std::string& what) {
-  return Error(ErrorCode::corrupt,
-               fmt::format("'{}' is not what it should be, also when read again: {}; mend the source, or let 'shardctl "
-                           "verify --depth checksum' tell how much of it is damaged",
-                           path, what),
-               path);
+  return Error(
+      ErrorCode::corrupt,
+      fmt::format("'{}' is not what it should be, also when read again: {}; restore it at the source; {} tells "
+                  "how much of that is damaged",
+                  path, what, remedy::in_text(remedy::verify({io::parent_folder(path)}))),
+      path);
 }
 
 }  // namespace

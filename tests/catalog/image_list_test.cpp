@@ -73,7 +73,7 @@ TEST_CASE("whole numbers are the labels themselves, in order of their value") {
 
 TEST_CASE("with a class map numbers are names like any other") {
   Listed list("path,label\na.jpg,10\nd e.jpg,cat\n");
-  list.options.labels_are_names = true;
+  list.options.class_map = {{"x", 0}};
   CHECK(list.images() == "10: a.jpg;cat: d e.jpg;");
 }
 
@@ -127,6 +127,15 @@ TEST_CASE("the rows of one image are one sample, which has a label where all of 
   CHECK(read.several_rows);
   CHECK(labels_by_place(read.scan) == std::vector<std::optional<std::uint64_t>>{std::nullopt, 0, 1});
   CHECK_FALSE(Listed("path,label\na.jpg,cat\n").read().several_rows);
+}
+
+TEST_CASE("rows agree where a class map gives their names one number; the first name counts, in any order of rows") {
+  for (const char* text : {"path,label\na.jpg,dog\na.jpg,canine\nd e.jpg,cat\nd e.jpg,dog\n",
+                           "path,label\nd e.jpg,dog\nd e.jpg,cat\na.jpg,canine\na.jpg,dog\n"}) {
+    Listed list(text);
+    list.options.class_map = {{"canine", 1}, {"cat", 0}, {"dog", 1}};
+    CHECK(list.images() == ": d e.jpg;canine: a.jpg;cat:;dog:;");
+  }
 }
 
 TEST_CASE("an id is the one file of that name which starts a sample") {

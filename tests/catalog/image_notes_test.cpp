@@ -95,6 +95,14 @@ TEST_CASE("where an image has several rows, each .json is a list of rows in the 
   CHECK_THROWS_WITH_AS(both.notes.settle(scan_of({"a.jpg"})), doctest::Contains("join the two"), Error);
 }
 
+TEST_CASE("labels are a list with their types, whether a row repeats or not") {
+  Tables tables;
+  tables.labels("l.csv", "path,x,tags\na.jpg,1,cat;7\na.jpg,2,\nb.jpg,3,007\n", ";");
+  tables.notes.settle(scan_of({"a.jpg", "b.jpg"}));
+  CHECK(tables.notes.json_of("a.jpg") == R"([{"x":"1","tags":["cat",7]},{"x":"2","tags":[]}])");
+  CHECK(tables.notes.json_of("b.jpg") == R"([{"x":"3","tags":["007"]}])");
+}
+
 TEST_CASE("a row may name its image without the extension") {
   Tables tables;
   tables.metadata("m.csv", "path,x\npool/a.v2,1\n");

@@ -1,9 +1,9 @@
-#include "formats/moved_sample.hpp"
 #include "formats/plan_file.hpp"
 
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "formats/moved_sample.hpp"
 #include "support/files.hpp"
 
 using namespace shardkit;
@@ -34,6 +34,20 @@ std::string written(std::int64_t mtime_shift = 0, Hash128* hash = nullptr) {
   const Hash128 identity = writer.finish();
   if (hash) *hash = identity;
   return sink.text();
+}
+
+/// That each of a shard's lines is an error to its reader.
+void check_damaged(const PlanHead& head, const std::vector<const char*>& lines) {
+  StringSink sink;
+  PlanWriter writer(sink, head);
+  writer.begin_shard();
+  for (const char* line : lines) writer.add_line(line, "", 1024);
+  writer.finish();
+  MemorySource source(as_bytes(sink.text()));
+  const PlanReader plan(source, "p");
+  auto reader = plan.read_shard(0);
+  PlannedSample sample;
+  for (std::size_t i = 0; i < lines.size(); ++i) CHECK_THROWS_AS(reader.next(sample), Error);
 }
 
 }  // namespace
@@ -199,16 +213,7 @@ TEST_CASE("a side-car with a path of its own lies there, and the plan has versio
 }
 
 TEST_CASE("a path that follows no side-car is damage") {
-  StringSink sink;
-  PlanWriter writer(sink, {"x", {}, {{"cat", 0, 1}}, {}});
-  writer.begin_shard();
-  writer.add_line("+\t0\t0\ta\tjpg:1:1\t=b", "", 1024);
-  writer.finish();
-  MemorySource source(as_bytes(sink.text()));
-  const PlanReader plan(source, "p");
-  auto reader = plan.read_shard(0);
-  PlannedSample sample;
-  CHECK_THROWS_AS(reader.next(sample), Error);
+  check_damaged({"x", {}, {{"cat", 0, 1}}, {}}, {"+\t0\t0\ta\tjpg:1:1\t=b"});
 }
 
 TEST_CASE("a moved member keeps its path") {
@@ -233,16 +238,5 @@ TEST_CASE("what the .json members say is part of the hash") {
 }
 
 TEST_CASE("a sample without a class in the plan of a tree is damage, not a crash") {
-  StringSink sink;
-  PlanWriter writer(sink, {"x", {}, {{"cat", 0, 1}}, {}, {}, false});
-  writer.begin_shard();
-  writer.add_line("+\t-\t0\ta\tjpg:1:1", "", 1024);
-  writer.add_line("+\t0\t0\ta\t{}", "", 1024);
-  writer.finish();
-  MemorySource source(as_bytes(sink.text()));
-  const PlanReader plan(source, "p");
-  auto reader = plan.read_shard(0);
-  PlannedSample sample;
-  CHECK_THROWS_AS(reader.next(sample), Error);
-  CHECK_THROWS_AS(reader.next(sample), Error);
+  check_damaged({"x", {}, {{"cat", 0, 1}}, {}, {}, false}, {"+\t-\t0\ta\tjpg:1:1", "+\t0\t0\ta\t{}"});
 }

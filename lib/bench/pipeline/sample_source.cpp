@@ -12,6 +12,7 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
@@ -104,8 +105,8 @@ class ImageCutter final : public formats::TarHandler {
   void content_end() override { wanted_ = outlet_.give(std::move(image_)); }
   void finding(const formats::TarFinding& finding) override {
     if (warned_.exchange(true)) return;
-    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; shardctl verify tells more", shard_.path,
-                                               finding.offset, finding.text));
+    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; {} tells more", shard_.path, finding.offset,
+                                               finding.text, remedy::in_text(remedy::verify({shard_.path}))));
   }
 
   bool wanted() const { return wanted_; }

@@ -11,6 +11,7 @@
 #include "bench/read/read_work.hpp"
 #include "bench/read/store_read.hpp"
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "stats/summary.hpp"
 
 namespace shardkit::bench {
@@ -228,9 +229,10 @@ void add_measurement(const ReadPlan& plan, const std::vector<RepetitionRun>& run
 
 void check_counting(const ReadOptions& options, const InputSet& input) {
   if (options.mode != ReadMode::sequential || !options.samples || counts_samples(options, input.files)) return;
-  refuse(
-      "--samples: at a depth above 1 the samples of shards without an index are not counted; `shardctl index` makes "
-      "one, --budget stops by time");
+  refuse(fmt::format(
+      "--samples: at a depth above 1 the samples of shards without an index are not counted; {} makes one, --budget "
+      "stops by time",
+      remedy::in_text(remedy::index(options.paths))));
 }
 
 ReadResult read_files(const ReadOptions& options, const InputSet& input, Context& context) {

@@ -4,6 +4,7 @@
 
 #include "bench/read/read_options.hpp"
 #include "bench/read/read_work.hpp"
+#include "core/remedies.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -79,8 +80,9 @@ void hint_at_data(const ReadOptions& options, const InputSet& input, const ReadP
                                 format_count(static_cast<std::uint64_t>(cut), "file"), format_size(grid_of(options))));
   }
   if (options.mode == ReadMode::sequential && !plan.counts_samples) {
-    hints.emplace_back(
-        "at a depth above 1 the samples of shards without an index are not counted; `shardctl index` makes one");
+    hints.push_back(
+        fmt::format("at a depth above 1 the samples of shards without an index are not counted; {} makes one",
+                    remedy::in_text(remedy::index(options.paths))));
   }
   if (plan.files.size() < input.files.size()) {
     hints.push_back(

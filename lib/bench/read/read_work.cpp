@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "bench/timing/timed_run.hpp"
+#include "core/remedies.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
 
@@ -37,8 +38,8 @@ class SampleCounter final : public formats::TarHandler {
 
   void finding(const formats::TarFinding& finding) override {
     if (std::exchange(warned_, true)) return;
-    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; shardctl verify tells more", shard_.path,
-                                               finding.offset, finding.text));
+    context_.warn("damaged_shard", fmt::format("'{}' at byte {}: {}; {} tells more", shard_.path, finding.offset,
+                                               finding.text, remedy::in_text(remedy::verify({shard_.path}))));
   }
 
  private:

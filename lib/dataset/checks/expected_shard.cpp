@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/shard_checker.hpp"
 #include "io/publish.hpp"
@@ -127,8 +128,7 @@ void find_damaged_samples(catalog::Inputs& inputs, const catalog::ShardFile& sha
 void note_changed_bytes(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
                         const Hash128& found, ShardReport& report, Context& ctx) {
   const Hash128 hash = *expected.hash();
-  const bool index_fits = expected.index && expected.index->xxh3_128 == hash;
-  const bool named = index_fits && guarded(report.log, ProblemCode::index_damaged, [&] {
+  const bool named = expected.index_fits() && guarded(report.log, ProblemCode::index_damaged, [&] {
                        find_damaged_samples(inputs, shard, expected.index_path, report, ctx);
                      });
   if (!named) {
@@ -175,6 +175,24 @@ std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set) {
   constexpr std::size_t at_a_time = 32;
   sync::for_each_index(set.shards.size(), at_a_time, set.inputs->stop(), look_up);
   return result;
+}
+
+std::optional<std::string> changed_bytes(ByteSource& shard, const formats::ManifestShard& listed, const Context& ctx) {
+  if (shard.size() != listed.bytes) return fmt::format("{} bytes, expected {}", shard.size(), listed.bytes);
+  Xxh3Stream hash;
+  shard.stream_all([&](Bytes piece) {
+    ctx.throw_if_stopped();
+    hash.update(piece);
+  });
+  if (hash.digest() == listed.xxh3_128) return std::nullopt;
+  return fmt::format("XXH3-128 {}, expected {}", to_hex(hash.digest()), to_hex(listed.xxh3_128));
+}
+
+std::string remedy_of_changed(const std::string& path) {
+  const std::string restore = "restore it from a copy or make it again from its source";
+  if (catalog::is_address(path)) return restore;
+  return fmt::format("{}; if it was replaced on purpose, {} gives up the checksums and class names of its set", restore,
+                     remedy::in_text(remedy::forget_set(io::parent_folder(path))));
 }
 
 std::uint64_t content_hash(const std::vector<std::uint64_t>& contents) {

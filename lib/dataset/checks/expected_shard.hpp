@@ -30,10 +30,19 @@ struct ExpectedShard {
   std::optional<std::uint64_t> samples() const;
   /// The whole tar's hash.
   std::optional<Hash128> hash() const;
+  /// Whether the index is of these bytes.
+  bool index_fits() const { return index && index->xxh3_128 == hash(); }
 };
 
 /// Looks up manifest entry and index of every shard of the set, in its order.
 std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set);
+
+/// How a whole tar differs from what its manifest lists, by its size or its XXH3-128; empty where it does not. Reads
+/// all of it: for shards without an index, whose samples nothing else vouches for.
+std::optional<std::string> changed_bytes(ByteSource& shard, const formats::ManifestShard& listed, const Context& ctx);
+
+/// What to do about a tar whose bytes changed, behind "; ": without what a command of its own may do.
+std::string remedy_of_changed(const std::string& path);
 
 /// What was read of a shard, to compare with the rows of its index. In the shard's order.
 struct SampleRows {

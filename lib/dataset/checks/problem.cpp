@@ -17,7 +17,7 @@ constexpr Severity kWarning = Severity::warning;
 // What readers do was read from the sources of webdataset, wids, DALI's wds2idx, Megatron-Energon and Hugging Face
 // datasets, and mostly tried. docs/verify.md shows this table.
 constexpr ProblemKind kKinds[] = {
-    {unreadable, "unreadable", kError, "the shard cannot be read"},
+    {unreadable, "unreadable", kError, "the shard cannot be read", Remedy::restore},
     {zero_length, "zero_length", kError, "the shard has no byte", Remedy::salvage},
     {compressed, "compressed", kError, "compressed shards cannot be indexed or read at random", Remedy::reshard},
     {not_a_tar, "not_a_tar", kError, "this is no tar archive", Remedy::salvage},
@@ -65,7 +65,7 @@ constexpr ProblemKind kKinds[] = {
      Remedy::reshard},
     {metadata_member, "metadata_member", kWarning,
      "webdataset skips names in double underscores, others take them for samples", Remedy::reshard},
-    {no_extension, "no_extension", kError, "most readers drop members without an extension", Remedy::reshard},
+    {no_extension, "no_extension", kError, "most readers drop members without an extension", Remedy::rename},
     {uppercase_extension, "uppercase_extension", kWarning,
      "webdataset lowers the extension's case, others do not find it", Remedy::reshard},
     {dot_in_stem, "dot_in_stem", kWarning,
@@ -110,13 +110,14 @@ constexpr ProblemKind kKinds[] = {
     {not_in_source, "not_in_source", kError, "the source has no file for this member"},
     {missing_from_shards, "missing_from_shards", kError, "the source's image is in none of the shards"},
 
-    {missing_shard, "missing_shard", kError, "the manifest lists this shard, but it is not in the folder"},
+    {missing_shard, "missing_shard", kError, "the manifest lists this shard, but it is not in the folder",
+     Remedy::restore},
     {set_unfinished, "set_unfinished", kError, "the convert or reshard that makes this set has not ended"},
     {extra_shard, "extra_shard", kError, "the manifest does not list this shard; loaders would read it all the same"},
-    {shard_size, "shard_size", kError, "the shard's size is not what the manifest says"},
+    {shard_size, "shard_size", kError, "the shard's size is not what the manifest says", Remedy::restore},
     {sample_count, "sample_count", kError, "the shard's number of samples is not what the manifest says"},
-    {checksum, "checksum", kError, "the shard's bytes are not those that were written"},
-    {sample_checksum, "sample_checksum", kError, "the sample's bytes are not those that were written"},
+    {checksum, "checksum", kError, "the shard's bytes are not those that were written", Remedy::restore},
+    {sample_checksum, "sample_checksum", kError, "the sample's bytes are not those that were written", Remedy::salvage},
     {index_damaged, "index_damaged", kError, "the shard's index cannot be read", Remedy::reshard},
     {index_mismatch, "index_mismatch", kError,
      "the shard's index describes another shard, or says something else of its samples"},

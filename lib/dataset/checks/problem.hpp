@@ -102,14 +102,16 @@ enum class ProblemCode {
 
 inline constexpr std::size_t kProblemCodes = static_cast<std::size_t>(ProblemCode::foreign_index) + 1;
 
-/// What repairs a problem. Each is an option of reshard but for `index`.
+/// What repairs a problem. Each is an option of reshard but for the last two.
 enum class Remedy {
   none,             ///< nothing that can be said in general, or the data is lost
   reshard,          ///< `shardctl reshard` writes the same samples without it
-  salvage,          ///< takes the samples before the damage
+  salvage,          ///< takes the samples before the damage, and those whose bytes did not change
   mark_duplicates,  ///< gives each a name of its own
   drop_bad,         ///< leaves the samples out; of errors alone
+  rename,           ///< gives members without an extension one
   index,            ///< another reader's index is written again
+  restore,          ///< no command: the bytes have to come from a copy or from the source again
 };
 
 /// What is known of a code, in the order of the enum.
@@ -158,7 +160,8 @@ class ProblemLog {
   /// Occurrences in all.
   std::uint64_t errors() const;
   std::uint64_t warnings() const;
-  bool has(ProblemCode code) const { return tallies_[static_cast<std::size_t>(code)].count > 0; }
+  std::uint64_t count(ProblemCode code) const { return tallies_[static_cast<std::size_t>(code)].count; }
+  bool has(ProblemCode code) const { return count(code) > 0; }
 
   /// Forgets problems that another one explains. Nothing may be added after that.
   void drop(std::span<const ProblemCode> codes);

@@ -11,6 +11,7 @@
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "dataset/samples/sample_lister.hpp"
+#include "image/image_header.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -108,18 +109,23 @@ constexpr bool ends_reading(formats::TarFault fault) {
 
 static_assert(kFaultCodes.size() == static_cast<std::size_t>(formats::TarFault::data_after_end) + 1);
 
+/// The usual extension of an image's kind; empty where it is not known.
+std::string extension_of(image::ImageKind kind) {
+  if (kind == image::ImageKind::unknown) return {};
+  return kind == image::ImageKind::jpeg ? "jpg" : lower_case(image::image_kind_name(kind));
+}
+
 bool has_dot(const formats::SampleMember& member) { return member.extension.find('.') != std::string::npos; }
 
 /// Checks a shard's members, names and samples while they are read. One shard, one thread.
 class ShardChecker final : public formats::TarHandler {
  public:
-  /// `report` stays the caller's. `labels` are those that the manifest knows, sorted; empty when any will do.
-  /// `contents` look at members' contents; they outlive the checker. `keep_rows`: rows() are wanted, with
-  /// `hash_contents` those of contents too.
-  ShardChecker(ShardReport& report, const std::vector<std::uint64_t>& labels, std::vector<MemberWatcher*> contents,
-               bool keep_rows, bool hash_contents)
+  /// `report` and `facts` stay the caller's. `contents` look at members' contents; they outlive the checker.
+  /// `keep_rows`: rows() are wanted, with `hash_contents` those of contents too.
+  ShardChecker(ShardReport& report, const SampleFacts& facts, std::vector<MemberWatcher*> contents, bool keep_rows,
+               bool hash_contents)
       : report_(report),
-        labels_(labels),
+        facts_(facts),
         contents_(std::move(contents)),
         keep_rows_(keep_rows),
         hash_contents_(hash_contents) {}
@@ -132,9 +138,10 @@ class ShardChecker final : public formats::TarHandler {
     if (const auto done = grouper_.add(entry)) finish_sample(*done);
     reading_.clear();
     reading_label_ = false;
+    reading_nameless_ = false;
     if (entry.type != formats::TarType::regular || formats::is_metadata_name(entry.name)) return false;
     const auto name = formats::split_sample_name(entry.name);
-    if (!name) return false;
+    if (!name || name->extension.empty()) return reading_nameless_ = report_.nameless_kind.empty();
     for (MemberWatcher* content : contents_) {
       if (content->begin(entry, *name)) reading_.push_back(content);
     }
@@ -149,6 +156,7 @@ class ShardChecker final : public formats::TarHandler {
   }
 
   void content(Bytes piece) override {
+    if (std::exchange(reading_nameless_, false)) report_.nameless_kind = extension_of(image::sniff_image(piece));
     if (reading_label_) label_reader_.add(piece);
     if (hash_contents_) hash_.update(piece);
     for (MemberWatcher* content : reading_) content->piece(piece);
@@ -246,7 +254,7 @@ class ShardChecker final : public formats::TarHandler {
       }
     } else if (label_) {
       ++report_.samples_by_label[*label_];
-      if (!labels_.empty() && !std::binary_search(labels_.begin(), labels_.end(), *label_)) {
+      if (!facts_.labels.empty() && !std::ranges::binary_search(facts_.labels, *label_)) {
         report_.log.add(ProblemCode::label_out_of_range, label_offset_, sample.key, fmt::format_int(*label_).c_str());
       }
     } else if (bad_label_) {
@@ -277,7 +285,8 @@ class ShardChecker final : public formats::TarHandler {
   /// `extensions` are sorted.
   void note_kind(const std::vector<std::string_view>& extensions, const formats::Sample& sample) {
     constexpr std::size_t most = 64;  // a shard whose every sample is of its own kind is told by those
-    if (std::all_of(extensions.begin(), extensions.end(), is_side_member)) {
+    const auto is_side = [&](std::string_view extension) { return is_side_member(extension, facts_.primary); };
+    if (std::ranges::all_of(extensions, is_side)) {
       report_.log.add(ProblemCode::orphan_member, sample.offset, sample.key, extensions.front());
     }
     std::string name;  // without the label: missing_label tells of that
@@ -290,7 +299,7 @@ class ShardChecker final : public formats::TarHandler {
   }
 
   ShardReport& report_;
-  const std::vector<std::uint64_t>& labels_;
+  const SampleFacts& facts_;
   const std::vector<MemberWatcher*> contents_;
   std::vector<MemberWatcher*> reading_;  ///< those that asked for the current member
   const bool keep_rows_;
@@ -300,6 +309,7 @@ class ShardChecker final : public formats::TarHandler {
   SampleRows rows_;
   std::vector<std::string> extensions_;  ///< of the sample before, in its order
   bool reading_label_ = false;
+  bool reading_nameless_ = false;  ///< the first piece of a member without an extension
   formats::SampleGrouper grouper_;
   LabelReader label_reader_;
   bool has_label_ = false;  ///< the current sample has a .cls
@@ -313,12 +323,12 @@ class ShardChecker final : public formats::TarHandler {
 }  // namespace
 
 void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
-                  bool read_all, const std::vector<std::uint64_t>& labels,
-                  const std::vector<std::unique_ptr<MemberWatcher>>& contents, ShardReport& report, Context& ctx) {
+                  bool read_all, const SampleFacts& facts, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
+                  ShardReport& report, Context& ctx) {
   std::vector<MemberWatcher*> watching;
   for (const auto& content : contents) watching.push_back(content.get());
   const bool has_index = !expected.index_path.empty();
-  ShardChecker checker(report, labels, std::move(watching), has_index, read_all && has_index);
+  ShardChecker checker(report, facts, std::move(watching), has_index, read_all && has_index);
   std::optional<Hash128> found;
   bool is_whole = false;
   guarded(report.log, ProblemCode::unreadable, [&] {

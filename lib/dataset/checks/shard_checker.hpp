@@ -14,6 +14,7 @@
 #include "core/context.hpp"
 #include "dataset/checks/expected_shard.hpp"
 #include "dataset/checks/problem.hpp"
+#include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_parser.hpp"
 
@@ -54,14 +55,21 @@ struct ShardReport {
   std::uint64_t unlabelled = 0;
   std::string first_unlabelled;  ///< its key
   std::uint64_t first_unlabelled_offset = 0;
-  bool damaged = false;  ///< bytes or samples of it are lost, so that the set is not whole
+  std::string nameless_kind;  ///< extension for the first member without one, by its first bytes; empty: not known
+  bool damaged = false;       ///< bytes or samples of it are lost, so that the set is not whole
+};
+
+/// What the manifests of a set say of its samples.
+struct SampleFacts {
+  std::vector<std::uint64_t> labels;  ///< of the classes, sorted; empty when any will do
+  PrimaryExtensions primary;
 };
 
 /// Reads and checks one shard against itself and against what it should be. `read_all` compares every byte; `contents`
 /// look at members' contents on the way. What goes wrong with this shard is noted in `report`; throws Error{cancelled}
 /// only.
 void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
-                  bool read_all, const std::vector<std::uint64_t>& labels,
-                  const std::vector<std::unique_ptr<MemberWatcher>>& contents, ShardReport& report, Context& ctx);
+                  bool read_all, const SampleFacts& facts, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
+                  ShardReport& report, Context& ctx);
 
 }  // namespace shardkit::dataset

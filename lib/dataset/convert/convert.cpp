@@ -14,6 +14,7 @@
 #include "catalog/image_folder.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/convert/folder_source.hpp"
 #include "dataset/sharding/earlier_samples.hpp"
@@ -49,9 +50,8 @@ void refuse_options_beside_plan(const ConvertOptions& options) {
   const std::string split = command_text("", static_cast<const SplitOptions&>(options));
   if (split.empty()) return;
   throw Error(ErrorCode::usage,
-              fmt::format("--plan is of one set; leave out{}, and divide the finished set with `shardctl reshard {} "
-                          "OUT{}`; or leave out --plan",
-                          split, shell_word(options.target), split));
+              fmt::format("--plan is of one set; leave out{}, and divide the finished set with {}; or leave out --plan",
+                          split, remedy::in_text(remedy::reshard({options.target}) + split)));
 }
 
 void copy_plan(ByteSource& source, const std::string& path, ByteSink& sink) {
@@ -278,7 +278,7 @@ class Conversion {
                           shell_word(io::join_path(options_.target, ".shardkit/*.bad")));
     }
     const ErrorCode code = away_ ? ErrorCode::io : open_.empty() ? ErrorCode::corrupt : open_.front().code();
-    result_.failure.emplace(code, failure_title() + text + remedy(),
+    result_.failure.emplace(code, failure_title() + text + what_to_do(),
                             open_.empty() ? images_.path : images_.path_of(open_.front().path));
   }
 
@@ -293,14 +293,15 @@ class Conversion {
                        source);
   }
 
-  std::string remedy() const {
+  std::string what_to_do() const {
     const std::string again = away_ ? "run the same command again when they are back"
                                     : "correct or delete these files and run the same command again";
     if (on_bad_ == OnBad::keep) return again;
     ConvertOptions options = options_;
-    options.sharding.on_bad = OnBad::skip;
-    if (needed_ > 0) options.sharding.max_bad = fmt::to_string(needed_);
-    return fmt::format("{}, or leave them out: `{}`", again, command_text("shardctl convert", options));
+    options.sharding.on_bad.reset();
+    if (needed_ > 0) options.sharding.max_bad.clear();
+    const std::string command = remedy::with_leave_out(command_text("shardctl convert", options), needed_);
+    return fmt::format("{}, or leave them out: {}", again, remedy::in_text(command));
   }
 
   void warn_of_images() {

@@ -17,6 +17,7 @@
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/expected_shard.hpp"
 #include "dataset/checks/whole_set.hpp"
 #include "dataset/extract/extract_target.hpp"
 #include "dataset/extract/path_claims.hpp"
@@ -39,6 +40,7 @@ struct ExtractNeed {
   std::uint64_t unlabelled = 0;  ///< samples without label and without original path
   std::uint64_t unnamed = 0;     ///< samples whose class has a label but no name
   std::uint64_t left_out = 0;    ///< members that belong to no sample
+  bool by_headers = false;       ///< of a shard: no index vouches for its samples
 
   void add_file(std::uint64_t size) {
     ++files;
@@ -110,7 +112,7 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& places, 
                             shard.path, finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path}))),
                 shard.path, finding.offset);
   };
-  lister.list(shard, visitor);
+  need.by_headers = !lister.list(shard, visitor);
   return need;
 }
 
@@ -146,10 +148,11 @@ class Extraction {
         ctx_(ctx),
         threads_(system::thread_count(options.threads)),
         set_(catalog::resolve_shards(options.shards, ctx, options.access)),
-        lister_(set_, ctx) {
-    const catalog::FolderManifests manifests = catalog::manifests_by_folder(set_);
-    refuse_missing(set_, manifests);
-    places_.insert(manifests.begin(), manifests.end());
+        lister_(set_, ctx),
+        manifests_(catalog::manifests_by_folder(set_)),
+        listed_(catalog::listed_shards(set_, manifests_)) {
+    refuse_missing(set_, manifests_);
+    places_.insert(manifests_.begin(), manifests_.end());
   }
 
   ExtractResult run() {
@@ -191,12 +194,22 @@ class Extraction {
     }
   }
 
+  /// Its manifest alone knows whether the bytes are those that were written.
+  void refuse_changed(const catalog::ShardFile& shard, const formats::ManifestShard& listed) const {
+    const auto changed = changed_bytes(*set_.inputs->open(shard.path), listed, ctx_);
+    if (!changed) return;
+    throw Error(ErrorCode::corrupt,
+                fmt::format("shard '{}' is not what its manifest lists ({}): {}", shard.path, *changed,
+                            remedy_of_changed(shard.path)),
+                shard.path);
+  }
+
   /// The sum of what `look` says of each shard, several at a time.
-  ExtractNeed sum_over_shards(const std::function<ExtractNeed(const catalog::ShardFile&)>& look) {
+  ExtractNeed sum_over_shards(const std::function<ExtractNeed(std::size_t shard)>& look) {
     ExtractNeed sum;
     std::mutex mutex;
     sync::for_each_index(set_.shards.size(), threads_, ctx_.stop_token(), [&](std::size_t at, std::size_t) {
-      const ExtractNeed of_shard = look(set_.shards[at]);
+      const ExtractNeed of_shard = look(at);
       ++ctx_.progress().items;
       const std::scoped_lock lock(mutex);
       sum.add(of_shard);
@@ -208,11 +221,13 @@ class Extraction {
   ExtractNeed survey() {
     ctx_.progress().start("check names", set_.shards.size(), set_.bytes());
     std::mutex mutex;
-    const ExtractNeed need = sum_over_shards([&](const catalog::ShardFile& shard) {
+    const ExtractNeed need = sum_over_shards([&](std::size_t at) {
+      const catalog::ShardFile& shard = set_.shards[at];
       PathHashes of_shard;
       const ExtractNeed found =
           survey_shard(lister_, places_of(shard), shard,
                        [&](const ListedMember&, const std::string& place) { of_shard.add(place); });
+      if (found.by_headers && listed_[at] != nullptr) refuse_changed(shard, *listed_[at]);
       const std::scoped_lock lock(mutex);
       hashes_.add(std::move(of_shard));
       return found;
@@ -256,7 +271,8 @@ class Extraction {
     if (!std::filesystem::is_directory(options_.target)) return {};
     const io::ContainedFolder root(options_.target);
     ctx_.progress().start("look for what is there", set_.shards.size());
-    return sum_over_shards([&](const catalog::ShardFile& shard) {
+    return sum_over_shards([&](std::size_t at) {
+      const catalog::ShardFile& shard = set_.shards[at];
       ExtractNeed found;
       survey_shard(lister_, places_of(shard), shard, [&](const ListedMember& member, const std::string& place) {
         if (has_size_at(root, place, member.size)) found.add_file(member.size);
@@ -316,7 +332,9 @@ class Extraction {
   const unsigned threads_;
   const catalog::ShardSet set_;
   const SampleLister lister_;
-  std::map<std::string, MemberPaths> places_;  ///< by the shards' folders, which have a manifest each
+  const catalog::FolderManifests manifests_;
+  const std::vector<const formats::ManifestShard*> listed_;  ///< by shard; null without a manifest
+  std::map<std::string, MemberPaths> places_;                ///< by the shards' folders, which have a manifest each
   PathHashes hashes_;
   std::map<std::pair<std::size_t, std::uint64_t>, std::string> renamed_;  ///< paths by shard and offset of the content
   std::string first_renamed_;

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "catalog/shard_set.hpp"
-#include "core/command_text.hpp"
+#include "core/remedies.hpp"
 #include "dataset/sharding/sharding_job.hpp"
 
 namespace shardkit::dataset {
@@ -82,11 +82,11 @@ std::string instead_of_merge(const ShardTarget& target) {
   }
   std::string commands;
   for (const std::string& set : sets_below(target.folder())) {
-    commands += fmt::format("{}`shardctl merge {}`", commands.empty() ? "" : ", ", shell_word(set));
+    commands += (commands.empty() ? "" : ", ") + remedy::in_text(remedy::merge(set));
   }
   if (!commands.empty()) return fmt::format("merge each of the sets in it: {}", commands);
   if (!catalog::tar_names_in(target.folder()).empty()) {
-    return fmt::format("`shardctl index {}` writes a manifest for its shards", shell_word(target.folder()));
+    return remedy::in_text(remedy::index({target.folder()})) + " writes a manifest for its shards";
   }
   return "run convert or reshard with --part I/N first";
 }

@@ -5,6 +5,7 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/command_text.hpp"
+#include "core/remedies.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
@@ -17,11 +18,11 @@ void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& 
   if (sets.names.empty()) return;
   throw Error(
       ErrorCode::usage,
-      fmt::format("'{}' holds the sets {}, and a plan is of one set; `shardctl convert {} DST{}` writes all of "
-                  "them, with one label for each class. To plan each by itself, name the classes of all in a "
-                  "file and give it to each: `shardctl plan {} -o {} --class-map FILE`",
-                  images.path, fmt::join(sets.names, ", "), shell_word(images.path), command_text("", options.sharding),
-                  shell_word(images.path_of(sets.names.front())), shell_word(options.output)),
+      fmt::format("'{}' holds the sets {}, and a plan is of one set; {} writes all of them, with one label for each "
+                  "class. To plan each by itself, name the classes of all in a file and give it to each: {}",
+                  images.path, fmt::join(sets.names, ", "),
+                  remedy::in_text(remedy::convert(images.path, command_text("", options.sharding))),
+                  remedy::in_text(remedy::plan(images.path_of(sets.names.front()), options.output))),
       images.path);
 }
 

@@ -150,8 +150,8 @@ class Resharding {
     const GatherSamples gather = sample_gatherer(options_, inputs_, ctx_);
     for (TargetSet& set : job_.sets()) set.target.prepare();
     // What is only needed until the end of the run: unpacked inputs and, until plans are made, the list of samples.
-    const std::string scratch = options_.dry_run ? std::filesystem::temp_directory_path().string()
-                                                 : job_.sets().front().target.state_path("");
+    const std::string scratch =
+        options_.dry_run ? std::filesystem::temp_directory_path().string() : job_.sets().front().target.state_path("");
     unpack_inputs(inputs_, scratch, job_.cores(), files_, ctx_);
     make_plans(gather, draw, scratch);
 
@@ -274,7 +274,7 @@ class Resharding {
   }
 
   void write_set(TargetSet& set) {
-    const auto source = shard_source(set.target.plan(), inputs_, options_.drop_bad, job_.cores());
+    const auto source = shard_source(set.target.plan(), inputs_, options_, job_.cores());
     const std::vector<formats::IndexSkip> dropped = job_.write(set, *source, result_).skipped;
     result_.dropped += dropped.size();
     list_skipped(result_.dropped_samples, dropped);
@@ -282,8 +282,11 @@ class Resharding {
 
   void warn_of_dropped() {
     if (result_.dropped == 0) return;
-    ctx_.warn("samples_dropped", fmt::format("{} left out by --drop-bad; the result and the indexes say why",
-                                             format_count(result_.dropped, "sample")));
+    ctx_.warn("samples_dropped", fmt::format("{} left out by {}; the result and the indexes say why",
+                                             format_count(result_.dropped, "sample"),
+                                             !options_.salvage   ? "--drop-bad"
+                                             : options_.drop_bad ? "--drop-bad and --salvage"
+                                                                 : "--salvage"));
   }
 
   const ReshardOptions& options_;

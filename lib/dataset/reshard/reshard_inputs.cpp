@@ -16,6 +16,7 @@
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/expected_shard.hpp"
 #include "dataset/checks/image_fault.hpp"
 #include "dataset/checks/whole_set.hpp"
 #include "dataset/reshard/reshard.hpp"
@@ -86,12 +87,6 @@ class ClassNames {
   std::set<std::string> all_names_;
 };
 
-/// What the manifest of a folder says.
-struct FolderFacts {
-  std::shared_ptr<const LabelNames> names;
-  std::map<std::string, formats::ManifestShard> shards;
-};
-
 /// Of an object its version stands for the time.
 formats::PlanInput identity_of(const catalog::ShardFile& shard, catalog::Inputs& files) {
   if (catalog::is_address(shard.path)) {
@@ -145,7 +140,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
                                   Context& ctx) {
   ReshardInputs inputs;
   ClassNames names(options);
-  std::map<std::string, FolderFacts> folders;
+  std::map<std::string, std::shared_ptr<const LabelNames>> folders;
   const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
   inputs.files = set.inputs;
   const catalog::FolderManifests manifests = catalog::manifests_by_folder(set);
@@ -154,25 +149,22 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   } else if (const auto missing = what_is_missing(set, manifests)) {
     ctx.warn("shards_missing", fmt::format("{}; the rest is taken", *missing));
   }
+  const auto listed = catalog::listed_shards(set, manifests);
   for (const catalog::ShardFile& shard : set.shards) {
     ReshardInput& tar = inputs.tars.emplace_back(shard.path, identity_of(shard, *set.inputs));
     tar.is_compressed = catalog::is_compressed_tar_name(shard.path) || holds_compressed_data(shard.path);
     const std::string folder = io::parent_folder(shard.path);
     const auto [found, is_new] = folders.try_emplace(folder);
-    FolderFacts& of_folder = found->second;
     if (is_new) {
       if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
       if (const auto& manifest = manifests.at(folder)) {
-        of_folder.names =
+        found->second =
             std::make_shared<LabelNames>(names.add(*manifest, io::join_path(folder, formats::kManifestName)));
         note_options(*manifest, inputs.made_with);
-        for (const formats::ManifestShard& listed : manifest->shards) of_folder.shards.emplace(listed.name, listed);
       }
     }
-    tar.names = of_folder.names;
-    if (const auto listed = of_folder.shards.find(shard.name); listed != of_folder.shards.end()) {
-      tar.listed = listed->second;
-    }
+    tar.names = found->second;
+    if (const auto* of_tar = listed[inputs.tars.size() - 1]) tar.listed = *of_tar;
   }
   if (const auto source = inputs.made_with.find("source_folder");
       source != inputs.made_with.end() && source->second.empty()) {
@@ -270,9 +262,11 @@ class InputFiles {
 
 class ShardSource final : public SampleSource {
  public:
-  ShardSource(const formats::PlanReader& plan, const ReshardInputs& inputs, bool drop_bad, unsigned cores)
-      : plan_(plan), inputs_(inputs), drop_bad_(drop_bad), files_(inputs), decoders_(drop_bad ? cores : 0) {
+  ShardSource(const formats::PlanReader& plan, const ReshardInputs& inputs, const ReshardOptions& options,
+              unsigned cores)
+      : plan_(plan), inputs_(inputs), options_(options), files_(inputs), decoders_(options.drop_bad ? cores : 0) {
     for (const formats::PlanClass& item : plan.head().classes) classes_[item.label].push_back(item.name);
+    add_primary(inputs.made_with, primary_);
   }
 
   NextSample open(std::size_t shard) override {
@@ -289,8 +283,8 @@ class ShardSource final : public SampleSource {
     };
   }
   std::optional<std::string> reason_left_out(const Error& error) const override {
-    if (!drop_bad_ || error.code() != ErrorCode::corrupt) return std::nullopt;
-    return error.what();
+    const bool may_drop = options_.drop_bad || options_.salvage;
+    return may_drop && error.code() == ErrorCode::corrupt ? std::optional<std::string>(error.what()) : std::nullopt;
   }
 
  private:
@@ -306,7 +300,7 @@ class ShardSource final : public SampleSource {
   }
 
   formats::IndexSample read(const formats::MovedSample& sample, MutableBytes out, sync::WaitMeter& meter) {
-    if (drop_bad_) check_not_orphan(sample);
+    if (options_.drop_bad) check_not_orphan(sample);
     formats::IndexSample result{sample.key, sample.label, sample.path, {}};
     std::uint64_t at = 0;
     for (const formats::MovedMember& member : sample.members) {
@@ -316,21 +310,28 @@ class ShardSource final : public SampleSource {
       } else {
         timed(meter, [&] { files_.read(sample.input, member.offset, content); });
       }
-      if (drop_bad_) check_image(sample, member, content);
+      if (options_.drop_bad) check_image(sample, member, content);
       result.members.push_back(finish_member(out, at, sample.key, member.extension, member.size));
       result.members.back().path = member.path;
-      if (member.xxh3 && *member.xxh3 != result.members.back().xxh3) {
-        const std::string& path = inputs_.tars[sample.input].path;
-        throw Error(ErrorCode::conflict,
-                    fmt::format("'{}' at byte {}: the content of '{}.{}' is not what the shard's index says; {} tells "
-                                "more{}",
-                                path, member.offset, sample.source_key, member.extension,
-                                remedy::in_text(remedy::verify({path})), without_index(path)),
-                    path, member.offset);
-      }
+      if (member.xxh3 && *member.xxh3 != result.members.back().xxh3) refuse_changed(sample, member);
       at += formats::tar_member_bytes(member.size);
     }
     return result;
+  }
+
+  /// With --salvage the sample is left out.
+  [[noreturn]] void refuse_changed(const formats::MovedSample& sample, const formats::MovedMember& member) const {
+    const ProblemKind& kind = problem_kind(ProblemCode::sample_checksum);
+    if (options_.salvage) drop(sample, member, fmt::format("{}: {}", kind.name, kind.meaning));
+    const std::string& path = inputs_.tars[sample.input].path;
+    const remedy::Repairs repairs{.salvage = true};
+    throw Error(
+        ErrorCode::conflict,
+        fmt::format("'{}' at byte {}: the content of '{}.{}' is not what the shard's index says; {} tells more, "
+                    "{} leaves such samples out; {}",
+                    path, member.offset, sample.source_key, member.extension, remedy::in_text(remedy::verify({path})),
+                    remedy::in_text(remedy::reshard(options_.inputs, repairs)), remedy_of_changed(path)),
+        path, member.offset);
   }
 
   /// Throws Error{corrupt}, which starts with the code of verify, for an image that verify counts as an error.
@@ -343,7 +344,8 @@ class ShardSource final : public SampleSource {
   }
 
   void check_not_orphan(const formats::MovedSample& sample) const {
-    if (!std::ranges::all_of(sample.members, is_side_member, &formats::MovedMember::extension)) return;
+    const auto is_side = [&](const std::string& extension) { return is_side_member(extension, primary_); };
+    if (!std::ranges::all_of(sample.members, is_side, &formats::MovedMember::extension)) return;
     const ProblemKind& kind = problem_kind(ProblemCode::orphan_member);
     drop(sample, sample.members.front(), fmt::format("{}: {}", kind.name, kind.meaning));
   }
@@ -357,18 +359,10 @@ class ShardSource final : public SampleSource {
                 inputs_.tars[sample.input].path, member.offset);
   }
 
-  /// For a tar that was replaced.
-  std::string without_index(const std::string& path) const {
-    if (catalog::is_address(path)) return {};
-    const std::string index =
-        io::join_path(io::parent_folder(path), formats::shard_index_path(path.substr(path.rfind('/') + 1)));
-    return fmt::format("; if the tar was replaced, remove the index by {}, and reshard into an empty folder",
-                       remedy::in_text(remedy::remove_index(index)));
-  }
-
   const formats::PlanReader& plan_;
   const ReshardInputs& inputs_;
-  const bool drop_bad_;
+  const ReshardOptions& options_;
+  PrimaryExtensions primary_;
   InputFiles files_;
   sync::LoanPool<image::JpegDecoder> decoders_;                ///< for hundreds of threads that read
   std::map<std::uint64_t, std::vector<std::string>> classes_;  ///< by label
@@ -376,9 +370,9 @@ class ShardSource final : public SampleSource {
 
 }  // namespace
 
-std::unique_ptr<SampleSource> shard_source(const formats::PlanReader& plan, const ReshardInputs& inputs, bool drop_bad,
-                                           unsigned cores) {
-  return std::make_unique<ShardSource>(plan, inputs, drop_bad, cores);
+std::unique_ptr<SampleSource> shard_source(const formats::PlanReader& plan, const ReshardInputs& inputs,
+                                           const ReshardOptions& options, unsigned cores) {
+  return std::make_unique<ShardSource>(plan, inputs, options, cores);
 }
 
 }  // namespace shardkit::dataset

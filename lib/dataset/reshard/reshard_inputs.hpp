@@ -60,10 +60,10 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
 void unpack_inputs(ReshardInputs& inputs, const std::string& folder, unsigned threads, io::FileSystem& files,
                    Context& ctx);
 
-/// The samples of a reshard's plan, read from its input tars; `plan` and `inputs` outlive it. `drop_bad`: samples with
-/// an image that verify counts as an error (image_fault()), and labels and texts without data, are left out; `cores`
-/// decode at a time.
-std::unique_ptr<SampleSource> shard_source(const formats::PlanReader& plan, const ReshardInputs& inputs, bool drop_bad,
-                                           unsigned cores);
+/// The samples of a reshard's plan, read from its input tars; `plan`, `inputs` and `options` outlive it. With
+/// `drop_bad` samples with an image that verify counts as an error (image_fault()), and labels and texts without data,
+/// are left out, and with `salvage` those whose bytes are not what their index says. `cores` decode at a time.
+std::unique_ptr<SampleSource> shard_source(const formats::PlanReader& plan, const ReshardInputs& inputs,
+                                           const ReshardOptions& options, unsigned cores);
 
 }  // namespace shardkit::dataset

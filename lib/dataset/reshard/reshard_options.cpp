@@ -38,11 +38,12 @@ void describe_repairs(FieldVisitor& v, ReshardOptions& options) {
            "the second one 2.EXT, instead of stopping",
            kPlanned},
           options.mark_duplicates);
-  v.field({"salvage",
-           "of shards that are cut off or damaged, take the samples before the damage instead of stopping, and say how "
-           "many samples and bytes are lost",
-           kPlanned},
-          options.salvage);
+  v.field(
+      {"salvage",
+       "of shards that are cut off or damaged, take the samples before the damage and those whose bytes did not change "
+       "instead of stopping, and say how many samples and bytes are lost",
+       kPlanned},
+      options.salvage);
   v.field({"merge-classes",
            "merge sets with different classes by the names of their classes: number these in bytewise order, and write "
            "the new numbers to .cls; all other members stay byte for byte",

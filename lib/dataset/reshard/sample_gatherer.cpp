@@ -17,6 +17,7 @@
 #include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/expected_shard.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/reshard/sample_filter.hpp"
 #include "dataset/reshard/sample_table.hpp"
@@ -108,7 +109,9 @@ class SampleGatherer {
     };
     try {
       const auto source = inputs_.files->open(path);
-      if (formats::read_shard_summary(*source, path).bytes != tar.tar_bytes()) return false;
+      const formats::ShardSummary summary = formats::read_shard_summary(*source, path);
+      if (summary.bytes != tar.tar_bytes()) return false;
+      if (tar.listed && !(tar.listed->xxh3_128 == summary.xxh3_128)) return false;  // of other bytes
       formats::read_shard_index(*source, path, visitor);
     } catch (const Error& error) {
       if (error.path() != path || (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::unsupported)) throw;
@@ -148,8 +151,23 @@ class SampleGatherer {
       note_loss(input, gathered->found, read.end, read.lost_one);
     } else {
       gathered->lacks_end = read.lacks_end;
+      if (tar.listed) compare_bytes(tar, *source);
     }
     take(input, std::move(*gathered), table);
+  }
+
+  /// Of a tar without an index that fits, its manifest alone knows whether the bytes are those that were written.
+  void compare_bytes(const ReshardInput& tar, ByteSource& source) const {
+    const auto changed = changed_bytes(source, *tar.listed, ctx_);
+    if (!changed) return;
+    const std::string text = fmt::format("shard '{}' is not what its manifest lists ({})", tar.path, *changed);
+    if (options_.salvage) {
+      return ctx_.warn("shard_changed", text + "; nothing says which samples changed, so all were taken as they are");
+    }
+    throw Error(ErrorCode::corrupt,
+                fmt::format("{}: {}; {} takes its samples as they are", text, remedy_of_changed(tar.path),
+                            remedy::in_text(remedy::with_salvage(command_of(options_)))),
+                tar.path);
   }
 
   /// What the manifest, or else the index, says that the tar had.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -113,6 +114,15 @@ bool is_no_tar(formats::TarFault fault) {
 }
 
 }  // namespace
+
+void add_primary(const std::map<std::string, std::string>& options, PrimaryExtensions& primary) {
+  const auto option = options.find("primary");
+  if (option == options.end()) return;
+  for (const auto part : option->second | std::views::split(',')) {
+    const std::string_view extension(part.begin(), part.end());
+    primary.insert(lower_case(extension.substr(extension.starts_with('.') ? 1 : 0)));
+  }
+}
 
 bool list_headers(ByteSource& shard, const std::string& path, const ListingVisitor& visitor, Context& ctx) {
   bool has_end = true;

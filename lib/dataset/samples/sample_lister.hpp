@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -22,9 +23,14 @@ namespace shardkit::dataset {
 
 inline constexpr std::string_view kLabelExtension = "cls";
 
+/// Extensions in lower case that are data by a manifest's option `primary`, such as those of texts.
+using PrimaryExtensions = std::set<std::string, std::less<>>;
+void add_primary(const std::map<std::string, std::string>& options, PrimaryExtensions& primary);
+
 /// True for members that only say something of others: a label, a text. `extension` is in lower case.
-inline bool is_side_member(std::string_view extension) {
-  return extension == kLabelExtension || extension == "json" || extension == "txt";
+inline bool is_side_member(std::string_view extension, const PrimaryExtensions& primary) {
+  const bool may_be = extension == kLabelExtension || extension == "json" || extension == "txt";
+  return may_be && !primary.contains(extension);
 }
 
 /// Whether the last sample before the cut of an archive of `archive_bytes` is taken for whole: nothing of its members

@@ -144,6 +144,7 @@ void keep_bad_files(io::FileSystem& files, const std::string& folder, const std:
 
 Amendments::Amendments(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity)
     : identity_(identity) {
+  const bool has_manifest = std::filesystem::exists(target.path_of(formats::kManifestName));
   for (const auto& entry : std::filesystem::directory_iterator(target.state_path(""))) {
     const std::optional<std::size_t> shard = listed_shard(entry.path().filename(), target.plan());
     if (!shard) continue;
@@ -153,7 +154,8 @@ Amendments::Amendments(const ShardTarget& target, const catalog::SourceFolder& i
       File file{std::move(listed), {}, *shard};
       file.now = look_at(images, file.listed.path);
       if (finished && !is_same_sight(file.now, file.listed.seen, identity)) {
-        if (file.listed.state == BadState::corrected) continue;  // changed again: refused as any file of the plan
+        // In a finished set it is refused as any file of the plan.
+        if (file.listed.state == BadState::corrected && has_manifest) continue;
         reopen = true;
       }
       std::string path = file.listed.path;

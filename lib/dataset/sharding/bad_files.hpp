@@ -106,7 +106,7 @@ class Amendments {
   std::uint64_t deleted() const;
   /// Null for files that are not listed.
   const File* find(const std::string& path) const;
-  /// Finished shards that left out files which have changed since.
+  /// Finished shards that left out files which have changed since, or in a set that is not finished took them in.
   const std::vector<std::size_t>& reopened() const { return reopened_; }
   /// The files of a shard that are there and differ from the plan, as they are now.
   std::vector<BadFile> corrected(std::size_t shard) const;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/prng.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
@@ -206,8 +207,8 @@ class Planner {
       text = fmt::format("{} cannot be used, more than --max-bad allows ({}): {}",
                          format_count(problems.size(), "file"), most, text);
     }
-    text += fmt::format("; correct or remove them, or leave them out with --on-bad skip{}",
-                        problems.size() > most ? fmt::format(" --max-bad {}", problems.size()) : "");
+    text += remedy::with_leave_out("; correct or remove them, or leave them out with",
+                                   problems.size() > most ? problems.size() : 0);
     if (!options_.metadata.empty() || !options_.fields.empty()) {
       text += "; --on-bad keep takes samples that lack a row or a required field";
     }

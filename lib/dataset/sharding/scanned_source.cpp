@@ -65,27 +65,32 @@ Labels from_lines(std::string_view text, const std::string& path) {
   return labels;
 }
 
-/// Reads labels by class name: a JSON object {"name": label}, or text with one class name a line, the first label 0.
-/// Throws Error{corrupt} with the place for a name that comes twice or a label that is no whole number.
-std::map<std::string, std::uint64_t> read_class_map(const std::string& path, catalog::Inputs& inputs) {
+/// Reads labels by class name: a JSON object {"name": label}, or text with one class name a line, the first label 0;
+/// none without a path. Throws Error{corrupt} with the place for a name that comes twice or a label that is no whole
+/// number.
+Labels read_class_map(const std::string& path, catalog::Inputs& inputs) {
+  if (path.empty()) return {};
   const std::string text = inputs.text(path, 64U * 1024U * 1024U);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) bad(path, "is empty");
-  return text[first] == '{' ? from_json(text, path) : from_lines(text, path);
+  Labels labels = text[first] == '{' ? from_json(text, path) : from_lines(text, path);
+  if (labels.empty()) bad(path, "names no class");
+  return labels;
 }
 
-std::map<std::string, std::uint64_t> places_of(const std::vector<std::string>& classes) {
-  std::map<std::string, std::uint64_t> places;
+Labels places_of(const std::vector<std::string>& classes) {
+  Labels places;
   for (const std::string& name : classes) places.emplace(name, places.size());
   return places;
 }
 
-std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderScan& scan, const std::string& class_map,
-                                                    const std::vector<std::string>& classes, catalog::Inputs& inputs) {
+/// `map_file` is the name of `class_map` for messages.
+std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderScan& scan, const Labels& class_map,
+                                                    const std::vector<std::string>& classes,
+                                                    const std::string& map_file) {
   std::vector<std::optional<std::uint64_t>> labels = catalog::labels_by_place(scan);
   if (!scan.labelled() || (class_map.empty() && classes.empty())) return labels;
-  const std::map<std::string, std::uint64_t> known =
-      class_map.empty() ? places_of(classes) : read_class_map(class_map, inputs);
+  const Labels known = class_map.empty() ? places_of(classes) : class_map;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string& name = scan.classes[i].name;
     if (name.empty()) continue;
@@ -94,7 +99,7 @@ std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderSc
       throw Error(ErrorCode::not_found,
                   class_map.empty()
                       ? fmt::format("class folder '{}' came while the source was scanned; try again", name)
-                      : fmt::format("class '{}' is not in the class map '{}'", name, class_map),
+                      : fmt::format("class '{}' is not in the class map '{}'", name, map_file),
                   name);
     }
     labels[i] = found->second;
@@ -211,9 +216,10 @@ void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
 
 }  // namespace
 
-catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names, catalog::Inputs& inputs) {
+catalog::ImageListOptions image_list(const ListOptions& images, std::map<std::string, std::uint64_t> class_map,
+                                     catalog::Inputs& inputs) {
   return {inputs.add_named(images.list), images.path_column, images.label_column, images.label_separator,
-          labels_are_names};
+          std::move(class_map)};
 }
 
 ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& given, const SourceSet& set,
@@ -226,12 +232,13 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   catalog::ScanOptions scanning = scan_options(options, set.name);
   scanning.cores = system::thread_count(threads);
   ScannedSource source{images, {}, {}, nullptr, 0};
+  const Labels class_map = read_class_map(options.class_map, *images.inputs);
   std::optional<catalog::ImageListOptions> several;
   if (options.images.list.empty()) {
     source.scan = catalog::scan_image_folder(images, scanning, ctx);
     warn_of_ignored(source.scan, ctx);
   } else {
-    const catalog::ImageListOptions rows = image_list(options.images, !options.class_map.empty(), *images.inputs);
+    const catalog::ImageListOptions rows = image_list(options.images, class_map, *images.inputs);
     catalog::ImageList list = catalog::scan_image_list(images, rows, scanning, ctx);
     source.scan = std::move(list.scan);
     if (list.several_labels || list.several_rows) several = rows;
@@ -241,7 +248,7 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   if (source.notes) source.notes->settle(source.scan);
   if (source.notes) hold_against_notes(source, options, ctx);
   catalog::choose_keys(source.scan);
-  source.labels = labels_of(source.scan, options.class_map, set.classes, *images.inputs);
+  source.labels = labels_of(source.scan, class_map, set.classes, options.class_map);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return source;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -25,8 +26,9 @@ struct ScannedSource {
   double scan_seconds = 0;                           ///< wall time
 };
 
-/// A list as the catalog reads it. `labels_are_names`: a class map numbers them.
-catalog::ImageListOptions image_list(const ListOptions& images, bool labels_are_names, catalog::Inputs& inputs);
+/// A list as the catalog reads it; `class_map` is empty where none numbers its labels.
+catalog::ImageListOptions image_list(const ListOptions& images, std::map<std::string, std::uint64_t> class_map,
+                                     catalog::Inputs& inputs);
 
 /// One of several sets of a source; of the only one both are empty.
 struct SourceSet {

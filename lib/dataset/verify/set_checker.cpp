@@ -162,11 +162,8 @@ void SetChecker::check_labels(bool labels_compared) {
                    report.unlabelled);
   }
   if (!is_whole()) return;  // a subset holds fewer of each class
-  if (set_.manifest && !set_.manifest->classes.empty()) {
-    check_class_counts();
-  } else {
-    check_label_gaps();
-  }
+  if (set_.manifest) check_class_counts();
+  check_label_gaps();
 }
 
 void SetChecker::check_class_counts() {
@@ -185,12 +182,18 @@ void SetChecker::check_class_counts() {
   }
 }
 
+/// Classes of the manifest without a sample, such as in a small set of a split, are no gaps: their counts are compared.
 void SetChecker::check_label_gaps() {
-  const std::uint64_t largest = samples_by_label_.rbegin()->first;
-  const std::uint64_t missing = largest + 1 - samples_by_label_.size();
+  std::set<std::uint64_t> labels;
+  for (const auto& [label, samples] : samples_by_label_) labels.insert(label);
+  if (set_.manifest) {
+    for (const formats::ManifestClass& item : set_.manifest->classes) labels.insert(item.label);
+  }
+  const std::uint64_t largest = *labels.rbegin();
+  const std::uint64_t missing = largest + 1 - labels.size();
   if (missing == 0) return;
   std::uint64_t first = 0;
-  while (samples_by_label_.contains(first)) ++first;
+  while (labels.contains(first)) ++first;
   log_.add(ProblemCode::label_gap, std::nullopt, "",
            fmt::format("{} of the labels 0 to {} have none, the first is {}", missing, largest, first));
 }

@@ -161,7 +161,8 @@ catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const List
   options.allow_empty = true;
   options.cores = system::usable_threads();
   if (!images.list.empty()) {
-    return catalog::scan_image_list(source, image_list(images, facts.class_map, *source.inputs), options, ctx).scan;
+    const auto& class_map = facts.class_map ? facts.labels : std::map<std::string, std::uint64_t>();
+    return catalog::scan_image_list(source, image_list(images, class_map, *source.inputs), options, ctx).scan;
   }
   if (facts.listed) {
     throw Error(ErrorCode::usage,
@@ -179,8 +180,9 @@ SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, c
       facts_(convert_facts(manifests)),
       scan_(scan_of(source_, images, facts_, ctx)),
       left_out_(left_out_paths(shards, manifests)) {
-  if (!scan_.problems.empty() && !facts_.skipped_bad) throw Error(scan_.problems.front().error);
-  for (const catalog::ScanProblem& problem : scan_.problems) left_out_.insert(problem.path);
+  if (facts_.skipped_bad) {
+    for (const catalog::ScanProblem& problem : scan_.problems) left_out_.insert(problem.path);
+  }
   catalog::choose_keys(scan_, facts_.nested_keys);
   labels_ = labels_of(scan_, facts_.labels);
   facts_.noted = facts_.noted || facts_.listed;  // labels, or rows, of images that have several
@@ -358,6 +360,13 @@ class SourceCheck::Comparer final : public MemberWatcher {
 };
 
 std::unique_ptr<MemberWatcher> SourceCheck::comparer(ProblemLog& log) { return std::make_unique<Comparer>(*this, log); }
+
+void SourceCheck::note_unreadable(ProblemLog& log) const {
+  if (facts_.skipped_bad) return;
+  for (const catalog::ScanProblem& problem : scan_.problems) {
+    log.add(ProblemCode::differs_from_source, std::nullopt, problem.path, problem.error.what());
+  }
+}
 
 void SourceCheck::note_missing(ProblemLog& log) const {
   if (facts_.part_of_split) return;

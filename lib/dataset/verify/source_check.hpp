@@ -41,8 +41,8 @@ class SourceCheck {
  public:
   /// Scans `source`, or takes the images of a list, with the side-cars that convert was given. Labels are those that
   /// the manifests of the shards' folders give to the class names, or, where they have none, the classes' positions by
-  /// name. Throws what scan_source() throws, Error{corrupt} for an option of a manifest that convert does not write,
-  /// and the Error of a file that cannot be read, unless convert left such out.
+  /// name. Throws what scan_source() throws, and Error{corrupt} for an option of a manifest that convert does not
+  /// write.
   SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards,
               const catalog::FolderManifests& manifests, Context& ctx);
 
@@ -54,6 +54,9 @@ class SourceCheck {
 
   /// What compares one shard's members; to be used by the one thread that reads it. `log` stays the caller's.
   std::unique_ptr<MemberWatcher> comparer(ProblemLog& log);
+
+  /// Notes the files that cannot be read, such as links that lead nowhere, unless convert left such out.
+  void note_unreadable(ProblemLog& log) const;
 
   /// Notes the images that no shard held and no plan or index names as left out. To be called when all shards were
   /// read.

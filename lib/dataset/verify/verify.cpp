@@ -60,8 +60,11 @@ class Verification {
       result_.shard_names.push_back(shard.name);
     }
     if (set_.manifest) {
-      for (const formats::ManifestClass& item : set_.manifest->classes) labels_.push_back(item.label);
-      std::sort(labels_.begin(), labels_.end());
+      for (const formats::ManifestClass& item : set_.manifest->classes) facts_.labels.push_back(item.label);
+      std::ranges::sort(facts_.labels);
+    }
+    for (const auto& [folder, manifest] : manifests_) {
+      if (manifest) add_primary(manifest->options, facts_.primary);
     }
   }
 
@@ -71,6 +74,7 @@ class Verification {
     ctx_.progress().start("verify", set_.shards.size(), result_.bytes);
     check_shards();
     set_checker_.finish(source_ && source_->is_labelled(), ctx_);
+    if (source_) source_->note_unreadable(set_checker_.log());
     if (source_ && set_checker_.is_whole()) source_->note_missing(set_checker_.log());
     sum_up();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -132,9 +136,9 @@ class Verification {
     if (images != nullptr) contents.push_back(images->collector(shard));
     if (source_) contents.push_back(source_->comparer(report.log));
     const bool read_all = result_.depth != VerifyDepth::structure || source_;
-    const std::vector<std::uint64_t> any_label;  // of a shard that the manifest does not list
-    verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], read_all,
-                 expected_[shard].manifest ? labels_ : any_label, contents, report, ctx_);
+    SampleFacts facts = facts_;
+    if (!expected_[shard].manifest) facts.labels.clear();  // they are of the shards that the manifest lists
+    verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], read_all, facts, contents, report, ctx_);
     set_checker_.add(report);
     ++ctx_.progress().items;
   }
@@ -143,10 +147,12 @@ class Verification {
     result_.shards = set_.shards.size();
     missing_shards_ = set_checker_.missing().size();
     for (ProblemLog& missing : set_checker_.missing()) collect(missing);
-    for (ShardReport& report : reports_) {
+    for (std::size_t i = 0; i < reports_.size(); ++i) {
+      ShardReport& report = reports_[i];
       result_.samples += report.samples;
       result_.members += report.members;
-      collect(report.log);
+      if (report.log.has(ProblemCode::no_extension)) nameless_kinds_.insert(report.nameless_kind);
+      collect(report.log, expected_[i].index_fits());
     }
     collect(set_checker_.log());
     result_.problems_total = result_.errors + result_.warnings;
@@ -174,7 +180,8 @@ class Verification {
   }
   bool has_findings() const { return result_.has_findings(); }
 
-  void collect(ProblemLog& log) {
+  /// `index_fits`: only headers and padding can differ where no sample's content does.
+  void collect(ProblemLog& log, bool index_fits = false) {
     // What a reader makes of the pieces of a sample that do not stand together.
     constexpr std::array kOfPieces{ProblemCode::orphan_member, ProblemCode::missing_label, ProblemCode::missing_field,
                                    ProblemCode::differing_members};
@@ -183,8 +190,10 @@ class Verification {
     result_.errors += log.errors();
     result_.warnings += log.warnings();
     for (const ProblemKind& kind : problem_kinds()) {
-      if (log.has(kind.code)) remedies_.insert(kind.remedy);
+      if (!log.has(kind.code)) continue;
+      needs_[kind.code == ProblemCode::checksum && index_fits ? Remedy::reshard : kind.remedy] += log.count(kind.code);
     }
+    orphans_ += log.count(ProblemCode::orphan_member);
     for (Problem& problem : log.take()) {
       if (result_.problems.size() < VerifyResult::kMostProblems) result_.problems.push_back(std::move(problem));
     }
@@ -232,19 +241,35 @@ class Verification {
     return fmt::format("{}; {} not decoded ({})", text, format_count(*result_.images_not_decoded), kinds_not_decoded_);
   }
 
+  remedy::Repairs repairs_needed() {
+    remedy::Repairs repairs{needs_[Remedy::salvage] > 0, needs_[Remedy::mark_duplicates] > 0,
+                            needs_[Remedy::drop_bad] > 0};
+    if (nameless_kinds_.size() != 1 || nameless_kinds_.begin()->empty()) return repairs;
+    repairs.rename = "=" + *nameless_kinds_.begin();
+    // A label beside a member without an extension is no orphan once that has one.
+    if (orphans_ == needs_[Remedy::drop_bad] && orphans_ <= needs_[Remedy::rename]) repairs.drop_bad = false;
+    return repairs;
+  }
+
   /// One reshard repairs all that a reshard can.
   void name_remedies() {
-    const auto needs = [&](Remedy remedy) { return remedies_.contains(remedy); };
+    const auto needs = [&](Remedy remedy) { return needs_[remedy] > 0; };
     const auto advise = [&](const std::string& command, std::string_view effect) {
-      result_.remedies.push_back(fmt::format("{}  # {}", command, effect));
+      result_.remedies.push_back(fmt::format("{}{}# {}", command, command.empty() ? "" : "  ", effect));
     };
-    const remedy::Repairs repairs{needs(Remedy::salvage), needs(Remedy::mark_duplicates), needs(Remedy::drop_bad)};
+    if (needs(Remedy::restore)) {
+      advise("",
+             "restore the shards with missing_shard, unreadable, shard_size or checksum from a copy, or make them "
+             "again from their source: no command repairs their bytes");
+    }
+    const remedy::Repairs repairs = repairs_needed();
     std::string effect = "the same samples under names and headers that every reader knows";
-    if (repairs.salvage) effect += ", of damaged shards those before the damage";
+    if (repairs.salvage) effect += ", of damaged shards those before the damage and those that did not change";
     if (repairs.mark_duplicates) effect += ", each under a name of its own";
     if (repairs.drop_bad) effect += ", without those that are bad";
-    const bool repairs_some = repairs.salvage || repairs.mark_duplicates || repairs.drop_bad;
-    if (repairs_some || needs(Remedy::reshard)) advise(remedy::reshard(options_.shards, repairs), effect);
+    if (repairs.any() || needs(Remedy::reshard) || needs(Remedy::rename)) {
+      advise(remedy::reshard(options_.shards, repairs), effect);
+    }
     for (const std::string& reader : set_checker_.wrong_readers()) {
       advise(remedy::index(options_.shards, reader), "writes this reader's indexes again");
     }
@@ -258,14 +283,16 @@ class Verification {
   const std::vector<ExpectedShard> expected_;
   const catalog::FolderManifests manifests_;
   const std::optional<StagedPart> staged_;
-  std::vector<std::uint64_t> labels_;  ///< that the manifest knows
-  std::vector<ShardReport> reports_;   ///< by shard
+  SampleFacts facts_;
+  std::vector<ShardReport> reports_;  ///< by shard
   SetChecker set_checker_;
   std::optional<SourceCheck> source_;
   std::string kinds_not_decoded_;
   std::uint64_t shards_with_errors_ = 0;  ///< missing ones too
   std::uint64_t missing_shards_ = 0;
-  std::set<Remedy> remedies_;  ///< that would mend something of what was found
+  std::map<Remedy, std::uint64_t> needs_;  ///< occurrences of what each would repair
+  std::set<std::string> nameless_kinds_;   ///< of members without an extension, one of each shard
+  std::uint64_t orphans_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 """Every verb of both programs understands a local set under each name that docs/inputs.md lists, and none of the rest."""
 
 import json
+import os
 import pathlib
 import shutil
 import sys
@@ -150,6 +151,21 @@ class LocalInputs(FolderTest):
                 with self.subTest(f"{verb} {name}"):
                     done = self.go(program, verb, name, *([self.out()] if verb in writes else []))
                     self.assert_error(done, code, text)
+
+    def test_what_is_read_by_offset_is_not_a_pipe(self):
+        (self.folder / "images/a").mkdir(parents=True)
+        (self.folder / "images/a/1.jpg").write_bytes(b"\xff\xd8\xff")
+        os.mkfifo(self.folder / "pipe.csv")
+        os.mkfifo(self.folder / "pipe")
+        for verb, option in (("convert", "--list pipe.csv"), ("convert", "--metadata pipe.csv"),
+                             ("convert", "--class-map pipe"), ("convert", "--plan pipe"), ("plan", "--class-map pipe"),
+                             ("stage", "--manifest pipe")):
+            target = ["-o", self.out()] if verb == "plan" else [self.out()]
+            source = "set" if verb == "stage" else "images"
+            with self.subTest(f"{verb} {option}"):
+                done = self.go("shardctl", verb, source, *target, *option.split())
+                self.assert_error(done, 4, "pipe, socket or device", "write it to a file first")
+                self.assertFalse(pathlib.Path(target[-1]).exists())
 
 
 if __name__ == "__main__":

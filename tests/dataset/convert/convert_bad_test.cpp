@@ -49,6 +49,17 @@ struct Fixture {
     skipping.sharding.on_bad = OnBad::skip;
     return skipping;
   }
+  /// Plans the source as it is now, for a convert by that plan.
+  ConvertOptions planned(const std::string& target) const {
+    ConvertOptions converting = options(target);
+    PlanOptions planning;
+    planning.source = converting.source;
+    planning.output = converting.plan = dir.path("plan");
+    planning.sharding = std::exchange(converting.sharding, {});
+    Context ctx;
+    plan(planning, ctx);
+    return converting;
+  }
   void correct() const {
     for (std::size_t i = 0; i < bad.size(); ++i) {
       fs::remove(path(i));
@@ -118,13 +129,7 @@ TEST_CASE("each remedy works on the same target, and writes only the shards conc
       if (planned) {
         fs::remove(f.path(2));
         write_file(f.path(2), kHtml);  // a plan is not made of files that cannot be read
-        PlanOptions planning;
-        planning.source = f.tree.root;
-        planning.output = options.plan = f.dir.path("plan");
-        planning.sharding = options.sharding;
-        options.sharding = {};
-        Context ctx;
-        plan(planning, ctx);
+        options = f.planned("out");
       }
       const std::uint64_t before = tried(options).shards_written;
       ConvertOptions skipping = options;
@@ -158,6 +163,39 @@ TEST_CASE("files that were left out are taken in when they are good; others of t
   CHECK(run(f.skipping("out")).shards_written == 0);
   write_file(f.path(0), f.good.at(f.bad[0]) + "changed again");
   CHECK(contains(refusal(f.skipping("out"), ErrorCode::conflict), "img_003.jpg"));
+}
+
+TEST_CASE("a file may be corrected again until the set is finished: its last state counts") {
+  for (const bool parts : {false, true}) {
+    CAPTURE(parts);
+    const Fixture f;
+    ConvertOptions options = f.options("out");
+    const auto convert_all = [&] {
+      for (const char* part : {"0/2", "1/2"}) {
+        if (parts) options.part = part;
+        tried(options);
+        if (!parts) break;
+      }
+    };
+    convert_all();
+    for (const char* content : {"first", "second", "", "last state"}) {
+      if (*content != '\0') write_file(f.path(0), kJpegStart + content);
+      if (*content == '\0') fs::remove(f.path(0));
+      convert_all();
+      CHECK(!fs::exists(f.dir.path("out/manifest.json")));
+    }
+    write_file(f.path(1), f.good.at(f.bad[1]));
+    fs::remove(f.path(2));
+    write_file(f.path(2), f.good.at(f.bad[2]));
+    convert_all();
+    Context ctx;
+    if (parts) merge({f.dir.path("out"), false}, ctx);
+    CHECK(fs::exists(f.dir.path("out/manifest.json")));
+    run(f.options("fresh"));
+    CHECK(f.tars("out") == f.tars("fresh"));
+    write_file(f.path(0), kJpegStart + "too late");
+    CHECK(contains(refusal(options, ErrorCode::conflict), "img_003.jpg"));
+  }
 }
 
 TEST_CASE("a target with bad files is refused where anything else differs from its plan") {
@@ -196,9 +234,9 @@ TEST_CASE("--max-bad limits what is left out, and the message has the value that
   for (int i = 20; i < 29; ++i) write_file(f.tree.path(0, static_cast<std::uint64_t>(i)), kHtml);
   const std::string text = refusal(f.skipping("out"), ErrorCode::corrupt);
   CHECK(contains(text, "found 12 bad samples in '"));
-  CHECK(contains(text, "--on-bad skip --max-bad 12 "));
+  CHECK(contains(text, "--on-bad skip --max-bad 12`"));
   CHECK(!fs::exists(f.dir.path("out/manifest.json")));
-  CHECK(contains(refusal(f.options("failing"), ErrorCode::corrupt), "--on-bad skip --max-bad 12 "));
+  CHECK(contains(refusal(f.options("failing"), ErrorCode::corrupt), "--on-bad skip --max-bad 12`"));
   ConvertOptions enough = f.skipping("out");
   enough.sharding.max_bad = "12";
   CHECK(run(enough).skipped == 12);
@@ -219,16 +257,7 @@ TEST_CASE("--max-bad limits what is left out, and the message has the value that
 TEST_CASE("a source that went away stops the run, also where bad files are skipped, and nothing of it is recorded") {
   const Fixture f;
   f.correct();
-  PlanOptions planning;
-  planning.source = f.tree.root;
-  planning.output = f.dir.path("plan");
-  planning.sharding.samples = 8;
-  Context ctx;
-  plan(planning, ctx);
-  ConvertOptions options;
-  options.source = f.tree.root;
-  options.target = f.dir.path("out");
-  options.plan = planning.output;
+  ConvertOptions options = f.planned("out");
   options.sharding.on_bad = OnBad::skip;
 
   fs::rename(f.tree.root, f.dir.path("away"));
@@ -246,7 +275,7 @@ TEST_CASE("a source that went away stops the run, also where bad files are skipp
   fs::create_directory(f.tree.root + "/class_1");  // 40 files gone at once
   const std::string text = refusal(options, ErrorCode::io);
   CHECK(contains(text, "are gone: is all of it mounted?"));
-  CHECK(contains(text, "--max-bad 40 "));
+  CHECK(contains(text, "--max-bad 40`"));
   fs::remove(f.tree.root + "/class_1");
   fs::rename(f.dir.path("away"), f.tree.root + "/class_1");
   CHECK(run(options).samples == 120);
@@ -265,15 +294,7 @@ TEST_CASE("a source that went away stops the run, also where bad files are skipp
 TEST_CASE("one file that is gone is a bad file, which only --on-bad skip leaves out") {
   const Fixture f;
   f.correct();
-  PlanOptions planning;
-  planning.source = f.tree.root;
-  planning.output = f.dir.path("plan");
-  Context ctx;
-  plan(planning, ctx);
-  ConvertOptions options;
-  options.source = f.tree.root;
-  options.target = f.dir.path("out");
-  options.plan = planning.output;
+  ConvertOptions options = f.planned("out");
   fs::remove(f.path(0));
   for (int repetition = 0; repetition < 2; ++repetition) refusal(options, ErrorCode::not_found);
   options.sharding.on_bad = OnBad::skip;

@@ -10,6 +10,7 @@
 #include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"
+#include "dataset/verify/verify.hpp"
 #include "support/files.hpp"
 #include "support/image_tree.hpp"
 #include "support/temp_dir.hpp"
@@ -111,6 +112,18 @@ TEST_CASE("numbers in a list are the labels, and a class map numbers names") {
   options.sharding.class_map = mapped.table("map.json", R"({"c0": 7, "c1": 8, "c2": 9})");
   run(options);
   CHECK(mapped.samples().at("pool/5.jpg").label == 9);
+  const Pool joined;
+  options = joined.options(joined.table("l.csv", "path,label\npool/5.jpg,wolf\npool/5.jpg,dog\npool/6.jpg,cat\n"));
+  options.sharding.class_map = joined.table("map.json", R"({"cat": 0, "dog": 1, "wolf": 1})");
+  run(options);
+  CHECK(joined.samples().at("pool/5.jpg").label == 1);
+  CHECK(joined.samples().at("pool/5.jpg").members.at("cls") == "1");
+  VerifyOptions checking;
+  checking.shards = {options.target};
+  checking.against = options.source;
+  checking.images = options.sharding.images;
+  Context ctx;
+  CHECK(verify(checking, ctx).errors == 0);
 }
 
 TEST_CASE("without a label column samples have no .cls and the manifest no classes") {

@@ -64,11 +64,11 @@ bool checked(const VerifyResult& result, const char* text) {
 
 TEST_CASE("shards of a list are held against its images and labels") {
   Source source;
-  source.options.sharding.images.list = source.table("l.csv", "path,label\na/1.jpg,7\nb/3.jpg,9\nb/4.jpg,9\n");
+  source.options.sharding.images.list = source.table("l.csv", "path,label\na/1.jpg,1\nb/3.jpg,0\nb/4.jpg,0\n");
   source.options.sharding.images.label_column = "label";
   source.convert();
   CHECK(codes(source.verify()).empty());
-  source.table("l.csv", "path,label\na/1.jpg,7\na/2.jpg,7\nb/3.jpg,9\nb/4.jpg,9\n");
+  source.table("l.csv", "path,label\na/1.jpg,1\na/2.jpg,1\nb/3.jpg,0\nb/4.jpg,0\n");
   CHECK(codes(source.verify()) == "missing_from_shards a/2.jpg;");
   source.options.sharding.images = {};
   CHECK_THROWS_WITH_AS(source.verify(), doctest::Contains("made from a list"), Error);
@@ -147,7 +147,7 @@ TEST_CASE("each of a source's own sets is held against its own folder") {
   CHECK(codes(source.verify({"out/val"})).empty());
 }
 
-TEST_CASE("files that cannot be read are not missed where convert left such out, and end the check elsewhere") {
+TEST_CASE("files that cannot be read are not missed where convert left such out, and findings elsewhere") {
   Source source;
   source.options.sharding.images.list = source.table("l.csv", "path\na/1.jpg\ngone.jpg\n");
   source.options.sharding.on_bad = OnBad::skip;
@@ -160,7 +160,12 @@ TEST_CASE("files that cannot be read are not missed where convert left such out,
   source.options.sharding.images.list = source.table("l.csv", "path\na/1.jpg\n");
   source.convert();
   source.table("l.csv", "path\na/1.jpg\ngone.jpg\n");
-  CHECK_THROWS_WITH_AS(source.verify({"strict"}), doctest::Contains("gone.jpg"), Error);
+  CHECK(codes(source.verify({"strict"})) == "differs_from_source gone.jpg;");
+  source.options.sharding.images.list.clear();
+  source.options.target = source.dir.path("tree");
+  source.convert();
+  fs::create_symlink("nowhere", source.dir.path("src/a/new.jpg"));
+  CHECK(codes(source.verify({"tree"})) == "differs_from_source a/new.jpg;");
 }
 
 TEST_CASE("what a convert did to the samples is still known after a reshard") {

@@ -174,6 +174,22 @@ TEST_CASE("labels are held against the source's classes") {
   CHECK(problem(result, "label_not_of_source").text.find("expected 1 for class 'dog'") != std::string::npos);
 }
 
+TEST_CASE("label_gap: also of a set with a manifest, but not for classes that it names") {
+  ShardFolder folder;
+  for (const char* path : {"a/1.jpg", "b/2.jpg", "c/3.jpg"}) write_file(folder.path(fmt::format("src/{}", path)), "i");
+  write_file(folder.path("map.json"), R"({"a": 0, "b": 3, "c": 5})");
+  ConvertOptions options;
+  options.source = folder.path("src");
+  options.target = folder.path("out");
+  options.sharding.class_map = folder.path("map.json");
+  options.sharding.validate = Validate::none;
+  Context ctx;
+  convert(options, ctx);
+  const auto result = verify_path(folder.path("out"));
+  CHECK(codes(result) == Codes{"label_gap"});
+  CHECK(result.problems[0].text.find("3 of the labels 0 to 5 have none, the first is 1") != std::string::npos);
+}
+
 TEST_CASE("label_gap: warned about where no manifest explains it") {
   ShardFolder folder;
   folder.write("s.tar", TarBuilder().sample("a", "i", "0").sample("b", "i", "5").end());
